@@ -1,0 +1,29 @@
+# Third parties, all from the distribution's packages (tools/packages.txt lists their names).
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(xtl REQUIRED)
+find_package(xtensor REQUIRED)
+find_package(xsimd REQUIRED)
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+find_path(STB_INCLUDE_DIR stb_image.h PATH_SUFFIXES stb REQUIRED)
+find_path(XTENSOR_BLAS_INCLUDE_DIR xtensor-blas/xlinalg.hpp REQUIRED)
+
+# Third-party headers are not held to our warnings.
+add_library(fovea_stb INTERFACE)
+target_include_directories(fovea_stb SYSTEM INTERFACE ${STB_INCLUDE_DIR})
+add_library(fovea_xtensor INTERFACE)
+target_link_libraries(fovea_xtensor INTERFACE xtensor PkgConfig::OPENBLAS)
+target_include_directories(fovea_xtensor SYSTEM INTERFACE
+  ${XTENSOR_BLAS_INCLUDE_DIR} $<TARGET_PROPERTY:xtensor,INTERFACE_INCLUDE_DIRECTORIES>)
+
+# The one font that labels in pictures are drawn with; it is built into the library.
+find_file(FOVEA_FONT DejaVuSans.ttf
+  PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/dejavu /usr/share/fonts/TTF REQUIRED)
+
+if(FOVEA_TESTS)
+  find_package(Catch2 2 REQUIRED)
+endif()

@@ -1,0 +1,70 @@
+# Compiler settings of our own targets, and one function that makes a layer from a folder.
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(fovea_flags INTERFACE)
+target_include_directories(fovea_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(fovea_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(fovea_flags INTERFACE -O3)
+endif()
+# Contracting a*b+c into one rounding would make a result depend on which instruction set is
+# dispatched; kernels ask for it where they want it.
+target_compile_options(fovea_flags INTERFACE -ffp-contract=off -fno-math-errno)
+if(FOVEA_WERROR)
+  target_compile_options(fovea_flags INTERFACE -Werror)
+endif()
+if(FOVEA_SANITIZE)
+  target_compile_options(fovea_flags INTERFACE -fsanitize=address,undefined
+                         -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_compile_definitions(fovea_flags INTERFACE _GLIBCXX_ASSERTIONS)
+  target_link_options(fovea_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
+# fovea_layer(NAME [DEPENDS layer...] [LIBRARIES target...]): the static library of src/NAME.
+# DEPENDS are the layers whose headers its own headers and sources may include.
+# LIBRARIES are third parties, which stay out of our headers unless listed in PUBLIC_LIBRARIES.
+function(fovea_layer name)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  string(REPLACE "/" "_" target fovea_${name})
+  list(TRANSFORM arg_DEPENDS PREPEND fovea_)
+  if(NOT sources)
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE fovea_flags ${arg_DEPENDS})
+    return()
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_link_libraries(${target} PUBLIC fovea_flags ${arg_DEPENDS} ${arg_PUBLIC_LIBRARIES}
+                        PRIVATE ${arg_LIBRARIES})
+endfunction()
+
+# fovea_programs(DEPENDS layer... [LIBRARIES target...]): one program for each source of this folder.
+function(fovea_programs)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(TRANSFORM arg_DEPENDS PREPEND fovea_)
+  foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    string(REPLACE "_" "-" name ${name})
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE ${arg_DEPENDS} ${arg_LIBRARIES})
+  endforeach()
+endfunction()
+
+# fovea_tests(FOLDER DEPENDS layer... [LIBRARIES target...]): one Catch2 program for tests/FOLDER.
+function(fovea_tests folder)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${folder}-test ${sources})
+  list(TRANSFORM arg_DEPENDS PREPEND fovea_)
+  target_link_libraries(${folder}-test PRIVATE fovea_test_support ${arg_DEPENDS} ${arg_LIBRARIES})
+  set_target_properties(${folder}-test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${folder} COMMAND ${folder}-test "~[slow]" --use-colour no)
+endfunction()

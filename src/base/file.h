@@ -1,0 +1,64 @@
+// Every write and every commit of a file goes through here, so that a file is either the old
+// complete one or the new complete one, and so that tests can fail the k-th system call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea::io {
+
+namespace fs = std::filesystem;
+
+/// Whole content of a file. Throws FileError if it is missing, unreadable, a folder, or larger
+/// than `max_bytes`.
+std::string read_text(const fs::path& path, std::uint64_t max_bytes = std::uint64_t{1} << 30);
+std::vector<std::byte> read_bytes(const fs::path& path,
+                                  std::uint64_t max_bytes = std::uint64_t{1} << 36);
+
+/// Writes a file beside `path`, fsyncs it and renames it over `path`; on any failure the old file
+/// is untouched, the new one removed, and FileError says which step failed and why.
+void write_atomic(const fs::path& path, std::string_view content);
+
+/// An append-only or new file with checked writes. Used for logs and for tensors too large to hold
+/// twice. Throws FileError on every failed call.
+class File {
+ public:
+  enum class Mode { kCreate, kAppend };
+  File(const fs::path& path, Mode mode);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Cuts the file to `bytes`; used on resume to drop log lines newer than the checkpoint.
+  void truncate(std::uint64_t bytes);
+  std::uint64_t size() const;
+  void sync();   // fsync
+  void close();  // reports errors, unlike the destructor
+
+ private:
+  fs::path path_;
+  int fd_ = -1;
+};
+
+/// mkdir -p; FileError when impossible.
+void make_directories(const fs::path& path);
+/// Makes the entries of a folder durable.
+void sync_directory(const fs::path& path);
+/// Points the symlink `link` to `target` (relative name in the same folder) in one rename: a rename
+/// cannot replace a full folder, but it can replace a symlink.
+void replace_symlink(const fs::path& link, const fs::path& target);
+/// Removes a file or a whole folder; FileError when impossible.
+void remove_all(const fs::path& path);
+
+/// Test hook: called with the name of a system call ("open", "write", "fsync", "rename", "mkdir",
+/// "symlink", "unlink", "truncate") before it is made; a non-zero return is the errno it shall
+/// fail with. An empty function removes the hook. Not for use outside tests.
+void set_fault_hook(std::function<int(std::string_view call)> hook);
+
+}  // namespace fovea::io

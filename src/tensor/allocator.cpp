@@ -1,0 +1,103 @@
+#include "tensor/allocator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+
+// Sizes are rounded up to eighths of a power of two (waste below 1/8), so that tensors of slightly
+// different sizes, such as batches of texts, share blocks.
+std::int64_t size_class(std::int64_t bytes) {
+  const std::int64_t least = std::max<std::int64_t>(bytes, kAlignment);
+  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(least)));
+  const std::int64_t step = std::max(power / 8, kAlignment);
+  return (least + step - 1) / step * step;
+}
+
+}  // namespace
+
+MemorySource heap_memory() {
+  return {[](std::int64_t bytes) {
+            return std::aligned_alloc(static_cast<std::size_t>(kAlignment),
+                                      static_cast<std::size_t>(bytes));
+          },
+          [](void* memory) { std::free(memory); }};
+}
+
+CachingAllocator::~CachingAllocator() { trim_locked(); }
+
+void* CachingAllocator::allocate(std::int64_t bytes) {
+  const std::int64_t size = size_class(bytes);
+  const std::lock_guard lock(mutex_);
+  ++stats_.requests;
+  void* memory = nullptr;
+  const bool over_limit = limit_ > 0 && stats_.bytes_in_use + size > limit_;
+  if (!over_limit) {
+    if (const auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
+      memory = found->second.back();
+      found->second.pop_back();
+    } else {
+      memory = source_.allocate(size);
+      if (memory == nullptr) {
+        trim_locked();
+        memory = source_.allocate(size);
+      }
+      if (memory != nullptr) {
+        ++stats_.allocations;
+        stats_.bytes_reserved += size;
+      }
+    }
+  }
+  FOVEA_CHECK(memory != nullptr, BackendError,
+              fmt::format("out of memory: a tensor of {} bytes does not fit beside {} bytes in use "
+                          "(peak {}); lower train.batch_size or the sizes of the model",
+                          bytes, stats_.bytes_in_use, stats_.peak_bytes));
+  stats_.bytes_in_use += size;
+  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.bytes_in_use);
+  return memory;
+}
+
+void CachingAllocator::release(void* memory, std::int64_t bytes) {
+  const std::int64_t size = size_class(bytes);
+  const std::lock_guard lock(mutex_);
+  stats_.bytes_in_use -= size;
+  free_[size].push_back(memory);
+}
+
+void CachingAllocator::trim() {
+  const std::lock_guard lock(mutex_);
+  trim_locked();
+}
+
+void CachingAllocator::trim_locked() {
+  for (auto& [size, blocks] : free_) {
+    for (void* block : blocks) source_.release(block);
+    stats_.bytes_reserved -= size * static_cast<std::int64_t>(blocks.size());
+    blocks.clear();
+  }
+}
+
+void CachingAllocator::set_limit(std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+}
+
+MemoryStats CachingAllocator::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+void CachingAllocator::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  stats_.peak_bytes = stats_.bytes_in_use;
+}
+
+}  // namespace fovea

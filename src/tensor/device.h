@@ -1,0 +1,43 @@
+// Where a tensor lives: the allocator that holds its memory and the kernels that work on it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tensor/allocator.h"
+
+namespace fovea {
+
+class Backend;  // backend/backend.h
+
+/// kMeta has shapes and accounting but no memory and no arithmetic: it counts parameters,
+/// multiply-adds and peak memory of networks that are never run.
+enum class DeviceType { kCpu, kMeta, kOpenCl, kCuda };
+
+/// A cheap handle; copies name the same device. Made by backend/ (make_cpu(), make_meta(), ...),
+/// never global: what needs a device is handed one, or takes it from a tensor.
+class Device {
+ public:
+  Device() = default;
+  Device(DeviceType type, MemorySource memory, std::shared_ptr<const Backend> backend);
+
+  bool defined() const { return state_ != nullptr; }
+  DeviceType type() const { return state_->type; }
+  /// "cpu", "meta", "opencl", "cuda".
+  std::string name() const;
+  /// True if data() of its tensors may be read and written by the host.
+  bool is_host() const { return type() == DeviceType::kCpu; }
+  CachingAllocator& allocator() const { return state_->allocator; }
+  const Backend& backend() const { return *state_->backend; }
+  bool operator==(const Device& other) const { return state_ == other.state_; }
+
+ private:
+  struct State {
+    DeviceType type;
+    CachingAllocator allocator;
+    std::shared_ptr<const Backend> backend;
+  };
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace fovea

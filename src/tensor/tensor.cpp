@@ -1,0 +1,154 @@
+#include "tensor/tensor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace fovea {
+
+struct Tensor::Storage {
+  Storage(Device where, std::int64_t size)
+      : device(std::move(where)), bytes(size), memory(device.allocator().allocate(size)) {}
+  ~Storage() { device.allocator().release(memory, bytes); }
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  Device device;
+  std::int64_t bytes;
+  void* memory;
+};
+
+struct Tensor::Impl {
+  std::shared_ptr<Storage> storage;
+  std::int64_t offset = 0;  // in bytes
+  Shape shape;
+  std::int64_t numel = 0;
+  DType dtype = DType::kFloat32;
+  bool requires_grad = false;
+  Tensor grad;
+  std::shared_ptr<autograd::Node> node;
+};
+
+Tensor::Impl& Tensor::impl() const {
+  FOVEA_CHECK(impl_ != nullptr, ShapeError, "tensor: used before it was given a value");
+  return *impl_;
+}
+
+Tensor Tensor::empty(const Shape& shape, DType dtype, const Device& device) {
+  FOVEA_CHECK(device.defined(), BackendError, "tensor: no device was given");
+  auto impl = std::make_shared<Impl>();
+  impl->shape = shape;
+  impl->numel = shape.numel();
+  impl->dtype = dtype;
+  impl->storage = std::make_shared<Storage>(device, impl->numel * size_of(dtype));
+  return Tensor(std::move(impl));
+}
+
+Tensor Tensor::empty_like(const Tensor& other) {
+  return empty(other.shape(), other.dtype(), other.device());
+}
+
+template <class T>
+Tensor Tensor::from(std::span<const T> values, const Shape& shape, const Device& device) {
+  Tensor result = empty(shape, kDTypeOf<T>, device);
+  FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == result.numel(), ShapeError,
+              fmt::format("tensor: {} values given for shape {}, expected {}", values.size(),
+                          to_string(shape), result.numel()));
+  if (device.type() != DeviceType::kMeta && !values.empty()) {
+    std::memcpy(result.data<T>(), values.data(), values.size_bytes());
+  }
+  return result;
+}
+
+const Shape& Tensor::shape() const { return impl().shape; }
+std::int64_t Tensor::numel() const { return impl().numel; }
+DType Tensor::dtype() const { return impl().dtype; }
+const Device& Tensor::device() const { return impl().storage->device; }
+
+void* Tensor::raw() const {
+  return static_cast<std::byte*>(impl().storage->memory) + impl().offset;
+}
+
+template <class T>
+T* Tensor::data() const {
+  FOVEA_CHECK(dtype() == kDTypeOf<T>, ShapeError,
+              fmt::format("tensor: dtype is {}, read as {}", name_of(dtype()), name_of(kDTypeOf<T>)));
+  FOVEA_CHECK(device().is_host(), BackendError,
+              fmt::format("tensor: memory of device {} cannot be read by the host; copy it to the "
+                          "cpu first",
+                          device().name()));
+  return static_cast<T*>(raw());
+}
+
+template <class T>
+T Tensor::item() const {
+  FOVEA_CHECK(numel() == 1, ShapeError,
+              fmt::format("tensor: shape is {}, expected exactly one element", to_string(shape())));
+  return *data<T>();
+}
+
+Tensor Tensor::alias(const Shape& shape) const {
+  FOVEA_CHECK(shape.numel() == numel(), ShapeError,
+              fmt::format("reshape: {} has {} elements, {} has {}", to_string(this->shape()), numel(),
+                          to_string(shape), shape.numel()));
+  auto copy = std::make_shared<Impl>();
+  copy->storage = impl().storage;
+  copy->offset = impl().offset;
+  copy->shape = shape;
+  copy->numel = numel();
+  copy->dtype = dtype();
+  return Tensor(std::move(copy));
+}
+
+Tensor Tensor::detach() const { return alias(shape()); }
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
+  FOVEA_CHECK(rank() >= 1 && begin >= 0 && begin <= end && end <= shape()[0], ShapeError,
+              fmt::format("rows: [{}, {}) of shape {}", begin, end, to_string(shape())));
+  Shape part = shape();
+  part[0] = end - begin;
+  const std::int64_t row = shape()[0] == 0 ? 0 : numel() / shape()[0];
+  Tensor result = detach();
+  result.impl_->offset += begin * row * size_of(dtype());
+  result.impl_->shape = part;
+  result.impl_->numel = part.numel();
+  return result;
+}
+
+bool Tensor::unique_storage() const {
+  return impl_.use_count() == 1 && impl().storage.use_count() == 1;
+}
+
+bool Tensor::same_storage(const Tensor& other) const {
+  return impl().storage == other.impl().storage;
+}
+
+bool Tensor::requires_grad() const { return impl_ != nullptr && (impl_->requires_grad || impl_->node); }
+
+void Tensor::set_requires_grad(bool on) const {
+  FOVEA_CHECK(!on || is_floating(dtype()), ShapeError,
+              fmt::format("tensor: dtype {} cannot have a gradient", name_of(dtype())));
+  impl().requires_grad = on;
+}
+
+Tensor Tensor::grad() const { return impl().grad; }
+void Tensor::set_grad(const Tensor& grad) const { impl().grad = grad; }
+const std::shared_ptr<autograd::Node>& Tensor::node() const { return impl().node; }
+void Tensor::set_node(std::shared_ptr<autograd::Node> node) const { impl().node = std::move(node); }
+
+#define FOVEA_INSTANTIATE(T)                                                                      \
+  template Tensor Tensor::from<T>(std::span<const T>, const Shape&, const Device&);               \
+  template T* Tensor::data<T>() const;                                                            \
+  template T Tensor::item<T>() const;
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
+FOVEA_INSTANTIATE(std::int64_t)
+FOVEA_INSTANTIATE(std::int32_t)
+FOVEA_INSTANTIATE(std::uint8_t)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea
