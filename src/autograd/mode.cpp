@@ -1,0 +1,19 @@
+#include "autograd/mode.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace fovea::autograd {
+
+Mode& mode() {
+  thread_local Mode current;
+  return current;
+}
+
+std::string module_path() { return fmt::format("{}", fmt::join(mode().path, ".")); }
+
+ModuleScope::ModuleScope(const std::string& name) { mode().path.push_back(name); }
+
+ModuleScope::~ModuleScope() { mode().path.pop_back(); }
+
+}  // namespace fovea::autograd

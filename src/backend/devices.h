@@ -1,0 +1,21 @@
+// Makes devices. An app makes one and hands it down.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/device.h"
+
+namespace fovea {
+
+/// The host. threads = 0 takes all cores the process may use. Results do not depend on `threads`.
+Device make_cpu(int threads = 0);
+
+/// Shapes and accounting only: allocations cost nothing but are counted, kernels do nothing.
+Device make_meta();
+
+/// A device by name: "cpu", "opencl", "cuda". Throws ConfigError for another name and BackendError
+/// on first use of a backend that was not built.
+Device make_device(const std::string& name, int threads = 0);
+
+}  // namespace fovea

@@ -1,0 +1,39 @@
+// Convolutions and pooling over 1 to 3 spatial axes; one implementation for all of them.
+// A parameter list of one number stands for all axes.
+#pragma once
+
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fovea::ops {
+
+using Sizes = std::vector<std::int64_t>;
+
+struct ConvOptions {
+  Sizes stride = {1};
+  Sizes padding = {0};
+  Sizes dilation = {1};
+  std::int64_t groups = 1;
+  Sizes output_padding = {0};  // transposed only
+};
+
+/// x: (b, c_in, spatial...), weight: (c_out, c_in / groups, kernel...), bias: (c_out) or undefined.
+Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options);
+/// weight: (c_in, c_out / groups, kernel...), as in PyTorch.
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      const ConvOptions& options);
+
+/// x: (b, c, spatial...); stride defaults to the kernel. Padding counts as -inf.
+Tensor max_pool(const Tensor& x, const Sizes& kernel, const Sizes& stride = {},
+                const Sizes& padding = {0});
+Tensor avg_pool(const Tensor& x, const Sizes& kernel, const Sizes& stride = {},
+                const Sizes& padding = {0}, bool count_include_pad = true);
+Tensor adaptive_avg_pool(const Tensor& x, const Sizes& output);
+Tensor adaptive_max_pool(const Tensor& x, const Sizes& output);
+
+enum class Interpolation { kNearest, kLinear };
+/// To the given spatial sizes; linear means bilinear for two axes and trilinear for three.
+Tensor resize(const Tensor& x, const Sizes& output, Interpolation mode, bool align_corners = false);
+
+}  // namespace fovea::ops

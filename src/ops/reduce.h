@@ -1,0 +1,32 @@
+// Reductions over axes, softmax.
+#pragma once
+
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fovea::ops {
+
+/// Over the given axes (negative ones count from the back; empty = all). keepdim leaves them as 1.
+Tensor sum(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+Tensor mean(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+/// The gradient is shared evenly among equal maxima, as in PyTorch's amax.
+Tensor max(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+/// Divided by n - correction.
+Tensor var(const Tensor& x, const std::vector<int>& axes = {}, double correction = 1,
+           bool keepdim = false);
+/// Index (int64) of the first maximum along the last axis; no gradient.
+Tensor argmax(const Tensor& x);
+Tensor argmin(const Tensor& x);
+
+/// Sums the gradient of a broadcast operand back to its shape. No gradient of its own.
+Tensor reduce_to(const Tensor& x, const Shape& shape);
+
+/// Over the last axis. mask: (items, keys) uint8 with 1 = allowed, or undefined; the rows of x are
+/// divided evenly among the items. causal: key j of query t (the second to last axis) is allowed if
+/// j <= t + (keys - queries). A row with nothing allowed is zero, never NaN. dgsa 2.1.
+Tensor softmax(const Tensor& x, const Tensor& mask = {}, bool causal = false);
+Tensor log_softmax(const Tensor& x);
+
+}  // namespace fovea::ops
