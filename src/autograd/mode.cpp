@@ -12,8 +12,12 @@ Mode& mode() {
 
 std::string module_path() { return fmt::format("{}", fmt::join(mode().path, ".")); }
 
-ModuleScope::ModuleScope(const std::string& name) { mode().path.push_back(name); }
+ModuleScope::ModuleScope(const std::string& name) : named_(!name.empty()) {
+  if (named_) mode().path.push_back(name);
+}
 
-ModuleScope::~ModuleScope() { mode().path.pop_back(); }
+ModuleScope::~ModuleScope() {
+  if (named_) mode().path.pop_back();
+}
 
 }  // namespace fovea::autograd

@@ -61,13 +61,16 @@ class Profile : Scope<Profiler*> {
   explicit Profile(Profiler& profiler) : Scope(mode().profiler, &profiler) {}
 };
 
-/// Names the module whose operations run inside.
+/// Names the module whose operations run inside; an empty name (the root) adds nothing.
 class ModuleScope {
  public:
   explicit ModuleScope(const std::string& name);
   ~ModuleScope();
   ModuleScope(const ModuleScope&) = delete;
   ModuleScope& operator=(const ModuleScope&) = delete;
+
+ private:
+  bool named_;
 };
 
 }  // namespace fovea::autograd

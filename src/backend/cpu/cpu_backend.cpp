@@ -1,0 +1,40 @@
+#include "backend/cpu/cpu_backend.h"
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "backend/cpu/simd/simd.h"
+#include "backend/devices.h"
+
+namespace fovea {
+
+Device make_cpu(int threads) {
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return Device(DeviceType::kCpu, heap_memory(),
+                std::make_shared<const cpu::CpuBackend>(threads > 0 ? threads : cores));
+}
+
+namespace cpu {
+
+// BLAS is called single-threaded inside our own pieces: its own split of a product changes the last
+// bits with the number of threads.
+CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(1); }
+
+std::string CpuBackend::description() const {
+  return fmt::format("cpu, {} threads, {} kernels, OpenBLAS {} core {}", pool_.threads(),
+                     simd::kernels().name, OPENBLAS_VERSION, openblas_get_corename());
+}
+
+void CpuBackend::parallel(std::int64_t count, std::int64_t grain,
+                          const std::function<void(std::int64_t, std::int64_t)>& body) const {
+  const std::int64_t pieces = (count + grain - 1) / grain;
+  pool_.run(pieces, [&](std::int64_t piece) {
+    body(piece * grain, std::min(count, (piece + 1) * grain));
+  });
+}
+
+}  // namespace cpu
+}  // namespace fovea

@@ -1,0 +1,68 @@
+#include "nn/module.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace fovea::nn {
+namespace {
+
+std::string join(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + "." + name;
+}
+
+}  // namespace
+
+void Module::collect(const std::string& prefix, bool want_buffers,
+                     std::vector<NamedTensor>& out) const {
+  for (const NamedTensor& own : want_buffers ? buffers_ : parameters_) {
+    out.push_back({join(prefix, own.name), own.tensor});
+  }
+  for (const auto& [name, module] : children_) {
+    module->collect(join(prefix, name), want_buffers, out);
+  }
+}
+
+std::vector<NamedTensor> Module::parameters() const {
+  std::vector<NamedTensor> out;
+  collect("", false, out);
+  return out;
+}
+
+std::vector<NamedTensor> Module::buffers() const {
+  std::vector<NamedTensor> out;
+  collect("", true, out);
+  return out;
+}
+
+std::int64_t Module::parameter_count() const {
+  std::int64_t count = 0;
+  for (const NamedTensor& named : parameters()) count += named.tensor.numel();
+  return count;
+}
+
+void Module::visit_from(const std::string& prefix, const Visitor& visitor) {
+  visitor(prefix, *this);
+  for (const auto& [name, module] : children_) module->visit_from(join(prefix, name), visitor);
+}
+
+void Module::train(bool on) {
+  visit([on](const std::string&, Module& module) { module.training_ = on; });
+}
+
+void Module::set_random(const RandomStream& random) {
+  visit([&](const std::string& name, Module& module) { module.random_ = random.fork(name); });
+}
+
+Tensor Module::parameter(const std::string& name, Tensor value) {
+  value.set_requires_grad(true);
+  parameters_.push_back({name, value});
+  return value;
+}
+
+Tensor Module::buffer(const std::string& name, Tensor value) {
+  buffers_.push_back({name, value});
+  return value;
+}
+
+}  // namespace fovea::nn

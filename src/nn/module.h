@@ -1,0 +1,100 @@
+// Module: named parameters, buffers and children. Dotted names are those of the public reference
+// implementations, so that a checkpoint exported from PyTorch loads without a mapping.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/mode.h"
+#include "tensor/random.h"
+#include "tensor/tensor.h"
+
+namespace fovea::nn {
+
+/// Where and how parameters are made.
+struct Build {
+  Device device;
+  DType dtype = DType::kFloat32;
+  RandomStream random;                  // forked by the parameter's dotted name
+  std::string init = "torch";           // "torch": uniform(+-1/sqrt(fan_in)); "trunc_normal": N(0, 0.02)
+};
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+class Module {
+ public:
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /// Class name for summaries ("Linear", "MDGSA").
+  virtual std::string type() const = 0;
+
+  /// All parameters (buffers) below this module in order of registration, with dotted names.
+  std::vector<NamedTensor> parameters() const;
+  std::vector<NamedTensor> buffers() const;
+  std::int64_t parameter_count() const;
+
+  /// Calls visit(dotted name, module) for this module ("") and everything below, parents first.
+  using Visitor = std::function<void(const std::string& name, Module& module)>;
+  void visit(const Visitor& visitor) { visit_from("", visitor); }
+
+  /// Training or evaluation mode, for everything below.
+  void train(bool on);
+  bool training() const { return training_; }
+  /// Gives everything below its randomness for one forward pass, forked by dotted name; with the
+  /// same stream a pass draws the same masks again (recomputation, replay).
+  void set_random(const RandomStream& random);
+
+ protected:
+  Module() = default;
+  /// Registers a parameter (requires_grad is set), a buffer (saved, not trained), a child.
+  Tensor parameter(const std::string& name, Tensor value);
+  Tensor buffer(const std::string& name, Tensor value);
+  template <class M>
+  M& child(const std::string& name, std::unique_ptr<M> module) {
+    M& reference = *module;
+    reference.name_ = name;
+    children_.emplace_back(name, std::move(module));
+    return reference;
+  }
+  template <class M, class... Args>
+  M& child(const std::string& name, Args&&... args) {
+    return child(name, std::make_unique<M>(std::forward<Args>(args)...));
+  }
+  /// This module's stream of the current pass.
+  const RandomStream& random() const { return random_; }
+  /// Names this module in profiles and anomaly messages while the scope lasts.
+  autograd::ModuleScope enter() const { return autograd::ModuleScope(name_); }
+
+ private:
+  void visit_from(const std::string& prefix, const Visitor& visitor);
+  void collect(const std::string& prefix, bool want_buffers, std::vector<NamedTensor>& out) const;
+
+  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> buffers_;
+  std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
+  std::string name_;  // within the parent
+  RandomStream random_;
+  bool training_ = false;
+};
+
+/// A module that maps one tensor to one.
+class UnaryModule : public Module {
+ public:
+  Tensor operator()(const Tensor& x) {
+    const auto scope = enter();
+    return forward(x);
+  }
+
+ protected:
+  virtual Tensor forward(const Tensor& x) = 0;
+};
+
+}  // namespace fovea::nn
