@@ -33,6 +33,9 @@ void apply_override(Value& root, const std::string& assignment);
 /// Puts `value` at `path` as an override does; errors start with the value's origin.
 void set_path(Value& root, const std::string& path, Value value);
 
+/// {"type": "m_dgsa"} for the shorthand "m_dgsa" of a component; origins are those of the string.
+Value expand_shorthand(Value name);
+
 /// The value at a path such as `dataset.augment.0.type`, or nullptr.
 const Value* find_path(const Value& root, const std::string& path);
 

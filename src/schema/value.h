@@ -115,6 +115,8 @@ class Value {
   bool operator==(const Value& other) const;
 
  private:
+  bool scalar_equal(const Value& other) const;
+
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> data_;
   Origin origin_;
   bool clears_ = false;
