@@ -18,8 +18,8 @@ namespace fovea::nn {
 struct Build {
   Device device;
   DType dtype = DType::kFloat32;
-  RandomStream random;                  // forked by the parameter's dotted name
-  std::string init = "torch";           // "torch": uniform(+-1/sqrt(fan_in)); "trunc_normal": N(0, 0.02)
+  RandomStream random;         // forked by the parameter's dotted name
+  std::string init = "torch";  // "torch": uniform(+-1/sqrt(fan_in)); "trunc_normal": N(0, 0.02)
 };
 
 struct NamedTensor {
