@@ -22,6 +22,8 @@ std::vector<std::string> split_path(const std::string& path, const std::string& 
     FOVEA_CHECK(
         !keys.back().empty(), ConfigError,
         fmt::format("{}empty key in \"{}\", expected a path such as train.epochs", place, path));
+    FOVEA_CHECK(keys.size() <= static_cast<std::size_t>(Limits().depth), ConfigError,
+                fmt::format("{}path is too deep, expected at most {} keys", place, Limits().depth));
     if (end == path.size()) return keys;
     begin = end + 1;
   }

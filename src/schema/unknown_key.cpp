@@ -40,9 +40,12 @@ std::vector<Candidate> all_below(const Description& root, const std::string& pat
   return found;
 }
 
-std::string exact_match(const std::vector<Candidate>& candidates, const std::string& key) {
+// `self` is the path of the unknown key, which other variants of a registry may well have.
+std::string exact_match(const std::vector<Candidate>& candidates, const std::string& key,
+                        const std::string& self) {
   for (const Candidate& candidate : candidates) {
-    if (candidate.description->find(key) != nullptr) return join_path(candidate.path, key);
+    std::string path = join_path(candidate.path, key);
+    if (candidate.description->find(key) != nullptr && path != self) return path;
   }
   return "";
 }
@@ -94,11 +97,13 @@ UnknownKey unknown_key(const Description& description, const Value::Member& memb
     parts.suggestion = join_path(path, meant);
   } else {
     const auto below = all_below(description, path);
-    parts.suggestion = exact_match(below, member.key);
+    parts.suggestion = exact_match(below, member.key, join_path(path, member.key));
     if (parts.suggestion.empty()) parts.suggestion = near_match(below, member.key);
   }
   // A key of the parent's variant that the child's variant does not have.
-  if (type != nullptr && type->is_string() && type->origin().file != member.key_origin.file) {
+  const bool elsewhere = type != nullptr && !type->origin().is_default() &&
+                         type->origin().file != member.key_origin.file;
+  if (elsewhere && parts.suggestion.empty() && !is_override(member.key_origin)) {
     parts.hint = fmt::format("; {} is chosen at {}: {}=null clears a key it does not have",
                              type->dump(0), to_string(type->origin()), join_path(path, member.key));
   }
@@ -107,7 +112,10 @@ UnknownKey unknown_key(const Description& description, const Value::Member& memb
 
 UnknownKey searched(const UnknownKey& error, const Description& root) {
   UnknownKeyParts parts = error.parts();
-  if (parts.suggestion.empty()) parts.suggestion = exact_match(all_below(root, ""), parts.key);
+  if (parts.suggestion.empty() && parts.hint.empty()) {
+    const std::string self = join_path(parts.parent, parts.key);
+    parts.suggestion = exact_match(all_below(root, ""), parts.key, self);
+  }
   return UnknownKey(std::move(parts));
 }
 
