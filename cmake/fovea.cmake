@@ -8,9 +8,6 @@ endif()
 add_library(fovea_flags INTERFACE)
 target_include_directories(fovea_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(fovea_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  target_compile_options(fovea_flags INTERFACE -O3)
-endif()
 # Contracting a*b+c into one rounding would make a result depend on which instruction set is
 # dispatched; kernels ask for it where they want it.
 target_compile_options(fovea_flags INTERFACE -ffp-contract=off -fno-math-errno)
@@ -65,6 +62,8 @@ function(fovea_tests folder)
   add_executable(${folder}-test ${sources})
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
   target_link_libraries(${folder}-test PRIVATE fovea_test_support ${arg_DEPENDS} ${arg_LIBRARIES})
+  # Tests are built once and run for seconds: spend little time on optimising them.
+  target_compile_options(${folder}-test PRIVATE $<$<CONFIG:Release>:-O1>)
   set_target_properties(${folder}-test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${folder} COMMAND ${folder}-test "~[slow]" --use-colour no)
 endfunction()

@@ -56,7 +56,8 @@ GradientCheck check_gradients(const std::function<Tensor(const std::vector<Tenso
       element = before;
       const double numeric = (above - below) / (2 * step);
       const double found = analytic.defined() ? analytic.data<double>()[i] : 0.0;
-      const double share = std::abs(found - numeric) / (options.atol + options.rtol * std::abs(numeric));
+      const double share =
+          std::abs(found - numeric) / (options.atol + options.rtol * std::abs(numeric));
       // Written so that a NaN fails.
       if (!(share <= 1.0) && (result.passed || !(share <= result.worst))) {
         result.passed = false;

@@ -17,7 +17,7 @@ struct GradientCheck {
 };
 
 struct GradientCheckOptions {
-  double step = 1e-6;   // times max(1, |x|)
+  double step = 1e-6;  // times max(1, |x|)
   double atol = 1e-6;
   double rtol = 1e-4;
   std::uint64_t seed = 7;  // of the random contraction of the output

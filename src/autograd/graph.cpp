@@ -92,10 +92,10 @@ void run_node(Node& node) {
 void Gradients::add(int input, Tensor gradient) {
   const Tensor& target = at(input);
   if (!target.requires_grad()) return;
-  FOVEA_CHECK(gradient.shape() == target.shape() && gradient.dtype() == target.dtype(), ShapeError,
-              fmt::format("backward: gradient is {} {}, its tensor {} {}", name_of(gradient.dtype()),
-                          to_string(gradient.shape()), name_of(target.dtype()),
-                          to_string(target.shape())));
+  FOVEA_CHECK(
+      gradient.shape() == target.shape() && gradient.dtype() == target.dtype(), ShapeError,
+      fmt::format("backward: gradient is {} {}, its tensor {} {}", name_of(gradient.dtype()),
+                  to_string(gradient.shape()), name_of(target.dtype()), to_string(target.shape())));
   gradient = gradient.requires_grad() ? gradient.detach() : std::move(gradient);
   if (target.node()) {
     accumulate(target.node()->gradient, std::move(gradient));
@@ -165,7 +165,8 @@ Tensor Op::output(Tensor result, Backward backward) {
 }
 
 void backward(const Tensor& output, const Tensor& gradient) {
-  FOVEA_CHECK(output.requires_grad(), Error, "backward: the output does not depend on any parameter");
+  FOVEA_CHECK(output.requires_grad(), Error,
+              "backward: the output does not depend on any parameter");
   Tensor seed = gradient;
   if (!seed.defined()) {
     FOVEA_CHECK(output.numel() == 1, ShapeError,

@@ -18,7 +18,8 @@ class Gradients {
   explicit Gradients(const std::vector<Tensor>& inputs) : inputs_(inputs) {}
   /// False for inputs that need no gradient: do no work for them.
   bool wanted(int input) const { return at(input).requires_grad(); }
-  /// Adds to the gradient of an input. Pass temporaries (or std::move) so that it need not be copied.
+  /// Adds to the gradient of an input. Pass temporaries (or std::move) so that it need not be
+  /// copied.
   void add(int input, Tensor gradient);
   /// The gradient accumulated so far, zero at first, to be added to in place (slices, gathers).
   Tensor buffer(int input);
@@ -33,12 +34,12 @@ using Backward = std::function<void(const Tensor& gradient, Gradients& inputs)>;
 
 struct Node {
   const char* op = "";
-  std::string module;          // filled while detecting anomalies or profiling
+  std::string module;  // filled while detecting anomalies or profiling
   std::int64_t macs = 0;
   std::vector<Tensor> inputs;
   Backward backward;
-  Tensor gradient;             // accumulated until the node's turn
-  bool done = false;           // backward() has been through here and freed it
+  Tensor gradient;    // accumulated until the node's turn
+  bool done = false;  // backward() has been through here and freed it
 };
 
 /// One operation being executed. Typical use, in ops/:
@@ -47,12 +48,13 @@ struct Node {
 ///     Op op("relu", {x});
 ///     Tensor y = Tensor::empty_like(x);
 ///     backend(x).unary(UnaryOp::kRelu, {}, x, y);
-///     return op.output(y, [x](const Tensor& dy, Gradients& in) { in.add(0, relu_backward(x, dy)); });
+///     return op.output(y, [x](const Tensor& dy, Gradients& in) { in.add(0, relu_backward(x, dy));
+///     });
 ///   }
 ///
 /// A closure that needs the result captures result.detach(): the result itself would keep its own
-/// node alive for ever. The class checks that all defined inputs are on one device, measures time for the profiler, and in
-/// anomaly mode checks the result.
+/// node alive for ever. The class checks that all defined inputs are on one device, measures time
+/// for the profiler, and in anomaly mode checks the result.
 class Op {
  public:
   Op(const char* name, std::initializer_list<Tensor> inputs);

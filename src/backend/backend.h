@@ -17,25 +17,48 @@
 namespace fovea {
 
 enum class UnaryOp {
-  kAffine,      // a x + b
-  kExp, kLog, kLog1p, kExpm1, kSqrt, kRsqrt, kReciprocal, kSquare,
-  kPow,         // x^a
-  kAbs, kSign,
-  kClamp,       // min(max(x, a), b)
-  kSin, kCos, kTanh, kSigmoid, kErf,
+  kAffine,  // a x + b
+  kExp,
+  kLog,
+  kLog1p,
+  kExpm1,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kSquare,
+  kPow,  // x^a
+  kAbs,
+  kSign,
+  kClamp,  // min(max(x, a), b)
+  kSin,
+  kCos,
+  kTanh,
+  kSigmoid,
+  kErf,
   kRelu,
-  kGelu,        // x Phi(x), exact
-  kGeluTanh,    // the tanh approximation
-  kSilu,        // x sigmoid(x)
-  kElu,         // x > 0 ? x : a (exp(x) - 1)
-  kSoftplus,    // log(1 + exp(x))
-  kIsFinite,    // uint8 output
+  kGelu,      // x Phi(x), exact
+  kGeluTanh,  // the tanh approximation
+  kSilu,      // x sigmoid(x)
+  kElu,       // x > 0 ? x : a (exp(x) - 1)
+  kSoftplus,  // log(1 + exp(x))
+  kIsFinite,  // uint8 output
 };
 
 enum class BinaryOp {
-  kAdd, kSub, kMul, kDiv, kMax, kMin, kPow,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMax,
+  kMin,
+  kPow,
   // Comparisons write uint8.
-  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
 };
 
 enum class ReduceOp { kSum, kMean, kMax, kMin, kSumSquares };
@@ -114,8 +137,8 @@ struct HeadLayout {
 /// Softmax attention, one map per head, or two maps per head over one value stream.
 struct AttentionArgs {
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
-  HeadLayout q, k, v;    // for two maps: the excitatory or first stream
-  HeadLayout q2, k2;     // the second stream
+  HeadLayout q, k, v;  // for two maps: the excitatory or first stream
+  HeadLayout q2, k2;   // the second stream
   double scale = 1;
   bool causal = false;
 };
@@ -161,7 +184,8 @@ class Backend {
     missing("unary_backward");
   }
   /// y has the broadcast shape. Comparisons also take integer tensors.
-  virtual void binary(BinaryOp, const Tensor& /*a*/, const Tensor& /*b*/, const Tensor& /*y*/) const {
+  virtual void binary(BinaryOp, const Tensor& /*a*/, const Tensor& /*b*/,
+                      const Tensor& /*y*/) const {
     missing("binary");
   }
   /// y = condition ? a : b, all broadcast; condition is uint8.
@@ -173,7 +197,8 @@ class Backend {
   virtual void axpy(double /*alpha*/, const Tensor& /*x*/, const Tensor& /*y*/) const {
     missing("axpy");
   }
-  /// y = act(a) * b where x = [a, b] on the last axis (or a * act(b) with gate_last); SwiGLU and kin.
+  /// y = act(a) * b where x = [a, b] on the last axis (or a * act(b) with gate_last); SwiGLU and
+  /// kin.
   virtual void gated(UnaryOp, bool /*gate_last*/, const Tensor& /*x*/, const Tensor& /*y*/) const {
     missing("gated");
   }
@@ -192,8 +217,14 @@ class Backend {
     missing("arg_reduce");
   }
   /// Sum of squares of all elements, in float64.
-  virtual double sum_squares(const Tensor&) const { missing("sum_squares"); return 0; }
-  virtual bool all_finite(const Tensor&) const { missing("all_finite"); return true; }
+  virtual double sum_squares(const Tensor&) const {
+    missing("sum_squares");
+    return 0;
+  }
+  virtual bool all_finite(const Tensor&) const {
+    missing("all_finite");
+    return true;
+  }
 
   // Linear algebra. bias may be undefined.
   virtual void gemm(const GemmArgs&, const Tensor& /*a*/, const Tensor& /*b*/,
@@ -280,7 +311,8 @@ class Backend {
   virtual void resize(const ResizeArgs&, const Tensor& /*x*/, const Tensor& /*y*/) const {
     missing("resize");
   }
-  virtual void resize_backward(const ResizeArgs&, const Tensor& /*dy*/, const Tensor& /*dx*/) const {
+  virtual void resize_backward(const ResizeArgs&, const Tensor& /*dy*/,
+                               const Tensor& /*dx*/) const {
     missing("resize_backward");
   }
 
@@ -348,11 +380,13 @@ class Backend {
     missing("two_map_attention");
   }
   /// Adds to dq, dk, dv; writes dc1 and dc2.
-  virtual void two_map_attention_backward(
-      const AttentionArgs&, const Tensor& /*q*/, const Tensor& /*k*/, const Tensor& /*v*/,
-      const Tensor& /*c1*/, const Tensor& /*c2*/, const Tensor& /*mask*/, const Tensor& /*lse*/,
-      const Tensor& /*dout*/, const Tensor& /*dq*/, const Tensor& /*dk*/, const Tensor& /*dv*/,
-      const Tensor& /*dc1*/, const Tensor& /*dc2*/) const {
+  virtual void two_map_attention_backward(const AttentionArgs&, const Tensor& /*q*/,
+                                          const Tensor& /*k*/, const Tensor& /*v*/,
+                                          const Tensor& /*c1*/, const Tensor& /*c2*/,
+                                          const Tensor& /*mask*/, const Tensor& /*lse*/,
+                                          const Tensor& /*dout*/, const Tensor& /*dq*/,
+                                          const Tensor& /*dk*/, const Tensor& /*dv*/,
+                                          const Tensor& /*dc1*/, const Tensor& /*dc2*/) const {
     missing("two_map_attention_backward");
   }
 

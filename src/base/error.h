@@ -54,7 +54,7 @@ class Interrupted : public Error {
 
 /// Throws `Type(message)` unless `condition` holds. The message is built only on failure, so it may
 /// be a costly fmt::format(...) expression.
-#define FOVEA_CHECK(condition, Type, ...)       \
-  do {                                          \
-    if (!(condition)) throw Type(__VA_ARGS__);  \
+#define FOVEA_CHECK(condition, Type, ...)      \
+  do {                                         \
+    if (!(condition)) throw Type(__VA_ARGS__); \
   } while (false)

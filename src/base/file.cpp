@@ -26,7 +26,8 @@ template <class Call>
 auto checked(std::string_view name, const fs::path& path, Call call) {
   if (fault_hook()) {
     if (const int injected = fault_hook()(name)) {
-      throw FileError(fmt::format("{}: {} failed: {}", path.string(), name, std::strerror(injected)));
+      throw FileError(
+          fmt::format("{}: {} failed: {}", path.string(), name, std::strerror(injected)));
     }
   }
   decltype(call()) result;
@@ -76,7 +77,8 @@ Container read_all(const fs::path& path, std::uint64_t max_bytes) {
   for (;;) {
     const std::size_t have = content.size();
     content.resize(have + kChunk);
-    const auto got = checked("read", path, [&] { return ::read(fd, content.data() + have, kChunk); });
+    const auto got =
+        checked("read", path, [&] { return ::read(fd, content.data() + have, kChunk); });
     content.resize(have + static_cast<std::size_t>(got));
     if (got == 0) return content;
     FOVEA_CHECK(content.size() <= max_bytes, FileError,
@@ -163,9 +165,8 @@ void make_directories(const fs::path& path) {
 }
 
 void sync_directory(const fs::path& path) {
-  const Descriptor guard(checked("open", path, [&] {
-    return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  }));
+  const Descriptor guard(checked(
+      "open", path, [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   checked("fsync", path, [&] { return ::fsync(guard.get()); });
 }
 

@@ -8,6 +8,7 @@ namespace fovea::nn {
 namespace {
 
 std::string join(const std::string& prefix, const std::string& name) {
+  if (name.empty()) return prefix;
   return prefix.empty() ? name : prefix + "." + name;
 }
 

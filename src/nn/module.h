@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,12 +15,24 @@
 
 namespace fovea::nn {
 
+/// How weights of linear layers and convolutions start (dgsa 2.8). kTorch: weight and bias uniform
+/// in
+/// +-1 / sqrt(fan_in); kTruncNormal: normal(0, 0.02) truncated at +-2, biases 0, as in timm.
+enum class Init { kTorch, kTruncNormal };
+
 /// Where and how parameters are made.
 struct Build {
   Device device;
   DType dtype = DType::kFloat32;
-  RandomStream random;                  // forked by the parameter's dotted name
-  std::string init = "torch";           // "torch": uniform(+-1/sqrt(fan_in)); "trunc_normal": N(0, 0.02)
+  RandomStream random;  // forked by dotted name: a value does not depend on what was made before
+  Init init = Init::kTorch;
+
+  /// For a child or a parameter of that name.
+  Build at(std::string_view name) const {
+    Build below = *this;
+    if (!name.empty()) below.random = random.fork(name);
+    return below;
+  }
 };
 
 struct NamedTensor {
@@ -54,7 +67,8 @@ class Module {
 
  protected:
   Module() = default;
-  /// Registers a parameter (requires_grad is set), a buffer (saved, not trained), a child.
+  /// Registers a parameter (requires_grad is set), a buffer (saved, not trained), a child. A child
+  /// with an empty name adds nothing to the dotted names below it.
   Tensor parameter(const std::string& name, Tensor value);
   Tensor buffer(const std::string& name, Tensor value);
   template <class M>
@@ -64,9 +78,10 @@ class Module {
     children_.emplace_back(name, std::move(module));
     return reference;
   }
+  /// Makes M(build.at(name), args...) and registers it.
   template <class M, class... Args>
-  M& child(const std::string& name, Args&&... args) {
-    return child(name, std::make_unique<M>(std::forward<Args>(args)...));
+  M& child(const std::string& name, const Build& build, Args&&... args) {
+    return child(name, std::make_unique<M>(build.at(name), std::forward<Args>(args)...));
   }
   /// This module's stream of the current pass.
   const RandomStream& random() const { return random_; }

@@ -8,7 +8,7 @@ namespace fovea::ops {
 enum class Reduction { kNone, kMean, kSum };
 
 struct CrossEntropyOptions {
-  double label_smoothing = 0;       // target (1 - e) onehot + e / classes
+  double label_smoothing = 0;        // target (1 - e) onehot + e / classes
   std::int64_t ignore_index = -100;  // rows with this target do not count
   Reduction reduction = Reduction::kMean;
 };

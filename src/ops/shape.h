@@ -1,6 +1,7 @@
 // Operations that move elements without changing them.
 #pragma once
 
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -9,7 +10,7 @@
 namespace fovea::ops {
 
 /// Shares memory. One size may be -1.
-Tensor reshape(const Tensor& x, std::vector<std::int64_t> sizes);
+Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> sizes);
 Tensor reshape(const Tensor& x, const Shape& shape);
 /// Axis i of the result is axis order[i] of x.
 Tensor permute(const Tensor& x, const std::vector<int>& order);

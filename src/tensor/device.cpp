@@ -9,10 +9,14 @@ Device::Device(DeviceType type, MemorySource memory, std::shared_ptr<const Backe
 
 std::string Device::name() const {
   switch (type()) {
-    case DeviceType::kCpu: return "cpu";
-    case DeviceType::kMeta: return "meta";
-    case DeviceType::kOpenCl: return "opencl";
-    case DeviceType::kCuda: return "cuda";
+    case DeviceType::kCpu:
+      return "cpu";
+    case DeviceType::kMeta:
+      return "meta";
+    case DeviceType::kOpenCl:
+      return "opencl";
+    case DeviceType::kCuda:
+      return "cuda";
   }
   return "unknown";
 }

@@ -32,7 +32,8 @@ DType dtype_from_name(std::string_view name) {
     if (entry.name == name) return entry.dtype;
   }
   throw ConfigError(fmt::format(
-      "dtype: no dtype called \"{}\"; known: float32, float64, bfloat16, int64, int32, uint8", name));
+      "dtype: no dtype called \"{}\"; known: float32, float64, bfloat16, int64, int32, uint8",
+      name));
 }
 
 bool is_floating(DType dtype) {

@@ -72,9 +72,12 @@ inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 template <class F>
 decltype(auto) dispatch_float(const char* where, DType dtype, F&& f) {
   switch (dtype) {
-    case DType::kFloat32: return f(float{});
-    case DType::kFloat64: return f(double{});
-    default: throw_unsupported_dtype(where, dtype, "float32 or float64");
+    case DType::kFloat32:
+      return f(float{});
+    case DType::kFloat64:
+      return f(double{});
+    default:
+      throw_unsupported_dtype(where, dtype, "float32 or float64");
   }
 }
 
@@ -82,12 +85,18 @@ decltype(auto) dispatch_float(const char* where, DType dtype, F&& f) {
 template <class F>
 decltype(auto) dispatch_any(const char* where, DType dtype, F&& f) {
   switch (dtype) {
-    case DType::kFloat32: return f(float{});
-    case DType::kFloat64: return f(double{});
-    case DType::kBFloat16: return f(BFloat16{});
-    case DType::kInt64: return f(std::int64_t{});
-    case DType::kInt32: return f(std::int32_t{});
-    case DType::kUint8: return f(std::uint8_t{});
+    case DType::kFloat32:
+      return f(float{});
+    case DType::kFloat64:
+      return f(double{});
+    case DType::kBFloat16:
+      return f(BFloat16{});
+    case DType::kInt64:
+      return f(std::int64_t{});
+    case DType::kInt32:
+      return f(std::int32_t{});
+    case DType::kUint8:
+      return f(std::uint8_t{});
   }
   throw_unsupported_dtype(where, dtype, "a known dtype");
 }

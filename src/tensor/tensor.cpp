@@ -74,8 +74,9 @@ void* Tensor::raw() const {
 
 template <class T>
 T* Tensor::data() const {
-  FOVEA_CHECK(dtype() == kDTypeOf<T>, ShapeError,
-              fmt::format("tensor: dtype is {}, read as {}", name_of(dtype()), name_of(kDTypeOf<T>)));
+  FOVEA_CHECK(
+      dtype() == kDTypeOf<T>, ShapeError,
+      fmt::format("tensor: dtype is {}, read as {}", name_of(dtype()), name_of(kDTypeOf<T>)));
   FOVEA_CHECK(device().is_host(), BackendError,
               fmt::format("tensor: memory of device {} cannot be read by the host; copy it to the "
                           "cpu first",
@@ -92,8 +93,8 @@ T Tensor::item() const {
 
 Tensor Tensor::alias(const Shape& shape) const {
   FOVEA_CHECK(shape.numel() == numel(), ShapeError,
-              fmt::format("reshape: {} has {} elements, {} has {}", to_string(this->shape()), numel(),
-                          to_string(shape), shape.numel()));
+              fmt::format("reshape: {} has {} elements, {} has {}", to_string(this->shape()),
+                          numel(), to_string(shape), shape.numel()));
   auto copy = std::make_shared<Impl>();
   copy->storage = impl().storage;
   copy->offset = impl().offset;
@@ -126,7 +127,9 @@ bool Tensor::same_storage(const Tensor& other) const {
   return impl().storage == other.impl().storage;
 }
 
-bool Tensor::requires_grad() const { return impl_ != nullptr && (impl_->requires_grad || impl_->node); }
+bool Tensor::requires_grad() const {
+  return impl_ != nullptr && (impl_->requires_grad || impl_->node);
+}
 
 void Tensor::set_requires_grad(bool on) const {
   FOVEA_CHECK(!on || is_floating(dtype()), ShapeError,
@@ -139,9 +142,9 @@ void Tensor::set_grad(const Tensor& grad) const { impl().grad = grad; }
 const std::shared_ptr<autograd::Node>& Tensor::node() const { return impl().node; }
 void Tensor::set_node(std::shared_ptr<autograd::Node> node) const { impl().node = std::move(node); }
 
-#define FOVEA_INSTANTIATE(T)                                                                      \
-  template Tensor Tensor::from<T>(std::span<const T>, const Shape&, const Device&);               \
-  template T* Tensor::data<T>() const;                                                            \
+#define FOVEA_INSTANTIATE(T)                                                        \
+  template Tensor Tensor::from<T>(std::span<const T>, const Shape&, const Device&); \
+  template T* Tensor::data<T>() const;                                              \
   template T Tensor::item<T>() const;
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

@@ -31,9 +31,8 @@ std::string CpuBackend::description() const {
 void CpuBackend::parallel(std::int64_t count, std::int64_t grain,
                           const std::function<void(std::int64_t, std::int64_t)>& body) const {
   const std::int64_t pieces = (count + grain - 1) / grain;
-  pool_.run(pieces, [&](std::int64_t piece) {
-    body(piece * grain, std::min(count, (piece + 1) * grain));
-  });
+  pool_.run(pieces,
+            [&](std::int64_t piece) { body(piece * grain, std::min(count, (piece + 1) * grain)); });
 }
 
 }  // namespace cpu

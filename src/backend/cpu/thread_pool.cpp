@@ -1,6 +1,7 @@
 #include "backend/cpu/thread_pool.h"
 
 #include <exception>
+#include <utility>
 
 namespace fovea::cpu {
 namespace {

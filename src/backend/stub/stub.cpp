@@ -20,7 +20,8 @@ class Stub final : public Backend {
 
 Device make_stub(DeviceType type, const std::string& name) {
   const auto refuse = [name](std::int64_t) -> void* {
-    throw BackendError(fmt::format("{}: this build has no {} backend; run with device=cpu", name, name));
+    throw BackendError(
+        fmt::format("{}: this build has no {} backend; run with device=cpu", name, name));
   };
   return Device(type, {refuse, [](void*) {}}, std::make_shared<const Stub>(name));
 }

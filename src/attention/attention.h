@@ -1,0 +1,99 @@
+// Token attention: what every variant is, how it is registered, and how it is made by name.
+// A variant is one source file and one line in variants.def.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attention/probe.h"
+#include "nn/module.h"
+#include "schema/description.h"
+#include "schema/fields.h"
+
+namespace fovea::attention {
+
+/// Where a variant sits in a network: what every variant may need to be built.
+struct Slot {
+  nn::Build build;
+  std::int64_t dim = 0;    // channels of the tokens
+  std::int64_t layer = 1;  // index of the block, from 1
+  std::int64_t depth = 1;  // number of blocks
+};
+
+/// What comes with the tokens of one forward pass.
+struct Context {
+  Tensor key_mask;  // (b, n) uint8, 1 = valid; undefined = all valid
+  bool causal = false;
+  std::int64_t prefix_tokens = 0;  // class or register tokens before the grid
+  std::int64_t grid_h = 0;         // tokens of the grid, row by row; 0 = no grid
+  std::int64_t grid_w = 0;
+  Tensor rope_cos, rope_sin;  // (n, head_dim / 2), undefined = no rotary positions
+  Probe* probe = nullptr;     // records maps; never changes the result
+};
+
+/// What kind of map a variant has, which decides how its rollout is normalised.
+enum class MapKind {
+  kStochastic,  // rows are non-negative and sum to one
+  kSigned,      // entries may be negative
+  kNone,        // no map over tokens
+};
+
+struct Info {
+  std::string title;
+  std::string source;  // paper key and equations
+  MapKind map = MapKind::kStochastic;
+  bool masks = false;       // honours key_mask
+  bool needs_grid = false;  // needs grid_h and grid_w
+};
+
+class Attention : public nn::Module {
+ public:
+  /// (b, n, dim) -> (b, n, dim).
+  Tensor operator()(const Tensor& x, const Context& context) {
+    const auto scope = enter();
+    return forward(x, context);
+  }
+
+ protected:
+  virtual Tensor forward(const Tensor& x, const Context& context) = 0;
+};
+
+/// One line of the registry.
+struct Variant {
+  std::string name;
+  Info info;
+  std::shared_ptr<const schema::Description> fields;
+  std::function<std::unique_ptr<Attention>(const Slot&, const schema::Component&)> make;
+};
+
+/// All variants, in the order of variants.def.
+const std::vector<Variant>& variants();
+/// Throws ConfigError for an unknown name, with the nearest known one.
+const Variant& find_variant(const std::string& name);
+std::unique_ptr<Attention> make(const schema::Component& component, const Slot& slot);
+/// The registry for schemas and listings.
+schema::Choices choices();
+
+/// Throws ConfigError, with the numbers that would do, unless `parts` x num_heads divides dim.
+void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads, std::int64_t parts);
+
+template <class Class, class Options>
+Variant make_variant(std::string name, Info info, const schema::Fields<Options>& fields) {
+  const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
+  return {
+      std::move(name), std::move(info), shared,
+      [shared](const Slot& slot, const schema::Component& component) -> std::unique_ptr<Attention> {
+        return std::make_unique<Class>(slot, shared->parse(component, "model.attention"));
+      }};
+}
+
+}  // namespace fovea::attention
+
+/// Registers a class built from (const Slot&, const Options&) under `name`, with its Info and the
+/// Fields that describe its options; `name` also needs a line in variants.def.
+#define FOVEA_ATTENTION(name, Class, info, ...)                               \
+  ::fovea::attention::Variant fovea_attention_##name() {                      \
+    return ::fovea::attention::make_variant<Class>(#name, info, __VA_ARGS__); \
+  }

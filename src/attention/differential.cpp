@@ -1,0 +1,172 @@
+// DIFF attention (Ye et al.): A = softmax(q1 k1^T) - lambda softmax(q2 k2^T), one scalar lambda a
+// layer. dgsa 2.3; names and head convention of the public reference (8 heads = 16 maps).
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "attention/attention.h"
+#include "attention/rotary.h"
+#include "attention/two_maps.h"
+#include "autograd/mode.h"
+#include "nn/init.h"
+#include "nn/linear.h"
+#include "nn/norm.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+
+namespace {
+
+using namespace fovea;
+using attention::Context;
+using attention::Slot;
+using schema::at_least;
+using schema::greater_than;
+using schema::in_range;
+
+// How the maps of one head are formed when keys are shared (grouped): from the repeated list of key
+// heads (the reference's plain file), or from stored pairs (its flash variants).
+enum class Pairing { kPlain, kPaired };
+
+struct Options {
+  std::int64_t num_heads = 8;
+  std::optional<std::int64_t> num_kv_heads;
+  Pairing gqa_pairing = Pairing::kPlain;
+  bool proj_bias = false;
+  bool subln_affine = true;
+  double eps = 1e-5;
+  double attn_drop = 0;
+};
+
+const attention::Info kInfo{.title = "Differential attention",
+                            .source = "dgsa 2.3; Ye et al., Differential Transformer",
+                            .map = attention::MapKind::kSigned,
+                            .masks = true,
+                            .needs_grid = false};
+
+class Differential final : public attention::Attention {
+ public:
+  Differential(const Slot& slot, const Options& o)
+      : num_heads_(o.num_heads),
+        kv_heads_(o.num_kv_heads.value_or(o.num_heads)),
+        stream_dim_(checked_stream_dim(slot, o)),
+        pairing_(o.gqa_pairing),
+        lambda_init_(attention::lambda_schedule(slot.layer)),
+        q_proj_(child<nn::Linear>("q_proj", slot.build, slot.dim, slot.dim, o.proj_bias)),
+        k_proj_(child<nn::Linear>("k_proj", slot.build, slot.dim, kv_width(), o.proj_bias)),
+        v_proj_(child<nn::Linear>("v_proj", slot.build, slot.dim, kv_width(), o.proj_bias)),
+        out_proj_(child<nn::Linear>("out_proj", slot.build, slot.dim, slot.dim, o.proj_bias)),
+        subln_(child<nn::RMSNorm>("subln", slot.build, 2 * stream_dim_, o.eps, o.subln_affine)) {
+    const auto vector = [&](const char* name) {
+      return parameter(name, nn::init_normal(slot.build.at(name), {stream_dim_}, 0.1));
+    };
+    lambda_q1_ = vector("lambda_q1");
+    lambda_k1_ = vector("lambda_k1");
+    lambda_q2_ = vector("lambda_q2");
+    lambda_k2_ = vector("lambda_k2");
+    if (o.attn_drop > 0) drop_ = &child<nn::Dropout>("attn_drop", slot.build, o.attn_drop);
+  }
+  std::string type() const override { return "DifferentialAttention"; }
+
+ protected:
+  Tensor forward(const Tensor& x, const Context& ctx) override {
+    const attention::TwoMaps maps = project(x, ctx);
+    const Tensor lambda = this->lambda();
+    const Shape rows{x.size(0), x.size(1), num_heads_};
+    const Tensor c1 = ops::ones(rows, x.dtype(), x.device());
+    const Tensor c2 = ops::expand(ops::neg(lambda), rows);
+    if (ctx.probe != nullptr) record(*ctx.probe, maps, c1, c2, lambda);
+    const Tensor u = attention::apply_two_maps(maps, c1, c2, drop_);
+    // The factor uses lambda_init, not lambda (dgsa 2.3 step 5).
+    const Tensor heads =
+        subln_(ops::reshape(u, {u.size(0), u.size(1), num_heads_, 2 * stream_dim_}));
+    return out_proj_(ops::reshape(ops::mul(heads, 1 - lambda_init_), x.shape()));
+  }
+
+ private:
+  static std::int64_t checked_stream_dim(const Slot& slot, const Options& o) {
+    attention::check_heads("differential", slot.dim, o.num_heads, 2);
+    const std::int64_t kv = o.num_kv_heads.value_or(o.num_heads);
+    FOVEA_CHECK(o.num_heads % kv == 0, ConfigError,
+                fmt::format("differential: num_heads {} is not divisible by num_kv_heads {}",
+                            o.num_heads, kv));
+    return slot.dim / (2 * o.num_heads);
+  }
+  std::int64_t kv_width() const { return 2 * kv_heads_ * stream_dim_; }
+
+  attention::TwoMaps project(const Tensor& x, const Context& ctx) {
+    Tensor q = q_proj_(x);
+    Tensor k = k_proj_(x);
+    const Tensor v = v_proj_(x);
+    if (ctx.rope_cos.defined()) {
+      q = attention::rotate_pairs(q, stream_dim_, ctx.rope_cos, ctx.rope_sin);
+      k = attention::rotate_pairs(k, stream_dim_, ctx.rope_cos, ctx.rope_sin);
+    }
+    attention::TwoMaps maps;
+    maps.q1 = ops::heads(q, num_heads_, stream_dim_, 0, 2 * stream_dim_);
+    maps.q2 = ops::heads(q, num_heads_, stream_dim_, stream_dim_, 2 * stream_dim_);
+    maps.k1 = {k, {}, stream_dim_};
+    maps.k2 = {k, {}, stream_dim_};
+    maps.v = {v, {}, 2 * stream_dim_};
+    const std::int64_t repeat = num_heads_ / kv_heads_;
+    for (std::int64_t head = 0; head < num_heads_; ++head) {
+      const bool plain = pairing_ == Pairing::kPlain;
+      const std::int64_t pair = head / repeat;
+      maps.k1.offsets.push_back((plain ? 2 * head / repeat : 2 * pair) * stream_dim_);
+      maps.k2.offsets.push_back((plain ? (2 * head + 1) / repeat : 2 * pair + 1) * stream_dim_);
+      maps.v.offsets.push_back(pair * 2 * stream_dim_);
+    }
+    maps.options = {1 / std::sqrt(static_cast<double>(stream_dim_)), ctx.causal, ctx.key_mask};
+    return maps;
+  }
+
+  // exp(q1 . k1) - exp(q2 . k2) + lambda_init, shape (1).
+  Tensor lambda() const {
+    const Tensor first = ops::exp(ops::sum(ops::mul(lambda_q1_, lambda_k1_), {0}, true));
+    const Tensor second = ops::exp(ops::sum(ops::mul(lambda_q2_, lambda_k2_), {0}, true));
+    return ops::add(ops::sub(first, second), lambda_init_);
+  }
+
+  static void record(attention::Probe& probe, const attention::TwoMaps& m, const Tensor& c1,
+                     const Tensor& c2, const Tensor& lambda) {
+    const autograd::NoGrad no_grad;
+    const Tensor map1 = ops::attention_map(m.q1, m.k1, m.options);
+    const Tensor map2 = ops::attention_map(m.q2, m.k2, m.options);
+    probe.record("attn1", map1);
+    probe.record("attn2", map2);
+    probe.record("lam", lambda);
+    probe.record("attn", attention::fused_map(map1, map2, c1, c2));
+  }
+
+  std::int64_t num_heads_;
+  std::int64_t kv_heads_;
+  std::int64_t stream_dim_;  // d' = dim / (2 num_heads)
+  Pairing pairing_;
+  double lambda_init_;
+  nn::Linear& q_proj_;
+  nn::Linear& k_proj_;
+  nn::Linear& v_proj_;
+  nn::Linear& out_proj_;
+  nn::RMSNorm& subln_;
+  Tensor lambda_q1_, lambda_k1_, lambda_q2_, lambda_k2_;
+  nn::Dropout* drop_ = nullptr;
+};
+
+}  // namespace
+
+FOVEA_ATTENTION(
+    differential, Differential, kInfo,
+    fovea::schema::Fields<Options>{}
+        .add("num_heads", &Options::num_heads, at_least(1),
+             "number of heads; twice it must divide dim")
+        .add("num_kv_heads", &Options::num_kv_heads, at_least(1),
+             "heads of keys and values, shared by groups of query heads; null = num_heads")
+        .add_enum("gqa_pairing", &Options::gqa_pairing,
+                  {{"plain", Pairing::kPlain}, {"paired", Pairing::kPaired}},
+                  "with shared keys: pair the repeated key heads, or the stored ones")
+        .add("proj_bias", &Options::proj_bias, "bias on the four projections")
+        .add("subln_affine", &Options::subln_affine, "learnable weight of the per-head RMS norm")
+        .add("eps", &Options::eps, greater_than(0), "epsilon of the per-head RMS norm")
+        .add("attn_drop", &Options::attn_drop, in_range(0, 0.99), "dropout on attention weights"))

@@ -1,0 +1,32 @@
+// Records what happens inside an attention, for visualisation and tests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fovea::attention {
+
+/// Handed down in Context. A variant that sees a probe also computes its maps in the composed form
+/// and records them; what it returns does not change.
+class Probe {
+ public:
+  struct Record {
+    std::string module;  // "blocks.0.attn"
+    std::string name;    // "attn": the map (b, heads, n, n); others by variant, e.g. "gate"
+    Tensor value;
+  };
+
+  /// Records under the module that is running.
+  void record(const std::string& name, const Tensor& value);
+  const std::vector<Record>& records() const { return records_; }
+  /// All records of one name, in order of layers.
+  std::vector<Tensor> all(const std::string& name) const;
+  void clear() { records_.clear(); }
+
+ private:
+  std::vector<Record> records_;
+};
+
+}  // namespace fovea::attention

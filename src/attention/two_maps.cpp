@@ -1,0 +1,36 @@
+#include "attention/two_maps.h"
+
+#include <cmath>
+
+#include "ops/elementwise.h"
+#include "ops/linear.h"
+#include "ops/shape.h"
+
+namespace fovea::attention {
+namespace {
+
+// (b, n, heads) -> (b, heads, n, 1)
+Tensor per_row(const Tensor& c) {
+  return ops::reshape(ops::transpose(c, 1, 2), {c.size(0), c.size(2), c.size(1), 1});
+}
+
+}  // namespace
+
+double lambda_schedule(std::int64_t layer) {
+  return 0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(layer - 1));
+}
+
+Tensor fused_map(const Tensor& map1, const Tensor& map2, const Tensor& c1, const Tensor& c2) {
+  return ops::add(ops::mul(per_row(c1), map1), ops::mul(per_row(c2), map2));
+}
+
+Tensor apply_two_maps(const TwoMaps& m, const Tensor& c1, const Tensor& c2, nn::Dropout* drop) {
+  if (drop == nullptr || !drop->training()) {
+    return ops::two_map_attention(m.q1, m.k1, m.q2, m.k2, m.v, c1, c2, m.options);
+  }
+  const Tensor map = fused_map(ops::attention_map(m.q1, m.k1, m.options),
+                               ops::attention_map(m.q2, m.k2, m.options), c1, c2);
+  return ops::merge_heads(ops::matmul((*drop)(map), ops::take_heads(m.v)));
+}
+
+}  // namespace fovea::attention

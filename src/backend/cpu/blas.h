@@ -1,0 +1,26 @@
+// cblas gemm for both floating types, row-major.
+#pragma once
+
+#include <cblas.h>
+
+#include <cstdint>
+
+namespace fovea::cpu {
+
+template <class T>
+inline void blas_gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                      T alpha, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta,
+                      T* c, std::int64_t ldc) {
+  const auto ta = trans_a ? CblasTrans : CblasNoTrans;
+  const auto tb = trans_b ? CblasTrans : CblasNoTrans;
+  const auto i = [](std::int64_t value) { return static_cast<blasint>(value); };
+  if constexpr (sizeof(T) == sizeof(float)) {
+    cblas_sgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
+                i(ldc));
+  } else {
+    cblas_dgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
+                i(ldc));
+  }
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,112 @@
+// Layer norm and RMS norm over the last axis.
+#include <cmath>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/simd/simd.h"
+
+namespace fovea::cpu {
+namespace {
+
+// Gradients of weight and bias are summed in this many pieces and added up in order, whatever the
+// number of threads.
+constexpr std::int64_t kPieces = 32;
+
+template <class T>
+T* optional(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+std::int64_t grain(std::int64_t n) { return std::max<std::int64_t>(1, 16384 / n); }
+
+// Rows of dy go back through the normalisation; mean is undefined for RMS norm.
+template <class T>
+void backward(ThreadPool& pool, const Tensor& x, const Tensor& weight, const Tensor& mean,
+              const Tensor& rstd, const Tensor& dy, const Tensor& dx, const Tensor& dweight,
+              const Tensor& dbias) {
+  const std::int64_t n = x.shape().back();
+  const std::int64_t rows = x.numel() / n;
+  const std::int64_t chunk = (rows + kPieces - 1) / kPieces;
+  const std::int64_t pieces = (rows + chunk - 1) / chunk;
+  Tensor partial;
+  if (dweight.defined() || dbias.defined()) {
+    partial = Tensor::empty({2, pieces, n}, x.dtype(), x.device());
+    std::fill_n(partial.data<T>(), partial.numel(), T{0});
+  }
+  T* sums = optional<T>(partial);
+  const auto& kernels = simd::kernels().of<T>();
+  pool.run(pieces, [&](std::int64_t piece) {
+    T* dw = dweight.defined() ? sums + piece * n : nullptr;
+    T* db = dbias.defined() ? sums + (pieces + piece) * n : nullptr;
+    for (std::int64_t r = piece * chunk; r < std::min(rows, (piece + 1) * chunk); ++r) {
+      kernels.normalise_backward(mean.defined(), x.data<T>() + r * n,
+                                 mean.defined() ? mean.data<T>()[r] : T{0}, rstd.data<T>()[r],
+                                 optional<T>(weight), dy.data<T>() + r * n,
+                                 dx.defined() ? dx.data<T>() + r * n : nullptr, dw, db, n);
+    }
+  });
+  const auto total = [&](const Tensor& to, std::int64_t first) {
+    if (!to.defined()) return;
+    std::fill_n(to.data<T>(), n, T{0});
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+      kernels.axpy(T{1}, sums + (first + piece) * n, to.data<T>(), n);
+    }
+  };
+  total(dweight, 0);
+  total(dbias, pieces);
+}
+
+}  // namespace
+
+void CpuBackend::layer_norm(double eps, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                            const Tensor& y, const Tensor& mean, const Tensor& rstd) const {
+  const std::int64_t n = x.shape().back();
+  dispatch_float("layer_norm", x.dtype(), [&]<class T>(T) {
+    const auto& kernels = simd::kernels().of<T>();
+    parallel(x.numel() / n, grain(n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const T* row = x.data<T>() + r * n;
+        const T centre = kernels.sum(row, n) / static_cast<T>(n);
+        const T variance = kernels.centred_squares(row, centre, n) / static_cast<T>(n);
+        const T scale = T{1} / std::sqrt(variance + static_cast<T>(eps));
+        mean.data<T>()[r] = centre;
+        rstd.data<T>()[r] = scale;
+        kernels.normalise(row, centre, scale, optional<T>(weight), optional<T>(bias),
+                          y.data<T>() + r * n, n);
+      }
+    });
+  });
+}
+
+void CpuBackend::layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& mean,
+                                     const Tensor& rstd, const Tensor& dy, const Tensor& dx,
+                                     const Tensor& dweight, const Tensor& dbias) const {
+  dispatch_float("layer_norm_backward", x.dtype(), [&]<class T>(T) {
+    backward<T>(pool_, x, weight, mean, rstd, dy, dx, dweight, dbias);
+  });
+}
+
+void CpuBackend::rms_norm(double eps, const Tensor& x, const Tensor& weight, const Tensor& y,
+                          const Tensor& rstd) const {
+  const std::int64_t n = x.shape().back();
+  dispatch_float("rms_norm", x.dtype(), [&]<class T>(T) {
+    const auto& kernels = simd::kernels().of<T>();
+    parallel(x.numel() / n, grain(n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const T* row = x.data<T>() + r * n;
+        const T squares = kernels.dot(row, row, n) / static_cast<T>(n);
+        const T scale = T{1} / std::sqrt(squares + static_cast<T>(eps));
+        rstd.data<T>()[r] = scale;
+        kernels.normalise(row, T{0}, scale, optional<T>(weight), nullptr, y.data<T>() + r * n, n);
+      }
+    });
+  });
+}
+
+void CpuBackend::rms_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& rstd,
+                                   const Tensor& dy, const Tensor& dx,
+                                   const Tensor& dweight) const {
+  dispatch_float("rms_norm_backward", x.dtype(),
+                 [&]<class T>(T) { backward<T>(pool_, x, weight, {}, rstd, dy, dx, dweight, {}); });
+}
+
+}  // namespace fovea::cpu

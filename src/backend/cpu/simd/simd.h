@@ -1,0 +1,72 @@
+// Inner loops over contiguous memory, compiled once per instruction set (SSE2, AVX2 + FMA, AVX-512)
+// from one source, kernels_impl.h, and chosen when the program starts.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.h"
+
+namespace fovea::cpu::simd {
+
+/// Sums and maxima run in a fixed order that depends on the instruction set and on n alone.
+template <class T>
+struct Kernels {
+  void (*unary)(UnaryOp, double a, double b, const T* x, T* y, std::int64_t n);
+  void (*unary_backward)(UnaryOp, double a, double b, const T* x, const T* y, const T* dy, T* dx,
+                         std::int64_t n);
+  // Arithmetic only. A step of 0 repeats the first element.
+  void (*binary)(BinaryOp, const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y,
+                 std::int64_t n);
+  void (*axpy)(T alpha, const T* x, T* y, std::int64_t n);
+  void (*gated)(UnaryOp, const T* x, const T* other, T* y, std::int64_t n);
+  void (*gated_backward)(UnaryOp, const T* x, const T* other, const T* dy, T* dx, T* dother,
+                         std::int64_t n);
+  T (*sum)(const T* x, std::int64_t n);
+  T (*dot)(const T* x, const T* y, std::int64_t n);
+  T (*max)(const T* x, std::int64_t n);
+  /// y = exp(x - shift), returns the sum of y.
+  T (*exp_sum)(const T* x, T shift, T* y, std::int64_t n);
+  /// dx = scale y (dy - shift): backward of a softmax row.
+  void (*softmax_backward)(T scale, const T* y, const T* dy, T shift, T* dx, std::int64_t n);
+  /// a = c1 p1 + c2 p2.
+  void (*combine)(T c1, const T* p1, T c2, const T* p2, T* a, std::int64_t n);
+  /// y = (x - mean) rstd weight + bias; weight and bias may be null.
+  void (*normalise)(const T* x, T mean, T rstd, const T* weight, const T* bias, T* y,
+                    std::int64_t n);
+  /// sum of (x - mean)^2.
+  T (*centred_squares)(const T* x, T mean, std::int64_t n);
+  /// Backward of one normalised row; `centred` is layer norm, otherwise RMS norm. Adds to dweight
+  /// and dbias where they are not null.
+  void (*normalise_backward)(bool centred, const T* x, T mean, T rstd, const T* weight, const T* dy,
+                             T* dx, T* dweight, T* dbias, std::int64_t n);
+  /// Elements first..first+n of the stream: y = u < p ? 0 : x scale.
+  void (*dropout)(std::uint64_t key, std::uint64_t first, T p, T scale, const T* x, T* y,
+                  std::int64_t n);
+  /// correction = 1 - beta^step.
+  void (*adamw)(const AdamWArgs&, double correction1, double correction2, const T* g, T* p, T* m,
+                T* v, std::int64_t n);
+};
+
+struct Table {
+  const char* name;
+  Kernels<float> f32;
+  Kernels<double> f64;
+
+  template <class T>
+  const Kernels<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
+};
+
+/// The widest set this processor runs; FOVEA_SIMD=sse2|avx2|avx512 in the environment lowers it.
+const Table& kernels();
+
+Table sse2_kernels();
+Table avx2_kernels();
+Table avx512_kernels();
+
+}  // namespace fovea::cpu::simd

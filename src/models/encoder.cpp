@@ -1,0 +1,95 @@
+#include "models/encoder.h"
+
+#include <fmt/format.h>
+
+#include "autograd/graph.h"
+#include "nn/ffn.h"
+#include "ops/elementwise.h"
+
+namespace fovea::models {
+
+using schema::at_least;
+using schema::greater_than;
+using schema::in_range;
+
+schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
+  using O = EncoderOptions;
+  return schema::Fields<O>(defaults)
+      .add("embed_dim", &O::embed_dim, at_least(1), "channels of the tokens")
+      .add("depth", &O::depth, at_least(1), "number of encoder blocks")
+      .add_component("attention", &O::attention, attention::choices(),
+                     "token attention of every block")
+      .add_component("ffn", &O::ffn, nn::ffn_choices(), "feed-forward network of every block")
+      .add_enum("norm", &O::norm,
+                {{"layer_norm", nn::NormKind::kLayerNorm}, {"rms_norm", nn::NormKind::kRMSNorm}},
+                "normalisation of the blocks and at the end")
+      .add("norm_eps", &O::norm_eps, greater_than(0), "its epsilon")
+      .add_enum("norm_position", &O::norm_position,
+                {{"pre", NormPosition::kPre}, {"post", NormPosition::kPost}},
+                "before the branches with a final norm, or after the residual sums without one")
+      .add("drop_rate", &O::drop_rate, in_range(0, 0.99),
+           "dropout after the positions, on the attention branch and in the ffn")
+      .add("drop_path_rate", &O::drop_path_rate, in_range(0, 0.99),
+           "stochastic depth, rising linearly from 0 to this at the last block")
+      .add_enum("init", &O::init,
+                {{"torch", nn::Init::kTorch}, {"trunc_normal", nn::Init::kTruncNormal}},
+                "initial weights: uniform +-1 / sqrt(fan_in), or normal(0, 0.02) truncated with "
+                "zero biases")
+      .add("checkpointing", &O::checkpointing,
+           "keep only block inputs and compute the rest again in backward");
+}
+
+EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std::int64_t layer)
+    : pre_norm_(o.norm_position == NormPosition::kPre),
+      norm1_(child("norm1", nn::make_norm(o.norm, build.at("norm1"), o.embed_dim, o.norm_eps))),
+      attn_(child("attn",
+                  attention::make(o.attention, {build.at("attn"), o.embed_dim, layer, o.depth}))),
+      norm2_(child("norm2", nn::make_norm(o.norm, build.at("norm2"), o.embed_dim, o.norm_eps))),
+      mlp_(child("mlp", nn::make_ffn(o.ffn, build.at("mlp"), o.embed_dim, o.drop_rate))) {
+  if (o.drop_rate > 0) drop_ = &child<nn::Dropout>("drop", build, o.drop_rate);
+  const double rate = o.depth > 1 ? o.drop_path_rate * static_cast<double>(layer - 1) /
+                                        static_cast<double>(o.depth - 1)
+                                  : 0.0;
+  if (rate > 0) drop_path_ = &child<nn::DropPath>("drop_path", build, rate);
+}
+
+Tensor EncoderBlock::residual(const Tensor& x, const Tensor& branch) const {
+  return ops::add(x, drop_path_ != nullptr ? (*drop_path_)(branch) : branch);
+}
+
+Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& context) {
+  const auto scope = enter();
+  const auto attend = [&](const Tensor& t) {
+    const Tensor y = attn_(t, context);
+    return drop_ != nullptr ? (*drop_)(y) : y;
+  };
+  if (pre_norm_) {
+    const Tensor y = residual(x, attend(norm1_(x)));
+    return residual(y, mlp_(norm2_(y)));
+  }
+  const Tensor y = norm1_(residual(x, attend(x)));
+  return norm2_(residual(y, mlp_(y)));
+}
+
+Encoder::Encoder(const nn::Build& build, const EncoderOptions& o)
+    : checkpointing_(o.checkpointing) {
+  for (std::int64_t i = 0; i < o.depth; ++i) {
+    blocks_.push_back(&child<EncoderBlock>(fmt::format("blocks.{}", i), build, o, i + 1));
+  }
+  if (o.norm_position == NormPosition::kPre) {
+    norm_ = &child("norm", nn::make_norm(o.norm, build.at("norm"), o.embed_dim, o.norm_eps));
+  }
+}
+
+Tensor Encoder::operator()(const Tensor& x, const attention::Context& context) {
+  Tensor y = x;
+  for (EncoderBlock* block : blocks_) {
+    const bool recompute = checkpointing_ && training();
+    y = recompute ? autograd::checkpoint(
+                        [block, context](const auto& t) { return (*block)(t[0], context); }, {y})
+                  : (*block)(y, context);
+  }
+  return norm_ != nullptr ? (*norm_)(y) : y;
+}
+
+}  // namespace fovea::models

@@ -1,0 +1,67 @@
+// The Transformer encoder block and a stack of them, shared by vision and text. dgsa 3.1.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "attention/attention.h"
+#include "nn/dropout.h"
+#include "nn/norm.h"
+#include "schema/fields.h"
+
+namespace fovea::models {
+
+enum class NormPosition { kPre, kPost };
+
+/// Options of every encoder. Keys are timm's where timm has them.
+struct EncoderOptions {
+  std::int64_t embed_dim = 256;
+  std::int64_t depth = 8;
+  schema::Component attention{"softmax", {}};
+  schema::Component ffn{"mlp", {}};
+  nn::NormKind norm = nn::NormKind::kLayerNorm;
+  double norm_eps = 1e-6;
+  NormPosition norm_position = NormPosition::kPre;
+  double drop_rate = 0.0;
+  double drop_path_rate = 0.0;
+  nn::Init init = nn::Init::kTorch;
+  bool checkpointing = false;
+};
+schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults);
+
+/// Pre-norm:  x + drop(attn(norm1(x))), then x + mlp(norm2(x)).
+/// Post-norm: norm1(x + drop(attn(x))), then norm2(x + mlp(x)).
+/// `layer` counts from 1.
+class EncoderBlock final : public nn::Module {
+ public:
+  EncoderBlock(const nn::Build& build, const EncoderOptions& options, std::int64_t layer);
+  std::string type() const override { return "EncoderBlock"; }
+  Tensor operator()(const Tensor& x, const attention::Context& context);
+
+ private:
+  Tensor residual(const Tensor& x, const Tensor& branch) const;
+
+  bool pre_norm_;
+  nn::UnaryModule& norm1_;
+  attention::Attention& attn_;
+  nn::UnaryModule& norm2_;
+  nn::UnaryModule& mlp_;
+  nn::Dropout* drop_ = nullptr;
+  nn::DropPath* drop_path_ = nullptr;
+};
+
+/// blocks.0 ... blocks.{depth - 1} and, pre-norm, the final `norm`, one after another. Registered
+/// under the empty name, so that its children's names have no prefix.
+class Encoder final : public nn::Module {
+ public:
+  Encoder(const nn::Build& build, const EncoderOptions& options);
+  std::string type() const override { return "Encoder"; }
+  Tensor operator()(const Tensor& x, const attention::Context& context);
+
+ private:
+  std::vector<EncoderBlock*> blocks_;
+  nn::UnaryModule* norm_ = nullptr;
+  bool checkpointing_;
+};
+
+}  // namespace fovea::models

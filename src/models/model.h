@@ -1,0 +1,73 @@
+// Networks by name: how a network is registered, made and run.
+// A network family is one source file and one line in models.def for each preset.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attention/attention.h"
+#include "nn/module.h"
+#include "schema/fields.h"
+
+namespace fovea::models {
+
+/// What the data set says of itself; options left null take these values.
+struct DataShape {
+  std::int64_t channels = 3;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t num_classes = 0;
+};
+
+/// A network from one input tensor to one output tensor.
+class Model : public nn::Module {
+ public:
+  /// x: what the data set delivers, images (b, c, h, w). `probe` records attention maps.
+  Tensor operator()(const Tensor& x, attention::Probe* probe = nullptr) {
+    const auto scope = enter();
+    return forward(x, probe);
+  }
+  /// How its attention maps lie over the input; grid_h = 0 where there is none.
+  virtual attention::Context geometry() const { return {}; }
+
+ protected:
+  virtual Tensor forward(const Tensor& x, attention::Probe* probe) = 0;
+};
+
+/// One line of the registry.
+struct Entry {
+  std::string name;
+  std::string help;
+  std::shared_ptr<const schema::Description> fields;
+  std::function<std::unique_ptr<Model>(const nn::Build&, const schema::Component&,
+                                       const DataShape&)>
+      make;
+};
+
+const std::vector<Entry>& entries();
+/// Throws ConfigError for an unknown name or sizes that do not fit together.
+std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
+                            const DataShape& data);
+schema::Choices choices();
+
+template <class Class, class Options>
+Entry make_entry(std::string name, std::string help, const schema::Fields<Options>& fields) {
+  const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
+  return {std::move(name), std::move(help), shared,
+          [shared](const nn::Build& build, const schema::Component& component,
+                   const DataShape& data) -> std::unique_ptr<Model> {
+            return std::make_unique<Class>(build, shared->parse(component, "model"), data);
+          }};
+}
+
+}  // namespace fovea::models
+
+/// Registers a class built from (const nn::Build&, const Options&, const DataShape&); `name` also
+/// needs a line in models.def.
+#define FOVEA_MODEL(name, Class, help, ...)                              \
+  ::fovea::models::Entry fovea_model_##name() {                          \
+    return ::fovea::models::make_entry<Class>(#name, help, __VA_ARGS__); \
+  }

@@ -1,0 +1,205 @@
+// The ViT family, wholly from configuration, and its presets: vit, diff_vit, dgvit. Parameter names
+// are timm's VisionTransformer. dgsa 3.2.
+
+#include <fmt/format.h>
+
+#include "autograd/mode.h"
+#include "models/encoder.h"
+#include "models/model.h"
+#include "nn/embedding.h"
+#include "nn/init.h"
+#include "nn/linear.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+
+namespace {
+
+using namespace fovea;
+using models::DataShape;
+using models::EncoderOptions;
+using schema::at_least;
+
+enum class Pool { kToken, kAvg };
+enum class Positions { kLearned, kSinusoidal, kNone };
+
+struct Options : EncoderOptions {
+  std::optional<std::array<std::int64_t, 2>> img_size;
+  std::int64_t patch_size = 4;
+  std::optional<std::int64_t> in_chans;
+  std::optional<std::int64_t> num_classes;
+  bool class_token = true;
+  Pool global_pool = Pool::kToken;
+  Positions pos_embed = Positions::kLearned;
+  std::optional<std::int64_t> pos_rows;
+  std::optional<std::int64_t> head_hidden;
+};
+
+// Two layers with GELU between them. dgsa 3.2.
+class HiddenHead final : public nn::UnaryModule {
+ public:
+  HiddenHead(const nn::Build& build, std::int64_t dim, std::int64_t hidden, std::int64_t classes)
+      : fc1_(child<nn::Linear>("fc1", build, dim, hidden)),
+        fc2_(child<nn::Linear>("fc2", build, hidden, classes)) {}
+  std::string type() const override { return "HiddenHead"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return fc2_(ops::gelu(fc1_(x))); }
+
+ private:
+  nn::Linear& fc1_;
+  nn::Linear& fc2_;
+};
+
+class ViT final : public models::Model {
+ public:
+  ViT(const nn::Build& outer, const Options& o, const DataShape& data)
+      : build_(with_init(outer, o.init)),
+        o_(o),
+        grid_(checked_grid(o, data)),
+        patch_embed_(child<nn::PatchEmbed>("patch_embed", build_, o.patch_size,
+                                           o.in_chans.value_or(data.channels), o.embed_dim)) {
+    const std::int64_t tokens = grid_[0] * grid_[1] + prefix();
+    if (o.class_token) {
+      cls_token_ = parameter(
+          "cls_token", nn::init_truncated_normal(build_.at("cls_token"), {1, 1, o.embed_dim}));
+    }
+    if (o.pos_embed == Positions::kLearned) {
+      const std::int64_t rows = o.pos_rows.value_or(tokens);
+      FOVEA_CHECK(rows >= tokens, ConfigError,
+                  fmt::format("model.pos_rows: {} rows for {} tokens; expected at least as many",
+                              rows, tokens));
+      pos_embed_ = parameter(
+          "pos_embed", nn::init_truncated_normal(build_.at("pos_embed"), {1, rows, o.embed_dim}));
+    } else if (o.pos_embed == Positions::kSinusoidal) {
+      positions_ =
+          nn::sinusoidal_positions(tokens, o.embed_dim, build_.dtype, Device(build_.device));
+    }
+    if (o.drop_rate > 0) pos_drop_ = &child<nn::Dropout>("pos_drop", build_, o.drop_rate);
+    encoder_ = &child<models::Encoder>("", build_, o);
+    const std::int64_t classes = o.num_classes.value_or(data.num_classes);
+    if (o.head_hidden) {
+      head_ = &child<HiddenHead>("head", build_, o.embed_dim, *o.head_hidden, classes);
+    } else {
+      head_ = &child<nn::Linear>("head", build_, o.embed_dim, classes);
+    }
+  }
+  std::string type() const override { return "ViT"; }
+
+  attention::Context geometry() const override {
+    attention::Context context;
+    context.prefix_tokens = prefix();
+    context.grid_h = grid_[0];
+    context.grid_w = grid_[1];
+    return context;
+  }
+
+ protected:
+  Tensor forward(const Tensor& images, attention::Probe* probe) override {
+    check_images(images);
+    Tensor x = patch_embed_(images);
+    const std::int64_t b = x.size(0);
+    if (cls_token_.defined())
+      x = ops::concat({ops::expand(cls_token_, {b, 1, o_.embed_dim}), x}, 1);
+    if (pos_embed_.defined()) x = ops::add(x, ops::slice(pos_embed_, 1, 0, x.size(1)));
+    if (positions_.defined()) x = ops::add(x, positions_);
+    if (pos_drop_ != nullptr) x = (*pos_drop_)(x);
+    attention::Context context = geometry();
+    context.probe = probe;
+    return (*head_)(pool((*encoder_)(x, context)));
+  }
+
+ private:
+  static nn::Build with_init(nn::Build build, nn::Init init) {
+    build.init = init;
+    return build;
+  }
+  std::int64_t prefix() const { return o_.class_token ? 1 : 0; }
+
+  static std::array<std::int64_t, 2> checked_grid(const Options& o, const DataShape& data) {
+    const auto size = o.img_size.value_or(std::array<std::int64_t, 2>{data.height, data.width});
+    FOVEA_CHECK(size[0] > 0 && size[1] > 0, ConfigError,
+                fmt::format("model.img_size: {} x {}; expected positive sizes", size[0], size[1]));
+    FOVEA_CHECK(size[0] % o.patch_size == 0 && size[1] % o.patch_size == 0, ConfigError,
+                fmt::format("model.patch_size: image {} x {} is not divisible by patch {}", size[0],
+                            size[1], o.patch_size));
+    FOVEA_CHECK(o.class_token || o.global_pool == Pool::kAvg, ConfigError,
+                "model.global_pool: \"token\" needs class_token=true; set model.global_pool=avg");
+    FOVEA_CHECK(o.num_classes.value_or(data.num_classes) > 0, ConfigError,
+                "model.num_classes: not given, and the data set has no classes");
+    return {size[0] / o.patch_size, size[1] / o.patch_size};
+  }
+
+  void check_images(const Tensor& x) const {
+    const bool fits = x.rank() == 4 && x.size(2) == grid_[0] * o_.patch_size &&
+                      x.size(3) == grid_[1] * o_.patch_size;
+    FOVEA_CHECK(fits, ShapeError,
+                fmt::format("vit: images are {}; expected (b, c, {}, {})", to_string(x.shape()),
+                            grid_[0] * o_.patch_size, grid_[1] * o_.patch_size));
+  }
+
+  // (b, n, dim) -> (b, dim): the class token, or the mean over patches.
+  Tensor pool(const Tensor& x) const {
+    if (o_.global_pool == Pool::kToken) {
+      return ops::reshape(ops::slice(x, 1, 0, 1), {x.size(0), x.size(2)});
+    }
+    return ops::mean(ops::slice(x, 1, prefix(), x.size(1) - prefix()), {1});
+  }
+
+  nn::Build build_;
+  Options o_;
+  std::array<std::int64_t, 2> grid_;
+  nn::PatchEmbed& patch_embed_;
+  Tensor cls_token_, pos_embed_, positions_;
+  nn::Dropout* pos_drop_ = nullptr;
+  models::Encoder* encoder_ = nullptr;
+  nn::UnaryModule* head_ = nullptr;
+};
+
+schema::Fields<Options> fields(const Options& defaults) {
+  return schema::Fields<Options>(defaults)
+      .add("img_size", &Options::img_size, at_least(1), "height and width; null = the data set's")
+      .add("patch_size", &Options::patch_size, at_least(1),
+           "side of a patch in pixels; must divide img_size")
+      .add("in_chans", &Options::in_chans, at_least(1),
+           "channels of the images; null = the data set's")
+      .add("num_classes", &Options::num_classes, at_least(1),
+           "outputs of the head; null = the data set's")
+      .add("class_token", &Options::class_token, "prepend a learned class token")
+      .add_enum("global_pool", &Options::global_pool,
+                {{"token", Pool::kToken}, {"avg", Pool::kAvg}},
+                "what the head sees: the class token, or the mean over patches")
+      .add_enum("pos_embed", &Options::pos_embed,
+                {{"learned", Positions::kLearned},
+                 {"sinusoidal", Positions::kSinusoidal},
+                 {"none", Positions::kNone}},
+                "positions added to the tokens")
+      .add("pos_rows", &Options::pos_rows, at_least(1),
+           "rows of the learned table; the first n are used; null = as many as tokens")
+      .add("head_hidden", &Options::head_hidden, at_least(1),
+           "width of a hidden layer with GELU in the head; null = a linear head")
+      .include(models::encoder_fields(defaults));
+}
+
+schema::Component with_options(
+    const char* type, std::initializer_list<std::pair<std::string, schema::Value>> options) {
+  schema::Value value = schema::Value::object({{"type", type}});
+  for (const auto& [key, option] : options) value.set(key, option);
+  return {type, value};
+}
+
+Options preset(schema::Component attention, schema::Component ffn) {
+  Options options;
+  options.attention = std::move(attention);
+  options.ffn = std::move(ffn);
+  return options;
+}
+
+}  // namespace
+
+FOVEA_MODEL(vit, ViT, "ViT: softmax attention, GELU MLP (dgsa 3.2)",
+            fields(preset({"softmax", {}}, {"mlp", {}})))
+FOVEA_MODEL(diff_vit, ViT, "DIFF-ViT: differential attention, SwiGLU (dgsa 3.2)",
+            fields(preset({"differential", {}}, {"swiglu", {}})))
+FOVEA_MODEL(dgvit, ViT, "DGViT: M-DGSA with inner residual, SwiGLU (dgsa 3.2)",
+            fields(preset(with_options("m_dgsa", {{"q_residual", true}}), {"swiglu", {}})))

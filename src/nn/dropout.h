@@ -1,0 +1,34 @@
+// Dropout and stochastic depth; identities in evaluation mode.
+#pragma once
+
+#include "nn/module.h"
+
+namespace fovea::nn {
+
+/// Inverted dropout with probability p. dgsa 6.3.
+class Dropout final : public UnaryModule {
+ public:
+  Dropout(const Build& build, double p);
+  std::string type() const override { return "Dropout"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  double p_;
+};
+
+/// Drops whole items of the batch with probability p.
+class DropPath final : public UnaryModule {
+ public:
+  DropPath(const Build& build, double p);
+  std::string type() const override { return "DropPath"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  double p_;
+};
+
+}  // namespace fovea::nn

@@ -1,0 +1,59 @@
+#include "nn/embedding.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "nn/init.h"
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "ops/shape.h"
+
+namespace fovea::nn {
+
+class PatchEmbed::Projection final : public UnaryModule {
+ public:
+  Projection(const Build& build, std::int64_t patch, std::int64_t in_chans, std::int64_t dim)
+      : weight_(parameter("weight", init_weight(build.at("weight"), {dim, in_chans, patch, patch},
+                                                in_chans * patch * patch))),
+        bias_(parameter("bias", init_bias(build.at("bias"), dim, in_chans * patch * patch))),
+        patch_(patch) {}
+  std::string type() const override { return "Conv2d"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override {
+    return ops::conv(x, weight_, bias_, {.stride = {patch_}});
+  }
+
+ private:
+  Tensor weight_;
+  Tensor bias_;
+  std::int64_t patch_;
+};
+
+PatchEmbed::PatchEmbed(const Build& build, std::int64_t patch_size, std::int64_t in_chans,
+                       std::int64_t dim)
+    : proj_(child<Projection>("proj", build, patch_size, in_chans, dim)) {}
+
+Tensor PatchEmbed::forward(const Tensor& x) {
+  const Tensor grid = proj_(x);  // (b, dim, h / p, w / p)
+  const Tensor rows = ops::reshape(grid, {grid.size(0), grid.size(1), -1});
+  return ops::transpose(rows, 1, 2);
+}
+
+Tensor sinusoidal_positions(std::int64_t n, std::int64_t dim, DType dtype, const Device& device) {
+  std::vector<double> values(static_cast<std::size_t>(n * dim));
+  for (std::int64_t pos = 0; pos < n; ++pos) {
+    for (std::int64_t c = 0; c < dim; ++c) {
+      const double rate =
+          std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(dim));
+      const double angle = static_cast<double>(pos) * rate;
+      values[static_cast<std::size_t>(pos * dim + c)] =
+          c % 2 == 0 ? std::sin(angle) : std::cos(angle);
+    }
+  }
+  return ops::cast(Tensor::from(values, {1, n, dim}, device), dtype);
+}
+
+}  // namespace fovea::nn

@@ -1,0 +1,26 @@
+// From images to tokens, and positions.
+#pragma once
+
+#include "nn/module.h"
+
+namespace fovea::nn {
+
+/// A convolution whose kernel is its stride. x (b, c, h, w) -> (b, (h / p) (w / p), dim), row by
+/// row. Parameters proj.weight (dim, c, p, p), proj.bias. dgsa 2.7.
+class PatchEmbed final : public UnaryModule {
+ public:
+  PatchEmbed(const Build& build, std::int64_t patch_size, std::int64_t in_chans, std::int64_t dim);
+  std::string type() const override { return "PatchEmbed"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  class Projection;
+  Projection& proj_;
+};
+
+/// sin and cos of pos * 10000^(-2 i / dim), interleaved: (1, n, dim). dgsa 2.7.
+Tensor sinusoidal_positions(std::int64_t n, std::int64_t dim, DType dtype, const Device& device);
+
+}  // namespace fovea::nn

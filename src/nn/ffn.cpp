@@ -1,0 +1,167 @@
+#include "nn/ffn.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/dropout.h"
+#include "nn/linear.h"
+#include "ops/elementwise.h"
+#include "schema/fields.h"
+
+namespace fovea::nn {
+namespace {
+
+// Where dropout acts: after fc1, after the activation, after fc2. "drop. x1" of dgsa Table 1 is
+// post_act; "drop. x2" is post_act and post_proj.
+const std::vector<std::string> kSites = {"post_expand", "post_act", "post_proj"};
+
+enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+
+Tensor activate(Activation kind, const Tensor& x) {
+  switch (kind) {
+    case Activation::kGeluTanh:
+      return ops::gelu_tanh(x);
+    case Activation::kRelu:
+      return ops::relu(x);
+    case Activation::kSilu:
+      return ops::silu(x);
+    default:
+      return ops::gelu(x);
+  }
+}
+
+struct Common {
+  double expansion = 4;
+  bool bias = true;
+  std::vector<std::string> dropout_after = {"post_act", "post_proj"};
+};
+
+struct MlpOptions : Common {
+  Activation activation = Activation::kGelu;
+};
+
+struct SwiGluOptions : Common {
+  bool gate_last = false;
+};
+
+schema::Fields<Common> common_fields() {
+  return schema::Fields<Common>{}
+      .add("expansion", &Common::expansion, schema::greater_than(0),
+           "width after fc1 relative to the width of the tokens (16/3 = 5.333333333333333)")
+      .add("bias", &Common::bias, "biases of fc1 and fc2")
+      .add("dropout_after", &Common::dropout_after, schema::one_of(kSites),
+           "where dropout acts: after fc1, after the activation, after fc2");
+}
+
+const schema::Fields<MlpOptions>& mlp_fields() {
+  static const auto fields = schema::Fields<MlpOptions>{}
+                                 .include(common_fields())
+                                 .add_enum("activation", &MlpOptions::activation,
+                                           {{"gelu", Activation::kGelu},
+                                            {"gelu_tanh", Activation::kGeluTanh},
+                                            {"relu", Activation::kRelu},
+                                            {"silu", Activation::kSilu}},
+                                           "function between fc1 and fc2");
+  return fields;
+}
+
+const schema::Fields<SwiGluOptions>& swiglu_fields() {
+  static const auto fields = schema::Fields<SwiGluOptions>{}
+                                 .include(common_fields())
+                                 .add("gate_last", &SwiGluOptions::gate_last,
+                                      "false: silu(a) * b for [a, b] = fc1(x); true: a * silu(b)");
+  return fields;
+}
+
+// fc1 -> non-linearity -> fc2, with dropout at the chosen sites.
+class Ffn : public UnaryModule {
+ public:
+  Ffn(const Build& build, std::int64_t dim, std::int64_t packed, std::int64_t hidden,
+      const Common& options, double drop_rate)
+      : fc1_(child<Linear>("fc1", build, dim, packed, options.bias)),
+        fc2_(child<Linear>("fc2", build, hidden, dim, options.bias)) {
+    for (const std::string& site : kSites) {
+      const auto& chosen = options.dropout_after;
+      const bool on =
+          drop_rate > 0 && std::find(chosen.begin(), chosen.end(), site) != chosen.end();
+      drops_.push_back(on ? &child<Dropout>("drop_" + site, build, drop_rate) : nullptr);
+    }
+  }
+
+ protected:
+  Tensor forward(const Tensor& x) override {
+    const Tensor expanded = drop(0, fc1_(x));
+    return drop(2, fc2_(drop(1, between(expanded))));
+  }
+  virtual Tensor between(const Tensor& x) = 0;
+
+ private:
+  Tensor drop(std::size_t site, const Tensor& x) { return drops_[site] ? (*drops_[site])(x) : x; }
+
+  Linear& fc1_;
+  Linear& fc2_;
+  std::vector<Dropout*> drops_;
+};
+
+std::int64_t width(double expansion, double dim) {
+  return static_cast<std::int64_t>(std::floor(expansion * dim + 1e-9));
+}
+
+class Mlp final : public Ffn {
+ public:
+  Mlp(const Build& build, std::int64_t dim, const MlpOptions& o, double drop_rate)
+      : Ffn(build, dim, width(o.expansion, static_cast<double>(dim)),
+            width(o.expansion, static_cast<double>(dim)), o, drop_rate),
+        activation_(o.activation) {}
+  std::string type() const override { return "Mlp"; }
+
+ protected:
+  Tensor between(const Tensor& x) override { return activate(activation_, x); }
+
+ private:
+  Activation activation_;
+};
+
+// Hidden width H = floor(expansion dim / 2), packed projection 2 H.
+class SwiGlu final : public Ffn {
+ public:
+  SwiGlu(const Build& build, std::int64_t dim, const SwiGluOptions& o, double drop_rate)
+      : Ffn(build, dim, 2 * hidden(o, dim), hidden(o, dim), o, drop_rate),
+        gate_last_(o.gate_last) {}
+  std::string type() const override { return "SwiGLU"; }
+
+ protected:
+  Tensor between(const Tensor& x) override { return ops::swiglu(x, gate_last_); }
+
+ private:
+  static std::int64_t hidden(const SwiGluOptions& o, std::int64_t dim) {
+    return width(o.expansion / 2, static_cast<double>(dim));
+  }
+  bool gate_last_;
+};
+
+}  // namespace
+
+schema::Choices ffn_choices() {
+  return {"ffn", [] {
+            return std::vector<schema::Choice>{
+                {"mlp", "fc1, activation, fc2 (dgsa 2.5)",
+                 std::make_shared<schema::Fields<MlpOptions>>(mlp_fields())},
+                {"swiglu", "packed SwiGLU: fc1, silu(a) * b, fc2 (dgsa 2.5)",
+                 std::make_shared<schema::Fields<SwiGluOptions>>(swiglu_fields())}};
+          }};
+}
+
+std::unique_ptr<UnaryModule> make_ffn(const schema::Component& component, const Build& build,
+                                      std::int64_t dim, double drop_rate) {
+  if (component.type == "swiglu") {
+    return std::make_unique<SwiGlu>(build, dim, swiglu_fields().parse(component), drop_rate);
+  }
+  FOVEA_CHECK(component.type == "mlp", ConfigError,
+              fmt::format("ffn.type: no ffn called \"{}\"; known: mlp, swiglu", component.type));
+  return std::make_unique<Mlp>(build, dim, mlp_fields().parse(component), drop_rate);
+}
+
+}  // namespace fovea::nn

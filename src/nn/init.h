@@ -1,0 +1,17 @@
+// Initial values of parameters. dgsa 2.8.
+#pragma once
+
+#include "nn/module.h"
+
+namespace fovea::nn {
+
+/// Weight of a linear layer or convolution with `fan_in` inputs to each output.
+Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in);
+/// Its bias.
+Tensor init_bias(const Build& build, std::int64_t size, std::int64_t fan_in);
+/// Normal(0, stddev) truncated at +-2, as timm starts class tokens and position tables.
+Tensor init_truncated_normal(const Build& build, const Shape& shape, double stddev = 0.02);
+Tensor init_normal(const Build& build, const Shape& shape, double stddev);
+Tensor init_constant(const Build& build, const Shape& shape, double value);
+
+}  // namespace fovea::nn

@@ -1,0 +1,200 @@
+#include "ops/attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/graph.h"
+#include "backend/backend.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/linear.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+
+namespace fovea::ops {
+namespace {
+
+using autograd::Gradients;
+using autograd::Op;
+
+HeadLayout layout_of(const HeadView& view) {
+  const std::int64_t width = view.x.size(-1);
+  return {view.x.size(1) * width, width, view.offsets, view.dim};
+}
+
+void check_view(const char* op, const char* name, const HeadView& view) {
+  FOVEA_CHECK(
+      view.x.rank() == 3, ShapeError,
+      fmt::format("{}: {} is {}; expected (b, n, width)", op, name, to_string(view.x.shape())));
+  for (const std::int64_t offset : view.offsets) {
+    FOVEA_CHECK(offset >= 0 && offset + view.dim <= view.x.size(-1), ShapeError,
+                fmt::format("{}: a head of {} takes channels [{}, {}) of {}", op, name, offset,
+                            offset + view.dim, view.x.size(-1)));
+  }
+}
+
+AttentionArgs check(const char* op, const HeadView& q, const HeadView& k, const HeadView& v,
+                    const AttentionOptions& options) {
+  check_view(op, "q", q);
+  check_view(op, "k", k);
+  check_view(op, "v", v);
+  const bool fits = q.dim == k.dim && q.offsets.size() == k.offsets.size() &&
+                    k.offsets.size() == v.offsets.size() && q.x.size(0) == k.x.size(0) &&
+                    k.x.size(0) == v.x.size(0) && k.x.size(1) == v.x.size(1);
+  FOVEA_CHECK(
+      fits, ShapeError,
+      fmt::format(
+          "{}: q is {} with {} heads of {}, k {} with {} of {}, v {} with {}; expected equal "
+          "batch, heads and head_dim, and as many keys as values",
+          op, to_string(q.x.shape()), q.offsets.size(), q.dim, to_string(k.x.shape()),
+          k.offsets.size(), k.dim, to_string(v.x.shape()), v.offsets.size()));
+  if (options.key_mask.defined()) {
+    const Shape expected{k.x.size(0), k.x.size(1)};
+    FOVEA_CHECK(options.key_mask.shape() == expected && options.key_mask.dtype() == DType::kUint8,
+                ShapeError,
+                fmt::format("{}: key_mask is {} {}; expected uint8 {}", op,
+                            name_of(options.key_mask.dtype()), to_string(options.key_mask.shape()),
+                            to_string(expected)));
+  }
+  AttentionArgs args;
+  args.batch = q.x.size(0);
+  args.heads = static_cast<std::int64_t>(q.offsets.size());
+  args.queries = q.x.size(1);
+  args.keys = k.x.size(1);
+  args.q = layout_of(q);
+  args.k = layout_of(k);
+  args.v = layout_of(v);
+  args.scale = options.scale;
+  args.causal = options.causal;
+  return args;
+}
+
+// Zeroed gradients for the distinct tensors behind q, k and v: a fused projection gets one.
+class ViewGradients {
+ public:
+  ViewGradients(const std::vector<Tensor>& inputs, Gradients& in) : inputs_(inputs), in_(in) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      gradients_.push_back(in.wanted(static_cast<int>(i)) ? zeros_like(inputs[i]) : Tensor());
+    }
+  }
+  // The gradient of the tensor that `x` is.
+  Tensor of(const Tensor& x) const {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].id() == x.id()) return gradients_[i];
+    }
+    return {};
+  }
+  void hand_over() {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (gradients_[i].defined()) in_.add(static_cast<int>(i), std::move(gradients_[i]));
+    }
+  }
+
+ private:
+  const std::vector<Tensor>& inputs_;
+  Gradients& in_;
+  std::vector<Tensor> gradients_;
+};
+
+std::vector<Tensor> distinct(std::initializer_list<Tensor> tensors) {
+  std::vector<Tensor> unique;
+  for (const Tensor& tensor : tensors) {
+    const bool known = std::any_of(unique.begin(), unique.end(),
+                                   [&](const Tensor& other) { return other.id() == tensor.id(); });
+    if (!known) unique.push_back(tensor);
+  }
+  return unique;
+}
+
+}  // namespace
+
+HeadView heads(const Tensor& x, std::int64_t num_heads, std::int64_t dim, std::int64_t first,
+               std::int64_t step) {
+  HeadView view{x, {}, dim};
+  for (std::int64_t head = 0; head < num_heads; ++head) view.offsets.push_back(first + head * step);
+  return view;
+}
+
+Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
+                 const AttentionOptions& options) {
+  const AttentionArgs args = check("attention", q, k, v, options);
+  const std::vector<Tensor> inputs = distinct({q.x, k.x, v.x});
+  Op op("attention", inputs);
+  Tensor out =
+      Tensor::empty({args.batch, args.queries, args.heads * v.dim}, q.x.dtype(), q.x.device());
+  const Tensor lse =
+      Tensor::empty({args.batch, args.heads, args.queries}, q.x.dtype(), q.x.device());
+  const Tensor mask = options.key_mask;
+  backend(q.x).attention(args, q.x, k.x, v.x, mask, out, lse);
+  op.macs(args.batch * args.heads * args.queries * args.keys * (q.dim + v.dim));
+  return op.output(out, [=, saved = out.detach()](const Tensor& dout, Gradients& in) {
+    ViewGradients gradients(inputs, in);
+    backend(q.x).attention_backward(args, q.x, k.x, v.x, mask, saved, lse, dout, gradients.of(q.x),
+                                    gradients.of(k.x), gradients.of(v.x));
+    gradients.hand_over();
+  });
+}
+
+Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView& q2,
+                         const HeadView& k2, const HeadView& v, const Tensor& c1, const Tensor& c2,
+                         const AttentionOptions& options) {
+  AttentionArgs args = check("two_map_attention", q1, k1, v, options);
+  check("two_map_attention", q2, k2, v, options);
+  FOVEA_CHECK(q1.x.id() == q2.x.id() && k1.x.id() == k2.x.id() && q1.dim == q2.dim, ShapeError,
+              "two_map_attention: the two streams must lie in one query and one key tensor");
+  args.q2 = layout_of(q2);
+  args.k2 = layout_of(k2);
+  const Shape expected{args.batch, args.queries, args.heads};
+  FOVEA_CHECK(c1.shape() == expected && c2.shape() == expected, ShapeError,
+              fmt::format("two_map_attention: coefficients are {} and {}; expected {}",
+                          to_string(c1.shape()), to_string(c2.shape()), to_string(expected)));
+  std::vector<Tensor> inputs = distinct({q1.x, k1.x, v.x});
+  const int views = static_cast<int>(inputs.size());
+  inputs.push_back(c1);
+  inputs.push_back(c2);
+  Op op("two_map_attention", inputs);
+  Tensor out =
+      Tensor::empty({args.batch, args.queries, args.heads * v.dim}, q1.x.dtype(), q1.x.device());
+  const Tensor lse =
+      Tensor::empty({2, args.batch, args.heads, args.queries}, q1.x.dtype(), q1.x.device());
+  const Tensor mask = options.key_mask;
+  backend(q1.x).two_map_attention(args, q1.x, k1.x, v.x, c1, c2, mask, out, lse);
+  op.macs(args.batch * args.heads * args.queries * args.keys * (2 * q1.dim + v.dim));
+  return op.output(out, [=](const Tensor& dout, Gradients& in) {
+    const std::vector<Tensor> viewed(inputs.begin(), inputs.begin() + views);
+    ViewGradients gradients(viewed, in);
+    Tensor dc1 = in.wanted(views) ? Tensor::empty_like(c1) : Tensor();
+    Tensor dc2 = in.wanted(views + 1) ? Tensor::empty_like(c2) : Tensor();
+    backend(q1.x).two_map_attention_backward(args, q1.x, k1.x, v.x, c1, c2, mask, lse, dout,
+                                             gradients.of(q1.x), gradients.of(k1.x),
+                                             gradients.of(v.x), dc1, dc2);
+    gradients.hand_over();
+    if (dc1.defined()) in.add(views, std::move(dc1));
+    if (dc2.defined()) in.add(views + 1, std::move(dc2));
+  });
+}
+
+Tensor take_heads(const HeadView& view) {
+  check_view("take_heads", "x", view);
+  std::vector<Tensor> parts;
+  for (const std::int64_t offset : view.offsets) {
+    const Tensor head = slice(view.x, -1, offset, view.dim);
+    parts.push_back(reshape(head, {head.size(0), 1, head.size(1), view.dim}));
+  }
+  return concat(parts, 1);
+}
+
+Tensor merge_heads(const Tensor& x) {
+  FOVEA_CHECK(
+      x.rank() == 4, ShapeError,
+      fmt::format("merge_heads: x is {}; expected (b, heads, n, dim)", to_string(x.shape())));
+  return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), -1});
+}
+
+Tensor attention_map(const HeadView& q, const HeadView& k, const AttentionOptions& options) {
+  const Tensor scores = matmul(take_heads(q), take_heads(k), false, true);
+  return softmax(mul(scores, options.scale), options.key_mask, options.causal);
+}
+
+}  // namespace fovea::ops

@@ -1,0 +1,270 @@
+#include "ops/elementwise.h"
+
+#include <fmt/format.h>
+
+#include "autograd/graph.h"
+#include "backend/backend.h"
+#include "ops/create.h"
+#include "ops/reduce.h"
+
+namespace fovea::ops {
+namespace {
+
+using autograd::Gradients;
+using autograd::Op;
+
+Tensor unary(const char* name, UnaryOp kind, const Tensor& x, UnaryParams params = {}) {
+  Op op(name, {x});
+  Tensor y = Tensor::empty_like(x);
+  backend(x).unary(kind, params, x, y);
+  const Tensor saved = op.records() ? y.detach() : Tensor();
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    Tensor dx = Tensor::empty_like(x);
+    backend(x).unary_backward(kind, params, x, saved, dy, dx);
+    in.add(0, std::move(dx));
+  });
+}
+
+void check_same_dtype(const char* name, const Tensor& a, const Tensor& b) {
+  FOVEA_CHECK(a.dtype() == b.dtype(), ShapeError,
+              fmt::format("{}: dtypes differ: {} and {}; expected equal ones", name,
+                          name_of(a.dtype()), name_of(b.dtype())));
+}
+
+// Kernel without a graph; used by forward and backward of the arithmetic below.
+Tensor raw_binary(const char* name, BinaryOp kind, const Tensor& a, const Tensor& b) {
+  check_same_dtype(name, a, b);
+  const DType dtype = kind >= BinaryOp::kEqual ? DType::kUint8 : a.dtype();
+  Tensor y = Tensor::empty(broadcast(a.shape(), b.shape(), name), dtype, a.device());
+  backend(a).binary(kind, a, b, y);
+  return y;
+}
+
+Tensor raw_mul(const Tensor& a, const Tensor& b) { return raw_binary("mul", BinaryOp::kMul, a, b); }
+
+Tensor compare(const char* name, BinaryOp kind, const Tensor& a, const Tensor& b) {
+  Op op(name, {a, b});
+  return op.output(raw_binary(name, kind, a, b), {});
+}
+
+// dy where `first` is (not) larger, half where equal.
+Tensor extremum_gradient(const Tensor& mine, const Tensor& other, const Tensor& dy, bool maximum) {
+  const Tensor wins =
+      raw_binary("maximum", maximum ? BinaryOp::kGreater : BinaryOp::kLess, mine, other);
+  const Tensor ties = raw_binary("maximum", BinaryOp::kEqual, mine, other);
+  const Tensor zero = zeros(Shape{}, dy.dtype(), dy.device());
+  const Tensor half = mul(dy, 0.5);
+  return where(wins, dy, where(ties, half, zero));
+}
+
+Tensor extremum(const char* name, BinaryOp kind, const Tensor& a, const Tensor& b) {
+  Op op(name, {a, b});
+  const bool maximum = kind == BinaryOp::kMax;
+  return op.output(raw_binary(name, kind, a, b), [=](const Tensor& dy, Gradients& in) {
+    if (in.wanted(0)) in.add(0, reduce_to(extremum_gradient(a, b, dy, maximum), a.shape()));
+    if (in.wanted(1)) in.add(1, reduce_to(extremum_gradient(b, a, dy, maximum), b.shape()));
+  });
+}
+
+Tensor drop(const char* name, const Tensor& x, double p, std::int64_t block,
+            const RandomStream& random) {
+  FOVEA_CHECK(p >= 0 && p < 1, ShapeError,
+              fmt::format("{}: probability is {}; expected 0 <= p < 1", name, p));
+  if (p == 0 || x.numel() == 0) return x;
+  Op op(name, {x});
+  const std::uint64_t key = random.key();
+  Tensor y = Tensor::empty_like(x);
+  backend(x).dropout(key, p, block, x, y);
+  // The mask is drawn again in backward instead of being kept.
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    Tensor dx = Tensor::empty_like(dy);
+    backend(dy).dropout(key, p, block, dy, dx);
+    in.add(0, std::move(dx));
+  });
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  Op op("add", {a, b});
+  const Shape shape_a = a.shape();
+  const Shape shape_b = b.shape();
+  return op.output(raw_binary("add", BinaryOp::kAdd, a, b), [=](const Tensor& dy, Gradients& in) {
+    if (in.wanted(0)) in.add(0, reduce_to(dy, shape_a));
+    if (in.wanted(1)) in.add(1, reduce_to(dy, shape_b));
+  });
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+  Op op("sub", {a, b});
+  const Shape shape_a = a.shape();
+  const Shape shape_b = b.shape();
+  return op.output(raw_binary("sub", BinaryOp::kSub, a, b), [=](const Tensor& dy, Gradients& in) {
+    if (in.wanted(0)) in.add(0, reduce_to(dy, shape_a));
+    if (in.wanted(1)) in.add(1, neg(reduce_to(dy, shape_b)));
+  });
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  Op op("mul", {a, b});
+  return op.output(raw_mul(a, b), [=](const Tensor& dy, Gradients& in) {
+    if (in.wanted(0)) in.add(0, reduce_to(raw_mul(dy, b), a.shape()));
+    if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, a), b.shape()));
+  });
+}
+
+Tensor div(const Tensor& a, const Tensor& b) {
+  Op op("div", {a, b});
+  const Tensor y = raw_binary("div", BinaryOp::kDiv, a, b);
+  const Tensor saved = op.records() ? y.detach() : Tensor();
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    const Tensor da = raw_binary("div", BinaryOp::kDiv, dy, b);
+    if (in.wanted(1)) in.add(1, neg(reduce_to(raw_mul(da, saved), b.shape())));
+    if (in.wanted(0)) in.add(0, reduce_to(da, a.shape()));
+  });
+}
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  return extremum("maximum", BinaryOp::kMax, a, b);
+}
+Tensor minimum(const Tensor& a, const Tensor& b) {
+  return extremum("minimum", BinaryOp::kMin, a, b);
+}
+
+Tensor affine(const Tensor& x, double a, double b) {
+  Op op("affine", {x});
+  Tensor y = Tensor::empty_like(x);
+  backend(x).unary(UnaryOp::kAffine, {a, b}, x, y);
+  return op.output(y, [a](const Tensor& dy, Gradients& in) {
+    Tensor dx = Tensor::empty_like(dy);
+    backend(dy).unary(UnaryOp::kAffine, {a, 0}, dy, dx);
+    in.add(0, std::move(dx));
+  });
+}
+
+Tensor exp(const Tensor& x) { return unary("exp", UnaryOp::kExp, x); }
+Tensor log(const Tensor& x) { return unary("log", UnaryOp::kLog, x); }
+Tensor log1p(const Tensor& x) { return unary("log1p", UnaryOp::kLog1p, x); }
+Tensor expm1(const Tensor& x) { return unary("expm1", UnaryOp::kExpm1, x); }
+Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::kSqrt, x); }
+Tensor rsqrt(const Tensor& x) { return unary("rsqrt", UnaryOp::kRsqrt, x); }
+Tensor reciprocal(const Tensor& x) { return unary("reciprocal", UnaryOp::kReciprocal, x); }
+Tensor square(const Tensor& x) { return unary("square", UnaryOp::kSquare, x); }
+Tensor pow(const Tensor& x, double exponent) {
+  return unary("pow", UnaryOp::kPow, x, {exponent, 0});
+}
+Tensor abs(const Tensor& x) { return unary("abs", UnaryOp::kAbs, x); }
+Tensor clamp(const Tensor& x, double low, double high) {
+  FOVEA_CHECK(low <= high, ShapeError, fmt::format("clamp: low {} is above high {}", low, high));
+  return unary("clamp", UnaryOp::kClamp, x, {low, high});
+}
+Tensor sin(const Tensor& x) { return unary("sin", UnaryOp::kSin, x); }
+Tensor cos(const Tensor& x) { return unary("cos", UnaryOp::kCos, x); }
+Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::kTanh, x); }
+Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x); }
+Tensor erf(const Tensor& x) { return unary("erf", UnaryOp::kErf, x); }
+Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::kRelu, x); }
+Tensor gelu(const Tensor& x) { return unary("gelu", UnaryOp::kGelu, x); }
+Tensor gelu_tanh(const Tensor& x) { return unary("gelu_tanh", UnaryOp::kGeluTanh, x); }
+Tensor silu(const Tensor& x) { return unary("silu", UnaryOp::kSilu, x); }
+Tensor elu(const Tensor& x, double alpha) { return unary("elu", UnaryOp::kElu, x, {alpha, 0}); }
+Tensor softplus(const Tensor& x) { return unary("softplus", UnaryOp::kSoftplus, x); }
+
+Tensor swiglu(const Tensor& x, bool gate_last) {
+  FOVEA_CHECK(x.rank() >= 1 && x.size(-1) % 2 == 0, ShapeError,
+              fmt::format("swiglu: x is {}; expected an even last axis", to_string(x.shape())));
+  Op op("swiglu", {x});
+  Shape half = x.shape();
+  half[half.rank() - 1] /= 2;
+  Tensor y = Tensor::empty(half, x.dtype(), x.device());
+  backend(x).gated(UnaryOp::kSilu, gate_last, x, y);
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    Tensor dx = Tensor::empty_like(x);
+    backend(x).gated_backward(UnaryOp::kSilu, gate_last, x, dy, dx);
+    in.add(0, std::move(dx));
+  });
+}
+
+Tensor equal(const Tensor& a, const Tensor& b) { return compare("equal", BinaryOp::kEqual, a, b); }
+Tensor not_equal(const Tensor& a, const Tensor& b) {
+  return compare("not_equal", BinaryOp::kNotEqual, a, b);
+}
+Tensor less(const Tensor& a, const Tensor& b) { return compare("less", BinaryOp::kLess, a, b); }
+Tensor less_equal(const Tensor& a, const Tensor& b) {
+  return compare("less_equal", BinaryOp::kLessEqual, a, b);
+}
+Tensor greater(const Tensor& a, const Tensor& b) {
+  return compare("greater", BinaryOp::kGreater, a, b);
+}
+Tensor greater_equal(const Tensor& a, const Tensor& b) {
+  return compare("greater_equal", BinaryOp::kGreaterEqual, a, b);
+}
+
+Tensor is_finite(const Tensor& x) {
+  Op op("is_finite", {x});
+  Tensor y = Tensor::empty(x.shape(), DType::kUint8, x.device());
+  backend(x).unary(UnaryOp::kIsFinite, {}, x, y);
+  return op.output(y, {});
+}
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  check_same_dtype("where", a, b);
+  FOVEA_CHECK(condition.dtype() == DType::kUint8, ShapeError,
+              fmt::format("where: condition is {}; expected uint8", name_of(condition.dtype())));
+  Op op("where", {a, b});
+  const Shape shape =
+      broadcast(broadcast(a.shape(), b.shape(), "where"), condition.shape(), "where");
+  Tensor y = Tensor::empty(shape, a.dtype(), a.device());
+  backend(a).where(condition, a, b, y);
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    const Tensor zero = zeros(Shape{}, dy.dtype(), dy.device());
+    if (in.wanted(0)) in.add(0, reduce_to(where(condition, dy, zero), a.shape()));
+    if (in.wanted(1)) in.add(1, reduce_to(where(condition, zero, dy), b.shape()));
+  });
+}
+
+Tensor dropout(const Tensor& x, double p, const RandomStream& random) {
+  return drop("dropout", x, p, 1, random);
+}
+
+Tensor drop_path(const Tensor& x, double p, const RandomStream& random) {
+  FOVEA_CHECK(x.rank() >= 1, ShapeError, "drop_path: x is a scalar; expected a batch axis");
+  return drop("drop_path", x, p,
+              x.size(0) == 0 ? 1 : std::max<std::int64_t>(2, x.numel() / x.size(0)), random);
+}
+
+Tensor cast(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Op op("cast", {x});
+  Tensor y = Tensor::empty(x.shape(), dtype, x.device());
+  backend(x).cast(x, y);
+  if (!is_floating(dtype)) return op.output(y, {});
+  return op.output(y, [from = x.dtype()](const Tensor& dy, Gradients& in) {
+    Tensor dx = Tensor::empty(dy.shape(), from, dy.device());
+    backend(dy).cast(dy, dx);
+    in.add(0, std::move(dx));
+  });
+}
+
+Tensor to(const Tensor& x, const Device& device) {
+  if (x.device() == device) return x;
+  Op op("to", {x});
+  const auto move = [](const Tensor& from, const Device& where) {
+    Tensor result = Tensor::empty(from.shape(), from.dtype(), where);
+    if (from.device().is_host()) {
+      backend(result).copy_from_host(from.raw(), result);
+    } else if (where.is_host()) {
+      backend(from).copy_to_host(from, result.raw());
+    } else {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(from.bytes()));
+      backend(from).copy_to_host(from, bytes.data());
+      backend(result).copy_from_host(bytes.data(), result);
+    }
+    return result;
+  };
+  return op.output(move(x, device), [=, home = x.device()](const Tensor& dy, Gradients& in) {
+    in.add(0, move(dy, home));
+  });
+}
+
+}  // namespace fovea::ops

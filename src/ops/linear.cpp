@@ -1,0 +1,151 @@
+#include "ops/linear.h"
+
+#include <fmt/format.h>
+
+#include "autograd/graph.h"
+#include "backend/backend.h"
+#include "ops/reduce.h"
+
+namespace fovea::ops {
+namespace {
+
+using autograd::Gradients;
+using autograd::Op;
+
+// One operand as a stack of matrices; `shared` has no stack axis.
+struct Stack {
+  Tensor x;
+  bool trans = false;
+  bool shared() const { return x.rank() == 2; }
+  std::int64_t rows() const { return x.size(trans ? -1 : -2); }
+  std::int64_t columns() const { return x.size(trans ? -2 : -1); }
+};
+
+void check_product(const Stack& a, const Stack& b) {
+  const auto describe = [](const Stack& s) {
+    return to_string(s.x.shape()) + (s.trans ? "^T" : "");
+  };
+  FOVEA_CHECK(a.x.rank() >= 2 && b.x.rank() >= 2, ShapeError,
+              fmt::format("matmul: a is {}, b is {}; expected at least two axes", describe(a),
+                          describe(b)));
+  FOVEA_CHECK(
+      a.columns() == b.rows(), ShapeError,
+      fmt::format("matmul: inner sizes differ: a is {}, b is {}", describe(a), describe(b)));
+  const bool fits = a.shared() || b.shared() ||
+                    a.x.shape().part(0, a.x.rank() - 2) == b.x.shape().part(0, b.x.rank() - 2);
+  FOVEA_CHECK(
+      fits, ShapeError,
+      fmt::format("matmul: leading sizes differ: a is {}, b is {}; expected equal ones, or none "
+                  "on one side",
+                  describe(a), describe(b)));
+  FOVEA_CHECK(
+      a.x.dtype() == b.x.dtype(), ShapeError,
+      fmt::format("matmul: dtypes differ: {} and {}", name_of(a.x.dtype()), name_of(b.x.dtype())));
+}
+
+Tensor product(const Stack& a, const Stack& b) {
+  const Tensor& leading = a.shared() ? b.x : a.x;
+  Shape shape = leading.shape().part(0, leading.rank() - 2);
+  const std::int64_t batch = shape.numel();
+  shape.push_back(a.rows());
+  shape.push_back(b.columns());
+  Tensor c = Tensor::empty(shape, a.x.dtype(), a.x.device());
+  GemmArgs args{
+      .trans_a = a.trans, .trans_b = b.trans, .m = a.rows(), .n = b.columns(), .k = a.columns()};
+  args.lda = a.x.size(-1);
+  args.ldb = b.x.size(-1);
+  args.ldc = args.n;
+  args.batch = batch;
+  args.stride_a = a.shared() ? 0 : args.m * args.k;
+  args.stride_b = b.shared() ? 0 : args.k * args.n;
+  args.stride_c = args.m * args.n;
+  if (args.k == 0) {
+    backend(c).fill(c, 0);
+  } else if (b.shared() && !a.trans) {
+    // The stack of a is one tall matrix.
+    args.m *= batch;
+    args.batch = 1;
+    backend(c).gemm(args, a.x, b.x, {}, c);
+  } else {
+    backend(c).gemm(args, a.x, b.x, {}, c);
+  }
+  return c;
+}
+
+// The gradient of an operand, summed over the stack if it was shared.
+Tensor gradient_of(const Stack& of, const Stack& left, const Stack& right) {
+  const Tensor gradient = product(left, right);
+  return reduce_to(gradient, of.x.shape());
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
+  const Stack sa{a, trans_a};
+  const Stack sb{b, trans_b};
+  check_product(sa, sb);
+  Op op("matmul", {a, b});
+  const Tensor c = product(sa, sb);
+  op.macs(c.numel() * sa.columns());
+  return op.output(c, [=](const Tensor& dc, Gradients& in) {
+    // c = A B: dA = dC B^T, dB = A^T dC, with A = op(a) and B = op(b).
+    if (in.wanted(0)) {
+      in.add(0, trans_a ? gradient_of(sa, {b, trans_b}, {dc, true})
+                        : gradient_of(sa, {dc, false}, {b, !trans_b}));
+    }
+    if (in.wanted(1)) {
+      in.add(1, trans_b ? gradient_of(sb, {dc, true}, {a, trans_a})
+                        : gradient_of(sb, {a, !trans_a}, {dc, false}));
+    }
+  });
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  FOVEA_CHECK(
+      weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), ShapeError,
+      fmt::format("linear: x is {}, weight is {}; expected x (..., {})", to_string(x.shape()),
+                  to_string(weight.shape()), weight.rank() == 2 ? weight.size(1) : 0));
+  FOVEA_CHECK(!bias.defined() || bias.shape() == Shape{weight.size(0)}, ShapeError,
+              fmt::format("linear: bias is {}; expected ({})",
+                          bias.defined() ? to_string(bias.shape()) : "none", weight.size(0)));
+  Op op("linear", {x, weight, bias});
+  const std::int64_t in_size = weight.size(1);
+  const std::int64_t out_size = weight.size(0);
+  const std::int64_t rows = x.numel() / std::max<std::int64_t>(1, in_size);
+  Shape shape = x.shape();
+  shape[shape.rank() - 1] = out_size;
+  Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  const GemmArgs args{.trans_b = true,
+                      .m = rows,
+                      .n = out_size,
+                      .k = in_size,
+                      .lda = in_size,
+                      .ldb = in_size,
+                      .ldc = out_size};
+  backend(x).gemm(args, x, weight, bias, y);
+  op.macs(rows * in_size * out_size);
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    if (in.wanted(0)) {
+      Tensor dx = Tensor::empty_like(x);
+      backend(x).gemm(
+          {.m = rows, .n = in_size, .k = out_size, .lda = out_size, .ldb = in_size, .ldc = in_size},
+          dy, weight, {}, dx);
+      in.add(0, std::move(dx));
+    }
+    if (in.wanted(1)) {
+      Tensor dw = Tensor::empty_like(weight);
+      backend(x).gemm({.trans_a = true,
+                       .m = out_size,
+                       .n = in_size,
+                       .k = rows,
+                       .lda = out_size,
+                       .ldb = in_size,
+                       .ldc = in_size},
+                      dy, x, {}, dw);
+      in.add(1, std::move(dw));
+    }
+    if (bias.defined() && in.wanted(2)) in.add(2, reduce_to(dy, bias.shape()));
+  });
+}
+
+}  // namespace fovea::ops

@@ -1,0 +1,85 @@
+#include "ops/loss.h"
+
+#include <fmt/format.h>
+
+#include "autograd/graph.h"
+#include "backend/backend.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
+
+namespace fovea::ops {
+namespace {
+
+using autograd::Gradients;
+using autograd::Op;
+
+Tensor reduced(const Tensor& loss, Reduction reduction) {
+  if (reduction == Reduction::kMean) return mean(loss);
+  if (reduction == Reduction::kSum) return sum(loss);
+  return loss;
+}
+
+// Number of rows that count. Labels are checked where the host can see them.
+std::int64_t check_targets(const Tensor& target, std::int64_t classes, std::int64_t ignore_index) {
+  if (!target.device().is_host()) return target.numel();
+  std::int64_t counted = 0;
+  for (const std::int64_t label : target.values<std::int64_t>()) {
+    if (label == ignore_index) continue;
+    ++counted;
+    FOVEA_CHECK(label >= 0 && label < classes, ShapeError,
+                fmt::format("cross_entropy: target {} is outside [0, {})", label, classes));
+  }
+  return counted;
+}
+
+Tensor row_losses(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  Op op("cross_entropy", {logits});
+  const double smoothing = options.label_smoothing;
+  const std::int64_t ignore = options.ignore_index;
+  Tensor loss = Tensor::empty(target.shape(), logits.dtype(), logits.device());
+  const Tensor lse = Tensor::empty(target.shape(), logits.dtype(), logits.device());
+  backend(logits).cross_entropy(smoothing, ignore, logits, target, loss, lse);
+  return op.output(loss, [=](const Tensor& dloss, Gradients& in) {
+    Tensor dlogits = Tensor::empty_like(logits);
+    backend(logits).cross_entropy_backward(smoothing, ignore, logits, target, lse, dloss, dlogits);
+    in.add(0, std::move(dlogits));
+  });
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target,
+                     const CrossEntropyOptions& options) {
+  FOVEA_CHECK(target.dtype() == DType::kInt64, ShapeError,
+              fmt::format("cross_entropy: targets are {}; expected int64 class indices",
+                          name_of(target.dtype())));
+  FOVEA_CHECK(
+      logits.rank() >= 1 && logits.shape().part(0, logits.rank() - 1) == target.shape(), ShapeError,
+      fmt::format("cross_entropy: logits are {}, targets {}; expected logits (targets..., classes)",
+                  to_string(logits.shape()), to_string(target.shape())));
+  FOVEA_CHECK(options.label_smoothing >= 0 && options.label_smoothing <= 1, ShapeError,
+              fmt::format("cross_entropy: label_smoothing is {}; expected 0 to 1",
+                          options.label_smoothing));
+  const std::int64_t counted = check_targets(target, logits.size(-1), options.ignore_index);
+  const Tensor loss = row_losses(logits, target, options);
+  if (options.reduction != Reduction::kMean) return reduced(loss, options.reduction);
+  // All rows ignored: 0 instead of PyTorch's NaN, so that an empty batch does not end a run.
+  return mul(sum(loss), 1.0 / static_cast<double>(std::max<std::int64_t>(1, counted)));
+}
+
+Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
+  FOVEA_CHECK(logits.shape() == target.shape(), ShapeError,
+              fmt::format("bce_with_logits: logits are {}, targets {}; expected equal shapes",
+                          to_string(logits.shape()), to_string(target.shape())));
+  return reduced(sub(softplus(logits), mul(logits, target)), reduction);
+}
+
+Tensor mse(const Tensor& x, const Tensor& target, Reduction reduction) {
+  FOVEA_CHECK(x.shape() == target.shape(), ShapeError,
+              fmt::format("mse: x is {}, target {}; expected equal shapes", to_string(x.shape()),
+                          to_string(target.shape())));
+  return reduced(square(sub(x, target)), reduction);
+}
+
+}  // namespace fovea::ops

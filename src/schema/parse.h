@@ -1,0 +1,23 @@
+// Strict JSON plus comments, with positions.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "schema/value.h"
+
+namespace fovea::schema {
+
+/// What a hostile or mistaken file may cost at most.
+struct Limits {
+  int depth = 64;                            // arrays and objects inside each other
+  std::size_t bytes = std::size_t{4} << 20;  // length of the text
+};
+
+/// One JSON value; `//` and `/* */` comments are allowed, trailing commas are not. `file_name` is
+/// used in messages and origins. Throws ConfigError `file:line:column: what, what was expected` for
+/// every syntax error, duplicate key, number outside int64 or double, bad UTF-8 or crossed limit.
+Value parse(std::string_view text, const std::string& file_name, const Limits& limits = {});
+
+}  // namespace fovea::schema

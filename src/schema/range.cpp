@@ -1,0 +1,124 @@
+// Ranges and the words for types: what stands after "expected" in messages and in tables.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schema/description.h"
+
+namespace fovea::schema {
+namespace {
+
+Range numeric(std::string text, std::function<bool(double)> accepts) {
+  return {std::move(text),
+          [accepts = std::move(accepts)](const Value& value) {
+            return value.is_number() && accepts(value.as_double());
+          },
+          {}};
+}
+
+std::string expected_text(const Type& type, const Range& range) {
+  std::string text;
+  if (type.kind == Type::Kind::kArray) {
+    text = type.length < 0 ? "array of " : fmt::format("array of {} ", type.length);
+    text += expected_text(*type.item, range);
+  } else {
+    Type bare = type;
+    bare.nullable = false;
+    text = !range.names.empty() ? range.text
+           : range.text.empty() ? bare.text()
+                                : bare.text() + " " + range.text;
+  }
+  return type.nullable ? text + " or null" : text;
+}
+
+}  // namespace
+
+Range any() { return {}; }
+
+Range at_least(double low) {
+  return numeric(fmt::format(">= {}", low), [low](double x) { return x >= low; });
+}
+Range at_most(double high) {
+  return numeric(fmt::format("<= {}", high), [high](double x) { return x <= high; });
+}
+Range greater_than(double low) {
+  return numeric(fmt::format("> {}", low), [low](double x) { return x > low; });
+}
+Range less_than(double high) {
+  return numeric(fmt::format("< {}", high), [high](double x) { return x < high; });
+}
+Range in_range(double low, double high) {
+  return numeric(fmt::format("from {} to {}", low, high),
+                 [low, high](double x) { return x >= low && x <= high; });
+}
+
+Range one_of(std::vector<std::string> names) {
+  std::string text = "one of ";
+  for (const std::string& name : names) {
+    text += fmt::format("{}\"{}\"", &name == &names.front() ? "" : ", ", name);
+  }
+  const auto accepts = [names](const Value& value) {
+    return value.is_string() &&
+           std::find(names.begin(), names.end(), value.as_string()) != names.end();
+  };
+  return {std::move(text), accepts, std::move(names)};
+}
+
+Range operator&&(Range a, Range b) {
+  if (!a.accepts) return b;
+  if (!b.accepts) return a;
+  return {a.text + " and " + b.text,
+          [a, b](const Value& value) { return a.accepts(value) && b.accepts(value); },
+          a.names.empty() ? b.names : a.names};
+}
+
+std::string Type::text() const {
+  std::string text;
+  switch (kind) {
+    case Kind::kBool:
+      text = "boolean";
+      break;
+    case Kind::kInteger:
+      text = "integer";
+      break;
+    case Kind::kNumber:
+      text = "number";
+      break;
+    case Kind::kString:
+      text = "string";
+      break;
+    case Kind::kAny:
+      text = "anything";
+      break;
+    case Kind::kObject:
+      text = "object";
+      break;
+    case Kind::kComponent:
+      text = choices.kind;
+      break;
+    case Kind::kArray:
+      text = length < 0 ? "array of " : fmt::format("array of {} ", length);
+      text += item->text();
+      break;
+  }
+  return nullable ? text + " or null" : text;
+}
+
+const Type& Type::innermost() const { return kind == Kind::kArray ? item->innermost() : *this; }
+
+bool Field::must_be_given() const {
+  return required || (default_value.is_null() && !type.nullable && type.kind != Type::Kind::kAny);
+}
+
+std::string Field::expected() const { return expected_text(type, range); }
+
+std::string Field::default_text() const {
+  if (must_be_given()) return "required";
+  if (type.kind == Type::Kind::kObject && !default_value.is_null()) return "see below";
+  if (type.kind == Type::Kind::kComponent && default_value.is_object()) {
+    return default_value.at("type").dump(0);
+  }
+  return default_value.dump(0);
+}
+
+}  // namespace fovea::schema

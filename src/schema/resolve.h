@@ -1,0 +1,46 @@
+// Inside of description.cpp: resolving one field, and the complaint about an unknown key.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "schema/description.h"
+
+namespace fovea::schema {
+
+/// `given` checked against the field and completed; null only where the field allows it.
+Value resolve_value(const Field& field, const Value& given, const std::string& path);
+
+/// True for a value that came from apply_override.
+bool is_override(const Origin& origin);
+
+/// What is said about an unknown key.
+struct UnknownKeyParts {
+  Origin origin;
+  std::string parent;  // path of the object
+  std::string key;
+  std::string suggestion;  // path from the root of the key that was probably meant, or ""
+  std::string known;       // "type, num_heads, ..."
+  std::string hint;
+};
+
+/// `x.json:14:7: model.attention.heads: unknown key; did you mean "num_heads"? (known: ...)`, or
+/// for overrides `--set train.epoch=3: unknown key train.epoch; did you mean train.epochs?`.
+class UnknownKey : public ConfigError {
+ public:
+  explicit UnknownKey(UnknownKeyParts parts);
+  const UnknownKeyParts& parts() const { return parts_; }
+
+ private:
+  UnknownKeyParts parts_;
+};
+
+/// `type` is the chosen variant if the object is that of a component and says so, else nullptr.
+UnknownKey unknown_key(const Description& description, const Value::Member& member,
+                       const std::string& path, bool component, const Value* type);
+
+/// The same complaint with a suggestion from anywhere in the file, if it had none.
+UnknownKey searched(const UnknownKey& error, const Description& root);
+
+}  // namespace fovea::schema

@@ -1,0 +1,145 @@
+#include "ops/linear.h"
+
+#include "ops/elementwise.h"
+#include "ops/loss.h"
+#include "ops/norm.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+TEST_CASE("matmul: gradients with transposes, stacks and shared operands", "[ops]") {
+  const bool ta = GENERATE(false, true);
+  const bool tb = GENERATE(false, true);
+  const auto a_shape = [&](Shape lead, std::int64_t m, std::int64_t k) {
+    lead.push_back(ta ? k : m);
+    lead.push_back(ta ? m : k);
+    return lead;
+  };
+  const auto b_shape = [&](Shape lead, std::int64_t k, std::int64_t n) {
+    lead.push_back(tb ? n : k);
+    lead.push_back(tb ? k : n);
+    return lead;
+  };
+  const auto product = [&](const auto& t) { return ops::matmul(t[0], t[1], ta, tb); };
+  check_gradients(product,
+                  {random_tensor(a_shape({}, 3, 4), 1), random_tensor(b_shape({}, 4, 5), 2)});
+  check_gradients(
+      product, {random_tensor(a_shape({2, 2}, 3, 4), 1), random_tensor(b_shape({2, 2}, 4, 1), 2)});
+  check_gradients(product,
+                  {random_tensor(a_shape({3}, 2, 3), 1), random_tensor(b_shape({}, 3, 4), 2)});
+  check_gradients(product,
+                  {random_tensor(a_shape({}, 2, 3), 1), random_tensor(b_shape({3}, 3, 4), 2)});
+  check_gradients([&](const auto& t) { return ops::matmul(t[0], t[0], ta, !ta); },
+                  {random_tensor({2, 3, 4}, 3)});
+}
+
+TEST_CASE("matmul: tall products equal an explicit loop", "[ops]") {
+  const Tensor a = random_tensor({700, 9}, 1);
+  const Tensor b = random_tensor({9, 33}, 2);
+  const auto c = to_doubles(ops::matmul(a, b));
+  for (std::int64_t i = 0; i < 700; i += 37) {
+    for (std::int64_t j = 0; j < 33; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < 9; ++k)
+        sum += a.data<double>()[i * 9 + k] * b.data<double>()[k * 33 + j];
+      CHECK(c[static_cast<std::size_t>(i * 33 + j)] == Approx(sum).margin(1e-12));
+    }
+  }
+  CHECK_THROWS_WITH(ops::matmul(a, a),
+                    Catch::Contains("matmul: inner sizes differ: a is (700, 9), b is (700, 9)"));
+}
+
+TEST_CASE("linear: gradients of input, weight and bias", "[ops]") {
+  check_gradients([](const auto& t) { return ops::linear(t[0], t[1], t[2]); },
+                  {random_tensor({2, 3, 4}, 1), random_tensor({5, 4}, 2), random_tensor({5}, 3)});
+  check_gradients([](const auto& t) { return ops::linear(t[0], t[1]); },
+                  {random_tensor({1, 1}, 1), random_tensor({3, 1}, 2)});
+  CHECK_THROWS_AS(ops::linear(random_tensor({2, 3}, 1), random_tensor({4, 5}, 2)), ShapeError);
+}
+
+TEST_CASE("results have the same bits for any number of threads", "[ops]") {
+  const auto run = [](int threads) {
+    const Device device = make_cpu(threads);
+    const auto make = [&](const Shape& shape, std::uint64_t seed) {
+      const Tensor x = random_tensor(shape, seed, DType::kFloat32);
+      return trainable(Tensor::from<float>(
+          std::vector<float>(x.values<float>().begin(), x.values<float>().end()), shape, device));
+    };
+    const Tensor x = make({5, 130, 48}, 1);
+    const Tensor w = make({96, 48}, 2);
+    const Tensor b = make({96}, 3);
+    const Tensor g = make({96}, 4);
+    const Tensor y = ops::layer_norm(ops::gelu(ops::linear(x, w, b)), g, b, 1e-6);
+    autograd::backward(ops::mean(ops::square(ops::softmax(y))));
+    std::vector<float> bits;
+    for (const Tensor& t : {y, x.grad(), w.grad(), b.grad(), g.grad()}) {
+      bits.insert(bits.end(), t.values<float>().begin(), t.values<float>().end());
+    }
+    return bits;
+  };
+  const auto one = run(1);
+  CHECK(one == run(2));
+  CHECK(one == run(3));
+  CHECK(one == run(5));
+}
+
+TEST_CASE("layer_norm and rms_norm: gradients with and without affine parts", "[ops]") {
+  const auto dim = GENERATE(1, 2, 7, 16, 37);
+  const Tensor x = random_tensor({2, 3, dim}, 1);
+  const Tensor w = random_tensor({dim}, 2);
+  const Tensor b = random_tensor({dim}, 3);
+  if (dim > 1) {  // a single centred channel is constant: its derivative is below the step's noise
+    check_gradients([](const auto& t) { return ops::layer_norm(t[0], t[1], t[2], 1e-3); },
+                    {x, w, b});
+    check_gradients([](const auto& t) { return ops::layer_norm(t[0], {}, {}, 1e-3); }, {x});
+  }
+  check_gradients([](const auto& t) { return ops::rms_norm(t[0], t[1], 1e-3); }, {x, w});
+  check_gradients([](const auto& t) { return ops::rms_norm(t[0], {}, 1e-3); }, {x});
+}
+
+TEST_CASE("layer_norm: rows have mean 0 and variance 1 also far from zero", "[ops]") {
+  const Tensor x = ops::add(random_tensor({4, 100}, 5, DType::kFloat32), 1000.0);
+  const Tensor y = ops::layer_norm(x, {}, {}, 1e-6);
+  for (const double mean : to_doubles(ops::mean(y, {1}))) CHECK(mean == Approx(0.0).margin(2e-4));
+  for (const double var : to_doubles(ops::var(y, {1}, 0))) CHECK(var == Approx(1.0).epsilon(1e-3));
+}
+
+TEST_CASE("cross_entropy: gradients with smoothing, ignored rows and reductions", "[ops]") {
+  const Tensor target = Tensor::from<std::int64_t>({1, 4, -100, 0}, {4}, cpu());
+  const double smoothing = GENERATE(0.0, 0.1);
+  for (const auto reduction :
+       {ops::Reduction::kMean, ops::Reduction::kSum, ops::Reduction::kNone}) {
+    check_gradients(
+        [&](const auto& t) {
+          return ops::cross_entropy(t[0], target, {smoothing, -100, reduction});
+        },
+        {random_tensor({4, 5}, 1)});
+  }
+  const Tensor bad = Tensor::from<std::int64_t>({5}, {1}, cpu());
+  CHECK_THROWS_WITH(ops::cross_entropy(random_tensor({1, 5}, 1), bad),
+                    Catch::Contains("target 5 is outside [0, 5)"));
+  const Tensor none = Tensor::from<std::int64_t>({-100}, {1}, cpu());
+  CHECK(ops::cross_entropy(random_tensor({1, 5}, 1), none).item<double>() == 0.0);
+}
+
+TEST_CASE("cross_entropy: uniform logits give log(classes), huge ones stay finite", "[ops]") {
+  const Tensor target = Tensor::from<std::int64_t>({2}, {1}, cpu());
+  CHECK(ops::cross_entropy(ops::mul(random_tensor({1, 8}, 1), 0.0), target).item<double>() ==
+        Approx(std::log(8.0)));
+  const Tensor huge = Tensor::from<double>({1e4, -1e4, 0}, {1, 3}, cpu());
+  CHECK(ops::cross_entropy(huge, target).item<double>() == Approx(1e4));
+}
+
+TEST_CASE("bce_with_logits and mse: gradients and extreme logits", "[ops]") {
+  const Tensor target = uniform_tensor({3, 4}, 0, 1, 2);
+  check_gradients([&](const auto& t) { return ops::bce_with_logits(t[0], target); },
+                  {random_tensor({3, 4}, 1)});
+  check_gradients([&](const auto& t) { return ops::mse(t[0], t[1]); },
+                  {random_tensor({3, 4}, 1), random_tensor({3, 4}, 3)});
+  const Tensor x = Tensor::from<double>({800, -800}, {2}, cpu());
+  const Tensor t = Tensor::from<double>({1, 0}, {2}, cpu());
+  CHECK(ops::bce_with_logits(x, t).item<double>() == 0.0);
+}

@@ -1,0 +1,46 @@
+// Tensors for tests, and float64 gradient checks of operations.
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <vector>
+
+#include "autograd/gradient_check.h"
+#include "autograd/graph.h"
+#include "backend/devices.h"
+#include "tensor/random.h"
+#include "tensor/tensor.h"
+
+namespace fovea::test {
+
+/// One host device for all tests of a program.
+inline const Device& cpu() {
+  static const Device device = make_cpu(2);
+  return device;
+}
+
+/// Standard normal values, float64 unless said otherwise.
+Tensor random_tensor(const Shape& shape, std::uint64_t seed, DType dtype = DType::kFloat64);
+/// Normal values pushed at least `margin` away from zero, for functions with a kink there.
+Tensor away_from_zero(const Shape& shape, std::uint64_t seed, double margin = 0.1);
+/// Values in [low, high).
+Tensor uniform_tensor(const Shape& shape, double low, double high, std::uint64_t seed);
+
+inline Tensor trainable(Tensor x) {
+  x.set_requires_grad(true);
+  return x;
+}
+
+using Function = std::function<Tensor(const std::vector<Tensor>&)>;
+
+/// Marks all floating inputs as requiring a gradient and compares with central differences.
+void check_gradients(const Function& function, const std::vector<Tensor>& inputs);
+
+/// Values of any floating tensor in float64.
+std::vector<double> to_doubles(const Tensor& x);
+
+/// Largest |a - b| over two tensors of one shape.
+double max_difference(const Tensor& a, const Tensor& b);
+
+}  // namespace fovea::test
