@@ -1,0 +1,270 @@
+#include "experiment/ablation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "experiment/ablation_file.h"
+#include "schema/compare.h"
+#include "schema/load.h"
+
+namespace fovea::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::Value;
+
+constexpr std::size_t kMostRows = 10000;
+constexpr std::size_t kLongestSlug = 60;
+
+// What one axis gives one row.
+struct Setting {
+  std::string path;
+  Value value;
+};
+using Combination = std::vector<Setting>;
+
+// Every combination, the last axis changing fastest.
+std::vector<Combination> combinations(const Value& axes) {
+  std::vector<Combination> all = {{}};
+  for (const auto& axis : axes.members()) {
+    FOVEA_CHECK(
+        all.size() * axis.value.size() <= kMostRows, ConfigError,
+        fmt::format("{}more than {} rows", schema::where(axis.key_origin, "axes"), kMostRows));
+    std::vector<Combination> longer;
+    for (const Combination& combination : all) {
+      for (const Value& value : axis.value.items()) {
+        longer.push_back(combination);
+        longer.back().push_back({axis.key, value});
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+std::string last_key(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+// "num_heads=4"; the whole path where two axes end alike.
+std::string text_of(const Combination& combination) {
+  std::map<std::string, int> ends;
+  for (const Setting& setting : combination) ++ends[last_key(setting.path)];
+  std::vector<std::string> parts;
+  for (const Setting& setting : combination) {
+    const std::string end = last_key(setting.path);
+    const Value* type = setting.value.find("type");
+    const Value& shown = type != nullptr && setting.value.size() == 1 ? *type : setting.value;
+    parts.push_back(fmt::format("{}={}", ends[end] == 1 ? end : setting.path,
+                                shown.is_string() ? shown.as_string() : shown.dump(0)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+class Planner {
+ public:
+  Planner(const fs::path& file, const Resolve& resolve, const AblationOverrides& overrides)
+      : file_(file),
+        resolve_(resolve),
+        overrides_(overrides),
+        fields_(read_ablation_file(file)),
+        combinations_(combinations(fields_.axes)) {}
+
+  Ablation plan() {
+    result_.name = fields_.name;
+    result_.metrics = fields_.metrics;
+    for (const Value& seed : fields_.seeds.items()) result_.seeds.push_back(seed.as_int());
+    if (!overrides_.seeds.empty()) result_.seeds = overrides_.seeds;
+    load_published();
+    std::vector<RowFields> rows = fields_.rows;
+    // Without rows the axes alone make them, or the base is the only one.
+    if (rows.empty()) rows.push_back({"", Value(), Value::object(), {}});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::string key = fmt::format("rows.{}", i);
+      const bool own = !rows[i].extends.is_null();
+      const Value base =
+          load_base(own ? rows[i].extends : fields_.base, own ? key + ".extends" : "base", file_);
+      for (const Combination& combination : combinations_) add_row(rows[i], base, combination);
+    }
+    add_jobs();
+    return std::move(result_);
+  }
+
+ private:
+  void load_published() {
+    const Value& key = fields_.published;
+    if (key.is_null()) return;
+    result_.published = key.as_string();
+    const auto allowed = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    };
+    FOVEA_CHECK(std::all_of(result_.published.begin(), result_.published.end(), allowed),
+                ConfigError,
+                schema::where(key.origin(), "published") +
+                    "expected the key of a paper such as \"dgsa\", got " + schema::describe(key));
+    const fs::path from = key.origin().line > 0 ? fs::path(key.origin().file) : file_;
+    const fs::path numbers =
+        (from.parent_path() / ".." / result_.published / "published.json").lexically_normal();
+    try {
+      published_.emplace(numbers);
+    } catch (const FileError& error) {
+      throw ConfigError(schema::where(key.origin(), "published") + error.what());
+    }
+  }
+
+  void add_row(const RowFields& fields, const Value& base, const Combination& combination) {
+    Row row;
+    row.name = fields.name.as_string();
+    const std::string axes = text_of(combination);
+    if (!axes.empty()) row.name += (row.name.empty() ? "" : ", ") + axes;
+    if (row.name.empty()) row.name = fields_.name;
+    row.slug = slug_of(row.name);
+    row.overrides = Value::object();
+    Value experiment = base;
+    try {
+      for (const auto& member : fields_.set.members())
+        schema::set_path(experiment, member.key, member.value);
+      const auto apply = [&](const std::string& path, const Value& value) {
+        schema::set_path(experiment, path, value);
+        row.overrides.set(path, value);
+      };
+      for (const auto& member : fields.set.members()) apply(member.key, member.value);
+      for (const Setting& setting : combination) apply(setting.path, setting.value);
+      for (const std::string& text : overrides_.set) schema::apply_override(experiment, text);
+      experiment.set("name", fmt::format("{}/{}", fields_.name, row.name));
+      experiment.set("seed", result_.seeds.front());
+      row.config = resolve_(experiment);
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{} (row \"{}\")", error.what(), row.name));
+    }
+    add_published(fields, row);
+    check_unique(row);
+    result_.rows.push_back(std::move(row));
+  }
+
+  void add_published(const RowFields& fields, Row& row) const {
+    for (const PublishedFields& from : fields.published) {
+      for (const auto& member : from.columns.members()) {
+        row.published.push_back({member.key, from.table.as_string(), from.row.as_string(),
+                                 member.value.as_string(),
+                                 published_->find(from.table, from.row, member.value)});
+      }
+    }
+  }
+
+  // Two equal rows are an override that does nothing: a mistake that only the results would show.
+  void check_unique(const Row& row) {
+    const std::string hash = schema::content_hash(identity(row.config));
+    const auto [known, is_new] = rows_by_hash_.emplace(hash, row.name);
+    FOVEA_CHECK(is_new, ConfigError,
+                fmt::format("{}: rows \"{}\" and \"{}\" have the same configuration",
+                            file_.string(), known->second, row.name));
+  }
+
+  void add_jobs() {
+    for (const std::int64_t seed : result_.seeds) {
+      for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+        Job job;
+        job.row = i;
+        job.seed = seed;
+        job.config = result_.rows[i].config;
+        job.config.set("seed", seed);
+        job.hash = schema::content_hash(identity(job.config));
+        job.id = fmt::format("{}-s{}-{}", result_.rows[i].slug, seed, job.hash.substr(0, 8));
+        result_.jobs.push_back(std::move(job));
+      }
+    }
+  }
+
+  fs::path file_;
+  const Resolve& resolve_;
+  const AblationOverrides& overrides_;
+  AblationFields fields_;
+  std::vector<Combination> combinations_;
+  std::optional<Published> published_;
+  std::map<std::string, std::string> rows_by_hash_;
+  Ablation result_;
+};
+
+}  // namespace
+
+Ablation load_ablation(const fs::path& file, const Resolve& resolve,
+                       const AblationOverrides& overrides) {
+  std::set<std::int64_t> known;
+  for (const std::int64_t seed : overrides.seeds) {
+    FOVEA_CHECK(seed >= 0 && known.insert(seed).second, ConfigError,
+                fmt::format("--seeds: {} is {}; expected different integers >= 0", seed,
+                            seed < 0 ? "negative" : "given twice"));
+  }
+  return Planner(file, resolve, overrides).plan();
+}
+
+Value identity(const Value& config) {
+  Value copy = config;
+  copy.erase("name");
+  copy.erase("paper");
+  if (Value* train = copy.find("train"); train != nullptr && train->is_object()) {
+    train->erase("threads");
+    train->erase("num_workers");
+  }
+  return copy;
+}
+
+std::string slug_of(const std::string& name) {
+  std::string slug;
+  for (const char c : name) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
+      slug += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!slug.empty() && slug.back() != '-') {
+      slug += '-';
+    }
+  }
+  slug = slug.substr(0, kLongestSlug);
+  while (!slug.empty() && slug.back() == '-') slug.pop_back();
+  return slug.empty() ? "row" : slug;
+}
+
+std::vector<std::size_t> find_rows(const Ablation& ablation,
+                                   const std::vector<std::string>& names) {
+  std::vector<std::size_t> found;
+  for (const std::string& name : names) {
+    const std::size_t before = found.size();
+    std::vector<std::string> known;
+    for (std::size_t i = 0; i < ablation.rows.size(); ++i) {
+      const Row& row = ablation.rows[i];
+      if (row.name == name || row.slug == name) found.push_back(i);
+      known.push_back(row.name);
+      known.push_back(row.slug);
+    }
+    FOVEA_CHECK(found.size() > before, ConfigError,
+                fmt::format("--only {}: no row called so{}; run with --list to see all", name,
+                            did_you_mean(name, known)));
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+Value to_value(const Ablation& ablation) {
+  Value rows = Value::array();
+  for (const Row& row : ablation.rows) {
+    rows.push_back(Value::object({{"name", row.name},
+                                  {"slug", row.slug},
+                                  {"overrides", row.overrides},
+                                  {"config", row.config}}));
+  }
+  Value value = Value::object({{"name", ablation.name},
+                               {"published", ablation.published},
+                               {"seeds", Value::array(ablation.seeds)}});
+  Value metrics = Value::array();
+  for (const std::string& metric : ablation.metrics) metrics.push_back(metric);
+  value.set("metrics", metrics);
+  value.set("rows", rows);
+  return value;
+}
+
+}  // namespace fovea::experiment

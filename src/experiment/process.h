@@ -1,0 +1,79 @@
+// Child processes, signals and locks for the sweep. POSIX.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fovea::experiment {
+
+/// A lock on a file that the kernel drops when its last holder ends, however it ends, so there is
+/// no stale lock. Movable.
+class FileLock {
+ public:
+  enum class Mode { kShared, kExclusive };
+  /// nullopt if another process holds it. Throws FileError if the file cannot be made.
+  static std::optional<FileLock> try_lock(const std::filesystem::path& path, Mode mode);
+  FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileLock& operator=(FileLock&& other) noexcept;
+  ~FileLock();
+
+  /// Replaces the content of the file: who holds it.
+  void write(const std::string& text) const;
+  int descriptor() const { return fd_; }
+
+ private:
+  explicit FileLock(int fd) : fd_(fd) {}
+  int fd_ = -1;
+};
+
+/// While this lives, SIGINT, SIGTERM, SIGUSR1 and SIGCHLD do not interrupt the program but are
+/// waited for. Make it before any other thread starts, so that no thread takes them meanwhile.
+/// Signals that were ignored before (nohup, background jobs of a script) stay ignored.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// The next signal, or nullopt after `timeout`.
+  std::optional<int> wait(std::chrono::milliseconds timeout);
+  /// The signals that were let through before; a child must start with these.
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t waited_{};
+  sigset_t before_{};
+  struct sigaction child_action_ {};
+};
+
+/// How a child process ended.
+struct Exit {
+  int code = 0;
+  int signal = 0;  // not 0: killed by it
+  bool ok() const { return code == 0 && signal == 0; }
+};
+/// "exit status 1", "killed by signal 9 (Killed)".
+std::string to_string(const Exit& exit);
+
+/// Starts a program in a process group of its own (so that Ctrl-C reaches it only through us) with
+/// stdin closed and output to files, which are replaced. On Linux it is sent SIGTERM if this
+/// process dies. The child holds `lock` too until it ends, even if this process is killed before. A
+/// program that cannot be started ends with status 127 and says so. Throws FileError for the output
+/// files.
+pid_t start_process(const std::vector<std::string>& command, const std::filesystem::path& out,
+                    const std::filesystem::path& err, const FileLock& lock,
+                    const StopSignals& signals);
+
+/// A child of this process that has ended, if any of these has.
+std::optional<std::pair<pid_t, Exit>> reap(const std::vector<pid_t>& children);
+
+/// "1234 on host".
+std::string this_process();
+
+}  // namespace fovea::experiment

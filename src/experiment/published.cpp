@@ -1,0 +1,105 @@
+#include "experiment/published.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "schema/fields.h"
+#include "schema/load.h"
+
+namespace fovea::experiment {
+namespace {
+
+using schema::Fields;
+using schema::Value;
+
+struct RowFields {
+  std::string row;
+  Value values;
+};
+struct TableFields {
+  std::string table;
+  std::string unit;
+  std::vector<std::string> columns;
+  std::vector<RowFields> rows;
+};
+struct FileFields {
+  std::string key;
+  std::vector<TableFields> tables;
+};
+
+Fields<FileFields> file_fields() {
+  const auto row = Fields<RowFields>{}
+                       .add("row", &RowFields::row, "name of the row")
+                       .required()
+                       .add_any("values", &RowFields::values, "numbers by column")
+                       .required();
+  const auto table =
+      Fields<TableFields>{}
+          .add("table", &TableFields::table, "name of the table")
+          .required()
+          .add("unit", &TableFields::unit, schema::one_of({"", "million"}), "what values count")
+          .add("columns", &TableFields::columns, "names of the columns")
+          .add_object("rows", &TableFields::rows, row, "the rows");
+  return Fields<FileFields>{}
+      .add("key", &FileFields::key, "key of the paper")
+      .add_object("tables", &FileFields::tables, table, "the tables")
+      .required();
+}
+
+PublishedValue value_of(const Value& given, double scale) {
+  if (given.is_object()) {
+    PublishedValue value{given.at("mean").as_double() * scale, std::nullopt};
+    if (const Value* std = given.find("std")) value.std = std->as_double() * scale;
+    return value;
+  }
+  return {given.as_double() * scale, std::nullopt};
+}
+
+template <class Items, class Name>
+const auto& named(const Items& items, const Name& name, const Value& wanted, const char* what,
+                  const std::string& holder) {
+  const auto found = std::find_if(items.begin(), items.end(), [&](const auto& item) {
+    return name(item) == wanted.as_string();
+  });
+  if (found != items.end()) return *found;
+  std::vector<std::string> known;
+  for (const auto& item : items) known.push_back(name(item));
+  throw ConfigError(fmt::format("{}{} has no {} \"{}\"{} (known: {})",
+                                schema::where(wanted.origin(), std::string("published.") + what),
+                                holder, what, wanted.as_string(),
+                                did_you_mean(wanted.as_string(), known), fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+Published::Published(const std::filesystem::path& file) : file_(file.string()) {
+  const FileFields content = file_fields().parse(schema::load(file));
+  for (const TableFields& table : content.tables) {
+    const double scale = table.unit == "million" ? 1e6 : 1.0;
+    Table& into = tables_.emplace_back();
+    into.name = table.table;
+    for (const RowFields& row : table.rows) {
+      Row& cells = into.rows.emplace_back();
+      cells.name = row.row;
+      for (const auto& member : row.values.members()) {
+        cells.cells.push_back({member.key, value_of(member.value, scale)});
+      }
+    }
+  }
+}
+
+PublishedValue Published::find(const Value& table, const Value& row, const Value& column) const {
+  const Table& t = named(
+      tables_, [](const Table& x) { return x.name; }, table, "table", file_);
+  const Row& r = named(
+      t.rows, [](const Row& x) { return x.name; }, row, "row", t.name);
+  const Cell& c = named(
+      r.cells, [](const Cell& x) { return x.column; }, column, "column",
+      fmt::format("{}, row \"{}\"", t.name, r.name));
+  return c.value;
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,49 @@
+// The published numbers of a paper: experiments/<key>/published.json.
+//   {"tables": [{"table": "Table 1", "unit"?: "million", "columns": ["CIFAR-10", ...],
+//                "rows": [{"row": "ViT", "values": {"CIFAR-10": {"mean": 75.9, "std": 0.09}}}]}]}
+// A value is a number or {"mean", "std"}; with unit "million" it is multiplied by 10^6.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schema/value.h"
+
+namespace fovea::experiment {
+
+struct PublishedValue {
+  double mean = 0;
+  std::optional<double> std;
+  bool operator==(const PublishedValue&) const = default;
+};
+
+class Published {
+ public:
+  /// Throws FileError if the file is missing, ConfigError with the position of what is malformed.
+  explicit Published(const std::filesystem::path& file);
+
+  /// `table`, `row` and `column` are string values, whose positions are named by errors:
+  /// `x.json:9:30: published.row: Table 1 has no row "VIT"; did you mean "ViT"? (known: ...)`.
+  PublishedValue find(const schema::Value& table, const schema::Value& row,
+                      const schema::Value& column) const;
+
+ private:
+  struct Cell {
+    std::string column;
+    PublishedValue value;
+  };
+  struct Row {
+    std::string name;
+    std::vector<Cell> cells;
+  };
+  struct Table {
+    std::string name;
+    std::vector<Row> rows;
+  };
+  std::string file_;
+  std::vector<Table> tables_;
+};
+
+}  // namespace fovea::experiment

@@ -1,0 +1,295 @@
+// Collecting results, and the formats for machines; those for people are in results_text.cpp.
+#include "experiment/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "experiment/run_folder.h"
+
+namespace fovea::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::Value;
+
+struct FinishedRun {
+  const Job* job;
+  RunSummary summary;
+};
+
+std::vector<FinishedRun> finished_runs(const Ablation& ablation, const fs::path& sweep) {
+  std::vector<FinishedRun> runs;
+  for (const Job& job : ablation.jobs) {
+    if (status_of(sweep, job).state == JobState::kFinished)
+      runs.push_back({&job, read_summary(paths_of(sweep, job).run)});
+  }
+  return runs;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+bool has_word(const std::string& metric, const std::vector<std::string>& words) {
+  for (std::size_t at = 0; at <= metric.size();) {
+    const std::size_t end = std::min(metric.find('_', at), metric.size());
+    if (std::find(words.begin(), words.end(), metric.substr(at, end - at)) != words.end())
+      return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+// The metrics of a split that are results rather than diagnostics, in the order of their names.
+std::vector<std::string> main_metrics(const std::vector<FinishedRun>& runs) {
+  for (const std::string split : {"test_", "val_", ""}) {
+    std::vector<std::string> names;
+    for (const FinishedRun& run : runs) {
+      for (const auto& [name, value] : run.summary.metrics) {
+        if (name.rfind(split, 0) == 0 && !ends_with(name, "loss")) names.push_back(name);
+      }
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    if (!names.empty()) return names;
+  }
+  return {};
+}
+
+void add_metrics(const Results& results, const std::vector<const FinishedRun*>& runs,
+                 ResultRow& row) {
+  for (const std::string& name : results.metrics) {
+    MetricResult metric;
+    metric.name = name;
+    for (const FinishedRun* run : runs) {
+      const auto found = run->summary.metrics.find(name);
+      if (found != run->summary.metrics.end()) metric.by_seed[run->job->seed] = found->second;
+    }
+    std::vector<double> values;
+    for (const auto& [seed, value] : metric.by_seed) values.push_back(value);
+    metric.estimate = estimate(values);
+    for (const PublishedCell& cell : row.published) {
+      if (cell.metric == name) metric.published = cell;
+    }
+    row.metrics.push_back(std::move(metric));
+  }
+}
+
+Value published_json(const std::string& paper, const std::vector<PublishedCell>& cells) {
+  if (cells.empty()) return {};
+  Value metrics = Value::object();
+  for (const PublishedCell& cell : cells) {
+    Value value = Value::object({{"table", cell.table},
+                                 {"row", cell.row},
+                                 {"column", cell.column},
+                                 {"mean", cell.value.mean}});
+    value.set("std", cell.value.std ? Value(*cell.value.std) : Value());
+    metrics.set(cell.metric, value);
+  }
+  return Value::object({{"key", paper}, {"metrics", metrics}});
+}
+
+Value count_json(const std::optional<std::int64_t>& count) {
+  return count ? Value(*count) : Value();
+}
+
+Value metric_json(const MetricResult& metric, std::vector<std::string>& nonfinite) {
+  Value values = Value::array();
+  bool finite = true;
+  for (const auto& [seed, value] : metric.by_seed) {
+    values.push_back(value);
+    finite = finite && std::isfinite(value);
+  }
+  if (!finite) nonfinite.push_back(metric.name);
+  return Value::object({{"mean", metric.estimate.mean},
+                        {"std", metric.estimate.std},
+                        {"n", metric.estimate.n},
+                        {"values", values}});
+}
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+// The shortest text that reads back as the same number; nothing for one that is none.
+std::string csv_number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
+
+std::string csv_count(const std::optional<std::int64_t>& count) {
+  return count ? std::to_string(*count) : "";
+}
+
+struct Output {
+  const char* file;
+  std::string content;
+};
+
+std::vector<Output> outputs(const Results& results) {
+  return {{"results.json", to_json(results)},
+          {"results.csv", to_csv(results)},
+          {"results.md", to_markdown(results)},
+          {"results.tex", to_latex(results)}};
+}
+
+// "results.md:7: file has ..., run folders give ..." for the first line that differs.
+std::string first_difference(const fs::path& file, const std::string& before,
+                             const std::string& now) {
+  std::size_t begin = 0;
+  for (int line = 1;; ++line) {
+    const auto cut = [&](const std::string& text) {
+      return begin >= text.size() ? std::string("(end)")
+                                  : text.substr(begin, text.find('\n', begin) - begin);
+    };
+    const std::string old_line = cut(before);
+    const std::string new_line = cut(now);
+    if (old_line != new_line || old_line == "(end)") {
+      return fmt::format("{}:{}: the file has \"{}\", the run folders give \"{}\"", file.string(),
+                         line, old_line, new_line);
+    }
+    begin += old_line.size() + 1;
+  }
+}
+
+}  // namespace
+
+bool is_percent(const std::string& metric) {
+  return has_word(metric, {"top1", "top5", "accuracy"});
+}
+
+bool larger_is_better(const std::string& metric) {
+  return !has_word(metric, {"loss", "error", "err", "hd95", "asd", "assd", "wer", "cer",
+                            "perplexity", "ppl", "fid", "mae", "mse", "rmse", "time", "bytes"});
+}
+
+Results collect_results(const Ablation& ablation, const fs::path& sweep) {
+  const std::vector<FinishedRun> runs = finished_runs(ablation, sweep);
+  Results results;
+  results.name = ablation.name;
+  results.paper = ablation.published;
+  results.seeds = ablation.seeds;
+  results.metrics = ablation.metrics.empty() ? main_metrics(runs) : ablation.metrics;
+  for (std::size_t i = 0; i < ablation.rows.size(); ++i) {
+    ResultRow row;
+    row.name = ablation.rows[i].name;
+    row.overrides = ablation.rows[i].overrides;
+    row.published = ablation.rows[i].published;
+    std::vector<const FinishedRun*> own;
+    for (const FinishedRun& run : runs) {
+      if (run.job->row != i) continue;
+      own.push_back(&run);
+      row.seeds.push_back(run.job->seed);
+      row.parameters = run.summary.parameters;
+      row.macs = run.summary.macs;
+    }
+    std::sort(row.seeds.begin(), row.seeds.end());
+    results.complete = results.complete && row.seeds.size() == ablation.seeds.size();
+    add_metrics(results, own, row);
+    results.rows.push_back(std::move(row));
+  }
+  return results;
+}
+
+std::string to_json(const Results& results) {
+  Value rows = Value::array();
+  for (const ResultRow& row : results.rows) {
+    std::vector<std::string> nonfinite;
+    Value metrics = Value::object();
+    for (const MetricResult& metric : row.metrics) {
+      if (!metric.by_seed.empty()) metrics.set(metric.name, metric_json(metric, nonfinite));
+    }
+    Value value = Value::object({{"name", row.name},
+                                 {"overrides", row.overrides},
+                                 {"seeds", Value::array(row.seeds)},
+                                 {"metrics", metrics},
+                                 {"parameters", count_json(row.parameters)},
+                                 {"macs", count_json(row.macs)},
+                                 {"published", published_json(results.paper, row.published)}});
+    if (!nonfinite.empty()) value.set("nonfinite", Value::array(nonfinite));
+    rows.push_back(std::move(value));
+  }
+  return rows.dump() + "\n";
+}
+
+std::string to_csv(const Results& results) {
+  std::string text =
+      "row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,"
+      "macs,seeds,values\n";
+  for (const ResultRow& row : results.rows) {
+    for (const MetricResult& metric : row.metrics) {
+      const Estimate& e = metric.estimate;
+      std::vector<std::string> seeds, values;
+      for (const auto& [seed, value] : metric.by_seed) {
+        seeds.push_back(std::to_string(seed));
+        values.push_back(fmt::format("{}", value));
+      }
+      std::vector<std::string> cells = {
+          csv_cell(row.name), csv_cell(metric.name), std::to_string(e.n), csv_number(e.mean),
+          csv_number(e.std),  csv_number(e.low),     csv_number(e.high)};
+      if (metric.published) {
+        const PublishedValue& value = metric.published->value;
+        cells.push_back(csv_number(value.mean));
+        cells.push_back(value.std ? csv_number(*value.std) : "");
+        cells.push_back(csv_number(e.mean - value.mean));
+      } else {
+        cells.insert(cells.end(), 3, "");
+      }
+      cells.push_back(csv_count(row.parameters));
+      cells.push_back(csv_count(row.macs));
+      cells.push_back(fmt::format("{}", fmt::join(seeds, " ")));
+      cells.push_back(fmt::format("{}", fmt::join(values, " ")));
+      text += fmt::format("{}\n", fmt::join(cells, ","));
+    }
+  }
+  return text;
+}
+
+void write_results(const Results& results, const fs::path& sweep) {
+  for (const Output& output : outputs(results))
+    io::write_atomic(sweep / output.file, output.content);
+}
+
+std::vector<std::string> check_results(const Ablation& ablation, const fs::path& sweep) {
+  std::vector<std::string> lines;
+  std::string versions;
+  std::string first;
+  for (const Job& job : ablation.jobs) {
+    const fs::path run = paths_of(sweep, job).run;
+    std::error_code code;
+    if (status_of(sweep, job).state != JobState::kFinished) {
+      lines.push_back(fs::exists(run / "summary.json", code)
+                          ? fmt::format("{}: summary.json or config.json is damaged, or the "
+                                        "configuration is not that of the job",
+                                        run.string())
+                          : fmt::format("{}: not finished", run.string()));
+      continue;
+    }
+    const RunSummary summary = read_summary(run);
+    if (first.empty()) {
+      first = job.id;
+      versions = summary.versions;
+    } else if (summary.versions != versions) {
+      lines.push_back(fmt::format("{}: made by {}, but {} by {}", run.string(), summary.versions,
+                                  first, versions));
+    }
+  }
+  for (const Output& output : outputs(collect_results(ablation, sweep))) {
+    const fs::path file = sweep / output.file;
+    try {
+      const std::string before = io::read_text(file);
+      if (before != output.content) lines.push_back(first_difference(file, before, output.content));
+    } catch (const FileError& error) {
+      lines.emplace_back(error.what());
+    }
+  }
+  return lines;
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,73 @@
+// The table of an ablation: rows by metrics, mean +- std over seeds, published numbers beside ours.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/ablation.h"
+#include "experiment/statistics.h"
+
+namespace fovea::experiment {
+
+struct MetricResult {
+  std::string name;
+  std::map<std::int64_t, double> by_seed;
+  Estimate estimate;
+  std::optional<PublishedCell> published;
+};
+
+struct ResultRow {
+  std::string name;
+  schema::Value overrides;
+  std::vector<std::int64_t> seeds;    // those that are finished
+  std::vector<MetricResult> metrics;  // one for each column, in the same order
+  std::optional<std::int64_t> parameters, macs;
+  std::vector<PublishedCell> published;  // also of columns that are not shown
+};
+
+struct Results {
+  std::string name;
+  std::string paper;                // key, or ""
+  std::vector<std::int64_t> seeds;  // planned
+  std::vector<std::string> metrics;
+  std::vector<ResultRow> rows;
+  bool complete = true;  // every row has every seed
+};
+
+/// Reads the finished runs of a sweep. Columns are those of the ablation, or else the metrics of
+/// the split "test" without the loss (of "val" where there is no test).
+Results collect_results(const Ablation& ablation, const std::filesystem::path& sweep);
+
+/// Percent with two decimals for accuracies (stored in percent); otherwise lower-is-better for
+/// losses, errors, distances and times.
+bool is_percent(const std::string& metric);
+bool larger_is_better(const std::string& metric);
+
+/// results.json: a list of rows with name, overrides, seeds, metrics {name: {mean, std, n,
+/// values}}, parameters, macs, published {key, metrics {name: {table, row, column, mean, std}}}.
+/// Numbers that are not finite are null and named in "nonfinite".
+std::string to_json(const Results& results);
+/// One line for each row and metric, full precision.
+std::string to_csv(const Results& results);
+/// Aligned columns; best bold, second underlined; below it the differences to the first row, paired
+/// by seed, with intervals.
+std::string to_markdown(const Results& results);
+/// A booktabs table with directions in the header and the conventions in the footer.
+std::string to_latex(const Results& results);
+/// For the terminal.
+std::string to_text(const Results& results);
+
+/// Writes DIR/results.{json,csv,md,tex}, each at once.
+void write_results(const Results& results, const std::filesystem::path& sweep);
+
+/// Computes the results of a sweep again from its run folders and compares them with the files, the
+/// configurations with those of the jobs, and the program versions of the runs with each other. One
+/// line for each difference; empty if there is none.
+std::vector<std::string> check_results(const Ablation& ablation,
+                                       const std::filesystem::path& sweep);
+
+}  // namespace fovea::experiment

@@ -1,0 +1,57 @@
+// Inside of results_text.cpp and results_latex.cpp: what goes into which cell, whatever the markup.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/results.h"
+
+namespace fovea::experiment {
+
+enum class Rank { kNone, kBest, kSecond };
+
+/// One metric as a column of all rows.
+struct MetricColumn {
+  std::string name;
+  bool percent = false;
+  bool larger_is_better = true;
+  bool has_published = false;
+  int decimals = 2;
+  std::vector<Rank> ranks;  // by row; equal where the shown digits are equal
+};
+std::vector<MetricColumn> metric_columns(const Results& results);
+
+/// 77.51 with the decimals of its column; "nan" where it is not finite.
+std::string number_text(double value, int decimals);
+/// "+0.30"
+std::string signed_text(double value, int decimals);
+/// Four digits with a unit: "3.774 M", "257.7 M", "650".
+std::string short_count(double count);
+/// The published number of "parameters" or "macs" of a row, as short_count, or "".
+std::string published_count(const ResultRow& row, const std::string& metric);
+
+/// Whether any row has parameters, macs, or a published number of them.
+struct CountColumns {
+  bool parameters = false, macs = false, published_parameters = false, published_macs = false;
+};
+CountColumns count_columns(const Results& results);
+
+/// What must be known to read the table, one sentence an item, without markup.
+std::vector<std::string> footer(const Results& results);
+
+/// A row against the first one.
+struct Difference {
+  std::string row;
+  std::string metric;
+  int decimals = 2;
+  Paired paired;
+  double holm = 0;  // adjusted over the rows of the metric
+};
+/// All rows but the first with at least two seeds in common with it.
+std::vector<Difference> differences(const Results& results);
+
+/// "With 5 pairs no p below 0.0625 is possible; 6 pairs are needed for 0.05", or "" if p can be
+/// small enough.
+std::string significance_note(std::int64_t pairs);
+
+}  // namespace fovea::experiment

@@ -1,0 +1,141 @@
+// results.md and the table for the terminal.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "experiment/results.h"
+#include "experiment/results_layout.h"
+#include "experiment/text_table.h"
+
+namespace fovea::experiment {
+namespace {
+
+std::string marked(const std::string& text, Rank rank, bool markdown) {
+  if (!markdown || rank == Rank::kNone) return text;
+  return rank == Rank::kBest ? "**" + text + "**" : "<u>" + text + "</u>";
+}
+
+// "77.51 ± 0.44 (5)"; a single run has no spread.
+std::string cell_text(const MetricResult& metric, const MetricColumn& column, Rank rank,
+                      bool markdown) {
+  const Estimate& e = metric.estimate;
+  if (e.n == 0) return "-";
+  const std::string mean = marked(number_text(e.mean, column.decimals), rank, markdown);
+  if (e.n == 1) return fmt::format("{} (1)", mean);
+  return fmt::format("{} ± {} ({})", mean, number_text(e.std, column.decimals), e.n);
+}
+
+void add_metric(TextTable& table, const Results& results, std::size_t index,
+                const MetricColumn& column, bool markdown) {
+  table.header.push_back(fmt::format("{}{} {}", column.name, column.percent ? " (%)" : "",
+                                     column.larger_is_better ? "↑" : "↓"));
+  if (column.has_published) {
+    table.header.emplace_back("published");
+    table.header.emplace_back("difference");
+  }
+  for (std::size_t r = 0; r < results.rows.size(); ++r) {
+    const MetricResult& metric = results.rows[r].metrics[index];
+    auto& cells = table.rows[r];
+    cells.push_back(cell_text(metric, column, column.ranks[r], markdown));
+    if (!column.has_published) continue;
+    if (!metric.published) {
+      cells.insert(cells.end(), 2, "-");
+      continue;
+    }
+    const PublishedValue& value = metric.published->value;
+    const std::string mean = number_text(value.mean, column.decimals);
+    cells.push_back(
+        value.std ? fmt::format("{} ± {}", mean, number_text(*value.std, column.decimals)) : mean);
+    cells.push_back(metric.estimate.n == 0
+                        ? "-"
+                        : signed_text(metric.estimate.mean - value.mean, column.decimals));
+  }
+}
+
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+void add_counts(TextTable& table, const Results& results) {
+  const CountColumns columns = count_columns(results);
+  const auto add = [&](const char* name, bool ours, bool published, const std::string& metric,
+                       std::optional<std::int64_t> ResultRow::*count) {
+    if (ours || published) table.header.emplace_back(name);
+    if (published) table.header.emplace_back("published");
+    for (std::size_t r = 0; r < results.rows.size(); ++r) {
+      const ResultRow& row = results.rows[r];
+      if (ours || published) {
+        table.rows[r].push_back(row.*count ? short_count(static_cast<double>(*(row.*count)))
+                                           : std::string("-"));
+      }
+      if (published) table.rows[r].push_back(or_dash(published_count(row, metric)));
+    }
+  };
+  add("parameters", columns.parameters, columns.published_parameters, "parameters",
+      &ResultRow::parameters);
+  add("MACs", columns.macs, columns.published_macs, "macs", &ResultRow::macs);
+}
+
+TextTable main_table(const Results& results, bool markdown) {
+  TextTable table;
+  table.header = {"row"};
+  for (const ResultRow& row : results.rows) table.rows.push_back({row.name});
+  const std::vector<MetricColumn> columns = metric_columns(results);
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    add_metric(table, results, i, columns[i], markdown);
+  add_counts(table, results);
+  return table;
+}
+
+std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.4g}", p); }
+
+TextTable difference_table(const std::vector<Difference>& all) {
+  TextTable table;
+  table.header = {"row", "metric", "difference", "95 % interval", "pairs", "p (exact)", "p (Holm)"};
+  for (const Difference& d : all) {
+    const Estimate& e = d.paired.difference;
+    table.rows.push_back(
+        {d.row, d.metric, signed_text(e.mean, d.decimals),
+         fmt::format("{} to {}", signed_text(e.low, d.decimals), signed_text(e.high, d.decimals)),
+         std::to_string(e.n), p_text(d.paired.p), p_text(d.holm)});
+  }
+  return table;
+}
+
+std::int64_t most_pairs(const std::vector<Difference>& all) {
+  std::int64_t most = 0;
+  for (const Difference& d : all) most = std::max(most, d.paired.difference.n);
+  return most;
+}
+
+}  // namespace
+
+std::string to_markdown(const Results& results) {
+  std::string text =
+      fmt::format("# {}\n\n{}\n", results.name, markdown_table(main_table(results, true)));
+  for (const std::string& line : footer(results)) text += line + "\n";
+  text += "Best mean bold, second underlined.\n";
+  const std::vector<Difference> all = differences(results);
+  if (all.empty()) return text;
+  text += fmt::format("\n## Differences to {}, paired by seed\n\n{}\n", results.rows[0].name,
+                      markdown_table(difference_table(all)));
+  text +=
+      "Interval: Student's t. p: exact randomisation test of the signs, two-sided; Holm over the "
+      "rows of a metric.\n";
+  const std::string note = significance_note(most_pairs(all));
+  if (!note.empty()) text += note + "\n";
+  return text;
+}
+
+std::string to_text(const Results& results) {
+  std::string text = plain_table(main_table(results, false));
+  text += "\n";
+  for (const std::string& line : footer(results)) text += line + "\n";
+  const std::vector<Difference> all = differences(results);
+  if (all.empty()) return text;
+  text += fmt::format("\nDifferences to {}, paired by seed:\n{}", results.rows[0].name,
+                      plain_table(difference_table(all)));
+  const std::string note = significance_note(most_pairs(all));
+  if (!note.empty()) text += "\n" + note + "\n";
+  return text;
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,126 @@
+#include "experiment/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "experiment/process.h"
+#include "schema/compare.h"
+#include "schema/parse.h"
+
+namespace fovea::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::Value;
+
+constexpr std::size_t kLongestLine = 500;
+
+void collect(const Value& metrics, const std::string& prefix, std::map<std::string, double>& into) {
+  for (const auto& member : metrics.members()) {
+    const std::string name = prefix.empty() ? member.key : prefix + "_" + member.key;
+    if (member.value.is_object()) {
+      collect(member.value, name, into);
+    } else {
+      into[name] = member.value.is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                          : member.value.as_double();
+    }
+  }
+}
+
+Value read_json(const fs::path& file) {
+  return schema::parse(io::read_text(file, schema::Limits().bytes), file.string());
+}
+
+// Whether the folder holds the finished run of this job, and not that of another configuration.
+bool is_finished(const fs::path& run, const Job& job) {
+  try {
+    read_summary(run);
+    return schema::content_hash(identity(read_json(run / "config.json"))) == job.hash;
+  } catch (const Error&) {
+    return false;  // missing, cut short or of another kind: the run is done again
+  }
+}
+
+}  // namespace
+
+JobPaths paths_of(const fs::path& sweep, const Job& job) {
+  const fs::path jobs = sweep / "jobs";
+  return {jobs / (job.id + ".json"),   jobs / (job.id + ".out"),  jobs / (job.id + ".err"),
+          jobs / (job.id + ".failed"), jobs / (job.id + ".lock"), sweep / "runs" / job.id};
+}
+
+RunSummary read_summary(const fs::path& run) {
+  const Value summary = read_json(run / "summary.json");
+  RunSummary result;
+  collect(summary.at("metrics"), "", result.metrics);
+  const auto integer = [&](const char* key) -> std::optional<std::int64_t> {
+    const Value* value = summary.find(key);
+    return value == nullptr || value->is_null() ? std::nullopt : std::optional(value->as_int());
+  };
+  result.parameters = integer("parameters");
+  result.macs = integer("macs");
+  if (const Value* time = summary.find("time_s"); time != nullptr && !time->is_null())
+    result.time_s = time->as_double();
+  if (const Value* versions = summary.find("versions")) result.versions = versions->dump(0);
+  return result;
+}
+
+JobStatus status_of(const fs::path& sweep, const Job& job) {
+  const JobPaths paths = paths_of(sweep, job);
+  std::error_code code;
+  if (is_finished(paths.run, job)) return {JobState::kFinished, ""};
+  if (fs::exists(paths.failed, code)) return {JobState::kFailed, last_line(paths.failed)};
+  if (fs::exists(paths.run / "checkpoints" / "last", code)) return {JobState::kPartial, ""};
+  return {JobState::kMissing, ""};
+}
+
+std::vector<JobStatus> survey(const Ablation& ablation, const fs::path& sweep) {
+  std::vector<JobStatus> all;
+  for (const Job& job : ablation.jobs) {
+    JobStatus status = status_of(sweep, job);
+    const fs::path lock = paths_of(sweep, job).lock;
+    std::error_code code;
+    if (status.state != JobState::kFinished && fs::exists(lock, code) &&
+        !FileLock::try_lock(lock, FileLock::Mode::kExclusive)) {
+      status = {JobState::kRunning, ""};
+    }
+    all.push_back(std::move(status));
+  }
+  return all;
+}
+
+const char* name_of(JobState state) {
+  switch (state) {
+    case JobState::kMissing:
+      return "missing";
+    case JobState::kPartial:
+      return "partial";
+    case JobState::kFinished:
+      return "finished";
+    case JobState::kFailed:
+      return "failed";
+    case JobState::kRunning:
+      return "running";
+  }
+  return "";
+}
+
+std::string last_line(const fs::path& file) {
+  std::string text;
+  try {
+    text = io::read_text(file);
+  } catch (const FileError&) {
+    return "";
+  }
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return "";
+  const std::size_t line = text.find_last_of("\r\n", end);
+  const std::size_t begin = line == std::string::npos ? 0 : line + 1;
+  return text.substr(begin, std::min(end + 1 - begin, kLongestLine));
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,66 @@
+// What the folder of a sweep says about its jobs, and what a finished run measured.
+//
+//   DIR/ablation.json            names, seeds, rows with overrides and resolved configurations
+//   DIR/jobs/<id>.json           the experiment file given to `train`
+//   DIR/jobs/<id>.{out,err}      what it printed last time
+//   DIR/jobs/<id>.failed         why it failed last time (until it is tried again)
+//   DIR/jobs/<id>.lock           held by the process that runs the job
+//   DIR/runs/<id>/               the run folder, made by `train`
+//   DIR/results.{json,csv,md,tex}
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/ablation.h"
+
+namespace fovea::experiment {
+
+struct JobPaths {
+  std::filesystem::path config, out, err, failed, lock, run;
+};
+JobPaths paths_of(const std::filesystem::path& sweep, const Job& job);
+
+/// The numbers of a finished run.
+struct RunSummary {
+  std::map<std::string, double> metrics;  // "test_top1"; NaN where the run wrote null
+  std::optional<std::int64_t> parameters;
+  std::optional<std::int64_t> macs;
+  std::optional<double> time_s;
+  std::string versions;  // of the program and its libraries, as JSON on one line; "" if unknown
+};
+
+/// summary.json of a run folder. `metrics` may be flat ("test_top1") or by split
+/// ({"test": {"top1"}}), which is joined by "_". Throws FileError or ConfigError if it is missing
+/// or malformed.
+RunSummary read_summary(const std::filesystem::path& run);
+
+enum class JobState {
+  kMissing,   // never started
+  kPartial,   // has a checkpoint to resume from
+  kFinished,  // summary.json is valid, and config.json is that of the job
+  kFailed,    // ended with an error; `message` says which
+  kRunning,   // another process holds it
+};
+
+struct JobStatus {
+  JobState state = JobState::kMissing;
+  std::string message;
+};
+
+/// Looks at the files only; finished wins over failed. Does not look for kRunning.
+JobStatus status_of(const std::filesystem::path& sweep, const Job& job);
+
+/// The same for all jobs, with kRunning; for `--list`. Starts and changes nothing.
+std::vector<JobStatus> survey(const Ablation& ablation, const std::filesystem::path& sweep);
+
+/// "missing", "partial", ...
+const char* name_of(JobState state);
+
+/// The last line of a file that is not empty, at most 500 bytes of it; "" if there is none.
+std::string last_line(const std::filesystem::path& file);
+
+}  // namespace fovea::experiment

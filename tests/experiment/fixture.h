@@ -1,0 +1,82 @@
+// A folder with a tiny kind of experiment and a stand-in for `train`, for the tests of sweeps.
+#pragma once
+
+#include <unistd.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "experiment/ablation.h"
+#include "schema/fields.h"
+
+namespace fovea::experiment::test {
+
+/// A fresh folder that is the working folder meanwhile, so that names in messages are short.
+struct Folder {
+  io::fs::path before = io::fs::current_path();
+  io::fs::path path;
+  explicit Folder(const std::string& name)
+      : path(io::fs::temp_directory_path() / ("fovea_" + name + std::to_string(::getpid()))) {
+    io::fs::remove_all(path);
+    io::make_directories(path / "exp");
+    io::fs::current_path(path / "exp");
+  }
+  ~Folder() {
+    io::fs::current_path(before);
+    io::fs::remove_all(path);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+};
+
+inline void write(const io::fs::path& name, const std::string& text) {
+  if (name.has_parent_path()) io::make_directories(name.parent_path());
+  io::write_atomic(name, text);
+}
+
+struct Model {
+  std::int64_t depth = 4;
+  std::int64_t num_heads = 2;
+};
+struct Train {
+  std::int64_t epochs = 1;
+  std::int64_t threads = 0;
+};
+struct Experiment {
+  std::string name;
+  std::int64_t seed = 0;
+  std::string mode = "ok";
+  Model model;
+  Train train;
+};
+
+/// Validates what the stand-in understands.
+inline schema::Value resolve(const schema::Value& experiment) {
+  using schema::Fields;
+  const auto model = Fields<Model>{}
+                         .add("depth", &Model::depth, schema::at_least(1), "blocks")
+                         .add("num_heads", &Model::num_heads, schema::at_least(1), "heads");
+  const auto train = Fields<Train>{}
+                         .add("epochs", &Train::epochs, "epochs")
+                         .add("threads", &Train::threads, "threads");
+  return Fields<Experiment>{}
+      .add("name", &Experiment::name, "name")
+      .add("seed", &Experiment::seed, "seed")
+      .add("mode", &Experiment::mode, "what the stand-in does")
+      .add_object("model", &Experiment::model, model, "model")
+      .add_object("train", &Experiment::train, train, "train")
+      .Description::resolve(experiment);
+}
+
+template <class Function>
+std::string complaint(Function function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+}  // namespace fovea::experiment::test
