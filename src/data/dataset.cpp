@@ -1,0 +1,211 @@
+#include "data/dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "data/subset.h"
+
+namespace fovea::data {
+namespace {
+
+std::vector<double> one_per_channel(const char* key, const std::vector<double>& given,
+                                    const std::vector<double>& standard, std::int64_t channels) {
+  const std::vector<double>& values = given.empty() ? standard : given;
+  const auto count = static_cast<std::size_t>(channels);
+  if (values.size() == 1) return std::vector<double>(count, values[0]);
+  FOVEA_CHECK(values.size() == count, ConfigError,
+              fmt::format("dataset.{}: {} values for images of {} channels; give {} or 1", key,
+                          values.size(), channels, channels));
+  return values;
+}
+
+std::optional<std::int64_t> limit_of(const Limits& limit, Split split) {
+  switch (split) {
+    case Split::kTrain: return limit.train;
+    case Split::kVal: return limit.val;
+    case Split::kTest: return limit.test;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(Split split) {
+  switch (split) {
+    case Split::kTrain: return "train";
+    case Split::kVal: return "val";
+    case Split::kTest: return "test";
+  }
+  return "";
+}
+
+Split split_from_name(std::string_view name) {
+  for (const Split split : {Split::kTrain, Split::kVal, Split::kTest}) {
+    if (name == name_of(split)) return split;
+  }
+  throw ConfigError(fmt::format("no split called \"{}\"; expected train, val or test", name));
+}
+
+// Decoded pixels by source index. A slot is claimed by one thread, filled, then published; until
+// then others decode for themselves, so nobody waits and the content cannot depend on timing.
+struct Dataset::Cache {
+  enum State : std::uint8_t { kEmpty, kClaimed, kFilled };
+  Cache(std::int64_t samples, std::int64_t bytes)
+      : states(static_cast<std::size_t>(samples)), images(states.size()), left(bytes) {}
+
+  std::vector<std::atomic<std::uint8_t>> states;
+  std::vector<Image> images;
+  std::atomic<std::int64_t> left;
+
+  const Image* find(std::int64_t index) const {
+    const auto i = static_cast<std::size_t>(index);
+    return states[i].load(std::memory_order_acquire) == kFilled ? &images[i] : nullptr;
+  }
+
+  void keep(std::int64_t index, Image image) {
+    const auto i = static_cast<std::size_t>(index);
+    std::uint8_t expected = kEmpty;
+    if (!states[i].compare_exchange_strong(expected, kClaimed)) return;
+    const std::int64_t bytes = image.bytes();
+    if (left.fetch_sub(bytes) < bytes) {
+      left.fetch_add(bytes);
+      states[i].store(kEmpty);
+      return;
+    }
+    images[i] = std::move(image);
+    states[i].store(kFilled, std::memory_order_release);
+  }
+};
+
+Dataset::Dataset(std::shared_ptr<const Source> source, Split split,
+                 std::vector<std::int64_t> indices, CommonOptions options)
+    : source_(std::move(source)), split_(split), options_(std::move(options)),
+      train_noise_(make_noise(options_.noise.train)), eval_noise_(make_noise(options_.noise.eval)) {
+  for (const schema::Component& transform : options_.augment) {
+    augment_.push_back(make_transform(transform, "dataset.augment"));
+  }
+  const SourceInfo& info = source_->info();
+  mean_ = {0.0};
+  std_ = {1.0};
+  if (options_.normalise) {
+    mean_ = options_.mean.empty() ? info.mean : options_.mean;
+    std_ = options_.std.empty() ? info.std : options_.std;
+  }
+  mean_ = one_per_channel("mean", mean_, {0.0}, info.channels);
+  std_ = one_per_channel("std", std_, {1.0}, info.channels);
+  for (const double value : std_) {
+    FOVEA_CHECK(value > 0.0, ConfigError,
+                fmt::format("dataset.std: holds {}; every value must be above 0", value));
+  }
+  std::vector<bool> bad(static_cast<std::size_t>(source_->size()), false);
+  for (const Problem& problem : source_->problems()) {
+    if (!std::binary_search(indices.begin(), indices.end(), problem.index)) continue;
+    FOVEA_CHECK(options_.on_bad_sample == OnBadSample::kSkip, FileError, problem.message);
+    bad[static_cast<std::size_t>(problem.index)] = true;
+    left_out_.push_back(problem.message);
+  }
+  for (const std::int64_t i : indices) {
+    if (!bad[static_cast<std::size_t>(i)]) indices_.push_back(i);
+  }
+  FOVEA_CHECK(!indices_.empty(), FileError,
+              fmt::format("dataset: split {} is left without samples", name_of(split_)));
+  if (!source_->in_memory() && options_.cache_bytes > 0) {
+    cache_ = std::make_unique<Cache>(source_->size(), options_.cache_bytes);
+  }
+}
+
+Dataset::~Dataset() = default;
+
+std::int64_t Dataset::source_index(std::int64_t i) const {
+  FOVEA_CHECK(i >= 0 && i < size(), ShapeError,
+              fmt::format("dataset: sample {} of {}", i, size()));
+  return indices_[static_cast<std::size_t>(i)];
+}
+
+std::int64_t Dataset::label(std::int64_t i) const {
+  return source_->labels()[static_cast<std::size_t>(source_index(i))];
+}
+
+std::string Dataset::name(std::int64_t i) const { return source_->name(source_index(i)); }
+
+void Dataset::read_scaled(std::int64_t source_index, float* out) const {
+  const Image* image = cache_ ? cache_->find(source_index) : nullptr;
+  Image fresh;
+  if (image == nullptr) {
+    fresh = source_->read(source_index);
+    image = &fresh;
+  }
+  const std::int64_t c = channels();
+  const std::int64_t plane = height() * width();
+  // Divided, not multiplied by a reciprocal: the bits are then those of other toolkits.
+  const float white = source_->info().pixel_max;
+  for (std::int64_t k = 0; k < c; ++k) {
+    const std::uint8_t* from = image->pixels.data() + k;
+    float* to = out + k * plane;
+    for (std::int64_t p = 0; p < plane; ++p) to[p] = static_cast<float>(from[p * c]) / white;
+  }
+  if (cache_ && image == &fresh) cache_->keep(source_index, std::move(fresh));
+}
+
+Sample Dataset::get(std::int64_t i) const {
+  Sample sample{{}, label(i), name(i)};
+  sample.image.resize(static_cast<std::size_t>(sample_size()));
+  read_scaled(source_index(i), sample.image.data());
+  return sample;
+}
+
+void Dataset::prepare(std::int64_t i, const Draw& draw, float* out) const {
+  const std::int64_t index = source_index(i);
+  read_scaled(index, out);
+  const Planes x{channels(), height(), width(), out};
+  const RandomStream stream = RandomStream(draw.seed)
+                                  .fork("data")
+                                  .fork(name_of(split_))
+                                  .fork(static_cast<std::uint64_t>(draw.epoch))
+                                  .fork(static_cast<std::uint64_t>(index));
+  if (draw.augment) {
+    const RandomStream augment = stream.fork("augment");
+    for (std::size_t k = 0; k < augment_.size(); ++k) {
+      augment_[k]->apply(x, {augment.fork(k), mean_});
+    }
+    apply_noise(x, train_noise_, stream.fork("noise"));
+  }
+  if (draw.corruption) corrupt(x, *draw.corruption, stream.fork("noise"), eval_noise_.fill);
+  if (options_.normalise) normalise(x, mean_, std_);
+}
+
+std::shared_ptr<const Dataset> choose_split(const std::function<std::unique_ptr<Source>(Split)>& own,
+                                      Split split, CommonOptions options) {
+  const double fraction = options.val_fraction;
+  FOVEA_CHECK(fraction >= 0.0 && fraction < 1.0, ConfigError,
+              fmt::format("dataset.val_fraction: {} is outside [0, 1)", fraction));
+  const bool cut = fraction > 0.0 && split != Split::kTest;
+  std::shared_ptr<const Source> source = own(cut ? Split::kTrain : split);
+  FOVEA_CHECK(source != nullptr, ConfigError,
+              fmt::format("dataset.val_fraction: this data set has no {} part of its own; set "
+                          "val_fraction above 0 to hold out a part of train",
+                          name_of(split)));
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(source->size()));
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  if (cut) {
+    SplitIndices parts = stratified_split(source->labels(), indices, fraction,
+                                          static_cast<std::uint64_t>(options.val_seed));
+    indices = split == Split::kTrain ? std::move(parts.train) : std::move(parts.val);
+  }
+  if (const auto limit = limit_of(options.limit, split)) {
+    indices = balanced_subset(source->labels(), indices, *limit);
+  }
+  FOVEA_CHECK(!indices.empty(), ConfigError,
+              fmt::format("dataset: split {} is left without samples; check dataset.limit and "
+                          "dataset.val_fraction",
+                          name_of(split)));
+  return std::make_shared<const Dataset>(std::move(source), split, std::move(indices), std::move(options));
+}
+
+}  // namespace fovea::data

@@ -1,0 +1,97 @@
+// A split of a data set, ready for training: chosen samples, augmentation, noise, normalisation.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/corruptions.h"
+#include "data/options.h"
+#include "data/source.h"
+#include "data/transforms.h"
+
+namespace fovea::data {
+
+/// One sample as a person would look at it.
+struct Sample {
+  std::vector<float> image;  // (channels, height, width) in [0, 1]
+  std::int64_t label = 0;
+  std::string name;
+};
+
+/// How prepare() changes a sample. All randomness is a function of seed, split, epoch, the sample's
+/// place in its files, and the corruption's type and level.
+struct Draw {
+  std::uint64_t seed = 0;
+  std::int64_t epoch = 0;                     // 0 for evaluation
+  bool augment = false;                       // the augment list and training noise
+  std::optional<CorruptionLevel> corruption = {};  // evaluation noise, on every sample
+};
+
+/// Thread-safe after construction.
+class Dataset {
+ public:
+  /// indices: the samples of `source` that belong to this split, ascending. Bad samples among them
+  /// (Source::problems) throw FileError or are left out, by options.on_bad_sample.
+  Dataset(std::shared_ptr<const Source> source, Split split, std::vector<std::int64_t> indices,
+          CommonOptions options);
+  ~Dataset();
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+
+  Split split() const { return split_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(indices_.size()); }
+  const std::vector<std::string>& class_names() const { return source_->info().class_names; }
+  std::int64_t num_classes() const { return static_cast<std::int64_t>(class_names().size()); }
+  std::int64_t channels() const { return source_->info().channels; }
+  std::int64_t height() const { return source_->info().height; }
+  std::int64_t width() const { return source_->info().width; }
+  /// Floats of one sample.
+  std::int64_t sample_size() const { return channels() * height() * width(); }
+  const CommonOptions& options() const { return options_; }
+  /// The grid of types and levels that a robustness evaluation walks through.
+  const Noise& eval_noise() const { return eval_noise_; }
+  /// What normalisation removes, one value a channel; 0 and 1 where it is off.
+  std::span<const double> mean() const { return mean_; }
+  std::span<const double> std() const { return std_; }
+  /// Samples left out when the data set was opened, with the reason.
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+  // i in [0, size()).
+  std::int64_t label(std::int64_t i) const;
+  std::string name(std::int64_t i) const;
+  /// Place in the files, independent of limit and val_fraction.
+  std::int64_t source_index(std::int64_t i) const;
+  /// Undecorated. Throws FileError if the sample cannot be read.
+  Sample get(std::int64_t i) const;
+  /// Writes sample_size() floats: scale to [0, 1], augment, noise, normalise. Throws FileError.
+  void prepare(std::int64_t i, const Draw& draw, float* out) const;
+
+ private:
+  struct Cache;
+  void read_scaled(std::int64_t source_index, float* out) const;
+
+  std::shared_ptr<const Source> source_;
+  Split split_;
+  std::vector<std::int64_t> indices_;
+  CommonOptions options_;
+  std::vector<std::unique_ptr<const Transform>> augment_;
+  Noise train_noise_;
+  Noise eval_noise_;
+  std::vector<double> mean_;
+  std::vector<double> std_;
+  std::vector<std::string> left_out_;
+  std::unique_ptr<Cache> cache_;
+};
+
+/// Chooses the samples of a split. `own` opens the part that the files provide and returns nullptr
+/// if there is none, which only kVal may do; val is then cut from train by val_fraction. Throws
+/// ConfigError if there is no validation part either way, and if a split is left without samples.
+std::shared_ptr<const Dataset> choose_split(const std::function<std::unique_ptr<Source>(Split)>& own,
+                                      Split split, CommonOptions options);
+
+}  // namespace fovea::data

@@ -1,0 +1,20 @@
+// What stb_image does not check: that an image file is whole. It fills what is missing from a cut
+// JPEG or BMP with grey and does not verify the checksums of a PNG.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace fovea::data {
+
+enum class ImageFormat { kUnknown, kPng, kJpeg, kBmp, kPnm };
+
+/// By the first bytes; the name of a file says nothing.
+ImageFormat image_format(std::span<const std::byte> file);
+
+/// Empty if the file is complete, else what is wrong with it ("cut short: ...", "chunk IDAT fails
+/// its checksum"). Only the container is read, nothing is decoded. For PNG, JPEG and BMP.
+std::string find_damage(std::span<const std::byte> file, ImageFormat format);
+
+}  // namespace fovea::data

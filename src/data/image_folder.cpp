@@ -1,0 +1,193 @@
+// Folders of pictures: ROOT/train/<class>/<file>, ROOT/test/<class>/<file> and optionally ROOT/val.
+// Classes are the folders of train in byte order; so are the files of a class.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "data/registry.h"
+
+namespace fovea::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPage = "datasets/image_folder.md";
+
+struct Options : CommonOptions {
+  std::int64_t img_size = 0;
+  std::int64_t in_chans = 3;
+};
+
+// Entries of a folder in byte order of their names, hidden ones left out, so that nothing depends on
+// the file system. Links are followed; one that leads nowhere or in a circle is an error.
+std::vector<fs::directory_entry> sorted_entries(const fs::path& folder) {
+  std::error_code code;
+  std::vector<fs::directory_entry> entries;
+  fs::directory_iterator it(folder, code);
+  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
+    if (it->path().filename().native().front() != '.') entries.push_back(*it);
+  }
+  FOVEA_CHECK(!code, FileError,
+              fmt::format("image_folder: {}: cannot be listed: {}", folder.string(), code.message()));
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return a.path().filename().native() < b.path().filename().native();
+  });
+  return entries;
+}
+
+fs::file_type type_of(const fs::directory_entry& entry) {
+  std::error_code code;
+  const fs::file_status status = entry.status(code);
+  FOVEA_CHECK(status.type() != fs::file_type::not_found && status.type() != fs::file_type::none,
+              FileError,
+              fmt::format("image_folder: {}: is a link that leads nowhere: {}", entry.path().string(),
+                          code ? code.message() : "its target is missing"));
+  return status.type();
+}
+
+std::vector<std::string> class_folders(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : sorted_entries(folder)) {
+    if (type_of(entry) == fs::file_type::directory) names.push_back(entry.path().filename().string());
+  }
+  FOVEA_CHECK(!names.empty(), FileError,
+              fmt::format("image_folder: {}: holds no class folder; expected <class>/<image>; see {}",
+                          folder.string(), kPage));
+  return names;
+}
+
+std::vector<fs::path> image_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : sorted_entries(folder)) {
+    // Only what is named like an image is looked at: notes and thumbnail caches may lie beside.
+    if (has_image_extension(entry.path()) && type_of(entry) == fs::file_type::regular) {
+      files.push_back(entry.path());
+    }
+  }
+  FOVEA_CHECK(!files.empty(), FileError,
+              fmt::format("image_folder: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, "
+                          ".ppm or .pnm files; see {}",
+                          folder.string(), kPage));
+  return files;
+}
+
+// The largest centred square, brought to size x size.
+Image centre_square(const Image& image, std::int64_t size) {
+  const std::int64_t side = std::min(image.height, image.width);
+  if (image.height == image.width) return resize(image, size, size);
+  Image square{side, side, image.channels, {}};
+  const std::int64_t top = (image.height - side) / 2;
+  const std::int64_t left = (image.width - side) / 2;
+  for (std::int64_t y = 0; y < side; ++y) {
+    const auto row = image.pixels.begin() + ((top + y) * image.width + left) * image.channels;
+    square.pixels.insert(square.pixels.end(), row, row + side * image.channels);
+  }
+  return resize(square, size, size);
+}
+
+class ImageFolder final : public Source {
+ public:
+  ImageFolder(const Place& place, const fs::path& part, const Options& options)
+      : img_size_(options.img_size) {
+    const fs::path train = place.root / "train";
+    info_.class_names = class_folders(train);
+    info_.channels = options.in_chans;
+    // The means over ImageNet, as is the custom for photographs; their average for grey.
+    info_.mean = {0.485, 0.456, 0.406};
+    info_.std = {0.229, 0.224, 0.225};
+    if (info_.channels == 1) {
+      info_.mean = {0.449};
+      info_.std = {0.226};
+    }
+    for (const std::string& name : class_folders(part)) {
+      const auto& known = info_.class_names;
+      const auto found = std::lower_bound(known.begin(), known.end(), name);
+      FOVEA_CHECK(found != known.end() && *found == name, FileError,
+                  fmt::format("image_folder: {}: train has no class of this name{}",
+                              (part / name).string(), did_you_mean(name, known)));
+      for (fs::path& file : image_files(part / name)) {
+        files_.push_back(std::move(file));
+        labels_.push_back(found - known.begin());
+      }
+    }
+    info_.height = info_.width = img_size_;
+    if (img_size_ == 0) measure(train);
+  }
+
+  Image read(std::int64_t index) const override {
+    const fs::path& file = files_[static_cast<std::size_t>(index)];
+    Image image = read_image(file, info_.channels);
+    if (img_size_ > 0) return centre_square(image, img_size_);
+    FOVEA_CHECK(image.height == info_.height && image.width == info_.width, FileError,
+                fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
+                            "bring all to one size",
+                            file.string(), image.height, image.width, info_.height, info_.width));
+    return image;
+  }
+
+  std::string name(std::int64_t index) const override {
+    return files_[static_cast<std::size_t>(index)].string();
+  }
+  bool in_memory() const override { return false; }
+
+ private:
+  // Every split takes its size from the first image of train that can be decoded.
+  void measure(const fs::path& train) {
+    std::string first_error;
+    for (const std::string& name : info_.class_names) {
+      for (const fs::path& file : image_files(train / name)) {
+        try {
+          const Image image = read_image(file);
+          info_.height = image.height;
+          info_.width = image.width;
+          return;
+        } catch (const FileError& error) {  // reported when the sample itself is used
+          if (first_error.empty()) first_error = error.what();
+        }
+      }
+    }
+    throw FileError(first_error);
+  }
+
+  std::int64_t img_size_;
+  std::vector<fs::path> files_;
+};
+
+std::unique_ptr<Source> open(const Place& place, const Options& options) {
+  std::error_code code;
+  const auto is_folder = [&](const char* part) {
+    return fs::is_directory(place.root / part, code);
+  };
+  const auto missing = [&](const char* part) {
+    return fmt::format("dataset.root: {}: not found; see {}", (place.root / part).string(), kPage);
+  };
+  FOVEA_CHECK(is_folder("train"), FileError, missing("train"));
+  std::string part(name_of(place.split));
+  if (place.split == Split::kVal && !is_folder("val")) return nullptr;
+  if (place.split == Split::kTest && !is_folder("test")) {
+    FOVEA_CHECK(is_folder("val"), FileError, missing("test"));
+    part = "val";  // the layout of ImageNet, whose test labels are not public
+  }
+  return std::make_unique<ImageFolder>(place, place.root / part, options);
+}
+
+}  // namespace
+
+FOVEA_DATASET(image_folder, open, "folders of pictures: train/<class>/<file>, test/<class>/<file>",
+              "datasets/image_folder.md",
+              schema::Fields<Options>{}
+                  .add("img_size", &Options::img_size, schema::in_range(0, 8192),
+                       "the largest centred square of every picture is resized to this; 0: all have "
+                       "the size of the first")
+                  .add("in_chans", &Options::in_chans, schema::in_range(1, 3),
+                       "1 converts to grey, 3 to colour")
+                  .check([](const Options& o) {
+                    return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3")
+                                           : std::string();
+                  }))
+
+}  // namespace fovea::data

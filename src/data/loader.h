@@ -1,0 +1,69 @@
+// Batches prepared on background threads. The order of an epoch is a function of (seed, epoch) and
+// every sample's randomness one of (seed, epoch, sample), so nothing depends on the number of
+// workers, and an epoch can be entered at any batch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "tensor/device.h"
+#include "tensor/tensor.h"
+
+namespace fovea::data {
+
+struct LoaderOptions {
+  std::int64_t batch_size = 128;
+  /// Threads; 0 prepares each batch in next().
+  std::int64_t num_workers = 1;
+  /// Batches that may be ready or in work before the caller takes them; at least 1.
+  std::int64_t prefetch = 4;
+  bool shuffle = false;
+  bool augment = false;    // the data set's augment list and training noise
+  bool drop_last = false;  // leaves out a last batch that is not full
+  std::uint64_t seed = 0;
+  std::optional<CorruptionLevel> corruption = {};  // evaluation noise on every sample
+};
+
+struct Batch {
+  Tensor images;                      // (b, channels, height, width) float32
+  Tensor labels;                      // (b) int64
+  std::vector<std::int64_t> indices;  // of the samples in the data set
+  std::int64_t number = 0;            // position in the epoch; start(epoch, number + 1) goes on after
+};
+
+/// Used by one thread. May be destroyed or restarted at any moment.
+class DataLoader {
+ public:
+  /// device: a host device; batches live in its memory. Throws ConfigError for options out of range,
+  /// BackendError for a device whose memory the host cannot write.
+  DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, Device device);
+  ~DataLoader();
+  DataLoader(const DataLoader&) = delete;
+  DataLoader& operator=(const DataLoader&) = delete;
+
+  /// Batches of a whole epoch.
+  std::int64_t num_batches() const;
+  /// Begins an epoch at a batch; what was being prepared is dropped. first_batch may be
+  /// num_batches(), which leaves nothing.
+  void start(std::int64_t epoch, std::int64_t first_batch = 0);
+  /// The next batch, nothing after the last or before start(). With on_bad_sample "skip" a batch may
+  /// be smaller than batch_size, and one without a readable sample is passed over. Throws what went
+  /// wrong in the preparation of this batch, and FileError at the end of a whole epoch of which
+  /// nothing could be read; later calls throw it again until start().
+  std::optional<Batch> next();
+
+  /// Seconds that next() has spent waiting for, or preparing, batches since construction.
+  double wait_seconds() const;
+  /// Samples left out because they could not be read: one message each, in order of index.
+  std::vector<std::string> skipped() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fovea::data

@@ -1,0 +1,75 @@
+// What a reader of one kind of data set provides: labels known at once, pixels on demand. A new data
+// set is one source file that derives from Source, and one line in datasets.def.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/image_file.h"
+
+namespace fovea::data {
+
+/// The three parts of a data set. kVal is either a part that the data set comes with or a stratified
+/// piece cut from train.
+enum class Split { kTrain, kVal, kTest };
+
+/// "train", "val", "test".
+std::string_view name_of(Split split);
+/// Inverse of name_of. Throws ConfigError.
+Split split_from_name(std::string_view name);
+
+/// What is the same for every sample of a data set.
+struct SourceInfo {
+  std::vector<std::string> class_names;
+  std::int64_t channels = 3;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  float pixel_max = 255.0f;  // the pixel value that becomes 1
+  /// Default normalisation in units of [0, 1], one value a channel.
+  std::vector<double> mean;
+  std::vector<double> std;
+};
+
+/// A sample that was found to be unusable without decoding it, e.g. a label out of range.
+struct Problem {
+  std::int64_t index = 0;
+  std::string message;
+};
+
+/// The samples of one split in file order. Thread-safe after construction.
+class Source {
+ public:
+  virtual ~Source() = default;
+  const SourceInfo& info() const { return info_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
+  /// Class of every sample; unspecified for those in problems().
+  const std::vector<std::int64_t>& labels() const { return labels_; }
+  const std::vector<Problem>& problems() const { return problems_; }
+  /// Pixels of info().height x width x channels, values 0..pixel_max. Throws FileError that names
+  /// the file and the record.
+  virtual Image read(std::int64_t index) const = 0;
+  /// File, or file and record, for messages and reports.
+  virtual std::string name(std::int64_t index) const = 0;
+  /// True if read() does not touch a file, so that caching would only double the memory.
+  virtual bool in_memory() const { return true; }
+
+ protected:
+  Source() = default;
+  explicit Source(SourceInfo info) : info_(std::move(info)) {}
+
+  SourceInfo info_;
+  std::vector<std::int64_t> labels_;
+  std::vector<Problem> problems_;
+};
+
+/// Where a reader looks, and for which part.
+struct Place {
+  std::filesystem::path root;
+  Split split = Split::kTrain;
+};
+
+}  // namespace fovea::data

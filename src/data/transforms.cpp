@@ -1,0 +1,246 @@
+#include "data/transforms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+#include "base/error.h"
+#include "schema/fields.h"
+
+namespace fovea::data {
+namespace {
+
+class RandomCrop final : public Transform {
+ public:
+  explicit RandomCrop(const RandomCropOptions& o) : padding_(o.padding) {}
+
+  void apply(Planes x, const TransformContext& context) const override {
+    const std::int64_t dy = context.stream.below(2 * padding_ + 1, 0) - padding_;
+    const std::int64_t dx = context.stream.below(2 * padding_ + 1, 1) - padding_;
+    if (dy == 0 && dx == 0) return;
+    std::vector<float> moved(static_cast<std::size_t>(x.plane()));
+    const std::int64_t first = std::clamp<std::int64_t>(-dx, 0, x.width);
+    const std::int64_t last = std::clamp<std::int64_t>(x.width - dx, 0, x.width);
+    for (std::int64_t c = 0; c < x.channels; ++c) {
+      float* plane = x.channel(c);
+      std::fill(moved.begin(), moved.end(), 0.0f);
+      for (std::int64_t i = 0; i < x.height; ++i) {
+        const std::int64_t from = i + dy;
+        if (from < 0 || from >= x.height || first >= last) continue;
+        std::copy(plane + from * x.width + first + dx, plane + from * x.width + last + dx,
+                  moved.begin() + i * x.width + first);
+      }
+      std::copy(moved.begin(), moved.end(), plane);
+    }
+  }
+
+ private:
+  std::int64_t padding_;
+};
+
+class HorizontalFlip final : public Transform {
+ public:
+  explicit HorizontalFlip(const HorizontalFlipOptions& o) : prob_(o.prob) {}
+
+  void apply(Planes x, const TransformContext& context) const override {
+    if (double{context.stream.uniform(0)} >= prob_) return;
+    for (std::int64_t row = 0; row < x.channels * x.height; ++row) {
+      std::reverse(x.data + row * x.width, x.data + (row + 1) * x.width);
+    }
+  }
+
+ private:
+  double prob_;
+};
+
+class RandomErasing final : public Transform {
+ public:
+  explicit RandomErasing(const RandomErasingOptions& o) : o_(o) {}
+
+  void apply(Planes x, const TransformContext& context) const override {
+    const RandomStream& draws = context.stream;
+    if (double{draws.uniform(0)} >= o_.prob) return;
+    for (std::uint64_t attempt = 0; attempt < 10; ++attempt) {
+      const RandomStream place = draws.fork(attempt);
+      const double area = static_cast<double>(x.plane()) *
+                          (o_.min_area + (o_.max_area - o_.min_area) * double{place.uniform(0)});
+      const double aspect = std::exp(std::log(o_.min_aspect) * (1.0 - 2.0 * double{place.uniform(1)}));
+      const auto tall = static_cast<std::int64_t>(std::floor(std::sqrt(area * aspect) + 0.5));
+      const auto wide = static_cast<std::int64_t>(std::floor(std::sqrt(area / aspect) + 0.5));
+      if (tall < 1 || wide < 1 || tall > x.height || wide > x.width) continue;
+      const std::int64_t top = place.below(x.height - tall + 1, 1);
+      const std::int64_t left = place.below(x.width - wide + 1, 2);
+      fill(x, {top, left, tall, wide}, context);
+      return;
+    }
+  }
+
+ private:
+  struct Box {
+    std::int64_t top, left, height, width;
+  };
+
+  void fill(Planes x, Box box, const TransformContext& context) const {
+    const RandomStream noise = context.stream.fork("fill");
+    for (std::int64_t c = 0; c < x.channels; ++c) {
+      const bool mean = o_.fill == "mean" && static_cast<std::size_t>(c) < context.mean.size();
+      const float value = mean ? static_cast<float>(context.mean[static_cast<std::size_t>(c)]) : 0.0f;
+      for (std::int64_t i = box.top; i < box.top + box.height; ++i) {
+        for (std::int64_t j = box.left; j < box.left + box.width; ++j) {
+          const std::int64_t at = (c * x.height + i) * x.width + j;
+          x.data[at] = o_.fill == "noise" ? noise.uniform(static_cast<std::uint64_t>(at)) : value;
+        }
+      }
+    }
+  }
+
+  RandomErasingOptions o_;
+};
+
+struct CropFlipOptions {
+  std::int64_t padding = 4;
+  double prob = 0.5;
+};
+
+class CropFlip final : public Transform {
+ public:
+  explicit CropFlip(const CropFlipOptions& o) : crop_({o.padding}), flip_({o.prob}) {}
+  void apply(Planes x, const TransformContext& context) const override {
+    crop_.apply(x, {context.stream.fork("crop"), context.mean});
+    flip_.apply(x, {context.stream.fork("flip"), context.mean});
+  }
+
+ private:
+  RandomCrop crop_;
+  HorizontalFlip flip_;
+};
+
+std::unique_ptr<Transform> make_crop_flip(const CropFlipOptions& options) {
+  return std::make_unique<CropFlip>(options);
+}
+
+struct TransformEntry {
+  schema::Choice choice;
+  std::function<std::unique_ptr<const Transform>(const schema::Component&, const std::string&)> make;
+};
+
+template <class Options>
+TransformEntry make_entry(std::string name, std::string help,
+                          std::unique_ptr<Transform> (*make)(const Options&),
+                          const schema::Fields<Options>& fields) {
+  const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
+  return {{std::move(name), std::move(help), shared},
+          [shared, make](const schema::Component& component, const std::string& path) {
+            return make(shared->parse(component, path));
+          }};
+}
+
+#define FOVEA_TRANSFORM(name, help, ...) \
+  TransformEntry transform_entry_##name() { return make_entry(#name, help, make_##name, (__VA_ARGS__)); }
+
+FOVEA_TRANSFORM(random_crop, "pad with zeros and cut the original size at a random place",
+                schema::Fields<RandomCropOptions>{}
+                    .add("padding", &RandomCropOptions::padding, schema::in_range(0, 1024),
+                         "zero pixels on every side"))
+
+FOVEA_TRANSFORM(horizontal_flip, "mirror left and right",
+                schema::Fields<HorizontalFlipOptions>{}
+                    .add("prob", &HorizontalFlipOptions::prob, schema::in_range(0, 1),
+                         "probability"))
+
+FOVEA_TRANSFORM(crop_flip, "random_crop, then horizontal_flip",
+                schema::Fields<CropFlipOptions>{}
+                    .add("padding", &CropFlipOptions::padding, schema::in_range(0, 1024),
+                         "zero pixels on every side")
+                    .add("prob", &CropFlipOptions::prob, schema::in_range(0, 1),
+                         "probability of the mirror image"))
+
+FOVEA_TRANSFORM(random_erasing, "overwrite a random rectangle",
+                schema::Fields<RandomErasingOptions>{}
+                    .add("prob", &RandomErasingOptions::prob, schema::in_range(0, 1), "probability")
+                    .add("min_area", &RandomErasingOptions::min_area,
+                         schema::greater_than(0) && schema::at_most(1), "smallest share of the area")
+                    .add("max_area", &RandomErasingOptions::max_area,
+                         schema::greater_than(0) && schema::at_most(1), "largest share of the area")
+                    .add("min_aspect", &RandomErasingOptions::min_aspect,
+                         schema::greater_than(0) && schema::at_most(1),
+                         "height over width is log-uniform between this and its reciprocal")
+                    .add("fill", &RandomErasingOptions::fill,
+                         schema::one_of({"mean", "zero", "noise"}),
+                         "mean of the data set, zero, or uniform noise"))
+
+const std::vector<TransformEntry>& transforms() {
+  static const std::vector<TransformEntry> entries = {
+#define FOVEA_TRANSFORM_ENTRY(name) transform_entry_##name(),
+#include "data/transforms.def"
+#undef FOVEA_TRANSFORM_ENTRY
+  };
+  return entries;
+}
+
+}  // namespace
+
+schema::Choices transform_choices() {
+  return {"transform", [] {
+            std::vector<schema::Choice> choices;
+            for (const TransformEntry& entry : transforms()) choices.push_back(entry.choice);
+            return choices;
+          }};
+}
+
+std::unique_ptr<const Transform> make_transform(const schema::Component& given,
+                                                const std::string& path) {
+  schema::Component component = given;
+  // A type alone, made in code, stands for all defaults.
+  if (component.options.is_null()) component.options.set("type", component.type);
+  const schema::Choice choice =
+      schema::find_choice(transform_choices(), component.type, schema::join_path(path, "type"));
+  for (const TransformEntry& entry : transforms()) {
+    if (entry.choice.name == choice.name) return entry.make(component, path);
+  }
+  throw ConfigError(fmt::format("{}: no transform called \"{}\"", path, component.type));
+}
+
+std::unique_ptr<Transform> make_random_crop(const RandomCropOptions& options) {
+  FOVEA_CHECK(options.padding >= 0, ConfigError,
+              fmt::format("random_crop: padding is {}; expected at least 0", options.padding));
+  return std::make_unique<RandomCrop>(options);
+}
+
+std::unique_ptr<Transform> make_horizontal_flip(const HorizontalFlipOptions& options) {
+  return std::make_unique<HorizontalFlip>(options);
+}
+
+std::unique_ptr<Transform> make_random_erasing(const RandomErasingOptions& options) {
+  FOVEA_CHECK(options.min_area > 0.0 && options.min_area <= options.max_area &&
+                  options.max_area <= 1.0,
+              ConfigError,
+              fmt::format("random_erasing: min_area {} and max_area {}; expected 0 < min_area <= "
+                          "max_area <= 1",
+                          options.min_area, options.max_area));
+  FOVEA_CHECK(options.min_aspect > 0.0 && options.min_aspect <= 1.0, ConfigError,
+              fmt::format("random_erasing: min_aspect is {}; expected above 0 and at most 1",
+                          options.min_aspect));
+  return std::make_unique<RandomErasing>(options);
+}
+
+void normalise(Planes x, std::span<const double> mean, std::span<const double> std) {
+  FOVEA_CHECK(static_cast<std::int64_t>(mean.size()) == x.channels &&
+                  static_cast<std::int64_t>(std.size()) == x.channels,
+              ShapeError,
+              fmt::format("normalise: {} means and {} deviations for {} channels", mean.size(),
+                          std.size(), x.channels));
+  for (std::int64_t c = 0; c < x.channels; ++c) {
+    const auto k = static_cast<std::size_t>(c);
+    const auto shift = static_cast<float>(mean[k]);
+    const auto scale = static_cast<float>(1.0 / std[k]);
+    float* plane = x.channel(c);
+    for (std::int64_t i = 0; i < x.plane(); ++i) plane[i] = (plane[i] - shift) * scale;
+  }
+}
+
+}  // namespace fovea::data

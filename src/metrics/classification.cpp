@@ -1,0 +1,118 @@
+#include "metrics/classification.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace fovea::metrics {
+namespace {
+
+void check_logits(const Tensor& logits) {
+  FOVEA_CHECK(
+      logits.rank() == 2 && logits.size(1) >= 1, ShapeError,
+      fmt::format("accuracy: logits are {}, expected (rows, classes)", to_string(logits.shape())));
+}
+
+// True if class `a` comes before class `b` in the order of predictions.
+template <class T>
+bool ranks_before(const T* row, std::int64_t a, std::int64_t b) {
+  if (std::isnan(row[b])) return !std::isnan(row[a]) || a < b;
+  return row[a] > row[b] || (row[a] == row[b] && a < b);
+}
+
+}  // namespace
+
+std::int64_t top_k_correct(const Tensor& logits, const Tensor& labels, std::int64_t k) {
+  check_logits(logits);
+  const std::int64_t rows = logits.size(0);
+  const std::int64_t classes = logits.size(1);
+  FOVEA_CHECK(
+      labels.rank() == 1 && labels.size(0) == rows, ShapeError,
+      fmt::format("accuracy: labels are {}, expected ({})", to_string(labels.shape()), rows));
+  const std::int64_t* label = labels.data<std::int64_t>();
+  return dispatch_float("accuracy", logits.dtype(), [&]<class T>(T) {
+    std::int64_t correct = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T* row = logits.data<T>() + r * classes;
+      FOVEA_CHECK(
+          label[r] >= 0 && label[r] < classes, ShapeError,
+          fmt::format("accuracy: label {} of row {}; expected 0..{}", label[r], r, classes - 1));
+      std::int64_t before = 0;
+      for (std::int64_t c = 0; c < classes; ++c) before += ranks_before(row, c, label[r]) ? 1 : 0;
+      correct += before < k ? 1 : 0;
+    }
+    return correct;
+  });
+}
+
+std::vector<std::int64_t> predictions(const Tensor& logits) {
+  check_logits(logits);
+  return dispatch_float("predictions", logits.dtype(), [&]<class T>(T) {
+    std::vector<std::int64_t> classes;
+    for (std::int64_t r = 0; r < logits.size(0); ++r) {
+      const T* row = logits.data<T>() + r * logits.size(1);
+      std::int64_t best = 0;
+      for (std::int64_t c = 1; c < logits.size(1); ++c) {
+        if (ranks_before(row, c, best)) best = c;
+      }
+      classes.push_back(best);
+    }
+    return classes;
+  });
+}
+
+ConfusionMatrix::ConfusionMatrix(std::int64_t num_classes)
+    : classes_(num_classes), counts_(static_cast<std::size_t>(num_classes * num_classes)) {}
+
+void ConfusionMatrix::add(std::span<const std::int64_t> truth,
+                          std::span<const std::int64_t> predicted) {
+  FOVEA_CHECK(
+      truth.size() == predicted.size(), ShapeError,
+      fmt::format("confusion matrix: {} labels, {} predictions", truth.size(), predicted.size()));
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    for (const std::int64_t value : {truth[i], predicted[i]}) {
+      FOVEA_CHECK(
+          value >= 0 && value < classes_, ShapeError,
+          fmt::format("confusion matrix: class {} at {}; expected 0..{}", value, i, classes_ - 1));
+    }
+    ++counts_[static_cast<std::size_t>(truth[i] * classes_ + predicted[i])];
+  }
+}
+
+std::int64_t ConfusionMatrix::count(std::int64_t truth, std::int64_t predicted) const {
+  return counts_[static_cast<std::size_t>(truth * classes_ + predicted)];
+}
+
+std::int64_t ConfusionMatrix::total() const {
+  std::int64_t sum = 0;
+  for (const std::int64_t value : counts_) sum += value;
+  return sum;
+}
+
+double ConfusionMatrix::accuracy() const {
+  std::int64_t correct = 0;
+  for (std::int64_t c = 0; c < classes_; ++c) correct += count(c, c);
+  return static_cast<double>(correct) / static_cast<double>(total());
+}
+
+std::vector<double> ConfusionMatrix::per_class_accuracy() const {
+  std::vector<double> shares;
+  for (std::int64_t t = 0; t < classes_; ++t) {
+    std::int64_t of_class = 0;
+    for (std::int64_t p = 0; p < classes_; ++p) of_class += count(t, p);
+    shares.push_back(static_cast<double>(count(t, t)) / static_cast<double>(of_class));
+  }
+  return shares;
+}
+
+double ConfusionMatrix::balanced_accuracy() const {
+  RunningMean mean;
+  for (const double share : per_class_accuracy()) {
+    if (!std::isnan(share)) mean.add(share);
+  }
+  return mean.value();
+}
+
+}  // namespace fovea::metrics

@@ -1,0 +1,61 @@
+// Metrics of classification: accuracy, top-k, per class, confusion matrix.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fovea::metrics {
+
+/// Rows whose label is among their k largest logits. Equal logits are ranked by index, the lowest
+/// first, so that a constant row predicts class 0. NaN ranks below everything.
+/// logits: (rows, classes) float32 or float64 on the host; labels: (rows) int64.
+/// Throws ShapeError if the shapes do not fit or a label is outside [0, classes).
+std::int64_t top_k_correct(const Tensor& logits, const Tensor& labels, std::int64_t k);
+
+/// The predicted class of every row, by the same order.
+std::vector<std::int64_t> predictions(const Tensor& logits);
+
+/// Counts over any number of batches. Rows are the truth, columns the prediction.
+class ConfusionMatrix {
+ public:
+  explicit ConfusionMatrix(std::int64_t num_classes);
+
+  /// Throws ShapeError for different lengths or values outside [0, classes).
+  void add(std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted);
+
+  std::int64_t num_classes() const { return classes_; }
+  std::int64_t count(std::int64_t truth, std::int64_t predicted) const;
+  std::int64_t total() const;
+  /// Share of the diagonal; NaN when empty.
+  double accuracy() const;
+  /// Accuracy among the samples of each class; NaN for a class without samples.
+  std::vector<double> per_class_accuracy() const;
+  /// Mean of per_class_accuracy over the classes that occur; NaN when empty.
+  double balanced_accuracy() const;
+
+ private:
+  std::int64_t classes_;
+  std::vector<std::int64_t> counts_;
+};
+
+/// A mean over samples that arrive in batches of different sizes, in float64.
+class RunningMean {
+ public:
+  /// `value` is the mean over `weight` samples.
+  void add(double value, double weight = 1) {
+    sum_ += value * weight;
+    weight_ += weight;
+  }
+  double weight() const { return weight_; }
+  /// NaN before the first sample.
+  double value() const { return sum_ / weight_; }
+
+ private:
+  double sum_ = 0;
+  double weight_ = 0;
+};
+
+}  // namespace fovea::metrics

@@ -1,0 +1,173 @@
+#include "optim/optimiser.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "backend/backend.h"
+#include "base/error.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+
+namespace fovea::optim {
+namespace {
+
+std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+bool is_bias(const std::string& name) {
+  const std::string last = last_part(name);
+  return last == "bias" || last.ends_with("_bias");
+}
+
+const Tensor& take(const std::map<std::string, Tensor>& state, const std::string& name) {
+  const auto found = state.find(name);
+  FOVEA_CHECK(
+      found != state.end(), FileError,
+      fmt::format("optimiser state: {} is missing; it was saved by another optimiser or for "
+                  "another network",
+                  name));
+  return found->second;
+}
+
+void check_like(const std::string& name, const Tensor& given, const Tensor& parameter) {
+  FOVEA_CHECK(given.shape() == parameter.shape() && given.dtype() == parameter.dtype(), FileError,
+              fmt::format("optimiser state: {} is {} {}, expected {} {}", name,
+                          name_of(given.dtype()), to_string(given.shape()),
+                          name_of(parameter.dtype()), to_string(parameter.shape())));
+}
+
+}  // namespace
+
+bool decays(const Parameter& parameter, NoDecay rule) {
+  const int rank = parameter.tensor.rank();
+  switch (rule) {
+    case NoDecay::kNone:
+      return true;
+    case NoDecay::kNormAndBias:
+      return !is_bias(parameter.name) && !(rank == 1 && last_part(parameter.name) == "weight");
+    case NoDecay::kOneDimensional:
+      return rank > 1 && !is_bias(parameter.name);
+  }
+  return true;
+}
+
+const schema::Fields<OptimiserOptions>& optimiser_fields() {
+  static const auto fields =
+      schema::Fields<OptimiserOptions>{}
+          .add("lr", &OptimiserOptions::lr, schema::at_least(0),
+               "learning rate before the schedule")
+          .add("weight_decay", &OptimiserOptions::weight_decay, schema::at_least(0), "weight decay")
+          .add_enum(
+              "no_decay", &OptimiserOptions::no_decay,
+              {{"none", NoDecay::kNone},
+               {"norm_and_bias", NoDecay::kNormAndBias},
+               {"one_dimensional", NoDecay::kOneDimensional}},
+              "parameters without decay: none; biases and weights of normalisations, by role; "
+              "or everything with at most one axis and all biases");
+  return fields;
+}
+
+Optimiser::Optimiser(std::vector<Parameter> parameters, const OptimiserOptions& options)
+    : parameters_(std::move(parameters)), options_(options), slots_(parameters_.size()) {
+  for (const Parameter& parameter : parameters_) {
+    weight_decay_.push_back(decays(parameter, options.no_decay) ? options.weight_decay : 0.0);
+  }
+}
+
+void Optimiser::step(double lr) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor gradient = parameters_[i].tensor.grad();
+    if (!gradient.defined()) continue;
+    ++slots_[i].step;
+    update(parameters_[i].tensor, gradient, slots_[i], lr, weight_decay_[i]);
+  }
+}
+
+void Optimiser::zero_grad() {
+  for (const Parameter& parameter : parameters_) parameter.tensor.set_grad({});
+}
+
+std::map<std::string, Tensor> Optimiser::state() const {
+  const std::vector<std::string> names = buffer_names();
+  std::map<std::string, Tensor> state;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const std::string& name = parameters_[i].name;
+    // A fill, not a copy from the host: the tensor may live on another device.
+    state[name + ".step"] = ops::full({}, static_cast<double>(slots_[i].step), DType::kInt64,
+                                      parameters_[i].tensor.device());
+    for (std::size_t b = 0; b < slots_[i].buffers.size(); ++b) {
+      state[name + "." + names[b]] = slots_[i].buffers[b];
+    }
+  }
+  return state;
+}
+
+void Optimiser::load_state(const std::map<std::string, Tensor>& state) {
+  const std::vector<std::string> names = buffer_names();
+  std::vector<Slot> slots(parameters_.size());
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [name, tensor] = parameters_[i];
+    const Tensor& step = take(state, name + ".step");
+    FOVEA_CHECK(step.dtype() == DType::kInt64 && step.numel() == 1, FileError,
+                fmt::format("optimiser state: {}.step is {} {}, expected one int64", name,
+                            name_of(step.dtype()), to_string(step.shape())));
+    slots[i].step = step.item<std::int64_t>();
+    ++used;
+    if (slots[i].step == 0) continue;
+    for (const std::string& buffer : names) {
+      const Tensor& value = take(state, name + "." + buffer);
+      check_like(name + "." + buffer, value, tensor);
+      slots[i].buffers.push_back(ops::clone(ops::to(value, tensor.device())));
+      ++used;
+    }
+  }
+  if (used != state.size()) {
+    std::map<std::string, Tensor> unexpected = state;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      unexpected.erase(parameters_[i].name + ".step");
+      if (slots[i].step == 0) continue;
+      for (const std::string& buffer : names) unexpected.erase(parameters_[i].name + "." + buffer);
+    }
+    throw FileError(fmt::format("optimiser state: {} is not part of this optimiser and network",
+                                unexpected.begin()->first));
+  }
+  slots_ = std::move(slots);
+}
+
+double grad_norm(const std::vector<Parameter>& parameters) {
+  double sum = 0;
+  for (const Parameter& parameter : parameters) {
+    const Tensor gradient = parameter.tensor.grad();
+    if (gradient.defined()) sum += backend(gradient).sum_squares(gradient);
+  }
+  return std::sqrt(sum);
+}
+
+double clip_grad_norm(const std::vector<Parameter>& parameters, double max_norm) {
+  const double norm = grad_norm(parameters);
+  const double scale = max_norm / (norm + 1e-6);
+  if (!std::isfinite(norm) || scale >= 1) return norm;
+  for (const Parameter& parameter : parameters) {
+    const Tensor gradient = parameter.tensor.grad();
+    if (gradient.defined()) {
+      backend(gradient).unary(UnaryOp::kAffine, {scale, 0}, gradient, gradient);
+    }
+  }
+  return norm;
+}
+
+double clip_grad_value(const std::vector<Parameter>& parameters, double limit) {
+  const double norm = grad_norm(parameters);
+  if (!std::isfinite(norm)) return norm;
+  for (const Parameter& parameter : parameters) {
+    const Tensor gradient = parameter.tensor.grad();
+    if (gradient.defined()) {
+      backend(gradient).unary(UnaryOp::kClamp, {-limit, limit}, gradient, gradient);
+    }
+  }
+  return norm;
+}
+
+}  // namespace fovea::optim

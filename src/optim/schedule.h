@@ -1,0 +1,48 @@
+// Learning rates as pure functions of the number of completed steps.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "schema/fields.h"
+
+namespace fovea::optim {
+
+/// The rate of the step that follows `completed` steps; the first step uses schedule(0).
+using Schedule = std::function<double(std::int64_t completed)>;
+
+/// What a schedule needs to know of the run.
+struct RunLength {
+  double lr = 0;  // base rate, of the optimiser
+  std::int64_t steps = 0;
+  std::int64_t steps_per_epoch = 1;
+};
+
+/// Whether the rate changes after every step or stays the same during an epoch. Times below are
+/// counted in this unit.
+enum class Unit { kStep, kEpoch };
+
+/// What all schedules share. With W the length of the warm-up, at time t < W the rate is
+/// max(warmup_floor, warmup_lr + (lr - warmup_lr) t / W).
+struct ScheduleOptions {
+  Unit unit = Unit::kEpoch;
+  double warmup_epochs = 0;
+  std::int64_t warmup_steps = 0;  // added to warmup_epochs; only with unit "step"
+  double warmup_lr = 0;
+  double warmup_floor = 0;
+  bool warmup_prefix = true;  // the schedule starts after the warm-up, else it ran along unused
+  std::int64_t lag = 0;       // time p uses the rate of max(p - lag, 0)
+};
+const schema::Fields<ScheduleOptions>& schedule_fields();
+
+/// Times of the part after the warm-up, in the chosen unit.
+struct Span {
+  double total = 0;  // length of this part
+  double epoch = 1;  // length of an epoch
+};
+
+/// `rate` maps a time in [0, span.total] to a rate; this puts the warm-up in front of it.
+Schedule schedule_of(const ScheduleOptions& options, const RunLength& run,
+                     const std::function<std::function<double(double t)>(const Span&)>& rate);
+
+}  // namespace fovea::optim

@@ -1,0 +1,71 @@
+// Stochastic gradient descent with momentum, PyTorch's rule:
+//   g = g + wd p;  buf = momentum buf + (1 - dampening) g  (g itself in the first step)
+//   p = p - lr (nesterov ? g + momentum buf : buf)
+#include "backend/backend.h"
+#include "ops/create.h"
+#include "optim/registry.h"
+
+namespace fovea::optim {
+namespace {
+
+struct Options : OptimiserOptions {
+  Options() { lr = 0.1; }
+  double momentum = 0.9;
+  double dampening = 0;
+  bool nesterov = false;
+};
+
+class Sgd final : public Optimiser {
+ public:
+  Sgd(std::vector<Parameter> parameters, const Options& options)
+      : Optimiser(std::move(parameters), options), options_(options) {}
+
+ private:
+  std::vector<std::string> buffer_names() const override {
+    if (options_.momentum == 0) return {};
+    return {"momentum_buffer"};
+  }
+
+  void update(const Tensor& parameter, const Tensor& gradient, Slot& slot, double lr,
+              double weight_decay) override {
+    if (options_.momentum != 0 && slot.buffers.empty()) {
+      slot.buffers = {ops::zeros_like(parameter)};
+    }
+    backend(parameter).sgd({.lr = lr,
+                            .momentum = options_.momentum,
+                            .weight_decay = weight_decay,
+                            .dampening = options_.dampening,
+                            .nesterov = options_.nesterov,
+                            .first = slot.step == 1},
+                           gradient, parameter, slot.buffers.empty() ? Tensor() : slot.buffers[0]);
+  }
+
+  Options options_;
+};
+
+schema::Fields<Options> fields() {
+  return schema::Fields<Options>{}
+      .include(optimiser_fields())
+      .add("momentum", &Options::momentum, schema::at_least(0) && schema::less_than(1), "momentum")
+      .add("dampening", &Options::dampening, schema::in_range(0, 1), "dampening of the momentum")
+      .add("nesterov", &Options::nesterov, "look ahead along the momentum")
+      .check([](const Options& options) -> std::string {
+        if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
+          return "nesterov needs momentum > 0 and dampening 0";
+        }
+        return "";
+      });
+}
+
+}  // namespace
+
+OptimiserEntry sgd_optimiser() {
+  return {"stochastic gradient descent with momentum",
+          std::make_shared<const schema::Fields<Options>>(fields()),
+          [](const schema::Component& choice, std::vector<Parameter> parameters) {
+            return std::make_unique<Sgd>(std::move(parameters),
+                                         fields().parse(choice, "optimizer"));
+          }};
+}
+
+}  // namespace fovea::optim

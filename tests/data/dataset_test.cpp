@@ -1,0 +1,204 @@
+// What holds for every data set: options, splits, limits, normalisation. The readers of the single
+// formats are in readers_test.cpp.
+#include "data/dataset.h"
+
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "tests/data/config.h"
+#include "tests/data/files.h"
+
+using namespace fovea;
+using namespace fovea::data;
+using namespace fovea::data::test;
+
+namespace {
+
+std::map<std::int64_t, int> class_counts(const Dataset& d) {
+  std::map<std::int64_t, int> counts;
+  for (std::int64_t i = 0; i < d.size(); ++i) ++counts[d.label(i)];
+  return counts;
+}
+
+std::vector<float> prepared(const Dataset& d, std::int64_t i, const Draw& draw) {
+  std::vector<float> x(static_cast<std::size_t>(d.sample_size()));
+  d.prepare(i, draw, x.data());
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("datasets: every entry documents itself and shares the common keys", "[data]") {
+  CHECK(datasets().size() == 7);
+  for (const DatasetEntry& entry : datasets()) {
+    INFO(entry.name);
+    CHECK_FALSE(entry.title.empty());
+    CHECK(std::filesystem::exists(std::filesystem::path(FOVEA_SOURCE_DIR) / entry.page));
+    for (const schema::Field& field : entry.fields->fields()) CHECK_FALSE(field.help.empty());
+    REQUIRE(entry.fields->find("root") != nullptr);
+    CHECK(entry.fields->find("root")->default_text() == "\"datasets/" + entry.name + "\"");
+    CHECK(entry.fields->find("augment") != nullptr);
+  }
+}
+
+TEST_CASE("digits: size, split and first sample", "[data]") {
+  const auto root = std::filesystem::path(FOVEA_SOURCE_DIR) / "datasets/digits";
+  const auto train = make_dataset(component("digits", root), Split::kTrain);
+  const auto test = make_dataset(component("digits", root), Split::kTest);
+  CHECK(train->size() == 1442);
+  CHECK(test->size() == 355);
+  CHECK(train->num_classes() == 10);
+  CHECK(train->sample_size() == 64);
+  const Sample first = train->get(0);
+  CHECK(first.label == 0);
+  CHECK(first.image[2] == 5.0f / 16.0f);
+  for (const auto& [label, count] : class_counts(*test)) CHECK(count >= 34);
+  std::set<std::string> names;
+  for (std::int64_t i = 0; i < train->size(); ++i) names.insert(train->name(i));
+  for (std::int64_t i = 0; i < test->size(); ++i) names.insert(test->name(i));
+  CHECK(names.size() == 1797);
+  // The constants of the default normalisation are those of train.
+  double sum = 0.0;
+  double squares = 0.0;
+  for (std::int64_t i = 0; i < train->size(); ++i) {
+    for (const float v : prepared(*train, i, {})) {
+      sum += double{v};
+      squares += double{v} * double{v};
+    }
+  }
+  const double n = 1442.0 * 64.0;
+  CHECK(sum / n == Approx(0.0).margin(3e-4));
+  CHECK(squares / n == Approx(1.0).epsilon(5e-4));
+}
+
+TEST_CASE("synthetic: classes in turn, splits differ, everything repeats", "[data]") {
+  const auto config = component(R"({"type": "synthetic", "num_classes": 10, "in_chans": 2,
+                                    "img_size": 9, "train_size": 40, "test_size": 20})");
+  const auto train = make_dataset(config, Split::kTrain);
+  const auto test = make_dataset(config, Split::kTest);
+  CHECK(train->size() == 40);
+  CHECK(test->size() == 20);
+  CHECK(train->channels() == 2);
+  CHECK(train->height() == 9);
+  CHECK(class_counts(*train) == class_counts(*make_dataset(config, Split::kTrain)));
+  CHECK(class_counts(*train).size() == 10);
+  CHECK(train->get(3).image == make_dataset(config, Split::kTrain)->get(3).image);
+  CHECK(train->get(3).image != test->get(3).image);
+  CHECK_THROWS_AS(train->get(40), ShapeError);
+}
+
+TEST_CASE("limit: class-balanced, and noise follows the sample, not its position", "[data]") {
+  const auto all = make_dataset(component(R"({"type": "synthetic"})"), Split::kTrain);
+  const auto few = make_dataset(
+      component(R"({"type": "synthetic", "limit": {"train": 10, "test": 3},
+                    "noise": {"train": {"preset": "noisy_train", "prob": 1}}})"),
+      Split::kTrain);
+  CHECK(few->size() == 10);
+  CHECK(class_counts(*few) == std::map<std::int64_t, int>{{0, 3}, {1, 3}, {2, 2}, {3, 2}});
+  CHECK(make_dataset(component(R"({"type": "synthetic", "limit": {"test": 3}})"), Split::kTest)
+            ->size() == 3);
+  const auto more = make_dataset(
+      component(R"({"type": "synthetic", "limit": {"train": 30}, "val_fraction": 0,
+                    "noise": {"train": {"preset": "noisy_train", "prob": 1}}})"),
+      Split::kTrain);
+  CHECK(few->source_index(9) == more->source_index(9));
+  const Draw draw{.seed = 4, .epoch = 2, .augment = true};
+  CHECK(prepared(*few, 9, draw) == prepared(*more, 9, draw));
+  CHECK(prepared(*few, 9, draw) != prepared(*all, few->source_index(9), draw));
+}
+
+TEST_CASE("val_fraction: val and train part the training set", "[data]") {
+  const auto config = component(R"({"type": "synthetic", "val_fraction": 0.25})");
+  const auto train = make_dataset(config, Split::kTrain);
+  const auto val = make_dataset(config, Split::kVal);
+  CHECK(train->size() == 384);
+  CHECK(val->size() == 128);
+  for (const auto& [label, count] : class_counts(*val)) CHECK(count == 32);
+  std::set<std::int64_t> seen;
+  for (std::int64_t i = 0; i < 384; ++i) seen.insert(train->source_index(i));
+  for (std::int64_t i = 0; i < 128; ++i) seen.insert(val->source_index(i));
+  CHECK(seen.size() == 512);
+  CHECK(make_dataset(config, Split::kTest)->size() == 128);
+  CHECK(has_val(config));
+  CHECK_FALSE(has_val(component(R"({"type": "synthetic"})")));
+  CHECK_THROWS_WITH(make_dataset(component(R"({"type": "synthetic"})"), Split::kVal),
+                    Catch::Contains("set val_fraction above 0"));
+}
+
+TEST_CASE("prepare: scale, then augmentation and noise, then normalisation", "[data]") {
+  const auto plain = make_dataset(
+      component(R"({"type": "synthetic", "normalise": false})"), Split::kTrain);
+  CHECK(prepared(*plain, 5, {}) == plain->get(5).image);
+  const auto centred = make_dataset(
+      component(R"({"type": "synthetic", "mean": [0.5], "std": [0.25, 0.5, 1]})"), Split::kTrain);
+  const auto x = prepared(*centred, 5, {});
+  const auto raw = centred->get(5).image;
+  CHECK(x[0] == Approx((raw[0] - 0.5f) / 0.25f));
+  CHECK(x[256] == Approx((raw[256] - 0.5f) / 0.5f));
+  CHECK(x[512] == Approx(raw[512] - 0.5f));
+  // Brightness 0.99 saturates before the mean is removed.
+  const auto bright = prepared(*centred, 5, {.corruption = {{Corruption::kBrightness, 0.99}}});
+  CHECK(bright[0] == Approx(2.0f).margin(0.05));
+  CHECK(*std::max_element(bright.begin(), bright.begin() + 256) <= 2.0f);
+}
+
+TEST_CASE("prepare: randomness is one of seed, split, epoch and sample", "[data]") {
+  const std::string more = R"(, "train_size": 8, "test_size": 8, "augment": ["crop_flip"],
+      "noise": {"train": {"types": ["gaussian"], "levels": [0.3], "prob": 1.0}}})";
+  const auto d = make_dataset(component(R"({"type": "synthetic")" + more), Split::kTrain);
+  const Draw draw{.seed = 1, .epoch = 3, .augment = true};
+  const auto reference = prepared(*d, 2, draw);
+  CHECK(prepared(*d, 2, draw) == reference);
+  CHECK(prepared(*d, 2, {.seed = 2, .epoch = 3, .augment = true}) != reference);
+  CHECK(prepared(*d, 2, {.seed = 1, .epoch = 4, .augment = true}) != reference);
+  // Evaluation is untouched by the training settings.
+  const auto plain = make_dataset(component(R"({"type": "synthetic", "train_size": 8})"), Split::kTrain);
+  CHECK(prepared(*d, 2, {}) == prepared(*plain, 2, {}));
+}
+
+TEST_CASE("eval noise: the grid of types and levels", "[data]") {
+  const auto d = make_dataset(
+      component(R"({"type": "synthetic", "noise": {"eval": {"types": ["shot", "contrast"],
+                    "levels": [0.1, 0.4]}}})"),
+      Split::kTest);
+  const auto pairs = d->eval_noise().pairs();
+  REQUIRE(pairs.size() == 4);
+  CHECK(pairs[1].type == Corruption::kShot);
+  CHECK(pairs[1].level == 0.4);
+  CHECK(pairs[2].type == Corruption::kContrast);
+  const auto clean = prepared(*d, 0, {});
+  CHECK(prepared(*d, 0, {.corruption = pairs[0]}) != clean);
+  CHECK(prepared(*d, 0, {.corruption = pairs[0]}) != prepared(*d, 0, {.corruption = pairs[1]}));
+}
+
+TEST_CASE("dataset options: what is wrong is refused with its place", "[data]") {
+  const auto refused = [](const std::string& json, const std::string& part) {
+    INFO(json);
+    CHECK_THROWS_WITH(make_dataset(component(json), Split::kTrain), Catch::Contains(part));
+    CHECK_THROWS_AS(make_dataset(component(json), Split::kTrain), ConfigError);
+  };
+  refused(R"({"type": "cifar11"})", "did you mean \"cifar10\"?");
+  refused(R"({"type": "synthetic", "limits": {}})", "did you mean \"limit\"?");
+  refused(R"({"type": "synthetic", "limit": {"train": 0}})", "dataset.limit.train");
+  refused(R"({"type": "synthetic", "val_fraction": 1})", "dataset.val_fraction");
+  refused(R"({"type": "synthetic", "mean": [0.1, 0.2]})", "2 values for images of 3 channels");
+  refused(R"({"type": "synthetic", "std": [0.0]})", "dataset.std");
+  refused(R"({"type": "synthetic", "augment": ["fliip"]})", "fliip");
+  refused(R"({"type": "synthetic", "noise": {"train": {"types": ["gausian"]}}})", "gausian");
+  refused(R"({"type": "synthetic", "noise": {"train": {"levels": [1.0]}}})", "levels");
+  refused(R"({"type": "synthetic",
+              "noise": {"train": {"preset": "noisy_train", "types": ["shot"]}}})",
+          "preset and types are both given");
+  refused(R"({"type": "synthetic", "on_bad_sample": "ignore"})", "on_bad_sample");
+  refused(R"({"type": "image_folder", "in_chans": 2})", "expected 1 or 3");
+}
+
+TEST_CASE("splits: names", "[data]") {
+  for (const Split split : {Split::kTrain, Split::kVal, Split::kTest}) {
+    CHECK(split_from_name(name_of(split)) == split);
+  }
+  CHECK_THROWS_AS(split_from_name("valid"), ConfigError);
+}

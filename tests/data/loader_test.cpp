@@ -1,0 +1,221 @@
+#include "data/loader.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "tests/data/config.h"
+#include "tests/data/files.h"
+
+using namespace fovea;
+using namespace fovea::data;
+using namespace fovea::data::test;
+
+namespace {
+
+Device cpu() { return Device(DeviceType::kCpu, heap_memory(), nullptr); }
+
+std::shared_ptr<const Dataset> noisy_shapes() {
+  return make_dataset(component(R"({"type": "synthetic", "train_size": 50, "img_size": 8,
+      "augment": ["crop_flip"], "noise": {"train": {"preset": "noisy_train"}}})"),
+                      Split::kTrain);
+}
+
+struct Flat {
+  std::vector<std::int64_t> indices;
+  std::vector<std::int64_t> labels;
+  std::vector<std::int64_t> sizes;
+  std::vector<float> pixels;
+  bool operator==(const Flat&) const = default;
+};
+
+Flat drain(DataLoader& loader) {
+  Flat flat;
+  while (const auto batch = loader.next()) {
+    const auto b = static_cast<std::int64_t>(batch->indices.size());
+    CHECK(batch->images.shape() == Shape{b, 3, 8, 8});
+    CHECK(batch->labels.shape() == Shape{b});
+    flat.indices.insert(flat.indices.end(), batch->indices.begin(), batch->indices.end());
+    for (const std::int64_t label : batch->labels.values<std::int64_t>()) flat.labels.push_back(label);
+    for (const float pixel : batch->images.values<float>()) flat.pixels.push_back(pixel);
+    flat.sizes.push_back(b);
+  }
+  return flat;
+}
+
+LoaderOptions training(std::int64_t workers) {
+  return {.batch_size = 8, .num_workers = workers, .prefetch = 2, .shuffle = true, .augment = true,
+          .seed = 3};
+}
+
+}  // namespace
+
+TEST_CASE("loader: batches do not depend on the number of workers or the prefetch", "[data]") {
+  const auto dataset = noisy_shapes();
+  DataLoader reference(dataset, training(0), cpu());
+  reference.start(5);
+  const Flat expected = drain(reference);
+  CHECK(expected.sizes == std::vector<std::int64_t>{8, 8, 8, 8, 8, 8, 2});
+  auto sorted = expected.indices;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::int64_t> all(50);
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  CHECK(sorted == all);
+  CHECK(expected.indices != all);
+  for (std::size_t k = 0; k < 50; ++k) CHECK(expected.labels[k] == dataset->label(expected.indices[k]));
+  for (const std::int64_t workers : {1, 3}) {
+    for (const std::int64_t prefetch : {1, 5}) {
+      LoaderOptions options = training(workers);
+      options.prefetch = prefetch;
+      DataLoader loader(noisy_shapes(), options, cpu());
+      loader.start(5);
+      CHECK(drain(loader) == expected);
+    }
+  }
+}
+
+TEST_CASE("loader: another epoch or seed gives another order and other noise", "[data]") {
+  DataLoader loader(noisy_shapes(), training(1), cpu());
+  loader.start(0);
+  const Flat first = drain(loader);
+  loader.start(1);
+  const Flat second = drain(loader);
+  CHECK(first.indices != second.indices);
+  loader.start(0);
+  CHECK(drain(loader) == first);
+  LoaderOptions other = training(1);
+  other.seed = 4;
+  DataLoader changed(noisy_shapes(), other, cpu());
+  changed.start(0);
+  CHECK(drain(changed).indices != first.indices);
+}
+
+TEST_CASE("loader: an epoch entered in the middle continues bit for bit", "[data]") {
+  const auto workers = GENERATE(0, 1, 3);
+  DataLoader whole(noisy_shapes(), training(0), cpu());
+  whole.start(2);
+  const Flat expected = drain(whole);
+  DataLoader loader(noisy_shapes(), training(workers), cpu());
+  for (const std::int64_t first : {0, 1, 4, 6, 7}) {
+    loader.start(2, first);
+    const Flat rest = drain(loader);
+    const auto skip = std::min<std::int64_t>(first * 8, 50);
+    CHECK(rest.indices ==
+          std::vector<std::int64_t>(expected.indices.begin() + skip, expected.indices.end()));
+    CHECK(rest.pixels ==
+          std::vector<float>(expected.pixels.begin() + skip * 192, expected.pixels.end()));
+  }
+  CHECK_THROWS_AS(loader.start(2, 8), ConfigError);
+  CHECK_THROWS_AS(loader.start(2, -1), ConfigError);
+}
+
+TEST_CASE("loader: file order, last batch, end and beginning", "[data]") {
+  LoaderOptions options{.batch_size = 8, .num_workers = 1};
+  DataLoader keep(noisy_shapes(), options, cpu());
+  CHECK(keep.num_batches() == 7);
+  CHECK_FALSE(keep.next());  // before start
+  keep.start(0);
+  const Flat flat = drain(keep);
+  CHECK(std::is_sorted(flat.indices.begin(), flat.indices.end()));
+  CHECK_FALSE(keep.next());
+  CHECK(keep.wait_seconds() > 0.0);
+  options.drop_last = true;
+  DataLoader drop(noisy_shapes(), options, cpu());
+  CHECK(drop.num_batches() == 6);
+  drop.start(0);
+  CHECK(drain(drop).indices.size() == 48);
+}
+
+TEST_CASE("loader: evaluation noise is the same in every pass", "[data]") {
+  LoaderOptions options{.batch_size = 16, .num_workers = 1, .corruption = {{Corruption::kShot, 0.3}}};
+  DataLoader loader(noisy_shapes(), options, cpu());
+  loader.start(0);
+  const Flat first = drain(loader);
+  loader.start(0);
+  CHECK(drain(loader) == first);
+  options.corruption.reset();
+  DataLoader clean(noisy_shapes(), options, cpu());
+  clean.start(0);
+  CHECK(drain(clean).pixels != first.pixels);
+}
+
+TEST_CASE("loader: may be destroyed or restarted at any moment", "[data]") {
+  const auto dataset = noisy_shapes();
+  for (int taken = 0; taken < 12; ++taken) {
+    DataLoader loader(dataset, training(3), cpu());
+    if (taken > 0) loader.start(taken);
+    for (int k = 1; k < taken; ++k) loader.next();
+    if (taken % 2 == 0) loader.start(0, taken / 2);
+  }
+  DataLoader loader(dataset, training(3), cpu());
+  DataLoader reference(dataset, training(0), cpu());
+  for (int epoch = 0; epoch < 40; ++epoch) {  // restarts while workers hold batches of the last pass
+    loader.start(epoch, epoch % 7);
+    reference.start(epoch, epoch % 7);
+    CHECK(loader.next()->indices == reference.next()->indices);
+  }
+}
+
+TEST_CASE("loader: batches stay valid after the loader is gone", "[data]") {
+  std::optional<Batch> batch;
+  {
+    DataLoader loader(noisy_shapes(), training(2), cpu());
+    loader.start(0);
+    batch = loader.next();
+  }
+  DataLoader again(noisy_shapes(), training(0), cpu());
+  again.start(0);
+  const auto expected = again.next();
+  CHECK(std::ranges::equal(batch->images.values<float>(), expected->images.values<float>()));
+}
+
+TEST_CASE("loader: a bad file ends the epoch with its name, at its batch", "[data]") {
+  const Folder folder;
+  for (int k = 0; k < 9; ++k) {
+    const std::string name = "train/cat/" + std::to_string(k) + ".png";
+    folder.write(name, k == 4 ? "damaged" : encode_png(pattern(8, 8, 3, k)));
+  }
+  const auto workers = GENERATE(0, 1, 3);
+  DataLoader loader(make_dataset(component("image_folder", folder.path), Split::kTrain),
+                    {.batch_size = 2, .num_workers = workers}, cpu());
+  loader.start(0);
+  CHECK(loader.next()->indices == std::vector<std::int64_t>{0, 1});
+  CHECK(loader.next()->indices == std::vector<std::int64_t>{2, 3});
+  CHECK_THROWS_WITH(loader.next(), Catch::Contains("cat/4.png: is not a PNG"));
+  CHECK_THROWS_AS(loader.next(), FileError);
+  loader.start(0, 3);
+  CHECK(loader.next()->indices == std::vector<std::int64_t>{6, 7});
+}
+
+TEST_CASE("loader: bad files are left out, counted once and named", "[data]") {
+  const Folder folder;
+  for (int k = 0; k < 7; ++k) {
+    const std::string name = "train/cat/" + std::to_string(k) + ".png";
+    folder.write(name, k == 0 || k >= 5 ? "damaged" : encode_png(pattern(8, 8, 3, k)));
+  }
+  const auto workers = GENERATE(0, 2);
+  const auto dataset = make_dataset(
+      component("image_folder", folder.path, R"("on_bad_sample": "skip")"), Split::kTrain);
+  DataLoader loader(dataset, {.batch_size = 3, .num_workers = workers}, cpu());
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    loader.start(epoch);
+    const Flat flat = drain(loader);
+    CHECK(flat.indices == std::vector<std::int64_t>{1, 2, 3, 4});
+    CHECK(flat.sizes == std::vector<std::int64_t>{2, 2});
+  }
+  const auto skipped = loader.skipped();
+  REQUIRE(skipped.size() == 3);
+  CHECK_THAT(skipped[0], Catch::Contains("0.png"));
+  CHECK_THAT(skipped[2], Catch::Contains("6.png"));
+}
+
+TEST_CASE("loader: options out of range and other devices are refused", "[data]") {
+  const auto dataset = noisy_shapes();
+  CHECK_THROWS_AS(DataLoader(dataset, {.batch_size = 0}, cpu()), ConfigError);
+  CHECK_THROWS_AS(DataLoader(dataset, {.num_workers = -1}, cpu()), ConfigError);
+  CHECK_THROWS_AS(DataLoader(dataset, {.prefetch = 0}, cpu()), ConfigError);
+  CHECK_THROWS_AS(
+      DataLoader(dataset, {}, Device(DeviceType::kMeta, heap_memory(), nullptr)), BackendError);
+}

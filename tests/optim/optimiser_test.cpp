@@ -1,0 +1,239 @@
+#include "optim/optimiser.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/create.h"
+#include "optim/ema.h"
+#include "optim/registry.h"
+#include "schema/parse.h"
+#include "tensor/safetensors.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using optim::NoDecay;
+using optim::Parameter;
+
+namespace {
+
+schema::Component component(const std::string& json) {
+  const schema::Value value = schema::parse(json, "test");
+  return {value.at("type").as_string(), value};
+}
+
+std::unique_ptr<optim::Optimiser> make(const std::string& json, std::vector<Parameter> parameters) {
+  return optim::make_optimiser(component(json), std::move(parameters));
+}
+
+Parameter named(const std::string& name, const std::vector<double>& values, const Shape& shape) {
+  return {name, test::trainable(Tensor::from(values, shape, test::cpu()))};
+}
+
+void set_gradient(const Parameter& parameter, const std::vector<double>& values) {
+  parameter.tensor.set_grad(Tensor::from(values, parameter.tensor.shape(), test::cpu()));
+}
+
+TensorFile fixture(const std::string& name) {
+  return read_safetensors(std::string(FOVEA_SOURCE_DIR) + "/tests/fixtures/dgsa/" + name,
+                          test::cpu());
+}
+
+void check_near(const Tensor& value, const Tensor& expected, const std::string& what) {
+  INFO(what);
+  const std::vector<double> a = test::to_doubles(value);
+  const std::vector<double> b = test::to_doubles(expected);
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(std::abs(a[i] - b[i]) <= 1e-7 + 1e-5 * std::abs(b[i]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("adamw: follows the reference step by step, with and without clipping",
+          "[optim][fixture]") {
+  const std::string name = GENERATE("adamw_plain.safetensors", "adamw_clip.safetensors");
+  const TensorFile file = fixture(name);
+  const schema::Value config = schema::parse(file.metadata.at("config"), name);
+  const double beta2 = config.at("betas").at(std::size_t{1}).as_double();
+  std::vector<Parameter> parameters;
+  for (int i = 0; i < 3; ++i) {
+    const std::string key = "p" + std::to_string(i);
+    // The fixture excludes p1 by name; called p1.bias, it is excluded by role.
+    const bool excluded = config.at("no_decay").size() > 0 && i == 1;
+    parameters.push_back({excluded ? key + ".bias" : key,
+                          test::trainable(ops::clone(file.tensors.at("param/" + key)))});
+  }
+  const auto optimiser = make(
+      "{\"type\": \"adamw\", \"weight_decay\": 0.01, \"no_decay\": \"norm_and_bias\", "
+      "\"betas\": [0.9, " +
+          std::to_string(beta2) + "]}",
+      parameters);
+  for (int step = 1; step <= 3; ++step) {
+    const std::string prefix = "step" + std::to_string(step) + "/";
+    for (int i = 0; i < 3; ++i) {
+      const std::string key = "p" + std::to_string(i);
+      parameters[static_cast<std::size_t>(i)].tensor.set_grad(
+          ops::clone(file.tensors.at("input/grad/" + prefix + key)));
+    }
+    if (!config.at("clip_max_norm").is_null()) {
+      const double norm = optim::clip_grad_norm(parameters, config.at("clip_max_norm").as_double());
+      const Tensor& expected = file.tensors.at("output/" + prefix + "total_norm");
+      CHECK(norm == Approx(test::to_doubles(expected)[0]).epsilon(1e-5));
+    }
+    optimiser->step(config.at("lrs").at(static_cast<std::size_t>(step - 1)).as_double());
+    const auto state = optimiser->state();
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::string key = "p" + std::to_string(i);
+      const std::string& own = parameters[i].name;
+      const auto clipped = file.tensors.find("output/" + prefix + "clipped_grad/" + key);
+      if (clipped != file.tensors.end()) {
+        check_near(parameters[i].tensor.grad(), clipped->second, prefix + "clipped " + key);
+      }
+      check_near(parameters[i].tensor, file.tensors.at("output/" + prefix + "param/" + key),
+                 prefix + key);
+      check_near(state.at(own + ".exp_avg"), file.tensors.at("output/" + prefix + "m/" + key),
+                 prefix + "m " + key);
+      check_near(state.at(own + ".exp_avg_sq"), file.tensors.at("output/" + prefix + "v/" + key),
+                 prefix + "v " + key);
+    }
+  }
+}
+
+TEST_CASE("sgd: momentum, nesterov, dampening and weight decay by hand", "[optim]") {
+  // p = 1, g = 0.5 twice, lr 0.1, wd 0.2, momentum 0.9.
+  const auto run = [](const std::string& extra) {
+    const Parameter p = named("w", {1.0}, {1});
+    const auto sgd = make("{\"type\": \"sgd\", \"weight_decay\": 0.2" + extra + "}", {p});
+    for (int i = 0; i < 2; ++i) {
+      set_gradient(p, {0.5});
+      sgd->step(0.1);
+    }
+    return p.tensor.item<double>();
+  };
+  // g1 = 0.7, p = 0.93; g2 = 0.5 + 0.186 = 0.686
+  CHECK(run(", \"momentum\": 0") == Approx(0.93 - 0.0686).margin(1e-12));
+  CHECK(run("") == Approx(0.93 - 0.1 * (0.9 * 0.7 + 0.686)).margin(1e-12));
+  CHECK(run(", \"dampening\": 0.5") == Approx(0.93 - 0.1 * (0.9 * 0.7 + 0.343)).margin(1e-12));
+  // nesterov: first step 0.7 + 0.9 * 0.7 = 1.33, p = 0.867; g2 = 0.6734, buf = 1.3034
+  CHECK(run(", \"nesterov\": true") ==
+        Approx(0.867 - 0.1 * (0.6734 + 0.9 * (0.63 + 0.6734))).margin(1e-12));
+  CHECK_THROWS_AS(run(", \"nesterov\": true, \"momentum\": 0"), ConfigError);
+}
+
+TEST_CASE("optimisers: a parameter without a gradient is left alone", "[optim]") {
+  const std::string type = GENERATE("adamw", "sgd");
+  const Parameter used = named("a", {1, 2}, {2});
+  const Parameter idle = named("b", {3}, {1});
+  const auto optimiser = make("{\"type\": \"" + type + "\"}", {used, idle});
+  set_gradient(used, {1, 1});
+  optimiser->step(0.1);
+  CHECK(idle.tensor.item<double>() == 3);
+  CHECK(used.tensor.values<double>()[0] < 1);
+  CHECK(optimiser->state().at("b.step").item<std::int64_t>() == 0);
+  optimiser->zero_grad();
+  CHECK_FALSE(used.tensor.grad().defined());
+}
+
+TEST_CASE("optimisers: a loaded state continues bit for bit, a wrong one is refused", "[optim]") {
+  const std::string type = GENERATE("adamw", "sgd");
+  const std::string json = "{\"type\": \"" + type + "\"}";
+  const auto gradient = [](int step, const Parameter& p) {
+    p.tensor.set_grad(test::random_tensor(p.tensor.shape(), static_cast<std::uint64_t>(step)));
+  };
+  const Parameter a = named("w", {1, 2, 3, 4}, {2, 2});
+  const auto straight = make(json, {a});
+  for (int i = 0; i < 3; ++i) {
+    gradient(i, a);
+    straight->step(0.01);
+  }
+  const Parameter b{"w", test::trainable(ops::clone(a.tensor.detach()))};
+  const auto resumed = make(json, {b});
+  resumed->load_state(straight->state());
+  for (int i = 3; i < 6; ++i) {
+    gradient(i, a);
+    straight->step(0.01);
+    gradient(i, b);
+    resumed->step(0.01);
+  }
+  CHECK(test::to_doubles(a.tensor) == test::to_doubles(b.tensor));
+
+  auto state = straight->state();
+  state["other.step"] = state.at("w.step");
+  CHECK_THROWS_WITH(resumed->load_state(state), Catch::Contains("other.step"));
+  state.erase("other.step");
+  state.erase("w.step");
+  CHECK_THROWS_WITH(resumed->load_state(state), Catch::Contains("w.step is missing"));
+  state = straight->state();
+  for (auto& [name, tensor] : state) {
+    if (tensor.numel() == 4) tensor = tensor.alias({4});
+  }
+  CHECK_THROWS_WITH(resumed->load_state(state), Catch::Contains("(4)"));
+}
+
+TEST_CASE("weight decay: the rules see roles and axes", "[optim]") {
+  const auto of = [](const std::string& name, const Shape& shape, NoDecay rule) {
+    return optim::decays({name, Tensor::empty(shape, DType::kFloat32, test::cpu())}, rule);
+  };
+  CHECK(of("blocks.0.norm1.bias", {4}, NoDecay::kNone));
+  CHECK_FALSE(of("blocks.0.norm1.weight", {4}, NoDecay::kNormAndBias));
+  CHECK_FALSE(of("head.bias", {4}, NoDecay::kNormAndBias));
+  CHECK_FALSE(of("attn.in_proj_bias", {4}, NoDecay::kNormAndBias));
+  CHECK(of("head.weight", {4, 4}, NoDecay::kNormAndBias));
+  CHECK(of("attn.lambda_q1", {4}, NoDecay::kNormAndBias));
+  CHECK(of("cls_token", {1, 1, 4}, NoDecay::kNormAndBias));
+  CHECK_FALSE(of("attn.lambda_q1", {4}, NoDecay::kOneDimensional));
+  CHECK_FALSE(of("scale", {}, NoDecay::kOneDimensional));
+  CHECK(of("head.weight", {4, 4}, NoDecay::kOneDimensional));
+}
+
+TEST_CASE("clipping: scales only above the limit and leaves non-finite gradients alone",
+          "[optim]") {
+  const Parameter a = named("a", {0, 0}, {2});
+  const Parameter b = named("b", {0}, {1});
+  const std::vector<Parameter> both = {a, b};
+  set_gradient(a, {3, 0});
+  set_gradient(b, {4});
+  CHECK(optim::clip_grad_norm(both, 6) == 5);
+  CHECK(a.tensor.grad().values<double>()[0] == 3);
+  CHECK(optim::clip_grad_norm(both, 1) == 5);
+  CHECK(a.tensor.grad().values<double>()[0] == Approx(3 / (5 + 1e-6)).margin(1e-12));
+  CHECK(optim::grad_norm(both) < 1);
+  set_gradient(a, {3, -2});
+  set_gradient(b, {0.5});
+  CHECK(optim::clip_grad_value(both, 1) == Approx(std::sqrt(13.25)));
+  CHECK(test::to_doubles(a.tensor.grad()) == std::vector<double>{1, -1});
+  CHECK(test::to_doubles(b.tensor.grad()) == std::vector<double>{0.5});
+  set_gradient(b, {std::nan("")});
+  CHECK(std::isnan(optim::clip_grad_norm(both, 0.1)));
+  CHECK(test::to_doubles(a.tensor.grad()) == std::vector<double>{1, -1});
+}
+
+TEST_CASE("ema: follows its recurrence and gives the weights back", "[optim]") {
+  const Parameter w = named("w", {1, 2}, {2});
+  optim::Ema ema({w}, 0.75);
+  w.tensor.values<double>()[0] = 5;
+  ema.update();
+  CHECK(test::to_doubles(ema.state().at("w")) == std::vector<double>{2, 2});
+  {
+    const optim::Ema::Applied applied(ema);
+    CHECK(test::to_doubles(w.tensor) == std::vector<double>{2, 2});
+  }
+  CHECK(test::to_doubles(w.tensor) == std::vector<double>{5, 2});
+
+  optim::Ema other({w}, 0.75);
+  other.load_state(ema.state());
+  CHECK(test::to_doubles(other.state().at("w")) == std::vector<double>{2, 2});
+  CHECK_THROWS_WITH(other.load_state({}), Catch::Contains("w is missing"));
+  CHECK_THROWS_AS(other.load_state({{"w", Tensor::scalar(1.0, test::cpu())}}), FileError);
+  CHECK_THROWS_AS(optim::Ema({w}, 1.0), ConfigError);
+}
+
+TEST_CASE("optimisers: unknown names and keys are refused with a suggestion", "[optim]") {
+  CHECK_THROWS_WITH(make("{\"type\": \"adam\"}", {}), Catch::Contains("adamw"));
+  CHECK_THROWS_WITH(make("{\"type\": \"sgd\", \"momentun\": 0.5}", {}),
+                    Catch::Contains("momentum"));
+  CHECK_THROWS_AS(make("{\"type\": \"adamw\", \"betas\": [0.9, 1.0]}", {}), ConfigError);
+}
