@@ -63,7 +63,18 @@ Value resolve_scalar(const Field& field, Value given, const std::string& path) {
   return number;
 }
 
-Value resolve_array(const Field& field, const Value& given, const std::string& path) {
+// A bare scalar stands for all items of an array of fixed length: "img_size": 32.
+Value spread(const Field& field, const Value& given) {
+  const bool scalar = given.is_number() || given.is_string() || given.is_bool();
+  if (!scalar || field.type.length <= 0) return given;
+  Value array = Value::array();
+  array.set_origin(given.origin());
+  for (std::int64_t i = 0; i < field.type.length; ++i) array.push_back(given);
+  return array;
+}
+
+Value resolve_array(const Field& field, const Value& written, const std::string& path) {
+  const Value given = spread(field, written);
   const bool fits_length =
       given.is_array() &&
       (field.type.length < 0 || static_cast<std::size_t>(field.type.length) == given.size());

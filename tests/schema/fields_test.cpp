@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "schema/compare.h"
 #include "schema/load.h"
+#include "schema/parse.h"
 
 using namespace fovea;
 using namespace fovea::schema;
@@ -331,4 +332,18 @@ TEST_CASE("fields: options not given come from the default component of that typ
   CHECK(heads(R"({"attention": {"q_residual": true}})") == 3);
   CHECK(heads(R"({"attention": "m_dgsa"})") == 3);
   CHECK(heads(R"({"attention": "m_dgsa_vision"})") == 8);
+}
+
+TEST_CASE("fields: a bare scalar stands for all items of an array of fixed length", "[schema]") {
+  struct Image {
+    std::array<std::int64_t, 2> img_size = {1, 1};
+    std::vector<std::int64_t> steps;
+  };
+  const auto fields = Fields<Image>{}
+                          .add("img_size", &Image::img_size, at_least(1), "height and width")
+                          .add("steps", &Image::steps, "milestones");
+  CHECK(fields.parse(parse(R"({"img_size": 32})", "a.json")).img_size ==
+        std::array<std::int64_t, 2>{32, 32});
+  CHECK_THROWS_AS(fields.parse(parse(R"({"img_size": 0})", "a.json")), ConfigError);
+  CHECK_THROWS_AS(fields.parse(parse(R"({"steps": 3})", "a.json")), ConfigError);
 }

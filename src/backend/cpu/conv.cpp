@@ -1,0 +1,303 @@
+// Convolution as a product of the weight with a matrix of input patches (im2col), made tile by tile
+// so that it stays in the cache. Depthwise convolutions go through conv_depthwise.cpp.
+//   forward           y = W patches(x)
+//   backward, data    stride 1: the forward pass with reversed weights; else W^T dy, added back to
+//                     the places the patches came from
+//   backward, weight  dy patches(x)^T, summed over a fixed number of pieces
+#include <array>
+
+#include "backend/cpu/blas.h"
+#include "backend/cpu/conv_depthwise.h"
+#include "backend/cpu/conv_geometry.h"
+#include "backend/cpu/cpu_backend.h"
+
+namespace fovea::cpu {
+namespace {
+
+constexpr std::int64_t kPieces = 16;  // enough to share out, few enough to keep partial sums small
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Columns of the patch matrix that are made at once: part of one item or, where items are small,
+// several whole ones.
+struct Tile {
+  std::int64_t item, items, begin, columns;
+  std::int64_t width() const { return items * columns; }
+};
+
+class Tiling {
+ public:
+  /// `rows` of the patch matrix.
+  Tiling(const ConvGeometry& g, std::int64_t rows, std::int64_t element_bytes)
+      : batch_(g.batch), columns_(g.out_size()) {
+    constexpr std::int64_t kCacheBytes = 1 << 19;
+    const std::int64_t wanted =
+        std::clamp<std::int64_t>(kCacheBytes / (rows * element_bytes), 96, 1024);
+    if (columns_ >= wanted) {
+      parts_ = divide_up(columns_, wanted);
+      width_ = divide_up(divide_up(columns_, parts_), 16) * 16;
+      parts_ = divide_up(columns_, width_);
+    } else {
+      items_ = std::min(batch_, wanted / columns_);
+      width_ = columns_;
+    }
+  }
+  std::int64_t count() const { return divide_up(batch_, items_) * parts_; }
+  std::int64_t widest() const { return items_ * width_; }
+  Tile operator[](std::int64_t i) const {
+    const std::int64_t item = i / parts_ * items_;
+    const std::int64_t begin = i % parts_ * width_;
+    return {item, std::min(items_, batch_ - item), begin, std::min(width_, columns_ - begin)};
+  }
+
+ private:
+  std::int64_t batch_, columns_;
+  std::int64_t items_ = 1, parts_ = 1, width_ = 0;
+};
+
+template <class T>
+Tensor scratch(std::int64_t elements, const Tensor& like) {
+  return Tensor::empty({elements}, kDTypeOf<T>, like.device());
+}
+
+// A matrix as BLAS wants it.
+template <class T>
+struct Matrix {
+  const T* data;
+  std::int64_t ld;
+};
+
+// The patches of a tile over `channels` planes from plane `first` of every item; memory holds them
+// unless they are the input itself.
+template <class T>
+Matrix<T> patches(const ConvGeometry& g, const Tile& tile, const T* x, std::int64_t first,
+                  std::int64_t channels, T* memory) {
+  const std::int64_t item_size = g.groups * g.c_in * g.in_size();
+  const T* from = x + tile.item * item_size + first * g.in_size();
+  if (g.pointwise() && tile.items == 1) return {from + tile.begin, g.in_size()};
+  for (std::int64_t i = 0; i < tile.items; ++i) {
+    gather_patches(g, from + i * item_size, channels, tile.begin, tile.columns,
+                   memory + i * tile.columns, tile.width());
+  }
+  return {memory, tile.width()};
+}
+
+// A range of output channels of one group over one tile: y = W patches + bias.
+template <class T>
+void forward_piece(const ConvGeometry& g, const Tile& tile, const Matrix<T>& columns,
+                   const T* weight, const T* bias, std::int64_t first, std::int64_t channels, T* y,
+                   T* memory) {
+  const std::int64_t depth = g.c_in * g.taps();
+  const std::int64_t size = g.out_size();
+  const std::int64_t item_size = g.groups * g.c_out * size;
+  T* to = y + tile.item * item_size + first * size + tile.begin;
+  const bool direct = tile.items == 1;
+  T* result = direct ? to : memory;
+  const std::int64_t ld = direct ? size : tile.width();
+  for (std::int64_t c = 0; bias != nullptr && c < channels; ++c) {
+    std::fill_n(result + c * ld, tile.width(), bias[first + c]);
+  }
+  blas_gemm<T>(false, false, channels, tile.width(), depth, T{1}, weight + first * depth, depth,
+               columns.data, columns.ld, bias != nullptr ? T{1} : T{0}, result, ld);
+  if (direct) return;
+  for (std::int64_t i = 0; i < tile.items; ++i) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      std::copy_n(memory + c * ld + i * size, size, to + i * item_size + c * size);
+    }
+  }
+}
+
+template <class T>
+void forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const T* weight,
+             const T* bias, const Tensor& y) {
+  const std::int64_t depth = g.c_in * g.taps();
+  const Tiling tiling(g, depth, sizeof(T));
+  // Few tiles: the output channels are shared out as well, at the price of making patches twice.
+  const std::int64_t pieces = tiling.count() * g.groups;
+  const std::int64_t blocks =
+      pieces >= kPieces / 2 ? 1 : std::clamp<std::int64_t>(g.c_out / 64, 1, kPieces / pieces);
+  const std::int64_t block = divide_up(g.c_out, blocks);
+  pool.run(pieces * blocks, [&](std::int64_t piece) {
+    const Tile tile = tiling[piece / blocks / g.groups];
+    const std::int64_t group = piece / blocks % g.groups;
+    const std::int64_t first = piece % blocks * block;
+    if (first >= g.c_out) return;
+    const std::int64_t channels = std::min(block, g.c_out - first);
+    const Tensor memory = scratch<T>((depth + (tile.items > 1 ? channels : 0)) * tile.width(), y);
+    const Matrix<T> columns =
+        patches(g, tile, x.data<T>(), group * g.c_in, g.c_in, memory.data<T>());
+    forward_piece(g, tile, columns, weight, bias, group * g.c_out + first, channels, y.data<T>(),
+                  memory.data<T>() + depth * tile.width());
+  });
+}
+
+// Weights of the convolution that takes dy to dx: channels swapped inside a group, taps reversed.
+template <class T>
+Tensor reversed_weight(const ConvGeometry& g, const Tensor& weight) {
+  const Tensor result = Tensor::empty_like(weight);
+  const std::int64_t taps = g.taps();
+  const T* from = weight.data<T>();
+  T* to = result.data<T>();
+  for (std::int64_t group = 0; group < g.groups; ++group) {
+    for (std::int64_t o = 0; o < g.c_out; ++o) {
+      for (std::int64_t i = 0; i < g.c_in; ++i) {
+        const T* kernel = from + ((group * g.c_out + o) * g.c_in + i) * taps;
+        std::reverse_copy(kernel, kernel + taps, to + ((group * g.c_in + i) * g.c_out + o) * taps);
+      }
+    }
+  }
+  return result;
+}
+
+// A piece owns a range of input channels of one item, so pieces never add to the same place.
+template <class T>
+void backward_data(ThreadPool& pool, const ConvGeometry& g, const T* weight, const Tensor& dy,
+                   const Tensor& dx) {
+  const std::int64_t taps = g.taps();
+  const std::int64_t depth = g.c_in * taps;
+  const std::int64_t blocks = std::clamp<std::int64_t>(kPieces / (g.batch * g.groups), 1, g.c_in);
+  const std::int64_t block = divide_up(g.c_in, blocks);
+  ConvGeometry one = g;  // tiles of single items
+  one.batch = 1;
+  const Tiling tiling(one, block * taps, sizeof(T));
+  pool.run(g.batch * g.groups * blocks, [&](std::int64_t piece) {
+    const std::int64_t first = piece % blocks * block;
+    if (first >= g.c_in) return;
+    const std::int64_t channels = std::min(block, g.c_in - first);
+    const std::int64_t plane = piece / blocks;  // item groups + group
+    const T* from = dy.data<T>() + plane * g.c_out * g.out_size();
+    T* to = dx.data<T>() + (plane * g.c_in + first) * g.in_size();
+    const T* matrix = weight + plane % g.groups * g.c_out * depth + first * taps;
+    const Tensor memory = scratch<T>(channels * taps * tiling.widest(), dx);
+    std::fill_n(to, channels * g.in_size(), T{0});
+    for (std::int64_t i = 0; i < tiling.count(); ++i) {
+      const Tile tile = tiling[i];
+      blas_gemm<T>(true, false, channels * taps, tile.columns, g.c_out, T{1}, matrix, depth,
+                   from + tile.begin, g.out_size(), T{0}, memory.data<T>(), tile.columns);
+      scatter_patches(g, memory.data<T>(), tile.columns, channels, tile.begin, tile.columns, to);
+    }
+  });
+}
+
+// dy of one group over a tile as a matrix with one row per channel.
+template <class T>
+Matrix<T> output_rows(const ConvGeometry& g, const Tile& tile, const T* dy, std::int64_t group,
+                      T* memory) {
+  const std::int64_t size = g.out_size();
+  const std::int64_t item_size = g.groups * g.c_out * size;
+  const T* from = dy + tile.item * item_size + group * g.c_out * size;
+  if (tile.items == 1) return {from + tile.begin, size};
+  for (std::int64_t i = 0; i < tile.items; ++i) {
+    for (std::int64_t c = 0; c < g.c_out; ++c) {
+      std::copy_n(from + i * item_size + c * size, size, memory + c * tile.width() + i * size);
+    }
+  }
+  return {memory, tile.width()};
+}
+
+// to = sum of the `count` arrays of `size` elements in `parts`, in order.
+template <class T>
+void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_t size, T* to) {
+  constexpr std::int64_t kGrain = 1 << 12;
+  pool.run(divide_up(size, kGrain), [&](std::int64_t piece) {
+    const std::int64_t begin = piece * kGrain;
+    const std::int64_t end = std::min(size, begin + kGrain);
+    std::copy(parts + begin, parts + end, to + begin);
+    for (std::int64_t part = 1; part < count; ++part) {
+      const T* from = parts + part * size;
+      for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
+    }
+  });
+}
+
+// Pieces: a chunk of the tiles (each chunk has its own partial sum) and a block of input channels
+// (each block has its own columns of the weight). Large weights get few chunks and many blocks.
+template <class T>
+void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& dy,
+                     const Tensor& dweight) {
+  constexpr std::int64_t kPartialElements = 1 << 21;
+  const std::int64_t taps = g.taps();
+  const std::int64_t depth = g.c_in * taps;
+  const std::int64_t size = dweight.numel();
+  const Tiling tiling(g, depth, sizeof(T));
+  const std::int64_t chunk =
+      divide_up(tiling.count(), std::clamp<std::int64_t>(kPartialElements / size, 1, kPieces));
+  const std::int64_t chunks = divide_up(tiling.count(), chunk);
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>(kPieces / (chunks * g.groups), 1, divide_up(g.c_in, 8));
+  const std::int64_t block = divide_up(g.c_in, blocks);
+  const Tensor parts = chunks == 1 ? dweight : scratch<T>(chunks * size, dweight);
+  pool.run(chunks * g.groups * blocks, [&](std::int64_t piece) {
+    const std::int64_t first = piece % blocks * block;
+    if (first >= g.c_in) return;
+    const std::int64_t channels = std::min(block, g.c_in - first);
+    const std::int64_t group = piece / blocks % g.groups;
+    const std::int64_t part = piece / blocks / g.groups;
+    const std::int64_t rows = channels * taps;
+    const Tensor memory = scratch<T>((rows + g.c_out) * tiling.widest(), dweight);
+    T* to = parts.data<T>() + part * size + group * g.c_out * depth + first * taps;
+    for (std::int64_t i = part * chunk; i < std::min(tiling.count(), (part + 1) * chunk); ++i) {
+      const Tile tile = tiling[i];
+      const Matrix<T> columns =
+          patches(g, tile, x.data<T>(), group * g.c_in + first, channels, memory.data<T>());
+      const Matrix<T> gradient =
+          output_rows(g, tile, dy.data<T>(), group, memory.data<T>() + rows * tile.width());
+      blas_gemm<T>(false, true, g.c_out, rows, tile.width(), T{1}, gradient.data, gradient.ld,
+                   columns.data, columns.ld, i == part * chunk ? T{0} : T{1}, to, depth);
+    }
+  });
+  if (chunks > 1) sum_parts(pool, parts.data<T>(), chunks, size, dweight.data<T>());
+}
+
+// One input channel per group: a product with a single row of patches would waste the BLAS.
+bool is_depthwise(const ConvGeometry& g) { return g.groups > 1 && g.c_in == 1; }
+
+}  // namespace
+
+void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weight,
+                      const Tensor& bias, const Tensor& y) const {
+  if (y.numel() == 0) return;
+  const ConvGeometry g = conv_geometry(args, x.shape(), weight.shape(), y.shape());
+  dispatch_float("conv", x.dtype(), [&]<class T>(T) {
+    const T* pbias = bias.defined() ? bias.data<T>() : nullptr;
+    if (is_depthwise(g)) {
+      depthwise_forward<T>(pool_, g, x, weight, pbias, y);
+    } else {
+      forward<T>(pool_, g, x, weight.data<T>(), pbias, y);
+    }
+  });
+}
+
+void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, const Tensor& dy,
+                                    const Tensor& dx) const {
+  if (dx.numel() == 0) return;
+  const ConvGeometry g = conv_geometry(args, dx.shape(), weight.shape(), dy.shape());
+  dispatch_float("conv_backward_data", dx.dtype(), [&]<class T>(T) {
+    if (is_depthwise(g)) {
+      depthwise_backward_data<T>(pool_, g, weight, dy, dx);
+    } else if (g.unit_stride()) {
+      const Tensor back = reversed_weight<T>(g, weight);
+      forward<T>(pool_, reversed(g), dy, back.data<T>(), nullptr, dx);
+    } else {
+      backward_data<T>(pool_, g, weight.data<T>(), dy, dx);
+    }
+  });
+}
+
+void CpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, const Tensor& dy,
+                                      const Tensor& dweight) const {
+  const ConvGeometry g = conv_geometry(args, x.shape(), dweight.shape(), dy.shape());
+  if (dy.numel() == 0 || dweight.numel() == 0) {
+    fill(dweight, 0);
+    return;
+  }
+  dispatch_float("conv_backward_weight", x.dtype(), [&]<class T>(T) {
+    if (is_depthwise(g)) {
+      depthwise_backward_weight<T>(pool_, g, x, dy, dweight);
+    } else {
+      backward_weight<T>(pool_, g, x, dy, dweight);
+    }
+  });
+}
+
+}  // namespace fovea::cpu

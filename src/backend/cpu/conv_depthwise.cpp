@@ -1,0 +1,224 @@
+// The planes are copied into padded ones, where a tap of the kernel is one distance for every
+// output position, so that the inner loops run over many rows at once:
+//   wide[i] = sum over taps of w[tap] padded[i + distance[tap]].
+// "Wide" outputs lie as far apart as their inputs do; what falls between rows or between strides is
+// thrown away (forward) or is zero (backward).
+#include "backend/cpu/conv_depthwise.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "backend/cpu/simd/simd.h"
+
+namespace fovea::cpu {
+namespace {
+
+class Padded {
+ public:
+  explicit Padded(const ConvGeometry& g) : g_(g) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      size_[axis] =
+          (g.out[axis] - 1) * g.stride[axis] + (g.kernel[axis] - 1) * g.dilation[axis] + 1;
+    }
+    for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
+      const std::int64_t d = tap / (g.kernel[1] * g.kernel[2]) * g.dilation[0];
+      const std::int64_t h = tap / g.kernel[2] % g.kernel[1] * g.dilation[1];
+      const std::int64_t w = tap % g.kernel[2] * g.dilation[2];
+      distances_.push_back((d * size_[1] + h) * size_[2] + w);
+    }
+    // Rows that follow each other in the output also do in the input only without a stride.
+    constexpr std::int64_t kRunElements = 1 << 12;
+    rows_ = g.stride[1] > 1 ? 1 : std::clamp<std::int64_t>(kRunElements / size_[2], 1, g.out[1]);
+  }
+
+  std::int64_t elements() const { return product(size_); }
+  std::int64_t widest() const { return length(rows_); }
+  std::int64_t distance(std::int64_t tap) const {
+    return distances_[static_cast<std::size_t>(tap)];
+  }
+
+  /// padded = plane with its borders.
+  template <class T>
+  void load(const T* plane, T* padded) const {
+    std::fill_n(padded, elements(), T{0});
+    for_inner_rows([&](std::int64_t inside, std::int64_t outside, std::int64_t n) {
+      std::copy_n(plane + outside, n, padded + inside);
+    });
+  }
+  /// plane = padded without its borders.
+  template <class T>
+  void store(const T* padded, T* plane) const {
+    std::fill_n(plane, g_.in_size(), T{0});  // inputs that no output reads
+    for_inner_rows([&](std::int64_t inside, std::int64_t outside, std::int64_t n) {
+      std::copy_n(padded + inside, n, plane + outside);
+    });
+  }
+
+  /// Calls visit(first output of the run, its input in the padded plane, rows, wide length).
+  template <class Visit>
+  void for_runs(const Visit& visit) const {
+    for (std::int64_t d = 0; d < g_.out[0]; ++d) {
+      for (std::int64_t h = 0; h < g_.out[1]; h += rows_) {
+        const std::int64_t rows = std::min(rows_, g_.out[1] - h);
+        visit((d * g_.out[1] + h) * g_.out[2],
+              (d * g_.stride[0] * size_[1] + h * g_.stride[1]) * size_[2], rows, length(rows));
+      }
+    }
+  }
+  template <class T>
+  void narrow(const T* wide, std::int64_t rows, T* y) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t i = 0; i < g_.out[2]; ++i) {
+        y[r * g_.out[2] + i] = wide[r * size_[2] + i * g_.stride[2]];
+      }
+    }
+  }
+  template <class T>
+  void widen(const T* y, std::int64_t rows, T* wide) const {
+    std::fill_n(wide, length(rows), T{0});
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t i = 0; i < g_.out[2]; ++i) {
+        wide[r * size_[2] + i * g_.stride[2]] = y[r * g_.out[2] + i];
+      }
+    }
+  }
+
+ private:
+  std::int64_t length(std::int64_t rows) const {
+    return (rows - 1) * size_[2] + (g_.out[2] - 1) * g_.stride[2] + 1;
+  }
+
+  // Rows that the plane and the padded plane share.
+  template <class Visit>
+  void for_inner_rows(const Visit& visit) const {
+    Axes first{};
+    Axes last{};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      first[axis] = std::max<std::int64_t>(0, -g_.padding[axis]);
+      last[axis] = std::min(g_.in[axis], size_[axis] - g_.padding[axis]);
+    }
+    if (last[2] <= first[2]) return;
+    for (std::int64_t d = first[0]; d < last[0]; ++d) {
+      for (std::int64_t h = first[1]; h < last[1]; ++h) {
+        const std::int64_t inside =
+            ((d + g_.padding[0]) * size_[1] + h + g_.padding[1]) * size_[2] + g_.padding[2];
+        visit(inside + first[2], (d * g_.in[1] + h) * g_.in[2] + first[2], last[2] - first[2]);
+      }
+    }
+  }
+
+  ConvGeometry g_;
+  Axes size_{};
+  std::int64_t rows_ = 1;
+  std::vector<std::int64_t> distances_;
+};
+
+template <class T>
+Tensor scratch(std::int64_t elements, const Tensor& like) {
+  return Tensor::empty({elements}, kDTypeOf<T>, like.device());
+}
+
+}  // namespace
+
+template <class T>
+void depthwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+                       const Tensor& weight, const T* bias, const Tensor& y) {
+  const Padded layout(g);
+  const auto& kernels = simd::kernels().of<T>();
+  const std::int64_t planes = g.batch * g.groups;
+  const std::int64_t grain = plane_grain(g.c_out * g.out_size());
+  pool.run((planes + grain - 1) / grain, [&](std::int64_t piece) {
+    const Tensor memory = scratch<T>(layout.elements() + layout.widest(), y);
+    T* padded = memory.data<T>();
+    T* wide = padded + layout.elements();
+    for (std::int64_t p = piece * grain; p < std::min(planes, (piece + 1) * grain); ++p) {
+      layout.load(x.data<T>() + p * g.in_size(), padded);
+      for (std::int64_t m = 0; m < g.c_out; ++m) {
+        const std::int64_t channel = p % g.groups * g.c_out + m;
+        const T* w = weight.data<T>() + channel * g.taps();
+        T* to = y.data<T>() + (p * g.c_out + m) * g.out_size();
+        layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
+          std::fill_n(wide, n, bias != nullptr ? bias[channel] : T{0});
+          for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
+            kernels.axpy(w[tap], padded + in + layout.distance(tap), wide, n);
+          }
+          layout.narrow(wide, rows, to + out);
+        });
+      }
+    }
+  });
+}
+
+template <class T>
+void depthwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
+                             const Tensor& dy, const Tensor& dx) {
+  const Padded layout(g);
+  const auto& kernels = simd::kernels().of<T>();
+  const std::int64_t planes = g.batch * g.groups;
+  const std::int64_t grain = plane_grain(g.c_out * g.out_size());
+  pool.run((planes + grain - 1) / grain, [&](std::int64_t piece) {
+    const Tensor memory = scratch<T>(layout.elements() + layout.widest(), dx);
+    T* padded = memory.data<T>();
+    T* wide = padded + layout.elements();
+    for (std::int64_t p = piece * grain; p < std::min(planes, (piece + 1) * grain); ++p) {
+      std::fill_n(padded, layout.elements(), T{0});
+      for (std::int64_t m = 0; m < g.c_out; ++m) {
+        const T* w = weight.data<T>() + (p % g.groups * g.c_out + m) * g.taps();
+        const T* from = dy.data<T>() + (p * g.c_out + m) * g.out_size();
+        layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
+          layout.widen(from + out, rows, wide);
+          for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
+            kernels.axpy(w[tap], wide, padded + in + layout.distance(tap), n);
+          }
+        });
+      }
+      layout.store(padded, dx.data<T>() + p * g.in_size());
+    }
+  });
+}
+
+template <class T>
+void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+                               const Tensor& dy, const Tensor& dweight) {
+  const Padded layout(g);
+  const auto& kernels = simd::kernels().of<T>();
+  const std::int64_t weights = g.c_out * g.taps();
+  // A piece sums one channel over all items.
+  pool.run(g.groups, [&](std::int64_t group) {
+    const Tensor memory = scratch<T>(layout.elements() + layout.widest(), dweight);
+    const Tensor sums = scratch<double>(weights, dweight);
+    std::fill_n(sums.data<double>(), weights, 0.0);
+    T* padded = memory.data<T>();
+    T* wide = padded + layout.elements();
+    for (std::int64_t item = 0; item < g.batch; ++item) {
+      const std::int64_t p = item * g.groups + group;
+      layout.load(x.data<T>() + p * g.in_size(), padded);
+      for (std::int64_t m = 0; m < g.c_out; ++m) {
+        const T* from = dy.data<T>() + (p * g.c_out + m) * g.out_size();
+        double* sum = sums.data<double>() + m * g.taps();
+        layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
+          layout.widen(from + out, rows, wide);
+          for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
+            sum[tap] +=
+                static_cast<double>(kernels.dot(wide, padded + in + layout.distance(tap), n));
+          }
+        });
+      }
+    }
+    T* to = dweight.data<T>() + group * weights;
+    for (std::int64_t i = 0; i < weights; ++i) to[i] = static_cast<T>(sums.data<double>()[i]);
+  });
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                  \
+  template void depthwise_forward<T>(ThreadPool&, const ConvGeometry&, const Tensor&,         \
+                                     const Tensor&, const T*, const Tensor&);                 \
+  template void depthwise_backward_data<T>(ThreadPool&, const ConvGeometry&, const Tensor&,   \
+                                           const Tensor&, const Tensor&);                     \
+  template void depthwise_backward_weight<T>(ThreadPool&, const ConvGeometry&, const Tensor&, \
+                                             const Tensor&, const Tensor&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea::cpu

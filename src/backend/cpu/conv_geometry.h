@@ -1,0 +1,47 @@
+// The sizes of a convolution, and the matrix of input patches that turns it into a product.
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cpu/spatial.h"
+
+namespace fovea::cpu {
+
+struct ConvGeometry {
+  std::int64_t batch = 0, groups = 1;
+  std::int64_t c_in = 0, c_out = 0;  // channels of one group
+  Axes in{}, out{}, kernel{}, stride{}, padding{}, dilation{};
+
+  std::int64_t in_size() const { return product(in); }
+  std::int64_t out_size() const { return product(out); }
+  std::int64_t taps() const { return product(kernel); }
+  bool unit_stride() const { return product(stride) == 1; }
+  /// The patches are the input itself.
+  bool pointwise() const { return taps() == 1 && unit_stride() && padding == Axes{0, 0, 0}; }
+};
+
+ConvGeometry conv_geometry(const ConvArgs& args, const Shape& x, const Shape& weight,
+                           const Shape& y);
+
+/// The convolution that takes dy to dx; unit stride only. Its weight is the transposed, reversed
+/// one, and its padding may be negative.
+ConvGeometry reversed(const ConvGeometry& g);
+
+/// Indices o in [begin, end) of an output axis whose input o stride + shift lies in [0, in).
+struct Valid {
+  std::int64_t begin, end;
+};
+Valid valid_outputs(std::int64_t out, std::int64_t in, std::int64_t stride, std::int64_t shift);
+
+/// Patches of output positions [begin, begin + count) of `channels` planes of one item:
+/// columns[(channel taps + tap) ld + i] = x[channel, input of tap at position begin + i], 0
+/// outside.
+template <class T>
+void gather_patches(const ConvGeometry& g, const T* x, std::int64_t channels, std::int64_t begin,
+                    std::int64_t count, T* columns, std::int64_t ld);
+
+/// The reverse: adds the columns to the places they would have come from.
+template <class T>
+void scatter_patches(const ConvGeometry& g, const T* columns, std::int64_t ld,
+                     std::int64_t channels, std::int64_t begin, std::int64_t count, T* x);
+
+}  // namespace fovea::cpu

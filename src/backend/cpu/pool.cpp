@@ -1,0 +1,161 @@
+// Max and average pooling, plane by plane.
+#include <cmath>
+#include <limits>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/spatial.h"
+
+namespace fovea::cpu {
+namespace {
+
+// Inputs [begin, end) of one output along one axis, and how many places the window has when those
+// of the padding count as well.
+struct Window {
+  std::int64_t begin, end, places;
+  std::int64_t size() const { return end - begin; }
+};
+
+struct PoolGeometry {
+  Axes in{}, out{}, kernel{}, stride{}, padding{};
+  bool adaptive = false;
+  std::int64_t planes = 0;
+
+  PoolGeometry(const PoolArgs& args, const Shape& x, const Shape& y)
+      : in(spatial_axes(x)), out(spatial_axes(y)), adaptive(args.adaptive), planes(x[0] * x[1]) {
+    if (adaptive) return;
+    kernel = three_axes(args.kernel, 1);
+    stride = three_axes(args.stride, 1);
+    padding = three_axes(args.padding, 0);
+  }
+
+  Window window(std::size_t axis, std::int64_t o) const {
+    if (adaptive) {
+      const std::int64_t begin = o * in[axis] / out[axis];
+      const std::int64_t end = ((o + 1) * in[axis] + out[axis] - 1) / out[axis];
+      return {begin, end, end - begin};
+    }
+    const std::int64_t first = o * stride[axis] - padding[axis];
+    return {std::max<std::int64_t>(0, first), std::min(in[axis], first + kernel[axis]),
+            kernel[axis]};
+  }
+};
+
+// Calls visit(output position, d, h, w) with the windows of every output of a plane.
+template <class Visit>
+void for_windows(const PoolGeometry& g, const Visit& visit) {
+  std::int64_t position = 0;
+  for (std::int64_t d = 0; d < g.out[0]; ++d) {
+    const Window wd = g.window(0, d);
+    for (std::int64_t h = 0; h < g.out[1]; ++h) {
+      const Window wh = g.window(1, h);
+      for (std::int64_t w = 0; w < g.out[2]; ++w) visit(position++, wd, wh, g.window(2, w));
+    }
+  }
+}
+
+// Calls row(first index, elements) for the rows of a window inside its plane.
+template <class Row>
+void for_rows(const PoolGeometry& g, const Window& d, const Window& h, const Window& w,
+              const Row& row) {
+  for (std::int64_t i = d.begin; i < d.end; ++i) {
+    for (std::int64_t j = h.begin; j < h.end; ++j) {
+      row((i * g.in[1] + j) * g.in[2] + w.begin, w.size());
+    }
+  }
+}
+
+// The first maximum wins; a NaN wins over everything, so that it is not lost.
+template <class T>
+void max_plane(const PoolGeometry& g, const T* x, T* y, std::int64_t* argmax) {
+  for_windows(g, [&](std::int64_t o, const Window& d, const Window& h, const Window& w) {
+    T best = -std::numeric_limits<T>::infinity();
+    std::int64_t at = (d.begin * g.in[1] + h.begin) * g.in[2] + w.begin;
+    for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) {
+      for (std::int64_t i = first; i < first + n; ++i) {
+        if (x[i] > best || std::isnan(x[i])) {
+          best = x[i];
+          at = i;
+        }
+      }
+    });
+    y[o] = best;
+    if (argmax != nullptr) argmax[o] = at;
+  });
+}
+
+double divisor(bool count_include_pad, const Window& d, const Window& h, const Window& w) {
+  return static_cast<double>(count_include_pad ? d.places * h.places * w.places
+                                               : d.size() * h.size() * w.size());
+}
+
+template <class T>
+void average_plane(const PoolGeometry& g, bool count_include_pad, const T* x, T* y) {
+  for_windows(g, [&](std::int64_t o, const Window& d, const Window& h, const Window& w) {
+    // Several sums hide the latency of the additions where windows are whole planes.
+    double sums[4] = {};
+    for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) {
+      const T* from = x + first;
+      std::int64_t i = 0;
+      for (; i + 4 <= n; i += 4) {
+        for (std::int64_t j = 0; j < 4; ++j) sums[j] += static_cast<double>(from[i + j]);
+      }
+      for (; i < n; ++i) sums[0] += static_cast<double>(from[i]);
+    });
+    y[o] = static_cast<T>((sums[0] + sums[1] + sums[2] + sums[3]) /
+                          divisor(count_include_pad, d, h, w));
+  });
+}
+
+}  // namespace
+
+void CpuBackend::pool(const PoolArgs& args, const Tensor& x, const Tensor& y,
+                      const Tensor& argmax) const {
+  const PoolGeometry g(args, x.shape(), y.shape());
+  const std::int64_t in = product(g.in);
+  const std::int64_t out = product(g.out);
+  dispatch_float("pool", x.dtype(), [&]<class T>(T) {
+    parallel(g.planes, plane_grain(in), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t p = begin; p < end; ++p) {
+        const T* from = x.data<T>() + p * in;
+        T* to = y.data<T>() + p * out;
+        if (args.kind == PoolKind::kMax) {
+          max_plane(g, from, to,
+                    argmax.defined() ? argmax.data<std::int64_t>() + p * out : nullptr);
+        } else {
+          average_plane(g, args.count_include_pad, from, to);
+        }
+      }
+    });
+  });
+}
+
+// Windows may overlap, but only inside their own plane.
+void CpuBackend::pool_backward(const PoolArgs& args, const Tensor& dy, const Tensor& argmax,
+                               const Tensor& dx) const {
+  const PoolGeometry g(args, dx.shape(), dy.shape());
+  const std::int64_t in = product(g.in);
+  const std::int64_t out = product(g.out);
+  dispatch_float("pool_backward", dx.dtype(), [&]<class T>(T) {
+    parallel(g.planes, plane_grain(in), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t p = begin; p < end; ++p) {
+        const T* from = dy.data<T>() + p * out;
+        T* to = dx.data<T>() + p * in;
+        std::fill_n(to, in, T{0});
+        if (args.kind == PoolKind::kMax) {
+          const std::int64_t* at = argmax.data<std::int64_t>() + p * out;
+          for (std::int64_t o = 0; o < out; ++o) to[at[o]] += from[o];
+          continue;
+        }
+        for_windows(g, [&](std::int64_t o, const Window& d, const Window& h, const Window& w) {
+          const T share = static_cast<T>(static_cast<double>(from[o]) /
+                                         divisor(args.count_include_pad, d, h, w));
+          for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) {
+            for (std::int64_t i = first; i < first + n; ++i) to[i] += share;
+          });
+        });
+      }
+    });
+  });
+}
+
+}  // namespace fovea::cpu

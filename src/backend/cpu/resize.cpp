@@ -1,0 +1,186 @@
+// Nearest and (bi-, tri-)linear resizing, plane by plane. Linear interpolation is separable: the
+// two or four source rows of an output row are blended first, then the columns of the blend.
+#include <cmath>
+#include <vector>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/spatial.h"
+
+namespace fovea::cpu {
+namespace {
+
+// Where an output index reads along one axis: low with weight 1 - fraction, high with fraction.
+struct Source {
+  std::int64_t low = 0, high = 0;
+  double fraction = 0;
+};
+
+Source linear_source(std::int64_t o, std::int64_t in, std::int64_t out, bool align_corners) {
+  double place = 0;
+  if (align_corners) {
+    place = out > 1 ? static_cast<double>(o * (in - 1)) / static_cast<double>(out - 1) : 0.0;
+  } else {
+    place = (static_cast<double>(o) + 0.5) * static_cast<double>(in) / static_cast<double>(out);
+    place = std::max(0.0, place - 0.5);
+  }
+  Source source;
+  source.low = std::min(static_cast<std::int64_t>(place), in - 1);
+  source.high = std::min(source.low + 1, in - 1);
+  source.fraction = place - static_cast<double>(source.low);
+  return source;
+}
+
+class Resampling {
+ public:
+  Resampling(const ResizeArgs& args, const Shape& x, const Shape& y)
+      : in(spatial_axes(x)), out(spatial_axes(y)), planes(x[0] * x[1]) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      for (std::int64_t o = 0; o < out[axis]; ++o) {
+        if (args.mode == ResizeMode::kLinear) {
+          sources_[axis].push_back(linear_source(o, in[axis], out[axis], args.align_corners));
+        } else {
+          const std::int64_t i = o * in[axis] / out[axis];
+          sources_[axis].push_back({i, i, 0.0});
+        }
+      }
+    }
+  }
+  const Source& source(std::size_t axis, std::int64_t o) const {
+    return sources_[axis][static_cast<std::size_t>(o)];
+  }
+
+  Axes in, out;
+  std::int64_t planes;
+
+ private:
+  std::array<std::vector<Source>, 3> sources_;
+};
+
+// Calls row(output row, source row, weight) for the source rows with weight of every output row;
+// `done(output row)` follows the last one.
+template <class Row, class Done>
+void for_row_pairs(const Resampling& r, const Row& row, const Done& done) {
+  for (std::int64_t d = 0; d < r.out[0]; ++d) {
+    const Source& sd = r.source(0, d);
+    for (std::int64_t h = 0; h < r.out[1]; ++h) {
+      const Source& sh = r.source(1, h);
+      const std::int64_t line = d * r.out[1] + h;
+      for (const auto& [plane, by_plane] :
+           {std::pair{sd.low, 1 - sd.fraction}, std::pair{sd.high, sd.fraction}}) {
+        for (const auto& [i, by_row] :
+             {std::pair{sh.low, 1 - sh.fraction}, std::pair{sh.high, sh.fraction}}) {
+          const double weight = by_plane * by_row;
+          if (weight != 0) row(line, plane * r.in[1] + i, weight);
+        }
+      }
+      done(line);
+    }
+  }
+}
+
+template <class T>
+void nearest_plane(const Resampling& r, const T* x, T* y) {
+  for (std::int64_t d = 0; d < r.out[0]; ++d) {
+    for (std::int64_t h = 0; h < r.out[1]; ++h) {
+      const T* from = x + (r.source(0, d).low * r.in[1] + r.source(1, h).low) * r.in[2];
+      for (std::int64_t w = 0; w < r.out[2]; ++w) *y++ = from[r.source(2, w).low];
+    }
+  }
+}
+
+template <class T>
+void linear_plane(const Resampling& r, const T* x, T* blend, T* y) {
+  std::fill_n(blend, r.in[2], T{0});
+  for_row_pairs(
+      r,
+      [&](std::int64_t, std::int64_t source, double weight) {
+        const T* from = x + source * r.in[2];
+        for (std::int64_t i = 0; i < r.in[2]; ++i) blend[i] += static_cast<T>(weight) * from[i];
+      },
+      [&](std::int64_t line) {
+        T* to = y + line * r.out[2];
+        for (std::int64_t w = 0; w < r.out[2]; ++w) {
+          const Source& s = r.source(2, w);
+          to[w] = blend[s.low] * static_cast<T>(1 - s.fraction) +
+                  blend[s.high] * static_cast<T>(s.fraction);
+        }
+        std::fill_n(blend, r.in[2], T{0});
+      });
+}
+
+template <class T>
+void nearest_plane_backward(const Resampling& r, const T* dy, T* dx) {
+  for (std::int64_t d = 0; d < r.out[0]; ++d) {
+    for (std::int64_t h = 0; h < r.out[1]; ++h) {
+      T* to = dx + (r.source(0, d).low * r.in[1] + r.source(1, h).low) * r.in[2];
+      for (std::int64_t w = 0; w < r.out[2]; ++w) to[r.source(2, w).low] += *dy++;
+    }
+  }
+}
+
+template <class T>
+void linear_plane_backward(const Resampling& r, const T* dy, T* blend, T* dx) {
+  std::int64_t prepared = -1;
+  for_row_pairs(
+      r,
+      [&](std::int64_t line, std::int64_t source, double weight) {
+        if (line != prepared) {
+          prepared = line;
+          std::fill_n(blend, r.in[2], T{0});
+          for (std::int64_t w = 0; w < r.out[2]; ++w) {
+            const Source& s = r.source(2, w);
+            const T gradient = dy[line * r.out[2] + w];
+            blend[s.low] += gradient * static_cast<T>(1 - s.fraction);
+            blend[s.high] += gradient * static_cast<T>(s.fraction);
+          }
+        }
+        T* to = dx + source * r.in[2];
+        for (std::int64_t i = 0; i < r.in[2]; ++i) to[i] += static_cast<T>(weight) * blend[i];
+      },
+      [](std::int64_t) {});
+}
+
+}  // namespace
+
+void CpuBackend::resize(const ResizeArgs& args, const Tensor& x, const Tensor& y) const {
+  const Resampling r(args, x.shape(), y.shape());
+  const std::int64_t in = product(r.in);
+  const std::int64_t out = product(r.out);
+  dispatch_float("resize", x.dtype(), [&]<class T>(T) {
+    parallel(r.planes, plane_grain(out), [&](std::int64_t begin, std::int64_t end) {
+      const Tensor blend = Tensor::empty({r.in[2]}, x.dtype(), x.device());
+      for (std::int64_t p = begin; p < end; ++p) {
+        const T* from = x.data<T>() + p * in;
+        T* to = y.data<T>() + p * out;
+        if (args.mode == ResizeMode::kNearest) {
+          nearest_plane(r, from, to);
+        } else {
+          linear_plane(r, from, blend.data<T>(), to);
+        }
+      }
+    });
+  });
+}
+
+void CpuBackend::resize_backward(const ResizeArgs& args, const Tensor& dy, const Tensor& dx) const {
+  const Resampling r(args, dx.shape(), dy.shape());
+  const std::int64_t in = product(r.in);
+  const std::int64_t out = product(r.out);
+  dispatch_float("resize_backward", dx.dtype(), [&]<class T>(T) {
+    parallel(r.planes, plane_grain(out), [&](std::int64_t begin, std::int64_t end) {
+      const Tensor blend = Tensor::empty({r.in[2]}, dx.dtype(), dx.device());
+      for (std::int64_t p = begin; p < end; ++p) {
+        const T* from = dy.data<T>() + p * out;
+        T* to = dx.data<T>() + p * in;
+        std::fill_n(to, in, T{0});
+        if (args.mode == ResizeMode::kNearest) {
+          nearest_plane_backward(r, from, to);
+        } else {
+          linear_plane_backward(r, from, blend.data<T>(), to);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,94 @@
+// One golden case: a safetensors file with inputs, parameters and expected values, and the
+// comparison of what was computed with what was expected.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "schema/value.h"
+#include "tensor/safetensors.h"
+
+namespace fovea::verify {
+
+/// max: max|got - ref| <= atol + rtol max|ref|; l2: |got - ref|_2 <= atol + rtol |ref|_2; per
+/// tensor.
+struct Tolerance {
+  bool l2 = false;
+  double rtol = 0;
+  double atol = 0;
+};
+
+class Case {
+ public:
+  /// Throws FileError or ConfigError if the file is no golden case.
+  Case(const std::filesystem::path& path, const Device& device);
+
+  const std::string& name() const { return name_; }
+  const std::string& op() const { return operator_; }
+  const std::string& kind() const { return kind_; }
+  const schema::Value& config() const { return config_; }
+  bool training() const { return training_; }
+  const Device& device() const { return device_; }
+
+  bool has(const std::string& key) const { return tensors_.count(key) > 0; }
+  /// A tensor of the file. Throws FileError naming a missing key.
+  const Tensor& at(const std::string& key) const;
+  /// Tensors whose names begin with `prefix`, by the rest of the name.
+  std::map<std::string, Tensor> below(const std::string& prefix) const;
+  const Tolerance& tolerance_of(const std::string& key) const;
+
+  // Options of the configuration with a default for missing or null ones.
+  std::int64_t integer(const std::string& key, std::int64_t otherwise = 0) const;
+  double number(const std::string& key, double otherwise = 0) const;
+  bool flag(const std::string& key, bool otherwise = false) const;
+  std::string text(const std::string& key, const std::string& otherwise = "") const;
+  bool given(const std::string& key) const;  // there and not null
+
+ private:
+  std::string name_, operator_, kind_;
+  bool training_ = false;
+  schema::Value config_;
+  Tolerance output_, grad_;
+  std::map<std::string, Tensor> tensors_;
+  Device device_;
+};
+
+/// Collects comparisons; every expected value must be compared.
+class Checker {
+ public:
+  explicit Checker(const Case& c) : case_(c) {}
+
+  /// Compares with the tensor `key` of the case. Integers must be equal; NaN equals NaN.
+  void compare(const std::string& key, const Tensor& got);
+  void compare(const std::string& key, const std::vector<double>& got);
+  /// An integer tensor whose values may differ by `slack` (colours on a rounding boundary).
+  void compare_within(const std::string& key, const std::vector<double>& got, double slack);
+  void fail(const std::string& complaint);
+
+  /// Fails for expected values (outputs, gradients, buffers and parameters after) never compared.
+  void finish();
+  bool passed() const { return complaint_.empty(); }
+  const std::string& complaint() const { return complaint_; }
+  double max_abs() const { return max_abs_; }
+  double max_rel() const { return max_rel_; }
+  double share() const { return share_; }  // largest error over its tolerance
+  const std::string& worst() const { return worst_; }
+
+ private:
+  void compare_values(const std::string& key, const std::vector<double>& got,
+                      const std::vector<double>& ref, Tolerance tolerance);
+
+  const Case& case_;
+  std::set<std::string> compared_;
+  std::string complaint_;
+  double max_abs_ = 0, max_rel_ = 0, share_ = 0;
+  std::string worst_;
+};
+
+/// All values of any tensor as float64.
+std::vector<double> to_doubles(const Tensor& x);
+
+}  // namespace fovea::verify

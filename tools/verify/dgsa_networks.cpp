@@ -1,0 +1,243 @@
+// The dgsa paper's operators and networks: from the words of its golden cases to registry names and
+// options.
+
+#include <fmt/format.h>
+
+#include "autograd/graph.h"
+#include "base/error.h"
+#include "models/encoder.h"
+#include "models/model.h"
+#include "nn/ffn.h"
+#include "nn/norm.h"
+#include "ops/create.h"
+#include "ops/loss.h"
+#include "ops/reduce.h"
+#include "verify/dgsa.h"
+#include "verify/module_case.h"
+#include "verify/runners.h"
+
+namespace fovea::verify {
+namespace {
+
+using schema::Component;
+using schema::Value;
+
+// Copies the given options under their own or another name.
+void take(const Case& c, Value& to,
+          std::initializer_list<std::pair<const char*, const char*>> keys) {
+  for (const auto& [from, name] : keys) {
+    const Value* value = c.config().find(from);
+    if (value != nullptr) to.set(name, *value);
+  }
+}
+
+// Validates the options and fills in defaults, as an experiment file would.
+Component resolved(const schema::Choices& choices, const Value& value) {
+  const schema::Choice choice = schema::find_choice(choices, value.at("type"), choices.kind);
+  return {choice.name, choice.fields->resolve_component(value, choices.kind)};
+}
+
+Component attention_of(const Case& c, const std::string& kind) {
+  Value options = Value::object({{"type", kind}});
+  if (kind == "m_dgsa") {
+    take(c, options,
+         {{"num_heads", "num_heads"},
+          {"lambda_mode", "lambda_mode"},
+          {"lambda_value", "lambda_value"},
+          {"proj_bias", "proj_bias"},
+          {"q_residual", "q_residual"},
+          {"subln_affine", "subln_affine"},
+          {"eps", "eps"},
+          {"stream_layout", "stream_layout"},
+          {"scale_dim", "scale_dim"},
+          {"gate_layers", "gate_layers"},
+          {"gate_hidden", "gate_hidden"},
+          {"fuse", "fuse"}});
+  } else if (kind == "differential") {
+    take(c, options,
+         {{"num_heads", "num_heads"},
+          {"num_kv_heads", "num_kv_heads"},
+          {"proj_bias", "proj_bias"},
+          {"subln_affine", "subln_affine"},
+          {"eps", "eps"},
+          {"gqa_pairing", "gqa_pairing"}});
+  } else {
+    take(c, options,
+         {{"num_heads", "num_heads"}, {"qkv_bias", "qkv_bias"}, {"proj_bias", "proj_bias"}});
+  }
+  return resolved(attention::choices(), options);
+}
+
+std::string attention_name(const std::string& fixture_name) {
+  if (fixture_name == "mdgsa") return "m_dgsa";
+  if (fixture_name == "diff") return "differential";
+  if (fixture_name == "mhsa") return "softmax";
+  throw NotImplemented(fmt::format("attention {}", fixture_name));
+}
+
+Component ffn_of(const Case& c, const std::string& kind, const char* expansion, const char* bias) {
+  Value options = Value::object({{"type", kind == "swiglu" ? "swiglu" : "mlp"}});
+  if (kind != "swiglu") options.set("activation", kind);
+  take(c, options, {{expansion, "expansion"}, {bias, "bias"}});
+  if (kind == "swiglu") take(c, options, {{"gate_last", "gate_last"}});
+  return resolved(nn::ffn_choices(), options);
+}
+
+attention::Context context_of(const Case& c, const std::map<std::string, Tensor>& inputs) {
+  attention::Context context;
+  context.causal = c.flag("causal");
+  if (inputs.count("key_mask")) context.key_mask = inputs.at("key_mask");
+  if (inputs.count("rope_cos")) {
+    context.rope_cos = inputs.at("rope_cos");
+    context.rope_sin = inputs.at("rope_sin");
+  }
+  return context;
+}
+
+Runner attention_runner(const std::string& kind) {
+  return [kind](const Case& c, Checker& check) {
+    const attention::Slot slot{build_for(c), c.integer("dim"), c.integer("layer", 1), 1};
+    const auto module = attention::make(attention_of(c, kind), slot);
+    attention::Probe probe;
+    run_module(
+        c, *module,
+        [&](const auto& inputs) -> std::map<std::string, Tensor> {
+          attention::Context context = context_of(c, inputs);
+          context.probe = &probe;
+          return {{"y", (*module)(inputs.at("x"), context)}};
+        },
+        check);
+    compare_probe(c, probe, check);
+  };
+}
+
+Runner unary_runner(std::function<std::unique_ptr<nn::UnaryModule>(const Case&)> make) {
+  return [make](const Case& c, Checker& check) {
+    const auto module = make(c);
+    run_module(
+        c, *module,
+        [&](const auto& inputs) -> std::map<std::string, Tensor> {
+          return {{"y", (*module)(inputs.at("x"))}};
+        },
+        check);
+  };
+}
+
+models::EncoderOptions encoder_of(const Case& c) {
+  models::EncoderOptions o;
+  o.embed_dim = c.integer("dim");
+  o.depth = c.integer("depth", 1);
+  o.attention = attention_of(c, attention_name(c.text("attn")));
+  o.ffn = ffn_of(c, c.text("ffn"), "ffn_expand", "ffn_bias");
+  o.norm =
+      c.text("norm", "layernorm") == "rmsnorm" ? nn::NormKind::kRMSNorm : nn::NormKind::kLayerNorm;
+  o.norm_eps = c.number("norm_eps", 1e-6);
+  o.norm_position = c.text("norm_position", "pre") == "post" ? models::NormPosition::kPost
+                                                             : models::NormPosition::kPre;
+  return o;
+}
+
+void run_block(const Case& c, Checker& check) {
+  models::EncoderBlock block(build_for(c), encoder_of(c), c.integer("layer", 1));
+  attention::Probe probe;
+  run_module(
+      c, block,
+      [&](const auto& inputs) -> std::map<std::string, Tensor> {
+        attention::Context context = context_of(c, inputs);
+        context.probe = &probe;
+        return {{"y", block(inputs.at("x"), context)}};
+      },
+      check);
+  compare_probe(c, probe, check);
+}
+
+void run_vit(const Case& c, Checker& check) {
+  const auto model = make_vit(c);
+  attention::Probe probe;
+  run_module(
+      c, *model,
+      [&](const auto& inputs) -> std::map<std::string, Tensor> {
+        const Tensor logits = (*model)(inputs.at("x"), &probe);
+        if (!inputs.count("labels")) return {{"logits", logits}};
+        return {{"logits", logits}, {"loss", ops::cross_entropy(logits, inputs.at("labels"))}};
+      },
+      check);
+  compare_probe(c, probe, check);
+}
+
+void run_cross_entropy(const Case& c, Checker& check) {
+  for (const Value& smoothing : c.config().at("label_smoothing").items()) {
+    const std::string name = fmt::format("ls{}", smoothing.as_double());
+    const auto inputs = c.below("input/");
+    const Tensor logits = ops::clone(inputs.at("logits"));
+    logits.set_requires_grad(true);
+    const Tensor loss =
+        ops::cross_entropy(logits, inputs.at("labels"), {.label_smoothing = smoothing.as_double()});
+    check.compare(fmt::format("output/{}/loss", name), loss);
+    autograd::backward(loss);
+    check.compare(fmt::format("grad_input/{}/logits", name), logits.grad());
+  }
+  if (c.has("output/accuracy")) {
+    const Tensor predicted = ops::argmax(c.at("input/logits"));
+    const auto got = predicted.values<std::int64_t>();
+    const auto labels = c.at("input/labels").values<std::int64_t>();
+    double correct = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) correct += got[i] == labels[i] ? 1 : 0;
+    check.compare("output/accuracy",
+                  std::vector<double>{correct / static_cast<double>(got.size())});
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<models::Model> make_vit(const Case& c) {
+  Value options = Value::object({{"type", "vit"}});
+  take(c, options,
+       {{"img_size", "img_size"},
+        {"patch_size", "patch_size"},
+        {"in_chans", "in_chans"},
+        {"num_classes", "num_classes"},
+        {"dim", "embed_dim"},
+        {"depth", "depth"},
+        {"norm_eps", "norm_eps"},
+        {"norm_position", "norm_position"},
+        {"pos_rows", "pos_rows"},
+        {"head_hidden", "head_hidden"}});
+  options.set("norm", c.text("norm", "layernorm") == "rmsnorm" ? "rms_norm" : "layer_norm");
+  options.set("pos_embed", c.text("pos", "learned"));
+  if (c.text("pooling", "cls") == "mean") {
+    options.set("global_pool", "avg");
+    options.set("class_token", c.has("param/cls_token"));
+  }
+  options.set("attention", attention_of(c, attention_name(c.text("attn"))).options);
+  options.set("ffn", ffn_of(c, c.text("ffn"), "ffn_expand", "ffn_bias").options);
+  return models::make(resolved(models::choices(), options), build_for(c), {});
+}
+
+Table dgsa_networks() {
+  Table table;
+  table["M-DGSA"] = attention_runner("m_dgsa");
+  table["DiffAttention"] = attention_runner("differential");
+  table["MHSA"] = attention_runner("softmax");
+  table["SwiGLU-FFN"] = unary_runner([](const Case& c) {
+    return nn::make_ffn(ffn_of(c, "swiglu", "expand", "bias"), build_for(c), c.integer("dim"), 0);
+  });
+  table["MLP"] = unary_runner([](const Case& c) {
+    return nn::make_ffn(ffn_of(c, c.text("activation", c.text("act", "gelu")), "expand", "bias"),
+                        build_for(c), c.integer("dim"), 0);
+  });
+  table["LayerNorm"] = unary_runner([](const Case& c) {
+    return nn::make_norm(nn::NormKind::kLayerNorm, build_for(c), c.integer("dim"),
+                         c.number("eps", 1e-6));
+  });
+  table["RMSNorm"] = unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
+    return std::make_unique<nn::RMSNorm>(build_for(c), c.integer("dim"), c.number("eps", 1e-5),
+                                         c.flag("affine", true));
+  });
+  table["Block"] = run_block;
+  for (const char* network : {"DGViT", "ViT", "DIFF-ViT"}) table[network] = run_vit;
+  table["cross_entropy"] = run_cross_entropy;
+  return table;
+}
+
+}  // namespace fovea::verify

@@ -1,0 +1,14 @@
+#include "verify/runners.h"
+
+namespace fovea::verify {
+
+const Table& runners() {
+  static const Table all = [] {
+    Table table;
+    for (Table part : {dgsa_networks(), dgsa_procedures()}) table.merge(part);
+    return table;
+  }();
+  return all;
+}
+
+}  // namespace fovea::verify
