@@ -16,7 +16,7 @@
 #include "optim/registry.h"
 #include "schema/compare.h"
 #include "schema/describe.h"
-#include "training/losses.h"
+#include "training/loss.h"
 
 namespace {
 
@@ -33,7 +33,7 @@ struct Arguments {
 std::vector<schema::Choices> registries() {
   return {attention::choices(),    nn::ffn_choices(),          models::choices(),
           data::dataset_choices(), optim::optimiser_choices(), optim::schedule_choices(),
-          training::loss_choices()};
+          training::class_loss_choices()};
 }
 
 int list_registry(const std::string& kind, bool json) {

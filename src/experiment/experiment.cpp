@@ -6,7 +6,7 @@
 #include "data/registry.h"
 #include "optim/registry.h"
 #include "schema/load.h"
-#include "training/losses.h"
+#include "training/loss.h"
 
 namespace fovea::experiment {
 
@@ -25,7 +25,7 @@ const schema::Fields<Experiment>& experiment_fields() {
         .add_component("dataset", &E::dataset, data::dataset_choices(),
                        "data, augmentation and noise")
         .add_component("model", &E::model, models::choices(), "network")
-        .add_component("loss", &E::loss, training::loss_choices(), "what is minimised")
+        .add_component("loss", &E::loss, training::class_loss_choices(), "what is minimised")
         .add_component("optimizer", &E::optimizer, optim::optimiser_choices(), "update rule")
         .add_component("schedule", &E::schedule, optim::schedule_choices(),
                        "learning rate over time")
