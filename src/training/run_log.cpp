@@ -45,12 +45,15 @@ std::vector<Value> lines_of(std::string_view jsonl) {
 
 std::string cell(const Value& value) { return value.is_null() ? "nan" : value.dump(0); }
 
+// Lines of the loop itself; an evaluation may be of the training samples, too.
+bool is_training(const Value& line) { return line.find("samples") != nullptr; }
+
 std::string evaluated_split(const std::vector<Value>& lines) {
   std::string first;
   for (const Value& line : lines) {
     const std::string& split = line.at("split").as_string();
     if (split == "val") return split;
-    if (first.empty() && split != "train") first = split;
+    if (first.empty() && !is_training(line)) first = split;
   }
   return first;
 }
@@ -99,7 +102,7 @@ std::string metrics_csv(std::string_view jsonl) {
   for (const Value& line : lines) {
     const std::string& split = line.at("split").as_string();
     Row& row = rows[line.at("epoch").as_int()];
-    if (split == "train") {
+    if (is_training(line)) {
       const double samples = line.at("samples").as_double();
       const Value& loss = line.at("loss");
       row.loss_sum += samples * (loss.is_null() ? 0 : loss.as_double());
