@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <set>
 #include <sstream>
 
 #include "backend/devices.h"
@@ -54,10 +55,18 @@ std::string fingerprint(const io::fs::path& run) {
   state.erase("time_s");
   state.erase("metrics_bytes");  // times have different lengths
   state.erase("text_bytes");
+  state.erase("event_bytes");
   text += state.dump() + io::read_text(run / "log.txt") + io::read_text(run / "metrics.csv");
-  for (const auto& entry : io::fs::directory_iterator(run / "checkpoints")) {
-    text += entry.path().filename().string().size() > 0 ? "." : "";  // one for each folder
+  std::set<std::string> names;
+  for (const auto& entry : io::fs::recursive_directory_iterator(run)) {
+    std::string name = io::fs::relative(entry.path(), run).string();
+    if (name.starts_with("events.out.tfevents.")) {
+      // Of the same length, since every number in it has a fixed width.
+      name = "events " + std::to_string(io::fs::file_size(entry.path()));
+    }
+    names.insert(name);
   }
+  for (const std::string& name : names) text += name + "\n";
   return text;
 }
 

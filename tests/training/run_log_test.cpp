@@ -33,8 +33,11 @@ TEST_CASE("run log: resuming drops what is newer than the checkpoint", "[trainin
     training::RunLog log(folder.path);
     log.cut_back(state);
     log.record(schema::Value::object({{"step", 3}}));
+    log.record(schema::Value::object({{"step", 4}, {"split", "val"}, {"top1", 50.0}}));
   }
-  CHECK(io::read_text(folder.path / "metrics.jsonl") == "{\"step\":1}\n{\"step\":3}\n");
+  CHECK(io::read_text(folder.path / "metrics.jsonl") ==
+        "{\"step\":1}\n{\"step\":3}\n"
+        "{\"step\":4,\"split\":\"val\",\"top1\":50.0}\n");
   CHECK(io::read_text(folder.path / "log.txt") == "one\n");
   state.text_bytes = 100;
   training::RunLog log(folder.path);
@@ -66,6 +69,36 @@ TEST_CASE("run log: the table has a row an epoch and a column a metric", "[train
         "2,,,,,70.0,\n");
   CHECK(training::metrics_csv("") == "epoch,train_loss,lr\n");
   CHECK_THROWS_WITH(training::metrics_csv("{\"step\":1,"), Catch::Contains("line 1"));
+}
+
+TEST_CASE("event file: records as TensorBoard reads them", "[training]") {
+  CHECK(training::crc32c("123456789") == 0xe3069283u);  // the check value of CRC-32C
+  // Event {wall_time 1.0, step 300, Summary {Value {"a", 0.5}}}, encoded by hand.
+  const std::string event(
+      "\x09\0\0\0\0\0\0\xf0\x3f\x10\xac\x02\x2a\x0a\x0a\x08\x0a\x01"
+      "a\x15\0\0\0\x3f",
+      24);
+  CHECK(training::scalar_event(1.0, 300, {{"a", 0.5}}) == event);
+  const std::string record = training::event_record(event);
+  REQUIRE(record.size() == 8 + 4 + 24 + 4);
+  CHECK(record[0] == 24);
+  CHECK(record.substr(12, 24) == event);
+
+  const test::Folder folder("events");
+  std::int64_t after_one = 0;
+  {
+    training::EventFile file(folder.path);
+    file.add(1, {{"train/loss", 0.5}});
+    after_one = file.size();
+    file.add(2, {{"train/loss", 0.25}});
+    CHECK(file.size() > after_one);
+  }
+  training::EventFile file(folder.path);  // the same file
+  file.cut_back(after_one);
+  CHECK(file.size() == after_one);
+  file.cut_back(0);
+  file.add(1, {{"train/loss", 0.5}});  // with its version again
+  CHECK(file.size() == after_one);
 }
 
 TEST_CASE("run lock: a second program is refused, a killed one is succeeded", "[training]") {
