@@ -114,7 +114,7 @@ ImageClassification::Evaluation ImageClassification::evaluate_in_full(
     result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
     result.indices.insert(result.indices.end(), batch->indices.begin(), batch->indices.end());
   }
-  skipped_in_evaluation_ += static_cast<std::int64_t>(loader.skipped().size());
+  skipped_[split] = static_cast<std::int64_t>(loader.skipped().size());
   const auto percent = [&](std::int64_t correct) {
     return 100.0 * static_cast<double>(correct) / loss.weight();
   };
@@ -131,8 +131,9 @@ std::map<std::string, Tensor> ImageClassification::tensors(const Batch& batch) c
 double ImageClassification::wait_seconds() const { return loader_ ? loader_->wait_seconds() : 0; }
 
 std::int64_t ImageClassification::skipped_samples() const {
-  return skipped_in_evaluation_ +
-         (loader_ ? static_cast<std::int64_t>(loader_->skipped().size()) : 0);
+  std::int64_t count = loader_ ? static_cast<std::int64_t>(loader_->skipped().size()) : 0;
+  for (const auto& [split, skipped] : skipped_) count += skipped;
+  return count;
 }
 
 }  // namespace fovea::training

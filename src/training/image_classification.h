@@ -72,7 +72,7 @@ class ImageClassification final : public Task {
   Device device_;  // of the model
   DType dtype_ = DType::kFloat32;
   std::unique_ptr<data::DataLoader> loader_;
-  std::int64_t skipped_in_evaluation_ = 0;
+  std::map<std::string, std::int64_t> skipped_;  // samples, in the last evaluation of each split
 };
 
 }  // namespace fovea::training

@@ -48,7 +48,8 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add("threads", &O::threads, at_least(0),
                "threads of the kernels; 0 = all cores; results do not depend on it")
           .add("detect_anomaly", &O::detect_anomaly,
-               "check every operation for non-finite values, slowly");
+               "check every operation for non-finite values, slowly")
+          .add("tensorboard", &O::tensorboard, "write an event file for TensorBoard");
   return fields;
 }
 

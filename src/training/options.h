@@ -36,6 +36,7 @@ struct TrainOptions {
   std::string device = "cpu";
   std::int64_t threads = 0;
   bool detect_anomaly = false;
+  bool tensorboard = true;
 };
 
 const schema::Fields<TrainOptions>& train_fields();

@@ -25,7 +25,8 @@ struct Row {
 
 // Keys of a record that are not metrics.
 bool is_bookkeeping(const std::string& key) {
-  static const std::set<std::string> keys = {"step", "epoch", "split", "time_s", "nonfinite"};
+  static const std::set<std::string> keys = {"step",    "epoch",  "split",
+                                             "samples", "time_s", "nonfinite"};
   return keys.contains(key);
 }
 
@@ -45,12 +46,15 @@ std::vector<Value> lines_of(std::string_view jsonl) {
 
 std::string cell(const Value& value) { return value.is_null() ? "nan" : value.dump(0); }
 
+// Lines of the loop itself; an evaluation may be of the training samples, too.
+bool is_training(const Value& line) { return line.find("samples") != nullptr; }
+
 std::string evaluated_split(const std::vector<Value>& lines) {
   std::string first;
   for (const Value& line : lines) {
     const std::string& split = line.at("split").as_string();
     if (split == "val") return split;
-    if (first.empty() && split != "train") first = split;
+    if (first.empty() && !is_training(line)) first = split;
   }
   return first;
 }
@@ -64,20 +68,34 @@ void check_length(const io::File& file, std::int64_t promised, const char* name)
 
 }  // namespace
 
-RunLog::RunLog(const std::filesystem::path& run_folder)
+RunLog::RunLog(const std::filesystem::path& run_folder, bool tensorboard)
     : folder_(run_folder),
       metrics_(run_folder / "metrics.jsonl", io::File::Mode::kAppend),
-      text_(run_folder / "log.txt", io::File::Mode::kAppend) {}
+      text_(run_folder / "log.txt", io::File::Mode::kAppend),
+      events_(tensorboard ? std::make_unique<EventFile>(run_folder) : nullptr) {}
 
-void RunLog::record(const Value& line) { metrics_.write(line.dump(0) + "\n"); }
+void RunLog::record(const Value& line) {
+  metrics_.write(line.dump(0) + "\n");
+  if (!events_) return;
+  std::vector<Scalar> scalars;
+  for (const Value::Member& member : line.members()) {
+    if (is_bookkeeping(member.key) || !member.value.is_number()) continue;
+    const bool of_split = !is_training(line) || member.key == "loss";
+    const std::string tag = of_split ? line.at("split").as_string() + "/" + member.key : member.key;
+    scalars.push_back({tag, member.value.as_double()});
+  }
+  if (!scalars.empty()) events_->add(line.at("step").as_int(), scalars);
+}
 
 void RunLog::text(const std::string& line) { text_.write(line + "\n"); }
 
 void RunLog::sync(RunState& state) {
   metrics_.sync();
   text_.sync();
+  if (events_) events_->sync();
   state.metrics_bytes = static_cast<std::int64_t>(metrics_.size());
   state.text_bytes = static_cast<std::int64_t>(text_.size());
+  state.event_bytes = events_ ? events_->size() : 0;
 }
 
 void RunLog::cut_back(const RunState& state) {
@@ -85,6 +103,7 @@ void RunLog::cut_back(const RunState& state) {
   check_length(text_, state.text_bytes, "log.txt");
   metrics_.truncate(static_cast<std::uint64_t>(state.metrics_bytes));
   text_.truncate(static_cast<std::uint64_t>(state.text_bytes));
+  if (events_) events_->cut_back(state.event_bytes);
 }
 
 void RunLog::write_csv() const {
@@ -99,7 +118,7 @@ std::string metrics_csv(std::string_view jsonl) {
   for (const Value& line : lines) {
     const std::string& split = line.at("split").as_string();
     Row& row = rows[line.at("epoch").as_int()];
-    if (split == "train") {
+    if (is_training(line)) {
       const double samples = line.at("samples").as_double();
       const Value& loss = line.at("loss");
       row.loss_sum += samples * (loss.is_null() ? 0 : loss.as_double());

@@ -1,5 +1,5 @@
 // The logs of a run: metrics.jsonl is the truth, metrics.csv a table made from it, log.txt for
-// people.
+// people, an event file for TensorBoard.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "schema/value.h"
+#include "training/event_file.h"
 #include "training/run_state.h"
 
 namespace fovea::training {
@@ -16,13 +17,14 @@ namespace fovea::training {
 class RunLog {
  public:
   /// Opens the logs for appending.
-  explicit RunLog(const std::filesystem::path& run_folder);
+  explicit RunLog(const std::filesystem::path& run_folder, bool tensorboard = true);
 
-  /// One line of metrics.jsonl.
+  /// One line of metrics.jsonl; its numbers also go to the event file, as train/loss, val/top1, lr,
+  /// grad_norm.
   void record(const schema::Value& line);
   /// One line of log.txt.
   void text(const std::string& line);
-  /// Makes both durable and notes their lengths.
+  /// Makes all durable and notes their lengths.
   void sync(RunState& state);
   /// Drops what is newer than the checkpoint, so that a resumed run writes nothing twice. Throws
   /// FileError if a log is shorter than the checkpoint says.
@@ -34,6 +36,7 @@ class RunLog {
   std::filesystem::path folder_;
   io::File metrics_;
   io::File text_;
+  std::unique_ptr<EventFile> events_;  // null where it is off
 };
 
 /// A row for each epoch with an evaluation or a training loss: epoch, train_loss, eval_<metric>...,

@@ -24,6 +24,7 @@ Value to_value(const RunState& state) {
                                                   {"steps", window.steps}})},
                         {"metrics_bytes", state.metrics_bytes},
                         {"text_bytes", state.text_bytes},
+                        {"event_bytes", state.event_bytes},
                         {"kept", Value::array(state.kept)},
                         {"config_hash", state.config_hash},
                         {"stop_reason", state.stop_reason},
@@ -46,6 +47,7 @@ RunState run_state_from(const Value& value) {
                   window.at("samples").as_int(), window.at("steps").as_int()};
   state.metrics_bytes = value.at("metrics_bytes").as_int();
   state.text_bytes = value.at("text_bytes").as_int();
+  state.event_bytes = value.at("event_bytes").as_int();
   for (const Value& step : value.at("kept").items()) state.kept.push_back(step.as_int());
   state.config_hash = value.at("config_hash").as_string();
   state.stop_reason = value.at("stop_reason").as_string();

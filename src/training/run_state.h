@@ -36,6 +36,7 @@ struct RunState {
   Window window;
   std::int64_t metrics_bytes = 0;  // length of metrics.jsonl
   std::int64_t text_bytes = 0;     // length of log.txt
+  std::int64_t event_bytes = 0;    // length of the TensorBoard file
   std::vector<std::int64_t> kept;  // steps whose checkpoints are never removed
   std::string config_hash;
   std::string stop_reason;                          // why the run is over; "" while it is not

@@ -44,6 +44,15 @@ Monitor resolve_monitor(const Task& task, const TrainOptions& options) {
   return monitor;
 }
 
+// What atomic writes of a killed process left; the lock says that nobody is writing now.
+void remove_temporaries(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : io::fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == ".tmp") found.push_back(entry.path());
+  }
+  for (const std::filesystem::path& path : found) io::remove_all(path);
+}
+
 std::string names_of(const schema::Value& object) {
   std::string names;
   for (const schema::Value::Member& member : object.members()) {
@@ -103,11 +112,12 @@ void Trainer::open_run() {
   if (setup_.resume) {
     FOVEA_CHECK(has_run, FileError, fmt::format("{}: there is no run to resume", folder.string()));
     if (io::fs::exists(config_file)) refuse_other_configuration(config_file, setup_.config);
+    remove_temporaries(folder);
   }
   if (!setup_.resume || !io::fs::exists(config_file)) {
     io::write_atomic(config_file, setup_.config.dump() + "\n");
   }
-  log_ = std::make_unique<RunLog>(folder);
+  log_ = std::make_unique<RunLog>(folder, setup_.train.tensorboard);
   if (checkpoints_.has_last()) {
     restore();
   } else {
