@@ -31,8 +31,8 @@ struct Arguments {
 };
 
 std::vector<schema::Choices> registries() {
-  return {attention::choices(),    nn::ffn_choices(),          models::choices(),
-          data::dataset_choices(), optim::optimiser_choices(), optim::schedule_choices(),
+  return {attention::choices(),          nn::ffn_choices(),          models::choices(),
+          data::dataset_choices(),       optim::optimiser_choices(), optim::schedule_choices(),
           training::class_loss_choices()};
 }
 
@@ -125,7 +125,8 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     if (!args.list.empty()) return list_registry(args.list, program.common.json);
     if (docs->parsed()) {
-      fmt::print("{}", schema::describe_markdown(experiment::experiment_fields(), "Experiment file"));
+      fmt::print("{}",
+                 schema::describe_markdown(experiment::experiment_fields(), "Experiment file"));
       return 0;
     }
     if (config->parsed()) return print_config(args, program.common.json);
