@@ -1,10 +1,11 @@
 // Counts multiply-adds and time where they happen: inside operations.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "tensor/shape.h"
 
 namespace fovea::autograd {
 
@@ -16,6 +17,7 @@ struct Event {
   std::int64_t macs = 0;  // multiply-adds of matrix products and convolutions
   double seconds = 0;
   std::int64_t output_bytes = 0;
+  Shape output;  // of forward operations
 };
 
 class Profiler {

@@ -5,6 +5,12 @@
 namespace fovea::optim {
 namespace {
 
+// A type alone, made in code, stands for all defaults.
+schema::Component completed(schema::Component choice) {
+  if (choice.options.is_null()) choice.options.set("type", choice.type);
+  return choice;
+}
+
 template <class Entry>
 using Named = std::vector<std::pair<std::string, Entry>>;
 
@@ -55,11 +61,12 @@ schema::Choices schedule_choices() {
 std::unique_ptr<Optimiser> make_optimiser(const schema::Component& choice,
                                           std::vector<Parameter> parameters) {
   return find(optimisers(), optimiser_choices(), choice, "optimizer.type")
-      .make(choice, std::move(parameters));
+      .make(completed(choice), std::move(parameters));
 }
 
 Schedule make_schedule(const schema::Component& choice, const RunLength& run) {
-  return find(schedules(), schedule_choices(), choice, "schedule.type").make(choice, run);
+  return find(schedules(), schedule_choices(), choice, "schedule.type")
+      .make(completed(choice), run);
 }
 
 }  // namespace fovea::optim

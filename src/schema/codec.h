@@ -53,11 +53,11 @@ Codec<T> scalar_codec() {
     codec.type.kind = Type::Kind::kBool;
     codec.from_value = [](const Value& value) { return value.as_bool(); };
   } else if constexpr (std::integral<T>) {
-    using Limits = std::numeric_limits<T>;
+    using Bounds = std::numeric_limits<T>;
     codec.type.kind = Type::Kind::kInteger;
-    codec.type.min = static_cast<std::int64_t>(Limits::min());
+    codec.type.min = static_cast<std::int64_t>(Bounds::min());
     codec.type.max = sizeof(T) == 8 ? std::numeric_limits<std::int64_t>::max()
-                                    : static_cast<std::int64_t>(Limits::max());
+                                    : static_cast<std::int64_t>(Bounds::max());
     codec.from_value = [](const Value& value) { return static_cast<T>(value.as_int()); };
   } else if constexpr (std::floating_point<T>) {
     codec.type.kind = Type::Kind::kNumber;

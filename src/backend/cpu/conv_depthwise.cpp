@@ -2,7 +2,7 @@
 // output position, so that the inner loops run over many rows at once:
 //   wide[i] = sum over taps of w[tap] padded[i + distance[tap]].
 // "Wide" outputs lie as far apart as their inputs do; what falls between rows or between strides is
-// thrown away (forward) or is zero (backward).
+// thrown away (forward) or is zero (backward). All buffers end in zeros for whole vectors to read.
 #include "backend/cpu/conv_depthwise.h"
 
 #include <algorithm>
@@ -27,15 +27,18 @@ class Padded {
       distances_.push_back((d * size_[1] + h) * size_[2] + w);
     }
     // Rows that follow each other in the output also do in the input only without a stride.
+    for (const std::int64_t distance : distances_) behind_.push_back(distances_.back() - distance);
     constexpr std::int64_t kRunElements = 1 << 12;
     rows_ = g.stride[1] > 1 ? 1 : std::clamp<std::int64_t>(kRunElements / size_[2], 1, g.out[1]);
   }
 
-  std::int64_t elements() const { return product(size_); }
-  std::int64_t widest() const { return length(rows_); }
-  std::int64_t distance(std::int64_t tap) const {
-    return distances_[static_cast<std::size_t>(tap)];
-  }
+  /// Sizes of buffers: a padded plane, a wide run.
+  std::int64_t elements() const { return product(size_) + simd::kSlack; }
+  std::int64_t widest() const { return length(rows_) + simd::kSlack; }
+  const std::int64_t* distances() const { return distances_.data(); }
+  /// Distances seen from the far end: reach() - distance.
+  const std::int64_t* behind() const { return behind_.data(); }
+  std::int64_t reach() const { return distances_.back(); }
 
   /// padded = plane with its borders.
   template <class T>
@@ -67,18 +70,24 @@ class Padded {
   }
   template <class T>
   void narrow(const T* wide, std::int64_t rows, T* y) const {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t i = 0; i < g_.out[2]; ++i) {
-        y[r * g_.out[2] + i] = wide[r * size_[2] + i * g_.stride[2]];
+    const std::int64_t n = g_.out[2];
+    for (std::int64_t r = 0; r < rows; ++r, y += n, wide += size_[2]) {
+      if (g_.stride[2] == 1) {
+        std::copy_n(wide, n, y);
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) y[i] = wide[i * g_.stride[2]];
       }
     }
   }
+  /// Writes only where outputs are: the gaps must be zero.
   template <class T>
   void widen(const T* y, std::int64_t rows, T* wide) const {
-    std::fill_n(wide, length(rows), T{0});
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t i = 0; i < g_.out[2]; ++i) {
-        wide[r * size_[2] + i * g_.stride[2]] = y[r * g_.out[2] + i];
+    const std::int64_t n = g_.out[2];
+    for (std::int64_t r = 0; r < rows; ++r, y += n, wide += size_[2]) {
+      if (g_.stride[2] == 1) {
+        std::copy_n(y, n, wide);
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) wide[i * g_.stride[2]] = y[i];
       }
     }
   }
@@ -110,7 +119,7 @@ class Padded {
   ConvGeometry g_;
   Axes size_{};
   std::int64_t rows_ = 1;
-  std::vector<std::int64_t> distances_;
+  std::vector<std::int64_t> distances_, behind_;
 };
 
 template <class T>
@@ -139,9 +148,7 @@ void depthwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
         T* to = y.data<T>() + (p * g.c_out + m) * g.out_size();
         layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
           std::fill_n(wide, n, bias != nullptr ? bias[channel] : T{0});
-          for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
-            kernels.axpy(w[tap], padded + in + layout.distance(tap), wide, n);
-          }
+          kernels.correlate(padded + in, layout.distances(), w, g.taps(), wide, n);
           layout.narrow(wide, rows, to + out);
         });
       }
@@ -157,20 +164,22 @@ void depthwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tens
   const std::int64_t planes = g.batch * g.groups;
   const std::int64_t grain = plane_grain(g.c_out * g.out_size());
   pool.run((planes + grain - 1) / grain, [&](std::int64_t piece) {
-    const Tensor memory = scratch<T>(layout.elements() + layout.widest(), dx);
+    // dx is the correlation of the widened dy, behind as many zeros as the kernel reaches over.
+    const std::int64_t ahead = layout.reach();
+    const Tensor memory = scratch<T>(ahead + 2 * layout.elements(), dx);
     T* padded = memory.data<T>();
     T* wide = padded + layout.elements();
+    std::fill_n(wide, ahead + layout.elements(), T{0});
     for (std::int64_t p = piece * grain; p < std::min(planes, (piece + 1) * grain); ++p) {
       std::fill_n(padded, layout.elements(), T{0});
       for (std::int64_t m = 0; m < g.c_out; ++m) {
         const T* w = weight.data<T>() + (p % g.groups * g.c_out + m) * g.taps();
         const T* from = dy.data<T>() + (p * g.c_out + m) * g.out_size();
-        layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
-          layout.widen(from + out, rows, wide);
-          for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
-            kernels.axpy(w[tap], wide, padded + in + layout.distance(tap), n);
-          }
+        layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t) {
+          layout.widen(from + out, rows, wide + ahead + in);
         });
+        kernels.correlate(wide, layout.behind(), w, g.taps(), padded,
+                          layout.elements() - simd::kSlack);
       }
       layout.store(padded, dx.data<T>() + p * g.in_size());
     }
@@ -190,6 +199,7 @@ void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Te
     std::fill_n(sums.data<double>(), weights, 0.0);
     T* padded = memory.data<T>();
     T* wide = padded + layout.elements();
+    std::fill_n(wide, layout.widest(), T{0});
     for (std::int64_t item = 0; item < g.batch; ++item) {
       const std::int64_t p = item * g.groups + group;
       layout.load(x.data<T>() + p * g.in_size(), padded);
@@ -197,11 +207,10 @@ void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Te
         const T* from = dy.data<T>() + (p * g.c_out + m) * g.out_size();
         double* sum = sums.data<double>() + m * g.taps();
         layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
+          // The last run may be shorter than the ones before it.
+          std::fill(wide + n, wide + layout.widest(), T{0});
           layout.widen(from + out, rows, wide);
-          for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
-            sum[tap] +=
-                static_cast<double>(kernels.dot(wide, padded + in + layout.distance(tap), n));
-          }
+          kernels.correlate_sums(wide, padded + in, layout.distances(), g.taps(), sum, n);
         });
       }
     }

@@ -543,6 +543,14 @@ void adamw(const AdamWArgs& args, double correction1, double correction2, const 
   }
 }
 
+}  // namespace
+}  // namespace fovea::cpu::simd
+
+#include "backend/cpu/simd/correlate_impl.h"
+
+namespace fovea::cpu::simd {
+namespace {
+
 template <class T>
 Kernels<T> make() {
   return {unary<T>,
@@ -561,7 +569,9 @@ Kernels<T> make() {
           centred_squares<T>,
           normalise_backward<T>,
           dropout<T>,
-          adamw<T>};
+          adamw<T>,
+          correlate<T>,
+          correlate_sums<T>};
 }
 
 }  // namespace

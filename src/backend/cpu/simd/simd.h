@@ -8,6 +8,9 @@
 
 namespace fovea::cpu::simd {
 
+/// Elements of the widest vector.
+inline constexpr std::int64_t kSlack = 16;
+
 /// Sums and maxima run in a fixed order that depends on the instruction set and on n alone.
 template <class T>
 struct Kernels {
@@ -45,6 +48,14 @@ struct Kernels {
   /// correction = 1 - beta^step.
   void (*adamw)(const AdamWArgs&, double correction1, double correction2, const T* g, T* p, T* m,
                 T* v, std::int64_t n);
+  /// y[i] += sum over taps of w[tap] x[i + distances[tap]]. Reads and writes up to the next
+  /// multiple of kSlack elements.
+  void (*correlate)(const T* x, const std::int64_t* distances, const T* w, std::int64_t taps, T* y,
+                    std::int64_t n);
+  /// sums[tap] += sum over i of g[i] x[i + distances[tap]]. Reads up to the next multiple of kSlack
+  /// elements, where g must be zero and x finite.
+  void (*correlate_sums)(const T* g, const T* x, const std::int64_t* distances, std::int64_t taps,
+                         double* sums, std::int64_t n);
 };
 
 struct Table {

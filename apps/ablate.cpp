@@ -1,0 +1,135 @@
+// ablate: trains every row and seed of an ablation file and writes the table.
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "base/error.h"
+#include "common/app.h"
+#include "experiment/ablation.h"
+#include "experiment/experiment.h"
+#include "experiment/results.h"
+#include "experiment/sweep.h"
+#include "training/progress.h"
+
+namespace {
+
+using namespace fovea;
+
+struct Arguments {
+  std::string file;
+  std::string out;
+  experiment::AblationOverrides overrides;
+  experiment::SweepOptions sweep;
+  std::string shard;
+  bool list = false;
+  bool check = false;
+  bool keep_going = false;
+};
+
+class Printer final : public experiment::SweepObserver {
+ public:
+  explicit Printer(bool quiet) : quiet_(quiet) {}
+  void started(const experiment::Job& job, bool resumed, const experiment::Progress& p) override {
+    line(p, fmt::format("{} {}", resumed ? "resumed" : "started", job.id));
+  }
+  void finished(const experiment::Job& job, double seconds,
+                const experiment::Progress& p) override {
+    line(p, fmt::format("finished {} in {}", job.id, training::duration_text(seconds)));
+  }
+  void failed(const experiment::Job& job, const std::string& message,
+              const experiment::Progress& p) override {
+    line(p, fmt::format("failed {}: {}", job.id, message));
+  }
+  void waiting(const experiment::Job& job) override {
+    if (!quiet_) std::cerr << fmt::format("waiting for another process that runs {}\n", job.id);
+  }
+  void stopping(int, int children) override {
+    if (!quiet_) std::cerr << fmt::format("stopping: {} jobs save and end\n", children);
+  }
+
+ private:
+  void line(const experiment::Progress& p, const std::string& what) const {
+    if (quiet_) return;
+    const std::string left = p.eta_s ? ", left " + training::duration_text(*p.eta_s) : "";
+    std::cerr << fmt::format("[{}/{}{}] {}\n", p.finished + p.failed, p.total, left, what);
+  }
+  bool quiet_;
+};
+
+// The train program beside this one.
+std::string train_program() {
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  const auto program = self.parent_path() / "train";
+  FOVEA_CHECK(std::filesystem::exists(program), FileError,
+              fmt::format("{}: not found", program.string()));
+  return program.string();
+}
+
+int list_jobs(const experiment::Ablation& ablation) {
+  for (const experiment::Job& job : ablation.jobs) fmt::print("{}\n", job.id);
+  return 0;
+}
+
+int check(const experiment::Ablation& ablation, const std::string& out) {
+  const auto differences = experiment::check_results(ablation, out);
+  for (const std::string& line : differences) fmt::print("{}\n", line);
+  if (differences.empty()) fmt::print("{}: the tables follow from the runs\n", out);
+  return differences.empty() ? 0 : apps::kRunTimeError;
+}
+
+int run(Arguments& args, const apps::Common& common) {
+  const auto resolve = [](const schema::Value& value) { return experiment::resolve(value); };
+  const experiment::Ablation ablation =
+      experiment::load_ablation(args.file, resolve, args.overrides);
+  if (args.list) return list_jobs(ablation);
+  if (args.out.empty()) args.out = "runs/" + ablation.name;
+  if (args.check) return check(ablation, args.out);
+  args.sweep.out = args.out;
+  args.sweep.program = {train_program()};
+  args.sweep.fail_fast = args.sweep.fail_fast && !args.keep_going;
+  if (!args.shard.empty()) args.sweep.shard = experiment::parse_shard(args.shard);
+  Printer printer(common.quiet);
+  experiment::StopSignals signals;
+  const experiment::SweepOutcome outcome =
+      experiment::run_sweep(ablation, args.sweep, printer, signals);
+  const experiment::Results results = experiment::collect_results(ablation, args.out);
+  fmt::print("{}\n", common.json ? experiment::to_json(results) : experiment::to_text(results));
+  if (!common.json) fmt::print("written to {}/results.{{json,csv,md,tex}}\n", args.out);
+  for (const experiment::FailedJob& job : outcome.failed) {
+    std::cerr << fmt::format("ablate: {} failed: {}\n", job.id, job.message);
+  }
+  return outcome.failed.empty() ? 0 : apps::kRunTimeError;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  apps::Program program(
+      "ablate",
+      "Trains every row and seed of an ablation file and writes the table. Run again, it does "
+      "only what is missing.\n\n"
+      "Example: ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2\n");
+  Arguments args;
+  CLI::App& cli = program.cli();
+  cli.add_option("FILE", args.file, "ablation file")->required();
+  cli.add_option("-o,--out", args.out, "folder of the sweep (default: runs/<name>)");
+  cli.add_option("-j,--jobs", args.sweep.jobs, "jobs at a time")->check(CLI::Range(1, 256));
+  cli.add_option("--threads", args.sweep.threads, "threads of all jobs together (0: all cores)")
+      ->check(CLI::Range(0, 1024));
+  cli.add_option("--set", args.overrides.set, "override in every row, key=value; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  cli.add_option("--seeds", args.overrides.seeds, "seeds instead of the file's, e.g. 0,1,2")
+      ->delimiter(',');
+  cli.add_option("--only", args.sweep.only, "only this row; repeatable")->allow_extra_args(false);
+  cli.add_option("--shard", args.shard, "part i of n of the jobs, e.g. 1/4");
+  cli.add_flag("--fail-fast", args.sweep.fail_fast, "stop at the first failure");
+  cli.add_flag("--keep-going", args.keep_going, "go on after failures (default)");
+  cli.add_flag("--retry-failed", args.sweep.retry_failed, "try failed jobs again");
+  cli.add_flag("--list", args.list, "print the jobs and do nothing");
+  cli.add_flag("--check", args.check, "compare the tables with the runs and do nothing");
+  program.add_verbosity();
+  program.add_json();
+  return program.run(argc, argv, [&] { return run(args, program.common); });
+}

@@ -1,0 +1,58 @@
+// What all apps share: flags, exit codes, errors in one line, signals.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace fovea::apps {
+
+// Exit codes: 0 done, 1 error at run time, 2 wrong usage or configuration, 75 stopped by a signal
+// with everything saved (a batch system may start the job again).
+inline constexpr int kRunTimeError = 1;
+inline constexpr int kUsageError = 2;
+inline constexpr int kStopped = 75;
+
+/// Flags that every app has.
+struct Common {
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+};
+
+/// An app with --version and help that keeps the layout of `description` (usage and example).
+class Program {
+ public:
+  Program(std::string name, const std::string& description);
+  CLI::App& cli() { return cli_; }
+  Common common;
+  /// Adds --quiet and --verbose.
+  void add_verbosity();
+  /// Adds --json.
+  void add_json();
+  /// Adds --set, repeatable.
+  void add_overrides(std::vector<std::string>& overrides);
+
+  /// Parses and runs `body`; every error becomes one line "name: message" on stderr and an exit
+  /// code.
+  int run(int argc, char** argv, const std::function<int()>& body);
+
+ private:
+  int usage_error(const CLI::ParseError& error, int argc, char** argv);
+
+  std::string name_;
+  CLI::App cli_;
+};
+
+/// Set by the first SIGINT, SIGTERM or SIGUSR1 after install_stop_handlers(); the second ends the
+/// process at once.
+std::atomic<bool>& stop_requested();
+void install_stop_handlers();
+
+/// True if stderr is a terminal that can redraw a line.
+bool stderr_is_terminal();
+
+}  // namespace fovea::apps

@@ -1,0 +1,138 @@
+// inspect: looks at experiments, registries and configurations without running anything.
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "attention/attention.h"
+#include "backend/devices.h"
+#include "base/error.h"
+#include "base/suggest.h"
+#include "common/app.h"
+#include "data/registry.h"
+#include "experiment/experiment.h"
+#include "experiment/summary.h"
+#include "nn/ffn.h"
+#include "optim/registry.h"
+#include "schema/compare.h"
+#include "schema/describe.h"
+#include "training/loss.h"
+
+namespace {
+
+using namespace fovea;
+
+struct Arguments {
+  std::string experiment;
+  std::vector<std::string> overrides;
+  std::string list;
+  int depth = 3;
+  std::string other;
+};
+
+std::vector<schema::Choices> registries() {
+  return {attention::choices(),          nn::ffn_choices(),          models::choices(),
+          data::dataset_choices(),       optim::optimiser_choices(), optim::schedule_choices(),
+          training::class_loss_choices()};
+}
+
+int list_registry(const std::string& kind, bool json) {
+  std::vector<std::string> kinds;
+  for (const schema::Choices& registry : registries()) {
+    kinds.push_back(registry.kind);
+    if (registry.kind != kind) continue;
+    schema::Value names = schema::Value::array();
+    for (const schema::Choice& choice : registry.list()) {
+      names.push_back(schema::Value::object({{"name", choice.name}, {"help", choice.help}}));
+      if (!json) fmt::print("{:<18} {}\n", choice.name, choice.help);
+    }
+    if (json) fmt::print("{}\n", names.dump());
+    return 0;
+  }
+  std::string known;
+  for (const std::string& name : kinds) known += (known.empty() ? "" : ", ") + name;
+  throw ConfigError(fmt::format("--list {}: no registry of that name{} known: {}", kind,
+                                did_you_mean(kind, kinds), known));
+}
+
+int summarise(const Arguments& args, bool json) {
+  const auto e = experiment::parse(
+      experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides)));
+  const models::DataShape shape = experiment::data_shape(e);
+  const int slots = e.optimizer.type == "adamw" ? 2 : 1;
+  const auto summary = experiment::summarise(
+      [&](const Device& device) { return experiment::make_model(e, device, shape); },
+      experiment::sample_shape(e, shape), e.train.batch_size, slots);
+  if (json) {
+    schema::Value object = schema::Value::object({{"name", e.name}});
+    const schema::Value details = experiment::to_json(summary);
+    for (const auto& member : details.members()) object.set(member.key, member.value);
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print("{}", experiment::to_text(summary, args.depth));
+  }
+  return 0;
+}
+
+int print_config(const Arguments& args, bool json) {
+  const schema::Value resolved =
+      experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides));
+  if (json) {
+    fmt::print("{}\n", resolved.dump());
+    return 0;
+  }
+  std::size_t width = 0;
+  const auto rows = schema::provenance(resolved);
+  for (const auto& row : rows) width = std::max(width, row.path.size() + row.value.size() + 3);
+  width = std::min<std::size_t>(width, 70);
+  for (const auto& row : rows) {
+    fmt::print("{:<{}}  {}\n", fmt::format("{} = {}", row.path, row.value), width,
+               schema::to_string(row.origin));
+  }
+  return 0;
+}
+
+int print_difference(const Arguments& args) {
+  const auto a = experiment::resolve(experiment::load_unresolved(args.experiment, {}));
+  const auto b = experiment::resolve(experiment::load_unresolved(args.other, {}));
+  for (const std::string& line : schema::diff(a, b)) fmt::print("{}\n", line);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  apps::Program program(
+      "inspect",
+      "Shows what an experiment is made of: parameters, multiply-adds, output shapes, memory.\n\n"
+      "Example: inspect experiments/smoke/dgvit.json --set model.depth=2\n"
+      "         inspect --list attention\n");
+  Arguments args;
+  CLI::App& cli = program.cli();
+  program.add_json();
+  program.add_overrides(args.overrides);
+  cli.add_option("EXPERIMENT", args.experiment, "experiment file");
+  cli.add_option("--list", args.list, "names of a registry: attention, ffn, model, dataset, ...");
+  cli.add_option("--depth", args.depth, "levels of modules to show")->check(CLI::Range(0, 100));
+  CLI::App* config =
+      cli.add_subcommand("config", "every setting with the file and line it came from");
+  config->fallthrough();
+  config->add_option("EXPERIMENT", args.experiment, "experiment file")->required();
+  CLI::App* diff = cli.add_subcommand("diff", "settings in which two experiments differ");
+  diff->add_option("A", args.experiment, "experiment file or config.json of a run")->required();
+  diff->add_option("B", args.other, "another")->required();
+  CLI::App* docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
+  return program.run(argc, argv, [&] {
+    if (!args.list.empty()) return list_registry(args.list, program.common.json);
+    if (docs->parsed()) {
+      fmt::print("{}",
+                 schema::describe_markdown(experiment::experiment_fields(), "Experiment file"));
+      return 0;
+    }
+    if (config->parsed()) return print_config(args, program.common.json);
+    if (diff->parsed()) return print_difference(args);
+    FOVEA_CHECK(!args.experiment.empty(), ConfigError,
+                "no experiment file given; see inspect --help");
+    return summarise(args, program.common.json);
+  });
+}

@@ -1,0 +1,139 @@
+// train: trains the network of an experiment file.
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "common/app.h"
+#include "experiment/runner.h"
+#include "experiment/summary.h"
+#include "schema/load.h"
+
+namespace {
+
+using namespace fovea;
+
+struct Arguments {
+  std::string experiment;
+  std::string out;
+  std::vector<std::string> overrides;
+  std::string device;
+  int threads = 0;
+  bool resume = false;
+  bool dry_run = false;
+  std::int64_t overfit = 0;
+  std::string init;
+  std::vector<std::string> init_ignore;
+};
+
+// The experiment file, or, to resume without one, what the run was started with.
+schema::Value configuration(const Arguments& args) {
+  if (!args.experiment.empty()) {
+    auto overrides = args.overrides;
+    if (!args.device.empty()) overrides.push_back("train.device=" + args.device);
+    return experiment::resolve(experiment::load_unresolved(args.experiment, overrides));
+  }
+  FOVEA_CHECK(args.resume && !args.out.empty(), ConfigError,
+              "no experiment file given; see train --help");
+  FOVEA_CHECK(args.overrides.empty(), ConfigError,
+              "--set: a resumed run keeps its configuration; remove --set");
+  return experiment::load_config(args.out);
+}
+
+int report_dry_run(experiment::Run& run, bool json) {
+  const training::DryRun dry = run.dry_run();
+  if (json) {
+    schema::Value files = schema::Value::array();
+    for (const std::string& file : dry.files) files.push_back(file);
+    fmt::print("{}\n", schema::Value::object({{"parameters", dry.parameters},
+                                              {"steps_per_epoch", dry.steps_per_epoch},
+                                              {"total_steps", dry.total_steps},
+                                              {"loss", dry.loss},
+                                              {"grad_norm", dry.grad_norm},
+                                              {"step_s", dry.step_s},
+                                              {"peak_bytes", dry.peak_bytes},
+                                              {"files", files}})
+                           .dump());
+    return 0;
+  }
+  fmt::print(
+      "parameters   {}\nsteps        {} ({} an epoch)\nfirst loss   {:.4f}\nfirst norm   {:.4f}\n"
+      "one step     {:.0f} ms\npeak memory  {}\nwould write\n",
+      experiment::count_text(dry.parameters), dry.total_steps, dry.steps_per_epoch, dry.loss,
+      dry.grad_norm, 1e3 * dry.step_s, experiment::bytes_text(dry.peak_bytes));
+  for (const std::string& file : dry.files) fmt::print("  {}\n", file);
+  return 0;
+}
+
+void report(const schema::Value& summary, const std::string& out) {
+  for (const auto& split : summary.at("metrics").members()) {
+    std::string line = fmt::format("{:<6}", split.key);
+    for (const auto& metric : split.value.members()) {
+      if (!metric.value.is_number()) continue;
+      const bool percent = metric.key.find("top") != std::string::npos;
+      const double value = metric.value.as_double();
+      line += "  " + metric.key + " " +
+              (percent ? fmt::format("{:.2f} %", value) : fmt::format("{:.4f}", value));
+    }
+    fmt::print("{}\n", line);
+  }
+  fmt::print("run    {}\n", out);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  apps::Program program(
+      "train",
+      "Trains the network of an experiment file.\n\n"
+      "Example: train experiments/smoke/dgvit.json --out runs/dgvit --set train.epochs=2\n"
+      "         train --resume --out runs/dgvit\n");
+  Arguments args;
+  CLI::App& cli = program.cli();
+  cli.add_option("EXPERIMENT", args.experiment, "experiment file; not needed with --resume");
+  cli.add_option("-o,--out", args.out, "folder of the run (default: runs/<name>)");
+  program.add_overrides(args.overrides);
+  cli.add_flag("--resume", args.resume, "continue the run in --out");
+  cli.add_flag("--dry-run", args.dry_run, "one step without an update; write nothing");
+  cli.add_option("--overfit", args.overfit, "train and evaluate on this many samples")
+      ->check(CLI::PositiveNumber);
+  cli.add_option("--init", args.init, "safetensors file with initial weights");
+  cli.add_option("--init-ignore", args.init_ignore,
+                 "names it may lack or have otherwise, e.g. head.*")
+      ->allow_extra_args(false);
+  cli.add_option("--device", args.device, "cpu, opencl, cuda");
+  cli.add_option("--threads", args.threads, "threads (0: all cores); results do not depend on it")
+      ->check(CLI::Range(0, 1024));
+  program.add_verbosity();
+  program.add_json();
+  return program.run(argc, argv, [&] {
+    apps::install_stop_handlers();
+    const schema::Value config = configuration(args);
+    if (args.out.empty()) args.out = "runs/" + config.at("name").as_string();
+    std::ofstream nowhere;
+    training::StreamProgress progress(
+        program.common.quiet ? static_cast<std::ostream&>(nowhere) : std::cerr,
+        !program.common.quiet && apps::stderr_is_terminal());
+    experiment::RunOptions options;
+    options.folder = args.out;
+    options.resume = args.resume;
+    options.threads = args.threads;
+    options.overfit = args.overfit;
+    options.init = args.init;
+    options.init_ignore = args.init_ignore;
+    options.progress = &progress;
+    options.stop = &apps::stop_requested();
+    experiment::Run run(config, options);
+    if (args.dry_run) return report_dry_run(run, program.common.json);
+    const schema::Value summary = run.train();
+    if (program.common.json) {
+      fmt::print("{}\n", summary.dump());
+    } else {
+      report(summary, args.out);
+    }
+    return 0;
+  });
+}

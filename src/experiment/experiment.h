@@ -1,0 +1,50 @@
+// The root of an experiment file: what is trained, on what, how. docs/experiment-files.md lists
+// every key, generated from these fields.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "models/model.h"
+#include "schema/fields.h"
+#include "training/options.h"
+
+namespace fovea::experiment {
+
+struct Experiment {
+  std::string name;
+  schema::Value paper;  // free: {"key": "dgsa", "table": "1", "row": "..."}
+  std::string task = "image_classification";
+  std::int64_t seed = 0;
+  schema::Component dataset{"digits", {}};
+  schema::Component model{"vit", {}};
+  schema::Component loss{"cross_entropy", {}};
+  schema::Component optimizer{"adamw", {}};
+  schema::Component schedule{"cosine", {}};
+  training::TrainOptions train;
+};
+
+const schema::Fields<Experiment>& experiment_fields();
+
+/// A file (with its `extends`) and overrides "key=value", not yet validated.
+schema::Value load_unresolved(const std::filesystem::path& path,
+                              const std::vector<std::string>& overrides);
+/// Validated, with every default filled in; what config.json holds. Throws ConfigError.
+schema::Value resolve(const schema::Value& unresolved);
+/// The struct of a resolved value.
+Experiment parse(const schema::Value& resolved);
+
+/// Sizes of the data set without its files where the model gives them all, else from the files.
+models::DataShape data_shape(const Experiment& experiment);
+
+/// The network on a device with initial weights from the seed.
+std::unique_ptr<models::Model> make_model(const Experiment& experiment, const Device& device,
+                                          const models::DataShape& shape);
+
+/// One sample's shape without the batch axis.
+Shape sample_shape(const Experiment& experiment, const models::DataShape& shape);
+
+}  // namespace fovea::experiment

@@ -1,0 +1,158 @@
+#include "experiment/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "autograd/graph.h"
+#include "autograd/mode.h"
+#include "autograd/profiler.h"
+#include "backend/devices.h"
+#include "ops/create.h"
+#include "ops/reduce.h"
+
+namespace fovea::experiment {
+namespace {
+
+Tensor batch_of(const Shape& sample, std::int64_t size, const Device& device) {
+  Shape shape{size};
+  for (const std::int64_t axis : sample) shape.push_back(axis);
+  return Tensor::empty(shape, DType::kFloat32, device);
+}
+
+bool inside(const std::string& module, const std::string& name) {
+  if (name.empty() || module == name) return true;
+  return module.size() > name.size() && module.compare(0, name.size(), name) == 0 &&
+         module[name.size()] == '.';
+}
+
+std::int64_t peak_of_training(
+    const std::function<std::unique_ptr<models::Model>(const Device&)>& make, const Shape& input,
+    std::int64_t batch_size, int optimiser_slots) {
+  const Device meta = make_meta();
+  const auto model = make(meta);
+  model->train(true);
+  std::vector<Tensor> state;
+  for (int slot = 0; slot < optimiser_slots; ++slot) {
+    for (const nn::NamedTensor& named : model->parameters())
+      state.push_back(Tensor::empty_like(named.tensor));
+  }
+  autograd::backward(ops::mean((*model)(batch_of(input, batch_size, meta))));
+  return meta.allocator().stats().peak_bytes;
+}
+
+std::int64_t peak_of_inference(
+    const std::function<std::unique_ptr<models::Model>(const Device&)>& make, const Shape& input,
+    std::int64_t batch_size) {
+  const Device meta = make_meta();
+  const auto model = make(meta);
+  const autograd::NoGrad no_grad;
+  (*model)(batch_of(input, batch_size, meta));
+  return meta.allocator().stats().peak_bytes;
+}
+
+int level_of(const std::string& name) {
+  return name.empty() ? 0 : 1 + static_cast<int>(std::count(name.begin(), name.end(), '.'));
+}
+
+std::string scaled(double value, double base, std::initializer_list<const char*> units) {
+  auto unit = units.begin();
+  while (value >= base && unit + 1 != units.end()) {
+    value /= base;
+    ++unit;
+  }
+  return unit == units.begin() ? fmt::format("{:.0f}{}", value, *unit)
+                               : fmt::format("{:.3g}{}", value, *unit);
+}
+
+}  // namespace
+
+Summary summarise(const std::function<std::unique_ptr<models::Model>(const Device&)>& make,
+                  const Shape& input, std::int64_t batch_size, int optimiser_slots) {
+  const Device meta = make_meta();
+  const auto model = make(meta);
+  model->train(false);
+  autograd::Profiler profiler;
+  {
+    const autograd::NoGrad no_grad;
+    const autograd::Profile profile(profiler);
+    (*model)(batch_of(input, 1, meta));
+  }
+  Summary summary;
+  summary.parameters = model->parameter_count();
+  summary.macs = profiler.forward_macs();
+  summary.batch_size = batch_size;
+  summary.train_peak_bytes = peak_of_training(make, input, batch_size, optimiser_slots);
+  summary.infer_peak_bytes = peak_of_inference(make, input, batch_size);
+  std::string before = "-";
+  model->visit([&](const std::string& name, nn::Module& module) {
+    if (name == before) return;  // a child without a name of its own
+    before = name;
+    ModuleSummary row{name, module.type(), level_of(name), module.parameter_count(), 0, {}};
+    for (const autograd::Event& event : profiler.events()) {
+      if (!inside(event.module, name)) continue;
+      row.macs += event.macs;
+      row.output = event.output;
+    }
+    summary.modules.push_back(std::move(row));
+  });
+  return summary;
+}
+
+schema::Value to_json(const Summary& summary) {
+  using schema::Value;
+  Value modules = Value::array();
+  for (const ModuleSummary& row : summary.modules) {
+    modules.push_back(Value::object({{"name", row.name},
+                                     {"type", row.type},
+                                     {"parameters", row.parameters},
+                                     {"macs", row.macs},
+                                     {"output_shape", Value::array(row.output.to_vector())}}));
+  }
+  return Value::object({{"parameters", summary.parameters},
+                        {"macs", summary.macs},
+                        {"flops", 2 * summary.macs},
+                        {"batch_size", summary.batch_size},
+                        {"train_peak_bytes", summary.train_peak_bytes},
+                        {"infer_peak_bytes", summary.infer_peak_bytes},
+                        {"modules", modules}});
+}
+
+std::string count_text(std::int64_t count) {
+  return scaled(static_cast<double>(count), 1000, {"", " k", " M", " G", " T"});
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  return scaled(static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
+}
+
+std::string to_text(const Summary& summary, int depth) {
+  std::vector<std::array<std::string, 5>> rows = {
+      {"module", "type", "output", "parameters", "MACs"}};
+  for (const ModuleSummary& row : summary.modules) {
+    if (row.level > depth) continue;
+    rows.push_back({std::string(static_cast<std::size_t>(2 * row.level), ' ') +
+                        (row.name.empty() ? "(all)" : row.name),
+                    row.type, row.output.empty() ? "" : to_string(row.output),
+                    fmt::format("{}", row.parameters), fmt::format("{}", row.macs)});
+  }
+  std::array<std::size_t, 5> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < 5; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}  {:>{}}\n", row[0], widths[0], row[1],
+                        widths[1], row[2], widths[2], row[3], widths[3], row[4], widths[4]);
+  }
+  text += fmt::format(
+      "\n{} parameters, {} MACs ({} FLOPs) per image; peak memory at batch {}: {} training, {} "
+      "inference\n",
+      count_text(summary.parameters), count_text(summary.macs), count_text(2 * summary.macs),
+      summary.batch_size, bytes_text(summary.train_peak_bytes),
+      bytes_text(summary.infer_peak_bytes));
+  return text;
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,49 @@
+// What a network costs: parameters, multiply-adds and output shape of every module, and the peak
+// memory of a step. Counted on the meta device, inside the operations, so nothing is run and
+// nothing functional is missed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "schema/value.h"
+
+namespace fovea::experiment {
+
+struct ModuleSummary {
+  std::string name;  // dotted; "" is the whole network
+  std::string type;
+  int level = 0;
+  std::int64_t parameters = 0;  // of this module and everything below
+  std::int64_t macs = 0;        // forward, batch 1
+  Shape output;                 // with batch 1; empty where the module ran no operation
+};
+
+struct Summary {
+  std::int64_t parameters = 0;
+  std::int64_t macs = 0;              // multiply-adds of one forward pass at batch 1
+  std::int64_t batch_size = 0;        // of the peaks below
+  std::int64_t train_peak_bytes = 0;  // parameters, gradients, optimiser state, activations
+  std::int64_t infer_peak_bytes = 0;
+  std::vector<ModuleSummary> modules;
+};
+
+/// `make` builds the network on the device it is given; `input` is one sample's shape without the
+/// batch axis, (c, h, w). `optimiser_slots`: tensors of state per parameter (2 for AdamW).
+Summary summarise(const std::function<std::unique_ptr<models::Model>(const Device&)>& make,
+                  const Shape& input, std::int64_t batch_size, int optimiser_slots);
+
+/// The contract of `inspect --json`: parameters, macs, modules with name, type, parameters, macs,
+/// output shape.
+schema::Value to_json(const Summary& summary);
+
+/// A table for people, modules down to `depth` levels.
+std::string to_text(const Summary& summary, int depth);
+
+/// 5.35 M, 360 M, 1.2 GiB, ...
+std::string count_text(std::int64_t count);
+std::string bytes_text(std::int64_t bytes);
+
+}  // namespace fovea::experiment

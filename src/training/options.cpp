@@ -1,0 +1,65 @@
+#include "training/options.h"
+
+namespace fovea::training {
+
+using schema::at_least;
+
+const schema::Fields<TrainOptions>& train_fields() {
+  using O = TrainOptions;
+  static const auto fields =
+      schema::Fields<O>{}
+          .add("epochs", &O::epochs, at_least(0), "passes over the training data")
+          .add("steps", &O::steps, at_least(0), "optimiser steps instead of epochs; 0 = by epochs")
+          .add("batch_size", &O::batch_size, at_least(1), "samples in a forward pass")
+          .add("eval_batch_size", &O::eval_batch_size, at_least(0), "0 = batch_size")
+          .add("num_workers", &O::num_workers, at_least(0),
+               "threads that prepare batches; results do not depend on it")
+          .add("grad_accum_steps", &O::grad_accum_steps, at_least(1),
+               "batches whose gradients make one step; the mean is over all their samples")
+          .add("clip_grad", &O::clip_grad, at_least(0), "limit for clipping; 0 = off")
+          .add_enum("clip_mode", &O::clip_mode,
+                    {{"norm", ClipMode::kNorm}, {"value", ClipMode::kValue}},
+                    "clip the global norm, or every element")
+          .add("ema_decay", &O::ema_decay, at_least(0) && schema::less_than(1),
+               "decay of averaged weights, evaluated beside the others; 0 = off")
+          .add("eval_every", &O::eval_every, at_least(1), "epochs between evaluations")
+          .add("log_every", &O::log_every, at_least(1), "steps between lines of metrics.jsonl")
+          .add("checkpoint_every", &O::checkpoint_every, at_least(1), "epochs between checkpoints")
+          .add("checkpoint_every_steps", &O::checkpoint_every_steps, at_least(0),
+               "steps between further checkpoints; 0 = none")
+          .add("keep_every", &O::keep_every, at_least(0),
+               "epochs between checkpoints that are kept for good; 0 = only last and best")
+          .add("monitor", &O::monitor,
+               "metric that decides which weights are best; empty = the task's own")
+          .add_enum("monitor_mode", &O::monitor_mode,
+                    {{"auto", MonitorMode::kAuto},
+                     {"max", MonitorMode::kMax},
+                     {"min", MonitorMode::kMin}},
+                    "whether larger or smaller is better; auto: smaller for losses")
+          .add("patience", &O::patience, at_least(0),
+               "evaluations without improvement before the run ends early; 0 = never")
+          .add("min_delta", &O::min_delta, at_least(0), "smallest improvement that counts")
+          .add_enum("select", &O::select,
+                    {{"auto", Select::kAuto}, {"best", Select::kBest}, {"last", Select::kLast}},
+                    "weights of the final evaluation; auto: best if there is a validation part")
+          .add("precision", &O::precision, schema::one_of({"float32", "float64"}),
+               "type of weights and activations")
+          .add("device", &O::device, "cpu, opencl or cuda")
+          .add("threads", &O::threads, at_least(0),
+               "threads of the kernels; 0 = all cores; results do not depend on it")
+          .add("detect_anomaly", &O::detect_anomaly,
+               "check every operation for non-finite values, slowly")
+          .add("tensorboard", &O::tensorboard, "write an event file for TensorBoard");
+  return fields;
+}
+
+schema::Value comparable(const schema::Value& config) {
+  schema::Value copy = config;
+  if (schema::Value* train = copy.find("train")) {
+    train->erase("num_workers");
+    train->erase("threads");
+  }
+  return copy;
+}
+
+}  // namespace fovea::training

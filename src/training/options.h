@@ -1,0 +1,48 @@
+// The "train" section of an experiment file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "schema/fields.h"
+
+namespace fovea::training {
+
+enum class ClipMode { kNorm, kValue };
+enum class MonitorMode { kAuto, kMax, kMin };
+enum class Select { kAuto, kBest, kLast };
+
+struct TrainOptions {
+  std::int64_t epochs = 100;
+  std::int64_t steps = 0;  // 0 = by epochs
+  std::int64_t batch_size = 128;
+  std::int64_t eval_batch_size = 0;  // 0 = batch_size
+  std::int64_t num_workers = 1;
+  std::int64_t grad_accum_steps = 1;
+  double clip_grad = 0;  // 0 = off
+  ClipMode clip_mode = ClipMode::kNorm;
+  double ema_decay = 0;                     // 0 = off
+  std::int64_t eval_every = 1;              // epochs
+  std::int64_t log_every = 50;              // steps
+  std::int64_t checkpoint_every = 1;        // epochs
+  std::int64_t checkpoint_every_steps = 0;  // 0 = only at the end of epochs
+  std::int64_t keep_every = 0;              // epochs; 0 = only last and best
+  std::string monitor;                      // "" = of the task; "top1", "ema_top1", "loss"
+  MonitorMode monitor_mode = MonitorMode::kAuto;
+  std::int64_t patience = 0;  // evaluations; 0 = no early stopping
+  double min_delta = 0;
+  Select select = Select::kAuto;
+  std::string precision = "float32";
+  std::string device = "cpu";
+  std::int64_t threads = 0;
+  bool detect_anomaly = false;
+  bool tensorboard = true;
+};
+
+const schema::Fields<TrainOptions>& train_fields();
+
+/// The configuration without what may change between the parts of one run because no result depends
+/// on it (workers, threads, logging of the terminal).
+schema::Value comparable(const schema::Value& config);
+
+}  // namespace fovea::training

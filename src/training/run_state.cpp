@@ -1,0 +1,69 @@
+#include "training/run_state.h"
+
+#include <cmath>
+
+namespace fovea::training {
+
+using schema::Value;
+
+Value to_value(const RunState& state) {
+  Value best;
+  if (state.best) {
+    best = Value::object({{"step", state.best->step}, {"epoch", state.best->epoch}});
+    best.set("value", state.best->value);
+  }
+  const Window& window = state.window;
+  return Value::object({{"step", state.step},
+                        {"epoch", state.epoch},
+                        {"batch", state.batch},
+                        {"best", best},
+                        {"evaluations_since_best", state.evaluations_since_best},
+                        {"window", Value::object({{"loss_sum", window.loss_sum},
+                                                  {"grad_norm_sum", window.grad_norm_sum},
+                                                  {"samples", window.samples},
+                                                  {"steps", window.steps}})},
+                        {"metrics_bytes", state.metrics_bytes},
+                        {"text_bytes", state.text_bytes},
+                        {"event_bytes", state.event_bytes},
+                        {"kept", Value::array(state.kept)},
+                        {"config_hash", state.config_hash},
+                        {"stop_reason", state.stop_reason},
+                        {"time_s", state.time_s},
+                        {"metrics", state.metrics}});
+}
+
+RunState run_state_from(const Value& value) {
+  RunState state;
+  state.step = value.at("step").as_int();
+  state.epoch = value.at("epoch").as_int();
+  state.batch = value.at("batch").as_int();
+  if (const Value& best = value.at("best"); !best.is_null()) {
+    state.best =
+        Best{best.at("value").as_double(), best.at("step").as_int(), best.at("epoch").as_int()};
+  }
+  state.evaluations_since_best = value.at("evaluations_since_best").as_int();
+  const Value& window = value.at("window");
+  state.window = {window.at("loss_sum").as_double(), window.at("grad_norm_sum").as_double(),
+                  window.at("samples").as_int(), window.at("steps").as_int()};
+  state.metrics_bytes = value.at("metrics_bytes").as_int();
+  state.text_bytes = value.at("text_bytes").as_int();
+  state.event_bytes = value.at("event_bytes").as_int();
+  for (const Value& step : value.at("kept").items()) state.kept.push_back(step.as_int());
+  state.config_hash = value.at("config_hash").as_string();
+  state.stop_reason = value.at("stop_reason").as_string();
+  state.time_s = value.at("time_s").as_double();
+  state.metrics = value.at("metrics");
+  return state;
+}
+
+void set_number(Value& record, const std::string& key, double value) {
+  if (std::isfinite(value)) {
+    record.set(key, value);
+    return;
+  }
+  record.set(key, Value());
+  if (record.find("nonfinite") == nullptr) record.set("nonfinite", Value::array());
+  record.find("nonfinite")->push_back(key);
+}
+
+}  // namespace fovea::training

@@ -1,0 +1,57 @@
+// Where a run stands: everything a resumed run needs besides tensors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schema/value.h"
+
+namespace fovea::training {
+
+/// The best evaluation so far.
+struct Best {
+  double value = 0;
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  bool operator==(const Best&) const = default;
+};
+
+/// Sums since the last line of the log.
+struct Window {
+  double loss_sum = 0;  // weighted by samples
+  double grad_norm_sum = 0;
+  std::int64_t samples = 0;
+  std::int64_t steps = 0;
+  bool operator==(const Window&) const = default;
+};
+
+struct RunState {
+  std::int64_t step = 0;   // completed optimiser steps
+  std::int64_t epoch = 0;  // the one in progress, from 0
+  std::int64_t batch = 0;  // micro-batches of it that are done
+  std::optional<Best> best;
+  std::int64_t evaluations_since_best = 0;
+  Window window;
+  std::int64_t metrics_bytes = 0;  // length of metrics.jsonl
+  std::int64_t text_bytes = 0;     // length of log.txt
+  std::int64_t event_bytes = 0;    // length of the TensorBoard file
+  std::vector<std::int64_t> kept;  // steps whose checkpoints are never removed
+  std::string config_hash;
+  std::string stop_reason;                          // why the run is over; "" while it is not
+  double time_s = 0;                                // of training, over all parts of the run
+  schema::Value metrics = schema::Value::object();  // last evaluation of each split
+
+  bool operator==(const RunState&) const = default;
+};
+
+schema::Value to_value(const RunState& state);
+/// Throws ConfigError if a member is missing or of another kind.
+RunState run_state_from(const schema::Value& value);
+
+/// Sets a member; what is not finite becomes null and is named in the list "nonfinite", since JSON
+/// has no word for it.
+void set_number(schema::Value& record, const std::string& key, double value);
+
+}  // namespace fovea::training

@@ -1,0 +1,130 @@
+// One optimiser step up to the gradients, and what happens when a value is not finite.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <map>
+
+#include "autograd/graph.h"
+#include "autograd/mode.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "ops/elementwise.h"
+#include "training/trainer.h"
+#include "training/weights.h"
+
+namespace fovea::training {
+
+// Gradients of the mean over all samples of the group: each micro-batch counts by its true size, so
+// that an incomplete last group is weighted rightly.
+double Trainer::forward_backward(const Group& group) {
+  std::int64_t samples = 0;
+  for (const auto& batch : group) samples += batch->samples;
+  const RandomStream random =
+      RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(state_.step));
+  double mean = 0;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    task_.model().set_random(random.fork(i));
+    const double share = static_cast<double>(group[i]->samples) / static_cast<double>(samples);
+    const Tensor loss = task_.loss(*group[i]);
+    mean += share * scalar_of(loss);
+    if (!std::isfinite(mean)) return mean;
+    autograd::backward(group.size() == 1 ? loss : ops::mul(loss, share));
+  }
+  return mean;
+}
+
+Trainer::StepResult Trainer::gradients(const Group& group) {
+  StepResult result;
+  try {
+    const autograd::DetectAnomaly detect(setup_.train.detect_anomaly);
+    result.loss = forward_backward(group);
+  } catch (const NumericError& error) {
+    throw NumericError(fmt::format("step {}: {}", state_.step, error.what()));
+  }
+  if (!std::isfinite(result.loss)) explain("loss", result.loss, group);
+  const double limit = setup_.train.clip_grad;
+  const std::vector<optim::Parameter>& parameters = optimiser_->parameters();
+  if (limit == 0) {
+    result.grad_norm = optim::grad_norm(parameters);
+  } else if (setup_.train.clip_mode == ClipMode::kNorm) {
+    result.grad_norm = optim::clip_grad_norm(parameters, limit);
+  } else {
+    result.grad_norm = optim::clip_grad_value(parameters, limit);
+  }
+  if (!std::isfinite(result.grad_norm)) explain("gradient norm", result.grad_norm, group);
+  return result;
+}
+
+// All randomness of a step is a function of its number, so the same step can be run again with
+// every operation checked.
+void Trainer::explain(const std::string& what, double value, const Group& group) {
+  std::string cause = "a replay of the step found no operation to blame";
+  optimiser_->zero_grad();
+  try {
+    const autograd::DetectAnomaly detect(true);
+    forward_backward(group);
+  } catch (const NumericError& error) {
+    cause = error.what();
+  }
+  optimiser_->zero_grad();
+  std::string saved;
+  if (log_) {
+    save_failed_step(group);
+    saved = fmt::format("; replay saved in nan-step-{}/", state_.step);
+  }
+  const std::string line =
+      fmt::format("step {}: {} is {}; {}{}", state_.step, what, value, cause, saved);
+  if (log_) log_->text(line);
+  throw NumericError(line);
+}
+
+void Trainer::save_failed_step(const Group& group) const {
+  const io::fs::path folder = setup_.run_folder / fmt::format("nan-step-{}", state_.step);
+  io::make_directories(folder);
+  TensorFile weights;
+  weights.tensors = to_host(named_tensors(task_.model()), setup_.host);
+  write_safetensors(folder / "model.safetensors", weights);
+  TensorFile inputs;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    for (const auto& [name, tensor] : to_host(task_.tensors(*group[i]), setup_.host)) {
+      inputs.tensors[fmt::format("{}/{}", i, name)] = tensor;
+    }
+  }
+  inputs.metadata = {{"seed", fmt::format("{}", setup_.seed)},
+                     {"step", fmt::format("{}", state_.step)}};
+  write_safetensors(folder / "batches.safetensors", inputs);
+}
+
+DryRun Trainer::dry_run() {
+  const auto start = std::chrono::steady_clock::now();
+  device_.allocator().reset_peak();
+  task_.model().train(true);
+  task_.start_epoch(0, 0);
+  const Group group = next_group();
+  FOVEA_CHECK(!group.empty(), ConfigError, "dataset: has no batches to train on");
+  const StepResult result = gradients(group);
+  // A rate of 0 makes the optimiser's state without moving the weights, except for momentum's
+  // running means, which are thrown away with this trainer.
+  optimiser_->step(0);
+  optimiser_->zero_grad();
+  DryRun report;
+  report.parameters = task_.model().parameter_count();
+  report.steps_per_epoch = steps_per_epoch_;
+  report.total_steps = total_steps_;
+  report.loss = result.loss;
+  report.grad_norm = result.grad_norm;
+  report.step_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.peak_bytes = device_.allocator().stats().peak_bytes;
+  report.files = {"config.json",
+                  "metrics.jsonl",
+                  "metrics.csv",
+                  "log.txt",
+                  "summary.json",
+                  "checkpoints/last/model.safetensors",
+                  "checkpoints/last/optimiser.safetensors"};
+  if (ema_) report.files.push_back("checkpoints/last/ema.safetensors");
+  return report;
+}
+
+}  // namespace fovea::training

@@ -1,0 +1,66 @@
+// What the training loop needs to know of a task: batches, a loss, an evaluation. The loop knows
+// neither images nor text; a new kind of task is one class.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/module.h"
+#include "tensor/tensor.h"
+
+namespace fovea::training {
+
+/// Names and values in the order of reporting. Names carry their unit where it is not plain
+/// ("hd95_mm"); top1 and the like are in percent.
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+/// One micro-batch; a task derives its own.
+struct Batch {
+  virtual ~Batch() = default;
+  std::int64_t samples = 0;  // the loss is a mean over this many
+  std::int64_t number = 0;   // position in the epoch
+};
+
+/// The metric that decides which weights are best.
+struct Monitor {
+  std::string split;   // "val"
+  std::string metric;  // "top1"
+  bool larger_is_better = true;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual nn::Module& model() = 0;
+
+  // Training batches. The order of an epoch is a function of the seed and the epoch.
+  virtual std::int64_t batches_per_epoch() const = 0;
+  virtual void start_epoch(std::int64_t epoch, std::int64_t first_batch) = 0;
+  /// nullptr at the end of the epoch.
+  virtual std::unique_ptr<Batch> next_batch() = 0;
+  /// Mean loss over the samples of a batch, a scalar, with gradients recorded. Called in training
+  /// mode; the randomness has been set.
+  virtual Tensor loss(const Batch& batch) = 0;
+
+  /// Splits that are evaluated during training, the monitored one first.
+  virtual std::vector<std::string> splits() const = 0;
+  /// A split that is evaluated once, at the end, with the selected weights; "" for none.
+  virtual std::string final_split() const { return ""; }
+  virtual Monitor monitor() const = 0;
+  /// Called in evaluation mode without gradients.
+  virtual Metrics evaluate(const std::string& split) = 0;
+
+  /// What a batch holds, saved beside a step that produced a non-finite value.
+  virtual std::map<std::string, Tensor> tensors(const Batch&) const { return {}; }
+  /// Seconds spent waiting for data so far.
+  virtual double wait_seconds() const { return 0; }
+  /// Samples that could not be read and were left out.
+  virtual std::int64_t skipped_samples() const { return 0; }
+};
+
+}  // namespace fovea::training

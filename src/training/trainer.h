@@ -1,0 +1,131 @@
+// The training loop: steps, evaluation, checkpoints, logs. It knows tasks only by their interface.
+//
+// A run is a pure function of its configuration and seed: all randomness of step k comes from
+// RandomStream(seed).fork("train").fork(k), the order of data from (seed, epoch). So a run that was
+// killed and resumed writes the same bytes as one that was not.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "optim/ema.h"
+#include "optim/registry.h"
+#include "schema/description.h"
+#include "training/checkpoint.h"
+#include "training/options.h"
+#include "training/progress.h"
+#include "training/run_log.h"
+#include "training/run_state.h"
+#include "training/task.h"
+
+namespace fovea::training {
+
+struct TrainerSetup {
+  TrainOptions train;
+  schema::Component optimizer{"adamw", {}};
+  schema::Component schedule{"constant", {}};
+  std::uint64_t seed = 0;
+  std::filesystem::path run_folder;
+  schema::Value config;  // fully resolved, for config.json and to compare on resume
+  schema::Value about;   // members added to summary.json: versions, host, macs, ...
+  Device host;
+  bool resume = false;
+  ProgressSink* progress = nullptr;
+  /// Set by a signal handler: the step is finished, a checkpoint written, Interrupted thrown.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// What train --dry-run reports.
+struct DryRun {
+  std::int64_t parameters = 0;
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t total_steps = 0;
+  double loss = 0;
+  double grad_norm = 0;
+  double step_s = 0;
+  std::int64_t peak_bytes = 0;  // of one step with the optimiser's state
+  std::vector<std::string> files;
+};
+
+class Trainer {
+ public:
+  /// `task` outlives the trainer. Throws ConfigError for options that do not fit together.
+  Trainer(Task& task, TrainerSetup setup);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// Trains to the end, or goes on from checkpoints/last, and writes summary.json, whose content it
+  /// returns. Throws FileError if the folder holds a run and resume is off, or holds none and it is
+  /// on; ConfigError if the configuration differs from the one the run began with; NumericError,
+  /// before the weights are touched, if the loss or the gradients are not finite; Interrupted.
+  schema::Value run();
+
+  /// One step without an update; writes nothing. Throws NumericError as run() does.
+  DryRun dry_run();
+
+  /// Rate of the step after `completed` ones.
+  double lr(std::int64_t completed) const { return schedule_(completed); }
+  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  std::int64_t total_steps() const { return total_steps_; }
+  const RunState& state() const { return state_; }
+
+ private:
+  using Group = std::vector<std::unique_ptr<Batch>>;  // the micro-batches of one step
+
+  // trainer.cpp
+  void open_run();
+  void restore();
+  bool stop_requested() const { return setup_.stop != nullptr && setup_.stop->load(); }
+  bool finished() const { return !state_.stop_reason.empty(); }
+  void train_epoch();
+  Group next_group();
+  void after_step(const Group& group, double loss, double grad_norm, double lr);
+  void finish_epoch();
+  void evaluate_epoch();
+  bool update_best();
+  void save();
+
+  // step.cpp
+  struct StepResult {
+    double loss = 0;
+    double grad_norm = 0;
+  };
+  StepResult gradients(const Group& group);
+  double forward_backward(const Group& group);
+  [[noreturn]] void explain(const std::string& what, double value, const Group& group);
+  void save_failed_step(const Group& group) const;
+
+  // report.cpp
+  void flush_window();
+  Metrics evaluate(const std::string& split);
+  void record_evaluation(const std::string& split, const Metrics& metrics);
+  void say(const std::string& line);
+  void report_progress(double loss, double lr);
+  void evaluate_selected();
+  schema::Value write_summary();
+  double elapsed() const;
+
+  Task& task_;
+  TrainerSetup setup_;
+  Monitor monitor_;
+  Device device_;
+  std::int64_t steps_per_epoch_ = 0;
+  std::int64_t total_steps_ = 0;
+  std::unique_ptr<optim::Optimiser> optimiser_;
+  std::unique_ptr<optim::Ema> ema_;
+  optim::Schedule schedule_;
+
+  RunState state_;
+  std::unique_ptr<RunLog> log_;
+  CheckpointStore checkpoints_;
+
+  struct Timing;
+  std::unique_ptr<Timing> timing_;
+};
+
+}  // namespace fovea::training

@@ -1,0 +1,136 @@
+#include "training/image_classification.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "backend/devices.h"
+#include "base/error.h"
+#include "data/registry.h"
+#include "tests/support/tensors.h"
+#include "tests/training/toy_task.h"
+
+using namespace fovea;
+using training::ImageClassification;
+using training::ImageClassificationSetup;
+
+namespace {
+
+constexpr const char* kModel =
+    R"({"type": "dgvit", "patch_size": 4, "embed_dim": 16, "depth": 1, "drop_rate": 0.1,
+        "attention": {"type": "m_dgsa", "num_heads": 2}})";
+
+std::shared_ptr<const data::Dataset> synthetic(data::Split split, const std::string& extra = "") {
+  return data::make_dataset(
+      test::component(R"({"type": "synthetic", "img_size": 8, "train_size": 44, "test_size": 20)" +
+                      extra + "}"),
+      split);
+}
+
+std::unique_ptr<models::Model> small_model(const Device& device) {
+  const nn::Build build{device, DType::kFloat32, RandomStream(1).fork("init"), nn::Init::kTorch};
+  return models::make(test::component(kModel), build, {3, 8, 8, 4});
+}
+
+struct Outcome {
+  std::string weights;
+  schema::Value metrics;
+};
+
+Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int64_t epochs = 2) {
+  const test::Folder folder("images");
+  const Device device = make_cpu(threads);
+  const auto model = small_model(device);
+  ImageClassificationSetup setup;
+  setup.train = synthetic(data::Split::kTrain);
+  setup.test = synthetic(data::Split::kTest);
+  setup.options.batch_size = 16;
+  setup.options.num_workers = workers;
+  setup.seed = 7;
+  setup.host = device;
+  setup.overfit = overfit;
+  ImageClassification task(*model, setup);
+  training::TrainerSetup trainer = test::toy_setup(folder.path, device);
+  trainer.train.epochs = epochs;
+  trainer.train.clip_grad = 0;
+  trainer.seed = 7;
+  training::Trainer(task, trainer).run();
+  const schema::Value summary =
+      schema::parse(io::read_text(folder.path / "summary.json"), "summary");
+  return {training::hash_bytes(
+              io::read_text(folder.path / "checkpoints" / "last" / "model.safetensors")),
+          summary.at("metrics")};
+}
+
+}  // namespace
+
+TEST_CASE("image classification: same bits for any number of threads and workers", "[training]") {
+  const Outcome one = train(1, 0);
+  CHECK(one.metrics.at("test").at("top1").as_double() >= 0);
+  CHECK(one.metrics.find("train") == nullptr);
+  CHECK(train(3, 2).weights == one.weights);
+  CHECK(train(2, 1).metrics == one.metrics);
+}
+
+TEST_CASE("image classification: a small network learns its own samples by heart", "[training]") {
+  const Outcome outcome = train(2, 1, true, 40);
+  CHECK(outcome.metrics.at("train").at("top1").as_double() > 60);
+}
+
+TEST_CASE("image classification: a validation part is monitored, test is looked at once",
+          "[training]") {
+  const auto model = small_model(test::cpu());
+  ImageClassificationSetup setup;
+  setup.train = synthetic(data::Split::kTrain, ", \"val_fraction\": 0.25");
+  setup.val = synthetic(data::Split::kVal, ", \"val_fraction\": 0.25");
+  setup.test = synthetic(data::Split::kTest);
+  setup.options.batch_size = 7;
+  setup.host = test::cpu();
+  ImageClassification task(*model, setup);
+  CHECK(task.splits() == std::vector<std::string>{"val"});
+  CHECK(task.final_split() == "test");
+  CHECK(task.monitor().split == "val");
+  CHECK_THROWS_WITH(task.evaluate("tset"), Catch::Contains("no split"));
+
+  model->train(false);
+  const ImageClassification::Evaluation evaluation = task.evaluate_in_full("test");
+  CHECK(evaluation.confusion.total() == 20);
+  CHECK(evaluation.labels.size() == 20);
+  CHECK(evaluation.metrics[1].first == "top1");
+  CHECK(evaluation.metrics[1].second == Approx(100 * evaluation.confusion.accuracy()));
+  std::int64_t correct = 0;
+  for (std::size_t i = 0; i < 20; ++i) {
+    CHECK(evaluation.labels[i] == setup.test->label(evaluation.indices[i]));
+    correct += evaluation.labels[i] == evaluation.predictions[i] ? 1 : 0;
+  }
+  CHECK(evaluation.metrics[1].second == Approx(100.0 * static_cast<double>(correct) / 20));
+}
+
+TEST_CASE("image classification: the metrics do not depend on the batch size", "[training]") {
+  const auto model = small_model(test::cpu());
+  model->train(false);
+  const auto evaluate = [&](std::int64_t batch) {
+    ImageClassificationSetup setup;
+    setup.test = synthetic(data::Split::kTest);
+    setup.options.eval_batch_size = batch;
+    setup.host = test::cpu();
+    return ImageClassification(*model, setup).evaluate("test");
+  };
+  CHECK(evaluate(3)[0].second == Approx(evaluate(20)[0].second).epsilon(1e-6));
+  CHECK(evaluate(3)[1].second == evaluate(20)[1].second);
+}
+
+TEST_CASE("losses: label smoothing is read from the configuration", "[training]") {
+  const Tensor logits = test::random_tensor({5, 4}, 1);
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>{0, 1, 2, 3, 0}, {5}, test::cpu());
+  const double plain =
+      training::scalar_of(training::make_class_loss({"cross_entropy", {}})(logits, labels));
+  const double smooth = training::scalar_of(training::make_class_loss(
+      test::component(R"({"type": "cross_entropy", "label_smoothing": 0.1})"))(logits, labels));
+  CHECK(plain == Approx(training::scalar_of(ops::cross_entropy(logits, labels))));
+  CHECK(smooth ==
+        Approx(training::scalar_of(ops::cross_entropy(logits, labels, {.label_smoothing = 0.1}))));
+  CHECK(plain != smooth);
+  CHECK_THROWS_WITH(training::make_class_loss({"cross_entrpy", {}}),
+                    Catch::Contains("cross_entropy"));
+}

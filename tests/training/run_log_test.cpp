@@ -1,0 +1,158 @@
+#include "training/run_log.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+
+#include "base/error.h"
+#include "schema/parse.h"
+#include "tests/training/toy_task.h"
+#include "training/progress.h"
+#include "training/run_lock.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <sstream>
+
+using namespace fovea;
+
+TEST_CASE("run log: resuming drops what is newer than the checkpoint", "[training]") {
+  const test::Folder folder("log");
+  training::RunState state;
+  {
+    training::RunLog log(folder.path);
+    log.record(schema::Value::object({{"step", 1}}));
+    log.text("one");
+    log.sync(state);
+    log.record(schema::Value::object({{"step", 2}}));
+    log.text("two");
+  }
+  {
+    training::RunLog log(folder.path);
+    log.cut_back(state);
+    log.record(schema::Value::object({{"step", 3}}));
+    log.record(schema::Value::object({{"step", 4}, {"split", "val"}, {"top1", 50.0}}));
+  }
+  CHECK(io::read_text(folder.path / "metrics.jsonl") ==
+        "{\"step\":1}\n{\"step\":3}\n"
+        "{\"step\":4,\"split\":\"val\",\"top1\":50.0}\n");
+  CHECK(io::read_text(folder.path / "log.txt") == "one\n");
+  state.text_bytes = 100;
+  training::RunLog log(folder.path);
+  CHECK_THROWS_WITH(log.cut_back(state), Catch::Contains("log.txt: holds 4 bytes"));
+}
+
+TEST_CASE("run log: values that are not finite become null and are named", "[training]") {
+  schema::Value line = schema::Value::object();
+  training::set_number(line, "loss", std::numeric_limits<double>::quiet_NaN());
+  training::set_number(line, "lr", 0.5);
+  training::set_number(line, "grad_norm", std::numeric_limits<double>::infinity());
+  CHECK(line.dump(0) ==
+        R"({"loss":null,"nonfinite":["loss","grad_norm"],"lr":0.5,"grad_norm":null})");
+}
+
+TEST_CASE("run log: the table has a row an epoch and a column a metric", "[training]") {
+  const std::string jsonl =
+      R"({"step":2,"epoch":0,"split":"train","loss":1.0,"lr":0.1,"samples":3,"time_s":1.0}
+{"step":3,"epoch":0,"split":"train","loss":2.0,"lr":0.1,"samples":1,"time_s":1.0}
+{"step":3,"epoch":0,"split":"val","loss":1.5,"top1":50.0,"time_s":1.0}
+{"step":6,"epoch":1,"split":"train","loss":0.5,"lr":0.05,"samples":4,"time_s":1.0}
+{"step":6,"epoch":1,"split":"val","loss":null,"top1":75.0,"ema_top1":80.0,"nonfinite":["loss"]}
+{"step":6,"epoch":2,"split":"test","top1":70.0}
+)";
+  CHECK(training::metrics_csv(jsonl) ==
+        "epoch,train_loss,eval_loss,eval_top1,eval_ema_top1,test_top1,lr\n"
+        "0,1.25,1.5,50.0,,,0.1\n"
+        "1,0.5,nan,75.0,80.0,,0.05\n"
+        "2,,,,,70.0,\n");
+  CHECK(training::metrics_csv("") == "epoch,train_loss,lr\n");
+  CHECK_THROWS_WITH(training::metrics_csv("{\"step\":1,"), Catch::Contains("line 1"));
+}
+
+TEST_CASE("event file: records as TensorBoard reads them", "[training]") {
+  CHECK(training::crc32c("123456789") == 0xe3069283u);  // the check value of CRC-32C
+  // Event {wall_time 1.0, step 300, Summary {Value {"a", 0.5}}}, encoded by hand.
+  const std::string event(
+      "\x09\0\0\0\0\0\0\xf0\x3f\x10\xac\x02\x2a\x0a\x0a\x08\x0a\x01"
+      "a\x15\0\0\0\x3f",
+      24);
+  CHECK(training::scalar_event(1.0, 300, {{"a", 0.5}}) == event);
+  const std::string record = training::event_record(event);
+  REQUIRE(record.size() == 8 + 4 + 24 + 4);
+  CHECK(record[0] == 24);
+  CHECK(record.substr(12, 24) == event);
+
+  const test::Folder folder("events");
+  std::int64_t after_one = 0;
+  {
+    training::EventFile file(folder.path);
+    file.add(1, {{"train/loss", 0.5}});
+    after_one = file.size();
+    file.add(2, {{"train/loss", 0.25}});
+    CHECK(file.size() > after_one);
+  }
+  training::EventFile file(folder.path);  // the same file
+  file.cut_back(after_one);
+  CHECK(file.size() == after_one);
+  file.cut_back(0);
+  file.add(1, {{"train/loss", 0.5}});  // with its version again
+  CHECK(file.size() == after_one);
+}
+
+TEST_CASE("run lock: a second program is refused, a killed one is succeeded", "[training]") {
+  const test::Folder folder("lock");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const training::RunLock lock(folder.path);
+    ::kill(::getpid(), SIGSTOP);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, WUNTRACED);
+  CHECK_THROWS_WITH(training::RunLock(folder.path),
+                    Catch::Contains("in use by process " + std::to_string(child)));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+  CHECK(io::fs::exists(folder.path / "run.lock"));
+  { const training::RunLock lock(folder.path); }
+  CHECK_FALSE(io::fs::exists(folder.path / "run.lock"));
+
+  io::write_atomic(folder.path / "run.lock", "process 1 on host elsewhere\n");
+  CHECK_THROWS_WITH(training::RunLock(folder.path), Catch::Contains("host elsewhere"));
+}
+
+TEST_CASE("progress: one redrawn line on a terminal, none between half minutes elsewhere",
+          "[training]") {
+  training::Progress progress;
+  progress.step = 120;
+  progress.total_steps = 400;
+  progress.epochs = 10;
+  progress.loss = 0.731;
+  progress.lr = 3e-4;
+  progress.samples_per_s = 812.4;
+  progress.peak_bytes = std::int64_t{1204} << 20;
+  progress.remaining_s = 190;
+  CHECK(training::progress_line(progress) ==
+        "epoch 1/10  step 120/400  loss 0.731  lr 0.0003  812.4 samples/s  peak 1204 MiB  "
+        "left 3 min 10 s");
+  CHECK(training::duration_text(3725) == "1 h 2 min");
+  CHECK(training::duration_text(-1) == "?");
+
+  std::ostringstream file;
+  std::ostringstream terminal;
+  {
+    training::StreamProgress to_file(file, false);
+    training::StreamProgress to_terminal(terminal, true);
+    for (training::ProgressSink* sink :
+         std::initializer_list<training::ProgressSink*>{&to_file, &to_terminal}) {
+      sink->update(progress);
+      sink->update(progress);
+      sink->message("evaluated");
+    }
+  }
+  CHECK(file.str() == "evaluated\n");
+  CHECK(terminal.str().starts_with("epoch 1/10"));
+  CHECK(terminal.str().ends_with("\revaluated\n"));
+}

@@ -1,0 +1,89 @@
+#include "visualise/heatmap.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "base/error.h"
+
+using namespace fovea;
+using namespace fovea::visualise;
+
+TEST_CASE("upsample_bilinear: half-pixel centres, clamped at the border", "[visualise]") {
+  const Matrix up = upsample_bilinear({1, 2, {0, 1}}, 2, 4);
+  const std::vector<double> row = {0, 0.25, 0.75, 1};
+  REQUIRE(up.rows == 2);
+  REQUIRE(up.cols == 4);
+  for (std::int64_t y = 0; y < 2; ++y) {
+    for (std::int64_t x = 0; x < 4; ++x) {
+      CHECK(up.at(y, x) == Approx(row[static_cast<std::size_t>(x)]).margin(1e-15));
+    }
+  }
+  const Matrix grid{2, 3, {1, 2, 3, 4, 5, 7}};
+  CHECK(upsample_bilinear(grid, 2, 3).values == grid.values);  // the same size changes nothing
+  const Matrix tall = upsample_bilinear({2, 1, {0, 1}}, 4, 1);
+  CHECK(tall.at(1, 0) == Approx(0.25));
+}
+
+TEST_CASE("scaling: min-max, symmetric, shared ends and flat maps", "[visualise]") {
+  const Matrix m{1, 3, {-1, 0, 3}};
+  CHECK(scale_minmax(m).values == std::vector<double>{0, 0.25, 1});
+  const Matrix symmetric = scale_symmetric(m);
+  CHECK(symmetric.values[0] == Approx(1.0 / 3));
+  CHECK(symmetric.values[1] == 0.5);
+  CHECK(symmetric.values[2] == 1);
+  CHECK(scale_between(m, 0, 2).values == std::vector<double>{0, 0, 1});
+  const Matrix flat{1, 2, {0.3, 0.3 + 1e-13}};
+  CHECK(scale_minmax(flat).values == std::vector<double>{0, 0});
+  CHECK(scale_symmetric({1, 2, {0, 0}}).values == std::vector<double>{0.5, 0.5});
+  CHECK(std::isnan(scale_minmax({1, 3, {NAN, 1, 2}}).values[0]));
+  CHECK(scale_minmax({1, 3, {NAN, 1, 2}}).values[2] == 1);
+}
+
+TEST_CASE("colour_of: anchors, interpolation with rounding, clamping", "[visualise]") {
+  CHECK(colour_of(ColourMap::kPlasma, 0) == Colour{0x0d, 0x08, 0x87});
+  CHECK(colour_of(ColourMap::kPlasma, 1) == Colour{0xf0, 0xf9, 0x21});
+  CHECK(colour_of(ColourMap::kViridis, 3.0 / 9) == Colour{0x31, 0x68, 0x8e});
+  CHECK(colour_of(ColourMap::kCividis, 6.0 / 9) == Colour{0xa5, 0x9c, 0x74});
+  // halfway between 0d0887 and 46039f: 41.5, 5.5, 147 round to 42, 6, 147
+  CHECK(colour_of(ColourMap::kPlasma, 0.5 / 9) == Colour{42, 6, 147});
+  CHECK(colour_of(ColourMap::kPlasma, -3) == colour_of(ColourMap::kPlasma, 0));
+  CHECK(colour_of(ColourMap::kViridis, 7) == colour_of(ColourMap::kViridis, 1));
+  CHECK(colour_of(ColourMap::kViridis, NAN) == kMissing);
+  CHECK(colour_of(ColourMap::kDiverging, 0.5) == Colour{0xf7, 0xf7, 0xf7});
+  for (const auto* name : {"plasma", "viridis", "cividis", "diverging", "blues", "grey"}) {
+    CHECK(name_of(colour_map_from_name(name)) == name);
+  }
+  CHECK_THROWS_WITH(colour_map_from_name("plasm"), Catch::Contains("did you mean \"plasma\""));
+}
+
+TEST_CASE("enlarge: every pixel becomes a block", "[visualise]") {
+  Canvas small(2, 1);
+  small.set(0, 0, {1, 2, 3});
+  small.set(1, 0, {4, 5, 6});
+  const Canvas big = enlarge(small, 3);
+  REQUIRE(big.width == 6);
+  REQUIRE(big.height == 3);
+  for (std::int64_t y = 0; y < 3; ++y) {
+    for (std::int64_t x = 0; x < 6; ++x) CHECK(big.at(x, y) == small.at(x / 3, 0));
+  }
+  CHECK_THROWS_AS(enlarge(small, 0), ConfigError);
+}
+
+TEST_CASE("overlay: weights of map and image", "[visualise]") {
+  const Canvas map(1, 1, {200, 0, 101}), image(1, 1, {100, 255, 100});
+  CHECK(overlay(map, image, 0).at(0, 0) == Colour{200, 0, 101});
+  CHECK(overlay(map, image, 0.25).at(0, 0) == Colour{175, 64, 101});  // 63.75 and 100.75
+  CHECK(overlay(map, image, 1).at(0, 0) == Colour{100, 255, 100});
+  CHECK_THROWS_AS(overlay(map, Canvas(2, 1), 0.5), ShapeError);
+  CHECK_THROWS_AS(overlay(map, image, 1.5), ConfigError);
+}
+
+TEST_CASE("patch_grid: refuses images that are not square or not divisible", "[visualise]") {
+  const std::vector<double> weights = {1, 2, 3, 4};
+  CHECK(patch_grid(weights, 8, 8, 4).at(1, 0) == 3);
+  CHECK_THROWS_AS(patch_grid(weights, 8, 4, 4), ShapeError);
+  CHECK_THROWS_AS(patch_grid(weights, 9, 9, 4), ShapeError);
+  CHECK_THROWS_AS(patch_grid(weights, 12, 12, 4), ShapeError);
+  CHECK(as_grid(weights, 1, 4).at(0, 3) == 4);
+}
