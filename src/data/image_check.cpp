@@ -104,10 +104,28 @@ std::string png_damage(Bytes file) {
   }
 }
 
+// Tables of a class and a number, 16 counts of codes, and the codes. stb 2.27 has room for 256 codes
+// and does not check; nor, in progressive files, that a DC code stands for at most 15 bits.
+bool huffman_tables_are_valid(Bytes payload) {
+  while (!payload.empty()) {
+    if (payload.size() < 17) return false;
+    std::size_t codes = 0;
+    for (std::size_t k = 1; k <= 16; ++k) codes += at(payload, k);
+    if (codes > 256 || payload.size() - 17 < codes) return false;
+    const bool dc = at(payload, 0) >> 4 == 0;
+    for (std::size_t k = 17; dc && k < 17 + codes; ++k) {
+      if (at(payload, k) > 15) return false;
+    }
+    payload = payload.subspan(17 + codes);
+  }
+  return true;
+}
+
 // Marker segments; the entropy-coded data after a start of scan runs to the next marker.
 std::string jpeg_damage(Bytes file) {
   constexpr std::uint32_t kScan = 0xDA;
   constexpr std::uint32_t kEnd = 0xD9;
+  constexpr std::uint32_t kHuffman = 0xC4;
   // Every scan walks over the whole picture: a few bytes each, so their number must be bounded.
   constexpr int kMaxScans = 64;
   int scans = 0;
@@ -132,6 +150,9 @@ std::string jpeg_damage(Bytes file) {
     if (length < 2) return fmt::format("segment {:02x} has length {}", marker, length);
     if (file.size() - i - 2 < length) {
       return marker == kScan ? "cut short before its pixels" : "cut short inside a segment";
+    }
+    if (marker == kHuffman && !huffman_tables_are_valid(file.subspan(i + 4, length - 2))) {
+      return "a Huffman table is not valid";
     }
     if (marker == kScan && ++scans > kMaxScans) return fmt::format("more than {} scans", kMaxScans);
     i += 2 + length;

@@ -111,6 +111,22 @@ TEST_CASE("png: a flipped bit in the pixels fails the checksum", "[data]") {
   CHECK_THROWS_WITH(decode(file), Catch::Contains("fails its checksum"));
 }
 
+TEST_CASE("jpeg: Huffman tables with too many or too long codes are refused", "[data]") {
+  std::string file = tiny_jpeg();
+  const std::size_t table = file.find("\xff\xc4");
+  REQUIRE(table != std::string::npos);
+  file[table + 4 + 1 + 15] = '\xff';  // 255 codes of 16 bits, more than the segment holds
+  CHECK_THROWS_WITH(decode(file), Catch::Contains("Huffman table"));
+  std::string many = std::string("\xff\xc4\x01\x53\x00", 5) + std::string(14, '\0') + "\xa0\xa0";
+  many += std::string(320, '\x01');  // 2 x 160 codes inside a segment of the right length
+  file = tiny_jpeg();
+  file.insert(2, many);
+  CHECK_THROWS_WITH(decode(file), Catch::Contains("Huffman table"));
+  file = tiny_jpeg();
+  file[table + 4 + 17] = '\x20';  // a DC code of 32 bits
+  CHECK_THROWS_WITH(decode(file), Catch::Contains("Huffman table"));
+}
+
 TEST_CASE("images: declared sizes cannot exhaust memory", "[data]") {
   std::string huge = bmp(pattern(2, 2, 3));
   huge[20] = '\x7f';  // width above 2^22
