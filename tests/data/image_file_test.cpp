@@ -78,7 +78,8 @@ TEST_CASE("images: every cut of a file is refused", "[data]") {
   const Image image = pattern(9, 8, 3);
   for (const std::string& file : {encode_png(image), bmp(image), ppm(image), tiny_jpeg()}) {
     for (std::size_t size = 0; size < file.size(); ++size) {
-      INFO("first " << size << " of " << file.size() << " bytes, starting with " << file.substr(0, 2));
+      INFO("first " << size << " of " << file.size() << " bytes, starting with "
+                    << file.substr(0, 2));
       CHECK_THROWS_AS(decode(file.substr(0, size)), FileError);
     }
     CHECK_NOTHROW(decode(file));
