@@ -117,7 +117,7 @@ TEST_CASE("plot: limits cut curves and bands", "[visualise]") {
   CHECK(bottom < plot.height);
 }
 
-TEST_CASE("plot: texts neither overlap nor leave the picture", "[visualise]") {
+TEST_CASE("plot: texts neither overlap, nor meet a curve, nor leave the picture", "[visualise]") {
   const int points = GENERATE(1, 2, 7, 300);
   const int series = GENERATE(1, 3, 9);
   LinePlot plot = decay(points, series);
@@ -133,6 +133,11 @@ TEST_CASE("plot: texts neither overlap nor leave the picture", "[visualise]") {
     CHECK(r.boxes[i].y >= 0);
     CHECK(r.boxes[i].right() <= plot.width);
     CHECK(r.boxes[i].bottom() <= plot.height);
+    int crossed = 0;
+    for (const auto& curve : r.curves) {
+      for (const Point p : curve) crossed += overlap(r.boxes[i], {p.x, p.y, 0, 0}) ? 1 : 0;
+    }
+    CHECK(crossed == 0);
     for (std::size_t j = 0; j < i; ++j) {
       INFO(r.texts[j]);
       CHECK((r.texts[j].empty() || !overlap(r.boxes[i], r.boxes[j])));
