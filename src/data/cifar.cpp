@@ -16,21 +16,25 @@ constexpr std::int64_t kSide = 32;
 constexpr std::int64_t kPixels = kSide * kSide;
 constexpr std::int64_t kMaxRecords = 1 << 17;
 
-constexpr std::string_view kNames10 =
-    "airplane automobile bird cat deer dog frog horse ship truck";
+constexpr std::string_view kNames10 = "airplane automobile bird cat deer dog frog horse ship truck";
 constexpr std::string_view kNames20 =
-    "aquatic_mammals fish flowers food_containers fruit_and_vegetables household_electrical_devices "
+    "aquatic_mammals fish flowers food_containers fruit_and_vegetables "
+    "household_electrical_devices "
     "household_furniture insects large_carnivores large_man-made_outdoor_things "
     "large_natural_outdoor_scenes large_omnivores_and_herbivores medium_mammals "
     "non-insect_invertebrates people reptiles small_mammals trees vehicles_1 vehicles_2";
 constexpr std::string_view kNames100 =
-    "apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly "
-    "camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile "
+    "apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus "
+    "butterfly "
+    "camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab "
+    "crocodile "
     "cup dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp "
     "lawn_mower leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom "
-    "oak_tree orange orchid otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine "
+    "oak_tree orange orchid otter palm_tree pear pickup_truck pine_tree plain plate poppy "
+    "porcupine "
     "possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk skyscraper snail snake "
-    "spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor "
+    "spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger "
+    "tractor "
     "train trout tulip turtle wardrobe whale willow_tree wolf woman worm";
 
 std::vector<std::string> words(std::string_view text) {
@@ -96,10 +100,11 @@ class Cifar final : public Source {
   void load(const std::filesystem::path& path) {
     File file{path, read_packed(path, static_cast<std::size_t>(kMaxRecords * record_)), size()};
     const auto bytes = static_cast<std::int64_t>(file.content.size());
-    FOVEA_CHECK(bytes > 0 && bytes % record_ == 0, FileError,
-                fmt::format("{}: {} bytes are not a whole number of records of {} bytes; the copy or "
-                            "download was cut short, or this is not the binary version; see {}",
-                            path.string(), bytes, record_, layout_.page));
+    FOVEA_CHECK(
+        bytes > 0 && bytes % record_ == 0, FileError,
+        fmt::format("{}: {} bytes are not a whole number of records of {} bytes; the copy or "
+                    "download was cut short, or this is not the binary version; see {}",
+                    path.string(), bytes, record_, layout_.page));
     const auto classes = static_cast<std::int64_t>(info_.class_names.size());
     for (std::int64_t r = 0; r < bytes / record_; ++r) {
       auto label = std::to_integer<std::int64_t>(
@@ -167,8 +172,8 @@ FOVEA_DATASET(cifar10, open_cifar10, "CIFAR-10: 60,000 colour images of 32 x 32 
 FOVEA_DATASET(cifar100, open_cifar100,
               "CIFAR-100: 60,000 colour images of 32 x 32 pixels, 100 classes",
               "datasets/cifar100.md",
-              schema::Fields<Options100>{}
-                  .add("labels", &Options100::labels, schema::one_of({"fine", "coarse"}),
-                       "the 100 classes or the 20 groups of them"))
+              schema::Fields<Options100>{}.add("labels", &Options100::labels,
+                                               schema::one_of({"fine", "coarse"}),
+                                               "the 100 classes or the 20 groups of them"))
 
 }  // namespace fovea::data

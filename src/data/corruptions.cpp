@@ -15,9 +15,9 @@ namespace fovea::data {
 namespace {
 
 constexpr std::array<Corruption, 10> kAll = {
-    Corruption::kGaussian,   Corruption::kSpeckle,      Corruption::kShot,
-    Corruption::kSaltPepper, Corruption::kImpulse,      Corruption::kGaussianBlur,
-    Corruption::kMotionBlur, Corruption::kOcclusion,    Corruption::kContrast,
+    Corruption::kGaussian,   Corruption::kSpeckle,   Corruption::kShot,
+    Corruption::kSaltPepper, Corruption::kImpulse,   Corruption::kGaussianBlur,
+    Corruption::kMotionBlur, Corruption::kOcclusion, Corruption::kContrast,
     Corruption::kBrightness,
 };
 constexpr std::array<std::string_view, 10> kNames = {
@@ -71,10 +71,10 @@ std::string_view name_of(Corruption type) { return kNames[static_cast<std::size_
 
 Corruption corruption_from_name(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
-  FOVEA_CHECK(found != kNames.end(), ConfigError,
-              fmt::format("no corruption called \"{}\"{} (known: {})", name,
-                          did_you_mean(name, {kNames.begin(), kNames.end()}),
-                          fmt::join(kNames, ", ")));
+  FOVEA_CHECK(
+      found != kNames.end(), ConfigError,
+      fmt::format("no corruption called \"{}\"{} (known: {})", name,
+                  did_you_mean(name, {kNames.begin(), kNames.end()}), fmt::join(kNames, ", ")));
   return kAll[static_cast<std::size_t>(found - kNames.begin())];
 }
 
@@ -168,8 +168,8 @@ void motion_blur(Planes x, double s, double u) {
       for (std::int64_t j = 0; j < x.width; ++j) {
         double sum = 0.0;
         for (std::int64_t t = -half; t <= half; ++t) {
-          sum += double{replicated(plane, x.height, x.width, i + t * direction[0],
-                                   j + t * direction[1])};
+          sum += double{
+              replicated(plane, x.height, x.width, i + t * direction[0], j + t * direction[1])};
         }
         result[static_cast<std::size_t>(i * x.width + j)] = clip(sum / samples);
       }
@@ -179,8 +179,8 @@ void motion_blur(Planes x, double s, double u) {
 }
 
 void occlusion(Planes x, double s, double u_top, double u_left, double fill) {
-  const auto side = static_cast<std::int64_t>(
-      std::floor(std::sqrt(s * static_cast<double>(x.height) * static_cast<double>(x.width)) + 0.5));
+  const auto side = static_cast<std::int64_t>(std::floor(
+      std::sqrt(s * static_cast<double>(x.height) * static_cast<double>(x.width)) + 0.5));
   const std::int64_t tall = std::min(side, x.height);
   const std::int64_t wide = std::min(side, x.width);
   const auto place = [](double u, std::int64_t free) {
@@ -225,17 +225,26 @@ void corrupt(Planes x, CorruptionLevel what, const RandomStream& stream, double 
     return u;
   };
   switch (what.type) {
-    case Corruption::kGaussian: return gaussian(x, s, normals());
-    case Corruption::kSpeckle: return speckle(x, s, normals());
-    case Corruption::kShot: return shot(x, s, uniforms(x.size()));
-    case Corruption::kSaltPepper: return salt_pepper(x, s, uniforms(x.plane()));
-    case Corruption::kImpulse: return impulse(x, s, uniforms(x.size()));
-    case Corruption::kGaussianBlur: return gaussian_blur(x, s);
-    case Corruption::kMotionBlur: return motion_blur(x, s, double{draws.uniform(0)});
+    case Corruption::kGaussian:
+      return gaussian(x, s, normals());
+    case Corruption::kSpeckle:
+      return speckle(x, s, normals());
+    case Corruption::kShot:
+      return shot(x, s, uniforms(x.size()));
+    case Corruption::kSaltPepper:
+      return salt_pepper(x, s, uniforms(x.plane()));
+    case Corruption::kImpulse:
+      return impulse(x, s, uniforms(x.size()));
+    case Corruption::kGaussianBlur:
+      return gaussian_blur(x, s);
+    case Corruption::kMotionBlur:
+      return motion_blur(x, s, double{draws.uniform(0)});
     case Corruption::kOcclusion:
       return occlusion(x, s, double{draws.uniform(0)}, double{draws.uniform(1)}, fill);
-    case Corruption::kContrast: return contrast(x, s);
-    case Corruption::kBrightness: return brightness(x, s);
+    case Corruption::kContrast:
+      return contrast(x, s);
+    case Corruption::kBrightness:
+      return brightness(x, s);
   }
 }
 

@@ -30,8 +30,16 @@ struct Planes {
 };
 
 enum class Corruption {
-  kGaussian, kSpeckle, kShot, kSaltPepper, kImpulse,
-  kGaussianBlur, kMotionBlur, kOcclusion, kContrast, kBrightness,
+  kGaussian,
+  kSpeckle,
+  kShot,
+  kSaltPepper,
+  kImpulse,
+  kGaussianBlur,
+  kMotionBlur,
+  kOcclusion,
+  kContrast,
+  kBrightness,
 };
 
 /// All types in the order of the specification.
@@ -54,7 +62,8 @@ void shot(Planes x, double s, std::span<const float> u);
 void salt_pepper(Planes x, double s, std::span<const float> u_pixel);
 /// The same for every element on its own.
 void impulse(Planes x, double s, std::span<const float> u);
-/// Separable Gaussian of deviation 4 s pixels and radius floor(4 deviation + 0.5); replicated edges.
+/// Separable Gaussian of deviation 4 s pixels and radius floor(4 deviation + 0.5); replicated
+/// edges.
 void gaussian_blur(Planes x, double s);
 /// Mean of 2 floor(10 s + 0.5) + 1 samples along a line through the pixel, replicated edges; the
 /// direction min(floor(4 u), 3) is horizontal, rising, vertical or falling.

@@ -27,9 +27,12 @@ std::vector<double> one_per_channel(const char* key, const std::vector<double>& 
 
 std::optional<std::int64_t> limit_of(const Limits& limit, Split split) {
   switch (split) {
-    case Split::kTrain: return limit.train;
-    case Split::kVal: return limit.val;
-    case Split::kTest: return limit.test;
+    case Split::kTrain:
+      return limit.train;
+    case Split::kVal:
+      return limit.val;
+    case Split::kTest:
+      return limit.test;
   }
   return std::nullopt;
 }
@@ -38,9 +41,12 @@ std::optional<std::int64_t> limit_of(const Limits& limit, Split split) {
 
 std::string_view name_of(Split split) {
   switch (split) {
-    case Split::kTrain: return "train";
-    case Split::kVal: return "val";
-    case Split::kTest: return "test";
+    case Split::kTrain:
+      return "train";
+    case Split::kVal:
+      return "val";
+    case Split::kTest:
+      return "test";
   }
   return "";
 }
@@ -85,8 +91,11 @@ struct Dataset::Cache {
 
 Dataset::Dataset(std::shared_ptr<const Source> source, Split split,
                  std::vector<std::int64_t> indices, CommonOptions options)
-    : source_(std::move(source)), split_(split), options_(std::move(options)),
-      train_noise_(make_noise(options_.noise.train)), eval_noise_(make_noise(options_.noise.eval)) {
+    : source_(std::move(source)),
+      split_(split),
+      options_(std::move(options)),
+      train_noise_(make_noise(options_.noise.train)),
+      eval_noise_(make_noise(options_.noise.eval)) {
   for (const schema::Component& transform : options_.augment) {
     augment_.push_back(make_transform(transform, "dataset.augment"));
   }
@@ -123,8 +132,7 @@ Dataset::Dataset(std::shared_ptr<const Source> source, Split split,
 Dataset::~Dataset() = default;
 
 std::int64_t Dataset::source_index(std::int64_t i) const {
-  FOVEA_CHECK(i >= 0 && i < size(), ShapeError,
-              fmt::format("dataset: sample {} of {}", i, size()));
+  FOVEA_CHECK(i >= 0 && i < size(), ShapeError, fmt::format("dataset: sample {} of {}", i, size()));
   return indices_[static_cast<std::size_t>(i)];
 }
 
@@ -180,8 +188,8 @@ void Dataset::prepare(std::int64_t i, const Draw& draw, float* out) const {
   if (options_.normalise) normalise(x, mean_, std_);
 }
 
-std::shared_ptr<const Dataset> choose_split(const std::function<std::unique_ptr<Source>(Split)>& own,
-                                      Split split, CommonOptions options) {
+std::shared_ptr<const Dataset> choose_split(
+    const std::function<std::unique_ptr<Source>(Split)>& own, Split split, CommonOptions options) {
   const double fraction = options.val_fraction;
   FOVEA_CHECK(fraction >= 0.0 && fraction < 1.0, ConfigError,
               fmt::format("dataset.val_fraction: {} is outside [0, 1)", fraction));
@@ -205,7 +213,8 @@ std::shared_ptr<const Dataset> choose_split(const std::function<std::unique_ptr<
               fmt::format("dataset: split {} is left without samples; check dataset.limit and "
                           "dataset.val_fraction",
                           name_of(split)));
-  return std::make_shared<const Dataset>(std::move(source), split, std::move(indices), std::move(options));
+  return std::make_shared<const Dataset>(std::move(source), split, std::move(indices),
+                                         std::move(options));
 }
 
 }  // namespace fovea::data

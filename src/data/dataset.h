@@ -27,8 +27,8 @@ struct Sample {
 /// place in its files, and the corruption's type and level.
 struct Draw {
   std::uint64_t seed = 0;
-  std::int64_t epoch = 0;                     // 0 for evaluation
-  bool augment = false;                       // the augment list and training noise
+  std::int64_t epoch = 0;                          // 0 for evaluation
+  bool augment = false;                            // the augment list and training noise
   std::optional<CorruptionLevel> corruption = {};  // evaluation noise, on every sample
 };
 
@@ -91,7 +91,7 @@ class Dataset {
 /// Chooses the samples of a split. `own` opens the part that the files provide and returns nullptr
 /// if there is none, which only kVal may do; val is then cut from train by val_fraction. Throws
 /// ConfigError if there is no validation part either way, and if a split is left without samples.
-std::shared_ptr<const Dataset> choose_split(const std::function<std::unique_ptr<Source>(Split)>& own,
-                                      Split split, CommonOptions options);
+std::shared_ptr<const Dataset> choose_split(
+    const std::function<std::unique_ptr<Source>(Split)>& own, Split split, CommonOptions options);
 
 }  // namespace fovea::data

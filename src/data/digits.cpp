@@ -68,8 +68,8 @@ class Digits final : public Source {
       const auto [after, status] = std::from_chars(next, end, value);
       const int maximum = values.size() < kPixels ? 16 : 9;
       FOVEA_CHECK(status == std::errc() && value >= 0 && value <= maximum, FileError,
-                  fmt::format("{}:{}: value {} of the line is not a number in 0..{}", path_.string(),
-                              number, values.size() + 1, maximum));
+                  fmt::format("{}:{}: value {} of the line is not a number in 0..{}",
+                              path_.string(), number, values.size() + 1, maximum));
       values.push_back(static_cast<std::uint8_t>(value));
       next = after != end && *after == ',' ? after + 1 : after;
       if (next == after && after != end) break;

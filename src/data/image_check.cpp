@@ -73,7 +73,8 @@ class InflateCounter {
 
 // Chunks of length, type, data, CRC-32 up to IEND.
 std::string png_damage(Bytes file) {
-  // Below this a stream cannot inflate to more than some tens of megabytes, and the count is skipped.
+  // Below this a stream cannot inflate to more than some tens of megabytes, and the count is
+  // skipped.
   constexpr std::size_t kHarmlessBytes = std::size_t{1} << 15;
   std::optional<InflateCounter> counter;
   std::uint64_t limit = 0;
@@ -104,10 +105,28 @@ std::string png_damage(Bytes file) {
   }
 }
 
+// Tables of a class and a number, 16 counts of codes, and the codes. stb 2.27 has room for 256
+// codes and does not check; nor, in progressive files, that a DC code stands for at most 15 bits.
+bool huffman_tables_are_valid(Bytes payload) {
+  while (!payload.empty()) {
+    if (payload.size() < 17) return false;
+    std::size_t codes = 0;
+    for (std::size_t k = 1; k <= 16; ++k) codes += at(payload, k);
+    if (codes > 256 || payload.size() - 17 < codes) return false;
+    const bool dc = at(payload, 0) >> 4 == 0;
+    for (std::size_t k = 17; dc && k < 17 + codes; ++k) {
+      if (at(payload, k) > 15) return false;
+    }
+    payload = payload.subspan(17 + codes);
+  }
+  return true;
+}
+
 // Marker segments; the entropy-coded data after a start of scan runs to the next marker.
 std::string jpeg_damage(Bytes file) {
   constexpr std::uint32_t kScan = 0xDA;
   constexpr std::uint32_t kEnd = 0xD9;
+  constexpr std::uint32_t kHuffman = 0xC4;
   // Every scan walks over the whole picture: a few bytes each, so their number must be bounded.
   constexpr int kMaxScans = 64;
   int scans = 0;
@@ -133,6 +152,9 @@ std::string jpeg_damage(Bytes file) {
     if (file.size() - i - 2 < length) {
       return marker == kScan ? "cut short before its pixels" : "cut short inside a segment";
     }
+    if (marker == kHuffman && !huffman_tables_are_valid(file.subspan(i + 4, length - 2))) {
+      return "a Huffman table is not valid";
+    }
     if (marker == kScan && ++scans > kMaxScans) return fmt::format("more than {} scans", kMaxScans);
     i += 2 + length;
   }
@@ -144,9 +166,11 @@ std::string bmp_damage(Bytes file) {
   const bool core = little32(file, 14) == 12;  // the OS/2 header with 16-bit sizes
   const std::uint64_t width = core ? at(file, 18) | at(file, 19) << 8 : little32(file, 18);
   const auto signed_height = static_cast<std::int32_t>(little32(file, 22));
-  const std::uint64_t height = core ? at(file, 20) | at(file, 21) << 8
-                                    : static_cast<std::uint64_t>(std::abs(std::int64_t{signed_height}));
-  const std::uint64_t bits = core ? at(file, 24) | at(file, 25) << 8 : at(file, 28) | at(file, 29) << 8;
+  const std::uint64_t height =
+      core ? at(file, 20) | at(file, 21) << 8
+           : static_cast<std::uint64_t>(std::abs(std::int64_t{signed_height}));
+  const std::uint64_t bits =
+      core ? at(file, 24) | at(file, 25) << 8 : at(file, 28) | at(file, 29) << 8;
   if (bits > 32) return fmt::format("{} bits a pixel, at most 32 expected", bits);
   const std::uint64_t row = (width * bits + 31) / 32 * 4;
   if (height != 0 && row > (std::uint64_t{1} << 40) / height) return "declares an impossible size";
@@ -169,11 +193,15 @@ ImageFormat image_format(Bytes file) {
 
 std::string find_damage(Bytes file, ImageFormat format) {
   switch (format) {
-    case ImageFormat::kPng: return png_damage(file);
-    case ImageFormat::kJpeg: return jpeg_damage(file);
-    case ImageFormat::kBmp: return bmp_damage(file);
+    case ImageFormat::kPng:
+      return png_damage(file);
+    case ImageFormat::kJpeg:
+      return jpeg_damage(file);
+    case ImageFormat::kBmp:
+      return bmp_damage(file);
     case ImageFormat::kPnm:
-    case ImageFormat::kUnknown: return "";
+    case ImageFormat::kUnknown:
+      return "";
   }
   return "";
 }

@@ -44,7 +44,8 @@ void check_size(std::int64_t height, std::int64_t width, Bytes file, std::string
   FOVEA_CHECK(height <= kMaxPixels && width <= kMaxPixels / height, FileError,
               fmt::format("{}: declares {} x {} pixels, at most {} are read", name, height, width,
                           kMaxPixels));
-  FOVEA_CHECK(height * width / kMaxPixelsPerByte <= static_cast<std::int64_t>(file.size()), FileError,
+  FOVEA_CHECK(height * width / kMaxPixelsPerByte <= static_cast<std::int64_t>(file.size()),
+              FileError,
               fmt::format("{}: declares {} x {} pixels in a file of {} bytes", name, height, width,
                           file.size()));
 }
@@ -68,8 +69,8 @@ std::optional<std::int64_t> pnm_number(Bytes file, std::size_t& i) {
   return value;
 }
 
-// Binary PGM (P5) and PPM (P6). Written here because stb 2.27 reads past its buffer when it converts
-// the channels of a 16-bit one.
+// Binary PGM (P5) and PPM (P6). Written here because stb 2.27 reads past its buffer when it
+// converts the channels of a 16-bit one.
 Image decode_pnm(Bytes file, std::string_view name) {
   Image image;
   image.channels = std::to_integer<char>(file[1]) == '6' ? 3 : 1;
@@ -135,8 +136,9 @@ Image convert_channels(Image image, std::int64_t channels) {
     if (channels == 3) {
       for (std::int64_t c = 0; c < 3; ++c) to[c] = from[colours == 3 ? c : 0];
     } else {
-      to[0] = colours == 1 ? from[0]
-                           : static_cast<std::uint8_t>((77 * from[0] + 150 * from[1] + 29 * from[2]) >> 8);
+      to[0] = colours == 1
+                  ? from[0]
+                  : static_cast<std::uint8_t>((77 * from[0] + 150 * from[1] + 29 * from[2]) >> 8);
     }
   }
   return result;
@@ -174,8 +176,9 @@ std::vector<Tap> bilinear_taps(std::int64_t in, std::int64_t out) {
 
 bool has_image_extension(const std::filesystem::path& path) {
   std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return c < 128 ? static_cast<char>(std::tolower(c)) : '?'; });
+  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
+    return c < 128 ? static_cast<char>(std::tolower(c)) : '?';
+  });
   for (const char* known : {".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm"}) {
     if (extension == known) return true;
   }
@@ -193,8 +196,9 @@ Image decode_image(Bytes file, std::string_view name, std::int64_t channels) {
   FOVEA_CHECK(format != ImageFormat::kUnknown, FileError,
               fmt::format("{}: is not a PNG, JPEG, BMP or binary PNM image", name));
   const std::string damage = find_damage(file, format);
-  FOVEA_CHECK(damage.empty(), FileError,
-              fmt::format("{}: is damaged: {}; the copy or download may have failed", name, damage));
+  FOVEA_CHECK(
+      damage.empty(), FileError,
+      fmt::format("{}: is damaged: {}; the copy or download may have failed", name, damage));
   return convert_channels(
       format == ImageFormat::kPnm ? decode_pnm(file, name) : decode_stb(file, name), channels);
 }
@@ -216,10 +220,10 @@ std::string encode_png(const Image& image) {
     static_cast<std::string*>(context)->append(static_cast<const char*>(data),
                                                static_cast<std::size_t>(size));
   };
-  const int done = stbi_write_png_to_func(
-      append, &content, static_cast<int>(image.width), static_cast<int>(image.height),
-      static_cast<int>(image.channels), image.pixels.data(),
-      static_cast<int>(image.width * image.channels));
+  const int done =
+      stbi_write_png_to_func(append, &content, static_cast<int>(image.width),
+                             static_cast<int>(image.height), static_cast<int>(image.channels),
+                             image.pixels.data(), static_cast<int>(image.width * image.channels));
   FOVEA_CHECK(done != 0 && !content.empty(), FileError, "encode_png: out of memory");
   return content;
 }

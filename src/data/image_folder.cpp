@@ -22,8 +22,8 @@ struct Options : CommonOptions {
   std::int64_t in_chans = 3;
 };
 
-// Entries of a folder in byte order of their names, hidden ones left out, so that nothing depends on
-// the file system. Links are followed; one that leads nowhere or in a circle is an error.
+// Entries of a folder in byte order of their names, hidden ones left out, so that nothing depends
+// on the file system. Links are followed; one that leads nowhere or in a circle is an error.
 std::vector<fs::directory_entry> sorted_entries(const fs::path& folder) {
   std::error_code code;
   std::vector<fs::directory_entry> entries;
@@ -31,8 +31,9 @@ std::vector<fs::directory_entry> sorted_entries(const fs::path& folder) {
   for (; !code && it != fs::directory_iterator(); it.increment(code)) {
     if (it->path().filename().native().front() != '.') entries.push_back(*it);
   }
-  FOVEA_CHECK(!code, FileError,
-              fmt::format("image_folder: {}: cannot be listed: {}", folder.string(), code.message()));
+  FOVEA_CHECK(
+      !code, FileError,
+      fmt::format("image_folder: {}: cannot be listed: {}", folder.string(), code.message()));
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return a.path().filename().native() < b.path().filename().native();
   });
@@ -44,19 +45,21 @@ fs::file_type type_of(const fs::directory_entry& entry) {
   const fs::file_status status = entry.status(code);
   FOVEA_CHECK(status.type() != fs::file_type::not_found && status.type() != fs::file_type::none,
               FileError,
-              fmt::format("image_folder: {}: is a link that leads nowhere: {}", entry.path().string(),
-                          code ? code.message() : "its target is missing"));
+              fmt::format("image_folder: {}: is a link that leads nowhere: {}",
+                          entry.path().string(), code ? code.message() : "its target is missing"));
   return status.type();
 }
 
 std::vector<std::string> class_folders(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : sorted_entries(folder)) {
-    if (type_of(entry) == fs::file_type::directory) names.push_back(entry.path().filename().string());
+    if (type_of(entry) == fs::file_type::directory)
+      names.push_back(entry.path().filename().string());
   }
-  FOVEA_CHECK(!names.empty(), FileError,
-              fmt::format("image_folder: {}: holds no class folder; expected <class>/<image>; see {}",
-                          folder.string(), kPage));
+  FOVEA_CHECK(
+      !names.empty(), FileError,
+      fmt::format("image_folder: {}: holds no class folder; expected <class>/<image>; see {}",
+                  folder.string(), kPage));
   return names;
 }
 
@@ -68,10 +71,11 @@ std::vector<fs::path> image_files(const fs::path& folder) {
       files.push_back(entry.path());
     }
   }
-  FOVEA_CHECK(!files.empty(), FileError,
-              fmt::format("image_folder: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, "
-                          ".ppm or .pnm files; see {}",
-                          folder.string(), kPage));
+  FOVEA_CHECK(
+      !files.empty(), FileError,
+      fmt::format("image_folder: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, "
+                  ".ppm or .pnm files; see {}",
+                  folder.string(), kPage));
   return files;
 }
 
@@ -122,10 +126,11 @@ class ImageFolder final : public Source {
     const fs::path& file = files_[static_cast<std::size_t>(index)];
     Image image = read_image(file, info_.channels);
     if (img_size_ > 0) return centre_square(image, img_size_);
-    FOVEA_CHECK(image.height == info_.height && image.width == info_.width, FileError,
-                fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
-                            "bring all to one size",
-                            file.string(), image.height, image.width, info_.height, info_.width));
+    FOVEA_CHECK(
+        image.height == info_.height && image.width == info_.width, FileError,
+        fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
+                    "bring all to one size",
+                    file.string(), image.height, image.width, info_.height, info_.width));
     return image;
   }
 
@@ -177,17 +182,17 @@ std::unique_ptr<Source> open(const Place& place, const Options& options) {
 
 }  // namespace
 
-FOVEA_DATASET(image_folder, open, "folders of pictures: train/<class>/<file>, test/<class>/<file>",
-              "datasets/image_folder.md",
-              schema::Fields<Options>{}
-                  .add("img_size", &Options::img_size, schema::in_range(0, 8192),
-                       "the largest centred square of every picture is resized to this; 0: all have "
-                       "the size of the first")
-                  .add("in_chans", &Options::in_chans, schema::in_range(1, 3),
-                       "1 converts to grey, 3 to colour")
-                  .check([](const Options& o) {
-                    return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3")
-                                           : std::string();
-                  }))
+FOVEA_DATASET(
+    image_folder, open, "folders of pictures: train/<class>/<file>, test/<class>/<file>",
+    "datasets/image_folder.md",
+    schema::Fields<Options>{}
+        .add("img_size", &Options::img_size, schema::in_range(0, 8192),
+             "the largest centred square of every picture is resized to this; 0: all have "
+             "the size of the first")
+        .add("in_chans", &Options::in_chans, schema::in_range(1, 3),
+             "1 converts to grey, 3 to colour")
+        .check([](const Options& o) {
+          return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3") : std::string();
+        }))
 
 }  // namespace fovea::data

@@ -96,8 +96,8 @@ Batch DataLoader::State::prepare(const Epoch& pass, std::int64_t number) {
   const Dataset& d = *dataset;
   Batch batch;
   batch.number = number;
-  batch.images = Tensor::empty({end - begin, d.channels(), d.height(), d.width()}, DType::kFloat32,
-                               device);
+  batch.images =
+      Tensor::empty({end - begin, d.channels(), d.height(), d.width()}, DType::kFloat32, device);
   const Draw draw{options.seed, pass.number, options.augment, options.corruption};
   std::vector<std::int64_t> labels;
   for (std::int64_t k = begin; k < end; ++k) {

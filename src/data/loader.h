@@ -32,14 +32,14 @@ struct Batch {
   Tensor images;                      // (b, channels, height, width) float32
   Tensor labels;                      // (b) int64
   std::vector<std::int64_t> indices;  // of the samples in the data set
-  std::int64_t number = 0;            // position in the epoch; start(epoch, number + 1) goes on after
+  std::int64_t number = 0;  // position in the epoch; start(epoch, number + 1) goes on after
 };
 
 /// Used by one thread. May be destroyed or restarted at any moment.
 class DataLoader {
  public:
-  /// device: a host device; batches live in its memory. Throws ConfigError for options out of range,
-  /// BackendError for a device whose memory the host cannot write.
+  /// device: a host device; batches live in its memory. Throws ConfigError for options out of
+  /// range, BackendError for a device whose memory the host cannot write.
   DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, Device device);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
@@ -50,10 +50,10 @@ class DataLoader {
   /// Begins an epoch at a batch; what was being prepared is dropped. first_batch may be
   /// num_batches(), which leaves nothing.
   void start(std::int64_t epoch, std::int64_t first_batch = 0);
-  /// The next batch, nothing after the last or before start(). With on_bad_sample "skip" a batch may
-  /// be smaller than batch_size, and one without a readable sample is passed over. Throws what went
-  /// wrong in the preparation of this batch, and FileError at the end of a whole epoch of which
-  /// nothing could be read; later calls throw it again until start().
+  /// The next batch, nothing after the last or before start(). With on_bad_sample "skip" a batch
+  /// may be smaller than batch_size, and one without a readable sample is passed over. Throws what
+  /// went wrong in the preparation of this batch, and FileError at the end of a whole epoch of
+  /// which nothing could be read; later calls throw it again until start().
   std::optional<Batch> next();
 
   /// Seconds that next() has spent waiting for, or preparing, batches since construction.

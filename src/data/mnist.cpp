@@ -1,5 +1,5 @@
-// MNIST (Y. LeCun, C. Cortes, C. Burges) and Fashion-MNIST (H. Xiao, K. Rasul, R. Vollgraf, 2017) in
-// the IDX format: big-endian header of type, rank and sizes, then the values; plain or .gz.
+// MNIST (Y. LeCun, C. Cortes, C. Burges) and Fashion-MNIST (H. Xiao, K. Rasul, R. Vollgraf, 2017)
+// in the IDX format: big-endian header of type, rank and sizes, then the values; plain or .gz.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,25 +25,27 @@ struct Idx {
 std::vector<std::int64_t> idx_sizes(const std::vector<std::byte>& header, std::size_t rank,
                                     const std::string& path) {
   const auto byte = [&](std::size_t i) { return std::to_integer<std::int64_t>(header[i]); };
-  FOVEA_CHECK(header.size() >= 4 + 4 * rank, FileError,
-              fmt::format("{}: holds {} bytes, less than an IDX header; the copy or download was cut "
-                          "short",
-                          path, header.size()));
-  FOVEA_CHECK(byte(0) == 0 && byte(1) == 0 && byte(2) == 8 &&
-                  byte(3) == static_cast<std::int64_t>(rank),
-              FileError,
-              fmt::format("{}: starts with {:02x} {:02x} {:02x} {:02x}; expected 00 00 08 {:02x}, an "
-                          "IDX file of bytes of rank {}",
-                          path, byte(0), byte(1), byte(2), byte(3), rank, rank));
+  FOVEA_CHECK(
+      header.size() >= 4 + 4 * rank, FileError,
+      fmt::format("{}: holds {} bytes, less than an IDX header; the copy or download was cut "
+                  "short",
+                  path, header.size()));
+  FOVEA_CHECK(
+      byte(0) == 0 && byte(1) == 0 && byte(2) == 8 && byte(3) == static_cast<std::int64_t>(rank),
+      FileError,
+      fmt::format("{}: starts with {:02x} {:02x} {:02x} {:02x}; expected 00 00 08 {:02x}, an "
+                  "IDX file of bytes of rank {}",
+                  path, byte(0), byte(1), byte(2), byte(3), rank, rank));
   std::vector<std::int64_t> sizes;
   std::int64_t count = 1;
   for (std::size_t k = 0; k < rank; ++k) {
     const std::size_t i = 4 + 4 * k;
     sizes.push_back(byte(i) << 24 | byte(i + 1) << 16 | byte(i + 2) << 8 | byte(i + 3));
-    FOVEA_CHECK(sizes.back() >= 1 && count <= kMaxBytes / sizes.back(), FileError,
-                fmt::format("{}: declares sizes ({}); every size must be at least 1 and their product "
-                            "at most {}",
-                            path, fmt::join(sizes, ", "), kMaxBytes));
+    FOVEA_CHECK(
+        sizes.back() >= 1 && count <= kMaxBytes / sizes.back(), FileError,
+        fmt::format("{}: declares sizes ({}); every size must be at least 1 and their product "
+                    "at most {}",
+                    path, fmt::join(sizes, ", "), kMaxBytes));
     count *= sizes.back();
   }
   return sizes;
@@ -55,8 +57,8 @@ Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
       io::read_bytes(path, static_cast<std::uint64_t>(kMaxBytes) + header);
   const bool packed = is_gzip(file);
   // The header bounds what a compressed file may expand to.
-  const auto sizes = idx_sizes(packed ? inflate_prefix(file, header, path.string()) : file, rank,
-                               path.string());
+  const auto sizes =
+      idx_sizes(packed ? inflate_prefix(file, header, path.string()) : file, rank, path.string());
   std::size_t expected = header;
   {
     std::int64_t count = 1;
@@ -64,10 +66,11 @@ Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
     expected += static_cast<std::size_t>(count);
   }
   if (packed) file = inflate(file, expected, path.string());
-  FOVEA_CHECK(file.size() == expected, FileError,
-              fmt::format("{}: header promises {} bytes of data, file holds {}; the copy or download "
-                          "was cut short or is damaged",
-                          path.string(), expected - header, file.size() - header));
+  FOVEA_CHECK(
+      file.size() == expected, FileError,
+      fmt::format("{}: header promises {} bytes of data, file holds {}; the copy or download "
+                  "was cut short or is damaged",
+                  path.string(), expected - header, file.size() - header));
   return {path, sizes, std::move(file), header};
 }
 
@@ -95,11 +98,12 @@ class Mnist final : public Source {
                 fmt::format("{}: {} labels for the {} images of {}", labels.path.string(),
                             labels.sizes[0], images_.sizes[0], images_.path.string()));
     FOVEA_CHECK(!options.pad_to_32 || std::max(images_.sizes[1], images_.sizes[2]) <= 32, FileError,
-                fmt::format("{}: images of {} x {} cannot be padded to 32 x 32", images_.path.string(),
-                            images_.sizes[1], images_.sizes[2]));
+                fmt::format("{}: images of {} x {} cannot be padded to 32 x 32",
+                            images_.path.string(), images_.sizes[1], images_.sizes[2]));
     const auto classes = static_cast<std::int64_t>(variant.class_names.size());
     for (std::int64_t i = 0; i < labels.sizes[0]; ++i) {
-      auto label = std::to_integer<std::int64_t>(labels.content[labels.first + static_cast<std::size_t>(i)]);
+      auto label =
+          std::to_integer<std::int64_t>(labels.content[labels.first + static_cast<std::size_t>(i)]);
       if (label >= classes) {
         problems_.push_back({i, fmt::format("{}: label {} at position {}; expected 0..{}",
                                             labels.path.string(), label, i, classes - 1)});
@@ -145,7 +149,8 @@ std::unique_ptr<Source> open_mnist(const Place& place, const Options& options) {
   if (place.split == Split::kVal) return nullptr;
   return std::make_unique<Mnist>(
       place, options,
-      Variant{{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, 0.1307, 0.3081, "datasets/mnist.md"});
+      Variant{
+          {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, 0.1307, 0.3081, "datasets/mnist.md"});
 }
 
 schema::Fields<Options> fields() {
@@ -156,11 +161,12 @@ schema::Fields<Options> fields() {
 
 std::unique_ptr<Source> open_fashion_mnist(const Place& place, const Options& options) {
   if (place.split == Split::kVal) return nullptr;
-  return std::make_unique<Mnist>(
-      place, options,
-      Variant{{"t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
-               "ankle_boot"},
-              0.2860, 0.3530, "datasets/fashion_mnist.md"});
+  return std::make_unique<Mnist>(place, options,
+                                 Variant{{"t-shirt", "trouser", "pullover", "dress", "coat",
+                                          "sandal", "shirt", "sneaker", "bag", "ankle_boot"},
+                                         0.2860,
+                                         0.3530,
+                                         "datasets/fashion_mnist.md"});
 }
 
 }  // namespace

@@ -45,14 +45,15 @@ Fields<NoiseOptions> noise_fields(bool train) {
 
 Fields<CommonOptions> make_common_fields() {
   const auto limits = Fields<Limits>{}
-      .add("train", &Limits::train, at_least(1), "samples of train; null: all")
-      .add("val", &Limits::val, at_least(1), "samples of val; null: all")
-      .add("test", &Limits::test, at_least(1), "samples of test; null: all");
-  const auto noise = Fields<NoiseBySplit>{}
-      .add_object("train", &NoiseBySplit::train, noise_fields(true),
-                  "noise on training samples, drawn anew in every epoch")
-      .add_object("eval", &NoiseBySplit::eval, noise_fields(false),
-                  "the types and levels that a robustness evaluation walks through");
+                          .add("train", &Limits::train, at_least(1), "samples of train; null: all")
+                          .add("val", &Limits::val, at_least(1), "samples of val; null: all")
+                          .add("test", &Limits::test, at_least(1), "samples of test; null: all");
+  const auto noise =
+      Fields<NoiseBySplit>{}
+          .add_object("train", &NoiseBySplit::train, noise_fields(true),
+                      "noise on training samples, drawn anew in every epoch")
+          .add_object("eval", &NoiseBySplit::eval, noise_fields(false),
+                      "the types and levels that a robustness evaluation walks through");
   return Fields<CommonOptions>{}
       .add("root", &CommonOptions::root,
            "folder of the files, relative to the current directory; empty: datasets/<type>")

@@ -36,7 +36,8 @@ Noise make_noise(const NoiseOptions& options);
 
 struct NoiseBySplit {
   NoiseOptions train;
-  NoiseOptions eval;  // the grid that a robustness evaluation walks through; never applied by itself
+  NoiseOptions
+      eval;  // the grid that a robustness evaluation walks through; never applied by itself
 };
 
 struct CommonOptions {

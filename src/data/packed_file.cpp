@@ -55,8 +55,9 @@ class Inflater {
       ::inflateReset(&stream_);
       return true;
     }
-    FOVEA_CHECK(status != Z_BUF_ERROR || stream_.avail_in > 0 || position_ < file_.size(), FileError,
-                fmt::format("{}: gzip stream ends early; the copy or download was cut short", name_));
+    FOVEA_CHECK(
+        status != Z_BUF_ERROR || stream_.avail_in > 0 || position_ < file_.size(), FileError,
+        fmt::format("{}: gzip stream ends early; the copy or download was cut short", name_));
     FOVEA_CHECK(status == Z_OK || status == Z_BUF_ERROR, FileError,
                 fmt::format("{}: gzip stream is damaged: {}", name_,
                             stream_.msg != nullptr ? stream_.msg : "unknown reason"));
@@ -79,9 +80,9 @@ fs::path find_data_file(const fs::path& path, std::string_view page) {
     const fs::file_status status = fs::status(candidate, code);
     if (fs::is_regular_file(status)) return candidate;
     if (status.type() == fs::file_type::not_found) continue;
-    throw FileError(fmt::format("dataset.root: {}: {}; see {}", candidate.string(),
-                                code ? "cannot be read: " + code.message() : "is not a regular file",
-                                page));
+    throw FileError(
+        fmt::format("dataset.root: {}: {}; see {}", candidate.string(),
+                    code ? "cannot be read: " + code.message() : "is not a regular file", page));
   }
   throw FileError(fmt::format("dataset.root: {}: not found; see {}", path.string(), page));
 }

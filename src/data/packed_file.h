@@ -12,8 +12,8 @@
 namespace fovea::data {
 
 /// `path` if it is a regular file, else `path` + ".gz". Throws FileError
-/// "dataset.root: PATH: not found; see PAGE" if there is neither, and says so if it is a folder or a
-/// device.
+/// "dataset.root: PATH: not found; see PAGE" if there is neither, and says so if it is a folder or
+/// a device.
 std::filesystem::path find_data_file(const std::filesystem::path& path, std::string_view page);
 
 bool is_gzip(std::span<const std::byte> file);
@@ -23,8 +23,8 @@ bool is_gzip(std::span<const std::byte> file);
 std::vector<std::byte> inflate_prefix(std::span<const std::byte> file, std::size_t count,
                                       std::string_view name);
 
-/// All that a gzip file expands to. Throws FileError as soon as that passes `max_bytes`, on a damaged
-/// or cut stream, and on a failed checksum.
+/// All that a gzip file expands to. Throws FileError as soon as that passes `max_bytes`, on a
+/// damaged or cut stream, and on a failed checksum.
 std::vector<std::byte> inflate(std::span<const std::byte> file, std::size_t max_bytes,
                                std::string_view name);
 

@@ -45,7 +45,7 @@ schema::Choices dataset_choices() {
 }
 
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
-                                      const std::string& path) {
+                                            const std::string& path) {
   Configured configured = configure(component, path);
   return choose_split(configured.open, split, std::move(configured.common));
 }

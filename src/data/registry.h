@@ -37,11 +37,11 @@ const std::vector<DatasetEntry>& datasets();
 /// For Fields::add_component("dataset", ...).
 schema::Choices dataset_choices();
 
-/// The split of a configured data set, e.g. schema::Component{"digits"}. A relative root is relative
-/// to the current directory. `path` is the place of the component in its file, for messages.
-/// Throws ConfigError for options, FileError for files.
+/// The split of a configured data set, e.g. schema::Component{"digits"}. A relative root is
+/// relative to the current directory. `path` is the place of the component in its file, for
+/// messages. Throws ConfigError for options, FileError for files.
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
-                                      const std::string& path = "dataset");
+                                            const std::string& path = "dataset");
 
 /// Whether there is a validation part: val_fraction above 0, or one that the files provide.
 bool has_val(const schema::Component& component, const std::string& path = "dataset");
@@ -56,7 +56,8 @@ DatasetEntry make_entry(std::string name, std::string title, std::string page,
   if (defaults.root.empty()) defaults.root = "datasets/" + name;
   fields.set_defaults(defaults);
   const auto shared = std::make_shared<const schema::Fields<Options>>(std::move(fields));
-  const auto configure = [shared, open](const schema::Component& component, const std::string& path) {
+  const auto configure = [shared, open](const schema::Component& component,
+                                        const std::string& path) {
     const Options options = shared->parse(component, path);
     return Configured{options, [open, options](Split split) {
                         return open({options.root, split}, options);
@@ -69,7 +70,7 @@ DatasetEntry make_entry(std::string name, std::string title, std::string page,
 
 /// FOVEA_DATASET(name, open, title, page, Fields<Options>{}...): defines the entry that a line of
 /// datasets.def refers to. Inside namespace fovea::data.
-#define FOVEA_DATASET(name, open, title, page, ...)              \
-  DatasetEntry dataset_entry_##name() {                          \
-    return make_entry(#name, title, page, open, (__VA_ARGS__));  \
+#define FOVEA_DATASET(name, open, title, page, ...)             \
+  DatasetEntry dataset_entry_##name() {                         \
+    return make_entry(#name, title, page, open, (__VA_ARGS__)); \
   }

@@ -1,5 +1,5 @@
-// What a reader of one kind of data set provides: labels known at once, pixels on demand. A new data
-// set is one source file that derives from Source, and one line in datasets.def.
+// What a reader of one kind of data set provides: labels known at once, pixels on demand. A new
+// data set is one source file that derives from Source, and one line in datasets.def.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace fovea::data {
 
-/// The three parts of a data set. kVal is either a part that the data set comes with or a stratified
-/// piece cut from train.
+/// The three parts of a data set. kVal is either a part that the data set comes with or a
+/// stratified piece cut from train.
 enum class Split { kTrain, kVal, kTest };
 
 /// "train", "val", "test".

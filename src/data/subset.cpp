@@ -9,8 +9,8 @@
 namespace fovea::data {
 namespace {
 
-std::map<std::int64_t, std::vector<std::int64_t>> by_class(const std::vector<std::int64_t>& labels,
-                                                           const std::vector<std::int64_t>& indices) {
+std::map<std::int64_t, std::vector<std::int64_t>> by_class(
+    const std::vector<std::int64_t>& labels, const std::vector<std::int64_t>& indices) {
   std::map<std::int64_t, std::vector<std::int64_t>> groups;
   for (const std::int64_t i : indices) groups[labels[static_cast<std::size_t>(i)]].push_back(i);
   return groups;

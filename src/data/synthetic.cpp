@@ -104,19 +104,17 @@ std::unique_ptr<Source> open(const Place& place, const Options& options) {
 
 }  // namespace
 
-FOVEA_DATASET(synthetic, open, "drawn shapes; needs no file", "datasets/synthetic.md",
-              schema::Fields<Options>{}
-                  .add("num_classes", &Options::num_classes, schema::in_range(2, 10),
-                       "number of shapes")
-                  .add("img_size", &Options::img_size, schema::in_range(4, 1024), "pixels a side")
-                  .add("in_chans", &Options::in_chans, schema::in_range(1, 16), "channels")
-                  .add("train_size", &Options::train_size, schema::in_range(1, 10000000),
-                       "samples of train")
-                  .add("test_size", &Options::test_size, schema::in_range(1, 10000000),
-                       "samples of test")
-                  .add("pixel_noise", &Options::pixel_noise, schema::in_range(0, 1),
-                       "standard deviation of the noise that is part of the pictures")
-                  .add("shape_seed", &Options::shape_seed, schema::at_least(0),
-                       "seed of the pictures; does not follow the seed of the run"))
+FOVEA_DATASET(
+    synthetic, open, "drawn shapes; needs no file", "datasets/synthetic.md",
+    schema::Fields<Options>{}
+        .add("num_classes", &Options::num_classes, schema::in_range(2, 10), "number of shapes")
+        .add("img_size", &Options::img_size, schema::in_range(4, 1024), "pixels a side")
+        .add("in_chans", &Options::in_chans, schema::in_range(1, 16), "channels")
+        .add("train_size", &Options::train_size, schema::in_range(1, 10000000), "samples of train")
+        .add("test_size", &Options::test_size, schema::in_range(1, 10000000), "samples of test")
+        .add("pixel_noise", &Options::pixel_noise, schema::in_range(0, 1),
+             "standard deviation of the noise that is part of the pictures")
+        .add("shape_seed", &Options::shape_seed, schema::at_least(0),
+             "seed of the pictures; does not follow the seed of the run"))
 
 }  // namespace fovea::data

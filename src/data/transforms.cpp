@@ -68,7 +68,8 @@ class RandomErasing final : public Transform {
       const RandomStream place = draws.fork(attempt);
       const double area = static_cast<double>(x.plane()) *
                           (o_.min_area + (o_.max_area - o_.min_area) * double{place.uniform(0)});
-      const double aspect = std::exp(std::log(o_.min_aspect) * (1.0 - 2.0 * double{place.uniform(1)}));
+      const double aspect =
+          std::exp(std::log(o_.min_aspect) * (1.0 - 2.0 * double{place.uniform(1)}));
       const auto tall = static_cast<std::int64_t>(std::floor(std::sqrt(area * aspect) + 0.5));
       const auto wide = static_cast<std::int64_t>(std::floor(std::sqrt(area / aspect) + 0.5));
       if (tall < 1 || wide < 1 || tall > x.height || wide > x.width) continue;
@@ -88,7 +89,8 @@ class RandomErasing final : public Transform {
     const RandomStream noise = context.stream.fork("fill");
     for (std::int64_t c = 0; c < x.channels; ++c) {
       const bool mean = o_.fill == "mean" && static_cast<std::size_t>(c) < context.mean.size();
-      const float value = mean ? static_cast<float>(context.mean[static_cast<std::size_t>(c)]) : 0.0f;
+      const float value =
+          mean ? static_cast<float>(context.mean[static_cast<std::size_t>(c)]) : 0.0f;
       for (std::int64_t i = box.top; i < box.top + box.height; ++i) {
         for (std::int64_t j = box.left; j < box.left + box.width; ++j) {
           const std::int64_t at = (c * x.height + i) * x.width + j;
@@ -125,7 +127,8 @@ std::unique_ptr<Transform> make_crop_flip(const CropFlipOptions& options) {
 
 struct TransformEntry {
   schema::Choice choice;
-  std::function<std::unique_ptr<const Transform>(const schema::Component&, const std::string&)> make;
+  std::function<std::unique_ptr<const Transform>(const schema::Component&, const std::string&)>
+      make;
 };
 
 template <class Options>
@@ -139,18 +142,19 @@ TransformEntry make_entry(std::string name, std::string help,
           }};
 }
 
-#define FOVEA_TRANSFORM(name, help, ...) \
-  TransformEntry transform_entry_##name() { return make_entry(#name, help, make_##name, (__VA_ARGS__)); }
+#define FOVEA_TRANSFORM(name, help, ...)                        \
+  TransformEntry transform_entry_##name() {                     \
+    return make_entry(#name, help, make_##name, (__VA_ARGS__)); \
+  }
 
 FOVEA_TRANSFORM(random_crop, "pad with zeros and cut the original size at a random place",
-                schema::Fields<RandomCropOptions>{}
-                    .add("padding", &RandomCropOptions::padding, schema::in_range(0, 1024),
-                         "zero pixels on every side"))
+                schema::Fields<RandomCropOptions>{}.add("padding", &RandomCropOptions::padding,
+                                                        schema::in_range(0, 1024),
+                                                        "zero pixels on every side"))
 
 FOVEA_TRANSFORM(horizontal_flip, "mirror left and right",
-                schema::Fields<HorizontalFlipOptions>{}
-                    .add("prob", &HorizontalFlipOptions::prob, schema::in_range(0, 1),
-                         "probability"))
+                schema::Fields<HorizontalFlipOptions>{}.add("prob", &HorizontalFlipOptions::prob,
+                                                            schema::in_range(0, 1), "probability"))
 
 FOVEA_TRANSFORM(crop_flip, "random_crop, then horizontal_flip",
                 schema::Fields<CropFlipOptions>{}
@@ -163,7 +167,8 @@ FOVEA_TRANSFORM(random_erasing, "overwrite a random rectangle",
                 schema::Fields<RandomErasingOptions>{}
                     .add("prob", &RandomErasingOptions::prob, schema::in_range(0, 1), "probability")
                     .add("min_area", &RandomErasingOptions::min_area,
-                         schema::greater_than(0) && schema::at_most(1), "smallest share of the area")
+                         schema::greater_than(0) && schema::at_most(1),
+                         "smallest share of the area")
                     .add("max_area", &RandomErasingOptions::max_area,
                          schema::greater_than(0) && schema::at_most(1), "largest share of the area")
                     .add("min_aspect", &RandomErasingOptions::min_aspect,
@@ -216,12 +221,12 @@ std::unique_ptr<Transform> make_horizontal_flip(const HorizontalFlipOptions& opt
 }
 
 std::unique_ptr<Transform> make_random_erasing(const RandomErasingOptions& options) {
-  FOVEA_CHECK(options.min_area > 0.0 && options.min_area <= options.max_area &&
-                  options.max_area <= 1.0,
-              ConfigError,
-              fmt::format("random_erasing: min_area {} and max_area {}; expected 0 < min_area <= "
-                          "max_area <= 1",
-                          options.min_area, options.max_area));
+  FOVEA_CHECK(
+      options.min_area > 0.0 && options.min_area <= options.max_area && options.max_area <= 1.0,
+      ConfigError,
+      fmt::format("random_erasing: min_area {} and max_area {}; expected 0 < min_area <= "
+                  "max_area <= 1",
+                  options.min_area, options.max_area));
   FOVEA_CHECK(options.min_aspect > 0.0 && options.min_aspect <= 1.0, ConfigError,
               fmt::format("random_erasing: min_aspect is {}; expected above 0 and at most 1",
                           options.min_aspect));

@@ -47,16 +47,16 @@ struct RandomErasingOptions {
   double min_aspect = 0.3;
   std::string fill = "mean";
 };
-/// Overwrites one rectangle (Zhong et al., "Random erasing data augmentation", AAAI 2020): its share
-/// of the area is uniform in [min_area, max_area], its aspect ratio log-uniform in
+/// Overwrites one rectangle (Zhong et al., "Random erasing data augmentation", AAAI 2020): its
+/// share of the area is uniform in [min_area, max_area], its aspect ratio log-uniform in
 /// [min_aspect, 1 / min_aspect]; ten places are tried. fill: "mean" (of the data set, which is zero
 /// after normalisation), "zero", or "noise" (uniform).
 std::unique_ptr<Transform> make_random_erasing(const RandomErasingOptions& options = {});
 
 /// The entries of transforms.def. `crop_flip` is random_crop, then horizontal_flip.
 schema::Choices transform_choices();
-/// One entry of an `augment` list, e.g. schema::Component{"horizontal_flip"}. `path` is its place in
-/// the experiment file, for messages. Throws ConfigError.
+/// One entry of an `augment` list, e.g. schema::Component{"horizontal_flip"}. `path` is its place
+/// in the experiment file, for messages. Throws ConfigError.
 std::unique_ptr<const Transform> make_transform(const schema::Component& component,
                                                 const std::string& path);
 

@@ -91,7 +91,8 @@ TEST_CASE("corruptions: moments of the random types", "[data]") {
   for (const Corruption type : {Corruption::kSaltPepper, Corruption::kImpulse}) {
     const Picture p = draw(type);
     const auto share = [&](float value) {
-      return static_cast<double>(std::count(p.values.begin(), p.values.end(), value)) / (128.0 * 128.0);
+      return static_cast<double>(std::count(p.values.begin(), p.values.end(), value)) /
+             (128.0 * 128.0);
     };
     CHECK(share(0.0f) == Approx(s / 2).margin(0.008));
     CHECK(share(1.0f) == Approx(s / 2).margin(0.008));
@@ -139,7 +140,8 @@ TEST_CASE("blurs: constants stay, an impulse keeps its mass and its direction", 
     Picture motion = dot;
     motion_blur(motion.planes, 0.2, (static_cast<double>(a) + 0.5) / 4.0);  // five samples
     const auto at = [&](int k) {
-      return motion.values[static_cast<std::size_t>((10 + k * steps[a][0]) * 21 + 10 + k * steps[a][1])];
+      return motion
+          .values[static_cast<std::size_t>((10 + k * steps[a][0]) * 21 + 10 + k * steps[a][1])];
     };
     CHECK(at(2) == Approx(0.2f));
     CHECK(at(-2) == Approx(0.2f));

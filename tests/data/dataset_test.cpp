@@ -92,18 +92,18 @@ TEST_CASE("synthetic: classes in turn, splits differ, everything repeats", "[dat
 
 TEST_CASE("limit: class-balanced, and noise follows the sample, not its position", "[data]") {
   const auto all = make_dataset(component(R"({"type": "synthetic"})"), Split::kTrain);
-  const auto few = make_dataset(
-      component(R"({"type": "synthetic", "limit": {"train": 10, "test": 3},
+  const auto few =
+      make_dataset(component(R"({"type": "synthetic", "limit": {"train": 10, "test": 3},
                     "noise": {"train": {"preset": "noisy_train", "prob": 1}}})"),
-      Split::kTrain);
+                   Split::kTrain);
   CHECK(few->size() == 10);
   CHECK(class_counts(*few) == std::map<std::int64_t, int>{{0, 3}, {1, 3}, {2, 2}, {3, 2}});
   CHECK(make_dataset(component(R"({"type": "synthetic", "limit": {"test": 3}})"), Split::kTest)
             ->size() == 3);
-  const auto more = make_dataset(
-      component(R"({"type": "synthetic", "limit": {"train": 30}, "val_fraction": 0,
+  const auto more =
+      make_dataset(component(R"({"type": "synthetic", "limit": {"train": 30}, "val_fraction": 0,
                     "noise": {"train": {"preset": "noisy_train", "prob": 1}}})"),
-      Split::kTrain);
+                   Split::kTrain);
   CHECK(few->source_index(9) == more->source_index(9));
   const Draw draw{.seed = 4, .epoch = 2, .augment = true};
   CHECK(prepared(*few, 9, draw) == prepared(*more, 9, draw));
@@ -129,8 +129,8 @@ TEST_CASE("val_fraction: val and train part the training set", "[data]") {
 }
 
 TEST_CASE("prepare: scale, then augmentation and noise, then normalisation", "[data]") {
-  const auto plain = make_dataset(
-      component(R"({"type": "synthetic", "normalise": false})"), Split::kTrain);
+  const auto plain =
+      make_dataset(component(R"({"type": "synthetic", "normalise": false})"), Split::kTrain);
   CHECK(prepared(*plain, 5, {}) == plain->get(5).image);
   const auto centred = make_dataset(
       component(R"({"type": "synthetic", "mean": [0.5], "std": [0.25, 0.5, 1]})"), Split::kTrain);
@@ -155,7 +155,8 @@ TEST_CASE("prepare: randomness is one of seed, split, epoch and sample", "[data]
   CHECK(prepared(*d, 2, {.seed = 2, .epoch = 3, .augment = true}) != reference);
   CHECK(prepared(*d, 2, {.seed = 1, .epoch = 4, .augment = true}) != reference);
   // Evaluation is untouched by the training settings.
-  const auto plain = make_dataset(component(R"({"type": "synthetic", "train_size": 8})"), Split::kTrain);
+  const auto plain =
+      make_dataset(component(R"({"type": "synthetic", "train_size": 8})"), Split::kTrain);
   CHECK(prepared(*d, 2, {}) == prepared(*plain, 2, {}));
 }
 

@@ -78,7 +78,8 @@ TEST_CASE("images: every cut of a file is refused", "[data]") {
   const Image image = pattern(9, 8, 3);
   for (const std::string& file : {encode_png(image), bmp(image), ppm(image), tiny_jpeg()}) {
     for (std::size_t size = 0; size < file.size(); ++size) {
-      INFO("first " << size << " of " << file.size() << " bytes, starting with " << file.substr(0, 2));
+      INFO("first " << size << " of " << file.size() << " bytes, starting with "
+                    << file.substr(0, 2));
       CHECK_THROWS_AS(decode(file.substr(0, size)), FileError);
     }
     CHECK_NOTHROW(decode(file));
@@ -109,6 +110,22 @@ TEST_CASE("png: a flipped bit in the pixels fails the checksum", "[data]") {
   std::string file = encode_png(pattern(9, 8, 3));
   file[60] = static_cast<char>(file[60] ^ 4);
   CHECK_THROWS_WITH(decode(file), Catch::Contains("fails its checksum"));
+}
+
+TEST_CASE("jpeg: Huffman tables with too many or too long codes are refused", "[data]") {
+  std::string file = tiny_jpeg();
+  const std::size_t table = file.find("\xff\xc4");
+  REQUIRE(table != std::string::npos);
+  file[table + 4 + 1 + 15] = '\xff';  // 255 codes of 16 bits, more than the segment holds
+  CHECK_THROWS_WITH(decode(file), Catch::Contains("Huffman table"));
+  std::string many = std::string("\xff\xc4\x01\x53\x00", 5) + std::string(14, '\0') + "\xa0\xa0";
+  many += std::string(320, '\x01');  // 2 x 160 codes inside a segment of the right length
+  file = tiny_jpeg();
+  file.insert(2, many);
+  CHECK_THROWS_WITH(decode(file), Catch::Contains("Huffman table"));
+  file = tiny_jpeg();
+  file[table + 4 + 17] = '\x20';  // a DC code of 32 bits
+  CHECK_THROWS_WITH(decode(file), Catch::Contains("Huffman table"));
 }
 
 TEST_CASE("images: declared sizes cannot exhaust memory", "[data]") {

@@ -38,7 +38,8 @@ Flat drain(DataLoader& loader) {
     CHECK(batch->images.shape() == Shape{b, 3, 8, 8});
     CHECK(batch->labels.shape() == Shape{b});
     flat.indices.insert(flat.indices.end(), batch->indices.begin(), batch->indices.end());
-    for (const std::int64_t label : batch->labels.values<std::int64_t>()) flat.labels.push_back(label);
+    for (const std::int64_t label : batch->labels.values<std::int64_t>())
+      flat.labels.push_back(label);
     for (const float pixel : batch->images.values<float>()) flat.pixels.push_back(pixel);
     flat.sizes.push_back(b);
   }
@@ -46,7 +47,11 @@ Flat drain(DataLoader& loader) {
 }
 
 LoaderOptions training(std::int64_t workers) {
-  return {.batch_size = 8, .num_workers = workers, .prefetch = 2, .shuffle = true, .augment = true,
+  return {.batch_size = 8,
+          .num_workers = workers,
+          .prefetch = 2,
+          .shuffle = true,
+          .augment = true,
           .seed = 3};
 }
 
@@ -64,7 +69,8 @@ TEST_CASE("loader: batches do not depend on the number of workers or the prefetc
   std::iota(all.begin(), all.end(), std::int64_t{0});
   CHECK(sorted == all);
   CHECK(expected.indices != all);
-  for (std::size_t k = 0; k < 50; ++k) CHECK(expected.labels[k] == dataset->label(expected.indices[k]));
+  for (std::size_t k = 0; k < 50; ++k)
+    CHECK(expected.labels[k] == dataset->label(expected.indices[k]));
   for (const std::int64_t workers : {1, 3}) {
     for (const std::int64_t prefetch : {1, 5}) {
       LoaderOptions options = training(workers);
@@ -129,7 +135,8 @@ TEST_CASE("loader: file order, last batch, end and beginning", "[data]") {
 }
 
 TEST_CASE("loader: evaluation noise is the same in every pass", "[data]") {
-  LoaderOptions options{.batch_size = 16, .num_workers = 1, .corruption = {{Corruption::kShot, 0.3}}};
+  LoaderOptions options{
+      .batch_size = 16, .num_workers = 1, .corruption = {{Corruption::kShot, 0.3}}};
   DataLoader loader(noisy_shapes(), options, cpu());
   loader.start(0);
   const Flat first = drain(loader);
@@ -151,7 +158,8 @@ TEST_CASE("loader: may be destroyed or restarted at any moment", "[data]") {
   }
   DataLoader loader(dataset, training(3), cpu());
   DataLoader reference(dataset, training(0), cpu());
-  for (int epoch = 0; epoch < 40; ++epoch) {  // restarts while workers hold batches of the last pass
+  for (int epoch = 0; epoch < 40;
+       ++epoch) {  // restarts while workers hold batches of the last pass
     loader.start(epoch, epoch % 7);
     reference.start(epoch, epoch % 7);
     CHECK(loader.next()->indices == reference.next()->indices);
@@ -216,6 +224,6 @@ TEST_CASE("loader: options out of range and other devices are refused", "[data]"
   CHECK_THROWS_AS(DataLoader(dataset, {.batch_size = 0}, cpu()), ConfigError);
   CHECK_THROWS_AS(DataLoader(dataset, {.num_workers = -1}, cpu()), ConfigError);
   CHECK_THROWS_AS(DataLoader(dataset, {.prefetch = 0}, cpu()), ConfigError);
-  CHECK_THROWS_AS(
-      DataLoader(dataset, {}, Device(DeviceType::kMeta, heap_memory(), nullptr)), BackendError);
+  CHECK_THROWS_AS(DataLoader(dataset, {}, Device(DeviceType::kMeta, heap_memory(), nullptr)),
+                  BackendError);
 }

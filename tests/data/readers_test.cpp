@@ -72,7 +72,7 @@ void write_pictures(const Folder& folder) {
 }
 
 std::shared_ptr<const Dataset> open(const std::string& type, const Folder& folder,
-                              const std::string& more = "", Split split = Split::kTrain) {
+                                    const std::string& more = "", Split split = Split::kTrain) {
   return make_dataset(component(type, folder.path, more), split);
 }
 
@@ -225,7 +225,8 @@ TEST_CASE("gzip: cut, damaged and exploding streams are refused", "[data]") {
   const Folder folder;
   write_mnist(folder);
   fs::remove(folder.path / "train-images-idx3-ubyte");
-  const std::string bomb = gzip(idx_images(1).substr(0, 16) + std::string(std::size_t{1} << 26, '\0'));
+  const std::string bomb =
+      gzip(idx_images(1).substr(0, 16) + std::string(std::size_t{1} << 26, '\0'));
   CHECK(bomb.size() < 100000);
   folder.write("train-images-idx3-ubyte.gz", bomb);
   check_refused("mnist", folder, "expands to more than the expected 800 bytes");
@@ -269,7 +270,8 @@ TEST_CASE("image_folder: classes and files in byte order, formats mixed", "[data
   CHECK_FALSE(has_val(component("image_folder", folder.path)));
 }
 
-TEST_CASE("image_folder: img_size takes the centre and resizes; without it sizes must agree", "[data]") {
+TEST_CASE("image_folder: img_size takes the centre and resizes; without it sizes must agree",
+          "[data]") {
   const Folder folder;
   write_pictures(folder);
   // Left and right thirds black, middle white.
@@ -280,7 +282,8 @@ TEST_CASE("image_folder: img_size takes the centre and resizes; without it sizes
   CHECK(sized->sample_size() == 3 * 64);
   for (const float v : sized->get(2).image) CHECK(v == 1.0f);
   const auto unsized = open("image_folder", folder);
-  CHECK_THROWS_WITH(unsized->get(2), Catch::Contains("2.png: is 4 x 12, the first image of train 6 x 6"));
+  CHECK_THROWS_WITH(unsized->get(2),
+                    Catch::Contains("2.png: is 4 x 12, the first image of train 6 x 6"));
 }
 
 TEST_CASE("image_folder: val is read, and stands in for a missing test", "[data]") {
@@ -299,12 +302,13 @@ TEST_CASE("image_folder: what is missing or strange is named", "[data]") {
   check_refused("image_folder", folder, "train: not found; see datasets/image_folder.md");
   write_pictures(folder);
   fs::create_directory(folder.path / "train/emu");
-  check_refused("image_folder", folder, "image_folder: " + (folder.path / "train/emu").string() +
-                                            ": holds no image; expected");
+  check_refused(
+      "image_folder", folder,
+      "image_folder: " + (folder.path / "train/emu").string() + ": holds no image; expected");
   fs::remove(folder.path / "train/emu");
   folder.write("test/dogs/1.png", encode_png(pattern(6, 6, 3)));
-  check_refused("image_folder", folder, "train has no class of this name; did you mean \"dog\"?", "",
-                Split::kTest);
+  check_refused("image_folder", folder, "train has no class of this name; did you mean \"dog\"?",
+                "", Split::kTest);
   fs::create_symlink("loop", folder.path / "train/loop");
   check_refused("image_folder", folder, "train/loop: is a link that leads nowhere");
   fs::remove(folder.path / "train/loop");

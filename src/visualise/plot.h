@@ -1,0 +1,50 @@
+// Line plots: learning curves, several runs or metrics in one picture, with a band for the spread
+// over seeds. As pixels and as SVG.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "visualise/canvas.h"
+#include "visualise/painter.h"
+
+namespace fovea::visualise {
+
+/// One curve. A point whose x or y is not finite or beyond 1e150 (or, on a logarithmic axis, y not
+/// positive) leaves a gap.
+struct Series {
+  std::string name;  // in the legend; empty: not listed
+  std::vector<double> x;
+  std::vector<double> y;
+  std::vector<double> band;  // empty, or the half width of the shaded area around y (a std)
+};
+
+struct LinePlot {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<Series> series;
+  bool log_y = false;
+  std::optional<double> y_low;  // limits; otherwise from the data
+  std::optional<double> y_high;
+  double width = 560;  // in units of the figure
+  double height = 360;
+};
+
+/// Draws a plot into `area`. Throws ShapeError if x, y and band of a series differ in length,
+/// ConfigError for limits in the wrong order or not positive on a logarithmic axis.
+void draw(const LinePlot& plot, const Rect& area, Painter& painter);
+
+/// The plot as a picture of `scale` pixels per unit, or as an SVG document.
+Canvas render(const LinePlot& plot, double scale = 2);
+std::string to_svg(const LinePlot& plot);
+
+/// Several plots in a grid, row by row; each cell has the size of the first plot. Throws
+/// ConfigError if there is no plot or columns < 1.
+Canvas render(std::span<const LinePlot> plots, std::int64_t columns, double scale = 2);
+std::string to_svg(std::span<const LinePlot> plots, std::int64_t columns);
+
+}  // namespace fovea::visualise

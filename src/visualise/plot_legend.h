@@ -1,0 +1,25 @@
+// The legend of a line plot: inside the axes in the emptiest corner, or to their right where every
+// corner is crossed by a curve.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "visualise/plot.h"
+
+namespace fovea::visualise {
+
+/// Colour and dashes of the i-th series: seven colours, then the same colours dashed.
+Stroke series_stroke(std::size_t i);
+
+struct Legend {
+  Rect box;  // width 0: no series has a name
+  bool outside = false;
+};
+
+/// `lines` are the curves in figure units, `inner` the area between the axes.
+Legend make_legend(const LinePlot& plot, const Rect& inner,
+                   std::span<const std::vector<Point>> lines);
+void draw_legend(const LinePlot& plot, const Legend& legend, Painter& painter);
+
+}  // namespace fovea::visualise
