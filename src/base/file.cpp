@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -71,14 +73,18 @@ Container read_all(const fs::path& path, std::uint64_t max_bytes) {
     FOVEA_CHECK(static_cast<std::uint64_t>(info.st_size) <= max_bytes, FileError,
                 fmt::format("{}: holds {} bytes, at most {} expected", path.string(), info.st_size,
                             max_bytes));
-    content.reserve(static_cast<std::size_t>(info.st_size));
+    content.reserve(static_cast<std::size_t>(info.st_size) + 1);
   }
-  constexpr std::size_t kChunk = std::size_t{1} << 20;
+  // One byte more than the file is said to hold, so that its end is seen without growing: clearing
+  // a fixed large chunk costs far more than reading a small file.
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const auto chunk = static_cast<std::size_t>(
+      S_ISREG(info.st_mode) ? std::clamp<std::int64_t>(info.st_size + 1, 256, kMost) : kMost);
   for (;;) {
     const std::size_t have = content.size();
-    content.resize(have + kChunk);
+    content.resize(have + chunk);
     const auto got =
-        checked("read", path, [&] { return ::read(fd, content.data() + have, kChunk); });
+        checked("read", path, [&] { return ::read(fd, content.data() + have, chunk); });
     content.resize(have + static_cast<std::size_t>(got));
     if (got == 0) return content;
     FOVEA_CHECK(content.size() <= max_bytes, FileError,

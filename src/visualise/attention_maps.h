@@ -1,0 +1,52 @@
+// From a trained network and an image to maps, rollouts and pictures of them. dgsa section 9.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "visualise/canvas.h"
+#include "visualise/colour_map.h"
+#include "visualise/heatmap.h"
+#include "visualise/rollout.h"
+
+namespace fovea::visualise {
+
+/// What one network does with one image.
+struct Observation {
+  std::vector<AttentionMap> layers;  // in network order
+  std::vector<double> logits;
+  std::int64_t grid_h = 0, grid_w = 0;  // tokens of the image
+  std::int64_t prefix_tokens = 0;
+
+  std::int64_t prediction() const;
+};
+
+/// Runs the network in evaluation mode on one image (1, c, h, w), normalised as in training. Throws
+/// ConfigError if its attention has no map over tokens.
+Observation observe(models::Model& model, const Tensor& image);
+
+/// Weights of the patches: the class token's row of the rollout, or the mean over all rows where
+/// there is no class token.
+std::vector<double> patch_weights(const Observation& seen, const RolloutOptions& options);
+
+struct HeatOptions {
+  Scale scale = Scale::kMinMax;
+  ColourMap colours = ColourMap::kPlasma;
+  double overlay = 0;  // share of the image in the picture
+};
+
+/// Patch weights as a picture of the image's size.
+Canvas heat_picture(const std::vector<double>& weights, const Observation& seen,
+                    const Canvas& image, const HeatOptions& options);
+
+/// The class token's (or mean) row of every layer (rows) and head (columns), each scaled by itself:
+/// signed maps symmetrically in blue and red, others from 0. `image` gives the size.
+Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
+                 const std::string& title);
+
+/// An image (c, h, w) in [0, 1] with 1 or 3 channels as a picture.
+Canvas picture_of(const std::vector<float>& image, std::int64_t channels, std::int64_t height,
+                  std::int64_t width);
+
+}  // namespace fovea::visualise
