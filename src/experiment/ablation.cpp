@@ -11,6 +11,7 @@
 #include "experiment/ablation_file.h"
 #include "schema/compare.h"
 #include "schema/load.h"
+#include "training/options.h"
 
 namespace fovea::experiment {
 namespace {
@@ -203,13 +204,9 @@ Ablation load_ablation(const fs::path& file, const Resolve& resolve,
 }
 
 Value identity(const Value& config) {
-  Value copy = config;
+  Value copy = training::comparable(config);
   copy.erase("name");
   copy.erase("paper");
-  if (Value* train = copy.find("train"); train != nullptr && train->is_object()) {
-    train->erase("threads");
-    train->erase("num_workers");
-  }
   return copy;
 }
 

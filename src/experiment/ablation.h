@@ -77,8 +77,8 @@ struct AblationOverrides {
 Ablation load_ablation(const std::filesystem::path& file, const Resolve& resolve,
                        const AblationOverrides& overrides = {});
 
-/// A configuration without what no result depends on, so that other threads or another name do not
-/// make another run: name, paper, train.threads, train.num_workers.
+/// A configuration without what no result depends on, so that another name or other threads do not
+/// make another run: name, paper, and what training::comparable leaves out.
 schema::Value identity(const schema::Value& config);
 
 /// Lower-case letters and digits with single dashes between; "row" if nothing is left.

@@ -89,16 +89,14 @@ void FileLock::write(const std::string& text) const {
 
 StopSignals::StopSignals() {
   sigemptyset(&waited_);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) {
-    struct sigaction action {};
-    ::sigaction(number, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) sigaddset(&waited_, number);
-  }
-  // Ignored children would be reaped by the kernel, and their exit status lost.
+  // A shell's background jobs are born with SIGINT ignored, and ignored children would be reaped by
+  // the kernel, their exit status lost.
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
-  ::sigaction(SIGCHLD, &standard, &child_action_);
-  sigaddset(&waited_, SIGCHLD);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], &standard, &actions_[i]);
+    sigaddset(&waited_, kSignals[i]);
+  }
   ::pthread_sigmask(SIG_BLOCK, &waited_, &before_);
 }
 
@@ -107,7 +105,9 @@ StopSignals::~StopSignals() {
   while (wait(std::chrono::milliseconds(0))) {
   }
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  ::sigaction(SIGCHLD, &child_action_, nullptr);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], &actions_[i], nullptr);
+  }
 }
 
 std::optional<int> StopSignals::wait(std::chrono::milliseconds timeout) {

@@ -1,6 +1,7 @@
 // Child processes, signals and locks for the sweep. POSIX.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -32,8 +33,8 @@ class FileLock {
 };
 
 /// While this lives, SIGINT, SIGTERM, SIGUSR1 and SIGCHLD do not interrupt the program but are
-/// waited for. Make it before any other thread starts, so that no thread takes them meanwhile.
-/// Signals that were ignored before (nohup, background jobs of a script) stay ignored.
+/// waited for, even if they were ignored before. Make it before any other thread starts, so that no
+/// thread takes them meanwhile.
 class StopSignals {
  public:
   StopSignals();
@@ -47,9 +48,10 @@ class StopSignals {
   const sigset_t& before() const { return before_; }
 
  private:
+  static constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
   sigset_t waited_{};
   sigset_t before_{};
-  struct sigaction child_action_ {};
+  std::array<struct sigaction, 4> actions_{};
 };
 
 /// How a child process ended.

@@ -258,7 +258,7 @@ void write_results(const Results& results, const fs::path& sweep) {
 
 std::vector<std::string> check_results(const Ablation& ablation, const fs::path& sweep) {
   std::vector<std::string> lines;
-  std::string versions;
+  std::string program;
   std::string first;
   for (const Job& job : ablation.jobs) {
     const fs::path run = paths_of(sweep, job).run;
@@ -274,10 +274,10 @@ std::vector<std::string> check_results(const Ablation& ablation, const fs::path&
     const RunSummary summary = read_summary(run);
     if (first.empty()) {
       first = job.id;
-      versions = summary.versions;
-    } else if (summary.versions != versions) {
-      lines.push_back(fmt::format("{}: made by {}, but {} by {}", run.string(), summary.versions,
-                                  first, versions));
+      program = summary.program;
+    } else if (summary.program != program) {
+      lines.push_back(fmt::format("{}: made by \"{}\", but {} by \"{}\"", run.string(),
+                                  summary.program, first, program));
     }
   }
   for (const Output& output : outputs(collect_results(ablation, sweep))) {

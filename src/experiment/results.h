@@ -65,7 +65,7 @@ std::string to_text(const Results& results);
 void write_results(const Results& results, const std::filesystem::path& sweep);
 
 /// Computes the results of a sweep again from its run folders and compares them with the files, the
-/// configurations with those of the jobs, and the program versions of the runs with each other. One
+/// configurations with those of the jobs, and the programs that made the runs with each other. One
 /// line for each difference; empty if there is none.
 std::vector<std::string> check_results(const Ablation& ablation,
                                        const std::filesystem::path& sweep);

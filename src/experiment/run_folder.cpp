@@ -65,7 +65,12 @@ RunSummary read_summary(const fs::path& run) {
   result.macs = integer("macs");
   if (const Value* time = summary.find("time_s"); time != nullptr && !time->is_null())
     result.time_s = time->as_double();
-  if (const Value* versions = summary.find("versions")) result.versions = versions->dump(0);
+  for (const char* key : {"version", "commit", "compiler", "backend"}) {
+    const Value* value = summary.find(key);
+    if (value == nullptr) continue;
+    result.program += (result.program.empty() ? "" : ", ") +
+                      (value->is_string() ? value->as_string() : value->dump(0));
+  }
   return result;
 }
 

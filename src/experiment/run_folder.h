@@ -30,7 +30,7 @@ struct RunSummary {
   std::optional<std::int64_t> parameters;
   std::optional<std::int64_t> macs;
   std::optional<double> time_s;
-  std::string versions;  // of the program and its libraries, as JSON on one line; "" if unknown
+  std::string program;  // version, commit, compiler and back end that made it; "" if unknown
 };
 
 /// summary.json of a run folder. `metrics` may be flat ("test_top1") or by split

@@ -281,10 +281,9 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
                 ": summary.json or config.json is damaged, or the configuration is not that of the "
                 "job\n") == 0);
 
-  finish("out", last, R"({"test_top1": 1})", R"(, "versions": {"fovea": "2"})");
-  CHECK(lines_of(check_results(ablation, "out")) == "out/runs/" + last.id +
-                                                        ": made by {\"fovea\":\"2\"}, but " +
-                                                        ablation.jobs[0].id + " by \n");
+  finish("out", last, R"({"test_top1": 1})", R"(, "version": "2", "commit": "abc")");
+  CHECK(lines_of(check_results(ablation, "out")) ==
+        "out/runs/" + last.id + ": made by \"2, abc\", but " + ablation.jobs[0].id + " by \"\"\n");
   io::write_atomic("out/results.md", io::read_text("out/results.md") + "edited\n");
   io::remove_all("out/results.tex");
   const std::string lines = lines_of(check_results(ablation, "out"));

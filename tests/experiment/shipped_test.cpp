@@ -1,0 +1,79 @@
+// The experiment files that ship with the project.
+#include <catch2/catch.hpp>
+
+#include "backend/devices.h"
+#include "experiment/ablation.h"
+#include "experiment/experiment.h"
+#include "schema/load.h"
+
+using namespace fovea;
+using namespace fovea::experiment;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path shipped(const std::string& name) {
+  return fs::path(FOVEA_SOURCE_DIR) / "experiments" / name;
+}
+
+schema::Value resolve_experiment(const schema::Value& value) { return resolve(value); }
+
+std::int64_t parameters(const schema::Value& config, std::int64_t classes) {
+  const Experiment experiment = parse(config);
+  return make_model(experiment, make_meta(), {3, 32, 32, classes})->parameter_count();
+}
+
+std::vector<std::int64_t> parameters_of_rows(const std::string& file, std::int64_t classes) {
+  std::vector<std::int64_t> counts;
+  for (const Row& row : load_ablation(shipped(file), resolve_experiment).rows)
+    counts.push_back(parameters(row.config, classes));
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("shipped: every file is a valid experiment or ablation", "[experiment]") {
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(shipped(""))) {
+    const fs::path file = entry.path();
+    if (file.extension() != ".json" || file.filename() == "published.json") continue;
+    INFO(file.string());
+    const schema::Value value = schema::load(file);
+    if (value.find("rows") != nullptr || value.find("axes") != nullptr) {
+      const Ablation ablation = load_ablation(file, resolve_experiment);
+      CHECK(ablation.rows.size() >= 2);
+    } else {
+      CHECK_NOTHROW(resolve(load_unresolved(file, {})));
+    }
+    ++files;
+  }
+  CHECK(files >= 21);
+}
+
+TEST_CASE("shipped: the rows of Table 1 have the published parameter counts", "[experiment]") {
+  // dgsa 4.2; ViT is this project's count with 100 rows of positions and a hidden layer in the
+  // head.
+  const std::vector<std::int64_t> ten = {6391178, 3774154, 5351114, 5351114};
+  CHECK(parameters_of_rows("dgsa/table1_cifar10.json", 10) == ten);
+  CHECK(parameters_of_rows("dgsa/table1_fashion_mnist.json", 10) == ten);
+  CHECK(parameters_of_rows("dgsa/table1_cifar100.json", 100) ==
+        std::vector<std::int64_t>{6402788, 3785764, 5362724, 5362724});
+  const schema::Value plain = resolve(load_unresolved(shipped("dgsa/dgvit_plain.json"), {}));
+  CHECK(parameters(plain, 10) == 5310538);
+}
+
+TEST_CASE("shipped: the controls of dgsa have the counts of its specification", "[experiment]") {
+  CHECK(parameters_of_rows("dgsa/controls.json", 10) ==
+        std::vector<std::int64_t>{6391178, 3765642, 5342602, 3758218, 5335178, 3774154, 5351114});
+}
+
+TEST_CASE("shipped: Table 1 stands beside the paper's numbers", "[experiment]") {
+  const Ablation ablation = load_ablation(shipped("dgsa/table1_cifar100.json"), resolve_experiment);
+  const Row& best = ablation.rows.back();
+  CHECK(best.name == "DGViT x4, dropout x2");
+  REQUIRE(best.published.size() == 2);
+  CHECK(best.published[0].value == PublishedValue{47.72, 0.35});
+  CHECK(best.published[1].value.mean == Approx(5.36e6));
+  CHECK(best.config.at("dataset").at("type").as_string() == "cifar100");
+  CHECK(ablation.jobs.size() == 20);
+}
