@@ -11,12 +11,14 @@
 #include "common/app.h"
 #include "data/registry.h"
 #include "experiment/experiment.h"
+#include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "nn/ffn.h"
 #include "optim/registry.h"
 #include "schema/compare.h"
 #include "schema/describe.h"
 #include "training/loss.h"
+#include "visualise/curves.h"
 
 namespace {
 
@@ -28,6 +30,8 @@ struct Arguments {
   std::string list;
   int depth = 3;
   std::string other;
+  std::vector<std::string> runs;
+  std::string out = "curves.png";
 };
 
 std::vector<schema::Choices> registries() {
@@ -99,6 +103,16 @@ int print_difference(const Arguments& args) {
   return 0;
 }
 
+int draw_curves(const Arguments& args) {
+  std::vector<visualise::NamedRun> runs;
+  for (const std::string& folder : args.runs) {
+    runs.push_back({experiment::load_config(folder).at("name").as_string(), folder});
+  }
+  visualise::write_curves(args.out, runs);
+  fmt::print("{}\n", args.out);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -121,6 +135,9 @@ int main(int argc, char** argv) {
   CLI::App* diff = cli.add_subcommand("diff", "settings in which two experiments differ");
   diff->add_option("A", args.experiment, "experiment file or config.json of a run")->required();
   diff->add_option("B", args.other, "another")->required();
+  CLI::App* curves = cli.add_subcommand("curves", "learning curves of runs in one picture");
+  curves->add_option("RUN", args.runs, "folders of runs made by train")->required();
+  curves->add_option("-o,--out", args.out, "picture, .png or .svg (default: curves.png)");
   CLI::App* docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
   return program.run(argc, argv, [&] {
     if (!args.list.empty()) return list_registry(args.list, program.common.json);
@@ -131,6 +148,7 @@ int main(int argc, char** argv) {
     }
     if (config->parsed()) return print_config(args, program.common.json);
     if (diff->parsed()) return print_difference(args);
+    if (curves->parsed()) return draw_curves(args);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see inspect --help");
     return summarise(args, program.common.json);

@@ -11,6 +11,7 @@
 #include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "schema/load.h"
+#include "visualise/curves.h"
 
 namespace {
 
@@ -129,6 +130,7 @@ int main(int argc, char** argv) {
     experiment::Run run(config, options);
     if (args.dry_run) return report_dry_run(run, program.common.json);
     const schema::Value summary = run.train();
+    visualise::write_curves(options.folder / "curves.png", {{"", options.folder}});
     if (program.common.json) {
       fmt::print("{}\n", summary.dump());
     } else {

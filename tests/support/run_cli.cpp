@@ -1,0 +1,74 @@
+#include "tests/support/run_cli.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "base/file.h"
+
+namespace fovea::test {
+namespace {
+
+// Folders in memory where the system has them: tests of checkpoints fsync a lot.
+std::filesystem::path scratch() {
+  return std::filesystem::exists("/dev/shm") ? std::filesystem::path("/dev/shm")
+                                             : std::filesystem::temp_directory_path();
+}
+
+int open_for_writing(const std::filesystem::path& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+}
+
+}  // namespace
+
+TestFolder::TestFolder(const std::string& name)
+    : path_(scratch() / fmt::format("fovea-{}-{}", name, ::getpid())) {
+  io::fs::remove_all(path_);
+  io::make_directories(path_);
+}
+
+TestFolder::~TestFolder() {
+  std::error_code ignored;
+  io::fs::remove_all(path_, ignored);
+}
+
+std::string TestFolder::write(const std::string& name, const std::string& text) const {
+  io::make_directories((path_ / name).parent_path());
+  io::write_atomic(path_ / name, text);
+  return (path_ / name).string();
+}
+
+CliResult run_cli(const std::string& program, const std::vector<std::string>& arguments,
+                  double kill_after_s) {
+  const TestFolder output("cli-output");
+  const auto out = output.path("out");
+  const auto err = output.path("err");
+  std::vector<std::string> words{std::string(FOVEA_BIN_DIR) + "/" + program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
+    ::dup2(open_for_writing(out), STDOUT_FILENO);
+    ::dup2(open_for_writing(err), STDERR_FILENO);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  if (kill_after_s > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kill_after_s));
+    ::kill(child, SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), io::read_text(out),
+          io::read_text(err)};
+}
+
+}  // namespace fovea::test
