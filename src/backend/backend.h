@@ -299,7 +299,8 @@ class Backend {
                                     const Tensor& /*dweight*/) const {
     missing("conv_backward_weight");
   }
-  /// argmax: int64, position of the maximum inside its channel plane; undefined for averages.
+  /// argmax: int64, position of the maximum inside its channel plane; undefined for averages and
+  /// where no gradient will be asked for.
   virtual void pool(const PoolArgs&, const Tensor& /*x*/, const Tensor& /*y*/,
                     const Tensor& /*argmax*/) const {
     missing("pool");

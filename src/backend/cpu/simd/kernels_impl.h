@@ -251,9 +251,34 @@ void unary_backward(UnaryOp op, double a, double b, const T* x, const T* y, cons
   });
 }
 
+// Calls use(f, df) for the functions that gate: a list of its own, because every pair of f and df
+// is compiled once more.
+template <class T, class Use>
+inline void with_gate(UnaryOp op, Use use) {
+  using B = Batch<T>;
+  switch (op) {
+    case UnaryOp::kSigmoid:
+      return use([](B x) { return sigmoid(x); },
+                 [](B x) {
+                   const B s = sigmoid(x);
+                   return s * (T{1} - s);
+                 });
+    case UnaryOp::kGelu:
+      return use(
+          [](B x) { return x * gaussian_cdf(x); },
+          [](B x) { return gaussian_cdf(x) + x * T(kInvSqrt2Pi) * xsimd::exp(T{-0.5} * x * x); });
+    default:  // kSilu
+      return use([](B x) { return x * sigmoid(x); },
+                 [](B x) {
+                   const B s = sigmoid(x);
+                   return s * (T{1} + x * (T{1} - s));
+                 });
+  }
+}
+
 template <class T>
 void gated(UnaryOp op, const T* x, const T* other, T* y, std::int64_t n) {
-  with_unary<T>(op, T{1}, T{0}, [&](auto f) {
+  with_gate<T>(op, [&](auto f, auto) {
     map<T>(
         n, [f](Batch<T> xi, Batch<T> oi) { return f(xi) * oi; }, y, x, other);
   });
@@ -262,12 +287,10 @@ void gated(UnaryOp op, const T* x, const T* other, T* y, std::int64_t n) {
 template <class T>
 void gated_backward(UnaryOp op, const T* x, const T* other, const T* dy, T* dx, T* dother,
                     std::int64_t n) {
-  with_unary<T>(op, T{1}, T{0}, [&](auto f) {
-    with_derivative<T>(op, T{1}, T{0}, [&](auto df) {
-      map<T>(
-          n, [=](Batch<T> xi, Batch<T> oi, Batch<T> di) { return di * oi * df(xi, f(xi)); }, dx, x,
-          other, dy);
-    });
+  with_gate<T>(op, [&](auto f, auto df) {
+    map<T>(
+        n, [df](Batch<T> xi, Batch<T> oi, Batch<T> di) { return di * oi * df(xi); }, dx, x, other,
+        dy);
     map<T>(
         n, [f](Batch<T> xi, Batch<T> di) { return di * f(xi); }, dother, x, dy);
   });
