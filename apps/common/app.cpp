@@ -100,7 +100,9 @@ int Program::usage_error(const CLI::ParseError& error, int argc, char** argv) {
 }
 
 int Program::run(int argc, char** argv, const std::function<int()>& body) {
+  // Both come back as errors of the write instead.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     cli_.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

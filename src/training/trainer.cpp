@@ -186,7 +186,9 @@ void Trainer::train_epoch() {
     if (state_.batch >= task_.batches_per_epoch() || state_.step == total_steps_) return;
     const std::int64_t every = setup_.train.checkpoint_every_steps;
     if (stop_requested() || (every > 0 && state_.step % every == 0)) save();
-    if (stop_requested()) throw Interrupted(fmt::format("stopped after step {}", state_.step));
+    if (stop_requested())
+      throw Interrupted(fmt::format(
+          "stopped after step {}; everything is saved, continue with --resume", state_.step));
   }
 }
 
@@ -230,7 +232,8 @@ void Trainer::finish_epoch() {
   const bool due = done % setup_.train.checkpoint_every == 0;
   if (due || kept || improved || finished() || stop_requested()) save();
   if (stop_requested() && !finished()) {
-    throw Interrupted(fmt::format("stopped after step {}", state_.step));
+    throw Interrupted(fmt::format(
+        "stopped after step {}; everything is saved, continue with --resume", state_.step));
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <csignal>
+
 #include "base/file.h"
 #include "tests/support/run_cli.h"
 
@@ -126,7 +128,7 @@ TEST_CASE("train: killed at any moment and resumed, the weights are those of an 
     const bool resume = io::fs::exists(folder.path("killed/config.json"));
     // Waits that grow make sure that the run gets to its end.
     const double wait = kills < 4 ? 0.12 + 0.07 * attempt : 0;
-    last = run_cli("train", command("killed", resume), wait);
+    last = run_cli("train", command("killed", resume), {.signal_after_s = wait, .signal = SIGKILL});
     if (last.code == 0) break;
     if (last.code != 128 + 9) FAIL(last.err);
     ++kills;
@@ -268,4 +270,38 @@ TEST_CASE("inspect: summaries, listings, configurations", "[cli]") {
     CHECK_THAT(help.out, Catch::Contains("Example:"));
     CHECK(run_cli(program, {"--version"}).code == 0);
   }
+}
+
+TEST_CASE("train: the first interrupt saves and exits 75, the run can go on", "[cli]") {
+  const TestFolder folder("cli-interrupt");
+  const std::string experiment = folder.write("tiny.json", tiny());
+  const std::vector<std::string> words = {
+      experiment,         "--out", folder.path("run").string(), "--quiet", "--set",
+      "train.epochs=400", "--set", "train.eval_every=400"};
+  const CliResult stopped = run_cli("train", words, {.signal_after_s = 0.6, .signal = SIGINT});
+  check_refusal(stopped, 75, "--resume");
+  CHECK(io::fs::exists(folder.path("run/checkpoints/last/model.safetensors")));
+  const CliResult again =
+      run_cli("train", {"--resume", "--out", folder.path("run").string(), "--quiet"},
+              {.signal_after_s = 0.6, .signal = SIGTERM});
+  CHECK(again.code == 75);
+}
+
+TEST_CASE("train: a full disk ends in one line", "[cli]") {
+  const TestFolder folder("cli-full");
+  const std::string experiment = folder.write("tiny.json", tiny());
+  const CliResult full =
+      run_cli("train", {experiment, "--out", folder.path("run").string(), "--quiet"},
+              {.max_file_bytes = 20000});
+  check_refusal(full, 1, "File too large");
+  CHECK_FALSE(io::fs::exists(folder.path("run/checkpoints/last")));
+}
+
+TEST_CASE("documentation: the page on experiment files is what the schema says", "[cli]") {
+  const std::string page =
+      io::read_text(std::string(FOVEA_SOURCE_DIR) + "/docs/experiment-files.md");
+  const CliResult docs = run_cli("inspect", {"docs"});
+  REQUIRE(docs.code == 0);
+  INFO("run tools/make-docs");
+  CHECK(page.find(docs.out) != std::string::npos);
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ std::string TestFolder::write(const std::string& name, const std::string& text) 
 }
 
 CliResult run_cli(const std::string& program, const std::vector<std::string>& arguments,
-                  double kill_after_s) {
+                  const Trouble& trouble) {
   const TestFolder output("cli-output");
   const auto out = output.path("out");
   const auto err = output.path("err");
@@ -55,15 +56,20 @@ CliResult run_cli(const std::string& program, const std::vector<std::string>& ar
     ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
     ::dup2(open_for_writing(out), STDOUT_FILENO);
     ::dup2(open_for_writing(err), STDERR_FILENO);
+    if (trouble.max_file_bytes > 0) {
+      const auto bytes = static_cast<rlim_t>(trouble.max_file_bytes);
+      const rlimit limit{bytes, bytes};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     ::execv(argv[0], argv.data());
     ::_exit(127);
   }
-  if (kill_after_s > 0) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(kill_after_s));
-    ::kill(child, SIGKILL);
+  if (trouble.signal_after_s > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(trouble.signal_after_s));
+    ::kill(child, trouble.signal);
   }
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -1,6 +1,7 @@
 // Runs the real programs as a user would.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,9 +14,16 @@ struct CliResult {
   std::string err;
 };
 
-/// Runs a program of the build's bin folder. `kill_after_s` > 0 sends SIGKILL after that time.
+/// What happens to a program while it runs.
+struct Trouble {
+  double signal_after_s = 0;  // 0 = no signal
+  int signal = 0;
+  std::int64_t max_file_bytes = 0;  // 0 = no limit; larger files cannot be written (a full disk)
+};
+
+/// Runs a program of the build's bin folder.
 CliResult run_cli(const std::string& program, const std::vector<std::string>& arguments,
-                  double kill_after_s = 0);
+                  const Trouble& trouble = {});
 
 /// A folder of its own for one test, removed at the end.
 class TestFolder {
