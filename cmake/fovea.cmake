@@ -2,7 +2,9 @@
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # The sloppiness lets ccache work with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      ${CCACHE})
 endif()
 
 add_library(fovea_flags INTERFACE)
@@ -68,8 +70,7 @@ function(fovea_tests folder)
   add_executable(${folder}-test ${sources})
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
   target_link_libraries(${folder}-test PRIVATE fovea_test_support ${arg_DEPENDS} ${arg_LIBRARIES})
-  # Tests are built once and run for seconds: spend little time on optimising them.
-  target_compile_options(${folder}-test PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_precompile_headers(${folder}-test REUSE_FROM fovea_test_support)
   set_target_properties(${folder}-test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${folder} COMMAND ${folder}-test "~[slow]" --use-colour no)
 endfunction()

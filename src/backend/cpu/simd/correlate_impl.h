@@ -1,8 +1,7 @@
 // Inner loops of depthwise convolutions; part of kernels_impl.h, which see.
+#pragma once
 
-#include <xsimd/xsimd.hpp>
-
-#include "backend/cpu/simd/simd.h"
+#include "backend/cpu/simd/batch_impl.h"
 
 namespace fovea::cpu::simd {
 namespace {

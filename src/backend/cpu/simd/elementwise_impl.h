@@ -1,0 +1,289 @@
+// Maps of one to three operands; part of kernels_impl.h, which see.
+#pragma once
+
+#include "backend/cpu/simd/batch_impl.h"
+#include "backend/cpu/simd/simd.h"
+
+namespace fovea::cpu::simd {
+namespace {
+
+constexpr double kInvSqrt2 = 0.70710678118654752440;
+constexpr double kInvSqrt2Pi = 0.39894228040143267794;
+constexpr double kTwoInvSqrtPi = 1.12837916709551257390;
+constexpr double kGeluCubic = 0.044715;
+constexpr double kSqrt2InvPi = 0.79788456080286535588;
+
+template <class T>
+inline Batch<T> sigmoid(const Batch<T>& x) {
+  // exp of a non-positive number only, so nothing overflows.
+  const Batch<T> e = xsimd::exp(-xsimd::abs(x));
+  const Batch<T> r = T{1} / (T{1} + e);
+  return xsimd::select(x >= Batch<T>(T{0}), r, e * r);
+}
+
+template <class T>
+inline Batch<T> softplus(const Batch<T>& x) {
+  const Batch<T> positive = xsimd::select(x > Batch<T>(T{0}), x, Batch<T>(T{0}));
+  const Batch<T> value = positive + xsimd::log1p(xsimd::exp(-xsimd::abs(x)));
+  return xsimd::select(x == x, value, x);  // NaN stays NaN
+}
+
+template <class T>
+inline Batch<T> gaussian_cdf(const Batch<T>& x) {
+  return T{0.5} * (T{1} + xsimd::erf(x * T(kInvSqrt2)));
+}
+
+template <class T>
+inline Batch<T> gelu_tanh_inner(const Batch<T>& x) {
+  return xsimd::tanh(T(kSqrt2InvPi) * (x + T(kGeluCubic) * x * x * x));
+}
+
+// Calls use(f) with f: batch -> batch for the operation.
+template <class T, class Use>
+inline void with_unary(UnaryOp op, T a, T b, Use use) {
+  using B = Batch<T>;
+  const B zero(T{0});
+  switch (op) {
+    case UnaryOp::kAffine:
+      return use([=](B x) { return a * x + b; });
+    case UnaryOp::kExp:
+      return use([](B x) { return xsimd::exp(x); });
+    case UnaryOp::kLog:
+      return use([](B x) { return xsimd::log(x); });
+    case UnaryOp::kLog1p:
+      return use([](B x) { return xsimd::log1p(x); });
+    case UnaryOp::kExpm1:
+      return use([](B x) { return xsimd::expm1(x); });
+    case UnaryOp::kSqrt:
+      return use([](B x) { return xsimd::sqrt(x); });
+    case UnaryOp::kRsqrt:
+      return use([](B x) { return T{1} / xsimd::sqrt(x); });
+    case UnaryOp::kReciprocal:
+      return use([](B x) { return T{1} / x; });
+    case UnaryOp::kSquare:
+      return use([](B x) { return x * x; });
+    case UnaryOp::kPow:
+      return use([=](B x) { return xsimd::pow(x, B(a)); });
+    case UnaryOp::kAbs:
+      return use([](B x) { return xsimd::abs(x); });
+    case UnaryOp::kSign:
+      return use([=](B x) {
+        return xsimd::select(x > zero, B(T{1}), xsimd::select(x < zero, B(T{-1}), x));
+      });
+    case UnaryOp::kClamp:
+      return use(
+          [=](B x) { return xsimd::select(x < B(a), B(a), xsimd::select(x > B(b), B(b), x)); });
+    case UnaryOp::kSin:
+      return use([](B x) { return xsimd::sin(x); });
+    case UnaryOp::kCos:
+      return use([](B x) { return xsimd::cos(x); });
+    case UnaryOp::kTanh:
+      return use([](B x) { return xsimd::tanh(x); });
+    case UnaryOp::kSigmoid:
+      return use([](B x) { return sigmoid(x); });
+    case UnaryOp::kErf:
+      return use([](B x) { return xsimd::erf(x); });
+    case UnaryOp::kRelu:
+      return use([=](B x) { return xsimd::select(x <= zero, zero, x); });
+    case UnaryOp::kGelu:
+      return use([](B x) { return x * gaussian_cdf(x); });
+    case UnaryOp::kGeluTanh:
+      return use([](B x) { return T{0.5} * x * (T{1} + gelu_tanh_inner(x)); });
+    case UnaryOp::kSilu:
+      return use([](B x) { return x * sigmoid(x); });
+    case UnaryOp::kElu:
+      return use([=](B x) { return xsimd::select(x > zero, x, a * xsimd::expm1(x)); });
+    case UnaryOp::kSoftplus:
+      return use([](B x) { return softplus(x); });
+    case UnaryOp::kIsFinite:
+      return;
+  }
+}
+
+// Calls use(f) with f: (x, y) -> dy/dx.
+template <class T, class Use>
+inline void with_derivative(UnaryOp op, T a, T b, Use use) {
+  using B = Batch<T>;
+  const B zero(T{0});
+  const B one(T{1});
+  switch (op) {
+    case UnaryOp::kAffine:
+      return use([=](B, B) { return B(a); });
+    case UnaryOp::kExp:
+      return use([](B, B y) { return y; });
+    case UnaryOp::kLog:
+      return use([](B x, B) { return T{1} / x; });
+    case UnaryOp::kLog1p:
+      return use([](B x, B) { return T{1} / (T{1} + x); });
+    case UnaryOp::kExpm1:
+      return use([](B, B y) { return y + T{1}; });
+    case UnaryOp::kSqrt:
+      return use([](B, B y) { return T{0.5} / y; });
+    case UnaryOp::kRsqrt:
+      return use([](B, B y) { return T{-0.5} * y * y * y; });
+    case UnaryOp::kReciprocal:
+      return use([](B, B y) { return -(y * y); });
+    case UnaryOp::kSquare:
+      return use([](B x, B) { return x + x; });
+    case UnaryOp::kPow:
+      return use([=](B x, B) { return a * xsimd::pow(x, B(a - T{1})); });
+    case UnaryOp::kAbs:
+      return use([=](B x, B) {
+        return xsimd::select(x > zero, one, xsimd::select(x < zero, -one, zero));
+      });
+    case UnaryOp::kSign:
+      return use([=](B, B) { return zero; });
+    case UnaryOp::kClamp:
+      return use([=](B x, B) { return xsimd::select(x >= B(a) && x <= B(b), one, zero); });
+    case UnaryOp::kSin:
+      return use([](B x, B) { return xsimd::cos(x); });
+    case UnaryOp::kCos:
+      return use([](B x, B) { return -xsimd::sin(x); });
+    case UnaryOp::kTanh:
+      return use([](B, B y) { return T{1} - y * y; });
+    case UnaryOp::kSigmoid:
+      return use([](B, B y) { return y * (T{1} - y); });
+    case UnaryOp::kErf:
+      return use([](B x, B) { return T(kTwoInvSqrtPi) * xsimd::exp(-x * x); });
+    case UnaryOp::kRelu:
+      return use([=](B x, B) { return xsimd::select(x > zero, one, zero); });
+    case UnaryOp::kGelu:
+      return use([](B x, B) {
+        return gaussian_cdf(x) + x * T(kInvSqrt2Pi) * xsimd::exp(T{-0.5} * x * x);
+      });
+    case UnaryOp::kGeluTanh:
+      return use([](B x, B) {
+        const B t = gelu_tanh_inner(x);
+        const B inner = T(kSqrt2InvPi) * (T{1} + T(3 * kGeluCubic) * x * x);
+        return T{0.5} * (T{1} + t) + T{0.5} * x * (T{1} - t * t) * inner;
+      });
+    case UnaryOp::kSilu:
+      return use([](B x, B) {
+        const B s = sigmoid(x);
+        return s * (T{1} + x * (T{1} - s));
+      });
+    case UnaryOp::kElu:
+      return use([=](B x, B y) { return xsimd::select(x > zero, one, y + a); });
+    case UnaryOp::kSoftplus:
+      return use([](B x, B) { return sigmoid(x); });
+    case UnaryOp::kIsFinite:
+      return;
+  }
+}
+
+template <class T>
+void unary(UnaryOp op, double a, double b, const T* x, T* y, std::int64_t n) {
+  with_unary<T>(op, T(a), T(b), [&](auto f) { map<T>(n, f, y, x); });
+}
+
+template <class T>
+void unary_backward(UnaryOp op, double a, double b, const T* x, const T* y, const T* dy, T* dx,
+                    std::int64_t n) {
+  with_derivative<T>(op, T(a), T(b), [&](auto f) {
+    map<T>(
+        n, [f](Batch<T> xi, Batch<T> yi, Batch<T> di) { return di * f(xi, yi); }, dx, x, y, dy);
+  });
+}
+
+// Calls use(f, df) for the functions that gate: a list of its own, because every pair of f and df
+// is compiled once more.
+template <class T, class Use>
+inline void with_gate(UnaryOp op, Use use) {
+  using B = Batch<T>;
+  switch (op) {
+    case UnaryOp::kSigmoid:
+      return use([](B x) { return sigmoid(x); },
+                 [](B x) {
+                   const B s = sigmoid(x);
+                   return s * (T{1} - s);
+                 });
+    case UnaryOp::kGelu:
+      return use(
+          [](B x) { return x * gaussian_cdf(x); },
+          [](B x) { return gaussian_cdf(x) + x * T(kInvSqrt2Pi) * xsimd::exp(T{-0.5} * x * x); });
+    default:  // kSilu
+      return use([](B x) { return x * sigmoid(x); },
+                 [](B x) {
+                   const B s = sigmoid(x);
+                   return s * (T{1} + x * (T{1} - s));
+                 });
+  }
+}
+
+template <class T>
+void gated(UnaryOp op, const T* x, const T* other, T* y, std::int64_t n) {
+  with_gate<T>(op, [&](auto f, auto) {
+    map<T>(
+        n, [f](Batch<T> xi, Batch<T> oi) { return f(xi) * oi; }, y, x, other);
+  });
+}
+
+template <class T>
+void gated_backward(UnaryOp op, const T* x, const T* other, const T* dy, T* dx, T* dother,
+                    std::int64_t n) {
+  with_gate<T>(op, [&](auto f, auto df) {
+    map<T>(
+        n, [df](Batch<T> xi, Batch<T> oi, Batch<T> di) { return di * oi * df(xi); }, dx, x, other,
+        dy);
+    map<T>(
+        n, [f](Batch<T> xi, Batch<T> di) { return di * f(xi); }, dother, x, dy);
+  });
+}
+
+template <class T, class F>
+inline void map_binary(F f, const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y,
+                       std::int64_t n) {
+  using B = Batch<T>;
+  if (step_a != 0 && step_b != 0) {
+    map<T>(n, f, y, a, b);
+  } else if (step_a != 0) {
+    const B right(b[0]);
+    map<T>(
+        n, [=](B left) { return f(left, right); }, y, a);
+  } else {
+    const B left(a[0]);
+    if (step_b != 0) {
+      map<T>(
+          n, [=](B right) { return f(left, right); }, y, b);
+    } else {
+      Tail<T> tail;
+      f(left, B(b[0])).store_aligned(tail.values);
+      for (std::int64_t i = 0; i < n; ++i) y[i] = tail.values[0];
+    }
+  }
+}
+
+template <class T>
+void binary(BinaryOp op, const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y,
+            std::int64_t n) {
+  using B = Batch<T>;
+  const auto run = [&](auto f) { map_binary<T>(f, a, step_a, b, step_b, y, n); };
+  switch (op) {
+    case BinaryOp::kAdd:
+      return run([](B l, B r) { return l + r; });
+    case BinaryOp::kSub:
+      return run([](B l, B r) { return l - r; });
+    case BinaryOp::kMul:
+      return run([](B l, B r) { return l * r; });
+    case BinaryOp::kDiv:
+      return run([](B l, B r) { return l / r; });
+    // A NaN on either side fails both comparisons and comes out of the sum.
+    case BinaryOp::kMax:
+      return run([](B l, B r) { return xsimd::select(l >= r, l, xsimd::select(r > l, r, l + r)); });
+    case BinaryOp::kMin:
+      return run([](B l, B r) { return xsimd::select(l <= r, l, xsimd::select(r < l, r, l + r)); });
+    case BinaryOp::kPow:
+      return run([](B l, B r) { return xsimd::pow(l, r); });
+    default:
+      return;  // comparisons have another output type
+  }
+}
+
+template <class T>
+void axpy(T alpha, const T* x, T* y, std::int64_t n) {
+  map<T>(
+      n, [=](Batch<T> xi, Batch<T> yi) { return alpha * xi + yi; }, y, x, static_cast<const T*>(y));
+}
+
+}  // namespace
+}  // namespace fovea::cpu::simd
