@@ -124,7 +124,7 @@ Input read_input(const std::string& text, const data::Dataset& dataset) {
         fmt::format("--input {}: the split has {} samples, counted from 0", text, dataset.size()));
     const data::Sample sample = dataset.get(index);
     input.name =
-        fmt::format("{} {}", index, dataset.class_names()[static_cast<std::size_t>(sample.label)]);
+        fmt::format("{}: {}", index, dataset.class_names()[static_cast<std::size_t>(sample.label)]);
     input.values = sample.image;
   } else {
     input.name = io::fs::path(text).stem().string();
