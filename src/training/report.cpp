@@ -59,7 +59,8 @@ Metrics Trainer::evaluate(const std::string& split) {
 
 void Trainer::record_evaluation(const std::string& split, const Metrics& metrics) {
   Value values = Value::object();
-  std::string text = fmt::format("epoch {}  step {}  {}", state_.epoch, state_.step, split);
+  // People count epochs from 1; the records of metrics.jsonl from 0.
+  std::string text = fmt::format("epoch {}  step {}  {}", state_.epoch + 1, state_.step, split);
   Value line = Value::object({{"step", state_.step}, {"epoch", state_.epoch}, {"split", split}});
   for (const auto& [name, value] : metrics) {
     set_number(line, name, value);
