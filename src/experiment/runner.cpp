@@ -46,9 +46,9 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   }
   if (options.overfit == 0)
     setup.test = data::make_dataset(experiment_.dataset, data::Split::kTest);
-  const models::DataShape shape{setup.train->channels(), setup.train->height(),
-                                setup.train->width(), setup.train->num_classes()};
-  model_ = make_model(experiment_, device_, shape);
+  shape_ = {setup.train->channels(), setup.train->height(), setup.train->width(),
+            setup.train->num_classes()};
+  model_ = make_model(experiment_, device_, shape_);
   if (!options.init.empty()) {
     training::load_weights(*model_, read_safetensors(options.init, host_).tensors,
                            options.init.string(), {options.init_ignore});
@@ -78,10 +78,9 @@ training::TrainerSetup Run::setup() const {
 
 schema::Value Run::train() {
   training::TrainerSetup with_facts = setup();
-  const models::DataShape shape = data_shape(experiment_);
   const Summary summary =
-      summarise([&](const Device& device) { return make_model(experiment_, device, shape); },
-                sample_shape(experiment_, shape), 1, 0);
+      summarise([&](const Device& device) { return make_model(experiment_, device, shape_); },
+                sample_shape(experiment_, shape_), 1, 0);
   with_facts.about = schema::Value::object({{"name", experiment_.name},
                                             {"macs", summary.macs},
                                             {"version", version()},

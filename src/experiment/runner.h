@@ -48,6 +48,7 @@ class Run {
   Experiment experiment_;
   Device device_;
   Device host_;
+  models::DataShape shape_;  // of the opened data set
   std::unique_ptr<models::Model> model_;
   std::unique_ptr<training::ImageClassification> task_;
 };
