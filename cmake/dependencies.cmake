@@ -9,6 +9,10 @@ find_package(xtl REQUIRED)
 find_package(xtensor REQUIRED)
 find_package(xsimd REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+# oneDNN is optional: without it products go to OpenBLAS, and bfloat16 is slow.
+find_package(OpenMP COMPONENTS CXX)
+find_path(DNNL_INCLUDE_DIR dnnl.hpp)
+find_library(DNNL_LIBRARY dnnl)
 find_path(STB_INCLUDE_DIR stb_image.h PATH_SUFFIXES stb REQUIRED)
 find_path(XTENSOR_BLAS_INCLUDE_DIR xtensor-blas/xlinalg.hpp REQUIRED)
 
@@ -19,6 +23,16 @@ add_library(fovea_xtensor INTERFACE)
 target_link_libraries(fovea_xtensor INTERFACE xtensor PkgConfig::OPENBLAS)
 target_include_directories(fovea_xtensor SYSTEM INTERFACE
   ${XTENSOR_BLAS_INCLUDE_DIR} $<TARGET_PROPERTY:xtensor,INTERFACE_INCLUDE_DIRECTORIES>)
+
+add_library(fovea_onednn INTERFACE)
+if(OpenMP_CXX_FOUND AND DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+  set(FOVEA_ONEDNN ON)
+  target_link_libraries(fovea_onednn INTERFACE ${DNNL_LIBRARY} OpenMP::OpenMP_CXX)
+  target_include_directories(fovea_onednn SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+else()
+  set(FOVEA_ONEDNN OFF)
+endif()
+message(STATUS "oneDNN: ${FOVEA_ONEDNN}")
 
 # The one font that labels in pictures are drawn with; it is built into the library.
 find_file(FOVEA_FONT DejaVuSans.ttf

@@ -366,9 +366,9 @@ class Backend {
   /// Adds to dq, dk, dv, which are laid out as q, k, v and may be one tensor.
   virtual void attention_backward(const AttentionArgs&, const Tensor& /*q*/, const Tensor& /*k*/,
                                   const Tensor& /*v*/, const Tensor& /*mask*/,
-                                  const Tensor& /*out*/, const Tensor& /*lse*/,
-                                  const Tensor& /*dout*/, const Tensor& /*dq*/,
-                                  const Tensor& /*dk*/, const Tensor& /*dv*/) const {
+                                  const Tensor& /*lse*/, const Tensor& /*dout*/,
+                                  const Tensor& /*dq*/, const Tensor& /*dk*/,
+                                  const Tensor& /*dv*/) const {
     missing("attention_backward");
   }
   /// out = (c1 softmax(q k^T) + c2 softmax(q2 k2^T)) v with one coefficient per query and head:

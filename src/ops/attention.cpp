@@ -128,9 +128,9 @@ Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
   const Tensor mask = options.key_mask;
   backend(q.x).attention(args, q.x, k.x, v.x, mask, out, lse);
   op.macs(args.batch * args.heads * args.queries * args.keys * (q.dim + v.dim));
-  return op.output(out, [=, saved = out.detach()](const Tensor& dout, Gradients& in) {
+  return op.output(out, [=](const Tensor& dout, Gradients& in) {
     ViewGradients gradients(inputs, in);
-    backend(q.x).attention_backward(args, q.x, k.x, v.x, mask, saved, lse, dout, gradients.of(q.x),
+    backend(q.x).attention_backward(args, q.x, k.x, v.x, mask, lse, dout, gradients.of(q.x),
                                     gradients.of(k.x), gradients.of(v.x));
     gradients.hand_over();
   });

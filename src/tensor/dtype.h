@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/error.h"
 
@@ -66,6 +67,10 @@ struct DTypeOf<std::uint8_t> {
 template <class T>
 inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 
+/// What values stored as S are computed in.
+template <class S>
+using Compute = std::conditional_t<std::is_same_v<S, BFloat16>, float, S>;
+
 [[noreturn]] void throw_unsupported_dtype(const char* where, DType dtype, const char* expected);
 
 /// Calls f(T{}) with T = float or double. `where` names the operation in the error.
@@ -79,6 +84,13 @@ decltype(auto) dispatch_float(const char* where, DType dtype, F&& f) {
     default:
       throw_unsupported_dtype(where, dtype, "float32 or float64");
   }
+}
+
+/// Calls f(S{}) with S = float, double or BFloat16, how the values are stored.
+template <class F>
+decltype(auto) dispatch_stored(const char* where, DType dtype, F&& f) {
+  if (dtype == DType::kBFloat16) return f(BFloat16{});
+  return dispatch_float(where, dtype, f);
 }
 
 /// Calls f(T{}) with T = the C++ type of any dtype.

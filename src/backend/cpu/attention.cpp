@@ -1,117 +1,247 @@
 // Softmax attention with one map a head, or two maps over one value stream. A block of queries at a
 // time sees all keys, so memory grows with the number of keys, not with its square; the backward
-// pass computes the map again from the saved log-sum-exp.
-#include <cmath>
-#include <limits>
-
-#include "backend/cpu/blas.h"
+// pass computes the maps again from the saved log-sum-exp. Heads are copied out of the projections
+// into the compute type first: what follows then runs on small contiguous matrices, and bfloat16
+// needs no code of its own.
+#include "backend/cpu/attention_heads.h"
+#include "backend/cpu/attention_maps.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
 
-constexpr std::int64_t kQueryBlock = 64;
+template <class S>
+class Problem : public AttentionMaps<S> {
+  using Base = AttentionMaps<S>;
+  using Base::args_, Base::rows_, Base::streams_, Base::kernels_;
+  using Base::pair, Base::place, Base::row, Base::coefficient;
+  using Base::product, Base::scores, Base::exponentiate, Base::probabilities;
 
-template <class T>
-constexpr T kNever = -std::numeric_limits<T>::infinity();
+ public:
+  using C = Compute<S>;
+  using Base::Base;
 
-// One stream (q, k) of one item and head, with what its maps need.
-template <class T>
-struct Stream {
-  const T* q;
-  const T* k;
-  std::int64_t ldq, ldk, dim;
+  // Queries are shared out in groups of blocks, so that a long row of keys is read in once for
+  // many.
+  std::int64_t groups() const { return (args_.queries + group() - 1) / group(); }
+
+  void forward(std::int64_t piece, const Tensor& q, const Tensor& k, const Tensor& v,
+               const Tensor* c, const Tensor& out, const Tensor& lse) const {
+    const Pair at = pair(piece / groups());
+    const std::int64_t keys = args_.keys;
+    const std::int64_t dim = args_.q.dim;
+    const std::int64_t width = args_.v.dim;
+    const auto maps = static_cast<std::int64_t>(streams_.size());
+    Scratch<C> scratch(
+        keys * (width + (maps + 1) * dim) + rows_ * (maps * (keys + 1) + dim + width), q);
+    C* values = scratch.take(keys * width);
+    load<S>(v, args_.v, at, 0, keys, values);
+    C* by_key = scratch.take(keys * dim);
+    C* transposed[2] = {scratch.take(keys * dim), maps == 2 ? scratch.take(keys * dim) : nullptr};
+    for (const Stream& stream : streams_) {
+      load<S>(k, stream.k, at, 0, keys, by_key);
+      transpose(by_key, keys, dim, transposed[stream.index]);
+    }
+    C* queries = scratch.take(rows_ * dim);
+    C* sums = scratch.take(maps * rows_);
+    C* map = scratch.take(maps * rows_ * keys);
+    C* result = scratch.take(rows_ * width);
+    const std::int64_t begin = piece % groups() * group();
+    const std::int64_t end = std::min(args_.queries, begin + group());
+    for (std::int64_t first = begin; first < end; first += rows_) {
+      const std::int64_t rows = std::min(rows_, end - first);
+      for (const Stream& stream : streams_) {
+        load<S>(q, stream.q, at, first, rows, queries);
+        C* here = map + stream.index * rows_ * keys;
+        scores(queries, transposed[stream.index], dim, at.item, first, rows, here);
+        exponentiate(here, rows, sums + stream.index * rows_,
+                     lse.data<C>() + row(stream, at, first));
+      }
+      if (maps == 2) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+          C* here = map + r * keys;
+          kernels_.combine(coefficient(c[0], at, first + r) / sums[r], here,
+                           coefficient(c[1], at, first + r) / sums[rows_ + r], here + rows_ * keys,
+                           here, keys);
+        }
+      }
+      product(
+          {.m = rows, .n = width, .k = keys, .a = map, .a_row = keys, .b = values, .c = result});
+      for (std::int64_t r = 0; r < rows; ++r) {
+        S* to = out.data<S>() + place(at, first + r) * width;
+        const C scale = maps == 2 ? C{1} : C{1} / sums[r];
+        for (std::int64_t i = 0; i < width; ++i)
+          to[i] = static_cast<S>(scale * result[r * width + i]);
+      }
+    }
+  }
+
+  // Gradients of one head of one item. A = sum_i c_i P_i, dS_i = c_i P_i (dA - sum_j P_i dA), and
+  // that sum is the gradient of c_i. dgsa 2.2 (backward).
+  void backward(Pair at, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor* c,
+                const Tensor& lse, const Tensor& dout, const Tensor& dq, const Tensor& dk,
+                const Tensor& dv, const Tensor* dc) const {
+    Backward state(*this, q);
+    load_keys(at, k, v, state);
+    for (std::int64_t first = 0; first < args_.queries; first += rows_) {
+      const std::int64_t rows = std::min(rows_, args_.queries - first);
+      load_block(at, first, rows, q, lse, dout, state);
+      if (dv.defined()) add_value_gradients(at, first, rows, c, state);
+      product({.m = rows,
+               .n = args_.keys,
+               .k = args_.v.dim,
+               .a = state.dy,
+               .a_row = args_.v.dim,
+               .b = state.values,
+               .c = state.dfused});
+      for (const Stream& stream : streams_) {
+        score_gradients(at, stream, first, rows, c, dc, state);
+        if (dq.defined()) {
+          C* gradients = state.query_gradients;
+          product({.m = rows,
+                   .n = args_.q.dim,
+                   .k = args_.keys,
+                   .alpha = static_cast<C>(args_.scale),
+                   .a = state.map[stream.index],
+                   .a_row = args_.keys,
+                   .b = state.keys[stream.index],
+                   .c = gradients});
+          add<S>(gradients, dq, stream.q, at, first, rows);
+        }
+        if (!dk.defined()) continue;
+        product({.m = args_.keys,
+                 .n = args_.q.dim,
+                 .k = rows,
+                 .alpha = static_cast<C>(args_.scale),
+                 .a = state.map[stream.index],
+                 .a_row = 1,
+                 .a_column = args_.keys,
+                 .b = state.queries[stream.index],
+                 .c = state.key_gradients[stream.index],
+                 .accumulate = true});
+      }
+    }
+    for (const Stream& stream : streams_) {
+      if (dk.defined()) add<S>(state.key_gradients[stream.index], dk, stream.k, at, 0, args_.keys);
+    }
+    if (dv.defined()) add<S>(state.value_gradients, dv, args_.v, at, 0, args_.keys);
+  }
+
+ private:
+  // Scratch of backward(): all keys and values of a head, and a block of queries.
+  struct Backward {
+    Scratch<C> scratch;
+    C* keys[2] = {};             // (keys, dim)
+    C* keys_transposed[2] = {};  // (dim, keys)
+    C* key_gradients[2] = {};    // (keys, dim)
+    C* values;                   // (width, keys), transposed
+    C* value_gradients;          // (keys, width)
+    C* queries[2] = {};          // (rows, dim)
+    C* query_gradients;          // (rows, dim)
+    C* dy;                       // (rows, width)
+    C* map[2] = {};              // (rows, keys), then the gradient of the scores
+    C* fused;                    // (rows, keys)
+    C* dfused;                   // (rows, keys)
+
+    Backward(const Problem& of, const Tensor& like)
+        : scratch(of.backward_size(), like),
+          values(scratch.take(of.args_.keys * of.args_.v.dim)),
+          value_gradients(scratch.take(of.args_.keys * of.args_.v.dim)),
+          query_gradients(scratch.take(of.rows_ * of.args_.q.dim)),
+          dy(scratch.take(of.rows_ * of.args_.v.dim)),
+          fused(scratch.take(of.rows_ * of.args_.keys)),
+          dfused(scratch.take(of.rows_ * of.args_.keys)) {
+      for (std::size_t i = 0; i < of.streams_.size(); ++i) {
+        for (C** part : {keys, keys_transposed, key_gradients})
+          part[i] = scratch.take(of.args_.keys * of.args_.q.dim);
+        queries[i] = scratch.take(of.rows_ * of.args_.q.dim);
+        map[i] = scratch.take(of.rows_ * of.args_.keys);
+      }
+    }
+  };
+
+  std::int64_t backward_size() const {
+    const auto maps = static_cast<std::int64_t>(streams_.size());
+    const std::int64_t dim = args_.q.dim;
+    const std::int64_t width = args_.v.dim;
+    return args_.keys * (3 * maps * dim + 2 * width) +
+           rows_ * ((maps + 2) * args_.keys + (maps + 1) * dim + width);
+  }
+
+  void load_keys(Pair at, const Tensor& k, const Tensor& v, const Backward& to) const {
+    const std::int64_t size = args_.keys * args_.q.dim;
+    for (const Stream& stream : streams_) {
+      load<S>(k, stream.k, at, 0, args_.keys, to.keys[stream.index]);
+      transpose(to.keys[stream.index], args_.keys, args_.q.dim, to.keys_transposed[stream.index]);
+      std::fill_n(to.key_gradients[stream.index], size, C{0});
+    }
+    // The gradients' place holds the values until they are transposed.
+    load<S>(v, args_.v, at, 0, args_.keys, to.value_gradients);
+    transpose(to.value_gradients, args_.keys, args_.v.dim, to.values);
+    std::fill_n(to.value_gradients, args_.keys * args_.v.dim, C{0});
+  }
+
+  // Queries, upstream gradients and maps of one block.
+  void load_block(Pair at, std::int64_t first, std::int64_t rows, const Tensor& q,
+                  const Tensor& lse, const Tensor& dout, const Backward& to) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const S* from = dout.data<S>() + place(at, first + r) * args_.v.dim;
+      for (std::int64_t i = 0; i < args_.v.dim; ++i)
+        to.dy[r * args_.v.dim + i] = static_cast<C>(from[i]);
+    }
+    for (const Stream& stream : streams_) {
+      const std::int64_t i = stream.index;
+      load<S>(q, stream.q, at, first, rows, to.queries[i]);
+      scores(to.queries[i], to.keys_transposed[i], args_.q.dim, at.item, first, rows, to.map[i]);
+      probabilities(to.map[i], rows, lse.data<C>() + row(stream, at, first));
+    }
+  }
+
+  void add_value_gradients(Pair at, std::int64_t first, std::int64_t rows, const Tensor* c,
+                           const Backward& state) const {
+    const std::int64_t keys = args_.keys;
+    const C* fused = state.map[0];
+    if (streams_.size() == 2) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        kernels_.combine(coefficient(c[0], at, first + r), state.map[0] + r * keys,
+                         coefficient(c[1], at, first + r), state.map[1] + r * keys,
+                         state.fused + r * keys, keys);
+      }
+      fused = state.fused;
+    }
+    product({.m = keys,
+             .n = args_.v.dim,
+             .k = rows,
+             .a = fused,
+             .a_row = 1,
+             .a_column = keys,
+             .b = state.dy,
+             .c = state.value_gradients,
+             .accumulate = true});
+  }
+
+  // Turns the map of a stream into the gradient of its scores.
+  void score_gradients(Pair at, const Stream& stream, std::int64_t first, std::int64_t rows,
+                       const Tensor* c, const Tensor* dc, const Backward& state) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      C* here = state.map[stream.index] + r * args_.keys;
+      const C* upstream = state.dfused + r * args_.keys;
+      const C shift = kernels_.dot(here, upstream, args_.keys);
+      C scale{1};
+      if (streams_.size() == 2) {
+        scale = coefficient(c[stream.index], at, first + r);
+        const Tensor& gradient = dc[stream.index];
+        if (gradient.defined()) gradient.data<S>()[place(at, first + r)] = static_cast<S>(shift);
+      }
+      kernels_.softmax_backward(scale, here, upstream, shift, here, args_.keys);
+    }
+  }
+
+  std::int64_t group() const {
+    constexpr std::int64_t kQueries = 256;
+    return (kQueries + rows_ - 1) / rows_ * rows_;
+  }
 };
-
-// The geometry that all heads share.
-template <class T>
-struct Problem {
-  const AttentionArgs& args;
-  const simd::Kernels<T>& kernels;
-  const std::uint8_t* mask;  // (batch, keys) or null
-
-  std::int64_t keys() const { return args.keys; }
-
-  Stream<T> stream(const HeadLayout& q, const HeadLayout& k, const T* pq, const T* pk,
-                   std::int64_t item, std::size_t head) const {
-    return {pq + item * q.batch_stride + q.head_offsets[head],
-            pk + item * k.batch_stride + k.head_offsets[head], q.token_stride, k.token_stride,
-            q.dim};
-  }
-
-  // scores (rows, keys) of queries first.. of one stream; disallowed keys are -inf.
-  void scores(const Stream<T>& s, std::int64_t item, std::int64_t first, std::int64_t rows,
-              T* to) const {
-    blas_gemm<T>(false, true, rows, keys(), s.dim, static_cast<T>(args.scale), s.q + first * s.ldq,
-                 s.ldq, s.k, s.ldk, T{0}, to, keys());
-    const std::uint8_t* allowed = mask == nullptr ? nullptr : mask + item * keys();
-    if (allowed == nullptr && !args.causal) return;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const std::int64_t seen =
-          args.causal
-              ? std::max<std::int64_t>(0, std::min(keys(), first + r + 1 + keys() - args.queries))
-              : keys();
-      T* row = to + r * keys();
-      if (allowed != nullptr) {
-        for (std::int64_t j = 0; j < seen; ++j) row[j] = allowed[j] ? row[j] : kNever<T>;
-      }
-      std::fill(row + seen, row + keys(), kNever<T>);
-    }
-  }
-
-  // Scores -> probabilities in place; lse per row.
-  void softmax(T* map, std::int64_t rows, T* lse) const {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      T* row = map + r * keys();
-      const T top = kernels.max(row, keys());
-      if (top == kNever<T>) {
-        std::fill_n(row, keys(), T{0});
-        lse[r] = kNever<T>;
-        continue;
-      }
-      const T sum = kernels.exp_sum(row, top, row, keys());
-      kernels.unary(UnaryOp::kAffine, 1.0 / static_cast<double>(sum), 0, row, row, keys());
-      lse[r] = top + std::log(sum);
-    }
-  }
-
-  // Scores -> probabilities in place from saved lse.
-  void from_lse(T* map, std::int64_t rows, const T* lse) const {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      T* row = map + r * keys();
-      if (lse[r] == kNever<T>) {
-        std::fill_n(row, keys(), T{0});
-      } else {
-        kernels.exp_sum(row, lse[r], row, keys());
-      }
-    }
-  }
-
-  // dS (rows, keys) back to dq and dk of one stream.
-  void scores_backward(const Stream<T>& s, std::int64_t first, std::int64_t rows, const T* ds,
-                       T* dq, T* dk) const {
-    const T scale = static_cast<T>(args.scale);
-    if (dq != nullptr) {
-      blas_gemm<T>(false, false, rows, s.dim, keys(), scale, ds, keys(), s.k, s.ldk, T{1},
-                   dq + first * s.ldq, s.ldq);
-    }
-    if (dk != nullptr) {
-      blas_gemm<T>(true, false, keys(), s.dim, rows, scale, ds, keys(), s.q + first * s.ldq, s.ldq,
-                   T{1}, dk, s.ldk);
-    }
-  }
-};
-
-std::int64_t query_blocks(const AttentionArgs& args) {
-  return (args.queries + kQueryBlock - 1) / kQueryBlock;
-}
-
-template <class T>
-T* head_of(const Tensor& tensor, const HeadLayout& layout, std::int64_t item, std::size_t head) {
-  if (!tensor.defined()) return nullptr;
-  return tensor.data<T>() + item * layout.batch_stride + layout.head_offsets[head];
-}
 
 // Heads that share stored keys or values add to the same gradient, so they must take turns.
 bool heads_share(const HeadLayout& layout) {
@@ -123,26 +253,18 @@ bool heads_share(const HeadLayout& layout) {
   return false;
 }
 
-// Calls body(item, head) for all pairs; heads of one item in turn if they share gradients.
+// Calls body(pair) for all heads of all items; heads of one item in turn if they share gradients.
 template <class Body>
-void for_heads(ThreadPool& pool, const AttentionArgs& args, bool in_turn, const Body& body) {
-  if (in_turn) {
+void for_pairs(ThreadPool& pool, const AttentionArgs& args, const Body& body) {
+  if (heads_share(args.k) || heads_share(args.k2) || heads_share(args.v)) {
     pool.run(args.batch, [&](std::int64_t item) {
-      for (std::int64_t head = 0; head < args.heads; ++head) body(item, head);
+      for (std::int64_t head = 0; head < args.heads; ++head) body(Pair{item, head});
     });
     return;
   }
-  pool.run(args.batch * args.heads, [&](std::int64_t i) { body(i / args.heads, i % args.heads); });
-}
-
-template <class T>
-const std::uint8_t* mask_of(const Tensor& mask) {
-  return mask.defined() ? mask.data<std::uint8_t>() : nullptr;
-}
-
-Tensor workspace(const AttentionArgs& args, std::int64_t maps, const Tensor& like) {
-  return Tensor::empty({maps, std::min(kQueryBlock, args.queries), args.keys}, like.dtype(),
-                       like.device());
+  pool.run(args.batch * args.heads, [&](std::int64_t i) {
+    body(Pair{i / args.heads, i % args.heads});
+  });
 }
 
 }  // namespace
@@ -150,108 +272,33 @@ Tensor workspace(const AttentionArgs& args, std::int64_t maps, const Tensor& lik
 void CpuBackend::attention(const AttentionArgs& args, const Tensor& q, const Tensor& k,
                            const Tensor& v, const Tensor& mask, const Tensor& out,
                            const Tensor& lse) const {
-  dispatch_float("attention", q.dtype(), [&]<class T>(T) {
-    const Problem<T> problem{args, simd::kernels().of<T>(), mask_of<T>(mask)};
-    const std::int64_t blocks = query_blocks(args);
-    const std::int64_t width = args.heads * args.v.dim;
-    pool_.run(args.batch * args.heads * blocks, [&](std::int64_t piece) {
-      const std::int64_t pair = piece / blocks;
-      const std::int64_t item = pair / args.heads;
-      const std::int64_t head = pair % args.heads;
-      const auto h = static_cast<std::size_t>(head);
-      const std::int64_t first = piece % blocks * kQueryBlock;
-      const std::int64_t rows = std::min(kQueryBlock, args.queries - first);
-      const Tensor space = workspace(args, 1, q);
-      T* map = space.data<T>();
-      problem.scores(problem.stream(args.q, args.k, q.data<T>(), k.data<T>(), item, h), item, first,
-                     rows, map);
-      problem.softmax(map, rows, lse.data<T>() + pair * args.queries + first);
-      blas_gemm<T>(false, false, rows, args.v.dim, args.keys, T{1}, map, args.keys,
-                   head_of<T>(v, args.v, item, h), args.v.token_stride, T{0},
-                   out.data<T>() + (item * args.queries + first) * width + head * args.v.dim,
-                   width);
-    });
+  dispatch_stored("attention", q.dtype(), [&]<class S>(S) {
+    const Problem<S> problem(args, 1, mask);
+    pool_.run(args.batch * args.heads * problem.groups(),
+              [&](std::int64_t piece) { problem.forward(piece, q, k, v, nullptr, out, lse); });
   });
 }
 
 void CpuBackend::attention_backward(const AttentionArgs& args, const Tensor& q, const Tensor& k,
-                                    const Tensor& v, const Tensor& mask, const Tensor& out,
-                                    const Tensor& lse, const Tensor& dout, const Tensor& dq,
-                                    const Tensor& dk, const Tensor& dv) const {
-  dispatch_float("attention_backward", q.dtype(), [&]<class T>(T) {
-    const Problem<T> problem{args, simd::kernels().of<T>(), mask_of<T>(mask)};
-    const std::int64_t width = args.heads * args.v.dim;
-    const std::int64_t keys = args.keys;
-    for_heads(
-        pool_, args, heads_share(args.k) || heads_share(args.v),
-        [&](std::int64_t item, std::int64_t head) {
-          const auto h = static_cast<std::size_t>(head);
-          const Stream<T> s = problem.stream(args.q, args.k, q.data<T>(), k.data<T>(), item, h);
-          const Tensor space = workspace(args, 2, q);
-          T* map = space.data<T>();
-          T* dmap = map + space.numel() / 2;
-          for (std::int64_t first = 0; first < args.queries; first += kQueryBlock) {
-            const std::int64_t rows = std::min(kQueryBlock, args.queries - first);
-            const std::int64_t place = (item * args.queries + first) * width + head * args.v.dim;
-            const T* dy = dout.data<T>() + place;
-            problem.scores(s, item, first, rows, map);
-            problem.from_lse(map, rows,
-                             lse.data<T>() + (item * args.heads + head) * args.queries + first);
-            if (T* to = head_of<T>(dv, args.v, item, h)) {
-              blas_gemm<T>(true, false, keys, args.v.dim, rows, T{1}, map, keys, dy, width, T{1},
-                           to, args.v.token_stride);
-            }
-            if (!dq.defined() && !dk.defined()) continue;
-            blas_gemm<T>(false, true, rows, keys, args.v.dim, T{1}, dy, width,
-                         head_of<T>(v, args.v, item, h), args.v.token_stride, T{0}, dmap, keys);
-            for (std::int64_t r = 0; r < rows; ++r) {
-              // rowsum(dP * P) = dO . O, without another pass over the keys.
-              const T shift = problem.kernels.dot(dy + r * width, out.data<T>() + place + r * width,
-                                                  args.v.dim);
-              problem.kernels.softmax_backward(T{1}, map + r * keys, dmap + r * keys, shift,
-                                               dmap + r * keys, keys);
-            }
-            problem.scores_backward(s, first, rows, dmap, head_of<T>(dq, args.q, item, h),
-                                    head_of<T>(dk, args.k, item, h));
-          }
-        });
+                                    const Tensor& v, const Tensor& mask, const Tensor& lse,
+                                    const Tensor& dout, const Tensor& dq, const Tensor& dk,
+                                    const Tensor& dv) const {
+  dispatch_stored("attention_backward", q.dtype(), [&]<class S>(S) {
+    const Problem<S> problem(args, 1, mask);
+    for_pairs(pool_, args, [&](Pair at) {
+      problem.backward(at, q, k, v, nullptr, lse, dout, dq, dk, dv, nullptr);
+    });
   });
 }
 
 void CpuBackend::two_map_attention(const AttentionArgs& args, const Tensor& q, const Tensor& k,
                                    const Tensor& v, const Tensor& c1, const Tensor& c2,
                                    const Tensor& mask, const Tensor& out, const Tensor& lse) const {
-  dispatch_float("two_map_attention", q.dtype(), [&]<class T>(T) {
-    const Problem<T> problem{args, simd::kernels().of<T>(), mask_of<T>(mask)};
-    const std::int64_t blocks = query_blocks(args);
-    const std::int64_t width = args.heads * args.v.dim;
-    pool_.run(args.batch * args.heads * blocks, [&](std::int64_t piece) {
-      const std::int64_t pair = piece / blocks;
-      const std::int64_t item = pair / args.heads;
-      const std::int64_t head = pair % args.heads;
-      const auto h = static_cast<std::size_t>(head);
-      const std::int64_t first = piece % blocks * kQueryBlock;
-      const std::int64_t rows = std::min(kQueryBlock, args.queries - first);
-      const Tensor space = workspace(args, 2, q);
-      T* map1 = space.data<T>();
-      T* map2 = map1 + space.numel() / 2;
-      T* lse1 = lse.data<T>() + pair * args.queries + first;
-      problem.scores(problem.stream(args.q, args.k, q.data<T>(), k.data<T>(), item, h), item, first,
-                     rows, map1);
-      problem.softmax(map1, rows, lse1);
-      problem.scores(problem.stream(args.q2, args.k2, q.data<T>(), k.data<T>(), item, h), item,
-                     first, rows, map2);
-      problem.softmax(map2, rows, lse1 + args.batch * args.heads * args.queries);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const std::int64_t place = (item * args.queries + first + r) * args.heads + head;
-        problem.kernels.combine(c1.data<T>()[place], map1 + r * args.keys, c2.data<T>()[place],
-                                map2 + r * args.keys, map1 + r * args.keys, args.keys);
-      }
-      blas_gemm<T>(false, false, rows, args.v.dim, args.keys, T{1}, map1, args.keys,
-                   head_of<T>(v, args.v, item, h), args.v.token_stride, T{0},
-                   out.data<T>() + (item * args.queries + first) * width + head * args.v.dim,
-                   width);
-    });
+  dispatch_stored("two_map_attention", q.dtype(), [&]<class S>(S) {
+    const Problem<S> problem(args, 2, mask);
+    const Tensor c[2] = {c1, c2};
+    pool_.run(args.batch * args.heads * problem.groups(),
+              [&](std::int64_t piece) { problem.forward(piece, q, k, v, c, out, lse); });
   });
 }
 
@@ -261,64 +308,12 @@ void CpuBackend::two_map_attention_backward(const AttentionArgs& args, const Ten
                                             const Tensor& dout, const Tensor& dq, const Tensor& dk,
                                             const Tensor& dv, const Tensor& dc1,
                                             const Tensor& dc2) const {
-  dispatch_float("two_map_attention_backward", q.dtype(), [&]<class T>(T) {
-    const Problem<T> problem{args, simd::kernels().of<T>(), mask_of<T>(mask)};
-    const auto& kernels = problem.kernels;
-    const std::int64_t width = args.heads * args.v.dim;
-    const std::int64_t keys = args.keys;
-    const bool in_turn = heads_share(args.k) || heads_share(args.k2) || heads_share(args.v);
-    for_heads(pool_, args, in_turn, [&](std::int64_t item, std::int64_t head) {
-      const auto h = static_cast<std::size_t>(head);
-      const Stream<T> streams[2] = {
-          problem.stream(args.q, args.k, q.data<T>(), k.data<T>(), item, h),
-          problem.stream(args.q2, args.k2, q.data<T>(), k.data<T>(), item, h)};
-      const HeadLayout* q_layouts[2] = {&args.q, &args.q2};
-      const HeadLayout* k_layouts[2] = {&args.k, &args.k2};
-      const Tensor* coefficients[2] = {&c1, &c2};
-      const Tensor* coefficient_gradients[2] = {&dc1, &dc2};
-      const Tensor space = workspace(args, 4, q);
-      const std::int64_t size = space.numel() / 4;
-      T* maps[2] = {space.data<T>(), space.data<T>() + size};
-      T* fused = space.data<T>() + 2 * size;
-      T* dfused = space.data<T>() + 3 * size;
-      for (std::int64_t first = 0; first < args.queries; first += kQueryBlock) {
-        const std::int64_t rows = std::min(kQueryBlock, args.queries - first);
-        const T* dy = dout.data<T>() + (item * args.queries + first) * width + head * args.v.dim;
-        const auto place = [&](std::int64_t r) {
-          return (item * args.queries + first + r) * args.heads + head;
-        };
-        for (int i = 0; i < 2; ++i) {
-          problem.scores(streams[i], item, first, rows, maps[i]);
-          const std::int64_t row =
-              ((i * args.batch + item) * args.heads + head) * args.queries + first;
-          problem.from_lse(maps[i], rows, lse.data<T>() + row);
-        }
-        if (T* to = head_of<T>(dv, args.v, item, h)) {
-          for (std::int64_t r = 0; r < rows; ++r) {
-            kernels.combine(c1.data<T>()[place(r)], maps[0] + r * keys, c2.data<T>()[place(r)],
-                            maps[1] + r * keys, fused + r * keys, keys);
-          }
-          blas_gemm<T>(true, false, keys, args.v.dim, rows, T{1}, fused, keys, dy, width, T{1}, to,
-                       args.v.token_stride);
-        }
-        blas_gemm<T>(false, true, rows, keys, args.v.dim, T{1}, dy, width,
-                     head_of<T>(v, args.v, item, h), args.v.token_stride, T{0}, dfused, keys);
-        for (int i = 0; i < 2; ++i) {
-          // dS = c P (dA - sum_j P dA), and that sum is the gradient of c. dgsa 2.2 (backward).
-          for (std::int64_t r = 0; r < rows; ++r) {
-            T* map = maps[i] + r * keys;
-            const T dc = kernels.dot(map, dfused + r * keys, keys);
-            if (coefficient_gradients[i]->defined())
-              coefficient_gradients[i]->data<T>()[place(r)] = dc;
-            kernels.softmax_backward(coefficients[i]->data<T>()[place(r)], map, dfused + r * keys,
-                                     dc, map, keys);
-          }
-          problem.scores_backward(streams[i], first, rows, maps[i],
-                                  head_of<T>(dq, *q_layouts[i], item, h),
-                                  head_of<T>(dk, *k_layouts[i], item, h));
-        }
-      }
-    });
+  dispatch_stored("two_map_attention_backward", q.dtype(), [&]<class S>(S) {
+    const Problem<S> problem(args, 2, mask);
+    const Tensor c[2] = {c1, c2};
+    const Tensor dc[2] = {dc1, dc2};
+    for_pairs(pool_, args,
+              [&](Pair at) { problem.backward(at, q, k, v, c, lse, dout, dq, dk, dv, dc); });
   });
 }
 

@@ -93,9 +93,8 @@ class CpuBackend final : public Backend {
   void attention(const AttentionArgs&, const Tensor& q, const Tensor& k, const Tensor& v,
                  const Tensor& mask, const Tensor& out, const Tensor& lse) const override;
   void attention_backward(const AttentionArgs&, const Tensor& q, const Tensor& k, const Tensor& v,
-                          const Tensor& mask, const Tensor& out, const Tensor& lse,
-                          const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                          const Tensor& dv) const override;
+                          const Tensor& mask, const Tensor& lse, const Tensor& dout,
+                          const Tensor& dq, const Tensor& dk, const Tensor& dv) const override;
   void two_map_attention(const AttentionArgs&, const Tensor& q, const Tensor& k, const Tensor& v,
                          const Tensor& c1, const Tensor& c2, const Tensor& mask, const Tensor& out,
                          const Tensor& lse) const override;

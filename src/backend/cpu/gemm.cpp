@@ -1,20 +1,144 @@
-// Matrix products: single-threaded BLAS on tiles whose size does not depend on the thread count.
-#include <cblas.h>
-
+// Matrix products: tiles whose size does not depend on the thread count, each multiplied in one
+// thread by the fastest kernel there is for it. oneDNN where it has kernels for the processor,
+// OpenBLAS elsewhere and for float64; our own for small products, and for those with a long inner
+// axis (weight gradients), where both libraries spend their time on packing a transposed operand.
 #include "backend/cpu/blas.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/onednn.h"
+#include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
 
-// Rows of c per piece: large enough for BLAS to run at speed, small enough to share out.
-std::int64_t tile_rows(const GemmArgs& args) {
-  constexpr std::int64_t kLeastMacs = 1 << 20;
-  const std::int64_t per_row = std::max<std::int64_t>(1, args.n * args.k);
-  const std::int64_t wanted =
-      std::max<std::int64_t>(args.m >= 1024 ? 256 : 64, kLeastMacs / per_row);
-  return std::min(args.m, wanted);
+constexpr std::int64_t kTileRows = 256;
+constexpr std::int64_t kTileColumns = 256;
+// Multiply-adds below which a call of a library costs more than it saves.
+constexpr std::int64_t kSmall = 1 << 17;
+
+// Part of c: rows [row, row + m), columns [column, column + n).
+struct Tile {
+  std::int64_t row, column, m, n;
+};
+
+template <class T>
+struct Operands {
+  const T* a;
+  const T* b;
+  const T* bias;
+  T* c;
+};
+
+template <class T>
+void start_with_bias(const GemmArgs& args, const Tile& tile, const T* bias, T* c) {
+  for (std::int64_t r = 0; r < tile.m; ++r)
+    std::copy_n(bias + tile.column, tile.n, c + r * args.ldc);
 }
+
+template <class T>
+void multiply_small(const GemmArgs& args, const Tile& tile, const Operands<T>& at,
+                    bool accumulate) {
+  simd::kernels().of<T>().product({.m = tile.m,
+                                   .n = tile.n,
+                                   .k = args.k,
+                                   .alpha = static_cast<T>(args.alpha),
+                                   .a = at.a,
+                                   .a_row = args.trans_a ? 1 : args.lda,
+                                   .a_column = args.trans_a ? args.lda : 1,
+                                   .b = at.b,
+                                   .b_row = args.trans_b ? 1 : args.ldb,
+                                   .b_column = args.trans_b ? args.ldb : 1,
+                                   .c = at.c,
+                                   .ldc = args.ldc,
+                                   .accumulate = accumulate});
+}
+
+// A long inner axis, a stored transposed: stretches of both operands stay in the second-level cache
+// and add to c one after another.
+void multiply_long(const GemmArgs& args, const Tile& tile, const Operands<float>& at,
+                   bool accumulate) {
+  constexpr std::int64_t kDepth = 256;
+  thread_local std::vector<float> packed;
+  packed.resize(static_cast<std::size_t>(kDepth * tile.m));
+  for (std::int64_t first = 0; first < args.k; first += kDepth) {
+    const std::int64_t depth = std::min(kDepth, args.k - first);
+    for (std::int64_t i = 0; i < depth; ++i)
+      std::copy_n(at.a + (first + i) * args.lda, tile.m, packed.data() + i * tile.m);
+    simd::kernels().f32.product({.m = tile.m,
+                                 .n = tile.n,
+                                 .k = depth,
+                                 .alpha = static_cast<float>(args.alpha),
+                                 .a = packed.data(),
+                                 .a_row = 1,
+                                 .a_column = tile.m,
+                                 .b = at.b + first * args.ldb,
+                                 .b_row = args.ldb,
+                                 .c = at.c,
+                                 .ldc = args.ldc,
+                                 .accumulate = accumulate || first > 0});
+  }
+}
+
+// oneDNN generates code for every shape, so rows come in a few sizes: whole tiles and powers of
+// two.
+void multiply_onednn(const GemmArgs& args, const Tile& tile, Operands<float> at) {
+  onednn::Gemm shape{.trans_a = args.trans_a,
+                     .trans_b = args.trans_b,
+                     .n = tile.n,
+                     .k = args.k,
+                     .lda = args.lda,
+                     .ldb = args.ldb,
+                     .ldc = args.ldc,
+                     .accumulate = args.beta == 1,
+                     .has_bias = at.bias != nullptr};
+  for (std::int64_t done = 0; done < tile.m; done += shape.m) {
+    shape.m = kTileRows;
+    while (shape.m > tile.m - done) shape.m /= 2;
+    onednn::gemm(shape, at.a + done * (args.trans_a ? 1 : args.lda), at.b,
+                 at.bias == nullptr ? nullptr : at.bias + tile.column, at.c + done * args.ldc);
+  }
+}
+
+bool long_inner_axis(const GemmArgs& args) {
+  return args.trans_a && !args.trans_b && args.k >= 1024 && args.k >= 2 * args.n;
+}
+
+template <class T>
+void multiply(const GemmArgs& args, const Tile& tile, const Operands<T>& at) {
+  const bool plain = args.alpha == 1 && (args.beta == 0 || args.beta == 1);
+  const bool small = tile.m * tile.n * args.k < kSmall;
+  if constexpr (std::is_same_v<T, float>) {
+    if (!small && plain && onednn::available() && !long_inner_axis(args))
+      return multiply_onednn(args, tile, at);
+  }
+  double beta = args.beta;
+  if (at.bias != nullptr) {
+    start_with_bias(args, tile, at.bias, at.c);
+    beta = 1;
+  }
+  const bool adds = beta == 0 || beta == 1;
+  if constexpr (std::is_same_v<T, float>) {
+    if (adds && long_inner_axis(args)) return multiply_long(args, tile, at, beta == 1);
+  }
+  if (adds && small) return multiply_small(args, tile, at, beta == 1);
+  blas_gemm<T>(args.trans_a, args.trans_b, tile.m, tile.n, args.k, static_cast<T>(args.alpha), at.a,
+               args.lda, at.b, args.ldb, static_cast<T>(beta), at.c, args.ldc);
+}
+
+// How the products of a batch are cut; columns too where there are few rows to share out.
+struct Cut {
+  std::int64_t tile_m, tile_n, rows, columns, group;
+
+  explicit Cut(const GemmArgs& args) {
+    const bool wide = long_inner_axis(args) || args.m * args.batch < 4 * kTileRows;
+    tile_m = std::min(args.m, long_inner_axis(args) ? kTileRows / 2 : kTileRows);
+    tile_n = wide ? std::min(args.n, kTileColumns) : args.n;
+    rows = (args.m + tile_m - 1) / tile_m;
+    columns = (args.n + tile_n - 1) / tile_n;
+    // Small products are shared out in groups.
+    const std::int64_t macs = std::max<std::int64_t>(1, tile_m * tile_n * args.k);
+    group = std::max<std::int64_t>(1, (1 << 20) / macs);
+  }
+};
 
 }  // namespace
 
@@ -22,31 +146,21 @@ void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, co
                       const Tensor& c) const {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
   dispatch_float("gemm", c.dtype(), [&]<class T>(T) {
-    const T* pa = a.data<T>();
-    const T* pb = b.data<T>();
-    const T* pbias = bias.defined() ? bias.data<T>() : nullptr;
-    T* pc = c.data<T>();
-    const std::int64_t rows = tile_rows(args);
-    const std::int64_t tiles = (args.m + rows - 1) / rows;
-    // Small products of a batch are grouped.
-    const std::int64_t macs = std::max<std::int64_t>(1, args.m * args.n * args.k);
-    const std::int64_t group = tiles > 1 ? 1 : std::max<std::int64_t>(1, (1 << 20) / macs);
-    const std::int64_t total = args.batch * tiles;
-    pool_.run((total + group - 1) / group, [&](std::int64_t piece) {
-      for (std::int64_t i = piece * group; i < std::min(total, (piece + 1) * group); ++i) {
+    const Operands<T> whole{a.data<T>(), b.data<T>(), bias.defined() ? bias.data<T>() : nullptr,
+                            c.data<T>()};
+    const Cut cut(args);
+    const std::int64_t tiles = cut.rows * cut.columns;
+    parallel(args.batch * tiles, cut.group, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t item = i / tiles;
-        const std::int64_t first = i % tiles * rows;
-        const std::int64_t m = std::min(rows, args.m - first);
-        T* to = pc + item * args.stride_c + first * args.ldc;
-        double beta = args.beta;
-        if (pbias != nullptr) {
-          for (std::int64_t r = 0; r < m; ++r) std::copy_n(pbias, args.n, to + r * args.ldc);
-          beta = 1;
-        }
-        const T* from = pa + item * args.stride_a + (args.trans_a ? first : first * args.lda);
-        blas_gemm<T>(args.trans_a, args.trans_b, m, args.n, args.k, static_cast<T>(args.alpha),
-                     from, args.lda, pb + item * args.stride_b, args.ldb, static_cast<T>(beta), to,
-                     args.ldc);
+        const std::int64_t row = i % tiles / cut.columns * cut.tile_m;
+        const std::int64_t column = i % cut.columns * cut.tile_n;
+        const Tile tile{row, column, std::min(cut.tile_m, args.m - row),
+                        std::min(cut.tile_n, args.n - column)};
+        multiply<T>(args, tile,
+                    {whole.a + item * args.stride_a + (args.trans_a ? row : row * args.lda),
+                     whole.b + item * args.stride_b + (args.trans_b ? column * args.ldb : column),
+                     whole.bias, whole.c + item * args.stride_c + row * args.ldc + column});
       }
     });
   });

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/simd/correlate_impl.h"
 #include "backend/cpu/simd/elementwise_impl.h"
+#include "backend/cpu/simd/product_impl.h"
 #include "backend/cpu/simd/rows_impl.h"
 #include "backend/cpu/simd/simd.h"
 #include "backend/cpu/simd/update_impl.h"
@@ -29,6 +30,7 @@ Kernels<T> make() {
           normalise<T>,
           centred_squares<T>,
           normalise_backward<T>,
+          product<T>,
           dropout<T>,
           adamw<T>,
           correlate<T>,

@@ -11,6 +11,22 @@ namespace fovea::cpu::simd {
 /// Elements of the widest vector.
 inline constexpr std::int64_t kSlack = 16;
 
+/// c (m, n) = alpha a b, or c += alpha a b. a (m, k) and b (k, n) may have any strides, so either
+/// may be stored transposed; rows of c are ldc elements apart. Meant for operands that fit into the
+/// second-level cache; the columns of b are better next to each other.
+template <class T>
+struct Product {
+  std::int64_t m = 0, n = 0, k = 0;
+  T alpha = 1;
+  const T* a = nullptr;
+  std::int64_t a_row = 0, a_column = 1;
+  const T* b = nullptr;
+  std::int64_t b_row = 0, b_column = 1;
+  T* c = nullptr;
+  std::int64_t ldc = 0;
+  bool accumulate = false;
+};
+
 /// Sums and maxima run in a fixed order that depends on the instruction set and on n alone.
 template <class T>
 struct Kernels {
@@ -42,6 +58,7 @@ struct Kernels {
   /// and dbias where they are not null.
   void (*normalise_backward)(bool centred, const T* x, T mean, T rstd, const T* weight, const T* dy,
                              T* dx, T* dweight, T* dbias, std::int64_t n);
+  void (*product)(const Product<T>&);
   /// Elements first..first+n of the stream: y = u < p ? 0 : x scale.
   void (*dropout)(std::uint64_t key, std::uint64_t first, T p, T scale, const T* x, T* y,
                   std::int64_t n);

@@ -1,0 +1,128 @@
+// The maps of one attention call, a block of queries at a time: what its forward and its backward
+// pass share.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "backend/cpu/attention_heads.h"
+#include "backend/cpu/simd/simd.h"
+
+namespace fovea::cpu {
+
+template <class C>
+constexpr C kNever = -std::numeric_limits<C>::infinity();
+
+// Rows of scores a block holds: a few tens of KiB to a few hundred, in blocks of nearly equal size.
+inline std::int64_t block_rows(const AttentionArgs& args) {
+  const std::int64_t most =
+      std::max<std::int64_t>(32, (1 << 15) / std::max<std::int64_t>(1, args.keys));
+  const std::int64_t blocks = std::max<std::int64_t>(1, (args.queries + most - 1) / most);
+  return std::max<std::int64_t>(1, (args.queries + blocks - 1) / blocks);
+}
+
+// One stream of queries and keys; `index` is its place in lse.
+struct Stream {
+  const HeadLayout& q;
+  const HeadLayout& k;
+  std::int64_t index;
+};
+
+/// S: how the tensors are stored. Memory of a map is (rows, keys), `rows_` rows at most.
+template <class S>
+class AttentionMaps {
+ public:
+  using C = Compute<S>;
+
+  AttentionMaps(const AttentionArgs& args, int maps, const Tensor& mask)
+      : args_(args),
+        rows_(block_rows(args)),
+        mask_(mask.defined() ? mask.data<std::uint8_t>() : nullptr),
+        kernels_(simd::kernels().of<C>()) {
+    streams_.push_back({args.q, args.k, 0});
+    if (maps == 2) streams_.push_back({args.q2, args.k2, 1});
+  }
+
+ protected:
+  Pair pair(std::int64_t index) const { return {index / args_.heads, index % args_.heads}; }
+  // Of a query, in tensors laid out (batch, queries, heads).
+  std::int64_t place(Pair at, std::int64_t query) const {
+    return (at.item * args_.queries + query) * args_.heads + at.head;
+  }
+  std::int64_t row(const Stream& stream, Pair at, std::int64_t query) const {
+    return ((stream.index * args_.batch + at.item) * args_.heads + at.head) * args_.queries + query;
+  }
+  C coefficient(const Tensor& c, Pair at, std::int64_t query) const {
+    return static_cast<C>(c.data<S>()[place(at, query)]);
+  }
+
+  // b and c without gaps between their rows.
+  void product(simd::Product<C> p) const {
+    p.b_row = p.n;
+    p.ldc = p.n;
+    kernels_.product(p);
+  }
+
+  // (rows, keys); disallowed keys are -inf.
+  void scores(const C* queries, const C* keys_transposed, std::int64_t dim, std::int64_t item,
+              std::int64_t first, std::int64_t rows, C* to) const {
+    const std::int64_t keys = args_.keys;
+    product({.m = rows,
+             .n = keys,
+             .k = dim,
+             .alpha = static_cast<C>(args_.scale),
+             .a = queries,
+             .a_row = dim,
+             .b = keys_transposed,
+             .c = to});
+    const std::uint8_t* allowed = mask_ == nullptr ? nullptr : mask_ + item * keys;
+    if (allowed == nullptr && !args_.causal) return;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t reach = first + r + 1 + keys - args_.queries;
+      const std::int64_t seen =
+          args_.causal ? std::max<std::int64_t>(0, std::min(keys, reach)) : keys;
+      C* row = to + r * keys;
+      if (allowed != nullptr) {
+        for (std::int64_t j = 0; j < seen; ++j) row[j] = allowed[j] ? row[j] : kNever<C>;
+      }
+      std::fill(row + seen, row + keys, kNever<C>);
+    }
+  }
+
+  // Scores -> exp(score - top) in place, with the sum and the log-sum-exp of each row.
+  void exponentiate(C* map, std::int64_t rows, C* sums, C* lse) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      C* row = map + r * args_.keys;
+      const C top = kernels_.max(row, args_.keys);
+      if (top == kNever<C>) {
+        std::fill_n(row, args_.keys, C{0});
+        sums[r] = C{1};
+        lse[r] = kNever<C>;
+        continue;
+      }
+      sums[r] = kernels_.exp_sum(row, top, row, args_.keys);
+      lse[r] = top + std::log(sums[r]);
+    }
+  }
+
+  // Scores -> probabilities in place.
+  void probabilities(C* map, std::int64_t rows, const C* lse) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      C* row = map + r * args_.keys;
+      if (lse[r] == kNever<C>) {
+        std::fill_n(row, args_.keys, C{0});
+      } else {
+        kernels_.exp_sum(row, lse[r], row, args_.keys);
+      }
+    }
+  }
+
+  const AttentionArgs& args_;
+  std::int64_t rows_;
+  const std::uint8_t* mask_;  // (batch, keys) or null
+  const simd::Kernels<C>& kernels_;
+  std::vector<Stream> streams_;
+};
+
+}  // namespace fovea::cpu

@@ -1,0 +1,116 @@
+// Products of small matrices; part of kernels_impl.h, which see.
+#pragma once
+
+#include "backend/cpu/simd/batch_impl.h"
+#include "backend/cpu/simd/simd.h"
+
+namespace fovea::cpu::simd {
+namespace {
+
+// Rows of c held in registers, two vectors wide: 24 of 32 registers, or 12 of 16.
+template <class T>
+constexpr int kTileRows = sizeof(Batch<T>) == 64 ? 12 : 6;
+
+// The whole depth of one tile of c: kRows rows, kWide vectors.
+template <class T, int kRows, int kWide>
+inline void tile(const Product<T>& p, const T* a, const T* b, std::int64_t ldb, T* c,
+                 std::int64_t columns) {
+  using B = Batch<T>;
+  B sums[kRows][kWide];
+  for (int r = 0; r < kRows; ++r) {
+    for (int w = 0; w < kWide; ++w) sums[r][w] = B(T{0});
+  }
+  for (std::int64_t i = 0; i < p.k; ++i) {
+    B right[kWide];
+    for (int w = 0; w < kWide; ++w) right[w] = B::load_unaligned(b + i * ldb + w * kLanes<T>);
+    const T* left = a + i * p.a_column;
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      const B value(left[r * p.a_row]);
+      for (int w = 0; w < kWide; ++w) sums[r][w] = xsimd::fma(value, right[w], sums[r][w]);
+    }
+  }
+  const B alpha(p.alpha);
+  for (int r = 0; r < kRows; ++r) {
+    for (int w = 0; w < kWide; ++w) {
+      T* to = c + r * p.ldc + w * kLanes<T>;
+      const std::int64_t left = columns - w * kLanes<T>;
+      if (left >= kLanes<T>) {
+        const B value = alpha * sums[r][w];
+        (p.accumulate ? value + B::load_unaligned(to) : value).store_unaligned(to);
+      } else if (left > 0) {
+        Tail<T> old;
+        if (p.accumulate) old = Tail<T>(to, left);
+        Tail<T>().store(alpha * sums[r][w] + old.load(), to, left);
+      }
+    }
+  }
+}
+
+template <class T, int kRows, int kWide>
+inline void tile_of(std::int64_t rows, const Product<T>& p, const T* a, const T* b,
+                    std::int64_t ldb, T* c, std::int64_t columns) {
+  if (rows == kRows) return tile<T, kRows, kWide>(p, a, b, ldb, c, columns);
+  if constexpr (kRows > 1) tile_of<T, kRows - 1, kWide>(rows, p, a, b, ldb, c, columns);
+}
+
+// All rows of `columns` <= kWide vectors of c.
+template <class T, int kWide>
+inline void panel(const Product<T>& p, const T* b, std::int64_t ldb, T* c, std::int64_t columns) {
+  constexpr int kRows = kTileRows<T>;
+  for (std::int64_t i = 0; i < p.m; i += kRows) {
+    const std::int64_t rows = p.m - i < kRows ? p.m - i : kRows;
+    tile_of<T, kRows, kWide>(rows, p, p.a + i * p.a_row, b, ldb, c + i * p.ldc, columns);
+  }
+}
+
+// `columns` columns of b, padded with zeros to `width`, next to each other.
+template <class T>
+inline void pack(const Product<T>& p, const T* b, std::int64_t columns, std::int64_t width, T* to) {
+  for (std::int64_t i = 0; i < p.k; ++i) {
+    const T* row = b + i * p.b_row;
+    if (columns == width && p.b_column == 1) {
+      for (std::int64_t x = 0; x < width; x += kLanes<T>)
+        Batch<T>::load_unaligned(row + x).store_aligned(to + i * width + x);
+    } else {
+      for (std::int64_t x = 0; x < width; ++x)
+        to[i * width + x] = x < columns ? row[x * p.b_column] : T{0};
+    }
+  }
+}
+
+// Two vectors of columns at a time, through all rows, a stretch of the depth at a time. A panel of
+// b that many rows will read is packed first: rows a power of two apart would share few cache
+// lines.
+template <class T>
+void product(const Product<T>& p) {
+  constexpr std::int64_t kDepth = 256;
+  constexpr std::int64_t kPair = 2 * kLanes<T>;
+  alignas(64) T packed[kDepth * kPair];
+  const bool reused = p.m >= 4 * kTileRows<T> && p.b_row > kPair;
+  Product<T> part = p;
+  for (std::int64_t first = 0; first < p.k; first += kDepth) {
+    part.k = p.k - first < kDepth ? p.k - first : kDepth;
+    part.a = p.a + first * p.a_column;
+    part.accumulate = p.accumulate || first > 0;
+    for (std::int64_t j = 0; j < p.n; j += kPair) {
+      const std::int64_t columns = p.n - j < kPair ? p.n - j : kPair;
+      const std::int64_t width = columns <= kLanes<T> ? kLanes<T> : kPair;
+      const T* b = p.b + first * p.b_row + j * p.b_column;
+      std::int64_t ldb = p.b_row;
+      if (columns < width || reused || p.b_column != 1) {
+        pack(part, b, columns, width, packed);
+        b = packed;
+        ldb = width;
+      }
+      if (width == kPair) {
+        panel<T, 2>(part, b, ldb, p.c + j, columns);
+      } else {
+        panel<T, 1>(part, b, ldb, p.c + j, columns);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea::cpu::simd
