@@ -72,7 +72,7 @@ void run_node(Node& node) {
     Gradients inputs(node.inputs);
     node.backward(gradient, inputs);
     if (Profiler* profiler = mode().profiler) {
-      profiler->add({node.op, node.module, true, 2 * node.macs, seconds_since(start), 0, {}});
+      profiler->add({node.op, node.module, true, 2 * node.macs, seconds_since(start), 0, {}, {}});
     }
     if (mode().detect_anomaly) {
       for (const Tensor& input : node.inputs) {
@@ -149,7 +149,9 @@ void Op::force_recording() { records_ = mode().grad; }
 Tensor Op::output(Tensor result, Backward backward) {
   const bool observed = mode().profiler != nullptr || mode().detect_anomaly;
   if (Profiler* profiler = mode().profiler) {
-    profiler->add({name_, module_path(), false, macs_, seconds_since(start_), result.bytes(), result.shape()});
+    const bool given = !inputs_.empty() && inputs_.front().defined();
+    profiler->add({name_, module_path(), false, macs_, seconds_since(start_), result.bytes(),
+                   result.shape(), given ? inputs_.front().shape() : Shape{}});
   }
   if (mode().detect_anomaly) check_finite(result, name_, module_path(), "output (forward)");
   if (records_ && backward) {

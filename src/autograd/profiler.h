@@ -18,6 +18,7 @@ struct Event {
   double seconds = 0;
   std::int64_t output_bytes = 0;
   Shape output;  // of forward operations
+  Shape input;   // the first one, of forward operations
 };
 
 class Profiler {

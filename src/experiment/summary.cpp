@@ -82,6 +82,7 @@ Summary summarise(const std::function<std::unique_ptr<models::Model>(const Devic
   Summary summary;
   summary.parameters = model->parameter_count();
   summary.macs = profiler.forward_macs();
+  summary.macs_paper = model->paper_macs(profiler.events());
   summary.batch_size = batch_size;
   summary.train_peak_bytes = peak_of_training(make, input, batch_size, optimiser_slots);
   summary.infer_peak_bytes = peak_of_inference(make, input, batch_size);
@@ -108,13 +109,14 @@ schema::Value to_json(const Summary& summary) {
                                      {"macs", row.macs},
                                      {"output_shape", Value::array(row.output.to_vector())}}));
   }
-  return Value::object({{"parameters", summary.parameters},
-                        {"macs", summary.macs},
-                        {"flops", 2 * summary.macs},
-                        {"batch_size", summary.batch_size},
-                        {"train_peak_bytes", summary.train_peak_bytes},
-                        {"infer_peak_bytes", summary.infer_peak_bytes},
-                        {"modules", modules}});
+  Value object = Value::object({{"parameters", summary.parameters}, {"macs", summary.macs}});
+  if (summary.macs_paper) object.set("macs_paper", *summary.macs_paper);
+  object.set("flops", 2 * summary.macs);
+  object.set("batch_size", summary.batch_size);
+  object.set("train_peak_bytes", summary.train_peak_bytes);
+  object.set("infer_peak_bytes", summary.infer_peak_bytes);
+  object.set("modules", modules);
+  return object;
 }
 
 std::string count_text(std::int64_t count) {
@@ -144,10 +146,13 @@ std::string to_text(const Summary& summary, int depth) {
     text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}  {:>{}}\n", row[0], widths[0], row[1],
                         widths[1], row[2], widths[2], row[3], widths[3], row[4], widths[4]);
   }
+  const std::string paper =
+      summary.macs_paper ? "; " + count_text(*summary.macs_paper) + " MACs as the paper counts"
+                         : "";
   text += fmt::format(
-      "\n{} parameters, {} MACs ({} FLOPs) per image; peak memory at batch {}: {} training, {} "
+      "\n{} parameters, {} MACs ({} FLOPs{}) per image; peak memory at batch {}: {} training, {} "
       "inference\n",
-      count_text(summary.parameters), count_text(summary.macs), count_text(2 * summary.macs),
+      count_text(summary.parameters), count_text(summary.macs), count_text(2 * summary.macs), paper,
       summary.batch_size, bytes_text(summary.train_peak_bytes),
       bytes_text(summary.infer_peak_bytes));
   return text;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct ModuleSummary {
 
 struct Summary {
   std::int64_t parameters = 0;
-  std::int64_t macs = 0;              // multiply-adds of one forward pass at batch 1
-  std::int64_t batch_size = 0;        // of the peaks below
-  std::int64_t train_peak_bytes = 0;  // parameters, gradients, optimiser state, activations
+  std::int64_t macs = 0;                   // multiply-adds of one forward pass at batch 1
+  std::optional<std::int64_t> macs_paper;  // the same as the paper counts, if it does so otherwise
+  std::int64_t batch_size = 0;             // of the peaks below
+  std::int64_t train_peak_bytes = 0;       // parameters, gradients, optimiser state, activations
   std::int64_t infer_peak_bytes = 0;
   std::vector<ModuleSummary> modules;
 };
@@ -35,8 +37,8 @@ struct Summary {
 Summary summarise(const std::function<std::unique_ptr<models::Model>(const Device&)>& make,
                   const Shape& input, std::int64_t batch_size, int optimiser_slots);
 
-/// The contract of `inspect --json`: parameters, macs, modules with name, type, parameters, macs,
-/// output shape.
+/// The contract of `inspect --json`: parameters, macs, macs_paper where there is one, modules with
+/// name, type, parameters, macs, output shape.
 schema::Value to_json(const Summary& summary);
 
 /// A table for people, modules down to `depth` levels.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/attention.h"
+#include "autograd/profiler.h"
 #include "nn/module.h"
 #include "schema/fields.h"
 
@@ -32,6 +33,11 @@ class Model : public nn::Module {
   }
   /// How its attention maps lie over the input; grid_h = 0 where there is none.
   virtual attention::Context geometry() const { return {}; }
+  /// Multiply-adds of the forward pass with these events as the network's paper counts them;
+  /// nothing where that is the engine's own count.
+  virtual std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const {
+    return std::nullopt;
+  }
 
  protected:
   virtual Tensor forward(const Tensor& x, attention::Probe* probe) = 0;

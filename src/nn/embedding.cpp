@@ -5,36 +5,15 @@
 #include <cmath>
 #include <vector>
 
-#include "nn/init.h"
-#include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 
 namespace fovea::nn {
 
-class PatchEmbed::Projection final : public UnaryModule {
- public:
-  Projection(const Build& build, std::int64_t patch, std::int64_t in_chans, std::int64_t dim)
-      : weight_(parameter("weight", init_weight(build.at("weight"), {dim, in_chans, patch, patch},
-                                                in_chans * patch * patch))),
-        bias_(parameter("bias", init_bias(build.at("bias"), dim, in_chans * patch * patch))),
-        patch_(patch) {}
-  std::string type() const override { return "Conv2d"; }
-
- protected:
-  Tensor forward(const Tensor& x) override {
-    return ops::conv(x, weight_, bias_, {.stride = {patch_}});
-  }
-
- private:
-  Tensor weight_;
-  Tensor bias_;
-  std::int64_t patch_;
-};
-
 PatchEmbed::PatchEmbed(const Build& build, std::int64_t patch_size, std::int64_t in_chans,
                        std::int64_t dim)
-    : proj_(child<Projection>("proj", build, patch_size, in_chans, dim)) {}
+    : proj_(child<Conv2d>("proj", build, in_chans, dim, ops::Sizes{patch_size},
+                          ops::ConvOptions{.stride = {patch_size}})) {}
 
 Tensor PatchEmbed::forward(const Tensor& x) {
   const Tensor grid = proj_(x);  // (b, dim, h / p, w / p)

@@ -1,7 +1,7 @@
 // From images to tokens, and positions.
 #pragma once
 
-#include "nn/module.h"
+#include "nn/convolution.h"
 
 namespace fovea::nn {
 
@@ -16,8 +16,7 @@ class PatchEmbed final : public UnaryModule {
   Tensor forward(const Tensor& x) override;
 
  private:
-  class Projection;
-  Projection& proj_;
+  Conv2d& proj_;
 };
 
 /// sin and cos of pos * 10000^(-2 i / dim), interleaved: (1, n, dim). dgsa 2.7.

@@ -12,6 +12,12 @@ Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in) 
   return ops::random_uniform(shape, -bound, bound, build.random, build.dtype, build.device);
 }
 
+Tensor init_conv_weight(const Build& build, const Shape& shape) {
+  const std::int64_t kernel = shape.part(2, shape.rank()).numel();
+  if (build.init != Init::kKaiming) return init_weight(build, shape, shape[1] * kernel);
+  return init_normal(build, shape, std::sqrt(2.0 / static_cast<double>(shape[0] * kernel)));
+}
+
 Tensor init_bias(const Build& build, std::int64_t size, std::int64_t fan_in) {
   if (build.init == Init::kTruncNormal) return init_constant(build, {size}, 0);
   return init_weight(build, {size}, fan_in);

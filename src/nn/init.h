@@ -1,13 +1,16 @@
-// Initial values of parameters. dgsa 2.8.
+// Initial values of parameters. dgsa 2.8, kcla 2.0.
 #pragma once
 
 #include "nn/module.h"
 
 namespace fovea::nn {
 
-/// Weight of a linear layer or convolution with `fan_in` inputs to each output.
+/// Weight of a linear layer with `fan_in` inputs to each output.
 Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in);
-/// Its bias.
+/// Weight of a convolution, (c_out, c_in / groups, kernel...). Its fan_in is c_in / groups times
+/// the kernel's elements, its fan_out c_out times them, as in PyTorch.
+Tensor init_conv_weight(const Build& build, const Shape& shape);
+/// Bias of either.
 Tensor init_bias(const Build& build, std::int64_t size, std::int64_t fan_in);
 /// Normal(0, stddev) truncated at +-2, as timm starts class tokens and position tables.
 Tensor init_truncated_normal(const Build& build, const Shape& shape, double stddev = 0.02);

@@ -15,10 +15,12 @@
 
 namespace fovea::nn {
 
-/// How weights of linear layers and convolutions start (dgsa 2.8). kTorch: weight and bias uniform
-/// in
-/// +-1 / sqrt(fan_in); kTruncNormal: normal(0, 0.02) truncated at +-2, biases 0, as in timm.
-enum class Init { kTorch, kTruncNormal };
+/// How weights of linear layers and convolutions start.
+enum class Init {
+  kTorch,        // weight and bias uniform in +-1 / sqrt(fan_in) (dgsa 2.8)
+  kTruncNormal,  // normal(0, 0.02) truncated at +-2, biases 0, as in timm (dgsa 2.8)
+  kKaiming,      // weights of convolutions normal(0, sqrt(2 / fan_out)), all else kTorch (kcla 2.0)
+};
 
 /// Where and how parameters are made.
 struct Build {

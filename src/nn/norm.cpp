@@ -1,6 +1,11 @@
 #include "nn/norm.h"
 
+#include <fmt/format.h>
+
+#include "backend/backend.h"
+#include "base/error.h"
 #include "nn/init.h"
+#include "ops/create.h"
 #include "ops/norm.h"
 
 namespace fovea::nn {
@@ -17,6 +22,33 @@ RMSNorm::RMSNorm(const Build& build, std::int64_t dim, double eps, bool affine) 
 }
 
 Tensor RMSNorm::forward(const Tensor& x) { return ops::rms_norm(x, weight_, eps_); }
+
+BatchNorm2d::BatchNorm2d(const Build& build, std::int64_t channels, const BatchNormOptions& options)
+    : options_(options),
+      weight_(parameter("weight", init_constant(build, {channels}, options.initial_weight))),
+      bias_(parameter("bias", init_constant(build, {channels}, 0))),
+      running_mean_(buffer("running_mean", init_constant(build, {channels}, 0))),
+      running_var_(buffer("running_var", init_constant(build, {channels}, 1))),
+      num_batches_tracked_(
+          buffer("num_batches_tracked", ops::zeros(Shape{}, DType::kInt64, build.device))) {}
+
+// Nothing here reads the count; files exchanged with PyTorch carry it.
+void BatchNorm2d::count_batch() {
+  const Backend& kernels = backend(num_batches_tracked_);
+  const Tensor count = Tensor::empty(Shape{}, DType::kFloat64, num_batches_tracked_.device());
+  kernels.cast(num_batches_tracked_, count);
+  kernels.unary(UnaryOp::kAffine, {1, 1}, count, count);
+  kernels.cast(count, num_batches_tracked_);
+}
+
+Tensor BatchNorm2d::forward(const Tensor& x) {
+  FOVEA_CHECK(x.rank() == 4, ShapeError,
+              fmt::format("BatchNorm2d: x is {}; expected (b, c, h, w)", to_string(x.shape())));
+  const Tensor y = ops::batch_norm(x, weight_, bias_, running_mean_, running_var_, training(),
+                                   options_.momentum, options_.eps);
+  if (training()) count_batch();
+  return y;
+}
 
 std::unique_ptr<UnaryModule> make_norm(NormKind kind, const Build& build, std::int64_t dim,
                                        double eps) {

@@ -1,4 +1,4 @@
-// Normalisation layers over the last axis.
+// Normalisation layers.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace fovea::nn {
 
-/// (x - mean) / sqrt(var + eps) * weight + bias.
+/// Over the last axis: (x - mean) / sqrt(var + eps) * weight + bias.
 class LayerNorm final : public UnaryModule {
  public:
   LayerNorm(const Build& build, std::int64_t dim, double eps);
@@ -22,7 +22,7 @@ class LayerNorm final : public UnaryModule {
   double eps_;
 };
 
-/// x / sqrt(mean(x^2) + eps) * weight; without `affine` there is no weight.
+/// Over the last axis: x / sqrt(mean(x^2) + eps) * weight; without `affine` there is no weight.
 class RMSNorm final : public UnaryModule {
  public:
   RMSNorm(const Build& build, std::int64_t dim, double eps, bool affine = true);
@@ -34,6 +34,37 @@ class RMSNorm final : public UnaryModule {
  private:
   Tensor weight_;
   double eps_;
+};
+
+struct BatchNormOptions {
+  double eps = 1e-5;
+  double momentum = 0.1;        // share of the batch in the running statistics
+  double initial_weight = 1.0;  // 0 makes a residual branch start as nothing
+};
+
+/// Over all axes but c: (x - mean) / sqrt(var + eps) * weight + bias, x (b, c, h, w). In training
+/// mode mean and (biased) variance are the batch's, and the running statistics move towards them,
+/// the variance with n - 1; in evaluation mode they are the running ones. PyTorch's BatchNorm2d.
+/// Parameters: weight, bias (c). Buffers: running_mean, running_var (c), num_batches_tracked (),
+/// int64, the number of training batches so far.
+/// Throws ShapeError in training mode if a channel has one value only.
+class BatchNorm2d final : public UnaryModule {
+ public:
+  BatchNorm2d(const Build& build, std::int64_t channels, const BatchNormOptions& options = {});
+  std::string type() const override { return "BatchNorm2d"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  void count_batch();
+
+  BatchNormOptions options_;
+  Tensor weight_;
+  Tensor bias_;
+  Tensor running_mean_;
+  Tensor running_var_;
+  Tensor num_batches_tracked_;
 };
 
 enum class NormKind { kLayerNorm, kRMSNorm };

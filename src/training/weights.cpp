@@ -20,6 +20,19 @@ bool ignored(const std::string& name, const LoadOptions& options) {
                      [&](const std::string& pattern) { return matches(pattern, name); });
 }
 
+// Of a batch norm; PyTorch wrote none at first.
+bool is_batch_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
+
+std::map<std::string, Tensor> without_wrapper(const std::map<std::string, Tensor>& tensors) {
+  const std::string wrapper = "module.";
+  std::map<std::string, Tensor> inner;
+  for (const auto& [name, tensor] : tensors) {
+    if (!name.starts_with(wrapper)) return tensors;
+    inner[name.substr(wrapper.size())] = tensor;
+  }
+  return inner;
+}
+
 // "head.weight" -> "head.*": what a user would most likely want to skip together.
 std::string pattern_for(const std::string& name) {
   const std::size_t dot = name.rfind('.');
@@ -118,9 +131,10 @@ double scalar_of(const Tensor& x) {
   });
 }
 
-LoadReport load_weights(const nn::Module& module, const std::map<std::string, Tensor>& tensors,
+LoadReport load_weights(const nn::Module& module, const std::map<std::string, Tensor>& given,
                         const std::string& file, const LoadOptions& options) {
   const autograd::NoGrad no_grad;
+  const std::map<std::string, Tensor> tensors = without_wrapper(given);
   const std::map<std::string, Tensor> own = named_tensors(module);
   std::vector<std::string> names;
   for (const auto& [name, tensor] : own) names.push_back(name);
@@ -139,6 +153,7 @@ LoadReport load_weights(const nn::Module& module, const std::map<std::string, Te
     }
     report.kept.push_back(name);
     if (ignored(name, options)) continue;
+    if (found == tensors.end() && is_batch_counter(name)) continue;
     if (found == tensors.end()) {
       complaints.add(name, fmt::format("{} is missing", name));
     } else {
@@ -150,7 +165,7 @@ LoadReport load_weights(const nn::Module& module, const std::map<std::string, Te
     }
   }
   for (const auto& [name, tensor] : tensors) {
-    if (own.contains(name) || name.ends_with("num_batches_tracked")) continue;
+    if (own.contains(name) || is_batch_counter(name)) continue;
     report.unused.push_back(name);
     if (!ignored(name, options)) {
       complaints.add(name,

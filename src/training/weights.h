@@ -33,8 +33,9 @@ struct LoadReport {
 
 /// Copies the tensors of a file into the network; floating types are converted. `file` is used in
 /// messages. Nothing is changed if anything is wrong: throws FileError that names what is missing,
-/// unexpected, of another shape, or not finite, and the pattern that would skip it. Batch counters
-/// of PyTorch (num_batches_tracked) are left out without a word.
+/// unexpected, of another shape, or not finite, and the pattern that would skip it.
+/// Two habits of PyTorch are taken without a word: files with or without batch counters
+/// (num_batches_tracked), and "module." before every name, which its data-parallel wrapper adds.
 LoadReport load_weights(const nn::Module& module, const std::map<std::string, Tensor>& tensors,
                         const std::string& file, const LoadOptions& options = {});
 

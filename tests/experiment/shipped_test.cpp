@@ -67,6 +67,17 @@ TEST_CASE("shipped: the controls of dgsa have the counts of its specification", 
         std::vector<std::int64_t>{6391178, 3765642, 5342602, 3758218, 5335178, 3774154, 5351114});
 }
 
+TEST_CASE("shipped: the ResNets of kcla have the counts of its specification", "[experiment]") {
+  const auto count = [](const std::string& type, std::int64_t classes) {
+    const schema::Value config =
+        resolve(load_unresolved(shipped("kcla/resnet20.json"), {"model.type=" + type}));
+    return parameters(config, classes);
+  };
+  CHECK(count("resnet20", 10) == 220378);
+  CHECK(count("resnet56", 100) == 614452);
+  CHECK(count("resnet110", 100) == 1170868);
+}
+
 TEST_CASE("shipped: Table 1 stands beside the paper's numbers", "[experiment]") {
   const Ablation ablation = load_ablation(shipped("dgsa/table1_cifar100.json"), resolve_experiment);
   const Row& best = ablation.rows.back();

@@ -1,24 +1,11 @@
-#include <cmath>
-
-#include "autograd/mode.h"
-#include "models/model.h"
-#include "ops/create.h"
 #include "ops/loss.h"
-#include "ops/shape.h"
-#include "tests/support/tensors.h"
+#include "tests/models/network.h"
 
 using namespace fovea;
 using namespace fovea::test;
 using schema::Value;
 
 namespace {
-
-std::unique_ptr<models::Model> build(const Value& options, const Device& device,
-                                     models::DataShape data, DType dtype = DType::kFloat32) {
-  const schema::Choice choice = schema::find_choice(models::choices(), options.at("type"), "model");
-  return models::make({choice.name, choice.fields->resolve_component(options, "model")},
-                      {device, dtype, RandomStream(3), nn::Init::kTorch}, data);
-}
 
 std::int64_t count(const char* type, double expansion, std::int64_t classes, bool published) {
   Value options = Value::object(
@@ -56,29 +43,8 @@ TEST_CASE("ViT family: gradients of a whole network along random directions", "[
   const auto model = build(options, cpu(), {2, 4, 4, 3}, DType::kFloat64);
   const Tensor x = random_tensor({2, 2, 4, 4}, 1);
   const Tensor labels = Tensor::from<std::int64_t>({2, 0}, {2}, cpu());
-  const auto loss = [&] { return ops::cross_entropy((*model)(x), labels); };
-  autograd::backward(loss());
-  const autograd::NoGrad no_grad;
-  std::uint64_t seed = 100;
-  for (const nn::NamedTensor& named : model->parameters()) {
-    INFO(type << " " << named.name);
-    const Tensor direction = random_tensor(named.tensor.shape(), ++seed);
-    double analytic = 0;
-    for (std::int64_t i = 0; i < direction.numel(); ++i) {
-      analytic += named.tensor.grad().data<double>()[i] * direction.data<double>()[i];
-    }
-    const auto moved = [&](double step) {
-      const Tensor before = ops::clone(named.tensor);
-      for (std::int64_t i = 0; i < direction.numel(); ++i)
-        named.tensor.data<double>()[i] += step * direction.data<double>()[i];
-      const double value = loss().item<double>();
-      for (std::int64_t i = 0; i < direction.numel(); ++i)
-        named.tensor.data<double>()[i] = before.data<double>()[i];
-      return value;
-    };
-    const double numeric = (moved(1e-6) - moved(-1e-6)) / 2e-6;
-    CHECK(analytic == Approx(numeric).epsilon(1e-4).margin(1e-7));
-  }
+  INFO(type);
+  check_directions(*model, [&] { return ops::cross_entropy((*model)(x), labels); });
 }
 
 TEST_CASE("ViT family: options that do not fit are refused with the numbers", "[models]") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "models/model.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 
@@ -35,6 +36,31 @@ TEST_CASE("weights: all parameters and buffers are loaded, floating types conver
   for (const auto& [name, tensor] : named_tensors(to)) {
     CHECK(test::to_doubles(tensor) == test::to_doubles(named_tensors(from).at(name)));
   }
+}
+
+TEST_CASE("weights: PyTorch's habits are taken: no batch counters, a wrapper's prefix",
+          "[training]") {
+  const schema::Choice choice = schema::find_choice(models::choices(), "resnet20", "model");
+  const auto make = [&](std::uint64_t seed) {
+    const nn::Build build{test::cpu(), DType::kFloat32, RandomStream(seed), nn::Init::kTorch};
+    return models::make({"resnet20", choice.fields->resolve(schema::Value::object())}, build,
+                        {3, 8, 8, 4});
+  };
+  const auto from = make(1);
+  const auto to = make(2);
+  std::map<std::string, Tensor> file;
+  for (const auto& [name, tensor] : copies(*from)) {
+    if (!name.ends_with("num_batches_tracked")) file["module." + name] = tensor;
+  }
+  const training::LoadReport report = load_weights(*to, file, "x");
+  CHECK(report.loaded == static_cast<std::int64_t>(file.size()));
+  CHECK(report.unused.empty());
+  const auto expected = named_tensors(*from);
+  for (const auto& [name, tensor] : named_tensors(*to)) {
+    CHECK(test::to_doubles(tensor) == test::to_doubles(expected.at(name)));
+  }
+  file.erase("module.conv1.weight");
+  CHECK_THROWS_WITH(load_weights(*to, file, "x"), Catch::Contains("conv1.weight is missing"));
 }
 
 TEST_CASE("weights: differences are spelled out and nothing is changed", "[training]") {

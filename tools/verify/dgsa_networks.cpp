@@ -14,6 +14,7 @@
 #include "ops/reduce.h"
 #include "verify/dgsa.h"
 #include "verify/module_case.h"
+#include "verify/options.h"
 #include "verify/runners.h"
 
 namespace fovea::verify {
@@ -21,21 +22,6 @@ namespace {
 
 using schema::Component;
 using schema::Value;
-
-// Copies the given options under their own or another name.
-void take(const Case& c, Value& to,
-          std::initializer_list<std::pair<const char*, const char*>> keys) {
-  for (const auto& [from, name] : keys) {
-    const Value* value = c.config().find(from);
-    if (value != nullptr) to.set(name, *value);
-  }
-}
-
-// Validates the options and fills in defaults, as an experiment file would.
-Component resolved(const schema::Choices& choices, const Value& value) {
-  const schema::Choice choice = schema::find_choice(choices, value.at("type"), choices.kind);
-  return {choice.name, choice.fields->resolve_component(value, choices.kind)};
-}
 
 Component attention_of(const Case& c, const std::string& kind) {
   Value options = Value::object({{"type", kind}});
@@ -165,17 +151,23 @@ void run_vit(const Case& c, Checker& check) {
   compare_probe(c, probe, check);
 }
 
+// `name`: "", or "ls0.1/" where a case holds several smoothings.
+void compare_cross_entropy(const Case& c, const std::string& name, double smoothing,
+                           Checker& check) {
+  const Tensor logits = ops::clone(c.at("input/logits"));
+  logits.set_requires_grad(true);
+  const Tensor loss =
+      ops::cross_entropy(logits, c.at("input/labels"), {.label_smoothing = smoothing});
+  check.compare("output/" + name + "loss", loss);
+  autograd::backward(loss);
+  check.compare("grad_input/" + name + "logits", logits.grad());
+}
+
 void run_cross_entropy(const Case& c, Checker& check) {
+  if (!c.given("label_smoothing")) return compare_cross_entropy(c, "", 0, check);
   for (const Value& smoothing : c.config().at("label_smoothing").items()) {
-    const std::string name = fmt::format("ls{}", smoothing.as_double());
-    const auto inputs = c.below("input/");
-    const Tensor logits = ops::clone(inputs.at("logits"));
-    logits.set_requires_grad(true);
-    const Tensor loss =
-        ops::cross_entropy(logits, inputs.at("labels"), {.label_smoothing = smoothing.as_double()});
-    check.compare(fmt::format("output/{}/loss", name), loss);
-    autograd::backward(loss);
-    check.compare(fmt::format("grad_input/{}/logits", name), logits.grad());
+    compare_cross_entropy(c, fmt::format("ls{}/", smoothing.as_double()), smoothing.as_double(),
+                          check);
   }
   if (c.has("output/accuracy")) {
     const Tensor predicted = ops::argmax(c.at("input/logits"));

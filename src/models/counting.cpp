@@ -1,0 +1,24 @@
+#include "models/counting.h"
+
+namespace fovea::models {
+namespace {
+
+std::int64_t count(const autograd::Event& event) {
+  if (event.op == "conv" || event.op == "linear") return event.macs;
+  if (event.op == "batch_norm") return 4 * event.output.numel();
+  if (event.op == "avg_pool") return event.output.numel();
+  if (event.op == "adaptive_avg_pool") return event.input.numel() + event.output.numel();
+  return 0;
+}
+
+}  // namespace
+
+std::int64_t module_hook_macs(const std::vector<autograd::Event>& events) {
+  std::int64_t total = 0;
+  for (const autograd::Event& event : events) {
+    if (!event.backward) total += count(event);
+  }
+  return total;
+}
+
+}  // namespace fovea::models

@@ -1,0 +1,60 @@
+// The residual blocks of ResNets and how their shortcuts fit. kcla 3.1, 3.3.
+#pragma once
+
+#include <vector>
+
+#include "nn/convolution.h"
+#include "nn/norm.h"
+
+namespace fovea::models {
+
+enum class BlockKind { kBasic, kBottleneck };
+
+/// What the shortcut of a block is.
+enum class ShortcutKind {
+  kZeroPad,        // the input itself, every stride-th pixel, new channels zero; no parameters
+  kProjection,     // 1x1 convolution and BN where stride or width change, else the input itself
+  kProjectionAll,  // 1x1 convolution and BN in every block
+};
+
+/// Channels that a block of `planes` puts out: planes (basic) or 4 planes (bottleneck).
+std::int64_t block_width(BlockKind kind, std::int64_t planes);
+
+struct BlockOptions {
+  BlockKind kind = BlockKind::kBottleneck;
+  ShortcutKind shortcut = ShortcutKind::kProjection;
+  bool zero_init_last = false;  // the last BN of the branch starts with weight 0
+  std::int64_t in = 0;          // channels of the input
+  std::int64_t planes = 0;
+  std::int64_t stride = 1;
+};
+
+/// ReLU(branch(x) + shortcut(x)): (b, in, h, w) -> (b, block_width, h / stride, w / stride), sizes
+/// rounded up. Convolutions have no bias; the stride is in the first 3x3.
+///   basic:      3x3 BN ReLU 3x3 BN             conv1 bn1 conv2 bn2
+///   bottleneck: 1x1 BN ReLU 3x3 BN ReLU 1x1 BN conv1 bn1 conv2 bn2 conv3 bn3
+///   projection: 1x1 BN                         downsample.0 downsample.1
+class ResidualBlock final : public nn::UnaryModule {
+ public:
+  ResidualBlock(const nn::Build& build, const BlockOptions& options);
+  std::string type() const override;
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  struct Layer {
+    nn::Conv2d& conv;
+    nn::BatchNorm2d& bn;
+  };
+  void add_layer(const nn::Build& build, std::int64_t in, std::int64_t out, std::int64_t kernel,
+                 std::int64_t stride, bool last);
+  Tensor branch(const Tensor& x);
+  Tensor shortcut(const Tensor& x);
+
+  BlockOptions options_;
+  std::vector<Layer> layers_;
+  nn::UnaryModule* downsample_ = nullptr;
+};
+
+}  // namespace fovea::models

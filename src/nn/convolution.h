@@ -1,0 +1,27 @@
+// Convolution layers.
+#pragma once
+
+#include "nn/module.h"
+#include "ops/convolution.h"
+
+namespace fovea::nn {
+
+/// x (b, in, h, w) -> (b, out, h', w'), PyTorch's Conv2d with zero padding. `kernel` has one number
+/// for both axes or two. Parameters: weight (out, in / groups, kernel...), bias (out).
+/// Throws ShapeError unless groups divides in and out.
+class Conv2d final : public UnaryModule {
+ public:
+  Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
+         const ops::ConvOptions& options = {}, bool bias = true);
+  std::string type() const override { return "Conv2d"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Tensor weight_;
+  Tensor bias_;
+  ops::ConvOptions options_;
+};
+
+}  // namespace fovea::nn

@@ -1,0 +1,59 @@
+// Networks from options, and gradient checks of whole networks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "autograd/mode.h"
+#include "models/model.h"
+#include "ops/create.h"
+#include "tests/support/tensors.h"
+
+namespace fovea::test {
+
+/// The network of an experiment file's `model`.
+inline std::unique_ptr<models::Model> build(const schema::Value& options, const Device& device,
+                                            models::DataShape data, DType dtype = DType::kFloat32) {
+  const schema::Choice choice = schema::find_choice(models::choices(), options.at("type"), "model");
+  return models::make({choice.name, choice.fields->resolve_component(options, "model")},
+                      {device, dtype, RandomStream(3), nn::Init::kTorch}, data);
+}
+
+/// Derivative of a scalar function along `direction` in the values of `x`, which come back.
+inline double slope(const Tensor& x, const Tensor& direction,
+                    const std::function<double()>& function) {
+  constexpr double kStep = 1e-6;
+  const Tensor before = ops::clone(x.detach());
+  const auto at = [&](double step) {
+    for (std::int64_t i = 0; i < x.numel(); ++i) {
+      x.data<double>()[i] = before.data<double>()[i] + step * direction.data<double>()[i];
+    }
+    return function();
+  };
+  const double difference = at(kStep) - at(-kStep);
+  at(0);
+  return difference / (2 * kStep);
+}
+
+/// Compares the gradient of a scalar loss, float64, with its slope along 3 random directions in
+/// every parameter.
+inline void check_directions(const models::Model& model, const std::function<Tensor()>& loss) {
+  autograd::backward(loss());
+  const autograd::NoGrad no_grad;
+  std::uint64_t seed = 100;
+  for (const nn::NamedTensor& named : model.parameters()) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const Tensor direction = random_tensor(named.tensor.shape(), ++seed);
+      double analytic = 0;
+      for (std::int64_t i = 0; i < direction.numel(); ++i) {
+        analytic += named.tensor.grad().data<double>()[i] * direction.data<double>()[i];
+      }
+      INFO(named.name << ", direction seed " << seed);
+      const double numeric = slope(named.tensor, direction, [&] { return loss().item<double>(); });
+      CHECK(analytic == Approx(numeric).epsilon(1e-4).margin(1e-7));
+    }
+  }
+}
+
+}  // namespace fovea::test
