@@ -90,8 +90,8 @@ void run_node(Node& node) {
 }  // namespace
 
 void Gradients::add(int input, Tensor gradient) {
+  if (!wanted(input)) return;
   const Tensor& target = at(input);
-  if (!target.requires_grad()) return;
   FOVEA_CHECK(
       gradient.shape() == target.shape() && gradient.dtype() == target.dtype(), ShapeError,
       fmt::format("backward: gradient is {} {}, its tensor {} {}", name_of(gradient.dtype()),
@@ -159,7 +159,11 @@ Tensor Op::output(Tensor result, Backward backward) {
     node->op = name_;
     node->macs = macs_;
     if (observed) node->module = module_path();
-    node->inputs = std::move(inputs_);
+    for (Tensor& input : inputs_) {
+      const bool wanted = input.defined() && input.requires_grad();
+      // Values that backward needs are in its closure; the others are free to go.
+      node->inputs.push_back(!wanted ? Tensor() : input.node() ? input.placeholder() : input);
+    }
     node->backward = std::move(backward);
     result.set_node(std::move(node));
   }

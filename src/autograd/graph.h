@@ -17,7 +17,7 @@ class Gradients {
  public:
   explicit Gradients(const std::vector<Tensor>& inputs) : inputs_(inputs) {}
   /// False for inputs that need no gradient: do no work for them.
-  bool wanted(int input) const { return at(input).requires_grad(); }
+  bool wanted(int input) const { return at(input).defined() && at(input).requires_grad(); }
   /// Adds to the gradient of an input. Pass temporaries (or std::move) so that it need not be
   /// copied.
   void add(int input, Tensor gradient);
@@ -36,7 +36,7 @@ struct Node {
   const char* op = "";
   std::string module;  // filled while detecting anomalies or profiling
   std::int64_t macs = 0;
-  std::vector<Tensor> inputs;
+  std::vector<Tensor> inputs;  // placeholders and leaves; undefined where no gradient is wanted
   Backward backward;
   Tensor gradient;    // accumulated until the node's turn
   bool done = false;  // backward() has been through here and freed it

@@ -12,7 +12,10 @@ namespace fovea {
 struct Tensor::Storage {
   Storage(Device where, std::int64_t size)
       : device(std::move(where)), bytes(size), memory(device.allocator().allocate(size)) {}
-  ~Storage() { device.allocator().release(memory, bytes); }
+  explicit Storage(Device where) : device(std::move(where)), bytes(0), memory(nullptr) {}
+  ~Storage() {
+    if (memory != nullptr) device.allocator().release(memory, bytes);
+  }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
@@ -49,6 +52,12 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, const Device& device) {
 
 Tensor Tensor::empty_like(const Tensor& other) {
   return empty(other.shape(), other.dtype(), other.device());
+}
+
+Tensor Tensor::placeholder() const {
+  auto impl = std::make_shared<Impl>(this->impl());
+  impl->storage = std::make_shared<Storage>(device());
+  return Tensor(std::move(impl));
 }
 
 template <class T>

@@ -72,6 +72,9 @@ class Tensor {
   Tensor rows(std::int64_t begin, std::int64_t end) const;
   /// The same memory outside the graph.
   Tensor detach() const;
+  /// The same shape, dtype, device and place in the graph without the values: what a later gradient
+  /// needs to find its way.
+  Tensor placeholder() const;
   /// True if nobody else holds this storage, so that it may be written in place.
   bool unique_storage() const;
   bool same_storage(const Tensor& other) const;
