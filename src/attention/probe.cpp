@@ -1,11 +1,14 @@
 #include "attention/probe.h"
 
 #include "autograd/mode.h"
+#include "ops/elementwise.h"
 
 namespace fovea::attention {
 
 void Probe::record(const std::string& name, const Tensor& value) {
-  records_.push_back({autograd::module_path(), name, value.detach()});
+  const autograd::NoGrad no_grad;
+  records_.push_back(
+      {autograd::module_path(), name, ops::cast(value.detach(), compute_dtype(value.dtype()))});
 }
 
 std::vector<Tensor> Probe::all(const std::string& name) const {

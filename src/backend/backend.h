@@ -3,8 +3,10 @@
 //
 // Conventions: tensors are contiguous and row-major; outputs are allocated by the caller with the
 // right shape and dtype; shapes have been checked at the edge of the operation, so kernels only
-// assert. Floating kernels accept float32 and float64 unless a comment says more. Every kernel
-// gives the same bits for any number of threads.
+// assert. Floating kernels accept float32 and float64; those of the groups elementwise, linear
+// algebra, normalisation of rows, dropout and attention, and sums, accept bfloat16 too: parameters
+// (weight, bias, their gradients) and statistics (mean, rstd, lse) are float32 then, and so is all
+// arithmetic. Every kernel gives the same bits for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -226,7 +228,8 @@ class Backend {
     return true;
   }
 
-  // Linear algebra. bias may be undefined.
+  // Linear algebra. bias may be undefined. Where a and b are bfloat16, c is bfloat16 or float32 and
+  // bias float32; sums are float32.
   virtual void gemm(const GemmArgs&, const Tensor& /*a*/, const Tensor& /*b*/,
                     const Tensor& /*bias*/, const Tensor& /*c*/) const {
     missing("gemm");

@@ -11,6 +11,7 @@
 #include "attention/attention.h"
 #include "autograd/profiler.h"
 #include "nn/module.h"
+#include "ops/elementwise.h"
 #include "schema/fields.h"
 
 namespace fovea::models {
@@ -26,10 +27,12 @@ struct DataShape {
 /// A network from one input tensor to one output tensor.
 class Model : public nn::Module {
  public:
-  /// x: what the data set delivers, images (b, c, h, w). `probe` records attention maps.
+  /// x: what the data set delivers, images (b, c, h, w). `probe` records attention maps. The result
+  /// is float32 in mixed precision too: losses and metrics are computed from it.
   Tensor operator()(const Tensor& x, attention::Probe* probe = nullptr) {
     const auto scope = enter();
-    return forward(x, probe);
+    const Tensor y = forward(x, probe);
+    return ops::cast(y, compute_dtype(y.dtype()));
   }
   /// How its attention maps lie over the input; grid_h = 0 where there is none.
   virtual attention::Context geometry() const { return {}; }

@@ -97,7 +97,7 @@ class ViT final : public models::Model {
  protected:
   Tensor forward(const Tensor& images, attention::Probe* probe) override {
     check_images(images);
-    Tensor x = patch_embed_(images);
+    Tensor x = ops::cast(patch_embed_(images), build_.activation_dtype());
     const std::int64_t b = x.size(0);
     if (cls_token_.defined())
       x = ops::concat({ops::expand(cls_token_, {b, 1, o_.embed_dim}), x}, 1);

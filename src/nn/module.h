@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,7 +29,10 @@ struct Build {
   DType dtype = DType::kFloat32;
   RandomStream random;  // forked by dotted name: a value does not depend on what was made before
   Init init = Init::kTorch;
+  /// Of the activations between the layers: bfloat16 is mixed precision; none: dtype.
+  std::optional<DType> activations = std::nullopt;
 
+  DType activation_dtype() const { return activations.value_or(dtype); }
   /// For a child or a parameter of that name.
   Build at(std::string_view name) const {
     Build below = *this;

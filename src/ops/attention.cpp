@@ -123,8 +123,8 @@ Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
   Op op("attention", inputs);
   Tensor out =
       Tensor::empty({args.batch, args.queries, args.heads * v.dim}, q.x.dtype(), q.x.device());
-  const Tensor lse =
-      Tensor::empty({args.batch, args.heads, args.queries}, q.x.dtype(), q.x.device());
+  const Tensor lse = Tensor::empty({args.batch, args.heads, args.queries},
+                                   compute_dtype(q.x.dtype()), q.x.device());
   const Tensor mask = options.key_mask;
   backend(q.x).attention(args, q.x, k.x, v.x, mask, out, lse);
   op.macs(args.batch * args.heads * args.queries * args.keys * (q.dim + v.dim));
@@ -137,8 +137,10 @@ Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
 }
 
 Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView& q2,
-                         const HeadView& k2, const HeadView& v, const Tensor& c1, const Tensor& c2,
-                         const AttentionOptions& options) {
+                         const HeadView& k2, const HeadView& v, const Tensor& first,
+                         const Tensor& second, const AttentionOptions& options) {
+  const Tensor c1 = as_activation(first, q1.x);
+  const Tensor c2 = as_activation(second, q1.x);
   AttentionArgs args = check("two_map_attention", q1, k1, v, options);
   check("two_map_attention", q2, k2, v, options);
   FOVEA_CHECK(q1.x.id() == q2.x.id() && k1.x.id() == k2.x.id() && q1.dim == q2.dim, ShapeError,
@@ -156,8 +158,8 @@ Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView&
   Op op("two_map_attention", inputs);
   Tensor out =
       Tensor::empty({args.batch, args.queries, args.heads * v.dim}, q1.x.dtype(), q1.x.device());
-  const Tensor lse =
-      Tensor::empty({2, args.batch, args.heads, args.queries}, q1.x.dtype(), q1.x.device());
+  const Tensor lse = Tensor::empty({2, args.batch, args.heads, args.queries},
+                                   compute_dtype(q1.x.dtype()), q1.x.device());
   const Tensor mask = options.key_mask;
   backend(q1.x).two_map_attention(args, q1.x, k1.x, v.x, c1, c2, mask, out, lse);
   op.macs(args.batch * args.heads * args.queries * args.keys * (2 * q1.dim + v.dim));

@@ -57,7 +57,9 @@ Tensor extremum_gradient(const Tensor& mine, const Tensor& other, const Tensor& 
   return where(wins, dy, where(ties, half, zero));
 }
 
-Tensor extremum(const char* name, BinaryOp kind, const Tensor& a, const Tensor& b) {
+Tensor extremum(const char* name, BinaryOp kind, const Tensor& left, const Tensor& right) {
+  const Tensor a = as_activation(left, right);
+  const Tensor b = as_activation(right, left);
   Op op(name, {a, b});
   const bool maximum = kind == BinaryOp::kMax;
   return op.output(raw_binary(name, kind, a, b), [=](const Tensor& dy, Gradients& in) {
@@ -85,7 +87,9 @@ Tensor drop(const char* name, const Tensor& x, double p, std::int64_t block,
 
 }  // namespace
 
-Tensor add(const Tensor& a, const Tensor& b) {
+Tensor add(const Tensor& left, const Tensor& right) {
+  const Tensor a = as_activation(left, right);
+  const Tensor b = as_activation(right, left);
   Op op("add", {a, b});
   const Shape shape_a = a.shape();
   const Shape shape_b = b.shape();
@@ -95,7 +99,9 @@ Tensor add(const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor sub(const Tensor& a, const Tensor& b) {
+Tensor sub(const Tensor& left, const Tensor& right) {
+  const Tensor a = as_activation(left, right);
+  const Tensor b = as_activation(right, left);
   Op op("sub", {a, b});
   const Shape shape_a = a.shape();
   const Shape shape_b = b.shape();
@@ -105,7 +111,9 @@ Tensor sub(const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor mul(const Tensor& a, const Tensor& b) {
+Tensor mul(const Tensor& left, const Tensor& right) {
+  const Tensor a = as_activation(left, right);
+  const Tensor b = as_activation(right, left);
   Op op("mul", {a, b});
   return op.output(raw_mul(a, b), [=](const Tensor& dy, Gradients& in) {
     if (in.wanted(0)) in.add(0, reduce_to(raw_mul(dy, b), a.shape()));
@@ -113,7 +121,9 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   });
 }
 
-Tensor div(const Tensor& a, const Tensor& b) {
+Tensor div(const Tensor& left, const Tensor& right) {
+  const Tensor a = as_activation(left, right);
+  const Tensor b = as_activation(right, left);
   Op op("div", {a, b});
   const Tensor y = raw_binary("div", BinaryOp::kDiv, a, b);
   const Tensor saved = op.records() ? y.detach() : Tensor();
@@ -231,6 +241,11 @@ Tensor drop_path(const Tensor& x, double p, const RandomStream& random) {
   FOVEA_CHECK(x.rank() >= 1, ShapeError, "drop_path: x is a scalar; expected a batch axis");
   return drop("drop_path", x, p,
               x.size(0) == 0 ? 1 : std::max<std::int64_t>(2, x.numel() / x.size(0)), random);
+}
+
+Tensor as_activation(const Tensor& x, const Tensor& activations) {
+  const bool meets = x.dtype() == DType::kFloat32 && activations.dtype() == DType::kBFloat16;
+  return meets ? cast(x, DType::kBFloat16) : x;
 }
 
 Tensor cast(const Tensor& x, DType dtype) {

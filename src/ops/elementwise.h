@@ -72,6 +72,9 @@ Tensor drop_path(const Tensor& x, double p, const RandomStream& random);
 
 /// Converts to another dtype; differentiable between floating ones.
 Tensor cast(const Tensor& x, DType dtype);
+/// A float32 tensor (a parameter) as bfloat16 where the activations it meets are that; else itself.
+/// The arithmetic above does so with both of its operands.
+Tensor as_activation(const Tensor& x, const Tensor& activations);
 /// A copy on another device; differentiable. Returns x itself if it is there already.
 Tensor to(const Tensor& x, const Device& device);
 

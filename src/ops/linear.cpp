@@ -72,6 +72,14 @@ Tensor product(const Stack& a, const Stack& b) {
   return c;
 }
 
+// The values of a parameter as the activations are stored, outside the graph.
+Tensor stored_as(const Tensor& parameter, DType dtype) {
+  if (parameter.dtype() == dtype) return parameter;
+  const Tensor y = Tensor::empty(parameter.shape(), dtype, parameter.device());
+  backend(y).cast(parameter, y);
+  return y;
+}
+
 // The gradient of an operand, summed over the stack if it was shared.
 Tensor gradient_of(const Stack& of, const Stack& left, const Stack& right) {
   const Tensor gradient = product(left, right);
@@ -108,6 +116,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   FOVEA_CHECK(!bias.defined() || bias.shape() == Shape{weight.size(0)}, ShapeError,
               fmt::format("linear: bias is {}; expected ({})",
                           bias.defined() ? to_string(bias.shape()) : "none", weight.size(0)));
+  FOVEA_CHECK(weight.dtype() == compute_dtype(x.dtype()), ShapeError,
+              fmt::format("linear: x is {}, weight is {}; expected weight {}", name_of(x.dtype()),
+                          name_of(weight.dtype()), name_of(compute_dtype(x.dtype()))));
   Op op("linear", {x, weight, bias});
   const std::int64_t in_size = weight.size(1);
   const std::int64_t out_size = weight.size(0);
@@ -115,6 +126,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Shape shape = x.shape();
   shape[shape.rank() - 1] = out_size;
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  const Tensor w = stored_as(weight, x.dtype());
   const GemmArgs args{.trans_b = true,
                       .m = rows,
                       .n = out_size,
@@ -122,14 +134,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                       .lda = in_size,
                       .ldb = in_size,
                       .ldc = out_size};
-  backend(x).gemm(args, x, weight, bias, y);
+  backend(x).gemm(args, x, w, bias, y);
   op.macs(rows * in_size * out_size);
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
     if (in.wanted(0)) {
       Tensor dx = Tensor::empty_like(x);
       backend(x).gemm(
           {.m = rows, .n = in_size, .k = out_size, .lda = out_size, .ldb = in_size, .ldc = in_size},
-          dy, weight, {}, dx);
+          dy, w, {}, dx);
       in.add(0, std::move(dx));
     }
     if (in.wanted(1)) {
@@ -144,7 +156,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                       dy, x, {}, dw);
       in.add(1, std::move(dw));
     }
-    if (bias.defined() && in.wanted(2)) in.add(2, reduce_to(dy, bias.shape()));
+    if (bias.defined() && in.wanted(2)) in.add(2, reduce_to(dy, bias.shape(), bias.dtype()));
   });
 }
 

@@ -31,8 +31,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   check_affine("layer_norm", x, bias);
   Op op("layer_norm", {x, weight, bias});
   const Shape rows = x.shape().part(0, x.rank() - 1);
-  const Tensor mean = Tensor::empty(rows, x.dtype(), x.device());
-  const Tensor rstd = Tensor::empty(rows, x.dtype(), x.device());
+  const Tensor mean = Tensor::empty(rows, compute_dtype(x.dtype()), x.device());
+  const Tensor rstd = Tensor::empty(rows, compute_dtype(x.dtype()), x.device());
   Tensor y = Tensor::empty_like(x);
   backend(x).layer_norm(eps, x, weight, bias, y, mean, rstd);
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
@@ -49,7 +49,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   check_affine("rms_norm", x, weight);
   Op op("rms_norm", {x, weight});
-  const Tensor rstd = Tensor::empty(x.shape().part(0, x.rank() - 1), x.dtype(), x.device());
+  const Tensor rstd =
+      Tensor::empty(x.shape().part(0, x.rank() - 1), compute_dtype(x.dtype()), x.device());
   Tensor y = Tensor::empty_like(x);
   backend(x).rms_norm(eps, x, weight, y, rstd);
   return op.output(y, [=](const Tensor& dy, Gradients& in) {

@@ -114,13 +114,17 @@ Tensor arg_extremum(const char* name, bool maximum, const Tensor& x) {
 Tensor argmax(const Tensor& x) { return arg_extremum("argmax", true, x); }
 Tensor argmin(const Tensor& x) { return arg_extremum("argmin", false, x); }
 
-Tensor reduce_to(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
+Tensor reduce_to(const Tensor& x, const Shape& shape) { return reduce_to(x, shape, x.dtype()); }
+
+Tensor reduce_to(const Tensor& x, const Shape& shape, DType dtype) {
+  if (x.shape() == shape && x.dtype() == dtype) return x;
   // Right-align, then sum the axes that were stretched.
   Shape aligned;
   for (int axis = shape.rank(); axis < x.rank(); ++axis) aligned.push_back(1);
   for (const std::int64_t size : shape) aligned.push_back(size);
-  return raw_reduce(ReduceOp::kSum, x, aligned).alias(shape);
+  const Tensor y = Tensor::empty(aligned, dtype, x.device());
+  backend(x).reduce(ReduceOp::kSum, x, y);
+  return y.alias(shape);
 }
 
 Tensor softmax(const Tensor& x, const Tensor& mask, bool causal) {
@@ -136,6 +140,8 @@ Tensor softmax(const Tensor& x, const Tensor& mask, bool causal) {
                             name_of(mask.dtype()), to_string(mask.shape()), to_string(x.shape()),
                             x.size(-1)));
   }
+  if (x.dtype() == DType::kBFloat16)
+    return cast(softmax(cast(x, DType::kFloat32), mask, causal), DType::kBFloat16);
   Op op("softmax", {x});
   const SoftmaxArgs args{.log = false, .causal = causal};
   Tensor y = Tensor::empty_like(x);
@@ -149,6 +155,7 @@ Tensor softmax(const Tensor& x, const Tensor& mask, bool causal) {
 
 Tensor log_softmax(const Tensor& x) {
   FOVEA_CHECK(x.rank() >= 1, ShapeError, "log_softmax: x is a scalar; expected (..., classes)");
+  if (x.dtype() == DType::kBFloat16) return log_softmax(cast(x, DType::kFloat32));
   Op op("log_softmax", {x});
   const SoftmaxArgs args{.log = true, .causal = false};
   Tensor y = Tensor::empty_like(x);

@@ -22,6 +22,8 @@ Tensor argmin(const Tensor& x);
 
 /// Sums the gradient of a broadcast operand back to its shape. No gradient of its own.
 Tensor reduce_to(const Tensor& x, const Shape& shape);
+/// The same as another dtype: bfloat16 gradients of a float32 parameter are summed in float32.
+Tensor reduce_to(const Tensor& x, const Shape& shape, DType dtype);
 
 /// Over the last axis. mask: (items, keys) uint8 with 1 = allowed, or undefined; the rows of x are
 /// divided evenly among the items. causal: key j of query t (the second to last axis) is allowed if

@@ -7,6 +7,7 @@
 #include "autograd/graph.h"
 #include "backend/backend.h"
 #include "ops/create.h"
+#include "ops/elementwise.h"
 #include "ops/reduce.h"
 
 namespace fovea::ops {
@@ -157,8 +158,12 @@ Tensor expand(const Tensor& x, const Shape& shape) {
       y, [from = x.shape()](const Tensor& dy, Gradients& in) { in.add(0, reduce_to(dy, from)); });
 }
 
-Tensor concat(const std::vector<Tensor>& parts, int axis) {
-  FOVEA_CHECK(!parts.empty(), ShapeError, "concat: no tensors given");
+Tensor concat(const std::vector<Tensor>& given, int axis) {
+  FOVEA_CHECK(!given.empty(), ShapeError, "concat: no tensors given");
+  std::vector<Tensor> parts = given;
+  for (const Tensor& other : given) {
+    for (Tensor& part : parts) part = as_activation(part, other);
+  }
   Op op("concat", parts);
   const int at = parts[0].shape().normalise_axis(axis);
   Shape shape = parts[0].shape();

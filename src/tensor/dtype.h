@@ -71,6 +71,10 @@ inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 template <class S>
 using Compute = std::conditional_t<std::is_same_v<S, BFloat16>, float, S>;
 
+inline DType compute_dtype(DType stored) {
+  return stored == DType::kBFloat16 ? DType::kFloat32 : stored;
+}
+
 [[noreturn]] void throw_unsupported_dtype(const char* where, DType dtype, const char* expected);
 
 /// Calls f(T{}) with T = float or double. `where` names the operation in the error.

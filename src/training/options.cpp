@@ -42,8 +42,9 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add_enum("select", &O::select,
                     {{"auto", Select::kAuto}, {"best", Select::kBest}, {"last", Select::kLast}},
                     "weights of the final evaluation; auto: best if there is a validation part")
-          .add("precision", &O::precision, schema::one_of({"float32", "float64"}),
-               "type of weights and activations")
+          .add("precision", &O::precision, schema::one_of({"float32", "bfloat16"}),
+               "bfloat16: mixed precision, matrix products and activations in bfloat16; weights, "
+               "sums, norms, softmax and losses stay float32")
           .add("device", &O::device, "cpu, opencl or cuda")
           .add("threads", &O::threads, at_least(0),
                "threads of the kernels; 0 = all cores; results do not depend on it")

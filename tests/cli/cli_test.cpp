@@ -143,11 +143,13 @@ TEST_CASE("train: killed at any moment and resumed, the weights are those of an 
 TEST_CASE("train: the same bits for any number of threads and workers", "[cli]") {
   const TestFolder folder("cli-threads");
   const std::string experiment = folder.write("tiny.json", tiny());
+  const std::string precision = GENERATE("float32", "bfloat16");
   std::string first;
   for (const char* threads : {"1", "2", "3"}) {
-    const std::string run = folder.path(threads).string();
+    const std::string run = folder.path(precision + threads).string();
     REQUIRE(run_cli("train", {experiment, "--out", run, "--threads", threads, "--set",
-                              std::string("train.num_workers=") + threads, "--quiet"})
+                              std::string("train.num_workers=") + threads, "--set",
+                              "train.precision=" + precision, "--quiet"})
                 .code == 0);
     const std::string weights = weights_of(run);
     if (first.empty()) first = weights;

@@ -117,6 +117,9 @@ class CpuBackend final : public Backend {
   void ema(double decay, const Tensor& x, const Tensor& average) const override;
 
  private:
+  /// a and b are bfloat16, c is that or float32, bias is float32.
+  void gemm_bfloat16(const GemmArgs&, const Tensor& a, const Tensor& b, const Tensor& bias,
+                     const Tensor& c) const;
   /// Calls body(begin, end) over [0, count) in pieces of `grain` elements; the pieces do not depend
   /// on the number of threads.
   void parallel(std::int64_t count, std::int64_t grain,

@@ -50,12 +50,13 @@ void for_rows(ThreadPool& pool, std::int64_t rows, std::int64_t row, const Body&
 }  // namespace
 
 void CpuBackend::unary(UnaryOp op, UnaryParams params, const Tensor& x, const Tensor& y) const {
-  dispatch_float("unary", x.dtype(), [&]<class T>(T) {
+  dispatch_stored("unary", x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();
     if (op == UnaryOp::kIsFinite) {
       std::uint8_t* to = y.data<std::uint8_t>();
       parallel(x.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) to[i] = std::isfinite(from[i]) ? 1 : 0;
+        for (std::int64_t i = begin; i < end; ++i)
+          to[i] = std::isfinite(static_cast<Compute<T>>(from[i])) ? 1 : 0;
       });
       return;
     }
@@ -69,7 +70,7 @@ void CpuBackend::unary(UnaryOp op, UnaryParams params, const Tensor& x, const Te
 
 void CpuBackend::unary_backward(UnaryOp op, UnaryParams params, const Tensor& x, const Tensor& y,
                                 const Tensor& dy, const Tensor& dx) const {
-  dispatch_float("unary_backward", x.dtype(), [&]<class T>(T) {
+  dispatch_stored("unary_backward", x.dtype(), [&]<class T>(T) {
     const T* px = x.data<T>();
     const T* py = y.data<T>();
     const T* pdy = dy.data<T>();
@@ -90,24 +91,22 @@ void CpuBackend::binary(BinaryOp op, const Tensor& a, const Tensor& b, const Ten
   if (is_comparison(op)) {
     std::uint8_t* to = y.data<std::uint8_t>();
     dispatch_any("comparison", a.dtype(), [&]<class T>(T) {
-      if constexpr (!std::is_same_v<T, BFloat16>) {
-        const T* pa = a.data<T>();
-        const T* pb = b.data<T>();
-        for_rows(pool_, walk.rows(), walk.row(),
-                 [&](std::int64_t r, std::int64_t first, std::int64_t n) {
-                   const T* ra = pa + walk.offset(0, r) + first * step_a;
-                   const T* rb = pb + walk.offset(1, r) + first * step_b;
-                   std::uint8_t* row = to + r * walk.row() + first;
-                   for (std::int64_t i = 0; i < n; ++i)
-                     row[i] = compare(op, ra[i * step_a], rb[i * step_b]);
-                 });
-      } else {
-        throw_unsupported_dtype("comparison", a.dtype(), "float32, float64 or an integer type");
-      }
+      const T* pa = a.data<T>();
+      const T* pb = b.data<T>();
+      for_rows(pool_, walk.rows(), walk.row(),
+               [&](std::int64_t r, std::int64_t first, std::int64_t n) {
+                 const T* ra = pa + walk.offset(0, r) + first * step_a;
+                 const T* rb = pb + walk.offset(1, r) + first * step_b;
+                 std::uint8_t* row = to + r * walk.row() + first;
+                 for (std::int64_t i = 0; i < n; ++i) {
+                   row[i] = compare(op, static_cast<Compute<T>>(ra[i * step_a]),
+                                    static_cast<Compute<T>>(rb[i * step_b]));
+                 }
+               });
     });
     return;
   }
-  dispatch_float("binary", y.dtype(), [&]<class T>(T) {
+  dispatch_stored("binary", y.dtype(), [&]<class T>(T) {
     const T* pa = a.data<T>();
     const T* pb = b.data<T>();
     T* to = y.data<T>();
@@ -144,19 +143,19 @@ void CpuBackend::where(const Tensor& condition, const Tensor& a, const Tensor& b
 }
 
 void CpuBackend::axpy(double alpha, const Tensor& x, const Tensor& y) const {
-  dispatch_float("axpy", x.dtype(), [&]<class T>(T) {
+  dispatch_stored("axpy", x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();
     T* to = y.data<T>();
     const auto& kernels = simd::kernels().of<T>();
     parallel(x.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      kernels.axpy(static_cast<T>(alpha), from + begin, to + begin, end - begin);
+      kernels.axpy(static_cast<Compute<T>>(alpha), from + begin, to + begin, end - begin);
     });
   });
 }
 
 void CpuBackend::gated(UnaryOp op, bool gate_last, const Tensor& x, const Tensor& y) const {
   const std::int64_t h = y.shape().back();
-  dispatch_float("gated", x.dtype(), [&]<class T>(T) {
+  dispatch_stored("gated", x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();
     T* to = y.data<T>();
     const auto& kernels = simd::kernels().of<T>();
@@ -171,7 +170,7 @@ void CpuBackend::gated(UnaryOp op, bool gate_last, const Tensor& x, const Tensor
 void CpuBackend::gated_backward(UnaryOp op, bool gate_last, const Tensor& x, const Tensor& dy,
                                 const Tensor& dx) const {
   const std::int64_t h = dy.shape().back();
-  dispatch_float("gated_backward", x.dtype(), [&]<class T>(T) {
+  dispatch_stored("gated_backward", x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();
     const T* pdy = dy.data<T>();
     T* to = dx.data<T>();

@@ -20,12 +20,13 @@ struct Tile {
   std::int64_t row, column, m, n;
 };
 
-template <class T>
+// A and C: how a and b, and c, are stored; bfloat16 is summed in float.
+template <class A, class C = A>
 struct Operands {
-  const T* a;
-  const T* b;
-  const T* bias;
-  T* c;
+  const A* a;
+  const A* b;
+  const Compute<C>* bias;
+  C* c;
 };
 
 template <class T>
@@ -80,8 +81,11 @@ void multiply_long(const GemmArgs& args, const Tile& tile, const Operands<float>
 
 // oneDNN generates code for every shape, so rows come in a few sizes: whole tiles and powers of
 // two.
-void multiply_onednn(const GemmArgs& args, const Tile& tile, Operands<float> at) {
-  onednn::Gemm shape{.trans_a = args.trans_a,
+template <class A, class C>
+void multiply_onednn(const GemmArgs& args, const Tile& tile, const Operands<A, C>& at) {
+  onednn::Gemm shape{.operands = kDTypeOf<A>,
+                     .result = kDTypeOf<C>,
+                     .trans_a = args.trans_a,
                      .trans_b = args.trans_b,
                      .n = tile.n,
                      .k = args.k,
@@ -102,12 +106,14 @@ bool long_inner_axis(const GemmArgs& args) {
   return args.trans_a && !args.trans_b && args.k >= 1024 && args.k >= 2 * args.n;
 }
 
+// What oneDNN's matrix product takes; the rest is rare.
+bool plain(const GemmArgs& args) { return args.alpha == 1 && (args.beta == 0 || args.beta == 1); }
+
 template <class T>
 void multiply(const GemmArgs& args, const Tile& tile, const Operands<T>& at) {
-  const bool plain = args.alpha == 1 && (args.beta == 0 || args.beta == 1);
   const bool small = tile.m * tile.n * args.k < kSmall;
   if constexpr (std::is_same_v<T, float>) {
-    if (!small && plain && onednn::available() && !long_inner_axis(args))
+    if (!small && plain(args) && onednn::available() && !long_inner_axis(args))
       return multiply_onednn(args, tile, at);
   }
   double beta = args.beta;
@@ -140,30 +146,69 @@ struct Cut {
   }
 };
 
+// Calls body(tile, its operands) for all tiles of all items.
+template <class A, class C, class Body>
+void for_tiles(ThreadPool& pool, const GemmArgs& args, const Operands<A, C>& whole,
+               const Body& body) {
+  const Cut cut(args);
+  const std::int64_t tiles = cut.rows * cut.columns;
+  const std::int64_t total = args.batch * tiles;
+  pool.run((total + cut.group - 1) / cut.group, [&](std::int64_t piece) {
+    for (std::int64_t i = piece * cut.group; i < std::min(total, (piece + 1) * cut.group); ++i) {
+      const std::int64_t item = i / tiles;
+      const std::int64_t row = i % tiles / cut.columns * cut.tile_m;
+      const std::int64_t column = i % cut.columns * cut.tile_n;
+      const Tile tile{row, column, std::min(cut.tile_m, args.m - row),
+                      std::min(cut.tile_n, args.n - column)};
+      body(tile, Operands<A, C>{
+                     whole.a + item * args.stride_a + (args.trans_a ? row : row * args.lda),
+                     whole.b + item * args.stride_b + (args.trans_b ? column * args.ldb : column),
+                     whole.bias, whole.c + item * args.stride_c + row * args.ldc + column});
+    }
+  });
+}
+
+Tensor widened(const CpuBackend& backend, const Tensor& x) {
+  if (!x.defined() || x.dtype() != DType::kBFloat16) return x;
+  const Tensor wide = Tensor::empty(x.shape(), DType::kFloat32, x.device());
+  backend.cast(x, wide);
+  return wide;
+}
+
 }  // namespace
 
 void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
                       const Tensor& c) const {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
+  if (a.dtype() == DType::kBFloat16) return gemm_bfloat16(args, a, b, bias, c);
   dispatch_float("gemm", c.dtype(), [&]<class T>(T) {
     const Operands<T> whole{a.data<T>(), b.data<T>(), bias.defined() ? bias.data<T>() : nullptr,
                             c.data<T>()};
-    const Cut cut(args);
-    const std::int64_t tiles = cut.rows * cut.columns;
-    parallel(args.batch * tiles, cut.group, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t item = i / tiles;
-        const std::int64_t row = i % tiles / cut.columns * cut.tile_m;
-        const std::int64_t column = i % cut.columns * cut.tile_n;
-        const Tile tile{row, column, std::min(cut.tile_m, args.m - row),
-                        std::min(cut.tile_n, args.n - column)};
-        multiply<T>(args, tile,
-                    {whole.a + item * args.stride_a + (args.trans_a ? row : row * args.lda),
-                     whole.b + item * args.stride_b + (args.trans_b ? column * args.ldb : column),
-                     whole.bias, whole.c + item * args.stride_c + row * args.ldc + column});
-      }
-    });
+    for_tiles(pool_, args, whole,
+              [&](const Tile& tile, const Operands<T>& at) { multiply<T>(args, tile, at); });
   });
+}
+
+void CpuBackend::gemm_bfloat16(const GemmArgs& args, const Tensor& a, const Tensor& b,
+                               const Tensor& bias, const Tensor& c) const {
+  if (!onednn::available() || !plain(args)) {
+    const Tensor wide = widened(*this, c);
+    gemm(args, widened(*this, a), widened(*this, b), bias, wide);
+    if (!wide.same_storage(c)) cast(wide, c);
+    return;
+  }
+  const auto run = [&]<class C>(C) {
+    const Operands<BFloat16, C> whole{a.data<BFloat16>(), b.data<BFloat16>(),
+                                      bias.defined() ? bias.data<float>() : nullptr, c.data<C>()};
+    for_tiles(pool_, args, whole, [&](const Tile& tile, const Operands<BFloat16, C>& at) {
+      multiply_onednn(args, tile, at);
+    });
+  };
+  if (c.dtype() == DType::kBFloat16) {
+    run(BFloat16{});
+  } else {
+    run(float{});
+  }
 }
 
 }  // namespace fovea::cpu

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
@@ -52,7 +53,8 @@ void copy_row(const T* src, std::int64_t src_step, T* dst, std::int64_t dst_step
   }
   for (std::int64_t i = 0; i < n; ++i) {
     if constexpr (kAdd) {
-      dst[i * dst_step] += src[i * src_step];
+      T& to = dst[i * dst_step];
+      to = static_cast<T>(static_cast<Compute<T>>(to) + static_cast<Compute<T>>(src[i * src_step]));
     } else {
       dst[i * dst_step] = src[i * src_step];
     }
@@ -161,6 +163,19 @@ void CpuBackend::cast(const Tensor& x, const Tensor& y) const {
     });
     return;
   }
+  const auto& stored = simd::kernels().bf16;
+  if (x.dtype() == DType::kBFloat16 && y.dtype() == DType::kFloat32) {
+    parallel(x.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      stored.widen(x.data<BFloat16>() + begin, y.data<float>() + begin, end - begin);
+    });
+    return;
+  }
+  if (x.dtype() == DType::kFloat32 && y.dtype() == DType::kBFloat16) {
+    parallel(x.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      stored.narrow(x.data<float>() + begin, y.data<BFloat16>() + begin, end - begin);
+    });
+    return;
+  }
   dispatch_any("cast", x.dtype(), [&]<class From>(From) {
     dispatch_any("cast", y.dtype(), [&]<class To>(To) {
       const From* from = x.data<From>();
@@ -176,7 +191,7 @@ void CpuBackend::copy(const CopyArgs& args, const Tensor& src, const Tensor& dst
   if (args.shape.numel() == 0) return;
   const Loop loop(args);
   if (args.accumulate) {
-    dispatch_float("copy", dst.dtype(), [&]<class T>(T) {
+    dispatch_stored("copy", dst.dtype(), [&]<class T>(T) {
       copy_pieces<T, true>(pool_, loop, src.data<T>() + args.src_offset,
                            dst.data<T>() + args.dst_offset);
     });

@@ -19,36 +19,38 @@ T* optional(const Tensor& tensor) {
 std::int64_t grain(std::int64_t n) { return std::max<std::int64_t>(1, 16384 / n); }
 
 // Rows of dy go back through the normalisation; mean is undefined for RMS norm.
-template <class T>
+template <class S>
 void backward(ThreadPool& pool, const Tensor& x, const Tensor& weight, const Tensor& mean,
               const Tensor& rstd, const Tensor& dy, const Tensor& dx, const Tensor& dweight,
               const Tensor& dbias) {
+  using T = Compute<S>;
   const std::int64_t n = x.shape().back();
   const std::int64_t rows = x.numel() / n;
   const std::int64_t chunk = (rows + kPieces - 1) / kPieces;
   const std::int64_t pieces = (rows + chunk - 1) / chunk;
   Tensor partial;
   if (dweight.defined() || dbias.defined()) {
-    partial = Tensor::empty({2, pieces, n}, x.dtype(), x.device());
+    partial = Tensor::empty({2, pieces, n}, kDTypeOf<T>, x.device());
     std::fill_n(partial.data<T>(), partial.numel(), T{0});
   }
   T* sums = optional<T>(partial);
-  const auto& kernels = simd::kernels().of<T>();
+  const auto& kernels = simd::kernels().of<S>();
   pool.run(pieces, [&](std::int64_t piece) {
     T* dw = dweight.defined() ? sums + piece * n : nullptr;
     T* db = dbias.defined() ? sums + (pieces + piece) * n : nullptr;
     for (std::int64_t r = piece * chunk; r < std::min(rows, (piece + 1) * chunk); ++r) {
-      kernels.normalise_backward(mean.defined(), x.data<T>() + r * n,
+      kernels.normalise_backward(mean.defined(), x.data<S>() + r * n,
                                  mean.defined() ? mean.data<T>()[r] : T{0}, rstd.data<T>()[r],
-                                 optional<T>(weight), dy.data<T>() + r * n,
-                                 dx.defined() ? dx.data<T>() + r * n : nullptr, dw, db, n);
+                                 optional<T>(weight), dy.data<S>() + r * n,
+                                 dx.defined() ? dx.data<S>() + r * n : nullptr, dw, db, n);
     }
   });
+  const auto& adds = simd::kernels().of<T>();
   const auto total = [&](const Tensor& to, std::int64_t first) {
     if (!to.defined()) return;
     std::fill_n(to.data<T>(), n, T{0});
     for (std::int64_t piece = 0; piece < pieces; ++piece) {
-      kernels.axpy(T{1}, sums + (first + piece) * n, to.data<T>(), n);
+      adds.axpy(T{1}, sums + (first + piece) * n, to.data<T>(), n);
     }
   };
   total(dweight, 0);
@@ -60,18 +62,19 @@ void backward(ThreadPool& pool, const Tensor& x, const Tensor& weight, const Ten
 void CpuBackend::layer_norm(double eps, const Tensor& x, const Tensor& weight, const Tensor& bias,
                             const Tensor& y, const Tensor& mean, const Tensor& rstd) const {
   const std::int64_t n = x.shape().back();
-  dispatch_float("layer_norm", x.dtype(), [&]<class T>(T) {
-    const auto& kernels = simd::kernels().of<T>();
+  dispatch_stored("layer_norm", x.dtype(), [&]<class S>(S) {
+    using T = Compute<S>;
+    const auto& kernels = simd::kernels().of<S>();
     parallel(x.numel() / n, grain(n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        const T* row = x.data<T>() + r * n;
+        const S* row = x.data<S>() + r * n;
         const T centre = kernels.sum(row, n) / static_cast<T>(n);
         const T variance = kernels.centred_squares(row, centre, n) / static_cast<T>(n);
         const T scale = T{1} / std::sqrt(variance + static_cast<T>(eps));
         mean.data<T>()[r] = centre;
         rstd.data<T>()[r] = scale;
         kernels.normalise(row, centre, scale, optional<T>(weight), optional<T>(bias),
-                          y.data<T>() + r * n, n);
+                          y.data<S>() + r * n, n);
       }
     });
   });
@@ -80,23 +83,24 @@ void CpuBackend::layer_norm(double eps, const Tensor& x, const Tensor& weight, c
 void CpuBackend::layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& mean,
                                      const Tensor& rstd, const Tensor& dy, const Tensor& dx,
                                      const Tensor& dweight, const Tensor& dbias) const {
-  dispatch_float("layer_norm_backward", x.dtype(), [&]<class T>(T) {
-    backward<T>(pool_, x, weight, mean, rstd, dy, dx, dweight, dbias);
+  dispatch_stored("layer_norm_backward", x.dtype(), [&]<class S>(S) {
+    backward<S>(pool_, x, weight, mean, rstd, dy, dx, dweight, dbias);
   });
 }
 
 void CpuBackend::rms_norm(double eps, const Tensor& x, const Tensor& weight, const Tensor& y,
                           const Tensor& rstd) const {
   const std::int64_t n = x.shape().back();
-  dispatch_float("rms_norm", x.dtype(), [&]<class T>(T) {
-    const auto& kernels = simd::kernels().of<T>();
+  dispatch_stored("rms_norm", x.dtype(), [&]<class S>(S) {
+    using T = Compute<S>;
+    const auto& kernels = simd::kernels().of<S>();
     parallel(x.numel() / n, grain(n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        const T* row = x.data<T>() + r * n;
+        const S* row = x.data<S>() + r * n;
         const T squares = kernels.dot(row, row, n) / static_cast<T>(n);
         const T scale = T{1} / std::sqrt(squares + static_cast<T>(eps));
         rstd.data<T>()[r] = scale;
-        kernels.normalise(row, T{0}, scale, optional<T>(weight), nullptr, y.data<T>() + r * n, n);
+        kernels.normalise(row, T{0}, scale, optional<T>(weight), nullptr, y.data<S>() + r * n, n);
       }
     });
   });
@@ -105,8 +109,9 @@ void CpuBackend::rms_norm(double eps, const Tensor& x, const Tensor& weight, con
 void CpuBackend::rms_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& rstd,
                                    const Tensor& dy, const Tensor& dx,
                                    const Tensor& dweight) const {
-  dispatch_float("rms_norm_backward", x.dtype(),
-                 [&]<class T>(T) { backward<T>(pool_, x, weight, {}, rstd, dy, dx, dweight, {}); });
+  dispatch_stored("rms_norm_backward", x.dtype(), [&]<class S>(S) {
+    backward<S>(pool_, x, weight, {}, rstd, dy, dx, dweight, {});
+  });
 }
 
 }  // namespace fovea::cpu

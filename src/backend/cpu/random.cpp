@@ -51,10 +51,11 @@ void CpuBackend::random_normal(std::uint64_t key, double mean, double stddev, do
 
 void CpuBackend::dropout(std::uint64_t key, double p, std::int64_t block, const Tensor& x,
                          const Tensor& y) const {
-  dispatch_float("dropout", x.dtype(), [&]<class T>(T) {
-    const T* from = x.data<T>();
-    T* to = y.data<T>();
-    const auto& kernels = simd::kernels().of<T>();
+  dispatch_stored("dropout", x.dtype(), [&]<class S>(S) {
+    using T = Compute<S>;
+    const S* from = x.data<S>();
+    S* to = y.data<S>();
+    const auto& kernels = simd::kernels().of<S>();
     const T scale = static_cast<T>(1 / (1 - p));
     if (block == 1) {
       parallel(x.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {

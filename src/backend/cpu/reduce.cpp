@@ -17,20 +17,19 @@ struct Run {
   std::int64_t outer, length, inner;
 };
 
-template <class T>
-void fold(ReduceOp op, const simd::Kernels<T>& kernels, const T* x, T* y, std::int64_t n) {
-  switch (op) {
-    case ReduceOp::kMax:
-      kernels.binary(BinaryOp::kMax, y, 1, x, 1, y, n);
-      break;
-    case ReduceOp::kMin:
-      kernels.binary(BinaryOp::kMin, y, 1, x, 1, y, n);
-      break;
-    case ReduceOp::kSumSquares:
-      for (std::int64_t i = 0; i < n; ++i) y[i] += x[i] * x[i];
-      break;
-    default:
-      kernels.axpy(T{1}, x, y, n);
+// y = op(y, x), element by element. bfloat16 is only ever summed; reduce() sees to that.
+template <class S>
+void fold(ReduceOp op, const S* x, Compute<S>* y, std::int64_t n) {
+  using T = Compute<S>;
+  const auto& kernels = simd::kernels().of<S>();
+  if constexpr (std::is_same_v<S, T>) {
+    if (op == ReduceOp::kMax) return kernels.binary(BinaryOp::kMax, y, 1, x, 1, y, n);
+    if (op == ReduceOp::kMin) return kernels.binary(BinaryOp::kMin, y, 1, x, 1, y, n);
+  }
+  if (op == ReduceOp::kSumSquares) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] += static_cast<T>(x[i]) * static_cast<T>(x[i]);
+  } else {
+    kernels.accumulate(T{1}, x, y, n);
   }
 }
 
@@ -41,27 +40,27 @@ T start_value(ReduceOp op) {
   return T{0};
 }
 
-template <class T>
-T reduce_contiguous(ReduceOp op, const simd::Kernels<T>& kernels, const T* x, std::int64_t n) {
+template <class S>
+Compute<S> reduce_contiguous(ReduceOp op, const S* x, std::int64_t n) {
+  const auto& kernels = simd::kernels().of<S>();
   if (op == ReduceOp::kSumSquares) return kernels.dot(x, x, n);
   if (op == ReduceOp::kSum || op == ReduceOp::kMean) return kernels.sum(x, n);
-  T best = start_value<T>(op);
-  for (std::int64_t i = 0; i < n; ++i) fold<T>(op, kernels, x + i, &best, 1);
+  Compute<S> best = start_value<Compute<S>>(op);
+  for (std::int64_t i = 0; i < n; ++i) fold(op, x + i, &best, 1);
   return best;
 }
 
 // Rows of the reduced axis into y (inner elements), [begin, end) of the axis.
-template <class T>
-void reduce_columns(ReduceOp op, const simd::Kernels<T>& kernels, const T* x, std::int64_t begin,
-                    std::int64_t end, std::int64_t inner, T* y) {
-  std::fill_n(y, inner, start_value<T>(op));
-  for (std::int64_t r = begin; r < end; ++r) fold(op, kernels, x + r * inner, y, inner);
+template <class S>
+void reduce_columns(ReduceOp op, const S* x, std::int64_t begin, std::int64_t end,
+                    std::int64_t inner, Compute<S>* y) {
+  std::fill_n(y, inner, start_value<Compute<S>>(op));
+  for (std::int64_t r = begin; r < end; ++r) fold(op, x + r * inner, y, inner);
 }
 
-template <class T>
-void reduce_run(ThreadPool& pool, ReduceOp op, const Run& run, const Tensor& x, const T* from,
-                T* to) {
-  const auto& kernels = simd::kernels().of<T>();
+template <class S>
+void reduce_run(ThreadPool& pool, ReduceOp op, const Run& run, const Device& device, const S* from,
+                Compute<S>* to) {
   // What is added up from partial results is not squared again.
   const ReduceOp again = op == ReduceOp::kSumSquares ? ReduceOp::kSum : op;
   const std::int64_t chunks = std::max<std::int64_t>(1, (run.length + kChunk - 1) / kChunk);
@@ -71,69 +70,79 @@ void reduce_run(ThreadPool& pool, ReduceOp op, const Run& run, const Tensor& x, 
     if (run.outer >= chunks || chunks == 1) {
       pool.run((run.outer + group - 1) / group, [&](std::int64_t piece) {
         for (std::int64_t o = piece * group; o < std::min(run.outer, (piece + 1) * group); ++o) {
-          to[o] = reduce_contiguous<T>(op, kernels, from + o * run.length, run.length);
+          to[o] = reduce_contiguous(op, from + o * run.length, run.length);
         }
       });
       return;
     }
   }
-  const Tensor partial = Tensor::empty({run.outer, chunks, run.inner}, x.dtype(), x.device());
-  T* sums = partial.data<T>();
+  const Tensor partial =
+      Tensor::empty({run.outer, chunks, run.inner}, kDTypeOf<Compute<S>>, device);
+  Compute<S>* sums = partial.data<Compute<S>>();
   pool.run(run.outer * chunks, [&](std::int64_t piece) {
     const std::int64_t begin = piece % chunks * kChunk;
     const std::int64_t end = std::min(run.length, begin + kChunk);
-    const T* item = from + piece / chunks * run.length * run.inner;
+    const S* item = from + piece / chunks * run.length * run.inner;
     if (run.inner == 1) {
-      sums[piece] = reduce_contiguous<T>(op, kernels, item + begin, end - begin);
+      sums[piece] = reduce_contiguous(op, item + begin, end - begin);
     } else {
-      reduce_columns<T>(op, kernels, item, begin, end, run.inner, sums + piece * run.inner);
+      reduce_columns(op, item, begin, end, run.inner, sums + piece * run.inner);
     }
   });
   for (std::int64_t o = 0; o < run.outer; ++o) {
-    reduce_columns<T>(again, kernels, sums + o * chunks * run.inner, 0, chunks, run.inner,
-                      to + o * run.inner);
+    reduce_columns(again, sums + o * chunks * run.inner, 0, chunks, run.inner, to + o * run.inner);
   }
 }
 
 }  // namespace
 
 void CpuBackend::reduce(ReduceOp op, const Tensor& x, const Tensor& y) const {
-  dispatch_float("reduce", x.dtype(), [&]<class T>(T) {
-    // Runs of reduced axes are folded one after another, from the back.
-    Shape shape = x.shape();
-    Tensor current = x;
-    ReduceOp next = op;
-    const int rank = shape.rank();
-    bool reduced = false;
-    for (int last = rank; last > 0;) {
-      if (y.shape()[last - 1] == shape[last - 1]) {
-        --last;
-        continue;
-      }
-      int first = last;
-      while (first > 0 && y.shape()[first - 1] != shape[first - 1]) --first;
-      const Run run{shape.part(0, first).numel(), shape.part(first, last).numel(),
-                    shape.part(last, rank).numel()};
-      for (int axis = first; axis < last; ++axis) shape[axis] = 1;
-      const Tensor result = shape == y.shape() ? y : Tensor::empty(shape, x.dtype(), x.device());
-      reduce_run<T>(pool_, next, run, x, current.data<T>(), result.data<T>());
-      if (next == ReduceOp::kSumSquares) next = ReduceOp::kSum;
-      current = result;
-      reduced = true;
-      last = first;
+  // bfloat16 is summed as it lies; other reductions of it are rare.
+  const bool sums = op == ReduceOp::kSum || op == ReduceOp::kMean;
+  if (x.dtype() == DType::kBFloat16 && !sums) {
+    const Tensor wide = Tensor::empty(x.shape(), DType::kFloat32, x.device());
+    cast(x, wide);
+    return reduce(op, wide, y);
+  }
+  // Partial results, and the result until the end, are kept in the compute type.
+  const DType computed = x.dtype() == DType::kBFloat16 ? DType::kFloat32 : x.dtype();
+  const Tensor result = y.dtype() == computed ? y : Tensor::empty(y.shape(), computed, y.device());
+  Tensor current = x;
+  ReduceOp next = op;
+  const int rank = x.rank();
+  // Runs of reduced axes are folded one after another, from the back.
+  for (int last = rank; last > 0;) {
+    const Shape shape = current.shape();
+    if (y.shape()[last - 1] == shape[last - 1]) {
+      --last;
+      continue;
     }
-    if (!reduced) {
-      if (op == ReduceOp::kSumSquares) {
-        unary(UnaryOp::kSquare, {}, x, y);
-      } else {
-        cast(x, y);
-      }
+    int first = last;
+    while (first > 0 && y.shape()[first - 1] != shape[first - 1]) --first;
+    const Run run{shape.part(0, first).numel(), shape.part(first, last).numel(),
+                  shape.part(last, rank).numel()};
+    Shape folded = shape;
+    for (int axis = first; axis < last; ++axis) folded[axis] = 1;
+    const Tensor to = folded == y.shape() ? result : Tensor::empty(folded, computed, x.device());
+    dispatch_stored("reduce", current.dtype(), [&]<class S>(S) {
+      reduce_run<S>(pool_, next, run, x.device(), current.data<S>(), to.data<Compute<S>>());
+    });
+    if (next == ReduceOp::kSumSquares) next = ReduceOp::kSum;
+    current = to;
+    last = first;
+  }
+  if (current.same_storage(x)) {
+    if (op == ReduceOp::kSumSquares) {
+      unary(UnaryOp::kSquare, {}, x, result);
+    } else {
+      cast(x, result);
     }
-    if (op == ReduceOp::kMean && y.numel() > 0 && x.numel() != y.numel()) {
-      const double scale = static_cast<double>(y.numel()) / static_cast<double>(x.numel());
-      unary(UnaryOp::kAffine, {scale, 0}, y, y);
-    }
-  });
+  }
+  if (op == ReduceOp::kMean && y.numel() > 0 && x.numel() != y.numel()) {
+    const double scale = static_cast<double>(y.numel()) / static_cast<double>(x.numel());
+    unary(UnaryOp::kAffine, {scale, 0}, result, result);
+  }
+  if (!result.same_storage(y)) cast(result, y);
 }
 
 void CpuBackend::arg_reduce(bool maximum, const Tensor& x, const Tensor& y) const {
@@ -154,7 +163,7 @@ void CpuBackend::arg_reduce(bool maximum, const Tensor& x, const Tensor& y) cons
 }
 
 double CpuBackend::sum_squares(const Tensor& x) const {
-  return dispatch_float("sum_squares", x.dtype(), [&]<class T>(T) {
+  return dispatch_stored("sum_squares", x.dtype(), [&]<class T>(T) {
     const std::int64_t pieces = (x.numel() + kGrain - 1) / kGrain;
     std::vector<double> partial(static_cast<std::size_t>(pieces));
     pool_.run(pieces, [&](std::int64_t piece) {
@@ -172,14 +181,17 @@ double CpuBackend::sum_squares(const Tensor& x) const {
 }
 
 bool CpuBackend::all_finite(const Tensor& x) const {
-  return dispatch_float("all_finite", x.dtype(), [&]<class T>(T) {
+  return dispatch_stored("all_finite", x.dtype(), [&]<class T>(T) {
     std::atomic<bool> finite{true};
     const T* values = x.data<T>();
     parallel(x.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
       // x - x is 0 for finite x and NaN otherwise; a sum of zeros is quick.
-      T sum = 0;
-      for (std::int64_t i = begin; i < end; ++i) sum += values[i] - values[i];
-      if (!(sum == T{0})) finite.store(false, std::memory_order_relaxed);
+      Compute<T> sum = 0;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto value = static_cast<Compute<T>>(values[i]);
+        sum += value - value;
+      }
+      if (!(sum == Compute<T>{0})) finite.store(false, std::memory_order_relaxed);
     });
     return finite.load();
   });

@@ -1,46 +1,108 @@
-// Loops over batches of elements; part of kernels_impl.h, which see.
+// Loops over batches of elements; part of kernels_impl.h, which see. S is how elements are stored:
+// float, double, or BFloat16, which is computed in float.
 #pragma once
 
 #include <xsimd/xsimd.hpp>
 
 #include <cstdint>
 
+#include "backend/cpu/simd/simd.h"
+
 namespace fovea::cpu::simd {
 namespace {
 
-template <class T>
-using Batch = xsimd::batch<T>;
+template <class S>
+using Batch = xsimd::batch<Compute<S>>;
 
-template <class T>
-constexpr std::int64_t kLanes = static_cast<std::int64_t>(Batch<T>::size);
+template <class S>
+constexpr std::int64_t kLanes = static_cast<std::int64_t>(Batch<S>::size);
+
+inline float widen(BFloat16 value) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(value.bits) << 16;
+  float result;
+  __builtin_memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+// To nearest, ties to even; NaN stays NaN. (BFloat16's own constructor is shared by all object
+// files, which kernels_impl.h forbids.)
+inline BFloat16 narrow(float value) {
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  BFloat16 result;
+  result.bits = static_cast<std::uint16_t>(value != value ? (bits >> 16) | 0x40u : rounded);
+  return result;
+}
+
+template <class S>
+inline Batch<S> load(const S* from) {
+  return Batch<S>::load_unaligned(from);
+}
+template <class S>
+inline void store(const Batch<S>& batch, S* to) {
+  batch.store_unaligned(to);
+}
+
+template <>
+inline Batch<BFloat16> load(const BFloat16* from) {
+#if defined(__AVX512F__)
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+#elif defined(__AVX2__)
+  const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+#else
+  alignas(64) float values[kLanes<BFloat16>];
+  for (std::int64_t i = 0; i < kLanes<BFloat16>; ++i) values[i] = widen(from[i]);
+  return Batch<BFloat16>::load_aligned(values);
+#endif
+}
+
+template <>
+inline void store(const Batch<BFloat16>& batch, BFloat16* to) {
+#if defined(__AVX512F__)
+  const __m512i bits = _mm512_castps_si512(batch);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i up = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+  const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, up), 16);
+  const __mmask16 nan = _mm512_cmp_ps_mask(batch, batch, _CMP_UNORD_Q);
+  const __m512i result =
+      _mm512_mask_or_epi32(rounded, nan, _mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(result));
+#else
+  alignas(64) float values[kLanes<BFloat16>];
+  batch.store_aligned(values);
+  for (std::int64_t i = 0; i < kLanes<BFloat16>; ++i) to[i] = narrow(values[i]);
+#endif
+}
 
 // The tail is computed in a full batch as well, so an element's value does not depend on where a
 // piece of work ends.
-template <class T>
+template <class S>
 struct Tail {
-  alignas(64) T values[kLanes<T>] = {};
+  alignas(64) S values[kLanes<S>] = {};
   Tail() = default;
-  Tail(const T* from, std::int64_t n) {
+  Tail(const S* from, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) values[i] = from[i];
   }
-  Batch<T> load() const { return Batch<T>::load_aligned(values); }
-  void store(const Batch<T>& batch, T* to, std::int64_t n) {
-    batch.store_aligned(values);
+  Batch<S> get() const { return load(values); }
+  void put(const Batch<S>& batch, S* to, std::int64_t n) {
+    store(batch, values);
     for (std::int64_t i = 0; i < n; ++i) to[i] = values[i];
   }
 };
 
 // y[i] = f(x0[i], x1[i], ...) for any number of inputs.
-template <class T, class F, class... X>
-inline void map(std::int64_t n, F f, T* y, const X*... x) {
+template <class F, class Y, class... X>
+inline void map(std::int64_t n, F f, Y* y, const X*... x) {
   std::int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>)
-    f(Batch<T>::load_unaligned(x + i)...).store_unaligned(y + i);
-  if (i < n) Tail<T>().store(f(Tail<T>(x + i, n - i).load()...), y + i, n - i);
+  for (; i + kLanes<Y> <= n; i += kLanes<Y>) store(f(load(x + i)...), y + i);
+  if (i < n) Tail<Y>().put(f(Tail<X>(x + i, n - i).get()...), y + i, n - i);
 }
 
 template <class T>
-inline T horizontal_sum(const Batch<T>& batch) {
+inline T horizontal_sum(const xsimd::batch<T>& batch) {
   alignas(64) T values[kLanes<T>];
   batch.store_aligned(values);
   for (std::int64_t width = kLanes<T> / 2; width > 0; width /= 2) {
@@ -56,15 +118,14 @@ inline T accumulate(std::int64_t n, F f, const X*... x) {
   Batch<T> odd(T{0});
   std::int64_t i = 0;
   for (; i + 2 * kLanes<T> <= n; i += 2 * kLanes<T>) {
-    even += f(Batch<T>::load_unaligned(x + i)...);
-    odd += f(Batch<T>::load_unaligned(x + i + kLanes<T>)...);
+    even += f(load(x + i)...);
+    odd += f(load(x + i + kLanes<T>)...);
   }
-  T sum = horizontal_sum(even + odd);
+  T sum = horizontal_sum<T>(even + odd);
   for (; i < n; i += kLanes<T>) {
     const std::int64_t left = n - i < kLanes<T> ? n - i : kLanes<T>;
     Tail<T> tail;
-    const Batch<T> values = f(Tail<T>(x + i, left).load()...);
-    values.store_aligned(tail.values);
+    store(f(Tail<X>(x + i, left).get()...), tail.values);
     for (std::int64_t j = 0; j < left; ++j) sum += tail.values[j];
   }
   return sum;

@@ -14,7 +14,7 @@ constexpr double kGeluCubic = 0.044715;
 constexpr double kSqrt2InvPi = 0.79788456080286535588;
 
 template <class T>
-inline Batch<T> sigmoid(const Batch<T>& x) {
+inline xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
   // exp of a non-positive number only, so nothing overflows.
   const Batch<T> e = xsimd::exp(-xsimd::abs(x));
   const Batch<T> r = T{1} / (T{1} + e);
@@ -22,19 +22,19 @@ inline Batch<T> sigmoid(const Batch<T>& x) {
 }
 
 template <class T>
-inline Batch<T> softplus(const Batch<T>& x) {
+inline xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
   const Batch<T> positive = xsimd::select(x > Batch<T>(T{0}), x, Batch<T>(T{0}));
   const Batch<T> value = positive + xsimd::log1p(xsimd::exp(-xsimd::abs(x)));
   return xsimd::select(x == x, value, x);  // NaN stays NaN
 }
 
 template <class T>
-inline Batch<T> gaussian_cdf(const Batch<T>& x) {
+inline xsimd::batch<T> gaussian_cdf(const xsimd::batch<T>& x) {
   return T{0.5} * (T{1} + xsimd::erf(x * T(kInvSqrt2)));
 }
 
 template <class T>
-inline Batch<T> gelu_tanh_inner(const Batch<T>& x) {
+inline xsimd::batch<T> gelu_tanh_inner(const xsimd::batch<T>& x) {
   return xsimd::tanh(T(kSqrt2InvPi) * (x + T(kGeluCubic) * x * x * x));
 }
 
@@ -171,16 +171,18 @@ inline void with_derivative(UnaryOp op, T a, T b, Use use) {
   }
 }
 
-template <class T>
-void unary(UnaryOp op, double a, double b, const T* x, T* y, std::int64_t n) {
-  with_unary<T>(op, T(a), T(b), [&](auto f) { map<T>(n, f, y, x); });
+template <class S>
+void unary(UnaryOp op, double a, double b, const S* x, S* y, std::int64_t n) {
+  using T = Compute<S>;
+  with_unary<T>(op, T(a), T(b), [&](auto f) { map(n, f, y, x); });
 }
 
-template <class T>
-void unary_backward(UnaryOp op, double a, double b, const T* x, const T* y, const T* dy, T* dx,
+template <class S>
+void unary_backward(UnaryOp op, double a, double b, const S* x, const S* y, const S* dy, S* dx,
                     std::int64_t n) {
+  using T = Compute<S>;
   with_derivative<T>(op, T(a), T(b), [&](auto f) {
-    map<T>(
+    map(
         n, [f](Batch<T> xi, Batch<T> yi, Batch<T> di) { return di * f(xi, yi); }, dx, x, y, dy);
   });
 }
@@ -210,54 +212,59 @@ inline void with_gate(UnaryOp op, Use use) {
   }
 }
 
-template <class T>
-void gated(UnaryOp op, const T* x, const T* other, T* y, std::int64_t n) {
-  with_gate<T>(op, [&](auto f, auto) {
-    map<T>(
-        n, [f](Batch<T> xi, Batch<T> oi) { return f(xi) * oi; }, y, x, other);
+template <class S>
+void gated(UnaryOp op, const S* x, const S* other, S* y, std::int64_t n) {
+  with_gate<Compute<S>>(op, [&](auto f, auto) {
+    map(
+        n, [f](Batch<S> xi, Batch<S> oi) { return f(xi) * oi; }, y, x, other);
   });
 }
 
-template <class T>
-void gated_backward(UnaryOp op, const T* x, const T* other, const T* dy, T* dx, T* dother,
+template <class S>
+void gated_backward(UnaryOp op, const S* x, const S* other, const S* dy, S* dx, S* dother,
                     std::int64_t n) {
-  with_gate<T>(op, [&](auto f, auto df) {
-    map<T>(
-        n, [df](Batch<T> xi, Batch<T> oi, Batch<T> di) { return di * oi * df(xi); }, dx, x, other,
+  with_gate<Compute<S>>(op, [&](auto f, auto df) {
+    map(
+        n, [df](Batch<S> xi, Batch<S> oi, Batch<S> di) { return di * oi * df(xi); }, dx, x, other,
         dy);
-    map<T>(
-        n, [f](Batch<T> xi, Batch<T> di) { return di * f(xi); }, dother, x, dy);
+    map(
+        n, [f](Batch<S> xi, Batch<S> di) { return di * f(xi); }, dother, x, dy);
   });
 }
 
-template <class T, class F>
-inline void map_binary(F f, const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y,
+template <class S, class F>
+inline void map_binary(F f, const S* a, std::int64_t step_a, const S* b, std::int64_t step_b, S* y,
                        std::int64_t n) {
-  using B = Batch<T>;
+  using B = Batch<S>;
+  const auto repeated = [](S value) {
+    Tail<S> tail;
+    for (std::int64_t i = 0; i < kLanes<S>; ++i) tail.values[i] = value;
+    return tail.get();
+  };
   if (step_a != 0 && step_b != 0) {
-    map<T>(n, f, y, a, b);
+    map(n, f, y, a, b);
   } else if (step_a != 0) {
-    const B right(b[0]);
-    map<T>(
+    const B right = repeated(b[0]);
+    map(
         n, [=](B left) { return f(left, right); }, y, a);
   } else {
-    const B left(a[0]);
+    const B left = repeated(a[0]);
     if (step_b != 0) {
-      map<T>(
+      map(
           n, [=](B right) { return f(left, right); }, y, b);
     } else {
-      Tail<T> tail;
-      f(left, B(b[0])).store_aligned(tail.values);
+      Tail<S> tail;
+      store(f(left, repeated(b[0])), tail.values);
       for (std::int64_t i = 0; i < n; ++i) y[i] = tail.values[0];
     }
   }
 }
 
-template <class T>
-void binary(BinaryOp op, const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y,
+template <class S>
+void binary(BinaryOp op, const S* a, std::int64_t step_a, const S* b, std::int64_t step_b, S* y,
             std::int64_t n) {
-  using B = Batch<T>;
-  const auto run = [&](auto f) { map_binary<T>(f, a, step_a, b, step_b, y, n); };
+  using B = Batch<S>;
+  const auto run = [&](auto f) { map_binary(f, a, step_a, b, step_b, y, n); };
   switch (op) {
     case BinaryOp::kAdd:
       return run([](B l, B r) { return l + r; });
@@ -279,10 +286,16 @@ void binary(BinaryOp op, const T* a, std::int64_t step_a, const T* b, std::int64
   }
 }
 
-template <class T>
-void axpy(T alpha, const T* x, T* y, std::int64_t n) {
-  map<T>(
-      n, [=](Batch<T> xi, Batch<T> yi) { return alpha * xi + yi; }, y, x, static_cast<const T*>(y));
+template <class S, class Y>
+void axpy(Compute<S> alpha, const S* x, Y* y, std::int64_t n) {
+  map(
+      n, [=](Batch<S> xi, Batch<S> yi) { return alpha * xi + yi; }, y, x, static_cast<const Y*>(y));
+}
+
+template <class To, class From>
+void convert(const From* x, To* y, std::int64_t n) {
+  map(
+      n, [](Batch<From> xi) { return xi; }, y, x);
 }
 
 }  // namespace

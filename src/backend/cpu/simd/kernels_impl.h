@@ -13,32 +13,35 @@
 namespace fovea::cpu::simd {
 namespace {
 
+template <class S>
+Maps<S> maps() {
+  return {unary<S>,
+          unary_backward<S>,
+          binary<S>,
+          axpy<S, S>,
+          axpy<S, Compute<S>>,
+          gated<S>,
+          gated_backward<S>,
+          sum<S>,
+          dot<S>,
+          normalise<S>,
+          centred_squares<S>,
+          normalise_backward<S>,
+          dropout<S>,
+          convert<Compute<S>, S>,
+          convert<S, Compute<S>>};
+}
+
 template <class T>
 Kernels<T> make() {
-  return {unary<T>,
-          unary_backward<T>,
-          binary<T>,
-          axpy<T>,
-          gated<T>,
-          gated_backward<T>,
-          sum<T>,
-          dot<T>,
-          max<T>,
-          exp_sum<T>,
-          softmax_backward<T>,
-          combine<T>,
-          normalise<T>,
-          centred_squares<T>,
-          normalise_backward<T>,
-          product<T>,
-          dropout<T>,
-          adamw<T>,
-          correlate<T>,
-          correlate_sums<T>};
+  return {maps<T>(),  max<T>,   exp_sum<T>,   softmax_backward<T>, combine<T>,
+          product<T>, adamw<T>, correlate<T>, correlate_sums<T>};
 }
 
 }  // namespace
 
-Table FOVEA_SIMD_TABLE() { return {FOVEA_SIMD_NAME, make<float>(), make<double>()}; }
+Table FOVEA_SIMD_TABLE() {
+  return {FOVEA_SIMD_NAME, make<float>(), make<double>(), maps<BFloat16>()};
+}
 
 }  // namespace fovea::cpu::simd

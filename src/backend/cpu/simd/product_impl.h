@@ -41,7 +41,7 @@ inline void tile(const Product<T>& p, const T* a, const T* b, std::int64_t ldb, 
       } else if (left > 0) {
         Tail<T> old;
         if (p.accumulate) old = Tail<T>(to, left);
-        Tail<T>().store(alpha * sums[r][w] + old.load(), to, left);
+        Tail<T>().put(alpha * sums[r][w] + old.get(), to, left);
       }
     }
   }

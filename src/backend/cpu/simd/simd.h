@@ -27,21 +27,45 @@ struct Product {
   bool accumulate = false;
 };
 
-/// Sums and maxima run in a fixed order that depends on the instruction set and on n alone.
-template <class T>
-struct Kernels {
-  void (*unary)(UnaryOp, double a, double b, const T* x, T* y, std::int64_t n);
-  void (*unary_backward)(UnaryOp, double a, double b, const T* x, const T* y, const T* dy, T* dx,
+/// Kernels for values stored as S: float, double, or BFloat16 with everything computed, and all
+/// parameters and scalars, in float. Sums and maxima run in a fixed order that depends on the
+/// instruction set and on n alone.
+template <class S>
+struct Maps {
+  using C = Compute<S>;
+  void (*unary)(UnaryOp, double a, double b, const S* x, S* y, std::int64_t n);
+  void (*unary_backward)(UnaryOp, double a, double b, const S* x, const S* y, const S* dy, S* dx,
                          std::int64_t n);
   // Arithmetic only. A step of 0 repeats the first element.
-  void (*binary)(BinaryOp, const T* a, std::int64_t step_a, const T* b, std::int64_t step_b, T* y,
+  void (*binary)(BinaryOp, const S* a, std::int64_t step_a, const S* b, std::int64_t step_b, S* y,
                  std::int64_t n);
-  void (*axpy)(T alpha, const T* x, T* y, std::int64_t n);
-  void (*gated)(UnaryOp, const T* x, const T* other, T* y, std::int64_t n);
-  void (*gated_backward)(UnaryOp, const T* x, const T* other, const T* dy, T* dx, T* dother,
+  void (*axpy)(C alpha, const S* x, S* y, std::int64_t n);
+  /// As axpy, with the sum kept in the compute type.
+  void (*accumulate)(C alpha, const S* x, C* y, std::int64_t n);
+  void (*gated)(UnaryOp, const S* x, const S* other, S* y, std::int64_t n);
+  void (*gated_backward)(UnaryOp, const S* x, const S* other, const S* dy, S* dx, S* dother,
                          std::int64_t n);
-  T (*sum)(const T* x, std::int64_t n);
-  T (*dot)(const T* x, const T* y, std::int64_t n);
+  C (*sum)(const S* x, std::int64_t n);
+  C (*dot)(const S* x, const S* y, std::int64_t n);
+  /// y = (x - mean) rstd weight + bias; weight and bias may be null.
+  void (*normalise)(const S* x, C mean, C rstd, const C* weight, const C* bias, S* y,
+                    std::int64_t n);
+  /// sum of (x - mean)^2.
+  C (*centred_squares)(const S* x, C mean, std::int64_t n);
+  /// Backward of one normalised row; `centred` is layer norm, otherwise RMS norm. Adds to dweight
+  /// and dbias where they are not null.
+  void (*normalise_backward)(bool centred, const S* x, C mean, C rstd, const C* weight, const S* dy,
+                             S* dx, C* dweight, C* dbias, std::int64_t n);
+  /// Elements first..first+n of the stream: y = u < p ? 0 : x scale.
+  void (*dropout)(std::uint64_t key, std::uint64_t first, C p, C scale, const S* x, S* y,
+                  std::int64_t n);
+  /// Between how values are stored and how they are computed.
+  void (*widen)(const S* x, C* y, std::int64_t n);
+  void (*narrow)(const C* x, S* y, std::int64_t n);
+};
+
+template <class T>
+struct Kernels : Maps<T> {
   T (*max)(const T* x, std::int64_t n);
   /// y = exp(x - shift), returns the sum of y.
   T (*exp_sum)(const T* x, T shift, T* y, std::int64_t n);
@@ -49,19 +73,7 @@ struct Kernels {
   void (*softmax_backward)(T scale, const T* y, const T* dy, T shift, T* dx, std::int64_t n);
   /// a = c1 p1 + c2 p2.
   void (*combine)(T c1, const T* p1, T c2, const T* p2, T* a, std::int64_t n);
-  /// y = (x - mean) rstd weight + bias; weight and bias may be null.
-  void (*normalise)(const T* x, T mean, T rstd, const T* weight, const T* bias, T* y,
-                    std::int64_t n);
-  /// sum of (x - mean)^2.
-  T (*centred_squares)(const T* x, T mean, std::int64_t n);
-  /// Backward of one normalised row; `centred` is layer norm, otherwise RMS norm. Adds to dweight
-  /// and dbias where they are not null.
-  void (*normalise_backward)(bool centred, const T* x, T mean, T rstd, const T* weight, const T* dy,
-                             T* dx, T* dweight, T* dbias, std::int64_t n);
   void (*product)(const Product<T>&);
-  /// Elements first..first+n of the stream: y = u < p ? 0 : x scale.
-  void (*dropout)(std::uint64_t key, std::uint64_t first, T p, T scale, const T* x, T* y,
-                  std::int64_t n);
   /// correction = 1 - beta^step.
   void (*adamw)(const AdamWArgs&, double correction1, double correction2, const T* g, T* p, T* m,
                 T* v, std::int64_t n);
@@ -79,10 +91,13 @@ struct Table {
   const char* name;
   Kernels<float> f32;
   Kernels<double> f64;
+  Maps<BFloat16> bf16;
 
-  template <class T>
-  const Kernels<T>& of() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
+  template <class S>
+  const auto& of() const {
+    if constexpr (std::is_same_v<S, BFloat16>) {
+      return bf16;
+    } else if constexpr (std::is_same_v<S, float>) {
       return f32;
     } else {
       return f64;

@@ -41,9 +41,10 @@ inline void philox_words(std::uint64_t key, std::uint64_t first_block, std::uint
   }
 }
 
-template <class T>
-void dropout(std::uint64_t key, std::uint64_t first, T p, T scale, const T* x, T* y,
-             std::int64_t n) {
+template <class S>
+void dropout(std::uint64_t key, std::uint64_t first, Compute<S> p, Compute<S> scale, const S* x,
+             S* y, std::int64_t n) {
+  using T = Compute<S>;
   constexpr std::int64_t kWords = 4 * kBlocks;
   std::uint32_t words[kWords];
   std::int64_t done = 0;
@@ -54,7 +55,11 @@ void dropout(std::uint64_t key, std::uint64_t first, T p, T scale, const T* x, T
     const std::int64_t count = n - done < kWords - skip ? n - done : kWords - skip;
     for (std::int64_t i = 0; i < count; ++i) {
       const T u = static_cast<T>(static_cast<float>(words[skip + i] >> 8) * 0x1.0p-24f);
-      y[done + i] = u < p ? T{0} : x[done + i] * scale;
+      if constexpr (sizeof(S) == sizeof(BFloat16)) {
+        y[done + i] = narrow(u < p ? T{0} : widen(x[done + i]) * scale);
+      } else {
+        y[done + i] = u < p ? T{0} : x[done + i] * scale;
+      }
     }
     done += count;
   }
@@ -90,13 +95,13 @@ void adamw(const AdamWArgs& args, double correction1, double correction2, const 
   }
   if (i < n) {
     Tail<T> gt(g + i, n - i), pt(p + i, n - i), mt(m + i, n - i), vt(v + i, n - i);
-    B pi = pt.load();
-    B mi = mt.load();
-    B vi = vt.load();
-    update(gt.load(), pi, mi, vi);
-    pt.store(pi, p + i, n - i);
-    mt.store(mi, m + i, n - i);
-    vt.store(vi, v + i, n - i);
+    B pi = pt.get();
+    B mi = mt.get();
+    B vi = vt.get();
+    update(gt.get(), pi, mi, vi);
+    pt.put(pi, p + i, n - i);
+    mt.put(mi, m + i, n - i);
+    vt.put(vi, v + i, n - i);
   }
 }
 
