@@ -1,0 +1,23 @@
+"""The process's memory as Linux sees it; the counterpart of memory.cpp."""
+
+
+def status_bytes(key):
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith(key + ":"):
+                return 1024 * int(line.split()[1])
+    return 0
+
+
+def resident_bytes():
+    return status_bytes("VmRSS")
+
+
+def peak_resident_bytes():
+    """Most bytes in memory since the last reset."""
+    return status_bytes("VmHWM")
+
+
+def reset_peak_resident():
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
