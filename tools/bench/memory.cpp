@@ -4,6 +4,10 @@
 #include <fstream>
 #include <string>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace fovea::bench {
 namespace {
 
@@ -27,6 +31,11 @@ std::int64_t resident_bytes() { return status_bytes("VmRSS"); }
 
 std::int64_t peak_resident_bytes() { return status_bytes("VmHWM"); }
 
-void reset_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
+void reset_peak_resident() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
 
 }  // namespace fovea::bench

@@ -10,7 +10,7 @@ namespace fovea::bench {
 std::int64_t resident_bytes();
 /// Most bytes in memory since the start or the last reset; 0 where the system does not say.
 std::int64_t peak_resident_bytes();
-/// Starts the peak again from what is in memory now.
+/// Gives unused heap back to the system and starts the peak again from what is then in memory.
 void reset_peak_resident();
 
 }  // namespace fovea::bench
