@@ -3,99 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <functional>
+#include <map>
 
-#include "autograd/graph.h"
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
 #include "backend/backend.h"
+#include "bench/memory.h"
+#include "bench/work.h"
 #include "experiment/summary.h"
-#include "ops/create.h"
-#include "ops/loss.h"
-#include "optim/registry.h"
+#include "training/weights.h"
 
 namespace fovea::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Step = std::function<void()>;
-
-struct Work {
-  Step step;
-  std::int64_t batch_size = 0;
-  std::vector<std::shared_ptr<void>> owned;  // what the step refers to
-};
-
-Tensor labels_for(std::int64_t batch, std::int64_t classes, const Device& device) {
-  std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < batch; ++i) labels.push_back(i % classes);
-  return Tensor::from(labels, {batch}, device);
-}
-
-std::vector<optim::Parameter> parameters_of(const nn::Module& module) {
-  std::vector<optim::Parameter> parameters;
-  for (const nn::NamedTensor& named : module.parameters())
-    parameters.push_back({named.name, named.tensor});
-  return parameters;
-}
-
-// Forward, and unless only inferring, cross-entropy, backward and the optimiser's update.
-Work model_work(const experiment::Experiment& e, const Device& device, const Settings& settings) {
-  const models::DataShape shape = experiment::data_shape(e);
-  const std::shared_ptr<models::Model> model = experiment::make_model(e, device, shape);
-  Work work;
-  work.batch_size = settings.batch_size > 0 ? settings.batch_size : e.train.batch_size;
-  Shape input{work.batch_size};
-  for (const std::int64_t axis : experiment::sample_shape(e, shape)) input.push_back(axis);
-  const Tensor x = ops::random_normal(input, 0, 1, RandomStream(1), DType::kFloat32, device);
-  if (settings.infer) {
-    work.step = [=] {
-      const autograd::NoGrad no_grad;
-      (*model)(x);
-    };
-    return work;
-  }
-  model->train(true);
-  const std::shared_ptr<optim::Optimiser> optimiser =
-      optim::make_optimiser(e.optimizer, parameters_of(*model));
-  const auto step = std::make_shared<std::uint64_t>(0);
-  work.step = [=, batch = work.batch_size] {
-    model->set_random(RandomStream(1).fork((*step)++));
-    optimiser->zero_grad();
-    const Tensor logits = (*model)(x);
-    autograd::backward(ops::cross_entropy(logits, labels_for(batch, logits.size(-1), x.device())));
-    optimiser->step(optimiser->base_lr());
-  };
-  return work;
-}
-
-// The model's attention alone, forward and backward.
-Work attention_work(const experiment::Experiment& e, const Device& device,
-                    const Settings& settings) {
-  const schema::Value& options = e.model.options;
-  const std::int64_t dim = options.at("embed_dim").as_int();
-  const schema::Value& value = options.at("attention");
-  const nn::Build build{device, DType::kFloat32, RandomStream(1), nn::Init::kTorch};
-  const std::shared_ptr<attention::Attention> module =
-      attention::make({value.at("type").as_string(), value}, {build, dim, 1, 1});
-  Work work;
-  work.batch_size = settings.batch_size > 0 ? settings.batch_size : 1;
-  const std::int64_t tokens = settings.tokens > 0 ? settings.tokens : 1024;
-  const Tensor x = ops::random_normal({work.batch_size, tokens, dim}, 0, 1, RandomStream(2),
-                                      DType::kFloat32, device);
-  const Tensor upstream = ops::ones_like(x);
-  if (!settings.infer) x.set_requires_grad(true);
-  work.step = [=, infer = settings.infer] {
-    x.set_grad({});
-    for (const nn::NamedTensor& named : module->parameters()) named.tensor.set_grad({});
-    const Tensor y = (*module)(x, {});
-    if (!infer) autograd::backward(y, upstream);
-  };
-  return work;
-}
-
-std::vector<ProfileRow> profile_of(const Step& step) {
+std::vector<ProfileRow> profile_of(const std::function<Tensor()>& step) {
   constexpr int kSteps = 3;
   autograd::Profiler profiler;
   const auto start = Clock::now();
@@ -139,25 +62,41 @@ double Result::quantile(double q) const {
 }
 
 Result run(const experiment::Experiment& e, const Device& device, const Settings& settings) {
-  const Work work = settings.attention_only ? attention_work(e, device, settings)
-                                            : model_work(e, device, settings);
-  for (std::int64_t i = 0; i < settings.warm_up; ++i) work.step();
-  device.allocator().reset_peak();
-  const MemoryStats before = device.allocator().stats();
+  const auto seconds_since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
   Result result;
-  for (std::int64_t i = 0; i < settings.steps; ++i) {
+  result.start_rss_bytes = resident_bytes();
+  const Work work = make_work(e, device, settings);
+  // What only loading needed does not count.
+  device.allocator().trim();
+  reset_peak_resident();
+  result.start_up_s = seconds_since(settings.started);
+
+  MemoryStats before;
+  for (std::int64_t i = -settings.warm_up; i < settings.steps; ++i) {
+    if (i == 0) {
+      device.allocator().reset_peak();
+      before = device.allocator().stats();
+    }
     const auto start = Clock::now();
-    work.step();
-    result.ms.push_back(1e3 * std::chrono::duration<double>(Clock::now() - start).count());
+    const Tensor output = work.step();
+    const double ms = 1e3 * seconds_since(start);
+    if (i >= 0) result.ms.push_back(ms);
+    if (i == -settings.warm_up) {
+      const autograd::NoGrad no_grad;
+      result.loss = training::scalar_of(work.loss(output));
+    }
   }
   const MemoryStats after = device.allocator().stats();
   std::sort(result.ms.begin(), result.ms.end());
   result.batch_size = work.batch_size;
   result.peak_bytes = after.peak_bytes;
+  result.peak_rss_bytes = peak_resident_bytes();
   result.allocations_per_step = static_cast<double>(after.allocations - before.allocations) /
                                 static_cast<double>(settings.steps);
   result.backend = device.backend().description();
-  result.profile = profile_of(work.step);
+  if (settings.profile) result.profile = profile_of(work.step);
   return result;
 }
 
@@ -176,13 +115,18 @@ schema::Value to_json(const experiment::Experiment& e, const Settings& settings,
   return Value::object(
       {{"name", e.name},
        {"mode", settings.infer ? "infer" : "train"},
-       {"attention_only", settings.attention_only},
+       {"attention_only", settings.part == Part::kAttention},
+       {"ffn_only", settings.part == Part::kFfn},
        {"batch_size", r.batch_size},
        {"steps", settings.steps},
        {"ms_per_step",
         Value::object({{"median", median}, {"p10", r.quantile(0.1)}, {"p90", r.quantile(0.9)}})},
        {"samples_per_s", 1e3 * static_cast<double>(r.batch_size) / median},
+       {"loss", r.loss},
        {"peak_bytes", r.peak_bytes},
+       {"peak_rss_bytes", r.peak_rss_bytes},
+       {"start_rss_bytes", r.start_rss_bytes},
+       {"start_up_s", r.start_up_s},
        {"allocations_per_step", r.allocations_per_step},
        {"backend", r.backend},
        {"compiler", __VERSION__},

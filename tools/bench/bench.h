@@ -1,8 +1,7 @@
-// Times one step of an experiment on random data.
+// Times one step of an experiment on random data, or on the weights and inputs of files.
 #pragma once
 
-#include <functional>
-#include <map>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -10,13 +9,22 @@
 
 namespace fovea::bench {
 
+using Clock = std::chrono::steady_clock;
+
+/// What is timed: the model, or one of the modules that each of its blocks has.
+enum class Part { kModel, kAttention, kFfn };
+
 struct Settings {
   std::int64_t steps = 20;
   std::int64_t warm_up = 5;
-  std::int64_t batch_size = 0;  // 0 = the experiment's
+  std::int64_t batch_size = 0;  // 0 = the experiment's; 1 for a part
   bool infer = false;
-  bool attention_only = false;
-  std::int64_t tokens = 0;  // with attention_only; 0 = the model's
+  Part part = Part::kModel;
+  std::int64_t tokens = 0;  // of a part; 0 = 1024
+  bool profile = true;      // three more steps, watched
+  std::string init;         // safetensors file of weights; empty = random
+  std::string inputs;       // safetensors file of x, y and upstream; empty = random
+  Clock::time_point started = Clock::now();
 };
 
 /// One operation, forward or backward, over all profiled steps.
@@ -32,7 +40,11 @@ struct ProfileRow {
 struct Result {
   std::vector<double> ms;  // of every timed step, ascending
   std::int64_t batch_size = 0;
-  std::int64_t peak_bytes = 0;
+  std::int64_t peak_bytes = 0;       // of tensors, while stepping
+  std::int64_t peak_rss_bytes = 0;   // of the process, while stepping
+  std::int64_t start_rss_bytes = 0;  // of the process, before the model was built
+  double start_up_s = 0;             // from the start of the program to the first step
+  double loss = 0;                   // of the first step, before any update
   double allocations_per_step = 0;
   std::vector<ProfileRow> profile;  // largest share first
   std::string backend;
@@ -40,6 +52,7 @@ struct Result {
   double quantile(double q) const;
 };
 
+/// The loss of a part is the mean of output x upstream.
 Result run(const experiment::Experiment& experiment, const Device& device,
            const Settings& settings);
 

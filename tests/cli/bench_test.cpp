@@ -1,0 +1,145 @@
+// bench on weights and inputs from files.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/mode.h"
+#include "backend/devices.h"
+#include "experiment/experiment.h"
+#include "nn/ffn.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/loss.h"
+#include "ops/reduce.h"
+#include "tests/support/run_cli.h"
+#include "training/weights.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kExperiment = R"({
+  "dataset": {"type": "synthetic", "img_size": 8, "num_classes": 3},
+  "model": {"type": "dgvit", "patch_size": 4, "embed_dim": 16, "depth": 1,
+            "attention": {"num_heads": 2}}})";
+
+// A model, its weights in a file, and bench runs of its experiment.
+class Bench {
+ public:
+  Bench()
+      : folder_("cli-bench"),
+        path_(folder_.write("tiny.json", kExperiment)),
+        device_(make_cpu(1)),
+        experiment_(experiment::parse(experiment::resolve(experiment::load_unresolved(path_, {})))),
+        model_(experiment::make_model(experiment_, device_, experiment::data_shape(experiment_))) {}
+
+  Tensor normal(const Shape& shape, std::uint64_t seed) const {
+    return ops::random_normal(shape, 0, 1, RandomStream(seed), DType::kFloat32, device_);
+  }
+  Tensor labels(const std::vector<std::int64_t>& values) const {
+    return Tensor::from(values, {static_cast<std::int64_t>(values.size())}, device_);
+  }
+  models::Model& model() { return *model_; }
+  nn::Build build() const { return {device_, DType::kFloat32, RandomStream(5)}; }
+  const schema::Value& options() const { return experiment_.model.options; }
+
+  std::string save(const char* name, const std::map<std::string, Tensor>& tensors) const {
+    write_safetensors(folder_.path(name), {tensors, {}});
+    return folder_.path(name).string();
+  }
+  std::string weights(const nn::Module& module) const {
+    return save("weights.safetensors", training::named_tensors(module));
+  }
+  CliResult run(std::vector<std::string> words) const {
+    words.insert(words.begin(), {path_, "--json", "--steps", "1", "--warm-up", "1"});
+    return run_cli("bench", words);
+  }
+  json result(const std::vector<std::string>& words) const {
+    const CliResult result = run(words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return json::parse(result.out);
+  }
+
+ private:
+  TestFolder folder_;
+  std::string path_;
+  Device device_;
+  experiment::Experiment experiment_;
+  std::unique_ptr<models::Model> model_;
+};
+
+}  // namespace
+
+TEST_CASE("bench: the loss is that of the given weights and inputs before any update", "[cli]") {
+  Bench bench;
+  const Tensor x = bench.normal({2, 3, 8, 8}, 1);
+  const Tensor y = bench.labels({2, 1});
+  const autograd::NoGrad no_grad;
+  const float expected = ops::cross_entropy(bench.model()(x), y).item<float>();
+  const std::string weights = bench.weights(bench.model());
+  const std::string inputs = bench.save("inputs.safetensors", {{"x", x}, {"y", y}});
+
+  const json train = bench.result({"--init", weights, "--inputs", inputs});
+  CHECK(train["loss"] == Approx(expected));
+  CHECK(train["batch_size"] == 2);
+  CHECK(train["peak_rss_bytes"] > train["start_rss_bytes"]);
+  CHECK(train["start_up_s"] > 0);
+  CHECK_FALSE(train["profile"].empty());
+
+  const json infer =
+      bench.result({"--init", weights, "--inputs", inputs, "--infer", "--no-profile"});
+  CHECK(infer["loss"] == Approx(expected));
+  CHECK(infer["profile"].empty());
+  CHECK(bench.result({})["loss"] != Approx(expected));
+}
+
+TEST_CASE("bench: a part alone gives the mean of its output times the upstream gradient", "[cli]") {
+  const Bench bench;
+  const Tensor x = bench.normal({2, 5, 16}, 1);
+  const Tensor upstream = bench.normal({2, 5, 16}, 2);
+  const std::string inputs = bench.save("inputs.safetensors", {{"x", x}, {"upstream", upstream}});
+  const autograd::NoGrad no_grad;
+  const auto expected = [&](const Tensor& output) {
+    return ops::mean(ops::mul(output, upstream)).item<float>();
+  };
+  const auto component = [&](const char* key) {
+    const schema::Value& value = bench.options().at(key);
+    return schema::Component{value.at("type").as_string(), value};
+  };
+
+  const auto attention = attention::make(component("attention"), {bench.build(), 16, 1, 1});
+  const json first = bench.result({"--attention-only", "--tokens", "5", "--init",
+                                   bench.weights(*attention), "--inputs", inputs});
+  CHECK(first["attention_only"] == true);
+  CHECK(first["ffn_only"] == false);
+  CHECK(first["loss"] == Approx(expected((*attention)(x, {}))));
+
+  const auto ffn = nn::make_ffn(component("ffn"), bench.build(), 16, 0);
+  const json second = bench.result(
+      {"--ffn-only", "--tokens", "5", "--init", bench.weights(*ffn), "--inputs", inputs});
+  CHECK(second["attention_only"] == false);
+  CHECK(second["ffn_only"] == true);
+  CHECK(second["loss"] == Approx(expected((*ffn)(x))));
+}
+
+TEST_CASE("bench: files that do not fit are refused", "[cli]") {
+  Bench bench;
+  const auto refused = [&](const std::vector<std::string>& words, int code, const char* message) {
+    const CliResult result = bench.run(words);
+    CHECK(result.code == code);
+    CHECK(result.out.empty());
+    CHECK_THAT(result.err, Catch::Contains(message));
+  };
+  const std::string small = bench.save("small.safetensors", {{"x", bench.normal({2, 3, 4, 4}, 1)}});
+  refused({"--inputs", small}, 1, "x is float32 (2, 3, 4, 4); expected float32 (2, 3, 8, 8)");
+  const std::string none = bench.save("none.safetensors", {{"images", bench.labels({1})}});
+  refused({"--inputs", none}, 1, "x is missing");
+  refused({"--init", none}, 1, "is missing");
+  refused({"--inputs", small, "--batch-size", "2"}, 2, "excludes");
+  refused({"--ffn-only", "--attention-only"}, 2, "excludes");
+}

@@ -1,0 +1,160 @@
+"""One network in PyTorch, in a process of its own so that its memory is measured alone.
+
+Started by compare_torch.py: torch_worker.py CASE MODE PRECISION THREADS FOLDER. It writes
+FOLDER/weights.safetensors and FOLDER/inputs.safetensors, runs the first steps and says on stdout, as
+one line of JSON, what the first loss was; then for every line "STEPS WARM_UP" on stdin one line with
+the milliseconds of the steps and the memory so far.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import time
+
+STARTED = time.perf_counter()
+
+import torch
+import torch.nn.functional as F
+
+from cases import all_cases
+from memory import peak_resident_bytes, reset_peak_resident, resident_bytes
+from torch_models import BUILDERS
+
+FIRST_STEPS = 3
+SAFETENSORS_TYPES = {torch.float32: "F32", torch.int64: "I64"}
+
+
+def write_safetensors(path, tensors):
+    """An 8-byte header length, a JSON header padded with spaces, then row-major data."""
+    header, offset = {}, 0
+    for name, tensor in tensors.items():
+        end = offset + tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": SAFETENSORS_TYPES[tensor.dtype], "shape": list(tensor.shape),
+                        "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for tensor in tensors.values():
+            file.write(tensor.detach().contiguous().numpy().tobytes())
+
+
+def make_model(case):
+    torch.manual_seed(1)
+    model = BUILDERS[case.model]()
+    # A fresh network says the same of everything; larger logits show what lies before the head.
+    head = getattr(model, "head", None) or getattr(model, "fc", None)
+    if head is not None:
+        torch.nn.init.normal_(head.weight, std=0.1)
+    return model
+
+
+def make_inputs(case):
+    generator = torch.Generator().manual_seed(2)
+    inputs = {"x": torch.randn(case.batch, *case.sample, generator=generator)}
+    if case.classes:
+        inputs["y"] = torch.randint(case.classes, (case.batch,), generator=generator)
+    else:
+        inputs["upstream"] = torch.randn(case.batch, *case.sample, generator=generator)
+    return inputs
+
+
+def autocast(precision):
+    if precision == "float32":
+        return contextlib.nullcontext()
+    return torch.autocast("cpu", dtype=getattr(torch, precision))
+
+
+def train_step(model, inputs, precision):
+    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.01, fused=True)
+
+    def step(forward):
+        optimiser.zero_grad(set_to_none=True)
+        with autocast(precision):
+            loss = F.cross_entropy(forward(inputs["x"]), inputs["y"])
+        loss.backward()
+        optimiser.step()
+        return loss.detach()
+
+    return step, lambda loss: loss
+
+
+def infer_step(model, inputs, precision):
+    # Faster than autocast, which would convert the weights in every step.
+    model.eval().to(getattr(torch, precision))
+    x = inputs["x"].to(getattr(torch, precision))
+
+    def step(forward):
+        with torch.inference_mode():
+            return forward(x)
+
+    return step, lambda logits: F.cross_entropy(logits.float(), inputs["y"])
+
+
+def part_step(model, inputs, precision):
+    x, upstream = inputs["x"].requires_grad_(), inputs["upstream"]
+
+    def step(forward):
+        x.grad = None
+        model.zero_grad(set_to_none=True)
+        with autocast(precision):
+            output = forward(x)
+        output.backward(upstream.to(output.dtype))
+        return output.detach()
+
+    return step, lambda output: (output.double() * upstream.double()).mean()
+
+
+STEPS = {"train": train_step, "infer": infer_step, "attention": part_step, "ffn": part_step}
+
+
+def make_step(case, model, inputs, mode, precision):
+    """A function that makes one step, and one that gives the loss from its result."""
+    if case.channels_last:
+        model.to(memory_format=torch.channels_last)
+        inputs["x"] = inputs["x"].contiguous(memory_format=torch.channels_last)
+    step, loss = STEPS[case.kind](model, inputs, precision)
+    forward = torch.compile(model) if mode == "compile" else model
+    return lambda: step(forward), loss
+
+
+def timed(step, steps):
+    times = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        step()
+        times.append(1e3 * (time.perf_counter() - start))
+    return times
+
+
+def main():
+    name, mode, precision, threads, folder = sys.argv[1:]
+    # Anything that a library prints must not mix with the answers.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    torch.set_num_threads(int(threads))
+    case = next(case for case in all_cases() if case.name == name)
+
+    start_bytes = resident_bytes()
+    model, inputs = make_model(case), make_inputs(case)
+    write_safetensors(os.path.join(folder, "weights.safetensors"), model.state_dict())
+    write_safetensors(os.path.join(folder, "inputs.safetensors"), inputs)
+    step, loss = make_step(case, model, inputs, mode, precision)
+    first_loss = float(loss(step()))
+    start_up_s = time.perf_counter() - STARTED
+    timed(step, FIRST_STEPS - 1)
+    reset_peak_resident()  # what only compiling needed does not count
+    answers.write(json.dumps({"loss": first_loss, "version": torch.__version__,
+                              "start_up_s": start_up_s}) + "\n")
+    for line in sys.stdin:
+        steps, warm_up = map(int, line.split())
+        timed(step, warm_up)
+        times = timed(step, steps)
+        answers.write(json.dumps({"ms": times,
+                                  "bytes": peak_resident_bytes() - start_bytes}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
