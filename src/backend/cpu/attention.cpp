@@ -13,7 +13,7 @@ namespace {
 template <class S>
 class Problem : public AttentionMaps<S> {
   using Base = AttentionMaps<S>;
-  using Base::args_, Base::rows_, Base::streams_, Base::kernels_;
+  using Base::args_, Base::rows_, Base::ld_, Base::streams_, Base::kernels_;
   using Base::pair, Base::place, Base::row, Base::coefficient;
   using Base::product, Base::scores, Base::exponentiate, Base::probabilities;
 
@@ -28,23 +28,19 @@ class Problem : public AttentionMaps<S> {
   void forward(std::int64_t piece, const Tensor& q, const Tensor& k, const Tensor& v,
                const Tensor* c, const Tensor& out, const Tensor& lse) const {
     const Pair at = pair(piece / groups());
-    const std::int64_t keys = args_.keys;
     const std::int64_t dim = args_.q.dim;
     const std::int64_t width = args_.v.dim;
     const auto maps = static_cast<std::int64_t>(streams_.size());
     Scratch<C> scratch(
-        keys * (width + (maps + 1) * dim) + rows_ * (maps * (keys + 1) + dim + width), q);
-    C* values = scratch.take(keys * width);
-    load<S>(v, args_.v, at, 0, keys, values);
-    C* by_key = scratch.take(keys * dim);
-    C* transposed[2] = {scratch.take(keys * dim), maps == 2 ? scratch.take(keys * dim) : nullptr};
-    for (const Stream& stream : streams_) {
-      load<S>(k, stream.k, at, 0, keys, by_key);
-      transpose(by_key, keys, dim, transposed[stream.index]);
-    }
+        args_.keys * width + maps * ld_ * dim + rows_ * (maps * (ld_ + 1) + dim + width), q);
+    C* values = scratch.take(args_.keys * width);
+    load<S>(v, args_.v, at, 0, args_.keys, values);
+    C* keys = scratch.take(maps * ld_ * dim);  // transposed
+    for (const Stream& stream : streams_)
+      load_transposed<S>(k, stream.k, at, args_.keys, ld_, keys + stream.index * ld_ * dim);
     C* queries = scratch.take(rows_ * dim);
     C* sums = scratch.take(maps * rows_);
-    C* map = scratch.take(maps * rows_ * keys);
+    C* map = scratch.take(maps * rows_ * ld_);
     C* result = scratch.take(rows_ * width);
     const std::int64_t begin = piece % groups() * group();
     const std::int64_t end = std::min(args_.queries, begin + group());
@@ -52,26 +48,31 @@ class Problem : public AttentionMaps<S> {
       const std::int64_t rows = std::min(rows_, end - first);
       for (const Stream& stream : streams_) {
         load<S>(q, stream.q, at, first, rows, queries);
-        C* here = map + stream.index * rows_ * keys;
-        scores(queries, transposed[stream.index], dim, at.item, first, rows, here);
+        C* here = map + stream.index * rows_ * ld_;
+        scores(queries, keys + stream.index * ld_ * dim, dim, at.item, first, rows, here);
         exponentiate(here, rows, sums + stream.index * rows_,
                      lse.data<C>() + row(stream, at, first));
       }
       if (maps == 2) {
         for (std::int64_t r = 0; r < rows; ++r) {
-          C* here = map + r * keys;
+          C* here = map + r * ld_;
           kernels_.combine(coefficient(c[0], at, first + r) / sums[r], here,
-                           coefficient(c[1], at, first + r) / sums[rows_ + r], here + rows_ * keys,
-                           here, keys);
+                           coefficient(c[1], at, first + r) / sums[rows_ + r], here + rows_ * ld_,
+                           here, ld_);
+          sums[r] = 1;
         }
       }
-      product(
-          {.m = rows, .n = width, .k = keys, .a = map, .a_row = keys, .b = values, .c = result});
+      product({.m = rows,
+               .n = width,
+               .k = args_.keys,
+               .a = map,
+               .a_row = ld_,
+               .b = values,
+               .c = result});
       for (std::int64_t r = 0; r < rows; ++r) {
-        S* to = out.data<S>() + place(at, first + r) * width;
-        const C scale = maps == 2 ? C{1} : C{1} / sums[r];
-        for (std::int64_t i = 0; i < width; ++i)
-          to[i] = static_cast<S>(scale * result[r * width + i]);
+        simd::kernels().of<S>().put_rows(C{1} / sums[r], result + r * width, false,
+                                         out.data<S>() + place(at, first + r) * width, width, 1,
+                                         width);
       }
     }
   }
@@ -88,7 +89,7 @@ class Problem : public AttentionMaps<S> {
       load_block(at, first, rows, q, lse, dout, state);
       if (dv.defined()) add_value_gradients(at, first, rows, c, state);
       product({.m = rows,
-               .n = args_.keys,
+               .n = ld_,
                .k = args_.v.dim,
                .a = state.dy,
                .a_row = args_.v.dim,
@@ -103,7 +104,7 @@ class Problem : public AttentionMaps<S> {
                    .k = args_.keys,
                    .alpha = static_cast<C>(args_.scale),
                    .a = state.map[stream.index],
-                   .a_row = args_.keys,
+                   .a_row = ld_,
                    .b = state.keys[stream.index],
                    .c = gradients});
           add<S>(gradients, dq, stream.q, at, first, rows);
@@ -115,7 +116,7 @@ class Problem : public AttentionMaps<S> {
                  .alpha = static_cast<C>(args_.scale),
                  .a = state.map[stream.index],
                  .a_row = 1,
-                 .a_column = args_.keys,
+                 .a_column = ld_,
                  .b = state.queries[stream.index],
                  .c = state.key_gradients[stream.index],
                  .accumulate = true});
@@ -132,30 +133,30 @@ class Problem : public AttentionMaps<S> {
   struct Backward {
     Scratch<C> scratch;
     C* keys[2] = {};             // (keys, dim)
-    C* keys_transposed[2] = {};  // (dim, keys)
+    C* keys_transposed[2] = {};  // (dim, ld)
     C* key_gradients[2] = {};    // (keys, dim)
-    C* values;                   // (width, keys), transposed
+    C* values;                   // (width, ld), transposed
     C* value_gradients;          // (keys, width)
     C* queries[2] = {};          // (rows, dim)
     C* query_gradients;          // (rows, dim)
     C* dy;                       // (rows, width)
-    C* map[2] = {};              // (rows, keys), then the gradient of the scores
-    C* fused;                    // (rows, keys)
-    C* dfused;                   // (rows, keys)
+    C* map[2] = {};              // (rows, ld), then the gradient of the scores
+    C* fused;                    // (rows, ld)
+    C* dfused;                   // (rows, ld)
 
     Backward(const Problem& of, const Tensor& like)
         : scratch(of.backward_size(), like),
-          values(scratch.take(of.args_.keys * of.args_.v.dim)),
+          values(scratch.take(of.ld_ * of.args_.v.dim)),
           value_gradients(scratch.take(of.args_.keys * of.args_.v.dim)),
           query_gradients(scratch.take(of.rows_ * of.args_.q.dim)),
           dy(scratch.take(of.rows_ * of.args_.v.dim)),
-          fused(scratch.take(of.rows_ * of.args_.keys)),
-          dfused(scratch.take(of.rows_ * of.args_.keys)) {
+          fused(scratch.take(of.rows_ * of.ld_)),
+          dfused(scratch.take(of.rows_ * of.ld_)) {
       for (std::size_t i = 0; i < of.streams_.size(); ++i) {
         for (C** part : {keys, keys_transposed, key_gradients})
-          part[i] = scratch.take(of.args_.keys * of.args_.q.dim);
+          part[i] = scratch.take(of.ld_ * of.args_.q.dim);
         queries[i] = scratch.take(of.rows_ * of.args_.q.dim);
-        map[i] = scratch.take(of.rows_ * of.args_.keys);
+        map[i] = scratch.take(of.rows_ * of.ld_);
       }
     }
   };
@@ -164,31 +165,27 @@ class Problem : public AttentionMaps<S> {
     const auto maps = static_cast<std::int64_t>(streams_.size());
     const std::int64_t dim = args_.q.dim;
     const std::int64_t width = args_.v.dim;
-    return args_.keys * (3 * maps * dim + 2 * width) +
-           rows_ * ((maps + 2) * args_.keys + (maps + 1) * dim + width);
+    return ld_ * (3 * maps * dim + 2 * width) +
+           rows_ * ((maps + 2) * ld_ + (maps + 1) * dim + width);
   }
 
   void load_keys(Pair at, const Tensor& k, const Tensor& v, const Backward& to) const {
-    const std::int64_t size = args_.keys * args_.q.dim;
     for (const Stream& stream : streams_) {
-      load<S>(k, stream.k, at, 0, args_.keys, to.keys[stream.index]);
-      transpose(to.keys[stream.index], args_.keys, args_.q.dim, to.keys_transposed[stream.index]);
-      std::fill_n(to.key_gradients[stream.index], size, C{0});
+      const auto i = static_cast<std::size_t>(stream.index);
+      load<S>(k, stream.k, at, 0, args_.keys, to.keys[i]);
+      load_transposed<S>(k, stream.k, at, args_.keys, ld_, to.keys_transposed[i]);
+      std::fill_n(to.key_gradients[i], args_.keys * args_.q.dim, C{0});
     }
-    // The gradients' place holds the values until they are transposed.
-    load<S>(v, args_.v, at, 0, args_.keys, to.value_gradients);
-    transpose(to.value_gradients, args_.keys, args_.v.dim, to.values);
+    load_transposed<S>(v, args_.v, at, args_.keys, ld_, to.values);
     std::fill_n(to.value_gradients, args_.keys * args_.v.dim, C{0});
   }
 
   // Queries, upstream gradients and maps of one block.
   void load_block(Pair at, std::int64_t first, std::int64_t rows, const Tensor& q,
                   const Tensor& lse, const Tensor& dout, const Backward& to) const {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const S* from = dout.data<S>() + place(at, first + r) * args_.v.dim;
-      for (std::int64_t i = 0; i < args_.v.dim; ++i)
-        to.dy[r * args_.v.dim + i] = static_cast<C>(from[i]);
-    }
+    const std::int64_t width = args_.v.dim;
+    simd::kernels().of<S>().take_rows(dout.data<S>() + place(at, first) * width,
+                                      args_.heads * width, to.dy, rows, width);
     for (const Stream& stream : streams_) {
       const std::int64_t i = stream.index;
       load<S>(q, stream.q, at, first, rows, to.queries[i]);
@@ -199,22 +196,21 @@ class Problem : public AttentionMaps<S> {
 
   void add_value_gradients(Pair at, std::int64_t first, std::int64_t rows, const Tensor* c,
                            const Backward& state) const {
-    const std::int64_t keys = args_.keys;
     const C* fused = state.map[0];
     if (streams_.size() == 2) {
       for (std::int64_t r = 0; r < rows; ++r) {
-        kernels_.combine(coefficient(c[0], at, first + r), state.map[0] + r * keys,
-                         coefficient(c[1], at, first + r), state.map[1] + r * keys,
-                         state.fused + r * keys, keys);
+        kernels_.combine(coefficient(c[0], at, first + r), state.map[0] + r * ld_,
+                         coefficient(c[1], at, first + r), state.map[1] + r * ld_,
+                         state.fused + r * ld_, ld_);
       }
       fused = state.fused;
     }
-    product({.m = keys,
+    product({.m = args_.keys,
              .n = args_.v.dim,
              .k = rows,
              .a = fused,
              .a_row = 1,
-             .a_column = keys,
+             .a_column = ld_,
              .b = state.dy,
              .c = state.value_gradients,
              .accumulate = true});
@@ -224,16 +220,16 @@ class Problem : public AttentionMaps<S> {
   void score_gradients(Pair at, const Stream& stream, std::int64_t first, std::int64_t rows,
                        const Tensor* c, const Tensor* dc, const Backward& state) const {
     for (std::int64_t r = 0; r < rows; ++r) {
-      C* here = state.map[stream.index] + r * args_.keys;
-      const C* upstream = state.dfused + r * args_.keys;
-      const C shift = kernels_.dot(here, upstream, args_.keys);
+      C* here = state.map[stream.index] + r * ld_;
+      const C* upstream = state.dfused + r * ld_;
+      const C shift = kernels_.dot(here, upstream, ld_);
       C scale{1};
       if (streams_.size() == 2) {
         scale = coefficient(c[stream.index], at, first + r);
         const Tensor& gradient = dc[stream.index];
         if (gradient.defined()) gradient.data<S>()[place(at, first + r)] = static_cast<S>(shift);
       }
-      kernels_.softmax_backward(scale, here, upstream, shift, here, args_.keys);
+      kernels_.softmax_backward(scale, here, upstream, shift, here, ld_);
     }
   }
 

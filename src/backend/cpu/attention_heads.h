@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/backend.h"
+#include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 
@@ -21,49 +22,45 @@ S* start_of(const Tensor& x, const HeadLayout& layout, Pair at) {
 }
 
 // Rows [first, first + rows) of a head -> (rows, dim).
-template <class S, class C>
+template <class S>
 void load(const Tensor& x, const HeadLayout& layout, Pair at, std::int64_t first, std::int64_t rows,
-          C* to) {
-  const S* from = start_of<S>(x, layout, at) + first * layout.token_stride;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t i = 0; i < layout.dim; ++i)
-      to[r * layout.dim + i] = static_cast<C>(from[r * layout.token_stride + i]);
-  }
+          Compute<S>* to) {
+  simd::kernels().of<S>().take_rows(start_of<S>(x, layout, at) + first * layout.token_stride,
+                                    layout.token_stride, to, rows, layout.dim);
 }
 
-// (rows, columns) -> (columns, rows).
-template <class C>
-void transpose(const C* from, std::int64_t rows, std::int64_t columns, C* to) {
-  constexpr std::int64_t kBlock = 16;
-  for (std::int64_t r = 0; r < rows; r += kBlock) {
-    const std::int64_t end = std::min(rows, r + kBlock);
-    for (std::int64_t i = 0; i < columns; ++i) {
-      for (std::int64_t j = r; j < end; ++j) to[i * rows + j] = from[j * columns + i];
-    }
-  }
+// All rows of a head -> (dim, ld), zeros behind the last one.
+template <class S>
+void load_transposed(const Tensor& x, const HeadLayout& layout, Pair at, std::int64_t rows,
+                     std::int64_t ld, Compute<S>* to) {
+  simd::kernels().of<S>().take_columns(start_of<S>(x, layout, at), layout.token_stride, to, ld,
+                                       rows, layout.dim);
 }
 
 // A head's rows of the gradient += (rows, dim).
-template <class S, class C>
-void add(const C* from, const Tensor& gradient, const HeadLayout& layout, Pair at,
+template <class S>
+void add(const Compute<S>* from, const Tensor& gradient, const HeadLayout& layout, Pair at,
          std::int64_t first, std::int64_t rows) {
-  S* to = start_of<S>(gradient, layout, at) + first * layout.token_stride;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    S* row = to + r * layout.token_stride;
-    for (std::int64_t i = 0; i < layout.dim; ++i)
-      row[i] = static_cast<S>(static_cast<C>(row[i]) + from[r * layout.dim + i]);
-  }
+  simd::kernels().of<S>().put_rows(1, from, true,
+                                   start_of<S>(gradient, layout, at) + first * layout.token_stride,
+                                   layout.token_stride, rows, layout.dim);
 }
 
-// Scratch memory of one piece of work, handed out in parts.
+// Scratch memory of one piece of work, handed out in aligned parts.
 template <class C>
 class Scratch {
  public:
+  /// `size`: the sum of all parts, of which there may be kParts.
   Scratch(std::int64_t size, const Tensor& like)
-      : memory_(Tensor::empty({size}, kDTypeOf<C>, like.device())), next_(memory_.data<C>()) {}
-  C* take(std::int64_t size) { return std::exchange(next_, next_ + size); }
+      : memory_(Tensor::empty({size + kParts * simd::kSlack}, kDTypeOf<C>, like.device())),
+        next_(memory_.data<C>()) {}
+  C* take(std::int64_t size) {
+    const std::int64_t whole = (size + simd::kSlack - 1) / simd::kSlack * simd::kSlack;
+    return std::exchange(next_, next_ + whole);
+  }
 
  private:
+  static constexpr std::int64_t kParts = 32;
   Tensor memory_;
   C* next_;
 };

@@ -29,7 +29,9 @@ struct Stream {
   std::int64_t index;
 };
 
-/// S: how the tensors are stored. Memory of a map is (rows, keys), `rows_` rows at most.
+/// S: how the tensors are stored. Memory of a map is (rows, ld), `rows_` rows at most; ld is the
+/// number of keys rounded up to whole vectors, and the columns behind the last key are keys that
+/// nobody may attend to.
 template <class S>
 class AttentionMaps {
  public:
@@ -38,6 +40,7 @@ class AttentionMaps {
   AttentionMaps(const AttentionArgs& args, int maps, const Tensor& mask)
       : args_(args),
         rows_(block_rows(args)),
+        ld_((args.keys + simd::kSlack - 1) / simd::kSlack * simd::kSlack),
         mask_(mask.defined() ? mask.data<std::uint8_t>() : nullptr),
         kernels_(simd::kernels().of<C>()) {
     streams_.push_back({args.q, args.k, 0});
@@ -64,44 +67,43 @@ class AttentionMaps {
     kernels_.product(p);
   }
 
-  // (rows, keys); disallowed keys are -inf.
+  // (rows, ld); disallowed keys are -inf. keys_transposed: (dim, ld).
   void scores(const C* queries, const C* keys_transposed, std::int64_t dim, std::int64_t item,
               std::int64_t first, std::int64_t rows, C* to) const {
-    const std::int64_t keys = args_.keys;
     product({.m = rows,
-             .n = keys,
+             .n = ld_,
              .k = dim,
              .alpha = static_cast<C>(args_.scale),
              .a = queries,
              .a_row = dim,
              .b = keys_transposed,
              .c = to});
+    const std::int64_t keys = args_.keys;
     const std::uint8_t* allowed = mask_ == nullptr ? nullptr : mask_ + item * keys;
-    if (allowed == nullptr && !args_.causal) return;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t reach = first + r + 1 + keys - args_.queries;
       const std::int64_t seen =
           args_.causal ? std::max<std::int64_t>(0, std::min(keys, reach)) : keys;
-      C* row = to + r * keys;
+      C* row = to + r * ld_;
       if (allowed != nullptr) {
         for (std::int64_t j = 0; j < seen; ++j) row[j] = allowed[j] ? row[j] : kNever<C>;
       }
-      std::fill(row + seen, row + keys, kNever<C>);
+      std::fill(row + seen, row + ld_, kNever<C>);
     }
   }
 
   // Scores -> exp(score - top) in place, with the sum and the log-sum-exp of each row.
   void exponentiate(C* map, std::int64_t rows, C* sums, C* lse) const {
     for (std::int64_t r = 0; r < rows; ++r) {
-      C* row = map + r * args_.keys;
-      const C top = kernels_.max(row, args_.keys);
+      C* row = map + r * ld_;
+      const C top = kernels_.max(row, ld_);
       if (top == kNever<C>) {
-        std::fill_n(row, args_.keys, C{0});
+        std::fill_n(row, ld_, C{0});
         sums[r] = C{1};
         lse[r] = kNever<C>;
         continue;
       }
-      sums[r] = kernels_.exp_sum(row, top, row, args_.keys);
+      sums[r] = kernels_.exp_sum(row, top, row, ld_);
       lse[r] = top + std::log(sums[r]);
     }
   }
@@ -109,17 +111,18 @@ class AttentionMaps {
   // Scores -> probabilities in place.
   void probabilities(C* map, std::int64_t rows, const C* lse) const {
     for (std::int64_t r = 0; r < rows; ++r) {
-      C* row = map + r * args_.keys;
+      C* row = map + r * ld_;
       if (lse[r] == kNever<C>) {
-        std::fill_n(row, args_.keys, C{0});
+        std::fill_n(row, ld_, C{0});
       } else {
-        kernels_.exp_sum(row, lse[r], row, args_.keys);
+        kernels_.exp_sum(row, lse[r], row, ld_);
       }
     }
   }
 
   const AttentionArgs& args_;
   std::int64_t rows_;
+  std::int64_t ld_;
   const std::uint8_t* mask_;  // (batch, keys) or null
   const simd::Kernels<C>& kernels_;
   std::vector<Stream> streams_;

@@ -1,7 +1,6 @@
 // Matrix products: tiles whose size does not depend on the thread count, each multiplied in one
 // thread by the fastest kernel there is for it. oneDNN where it has kernels for the processor,
-// OpenBLAS elsewhere and for float64; our own for small products, and for those with a long inner
-// axis (weight gradients), where both libraries spend their time on packing a transposed operand.
+// OpenBLAS elsewhere and for float64, our own for small products.
 #include "backend/cpu/blas.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/onednn.h"
@@ -12,8 +11,13 @@ namespace {
 
 constexpr std::int64_t kTileRows = 256;
 constexpr std::int64_t kTileColumns = 256;
+// Where there are fewer tiles to share out, they are cut along the columns too.
+constexpr std::int64_t kEnoughTiles = 4;
 // Multiply-adds below which a call of a library costs more than it saves.
 constexpr std::int64_t kSmall = 1 << 17;
+
+// Weight gradients: a is stored transposed, and the inner axis is the rows of a batch.
+bool sums_over_rows(const GemmArgs& args) { return args.trans_a && !args.trans_b; }
 
 // Part of c: rows [row, row + m), columns [column, column + n).
 struct Tile {
@@ -53,34 +57,13 @@ void multiply_small(const GemmArgs& args, const Tile& tile, const Operands<T>& a
                                    .accumulate = accumulate});
 }
 
-// A long inner axis, a stored transposed: stretches of both operands stay in the second-level cache
-// and add to c one after another.
-void multiply_long(const GemmArgs& args, const Tile& tile, const Operands<float>& at,
-                   bool accumulate) {
-  constexpr std::int64_t kDepth = 256;
-  thread_local std::vector<float> packed;
-  packed.resize(static_cast<std::size_t>(kDepth * tile.m));
-  for (std::int64_t first = 0; first < args.k; first += kDepth) {
-    const std::int64_t depth = std::min(kDepth, args.k - first);
-    for (std::int64_t i = 0; i < depth; ++i)
-      std::copy_n(at.a + (first + i) * args.lda, tile.m, packed.data() + i * tile.m);
-    simd::kernels().f32.product({.m = tile.m,
-                                 .n = tile.n,
-                                 .k = depth,
-                                 .alpha = static_cast<float>(args.alpha),
-                                 .a = packed.data(),
-                                 .a_row = 1,
-                                 .a_column = tile.m,
-                                 .b = at.b + first * args.ldb,
-                                 .b_row = args.ldb,
-                                 .c = at.c,
-                                 .ldc = args.ldc,
-                                 .accumulate = accumulate || first > 0});
-  }
+// oneDNN generates code for every shape, so sizes that vary from batch to batch come in few values:
+// the largest power of two up to `most` that still fits.
+std::int64_t stretch(std::int64_t left, std::int64_t most) {
+  while (most > left) most /= 2;
+  return most;
 }
 
-// oneDNN generates code for every shape, so rows come in a few sizes: whole tiles and powers of
-// two.
 template <class A, class C>
 void multiply_onednn(const GemmArgs& args, const Tile& tile, const Operands<A, C>& at) {
   onednn::Gemm shape{.operands = kDTypeOf<A>,
@@ -88,22 +71,22 @@ void multiply_onednn(const GemmArgs& args, const Tile& tile, const Operands<A, C
                      .trans_a = args.trans_a,
                      .trans_b = args.trans_b,
                      .n = tile.n,
-                     .k = args.k,
                      .lda = args.lda,
                      .ldb = args.ldb,
-                     .ldc = args.ldc,
-                     .accumulate = args.beta == 1,
-                     .has_bias = at.bias != nullptr};
-  for (std::int64_t done = 0; done < tile.m; done += shape.m) {
-    shape.m = kTileRows;
-    while (shape.m > tile.m - done) shape.m /= 2;
-    onednn::gemm(shape, at.a + done * (args.trans_a ? 1 : args.lda), at.b,
-                 at.bias == nullptr ? nullptr : at.bias + tile.column, at.c + done * args.ldc);
+                     .ldc = args.ldc};
+  // The inner axis of a weight gradient is the rows of the batch; c must be float32 to add to.
+  const std::int64_t depth = sums_over_rows(args) && kDTypeOf<C> != DType::kBFloat16 ? 1024 : 0;
+  for (std::int64_t row = 0; row < tile.m; row += shape.m) {
+    shape.m = stretch(tile.m - row, kTileRows);
+    for (std::int64_t first = 0; first < args.k; first += shape.k) {
+      shape.k = depth == 0 ? args.k : stretch(args.k - first, depth);
+      shape.accumulate = args.beta == 1 || first > 0;
+      const float* bias = first == 0 && at.bias != nullptr ? at.bias + tile.column : nullptr;
+      shape.has_bias = bias != nullptr;
+      onednn::gemm(shape, at.a + (args.trans_a ? first * args.lda + row : row * args.lda + first),
+                   at.b + (args.trans_b ? first : first * args.ldb), bias, at.c + row * args.ldc);
+    }
   }
-}
-
-bool long_inner_axis(const GemmArgs& args) {
-  return args.trans_a && !args.trans_b && args.k >= 1024 && args.k >= 2 * args.n;
 }
 
 // What oneDNN's matrix product takes; the rest is rare.
@@ -113,8 +96,7 @@ template <class T>
 void multiply(const GemmArgs& args, const Tile& tile, const Operands<T>& at) {
   const bool small = tile.m * tile.n * args.k < kSmall;
   if constexpr (std::is_same_v<T, float>) {
-    if (!small && plain(args) && onednn::available() && !long_inner_axis(args))
-      return multiply_onednn(args, tile, at);
+    if (!small && plain(args) && onednn::available()) return multiply_onednn(args, tile, at);
   }
   double beta = args.beta;
   if (at.bias != nullptr) {
@@ -122,9 +104,6 @@ void multiply(const GemmArgs& args, const Tile& tile, const Operands<T>& at) {
     beta = 1;
   }
   const bool adds = beta == 0 || beta == 1;
-  if constexpr (std::is_same_v<T, float>) {
-    if (adds && long_inner_axis(args)) return multiply_long(args, tile, at, beta == 1);
-  }
   if (adds && small) return multiply_small(args, tile, at, beta == 1);
   blas_gemm<T>(args.trans_a, args.trans_b, tile.m, tile.n, args.k, static_cast<T>(args.alpha), at.a,
                args.lda, at.b, args.ldb, static_cast<T>(beta), at.c, args.ldc);
@@ -135,9 +114,13 @@ struct Cut {
   std::int64_t tile_m, tile_n, rows, columns, group;
 
   explicit Cut(const GemmArgs& args) {
-    const bool wide = long_inner_axis(args) || args.m * args.batch < 4 * kTileRows;
-    tile_m = std::min(args.m, long_inner_axis(args) ? kTileRows / 2 : kTileRows);
-    tile_n = wide ? std::min(args.n, kTileColumns) : args.n;
+    tile_m = std::min(args.m, kTileRows);
+    tile_n = args.n;
+    for (const std::int64_t narrower : {kTileColumns, kTileColumns / 2}) {
+      const std::int64_t tiles =
+          args.batch * ((args.m + tile_m - 1) / tile_m) * ((args.n + tile_n - 1) / tile_n);
+      if (tiles < kEnoughTiles) tile_n = std::min(args.n, narrower);
+    }
     rows = (args.m + tile_m - 1) / tile_m;
     columns = (args.n + tile_n - 1) / tile_n;
     // Small products are shared out in groups.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
+#include "backend/cpu/simd/exp_impl.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu::simd {
@@ -16,7 +17,7 @@ constexpr double kSqrt2InvPi = 0.79788456080286535588;
 template <class T>
 inline xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
   // exp of a non-positive number only, so nothing overflows.
-  const Batch<T> e = xsimd::exp(-xsimd::abs(x));
+  const Batch<T> e = exponential(-xsimd::abs(x));
   const Batch<T> r = T{1} / (T{1} + e);
   return xsimd::select(x >= Batch<T>(T{0}), r, e * r);
 }
@@ -28,9 +29,26 @@ inline xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
   return xsimd::select(x == x, value, x);  // NaN stays NaN
 }
 
+// Phi(x) from exp(-x^2 / 2).
 template <class T>
-inline xsimd::batch<T> gaussian_cdf(const xsimd::batch<T>& x) {
-  return T{0.5} * (T{1} + xsimd::erf(x * T(kInvSqrt2)));
+inline xsimd::batch<T> gaussian_cdf(const xsimd::batch<T>& x, const xsimd::batch<T>& gauss) {
+  return T{0.5} * (T{1} + error_function(x * T(kInvSqrt2), gauss));
+}
+
+template <class T>
+inline xsimd::batch<T> gauss(const xsimd::batch<T>& x) {
+  return exponential(T{-0.5} * x * x);
+}
+
+template <class T>
+inline xsimd::batch<T> gelu(const xsimd::batch<T>& x) {
+  return x * gaussian_cdf(x, gauss(x));
+}
+
+template <class T>
+inline xsimd::batch<T> gelu_derivative(const xsimd::batch<T>& x) {
+  const xsimd::batch<T> e = gauss(x);
+  return gaussian_cdf(x, e) + x * T(kInvSqrt2Pi) * e;
 }
 
 template <class T>
@@ -86,7 +104,7 @@ inline void with_unary(UnaryOp op, T a, T b, Use use) {
     case UnaryOp::kRelu:
       return use([=](B x) { return xsimd::select(x <= zero, zero, x); });
     case UnaryOp::kGelu:
-      return use([](B x) { return x * gaussian_cdf(x); });
+      return use([](B x) { return gelu(x); });
     case UnaryOp::kGeluTanh:
       return use([](B x) { return T{0.5} * x * (T{1} + gelu_tanh_inner(x)); });
     case UnaryOp::kSilu:
@@ -148,9 +166,7 @@ inline void with_derivative(UnaryOp op, T a, T b, Use use) {
     case UnaryOp::kRelu:
       return use([=](B x, B) { return xsimd::select(x > zero, one, zero); });
     case UnaryOp::kGelu:
-      return use([](B x, B) {
-        return gaussian_cdf(x) + x * T(kInvSqrt2Pi) * xsimd::exp(T{-0.5} * x * x);
-      });
+      return use([](B x, B) { return gelu_derivative(x); });
     case UnaryOp::kGeluTanh:
       return use([](B x, B) {
         const B t = gelu_tanh_inner(x);
@@ -200,9 +216,7 @@ inline void with_gate(UnaryOp op, Use use) {
                    return s * (T{1} - s);
                  });
     case UnaryOp::kGelu:
-      return use(
-          [](B x) { return x * gaussian_cdf(x); },
-          [](B x) { return gaussian_cdf(x) + x * T(kInvSqrt2Pi) * xsimd::exp(T{-0.5} * x * x); });
+      return use([](B x) { return gelu(x); }, [](B x) { return gelu_derivative(x); });
     default:  // kSilu
       return use([](B x) { return x * sigmoid(x); },
                  [](B x) {

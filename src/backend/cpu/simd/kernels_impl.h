@@ -5,6 +5,7 @@
 
 #include "backend/cpu/simd/correlate_impl.h"
 #include "backend/cpu/simd/elementwise_impl.h"
+#include "backend/cpu/simd/layout_impl.h"
 #include "backend/cpu/simd/product_impl.h"
 #include "backend/cpu/simd/rows_impl.h"
 #include "backend/cpu/simd/simd.h"
@@ -28,6 +29,9 @@ Maps<S> maps() {
           centred_squares<S>,
           normalise_backward<S>,
           dropout<S>,
+          take_rows<S>,
+          take_columns<S>,
+          put_rows<S>,
           convert<Compute<S>, S>,
           convert<S, Compute<S>>};
 }

@@ -49,14 +49,14 @@ T exp_sum(const T* x, T shift, T* y, std::int64_t n) {
   Batch<T> total(T{0});
   std::int64_t i = 0;
   for (; i + kLanes<T> <= n; i += kLanes<T>) {
-    const Batch<T> e = xsimd::exp(load(x + i) - shift);
+    const Batch<T> e = exponential(load(x + i) - shift);
     store(e, y + i);
     total += e;
   }
   T result = horizontal_sum<T>(total);
   if (i < n) {
     Tail<T> tail(x + i, n - i);
-    tail.put(xsimd::exp(tail.get() - shift), y + i, n - i);
+    tail.put(exponential(tail.get() - shift), y + i, n - i);
     for (; i < n; ++i) result += y[i];
   }
   return result;

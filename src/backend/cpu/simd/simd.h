@@ -59,6 +59,14 @@ struct Maps {
   /// Elements first..first+n of the stream: y = u < p ? 0 : x scale.
   void (*dropout)(std::uint64_t key, std::uint64_t first, C p, C scale, const S* x, S* y,
                   std::int64_t n);
+  /// Rows of a tensor, ldx elements apart, to y (rows, n).
+  void (*take_rows)(const S* x, std::int64_t ldx, C* y, std::int64_t rows, std::int64_t n);
+  /// The same transposed: y (n, ldy) with zeros behind column `rows`. ldy is a multiple of kSlack.
+  void (*take_columns)(const S* x, std::int64_t ldx, C* y, std::int64_t ldy, std::int64_t rows,
+                       std::int64_t n);
+  /// scale x (rows, n) to, or added to, rows of a tensor.
+  void (*put_rows)(C scale, const C* x, bool add, S* y, std::int64_t ldy, std::int64_t rows,
+                   std::int64_t n);
   /// Between how values are stored and how they are computed.
   void (*widen)(const S* x, C* y, std::int64_t n);
   void (*narrow)(const C* x, S* y, std::int64_t n);
