@@ -143,6 +143,7 @@ struct AttentionArgs {
   HeadLayout q2, k2;   // the second stream
   double scale = 1;
   bool causal = false;
+  bool add = true;  // backward adds to dq, dk, dv; false: it writes them, and the heads cover them
 };
 
 struct AdamWArgs {
@@ -366,7 +367,7 @@ class Backend {
                          const Tensor& /*lse*/) const {
     missing("attention");
   }
-  /// Adds to dq, dk, dv, which are laid out as q, k, v and may be one tensor.
+  /// dq, dk, dv are laid out as q, k, v and may be one tensor; see AttentionArgs::add.
   virtual void attention_backward(const AttentionArgs&, const Tensor& /*q*/, const Tensor& /*k*/,
                                   const Tensor& /*v*/, const Tensor& /*mask*/,
                                   const Tensor& /*lse*/, const Tensor& /*dout*/,
@@ -383,7 +384,7 @@ class Backend {
                                  const Tensor& /*lse*/) const {
     missing("two_map_attention");
   }
-  /// Adds to dq, dk, dv; writes dc1 and dc2.
+  /// As attention_backward; writes dc1 and dc2.
   virtual void two_map_attention_backward(const AttentionArgs&, const Tensor& /*q*/,
                                           const Tensor& /*k*/, const Tensor& /*v*/,
                                           const Tensor& /*c1*/, const Tensor& /*c2*/,

@@ -7,7 +7,7 @@
 
 #include "nn/dropout.h"
 #include "nn/linear.h"
-#include "ops/elementwise.h"
+#include "ops/activation.h"
 #include "schema/fields.h"
 
 namespace fovea::nn {
@@ -17,21 +17,6 @@ namespace {
 // post_act; "drop. x2" is post_act and post_proj.
 const std::vector<std::string> kSites = {"post_expand", "post_act", "post_proj"};
 
-enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
-
-Tensor activate(Activation kind, const Tensor& x) {
-  switch (kind) {
-    case Activation::kGeluTanh:
-      return ops::gelu_tanh(x);
-    case Activation::kRelu:
-      return ops::relu(x);
-    case Activation::kSilu:
-      return ops::silu(x);
-    default:
-      return ops::gelu(x);
-  }
-}
-
 struct Common {
   double expansion = 4;
   bool bias = true;
@@ -39,7 +24,7 @@ struct Common {
 };
 
 struct MlpOptions : Common {
-  Activation activation = Activation::kGelu;
+  UnaryOp activation = UnaryOp::kGelu;
 };
 
 struct SwiGluOptions : Common {
@@ -59,10 +44,10 @@ const schema::Fields<MlpOptions>& mlp_fields() {
   static const auto fields = schema::Fields<MlpOptions>{}
                                  .include(common_fields())
                                  .add_enum("activation", &MlpOptions::activation,
-                                           {{"gelu", Activation::kGelu},
-                                            {"gelu_tanh", Activation::kGeluTanh},
-                                            {"relu", Activation::kRelu},
-                                            {"silu", Activation::kSilu}},
+                                           {{"gelu", UnaryOp::kGelu},
+                                            {"gelu_tanh", UnaryOp::kGeluTanh},
+                                            {"relu", UnaryOp::kRelu},
+                                            {"silu", UnaryOp::kSilu}},
                                            "function between fc1 and fc2");
   return fields;
 }
@@ -79,8 +64,9 @@ const schema::Fields<SwiGluOptions>& swiglu_fields() {
 class Ffn : public UnaryModule {
  public:
   Ffn(const Build& build, std::int64_t dim, std::int64_t packed, std::int64_t hidden,
-      const Common& options, double drop_rate)
-      : fc1_(child<Linear>("fc1", build, dim, packed, options.bias)),
+      const Common& options, const ops::Activation& activation, double drop_rate)
+      : activation_(activation),
+        fc1_(child<Linear>("fc1", build, dim, packed, options.bias)),
         fc2_(child<Linear>("fc2", build, hidden, dim, options.bias)) {
     for (const std::string& site : kSites) {
       const auto& chosen = options.dropout_after;
@@ -93,13 +79,15 @@ class Ffn : public UnaryModule {
  protected:
   Tensor forward(const Tensor& x) override {
     const Tensor expanded = drop(0, fc1_(x));
-    return drop(2, fc2_(drop(1, between(expanded))));
+    if (drops_[1] != nullptr && training())
+      return drop(2, fc2_((*drops_[1])(ops::activate(activation_, expanded))));
+    return drop(2, fc2_(activation_, expanded));
   }
-  virtual Tensor between(const Tensor& x) = 0;
 
  private:
   Tensor drop(std::size_t site, const Tensor& x) { return drops_[site] ? (*drops_[site])(x) : x; }
 
+  ops::Activation activation_;
   Linear& fc1_;
   Linear& fc2_;
   std::vector<Dropout*> drops_;
@@ -113,33 +101,22 @@ class Mlp final : public Ffn {
  public:
   Mlp(const Build& build, std::int64_t dim, const MlpOptions& o, double drop_rate)
       : Ffn(build, dim, width(o.expansion, static_cast<double>(dim)),
-            width(o.expansion, static_cast<double>(dim)), o, drop_rate),
-        activation_(o.activation) {}
+            width(o.expansion, static_cast<double>(dim)), o, {.kind = o.activation}, drop_rate) {}
   std::string type() const override { return "Mlp"; }
-
- protected:
-  Tensor between(const Tensor& x) override { return activate(activation_, x); }
-
- private:
-  Activation activation_;
 };
 
 // Hidden width H = floor(expansion dim / 2), packed projection 2 H.
 class SwiGlu final : public Ffn {
  public:
   SwiGlu(const Build& build, std::int64_t dim, const SwiGluOptions& o, double drop_rate)
-      : Ffn(build, dim, 2 * hidden(o, dim), hidden(o, dim), o, drop_rate),
-        gate_last_(o.gate_last) {}
+      : Ffn(build, dim, 2 * hidden(o, dim), hidden(o, dim), o,
+            {.kind = UnaryOp::kSilu, .gated = true, .gate_last = o.gate_last}, drop_rate) {}
   std::string type() const override { return "SwiGLU"; }
-
- protected:
-  Tensor between(const Tensor& x) override { return ops::swiglu(x, gate_last_); }
 
  private:
   static std::int64_t hidden(const SwiGluOptions& o, std::int64_t dim) {
     return width(o.expansion / 2, static_cast<double>(dim));
   }
-  bool gate_last_;
 };
 
 }  // namespace

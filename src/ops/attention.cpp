@@ -70,12 +70,33 @@ AttentionArgs check(const char* op, const HeadView& q, const HeadView& k, const 
   return args;
 }
 
-// Zeroed gradients for the distinct tensors behind q, k and v: a fused projection gets one.
+// True if the heads of `views` take every channel of their tensors exactly once.
+bool cover(const std::vector<Tensor>& tensors, std::initializer_list<HeadView> views) {
+  for (const Tensor& x : tensors) {
+    std::vector<int> taken(static_cast<std::size_t>(x.size(-1)), 0);
+    for (const HeadView& view : views) {
+      if (view.x.id() != x.id()) continue;
+      for (const std::int64_t offset : view.offsets) {
+        for (std::int64_t i = 0; i < view.dim; ++i) ++taken[static_cast<std::size_t>(offset + i)];
+      }
+    }
+    if (!std::all_of(taken.begin(), taken.end(), [](int times) { return times == 1; }))
+      return false;
+  }
+  return true;
+}
+
+// Gradients for the distinct tensors behind q, k and v: a fused projection gets one. Zeroed where
+// the kernel adds to them.
 class ViewGradients {
  public:
-  ViewGradients(const std::vector<Tensor>& inputs, Gradients& in) : inputs_(inputs), in_(in) {
+  ViewGradients(const std::vector<Tensor>& inputs, bool zeroed, Gradients& in)
+      : inputs_(inputs), in_(in) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      gradients_.push_back(in.wanted(static_cast<int>(i)) ? zeros_like(inputs[i]) : Tensor());
+      const bool wanted = in.wanted(static_cast<int>(i));
+      gradients_.push_back(!wanted  ? Tensor()
+                           : zeroed ? zeros_like(inputs[i])
+                                    : Tensor::empty_like(inputs[i]));
     }
   }
   // The gradient of the tensor that `x` is.
@@ -118,8 +139,9 @@ HeadView heads(const Tensor& x, std::int64_t num_heads, std::int64_t dim, std::i
 
 Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
                  const AttentionOptions& options) {
-  const AttentionArgs args = check("attention", q, k, v, options);
+  AttentionArgs args = check("attention", q, k, v, options);
   const std::vector<Tensor> inputs = distinct({q.x, k.x, v.x});
+  args.add = !cover(inputs, {q, k, v});
   Op op("attention", inputs);
   Tensor out =
       Tensor::empty({args.batch, args.queries, args.heads * v.dim}, q.x.dtype(), q.x.device());
@@ -129,7 +151,7 @@ Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
   backend(q.x).attention(args, q.x, k.x, v.x, mask, out, lse);
   op.macs(args.batch * args.heads * args.queries * args.keys * (q.dim + v.dim));
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
-    ViewGradients gradients(inputs, in);
+    ViewGradients gradients(inputs, args.add, in);
     backend(q.x).attention_backward(args, q.x, k.x, v.x, mask, lse, dout, gradients.of(q.x),
                                     gradients.of(k.x), gradients.of(v.x));
     gradients.hand_over();
@@ -153,6 +175,7 @@ Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView&
                           to_string(c1.shape()), to_string(c2.shape()), to_string(expected)));
   std::vector<Tensor> inputs = distinct({q1.x, k1.x, v.x});
   const int views = static_cast<int>(inputs.size());
+  args.add = !cover(inputs, {q1, k1, q2, k2, v});
   inputs.push_back(c1);
   inputs.push_back(c2);
   Op op("two_map_attention", inputs);
@@ -165,7 +188,7 @@ Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView&
   op.macs(args.batch * args.heads * args.queries * args.keys * (2 * q1.dim + v.dim));
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     const std::vector<Tensor> viewed(inputs.begin(), inputs.begin() + views);
-    ViewGradients gradients(viewed, in);
+    ViewGradients gradients(viewed, args.add, in);
     Tensor dc1 = in.wanted(views) ? Tensor::empty_like(c1) : Tensor();
     Tensor dc2 = in.wanted(views + 1) ? Tensor::empty_like(c2) : Tensor();
     backend(q1.x).two_map_attention_backward(args, q1.x, k1.x, v.x, c1, c2, mask, lse, dout,

@@ -4,6 +4,7 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
+#include "ops/activation.h"
 #include "ops/create.h"
 #include "ops/reduce.h"
 
@@ -173,26 +174,15 @@ Tensor cos(const Tensor& x) { return unary("cos", UnaryOp::kCos, x); }
 Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::kTanh, x); }
 Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x); }
 Tensor erf(const Tensor& x) { return unary("erf", UnaryOp::kErf, x); }
-Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::kRelu, x); }
-Tensor gelu(const Tensor& x) { return unary("gelu", UnaryOp::kGelu, x); }
-Tensor gelu_tanh(const Tensor& x) { return unary("gelu_tanh", UnaryOp::kGeluTanh, x); }
-Tensor silu(const Tensor& x) { return unary("silu", UnaryOp::kSilu, x); }
+Tensor relu(const Tensor& x) { return activate({.kind = UnaryOp::kRelu}, x); }
+Tensor gelu(const Tensor& x) { return activate({.kind = UnaryOp::kGelu}, x); }
+Tensor gelu_tanh(const Tensor& x) { return activate({.kind = UnaryOp::kGeluTanh}, x); }
+Tensor silu(const Tensor& x) { return activate({.kind = UnaryOp::kSilu}, x); }
 Tensor elu(const Tensor& x, double alpha) { return unary("elu", UnaryOp::kElu, x, {alpha, 0}); }
 Tensor softplus(const Tensor& x) { return unary("softplus", UnaryOp::kSoftplus, x); }
 
 Tensor swiglu(const Tensor& x, bool gate_last) {
-  FOVEA_CHECK(x.rank() >= 1 && x.size(-1) % 2 == 0, ShapeError,
-              fmt::format("swiglu: x is {}; expected an even last axis", to_string(x.shape())));
-  Op op("swiglu", {x});
-  Shape half = x.shape();
-  half[half.rank() - 1] /= 2;
-  Tensor y = Tensor::empty(half, x.dtype(), x.device());
-  backend(x).gated(UnaryOp::kSilu, gate_last, x, y);
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    Tensor dx = Tensor::empty_like(x);
-    backend(x).gated_backward(UnaryOp::kSilu, gate_last, x, dy, dx);
-    in.add(0, std::move(dx));
-  });
+  return activate({.kind = UnaryOp::kSilu, .gated = true, .gate_last = gate_last}, x);
 }
 
 Tensor equal(const Tensor& a, const Tensor& b) { return compare("equal", BinaryOp::kEqual, a, b); }

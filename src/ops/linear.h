@@ -1,6 +1,7 @@
 // Matrix products.
 #pragma once
 
+#include "ops/activation.h"
 #include "tensor/tensor.h"
 
 namespace fovea::ops {
@@ -11,5 +12,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a = false, bool trans
 
 /// x W^T + b. x: (..., in), weight: (out, in), bias: (out) or undefined -> (..., out).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// linear(f(x), weight, bias) that keeps x alone for backward and computes f(x) there again: the
+/// hidden layer of an FFN is the largest thing that training would keep.
+Tensor linear(const Activation& f, const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 }  // namespace fovea::ops

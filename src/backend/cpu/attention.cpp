@@ -107,7 +107,7 @@ class Problem : public AttentionMaps<S> {
                    .a_row = ld_,
                    .b = state.keys[stream.index],
                    .c = gradients});
-          add<S>(gradients, dq, stream.q, at, first, rows);
+          put<S>(gradients, args_.add, dq, stream.q, at, first, rows);
         }
         if (!dk.defined()) continue;
         product({.m = args_.keys,
@@ -123,9 +123,10 @@ class Problem : public AttentionMaps<S> {
       }
     }
     for (const Stream& stream : streams_) {
-      if (dk.defined()) add<S>(state.key_gradients[stream.index], dk, stream.k, at, 0, args_.keys);
+      if (dk.defined())
+        put<S>(state.key_gradients[stream.index], args_.add, dk, stream.k, at, 0, args_.keys);
     }
-    if (dv.defined()) add<S>(state.value_gradients, dv, args_.v, at, 0, args_.keys);
+    if (dv.defined()) put<S>(state.value_gradients, args_.add, dv, args_.v, at, 0, args_.keys);
   }
 
  private:

@@ -37,11 +37,11 @@ void load_transposed(const Tensor& x, const HeadLayout& layout, Pair at, std::in
                                        rows, layout.dim);
 }
 
-// A head's rows of the gradient += (rows, dim).
+// (rows, dim) to, or added to, a head's rows of the gradient.
 template <class S>
-void add(const Compute<S>* from, const Tensor& gradient, const HeadLayout& layout, Pair at,
-         std::int64_t first, std::int64_t rows) {
-  simd::kernels().of<S>().put_rows(1, from, true,
+void put(const Compute<S>* from, bool add, const Tensor& gradient, const HeadLayout& layout,
+         Pair at, std::int64_t first, std::int64_t rows) {
+  simd::kernels().of<S>().put_rows(1, from, add,
                                    start_of<S>(gradient, layout, at) + first * layout.token_stride,
                                    layout.token_stride, rows, layout.dim);
 }

@@ -1,0 +1,23 @@
+// The function between two linear layers, as a value.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace fovea::ops {
+
+/// GELU, ReLU, SiLU and others whose derivative follows from x alone, or a gated one: act(a) b for
+/// x = [a, b] halved on the last axis, with gate_last a act(b).
+struct Activation {
+  UnaryOp kind = UnaryOp::kGelu;
+  bool gated = false;
+  bool gate_last = false;
+};
+
+/// f(x): (..., n) -> (..., n), or (..., n / 2) where gated. Throws ShapeError if n is odd then.
+Tensor activate(const Activation& f, const Tensor& x);
+
+// Without a graph, for operations that contain one.
+Tensor activation_forward(const Activation& f, const Tensor& x);
+Tensor activation_backward(const Activation& f, const Tensor& x, const Tensor& dy);
+
+}  // namespace fovea::ops
