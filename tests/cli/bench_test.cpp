@@ -124,6 +124,10 @@ TEST_CASE("bench: a part alone gives the mean of its output times the upstream g
       {"--ffn-only", "--tokens", "5", "--init", bench.weights(*ffn), "--inputs", inputs});
   CHECK(second["attention_only"] == false);
   CHECK(second["ffn_only"] == true);
+  const json mixed = bench.result({"--ffn-only", "--tokens", "5", "--init", bench.weights(*ffn),
+                                   "--inputs", inputs, "--set", "train.precision=bfloat16"});
+  CHECK(mixed["loss"] != second["loss"]);
+  CHECK(mixed["loss"] == Approx(second["loss"].get<float>()).epsilon(0.02));
   CHECK(second["loss"] == Approx(expected((*ffn)(x))));
 }
 

@@ -80,13 +80,12 @@ class TorchWorker:
             self.stderr.close()
 
 
-def run_bench(args, case, precision, folder):
+def run_bench(args, case, precision, folder, steps, warm_up):
     """One turn of Fovea: the JSON of bench."""
     command = [args.bench, REPOSITORY / "experiments" / "bench" / case.experiment, "--json",
                "--init", Path(folder) / "weights.safetensors",
                "--inputs", Path(folder) / "inputs.safetensors",
-               "--steps", args.steps, "--warm-up", args.warm_up, "--threads", args.threads,
-               "--no-profile"]
+               "--steps", steps, "--warm-up", warm_up, "--threads", args.threads, "--no-profile"]
     if case.kind == "infer":
         command.append("--infer")
     if not case.classes:
@@ -103,8 +102,18 @@ def run_bench(args, case, precision, folder):
     return json.loads(result.stdout)
 
 
+def first_of_ours(args, case, precision, folder):
+    first = run_bench(args, case, precision, folder, 1, 0)
+    if precision != "float32":
+        plain = run_bench(args, case, "float32", folder, 1, 0)
+        if plain["loss"] == first["loss"]:
+            raise NotAvailable(f"this network does not compute in {precision}: its loss is that "
+                               "of float32 to the last bit")
+    return first
+
+
 def measure_ours(args, case, precision, folder):
-    answer = run_bench(args, case, precision, folder)
+    answer = run_bench(args, case, precision, folder, args.steps, args.warm_up)
     return {"ms": answer["ms_per_step"]["median"],
             "bytes": answer["peak_rss_bytes"] - answer["start_rss_bytes"]}
 
@@ -150,7 +159,7 @@ def compare(args, case, precision, folder):
         losses = {mode: worker.first["loss"] for mode, worker in workers.items()}
         start_up_s = {mode: worker.first["start_up_s"] for mode, worker in workers.items()}
         try:
-            first = run_bench(args, case, precision, folder)
+            first = first_of_ours(args, case, precision, folder)
             losses["ours"], start_up_s["ours"] = first["loss"], first["start_up_s"]
             sides["ours"] = lambda: measure_ours(args, case, precision, folder)
             args.found["ours"] = first["backend"]

@@ -54,8 +54,8 @@ def header(args, repository, load):
 
 
 def header_lines(head):
-    return [f"CPU: {head['cpu']}, {head['threads']} threads, load before the start "
-            f"{head['load_before']}",
+    threads = f"{head['threads']} thread" + ("s" if head["threads"] > 1 else "")
+    return [f"CPU: {head['cpu']}, {threads}, load before the start {head['load_before']}",
             f"Fovea: commit {head['commit']}; {head['ours']}",
             f"PyTorch: {head['torch']}",
             f"{head['pairs']} pairs, each of {head['steps']} steps a side after "

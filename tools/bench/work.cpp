@@ -108,8 +108,8 @@ using Forward = std::function<Tensor(const Tensor&)>;
 
 // The attention or feed-forward network that every block of the model has, without dropout.
 std::pair<std::shared_ptr<nn::Module>, Forward> make_part(Part part, const schema::Value& options,
-                                                          std::int64_t dim, const Device& device) {
-  const nn::Build build{device, DType::kFloat32, RandomStream(1), nn::Init::kTorch};
+                                                          const nn::Build& build) {
+  const std::int64_t dim = options.at("embed_dim").as_int();
   const schema::Value& value = options.at(part == Part::kFfn ? "ffn" : "attention");
   const schema::Component component{value.at("type").as_string(), value};
   if (part == Part::kFfn) {
@@ -124,27 +124,32 @@ std::pair<std::shared_ptr<nn::Module>, Forward> make_part(Part part, const schem
 // A part of the model alone on tokens (b, n, dim): forward, and unless only inferring, backward.
 Work part_work(const experiment::Experiment& e, const Device& device, const Settings& settings) {
   const schema::Value& options = e.model.options;
-  const std::int64_t dim = options.at("embed_dim").as_int();
-  const auto [module, forward] = make_part(settings.part, options, dim, device);
+  const nn::Build build{.device = device,
+                        .random = RandomStream(1),
+                        .activations = dtype_from_name(e.train.precision)};
+  const auto [module, forward] = make_part(settings.part, options, build);
   load(*module, device, settings);
   const std::int64_t tokens = settings.tokens > 0 ? settings.tokens : kDefaultTokens;
   const std::int64_t batch = settings.batch_size > 0 ? settings.batch_size : 1;
-  const Inputs in = make_inputs(device, settings, batch, {tokens, dim});
+  const Inputs in =
+      make_inputs(device, settings, batch, {tokens, options.at("embed_dim").as_int()});
+  const DType dtype = build.activation_dtype();
   const Tensor upstream = in.upstream.defined() ? in.upstream : ops::ones_like(in.x);
+  const Tensor gradient = ops::cast(upstream, dtype);
   if (!settings.infer) in.x.set_requires_grad(true);
   const auto step = [=, module = module, forward = forward, x = in.x, infer = settings.infer] {
     if (infer) {
       const autograd::NoGrad no_grad;
-      return forward(x);
+      return forward(ops::cast(x, dtype));
     }
     x.set_grad({});
     for (const nn::NamedTensor& named : module->parameters()) named.tensor.set_grad({});
-    const Tensor output = forward(x);
-    autograd::backward(output, upstream);
+    const Tensor output = forward(ops::cast(x, dtype));
+    autograd::backward(output, gradient);
     return output.detach();
   };
   const auto loss = [upstream](const Tensor& output) {
-    return ops::mean(ops::mul(output, upstream));
+    return ops::mean(ops::mul(ops::cast(output, upstream.dtype()), upstream));
   };
   return {step, loss, in.x.size(0)};
 }
