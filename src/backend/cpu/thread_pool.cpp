@@ -8,6 +8,19 @@ namespace {
 
 thread_local bool inside_piece = false;
 
+// True as soon as done() is, false after about 20 microseconds.
+template <class Done>
+bool spin_until(const Done& done) {
+  constexpr int kTurns = 500;
+  for (int i = 0; i < kTurns; ++i) {
+    if (done()) return true;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  return false;
+}
+
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
@@ -35,14 +48,17 @@ void ThreadPool::run(std::int64_t pieces, const std::function<void(std::int64_t)
     piece_ = &piece;
     pieces_ = pieces;
     next_.store(0, std::memory_order_relaxed);
-    busy_ = static_cast<int>(workers_.size());
+    busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
     error_ = nullptr;
-    ++round_;
+    round_.fetch_add(1, std::memory_order_release);
   }
   start_.notify_all();
   take_pieces();
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return busy_ == 0; });
+  const auto all_done = [&] { return busy_.load(std::memory_order_acquire) == 0; };
+  if (!spin_until(all_done)) {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, all_done);
+  }
   piece_ = nullptr;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -65,15 +81,23 @@ void ThreadPool::take_pieces() {
 
 void ThreadPool::work() {
   std::uint64_t seen = 0;
-  std::unique_lock lock(mutex_);
+  const auto called = [&] {
+    return stopping_.load(std::memory_order_acquire) ||
+           round_.load(std::memory_order_acquire) != seen;
+  };
   for (;;) {
-    start_.wait(lock, [&] { return stopping_ || round_ != seen; });
-    if (stopping_) return;
-    seen = round_;
-    lock.unlock();
+    if (!spin_until(called)) {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, called);
+    }
+    if (stopping_.load(std::memory_order_acquire)) return;
+    seen = round_.load(std::memory_order_acquire);
     take_pieces();
-    lock.lock();
-    if (--busy_ == 0) done_.notify_one();
+    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      // The lock lets a caller that is about to wait do so before it is woken.
+      const std::lock_guard lock(mutex_);
+      done_.notify_one();
+    }
   }
 }
 

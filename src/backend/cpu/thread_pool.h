@@ -11,6 +11,9 @@
 
 namespace fovea::cpu {
 
+/// Threads without work spin for some microseconds before they sleep: the next piece of work of a
+/// network mostly comes sooner than a sleeping thread would wake.
+///
 /// Which thread runs a piece is not determined; what a piece computes must depend on its number
 /// alone. One caller at a time; a run() from inside a piece runs its pieces in the calling thread.
 class ThreadPool {
@@ -37,9 +40,9 @@ class ThreadPool {
   const std::function<void(std::int64_t)>* piece_ = nullptr;
   std::int64_t pieces_ = 0;
   std::atomic<std::int64_t> next_{0};
-  std::uint64_t round_ = 0;
-  int busy_ = 0;
-  bool stopping_ = false;
+  std::atomic<std::uint64_t> round_{0};
+  std::atomic<int> busy_{0};
+  std::atomic<bool> stopping_{false};
   std::exception_ptr error_;
 };
 
