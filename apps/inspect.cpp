@@ -1,4 +1,4 @@
-// inspect: looks at experiments, registries and configurations without running anything.
+// inspect: looks at experiments, registries and configurations without training anything.
 
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include "common/app.h"
 #include "data/registry.h"
 #include "experiment/experiment.h"
+#include "experiment/profile.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "nn/ffn.h"
@@ -29,6 +30,7 @@ struct Arguments {
   std::vector<std::string> overrides;
   std::string list;
   int depth = 3;
+  bool profile = false;
   std::string other;
   std::vector<std::string> runs;
   std::string out = "curves.png";
@@ -78,6 +80,16 @@ int summarise(const Arguments& args, bool json) {
   return 0;
 }
 
+int profile_step(const Arguments& args, bool json) {
+  const auto e = experiment::parse(
+      experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides)));
+  const Device device = make_device(e.train.device, static_cast<int>(e.train.threads));
+  const auto profile = experiment::profile_step(e, device);
+  fmt::print("{}",
+             json ? experiment::to_json(profile).dump() + "\n" : experiment::to_text(profile));
+  return 0;
+}
+
 int print_config(const Arguments& args, bool json) {
   const schema::Value resolved =
       experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides));
@@ -120,6 +132,7 @@ int main(int argc, char** argv) {
       "inspect",
       "Shows what an experiment is made of: parameters, multiply-adds, output shapes, memory.\n\n"
       "Example: inspect experiments/smoke/dgvit.json --set model.depth=2\n"
+      "         inspect experiments/smoke/dgvit.json --profile\n"
       "         inspect --list attention\n");
   Arguments args;
   CLI::App& cli = program.cli();
@@ -128,6 +141,8 @@ int main(int argc, char** argv) {
   cli.add_option("EXPERIMENT", args.experiment, "experiment file");
   cli.add_option("--list", args.list, "names of a registry: attention, ffn, model, dataset, ...");
   cli.add_option("--depth", args.depth, "levels of modules to show")->check(CLI::Range(0, 100));
+  cli.add_flag("--profile", args.profile,
+               "time and memory of a training step by operation, on random inputs");
   CLI::App* config =
       cli.add_subcommand("config", "every setting with the file and line it came from");
   config->fallthrough();
@@ -151,6 +166,7 @@ int main(int argc, char** argv) {
     if (curves->parsed()) return draw_curves(args);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see inspect --help");
-    return summarise(args, program.common.json);
+    return args.profile ? profile_step(args, program.common.json)
+                        : summarise(args, program.common.json);
   });
 }

@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
 
 #include "autograd/mode.h"
-#include "autograd/profiler.h"
 #include "backend/backend.h"
 #include "bench/memory.h"
 #include "bench/work.h"
@@ -16,43 +13,6 @@
 #include "training/weights.h"
 
 namespace fovea::bench {
-namespace {
-
-std::vector<ProfileRow> profile_of(const std::function<Tensor()>& step) {
-  constexpr int kSteps = 3;
-  autograd::Profiler profiler;
-  const auto start = Clock::now();
-  {
-    const autograd::Profile profile(profiler);
-    for (int i = 0; i < kSteps; ++i) step();
-  }
-  const double total = std::chrono::duration<double>(Clock::now() - start).count();
-  std::map<std::pair<std::string, bool>, ProfileRow> rows;
-  double known = 0;
-  for (const autograd::Event& event : profiler.events()) {
-    ProfileRow& row = rows[{event.op, event.backward}];
-    row.op = event.op;
-    row.backward = event.backward;
-    row.ms_per_step += 1e3 * event.seconds / kSteps;
-    row.share += event.seconds / total;
-    row.calls_per_step += 1;
-    row.macs_per_step += event.macs;
-    known += event.seconds;
-  }
-  std::vector<ProfileRow> sorted;
-  for (auto& [key, row] : rows) {
-    row.calls_per_step /= kSteps;
-    row.macs_per_step /= kSteps;
-    sorted.push_back(row);
-  }
-  sorted.push_back({"(other: optimiser, bookkeeping)", false, 1e3 * (total - known) / kSteps,
-                    (total - known) / total, 0, 0});
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.share > b.share; });
-  return sorted;
-}
-
-}  // namespace
 
 double Result::quantile(double q) const {
   const double at = q * static_cast<double>(ms.size() - 1);
@@ -96,21 +56,12 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
   result.allocations_per_step = static_cast<double>(after.allocations - before.allocations) /
                                 static_cast<double>(settings.steps);
   result.backend = device.backend().description();
-  if (settings.profile) result.profile = profile_of(work.step);
+  if (settings.profile) result.profile = experiment::profile(work.step);
   return result;
 }
 
 schema::Value to_json(const experiment::Experiment& e, const Settings& settings, const Result& r) {
   using schema::Value;
-  Value profile = Value::array();
-  for (const ProfileRow& row : r.profile) {
-    profile.push_back(Value::object({{"op", row.op},
-                                     {"phase", row.backward ? "backward" : "forward"},
-                                     {"share", row.share},
-                                     {"ms_per_step", row.ms_per_step},
-                                     {"calls_per_step", row.calls_per_step},
-                                     {"macs_per_step", row.macs_per_step}}));
-  }
   const double median = r.quantile(0.5);
   return Value::object(
       {{"name", e.name},
@@ -130,7 +81,7 @@ schema::Value to_json(const experiment::Experiment& e, const Settings& settings,
        {"allocations_per_step", r.allocations_per_step},
        {"backend", r.backend},
        {"compiler", __VERSION__},
-       {"profile", profile}});
+       {"profile", experiment::to_json(r.profile)}});
 }
 
 std::string to_text(const experiment::Experiment& e, const Settings& settings, const Result& r) {
@@ -138,19 +89,11 @@ std::string to_text(const experiment::Experiment& e, const Settings& settings, c
   std::string text = fmt::format(
       "{}: {} at batch {}, {}\n{:.2f} ms per step (p10 {:.2f}, p90 {:.2f}), {:.1f} samples/s, peak "
       "{}, {} new "
-      "allocations per step\n\n{:<34} {:>8} {:>9} {:>7} {:>9}\n",
+      "allocations per step\n",
       e.name, settings.infer ? "inference" : "training step", r.batch_size, r.backend, median,
       r.quantile(0.1), r.quantile(0.9), 1e3 * static_cast<double>(r.batch_size) / median,
-      experiment::bytes_text(r.peak_bytes), r.allocations_per_step, "operation", "share", "ms",
-      "calls", "GFLOP/s");
-  for (const ProfileRow& row : r.profile) {
-    const double rate =
-        row.ms_per_step > 0 ? 2e-6 * static_cast<double>(row.macs_per_step) / row.ms_per_step : 0;
-    text +=
-        fmt::format("{:<34} {:>6.1f} % {:>9.3f} {:>7} {:>9}\n",
-                    row.op + (row.backward ? " (backward)" : ""), 100 * row.share, row.ms_per_step,
-                    row.calls_per_step, row.macs_per_step > 0 ? fmt::format("{:.1f}", rate) : "");
-  }
+      experiment::bytes_text(r.peak_bytes), r.allocations_per_step);
+  if (!r.profile.empty()) text += "\n" + experiment::to_text(r.profile);
   return text;
 }
 

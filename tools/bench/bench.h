@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/profile.h"
 
 namespace fovea::bench {
 
@@ -27,16 +28,6 @@ struct Settings {
   Clock::time_point started = Clock::now();
 };
 
-/// One operation, forward or backward, over all profiled steps.
-struct ProfileRow {
-  std::string op;
-  bool backward = false;
-  double ms_per_step = 0;
-  double share = 0;
-  std::int64_t calls_per_step = 0;
-  std::int64_t macs_per_step = 0;
-};
-
 struct Result {
   std::vector<double> ms;  // of every timed step, ascending
   std::int64_t batch_size = 0;
@@ -46,7 +37,7 @@ struct Result {
   double start_up_s = 0;             // from the start of the program to the first step
   double loss = 0;                   // of the first step, before any update
   double allocations_per_step = 0;
-  std::vector<ProfileRow> profile;  // largest share first
+  std::vector<experiment::ProfileRow> profile;  // largest share first
   std::string backend;
 
   double quantile(double q) const;
