@@ -139,7 +139,8 @@ TEST_CASE("conv: output and gradients equal direct loops for random geometries",
 
 TEST_CASE("conv: large shapes that need many tiles equal direct loops", "[ops]") {
   // Tiles over many items, over parts of one item, split output channels, split input channels, a
-  // patch embedding, a pointwise and two depthwise convolutions.
+  // patch embedding, two pointwise and two depthwise convolutions; calls of several items with some
+  // left over, a grouped convolution, channels that fill no vector.
   const auto g = GENERATE(
       values<Geometry>({{19, 8, 6, 1, {1, 7, 5}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
                         {2, 3, 4, 1, {1, 50, 67}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
@@ -147,6 +148,10 @@ TEST_CASE("conv: large shapes that need many tiles equal direct loops", "[ops]")
                         {1, 40, 8, 1, {6, 9, 8}, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}},
                         {2, 3, 16, 1, {1, 24, 32}, {1, 4, 4}, {1, 4, 4}, {0, 0, 0}, {1, 1, 1}},
                         {3, 16, 24, 2, {1, 40, 33}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
+                        {1, 96, 150, 1, {1, 17, 19}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
+                        {39, 8, 16, 1, {1, 9, 7}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}},
+                        {2, 64, 32, 2, {1, 11, 10}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
+                        {34, 5, 7, 1, {1, 8, 8}, {1, 5, 3}, {1, 1, 1}, {0, 2, 2}, {1, 2, 2}},
                         {2, 4, 4, 4, {1, 70, 75}, {1, 7, 7}, {1, 1, 1}, {0, 9, 9}, {1, 3, 3}},
                         {2, 3, 6, 3, {9, 12, 11}, {3, 3, 3}, {1, 2, 2}, {1, 1, 1}, {1, 1, 1}}}));
   CAPTURE(g.c_in, g.c_out, g.in);
@@ -262,6 +267,8 @@ TEST_CASE("conv: same bits for any number of threads", "[ops]") {
   };
   run({33, 16, 13, 13}, {24, 16, 3, 3}, {{1}, {1}, {1}, 1, {0}});
   run({1, 24, 40, 40}, {130, 24, 3, 3}, {{2}, {1}, {1}, 1, {0}});
+  run({37, 24, 9, 11}, {40, 24, 1, 1}, {});
+  run({1, 40, 70, 66}, {200, 40, 1, 1}, {});
   run({9, 12, 17, 19}, {12, 1, 3, 3}, {{1}, {1}, {1}, 12, {0}});
   run({2, 8, 9, 10, 11}, {6, 8, 3, 3, 3}, {{2}, {1}, {1}, 1, {0}});
   check_threads(

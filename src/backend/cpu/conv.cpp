@@ -1,22 +1,22 @@
-// Convolution as a product of the weight with a matrix of input patches (im2col), made tile by tile
-// so that it stays in the cache. Depthwise convolutions go through conv_depthwise.cpp.
+// Convolution, four ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
+// conv_pointwise.cpp. Float32 where oneDNN has a kernel: conv_blocked.cpp. The others here, as a
+// product of the weight with a matrix of input patches (im2col), made tile by tile so that it stays
+// in the cache.
 //   forward           y = W patches(x)
 //   backward, data    stride 1: the forward pass with reversed weights; else W^T dy, added back to
 //                     the places the patches came from
 //   backward, weight  dy patches(x)^T, summed over a fixed number of pieces
 #include <array>
 
-#include "backend/cpu/blas.h"
+#include "backend/cpu/conv_blocked.h"
 #include "backend/cpu/conv_depthwise.h"
 #include "backend/cpu/conv_geometry.h"
+#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/conv_pointwise.h"
 #include "backend/cpu/cpu_backend.h"
 
 namespace fovea::cpu {
 namespace {
-
-constexpr std::int64_t kPieces = 16;  // enough to share out, few enough to keep partial sums small
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Columns of the patch matrix that are made at once: part of one item or, where items are small,
 // several whole ones.
@@ -55,18 +55,6 @@ class Tiling {
   std::int64_t items_ = 1, parts_ = 1, width_ = 0;
 };
 
-template <class T>
-Tensor scratch(std::int64_t elements, const Tensor& like) {
-  return Tensor::empty({elements}, kDTypeOf<T>, like.device());
-}
-
-// A matrix as BLAS wants it.
-template <class T>
-struct Matrix {
-  const T* data;
-  std::int64_t ld;
-};
-
 // The patches of a tile over `channels` planes from plane `first` of every item; memory holds them
 // unless they are the input itself.
 template <class T>
@@ -97,8 +85,8 @@ void forward_piece(const ConvGeometry& g, const Tile& tile, const Matrix<T>& col
   for (std::int64_t c = 0; bias != nullptr && c < channels; ++c) {
     std::fill_n(result + c * ld, tile.width(), bias[first + c]);
   }
-  blas_gemm<T>(false, false, channels, tile.width(), depth, T{1}, weight + first * depth, depth,
-               columns.data, columns.ld, bias != nullptr ? T{1} : T{0}, result, ld);
+  multiply<T>(channels, tile.width(), depth, {weight + first * depth, depth}, columns,
+              bias != nullptr, result, ld);
   if (direct) return;
   for (std::int64_t i = 0; i < tile.items; ++i) {
     for (std::int64_t c = 0; c < channels; ++c) {
@@ -172,8 +160,8 @@ void backward_data(ThreadPool& pool, const ConvGeometry& g, const T* weight, con
     std::fill_n(to, channels * g.in_size(), T{0});
     for (std::int64_t i = 0; i < tiling.count(); ++i) {
       const Tile tile = tiling[i];
-      blas_gemm<T>(true, false, channels * taps, tile.columns, g.c_out, T{1}, matrix, depth,
-                   from + tile.begin, g.out_size(), T{0}, memory.data<T>(), tile.columns);
+      multiply<T>(channels * taps, tile.columns, g.c_out, {matrix, depth, true},
+                  {from + tile.begin, g.out_size()}, false, memory.data<T>(), tile.columns);
       scatter_patches(g, memory.data<T>(), tile.columns, channels, tile.begin, tile.columns, to);
     }
   });
@@ -195,39 +183,21 @@ Matrix<T> output_rows(const ConvGeometry& g, const Tile& tile, const T* dy, std:
   return {memory, tile.width()};
 }
 
-// to = sum of the `count` arrays of `size` elements in `parts`, in order.
-template <class T>
-void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_t size, T* to) {
-  constexpr std::int64_t kGrain = 1 << 12;
-  pool.run(divide_up(size, kGrain), [&](std::int64_t piece) {
-    const std::int64_t begin = piece * kGrain;
-    const std::int64_t end = std::min(size, begin + kGrain);
-    std::copy(parts + begin, parts + end, to + begin);
-    for (std::int64_t part = 1; part < count; ++part) {
-      const T* from = parts + part * size;
-      for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
-    }
-  });
-}
-
 // Pieces: a chunk of the tiles (each chunk has its own partial sum) and a block of input channels
 // (each block has its own columns of the weight). Large weights get few chunks and many blocks.
 template <class T>
 void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& dy,
                      const Tensor& dweight) {
-  constexpr std::int64_t kPartialElements = 1 << 21;
   const std::int64_t taps = g.taps();
   const std::int64_t depth = g.c_in * taps;
   const std::int64_t size = dweight.numel();
   const Tiling tiling(g, depth, sizeof(T));
-  const std::int64_t chunk =
-      divide_up(tiling.count(), std::clamp<std::int64_t>(kPartialElements / size, 1, kPieces));
-  const std::int64_t chunks = divide_up(tiling.count(), chunk);
+  const Chunks cut(tiling.count(), size);
   const std::int64_t blocks =
-      std::clamp<std::int64_t>(kPieces / (chunks * g.groups), 1, divide_up(g.c_in, 8));
+      std::clamp<std::int64_t>(kPieces / (cut.chunks * g.groups), 1, divide_up(g.c_in, 8));
   const std::int64_t block = divide_up(g.c_in, blocks);
-  const Tensor parts = chunks == 1 ? dweight : scratch<T>(chunks * size, dweight);
-  pool.run(chunks * g.groups * blocks, [&](std::int64_t piece) {
+  const Tensor parts = cut.chunks == 1 ? dweight : scratch<T>(cut.chunks * size, dweight);
+  pool.run(cut.chunks * g.groups * blocks, [&](std::int64_t piece) {
     const std::int64_t first = piece % blocks * block;
     if (first >= g.c_in) return;
     const std::int64_t channels = std::min(block, g.c_in - first);
@@ -236,21 +206,29 @@ void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, c
     const std::int64_t rows = channels * taps;
     const Tensor memory = scratch<T>((rows + g.c_out) * tiling.widest(), dweight);
     T* to = parts.data<T>() + part * size + group * g.c_out * depth + first * taps;
-    for (std::int64_t i = part * chunk; i < std::min(tiling.count(), (part + 1) * chunk); ++i) {
+    for (std::int64_t i = part * cut.chunk; i < std::min(tiling.count(), (part + 1) * cut.chunk);
+         ++i) {
       const Tile tile = tiling[i];
       const Matrix<T> columns =
           patches(g, tile, x.data<T>(), group * g.c_in + first, channels, memory.data<T>());
       const Matrix<T> gradient =
           output_rows(g, tile, dy.data<T>(), group, memory.data<T>() + rows * tile.width());
-      blas_gemm<T>(false, true, g.c_out, rows, tile.width(), T{1}, gradient.data, gradient.ld,
-                   columns.data, columns.ld, i == part * chunk ? T{0} : T{1}, to, depth);
+      multiply<T>(g.c_out, rows, tile.width(), gradient, {columns.data, columns.ld, true},
+                  i > part * cut.chunk, to, depth);
     }
   });
-  if (chunks > 1) sum_parts(pool, parts.data<T>(), chunks, size, dweight.data<T>());
+  if (cut.chunks > 1) sum_parts(pool, parts.data<T>(), cut.chunks, size, dweight.data<T>());
 }
 
-// One input channel per group: a product with a single row of patches would waste the BLAS.
-bool is_depthwise(const ConvGeometry& g) { return g.groups > 1 && g.c_in == 1; }
+enum class Way { kDepthwise, kPointwise, kBlocked, kPatches };
+
+template <class T>
+Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
+  if (g.depthwise()) return Way::kDepthwise;
+  if (is_large_pointwise(g)) return Way::kPointwise;
+  const bool blocked = std::is_same_v<T, float> && blocked_is_fast(g, pass);
+  return blocked ? Way::kBlocked : Way::kPatches;
+}
 
 }  // namespace
 
@@ -260,10 +238,15 @@ void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weigh
   const ConvGeometry g = conv_geometry(args, x.shape(), weight.shape(), y.shape());
   dispatch_float("conv", x.dtype(), [&]<class T>(T) {
     const T* pbias = bias.defined() ? bias.data<T>() : nullptr;
-    if (is_depthwise(g)) {
-      depthwise_forward<T>(pool_, g, x, weight, pbias, y);
-    } else {
-      forward<T>(pool_, g, x, weight.data<T>(), pbias, y);
+    switch (way_for<T>(g, onednn::ConvPass::kForward)) {
+      case Way::kDepthwise:
+        return depthwise_forward<T>(pool_, g, x, weight, pbias, y);
+      case Way::kPointwise:
+        return pointwise_forward<T>(pool_, g, x, weight, pbias, y);
+      case Way::kBlocked:
+        return blocked_forward(pool_, g, x, weight, bias, y);
+      case Way::kPatches:
+        return forward<T>(pool_, g, x, weight.data<T>(), pbias, y);
     }
   });
 }
@@ -273,14 +256,19 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
   if (dx.numel() == 0) return;
   const ConvGeometry g = conv_geometry(args, dx.shape(), weight.shape(), dy.shape());
   dispatch_float("conv_backward_data", dx.dtype(), [&]<class T>(T) {
-    if (is_depthwise(g)) {
-      depthwise_backward_data<T>(pool_, g, weight, dy, dx);
-    } else if (g.unit_stride()) {
-      const Tensor back = reversed_weight<T>(g, weight);
-      forward<T>(pool_, reversed(g), dy, back.data<T>(), nullptr, dx);
-    } else {
-      backward_data<T>(pool_, g, weight.data<T>(), dy, dx);
+    switch (way_for<T>(g, onednn::ConvPass::kBackwardData)) {
+      case Way::kDepthwise:
+        return depthwise_backward_data<T>(pool_, g, weight, dy, dx);
+      case Way::kPointwise:
+        return pointwise_backward_data<T>(pool_, g, weight, dy, dx);
+      case Way::kBlocked:
+        return blocked_backward_data(pool_, g, weight, dy, dx);
+      case Way::kPatches:
+        break;
     }
+    if (!g.unit_stride()) return backward_data<T>(pool_, g, weight.data<T>(), dy, dx);
+    const Tensor back = reversed_weight<T>(g, weight);
+    forward<T>(pool_, reversed(g), dy, back.data<T>(), nullptr, dx);
   });
 }
 
@@ -292,10 +280,15 @@ void CpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, con
     return;
   }
   dispatch_float("conv_backward_weight", x.dtype(), [&]<class T>(T) {
-    if (is_depthwise(g)) {
-      depthwise_backward_weight<T>(pool_, g, x, dy, dweight);
-    } else {
-      backward_weight<T>(pool_, g, x, dy, dweight);
+    switch (way_for<T>(g, onednn::ConvPass::kBackwardWeight)) {
+      case Way::kDepthwise:
+        return depthwise_backward_weight<T>(pool_, g, x, dy, dweight);
+      case Way::kPointwise:
+        return pointwise_backward_weight<T>(pool_, g, x, dy, dweight);
+      case Way::kBlocked:
+        return blocked_backward_weight(pool_, g, x, dy, dweight);
+      case Way::kPatches:
+        return backward_weight<T>(pool_, g, x, dy, dweight);
     }
   });
 }

@@ -17,6 +17,9 @@ struct ConvGeometry {
   bool unit_stride() const { return product(stride) == 1; }
   /// The patches are the input itself.
   bool pointwise() const { return taps() == 1 && unit_stride() && padding == Axes{0, 0, 0}; }
+  /// One input channel per group.
+  bool depthwise() const { return groups > 1 && c_in == 1; }
+  bool operator==(const ConvGeometry&) const = default;
 };
 
 ConvGeometry conv_geometry(const ConvArgs& args, const Shape& x, const Shape& weight,

@@ -1,26 +1,18 @@
 #include "backend/cpu/onednn.h"
 
+#include "backend/cpu/onednn_primitive.h"
+
 #include <fmt/format.h>
 #include <omp.h>
-#include <dnnl.hpp>
 
+#include <array>
 #include <unordered_map>
-#include <utility>
 
 namespace fovea::cpu::onednn {
-namespace {
 
 using dnnl::memory;
 
-// What one thread needs to run primitives. oneDNN shares its work out with OpenMP; our own pieces
-// are already shared out, so every thread that comes here asks OpenMP for itself alone.
-struct Thread {
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
-  std::vector<std::byte> scratch;
-
-  Thread() { omp_set_num_threads(1); }
-};
+Thread::Thread() { omp_set_num_threads(1); }
 
 Thread& thread() {
   thread_local Thread here;
@@ -31,51 +23,48 @@ memory::data_type type_of(DType dtype) {
   return dtype == DType::kBFloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
+std::size_t hash_of(std::span<const std::int64_t> numbers) {
+  std::size_t seed = 0;
+  for (const std::int64_t number : numbers) {
+    seed = seed * 0x9E3779B97F4A7C15ull + static_cast<std::size_t>(number);
+  }
+  return seed ^ (seed >> 29);
+}
+
+dnnl::primitive_attr plain_attributes() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+void Primitive::add(int index, const memory::desc& desc) {
+  memories_.emplace_back(desc, thread().engine, nullptr);
+  arguments_.push_back({index, memories_.back().get()});
+}
+
+void Primitive::run(std::initializer_list<const void*> data) {
+  Thread& here = thread();
+  if (here.scratch.size() < scratch_bytes_) here.scratch.resize(scratch_bytes_);
+  std::size_t i = 0;
+  for (const void* pointer : data)
+    dnnl_memory_set_data_handle(arguments_[i++].memory, const_cast<void*>(pointer));
+  dnnl_memory_set_data_handle(arguments_[i].memory, here.scratch.data());
+  const dnnl_status_t status = dnnl_primitive_execute(
+      primitive_.get(), here.stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
+  FOVEA_CHECK(status == dnnl_success, BackendError,
+              fmt::format("oneDNN: status {}", static_cast<int>(status)));
+}
+
+namespace {
+
 struct Hash {
   std::size_t operator()(const Gemm& g) const {
-    std::size_t seed = static_cast<std::size_t>(g.operands) * 8 +
-                       static_cast<std::size_t>(g.result) + (g.trans_a ? 64 : 0) +
-                       (g.trans_b ? 128 : 0) + (g.accumulate ? 256 : 0) + (g.has_bias ? 512 : 0);
-    for (const std::int64_t value : {g.m, g.n, g.k, g.lda, g.ldb, g.ldc}) {
-      seed = seed * 0x9E3779B97F4A7C15ull + static_cast<std::size_t>(value);
-    }
-    return seed ^ (seed >> 29);
+    const std::int64_t flags = static_cast<std::int64_t>(g.operands) * 8 +
+                               static_cast<std::int64_t>(g.result) + (g.trans_a ? 64 : 0) +
+                               (g.trans_b ? 128 : 0) + (g.accumulate ? 256 : 0) +
+                               (g.has_bias ? 512 : 0);
+    return hash_of(std::array{flags, g.m, g.n, g.k, g.lda, g.ldb, g.ldc});
   }
-};
-
-// A primitive with the memory objects its arguments are put into.
-class Primitive {
- public:
-  template <class Description>
-  Primitive(const Description& description, std::vector<std::pair<int, memory::desc>> arguments)
-      : primitive_(description) {
-    arguments.emplace_back(DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
-    scratch_bytes_ = description.scratchpad_desc().get_size();
-    for (const auto& [index, desc] : arguments) {
-      memories_.emplace_back(desc, thread().engine, nullptr);
-      arguments_.push_back({index, memories_.back().get()});
-    }
-  }
-
-  /// Data in the order of the arguments.
-  void run(std::initializer_list<void*> data) {
-    Thread& here = thread();
-    if (here.scratch.size() < scratch_bytes_) here.scratch.resize(scratch_bytes_);
-    std::size_t i = 0;
-    for (void* pointer : data) dnnl_memory_set_data_handle(arguments_[i++].memory, pointer);
-    dnnl_memory_set_data_handle(arguments_[i].memory, here.scratch.data());
-    const dnnl_status_t status =
-        dnnl_primitive_execute(primitive_.get(), here.stream.get(),
-                               static_cast<int>(arguments_.size()), arguments_.data());
-    FOVEA_CHECK(status == dnnl_success, BackendError,
-                fmt::format("oneDNN: status {}", static_cast<int>(status)));
-  }
-
- private:
-  dnnl::primitive primitive_;
-  std::size_t scratch_bytes_ = 0;
-  std::vector<memory> memories_;
-  std::vector<dnnl_exec_arg_t> arguments_;
 };
 
 memory::desc matrix(std::int64_t rows, std::int64_t columns, DType dtype, bool trans,
@@ -88,8 +77,7 @@ Primitive make(const Gemm& g) {
   const memory::desc b = matrix(g.k, g.n, g.operands, g.trans_b, g.ldb);
   const memory::desc c = matrix(g.m, g.n, g.result, false, g.ldc);
   const memory::desc bias{{1, g.n}, memory::data_type::f32, memory::format_tag::ab};
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::primitive_attr attributes = plain_attributes();
   if (g.accumulate) {
     dnnl::post_ops sum;
     sum.append_sum(1.0F);
@@ -120,12 +108,10 @@ void gemm(const Gemm& shape, const void* a, const void* b, const float* bias, vo
   thread_local std::unordered_map<Gemm, Primitive, Hash> made;
   auto found = made.find(shape);
   if (found == made.end()) found = made.emplace(shape, make(shape)).first;
-  void* pa = const_cast<void*>(a);
-  void* pb = const_cast<void*>(b);
   if (bias != nullptr) {
-    found->second.run({pa, pb, const_cast<float*>(bias), c});
+    found->second.run({a, b, bias, c});
   } else {
-    found->second.run({pa, pb, c});
+    found->second.run({a, b, c});
   }
 }
 

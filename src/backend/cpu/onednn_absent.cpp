@@ -1,5 +1,6 @@
-// Takes the place of onednn.cpp in builds without oneDNN.
+// Takes the place of onednn.cpp and onednn_conv.cpp in builds without oneDNN.
 #include "backend/cpu/onednn.h"
+#include "backend/cpu/onednn_conv.h"
 #include "base/error.h"
 
 namespace fovea::cpu::onednn {
@@ -9,6 +10,20 @@ bool fast_bfloat16() { return false; }
 std::string version() { return {}; }
 void gemm(const Gemm&, const void*, const void*, const float*, void*) {
   throw BackendError("oneDNN: not in this build");
+}
+
+struct Convolution::Made {};
+Convolution::Convolution(const ConvPart&) { throw BackendError("oneDNN: not in this build"); }
+Convolution::~Convolution() = default;
+bool Convolution::fast() const { return false; }
+std::int64_t Convolution::weight_elements() const { return 0; }
+std::int64_t Convolution::scratch_elements() const { return 0; }
+void Convolution::pack(const float*, float*) const {}
+void Convolution::unpack(const float*, float*) const {}
+void Convolution::run(const float*, const float*, const float*, const float*, float*) const {}
+const Convolution& convolution(const ConvPart& part) {
+  thread_local const Convolution none(part);
+  return none;
 }
 
 }  // namespace fovea::cpu::onednn

@@ -1,0 +1,23 @@
+// Float32 convolutions through oneDNN: a few items at a time are brought to its blocked layouts
+// inside the second-level cache, and their result back to a row-major one.
+#pragma once
+
+#include "backend/cpu/conv_geometry.h"
+#include "backend/cpu/onednn_conv.h"
+#include "backend/cpu/thread_pool.h"
+#include "tensor/tensor.h"
+
+namespace fovea::cpu {
+
+/// True if oneDNN is there and has fast kernels for the pass.
+bool blocked_is_fast(const ConvGeometry& g, onednn::ConvPass pass);
+
+/// bias may be undefined.
+void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
+                     const Tensor& bias, const Tensor& y);
+void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
+                           const Tensor& dy, const Tensor& dx);
+void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+                             const Tensor& dy, const Tensor& dweight);
+
+}  // namespace fovea::cpu

@@ -1,0 +1,46 @@
+// How convolutions share out their work: sizes of pieces, scratch memory, the product of matrices
+// inside a piece, and sums of the pieces' results.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/cpu/thread_pool.h"
+#include "tensor/tensor.h"
+
+namespace fovea::cpu {
+
+/// Enough pieces to share out, few enough to keep partial sums small.
+inline constexpr std::int64_t kPieces = 16;
+
+inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+template <class T>
+Tensor scratch(std::int64_t elements, const Tensor& like) {
+  return Tensor::empty({elements}, kDTypeOf<T>, like.device());
+}
+
+/// A matrix as BLAS wants it: distance between rows as stored.
+template <class T>
+struct Matrix {
+  const T* data;
+  std::int64_t ld;
+  bool transposed = false;
+};
+
+/// c (m, n) = a b, or c += a b, in the calling thread by the fastest library there is.
+template <class T>
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
+              const Matrix<T>& b, bool accumulate, T* c, std::int64_t ldc);
+
+/// How the items of a batch are gathered for the gradient of a weight: each chunk sums its own.
+/// `units` are items or calls, `size` the elements of the weight.
+struct Chunks {
+  std::int64_t chunk, chunks;
+  Chunks(std::int64_t units, std::int64_t size);
+};
+
+/// to = sum of the `count` arrays of `size` elements in `parts`, in order.
+template <class T>
+void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_t size, T* to);
+
+}  // namespace fovea::cpu

@@ -1,0 +1,112 @@
+// Per item, with x (c_in, pixels) and y (c_out, pixels) as they lie in memory:
+//   forward           y = W x
+//   backward, data    dx = W^T dy
+//   backward, weight  dW = sum over items of dy x^T, in chunks of items
+#include "backend/cpu/conv_pointwise.h"
+
+#include <algorithm>
+
+#include "backend/cpu/conv_pieces.h"
+
+namespace fovea::cpu {
+namespace {
+
+// How the products of all items and groups are cut: pixels, so that their part of the right operand
+// stays in the second-level cache, and rows of the result where there is little to share out.
+struct Cut {
+  std::int64_t width, columns, rows, blocks;
+
+  Cut(const ConvGeometry& g, std::int64_t m, std::int64_t k) {
+    constexpr std::int64_t kCacheElements = 1 << 18;
+    constexpr std::int64_t kLeastRows = 64;
+    const std::int64_t pixels = g.out_size();
+    const std::int64_t most = std::clamp<std::int64_t>(kCacheElements / k, 256, 4096);
+    columns = divide_up(pixels, most);
+    width = divide_up(divide_up(pixels, columns), 16) * 16;
+    columns = divide_up(pixels, width);
+    const std::int64_t pieces = g.batch * g.groups * columns;
+    blocks = std::clamp<std::int64_t>(kPieces / pieces, 1, divide_up(m, kLeastRows));
+    rows = divide_up(m, blocks);
+  }
+};
+
+// to (m, pixels) = op(W) from (k, pixels) (+ bias) for every item and group.
+template <class T>
+void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int64_t k,
+              const Matrix<T>& weight, const T* from, const T* bias, T* to) {
+  const Cut cut(g, m, k);
+  const std::int64_t pixels = g.out_size();
+  pool.run(g.batch * g.groups * cut.columns * cut.blocks, [&](std::int64_t piece) {
+    const std::int64_t first = piece % cut.blocks * cut.rows;
+    if (first >= m) return;
+    const std::int64_t rows = std::min(cut.rows, m - first);
+    const std::int64_t begin = piece / cut.blocks % cut.columns * cut.width;
+    const std::int64_t n = std::min(cut.width, pixels - begin);
+    const std::int64_t plane = piece / cut.blocks / cut.columns;  // item groups + group
+    const std::int64_t group = plane % g.groups;
+    const T* w = weight.data + group * m * k + first * (weight.transposed ? 1 : weight.ld);
+    T* y = to + (plane * m + first) * pixels + begin;
+    for (std::int64_t r = 0; bias != nullptr && r < rows; ++r)
+      std::fill_n(y + r * pixels, n, bias[group * m + first + r]);
+    multiply<T>(rows, n, k, {w, weight.ld, weight.transposed},
+                {from + plane * k * pixels + begin, pixels}, bias != nullptr, y, pixels);
+  });
+}
+
+}  // namespace
+
+bool is_large_pointwise(const ConvGeometry& g) { return g.pointwise() && g.out_size() >= 16; }
+
+template <class T>
+void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+                       const Tensor& weight, const T* bias, const Tensor& y) {
+  products<T>(pool, g, g.c_out, g.c_in, {weight.data<T>(), g.c_in}, x.data<T>(), bias, y.data<T>());
+}
+
+template <class T>
+void pointwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
+                             const Tensor& dy, const Tensor& dx) {
+  products<T>(pool, g, g.c_in, g.c_out, {weight.data<T>(), g.c_in, true}, dy.data<T>(), nullptr,
+              dx.data<T>());
+}
+
+// Pieces: a chunk of the items, a group, and a block of output channels where chunks are few.
+template <class T>
+void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+                               const Tensor& dy, const Tensor& dweight) {
+  const std::int64_t size = dweight.numel();
+  const std::int64_t pixels = g.out_size();
+  const Chunks cut(g.batch, size);
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>(kPieces / (cut.chunks * g.groups), 1, divide_up(g.c_out, 32));
+  const std::int64_t block = divide_up(g.c_out, blocks);
+  const Tensor parts = cut.chunks == 1 ? dweight : scratch<T>(cut.chunks * size, dweight);
+  pool.run(cut.chunks * g.groups * blocks, [&](std::int64_t piece) {
+    const std::int64_t first = piece % blocks * block;
+    if (first >= g.c_out) return;
+    const std::int64_t group = piece / blocks % g.groups;
+    const std::int64_t part = piece / blocks / g.groups;
+    T* to = parts.data<T>() + part * size + (group * g.c_out + first) * g.c_in;
+    const std::int64_t begin = part * cut.chunk;
+    for (std::int64_t i = begin; i < std::min(g.batch, begin + cut.chunk); ++i) {
+      const std::int64_t plane = i * g.groups + group;
+      multiply<T>(std::min(block, g.c_out - first), g.c_in, pixels,
+                  {dy.data<T>() + (plane * g.c_out + first) * pixels, pixels},
+                  {x.data<T>() + plane * g.c_in * pixels, pixels, true}, i > begin, to, g.c_in);
+    }
+  });
+  if (cut.chunks > 1) sum_parts(pool, parts.data<T>(), cut.chunks, size, dweight.data<T>());
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                  \
+  template void pointwise_forward<T>(ThreadPool&, const ConvGeometry&, const Tensor&,         \
+                                     const Tensor&, const T*, const Tensor&);                 \
+  template void pointwise_backward_data<T>(ThreadPool&, const ConvGeometry&, const Tensor&,   \
+                                           const Tensor&, const Tensor&);                     \
+  template void pointwise_backward_weight<T>(ThreadPool&, const ConvGeometry&, const Tensor&, \
+                                             const Tensor&, const Tensor&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea::cpu

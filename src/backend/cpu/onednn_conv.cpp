@@ -1,0 +1,248 @@
+#include "backend/cpu/onednn_conv.h"
+
+#include "backend/cpu/onednn_primitive.h"
+
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+namespace fovea::cpu::onednn {
+namespace {
+
+using dnnl::memory;
+
+struct Hash {
+  std::size_t operator()(const ConvPart& part) const {
+    const ConvGeometry& g = part.g;
+    std::vector<std::int64_t> numbers{static_cast<std::int64_t>(part.pass),
+                                      part.has_bias,
+                                      part.x_item,
+                                      part.y_item,
+                                      part.w_row,
+                                      g.batch,
+                                      g.groups,
+                                      g.c_in,
+                                      g.c_out};
+    for (const Axes& axes : {g.in, g.out, g.kernel, g.stride, g.padding, g.dilation})
+      numbers.insert(numbers.end(), axes.begin(), axes.end());
+    return hash_of(numbers);
+  }
+};
+
+// oneDNN knows two and three spatial axes.
+int first_axis(const ConvGeometry& g) {
+  return g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0;
+}
+
+memory::dims spatial(const ConvGeometry& g, const Axes& axes, std::int64_t less = 0) {
+  memory::dims dims;
+  for (auto i = static_cast<std::size_t>(first_axis(g)); i < 3; ++i) dims.push_back(axes[i] - less);
+  return dims;
+}
+
+// Row-major with a given distance along the first axis.
+memory::desc row_major(const memory::dims& sizes, std::int64_t first_distance) {
+  memory::dims strides(sizes.size(), 1);
+  for (std::size_t i = sizes.size() - 1; i-- > 1;) strides[i] = strides[i + 1] * sizes[i + 1];
+  strides[0] = first_distance;
+  return {sizes, memory::data_type::f32, strides};
+}
+
+memory::desc any(const memory::desc& plain) {
+  return {plain.dims(), plain.data_type(), memory::format_tag::any};
+}
+
+// The three tensors of a part, as they lie in memory.
+struct Plain {
+  memory::desc x, y, w;
+
+  Plain(const ConvPart& part, std::int64_t batch) {
+    const ConvGeometry& g = part.g;
+    const auto with = [&](memory::dims first, const Axes& axes) {
+      for (const std::int64_t size : spatial(g, axes)) first.push_back(size);
+      return first;
+    };
+    x = row_major(with({batch, g.groups * g.c_in}, g.in), part.x_item);
+    y = row_major(with({batch, g.groups * g.c_out}, g.out), part.y_item);
+    if (g.groups == 1) {
+      w = row_major(with({g.c_out, g.c_in}, g.kernel), part.w_row);
+    } else {
+      w = row_major(with({g.groups, g.c_out, g.c_in}, g.kernel), g.c_out * part.w_row);
+    }
+  }
+};
+
+// Calls use(primitive description) with the one of the pass; w may have a layout or be any.
+template <class Use>
+auto describe(const ConvPart& part, const Plain& plain, const memory::desc& w, const Use& use) {
+  using dnnl::algorithm;
+  const ConvGeometry& g = part.g;
+  const auto& engine = thread().engine;
+  const memory::dims strides = spatial(g, g.stride);
+  const memory::dims dilation = spatial(g, g.dilation, 1);
+  const memory::dims padding = spatial(g, g.padding);
+  const memory::desc x = any(plain.x);
+  const memory::desc y = any(plain.y);
+  const memory::desc bias{{g.groups * g.c_out}, memory::data_type::f32, memory::format_tag::a};
+  const auto direct = algorithm::convolution_direct;
+  using Forward = dnnl::convolution_forward;
+  const auto training = dnnl::prop_kind::forward_training;
+  const Forward::desc forward =
+      part.has_bias
+          ? Forward::desc(training, direct, x, w, bias, y, strides, dilation, padding, padding)
+          : Forward::desc(training, direct, x, w, y, strides, dilation, padding, padding);
+  const Forward::primitive_desc hint(forward, plain_attributes(), engine);
+  if (part.pass == ConvPass::kForward) return use(hint);
+  if (part.pass == ConvPass::kBackwardData) {
+    using Backward = dnnl::convolution_backward_data;
+    return use(Backward::primitive_desc(
+        Backward::desc(direct, x, w, y, strides, dilation, padding, padding), plain_attributes(),
+        engine, hint));
+  }
+  using Backward = dnnl::convolution_backward_weights;
+  return use(
+      Backward::primitive_desc(Backward::desc(direct, x, w, y, strides, dilation, padding, padding),
+                               plain_attributes(), engine, hint));
+}
+
+struct Layouts {
+  memory::desc x, y, w;
+};
+
+Layouts layouts(const dnnl::convolution_forward::primitive_desc& d) {
+  return {d.src_desc(), d.dst_desc(), d.weights_desc()};
+}
+Layouts layouts(const dnnl::convolution_backward_data::primitive_desc& d) {
+  return {d.diff_src_desc(), d.diff_dst_desc(), d.weights_desc()};
+}
+Layouts layouts(const dnnl::convolution_backward_weights::primitive_desc& d) {
+  return {d.src_desc(), d.diff_dst_desc(), d.diff_weights_desc()};
+}
+
+Primitive make_primitive(const ConvPart& part, const Plain& plain, const memory::desc& w) {
+  return describe(part, plain, w, [&](const auto& d) -> Primitive {
+    const Layouts at = layouts(d);
+    switch (part.pass) {
+      case ConvPass::kBackwardData:
+        return {d,
+                {{DNNL_ARG_DIFF_SRC, at.x}, {DNNL_ARG_WEIGHTS, at.w}, {DNNL_ARG_DIFF_DST, at.y}}};
+      case ConvPass::kBackwardWeight:
+        return {d,
+                {{DNNL_ARG_SRC, at.x}, {DNNL_ARG_DIFF_WEIGHTS, at.w}, {DNNL_ARG_DIFF_DST, at.y}}};
+      default:
+        break;
+    }
+    if (!part.has_bias)
+      return {d, {{DNNL_ARG_SRC, at.x}, {DNNL_ARG_WEIGHTS, at.w}, {DNNL_ARG_DST, at.y}}};
+    const memory::desc bias{{at.y.dims()[1]}, memory::data_type::f32, memory::format_tag::a};
+    return {d,
+            {{DNNL_ARG_SRC, at.x},
+             {DNNL_ARG_WEIGHTS, at.w},
+             {DNNL_ARG_DST, at.y},
+             {DNNL_ARG_BIAS, bias}}};
+  });
+}
+
+// Kernels that gather patches or follow the definition are slower than our own way.
+bool is_fast(std::string_view name) {
+  return name.find("ref") == name.npos && name.find("gemm") == name.npos;
+}
+
+std::int64_t elements(const memory::desc& desc) {
+  constexpr std::int64_t kLine = 16;  // whole cache lines
+  const auto count = static_cast<std::int64_t>(desc.get_size() / sizeof(float));
+  return (count + kLine - 1) / kLine * kLine;
+}
+
+std::optional<Primitive> reorder(const memory::desc& from, const memory::desc& to) {
+  if (from == to) return std::nullopt;
+  const auto& engine = thread().engine;
+  const dnnl::reorder::primitive_desc d(engine, from, engine, to, plain_attributes());
+  return Primitive(d, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+}  // namespace
+
+struct Convolution::Made {
+  ConvPart part;
+  bool fast = false;
+  std::optional<Primitive> conv;
+  std::optional<Primitive> load_x, load_y, store_x, store_y;  // none: the layout is row-major
+  std::optional<Primitive> pack_w, unpack_w;
+  std::int64_t x_elements = 0, y_elements = 0, w_elements = 0;
+};
+
+Convolution::Convolution(const ConvPart& part) : made_(std::make_unique<Made>()) {
+  Made& m = *made_;
+  m.part = part;
+  const Plain one(part, 1);
+  const Plain plain(part, part.g.batch);
+  const memory::desc w =
+      describe(part, one, any(one.w), [&](const auto& d) { return layouts(d).w; });
+  const Layouts at = describe(part, plain, w, [&](const auto& d) {
+    m.fast = is_fast(d.impl_info_str());
+    return layouts(d);
+  });
+  if (!m.fast) return;
+  m.conv = make_primitive(part, plain, w);
+  if (part.pass == ConvPass::kBackwardData) {
+    m.store_x = reorder(at.x, plain.x);
+  } else {
+    m.load_x = reorder(plain.x, at.x);
+  }
+  if (part.pass == ConvPass::kForward) {
+    m.store_y = reorder(at.y, plain.y);
+  } else {
+    m.load_y = reorder(plain.y, at.y);
+  }
+  m.pack_w = reorder(plain.w, w);
+  m.unpack_w = reorder(w, plain.w);
+  m.x_elements = m.load_x || m.store_x ? elements(at.x) : 0;
+  m.y_elements = m.load_y || m.store_y ? elements(at.y) : 0;
+  m.w_elements = elements(w);
+}
+
+Convolution::~Convolution() = default;
+
+bool Convolution::fast() const { return made_->fast; }
+std::int64_t Convolution::weight_elements() const { return made_->w_elements; }
+std::int64_t Convolution::scratch_elements() const { return made_->x_elements + made_->y_elements; }
+
+void Convolution::pack(const float* weight, float* packed) const {
+  if (made_->pack_w) {
+    made_->pack_w->run({weight, packed});
+  } else {
+    std::copy_n(weight, made_->part.g.c_out * made_->part.w_row * made_->part.g.groups, packed);
+  }
+}
+
+void Convolution::unpack(const float* packed, float* weight) const {
+  if (made_->unpack_w) {
+    made_->unpack_w->run({packed, weight});
+  } else {
+    std::copy_n(packed, made_->part.g.c_out * made_->part.w_row * made_->part.g.groups, weight);
+  }
+}
+
+void Convolution::run(const float* x, const float* packed, const float* bias, const float* y,
+                      float* scratch) const {
+  Made& m = *made_;
+  const float* own_x = m.x_elements > 0 ? scratch : x;
+  const float* own_y = m.y_elements > 0 ? scratch + m.x_elements : y;
+  if (m.load_x) m.load_x->run({x, own_x});
+  if (m.load_y) m.load_y->run({y, own_y});
+  if (bias != nullptr) {
+    m.conv->run({own_x, packed, own_y, bias});
+  } else {
+    m.conv->run({own_x, packed, own_y});
+  }
+  if (m.store_x) m.store_x->run({own_x, x});
+  if (m.store_y) m.store_y->run({own_y, y});
+}
+
+const Convolution& convolution(const ConvPart& part) {
+  thread_local std::unordered_map<ConvPart, Convolution, Hash> made;
+  return made.try_emplace(part, part).first->second;
+}
+
+}  // namespace fovea::cpu::onednn

@@ -1,0 +1,61 @@
+// What the files that call oneDNN share: the calling thread's engine, and primitives with their
+// arguments. Nobody else includes this: it brings in oneDNN's own header.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <dnnl.hpp>
+
+#include "tensor/dtype.h"
+
+namespace fovea::cpu::onednn {
+
+/// What one thread needs to run primitives. oneDNN shares its work out with OpenMP; our own pieces
+/// are already shared out, so every thread that comes here asks OpenMP for itself alone.
+struct Thread {
+  Thread();
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::vector<std::byte> scratch;
+};
+/// The calling thread's.
+Thread& thread();
+
+dnnl::memory::data_type type_of(DType dtype);
+
+/// Hash of a few numbers, for tables of primitives by shape.
+std::size_t hash_of(std::span<const std::int64_t> numbers);
+
+/// Attributes of every primitive here: its scratch memory is the thread's.
+dnnl::primitive_attr plain_attributes();
+
+/// A primitive with the memory objects that its arguments are put into; for the thread that made
+/// it.
+class Primitive {
+ public:
+  /// Arguments: DNNL_ARG_... and layout.
+  template <class Description>
+  Primitive(const Description& description,
+            std::initializer_list<std::pair<int, dnnl::memory::desc>> arguments)
+      : primitive_(description.get()), scratch_bytes_(description.scratchpad_desc().get_size()) {
+    for (const auto& [index, desc] : arguments) add(index, desc);
+    add(DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
+  }
+
+  /// Data in the order of the arguments.
+  void run(std::initializer_list<const void*> data);
+
+ private:
+  void add(int index, const dnnl::memory::desc& desc);
+
+  dnnl::primitive primitive_;
+  std::size_t scratch_bytes_ = 0;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+}  // namespace fovea::cpu::onednn
