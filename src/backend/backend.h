@@ -146,6 +146,23 @@ struct AttentionArgs {
   bool add = true;  // backward adds to dq, dk, dv; false: it writes them, and the heads cover them
 };
 
+/// Batch norm (groups = 0) and group norm, and what follows in the same pass over memory.
+struct ChannelNormArgs {
+  std::int64_t groups = 0;
+  bool fixed_stats = false;  // mean and rstd are constants (evaluation mode of batch norm)
+  bool relu = false;
+};
+/// What backward needs of the forward pass. y, the output, is needed for a ReLU behind a residual;
+/// without one where it let gradients through is computed again from x.
+struct ChannelNormValues {
+  Tensor x, mean, rstd, weight, bias, y;
+};
+/// Where gradients go; undefined: not wanted. That of the residual is dy where the ReLU let it
+/// through.
+struct ChannelNormGradients {
+  Tensor x, weight, bias, residual;
+};
+
 struct AdamWArgs {
   double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   std::int64_t step = 1;  // counted from 1
@@ -275,17 +292,17 @@ class Backend {
                                   const Tensor& /*mean*/, const Tensor& /*rstd*/) const {
     missing("channel_norm_stats");
   }
-  virtual void channel_norm(std::int64_t /*groups*/, const Tensor& /*x*/, const Tensor& /*mean*/,
+  /// y = (x - mean) rstd weight + bias + residual, then a ReLU if asked for; residual is undefined
+  /// or like x.
+  virtual void channel_norm(const ChannelNormArgs&, const Tensor& /*x*/, const Tensor& /*mean*/,
                             const Tensor& /*rstd*/, const Tensor& /*weight*/,
-                            const Tensor& /*bias*/, const Tensor& /*y*/) const {
+                            const Tensor& /*bias*/, const Tensor& /*residual*/,
+                            const Tensor& /*y*/) const {
     missing("channel_norm");
   }
-  /// fixed_stats: mean and rstd are constants (evaluation mode of batch norm).
-  virtual void channel_norm_backward(std::int64_t /*groups*/, bool /*fixed_stats*/,
-                                     const Tensor& /*x*/, const Tensor& /*mean*/,
-                                     const Tensor& /*rstd*/, const Tensor& /*weight*/,
-                                     const Tensor& /*dy*/, const Tensor& /*dx*/,
-                                     const Tensor& /*dweight*/, const Tensor& /*dbias*/) const {
+  /// The gradient of x or of the residual may be written over dy.
+  virtual void channel_norm_backward(const ChannelNormArgs&, const ChannelNormValues&,
+                                     const Tensor& /*dy*/, const ChannelNormGradients&) const {
     missing("channel_norm_backward");
   }
 

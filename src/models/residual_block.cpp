@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ops/elementwise.h"
 #include "ops/shape.h"
 
 namespace fovea::models {
@@ -70,15 +69,6 @@ void ResidualBlock::add_layer(const nn::Build& build, std::int64_t in, std::int6
   layers_.push_back({made, child<nn::BatchNorm2d>(fmt::format("bn{}", number), build, out, bn)});
 }
 
-Tensor ResidualBlock::branch(const Tensor& x) {
-  Tensor y = x;
-  for (const Layer& layer : layers_) {
-    y = layer.bn(layer.conv(y));
-    if (&layer != &layers_.back()) y = ops::relu(y);
-  }
-  return y;
-}
-
 Tensor ResidualBlock::shortcut(const Tensor& x) {
   if (downsample_ != nullptr) return (*downsample_)(x);
   const std::int64_t added = block_width(options_.kind, options_.planes) - options_.in;
@@ -88,7 +78,12 @@ Tensor ResidualBlock::shortcut(const Tensor& x) {
 }
 
 Tensor ResidualBlock::forward(const Tensor& x) {
-  return ops::relu(ops::add(branch(x), shortcut(x)));
+  Tensor y = x;
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+    y = layers_[i].conv(y);
+    y = layers_[i].bn.with_relu(y);
+  }
+  return layers_.back().bn.with_relu(layers_.back().conv(y), shortcut(x));
 }
 
 }  // namespace fovea::models

@@ -49,7 +49,6 @@ class ResidualBlock final : public nn::UnaryModule {
   };
   void add_layer(const nn::Build& build, std::int64_t in, std::int64_t out, std::int64_t kernel,
                  std::int64_t stride, bool last);
-  Tensor branch(const Tensor& x);
   Tensor shortcut(const Tensor& x);
 
   BlockOptions options_;

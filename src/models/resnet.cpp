@@ -8,7 +8,6 @@
 #include "models/model.h"
 #include "models/residual_block.h"
 #include "nn/linear.h"
-#include "ops/elementwise.h"
 #include "ops/shape.h"
 
 namespace {
@@ -90,7 +89,7 @@ class ResNet final : public models::Model {
 
  protected:
   Tensor forward(const Tensor& images, attention::Probe*) override {
-    Tensor x = ops::relu((*bn1_)((*conv1_)(images)));
+    Tensor x = bn1_->with_relu((*conv1_)(images));
     if (large_stem()) x = ops::max_pool(x, {3}, {2}, {1});
     for (Stage* stage : stages_) x = (*stage)(x);
     x = ops::adaptive_avg_pool(x, {1});  // (b, c, 1, 1)

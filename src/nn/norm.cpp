@@ -41,11 +41,11 @@ void BatchNorm2d::count_batch() {
   kernels.cast(count, num_batches_tracked_);
 }
 
-Tensor BatchNorm2d::forward(const Tensor& x) {
+Tensor BatchNorm2d::apply(const Tensor& x, const Tensor& residual, bool relu) {
   FOVEA_CHECK(x.rank() == 4, ShapeError,
               fmt::format("BatchNorm2d: x is {}; expected (b, c, h, w)", to_string(x.shape())));
   const Tensor y = ops::batch_norm(x, weight_, bias_, running_mean_, running_var_, training(),
-                                   options_.momentum, options_.eps);
+                                   options_.momentum, options_.eps, residual, relu);
   if (training()) count_batch();
   return y;
 }

@@ -53,10 +53,17 @@ class BatchNorm2d final : public UnaryModule {
   BatchNorm2d(const Build& build, std::int64_t channels, const BatchNormOptions& options = {});
   std::string type() const override { return "BatchNorm2d"; }
 
+  /// ReLU(norm(x) + residual) in one pass over memory; residual is like x, or undefined.
+  Tensor with_relu(const Tensor& x, const Tensor& residual = {}) {
+    const auto scope = enter();
+    return apply(x, residual, true);
+  }
+
  protected:
-  Tensor forward(const Tensor& x) override;
+  Tensor forward(const Tensor& x) override { return apply(x, {}, false); }
 
  private:
+  Tensor apply(const Tensor& x, const Tensor& residual, bool relu);
   void count_batch();
 
   BatchNormOptions options_;

@@ -14,9 +14,11 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
                   double eps);
 /// Batch statistics in training mode; then running = (1 - momentum) running + momentum batch, with
 /// the unbiased variance, as in PyTorch. In evaluation mode the running statistics are used.
-/// x: (b, c, spatial...), all others (c).
+/// x: (b, c, spatial...), all others (c). residual, like x or undefined, is added to the result,
+/// and then comes a ReLU (gradient 0 at 0) if asked for: y = relu(norm(x) + residual) in one pass,
+/// of which only x and, with a residual, y are kept for backward.
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                   const Tensor& running_mean, const Tensor& running_var, bool training,
-                  double momentum, double eps);
+                  double momentum, double eps, const Tensor& residual = {}, bool relu = false);
 
 }  // namespace fovea::ops

@@ -44,6 +44,117 @@ TEST_CASE("batch_norm: gradients in training and evaluation", "[ops]") {
   }
 }
 
+TEST_CASE("batch_norm: gradients with a residual and a ReLU", "[ops]") {
+  const bool training = GENERATE(true, false);
+  const bool relu = GENERATE(true, false);
+  for (const Shape& shape : {Shape{5, 3}, Shape{2, 3, 3, 5}, Shape{2, 3, 6, 7}}) {
+    CAPTURE(training, relu, to_string(shape));
+    const Tensor mean = random_tensor({3}, 4);
+    const Tensor var = uniform_tensor({3}, 0.5, 2, 5);
+    const auto run = [&](const Tensor& x, const Tensor& weight, const Tensor& bias,
+                         const Tensor& residual) {
+      return ops::batch_norm(x, weight, bias, ops::clone(mean), ops::clone(var), training, 0.1,
+                             1e-3, residual, relu);
+    };
+    const Tensor weight = random_tensor({3}, 2);
+    const Tensor bias = random_tensor({3}, 3);
+    check_gradients([&](const auto& t) { return run(t[0], t[1], t[2], t[3]); },
+                    {random_tensor(shape, 1), weight, bias, random_tensor(shape, 6)});
+    check_gradients([&](const auto& t) { return run(t[0], t[1], t[2], {}); },
+                    {random_tensor(shape, 1), weight, bias});
+    check_gradients([&](const auto& t) { return run(t[0], {}, {}, t[0]); },
+                    {random_tensor(shape, 1)});
+    const Tensor x = random_tensor(shape, 1);
+    check_gradients([&](const auto& t) { return run(x, {}, {}, t[0]); }, {random_tensor(shape, 6)});
+    const Tensor constant = random_tensor(shape, 6);
+    check_gradients([&](const auto& t) { return run(t[0], t[1], {}, constant); },
+                    {random_tensor(shape, 1), weight});
+  }
+}
+
+TEST_CASE("batch_norm: a residual and a ReLU inside equal those outside", "[ops]") {
+  const bool training = GENERATE(true, false);
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);
+  const double tolerance = dtype == DType::kFloat32 ? 2e-5 : 1e-12;
+  const Shape shape = GENERATE(Shape{6, 5, 9, 7}, Shape{3, 40, 37, 31}, Shape{9, 33, 1, 1});
+  CAPTURE(training, name_of(dtype), to_string(shape));
+  const std::int64_t c = shape[1];
+  const auto run = [&](bool fused) {
+    const Tensor x = trainable(random_tensor(shape, 1, dtype));
+    const Tensor weight = trainable(random_tensor({c}, 2, dtype));
+    const Tensor bias = trainable(random_tensor({c}, 3, dtype));
+    const Tensor residual = trainable(random_tensor(shape, 4, dtype));
+    const Tensor mean = random_tensor({c}, 5, dtype);
+    const Tensor var = ops::cast(uniform_tensor({c}, 0.5, 2, 6), dtype);
+    const auto norm = [&](const Tensor& input, const Tensor& added, bool relu) {
+      return ops::batch_norm(input, weight, bias, mean, var, training, 0.1, 1e-5, added, relu);
+    };
+    // The inner result is used twice, so that its gradient is a sum.
+    Tensor y;
+    if (fused) {
+      const Tensor inner = norm(x, {}, true);
+      y = norm(ops::mul(inner, 0.5), ops::add(inner, residual), true);
+    } else {
+      const Tensor inner = ops::relu(norm(x, {}, false));
+      const Tensor outer = norm(ops::mul(inner, 0.5), {}, false);
+      y = ops::relu(ops::add(outer, ops::add(inner, residual)));
+    }
+    autograd::backward(y, random_tensor(shape, 7, dtype));
+    return std::vector<Tensor>{y, x.grad(), weight.grad(), bias.grad(), residual.grad(), mean, var};
+  };
+  const std::vector<Tensor> fused = run(true);
+  const std::vector<Tensor> composed = run(false);
+  for (std::size_t i = 0; i < fused.size(); ++i) {
+    CAPTURE(i);
+    double largest = 1;
+    for (const double value : to_doubles(composed[i])) largest = std::max(largest, std::abs(value));
+    CHECK(max_difference(fused[i], composed[i]) < tolerance * largest);
+  }
+}
+
+TEST_CASE("batch_norm: the gradient that came in is left alone where others hold it", "[ops]") {
+  const Tensor x = trainable(random_tensor({2, 3, 4, 4}, 1));
+  const Tensor residual = trainable(random_tensor({2, 3, 4, 4}, 2));
+  const Tensor dy = random_tensor({2, 3, 4, 4}, 3);
+  const std::vector<double> before = to_doubles(dy);
+  autograd::backward(ops::batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, residual, true), dy);
+  CHECK(to_doubles(dy) == before);
+  CHECK_FALSE(x.grad().same_storage(dy));
+  CHECK_FALSE(residual.grad().same_storage(dy));
+  CHECK_FALSE(residual.grad().same_storage(x.grad()));
+}
+
+TEST_CASE("batch_norm: bfloat16 activations with float32 parameters", "[ops]") {
+  const Shape shape{4, 6, 9, 7};
+  const auto run = [&](DType dtype) {
+    const Tensor x = trainable(ops::cast(random_tensor(shape, 1, DType::kFloat32), dtype));
+    const Tensor residual = trainable(ops::cast(random_tensor(shape, 2, DType::kFloat32), dtype));
+    const Tensor weight = trainable(random_tensor({6}, 3, DType::kFloat32));
+    const Tensor bias = trainable(random_tensor({6}, 4, DType::kFloat32));
+    const Tensor mean = ops::zeros({6}, DType::kFloat32, cpu());
+    const Tensor var = ops::zeros({6}, DType::kFloat32, cpu());
+    const Tensor y = ops::batch_norm(x, weight, bias, mean, var, true, 0.1, 1e-5, residual, true);
+    CHECK(y.dtype() == dtype);
+    autograd::backward(y, ops::cast(random_tensor(shape, 5, DType::kFloat32), dtype));
+    CHECK(weight.grad().dtype() == DType::kFloat32);
+    return std::vector<Tensor>{y, x.grad(), residual.grad(), weight.grad(), bias.grad(), mean, var};
+  };
+  const std::vector<Tensor> narrow = run(DType::kBFloat16);
+  const std::vector<Tensor> wide = run(DType::kFloat32);
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    CAPTURE(i);
+    const std::vector<double> a = to_doubles(narrow[i]);
+    const std::vector<double> b = to_doubles(wide[i]);
+    double square = 0;
+    double error = 0;
+    for (std::size_t j = 0; j < a.size(); ++j) {
+      square += b[j] * b[j];
+      error += (a[j] - b[j]) * (a[j] - b[j]);
+    }
+    CHECK(std::sqrt(error / square) < 0.05);
+  }
+}
+
 TEST_CASE("group_norm and batch_norm: values and gradients computed with PyTorch", "[ops]") {
   const auto check = [](const Function& function, const std::vector<double>& y,
                         const std::vector<double>& dx, const std::vector<double>& dw) {
@@ -206,6 +317,23 @@ TEST_CASE("batch_norm: channels have mean 0 and variance 1 also far from zero", 
   }
 }
 
+TEST_CASE("batch_norm: statistics keep their digits behind an odd first element", "[ops]") {
+  const Tensor x = random_tensor({3, 2, 50, 41}, 5, DType::kFloat32);
+  for (std::int64_t plane = 0; plane < 6; ++plane) x.data<float>()[plane * 50 * 41] = 1e5f;
+  const auto statistics = [](const Tensor& input) {
+    const Tensor mean = ops::zeros({2}, input.dtype(), cpu());
+    const Tensor var = ops::zeros({2}, input.dtype(), cpu());
+    ops::batch_norm(input, {}, {}, mean, var, true, 1.0, 1e-5);
+    return std::pair(to_doubles(mean), to_doubles(var));
+  };
+  const auto [mean, var] = statistics(x);
+  const auto [exact_mean, exact_var] = statistics(ops::cast(x, DType::kFloat64));
+  for (std::size_t c = 0; c < 2; ++c) {
+    CHECK(mean[c] == Approx(exact_mean[c]).epsilon(1e-6));
+    CHECK(var[c] == Approx(exact_var[c]).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("group_norm: one group per channel ignores scale and shift of each channel", "[ops]") {
   const Tensor x = random_tensor({2, 3, 4, 5}, 6);
   const Tensor scale = Tensor::from<double>({2, 0.5, 7}, {3, 1, 1}, cpu());
@@ -232,6 +360,11 @@ TEST_CASE("channel norms: same bits for any number of threads", "[ops]") {
   check_threads(
       [](const auto& t) { return ops::batch_norm(t[0], t[1], t[2], {}, {}, true, 0.1, 1e-5); },
       shapes);
+  check_threads(
+      [](const auto& t) {
+        return ops::batch_norm(t[0], t[1], t[2], {}, {}, true, 0.1, 1e-5, t[3], true);
+      },
+      {{9, 12, 21, 19}, {12}, {12}, {9, 12, 21, 19}});
 }
 
 TEST_CASE("channel norms: wrong arguments are named", "[ops]") {
@@ -244,4 +377,7 @@ TEST_CASE("channel norms: wrong arguments are named", "[ops]") {
                     Catch::Contains("no running statistics"));
   CHECK_THROWS_WITH(ops::batch_norm(random_tensor({1, 4}, 1), {}, {}, {}, {}, true, 0.1, 1e-5),
                     Catch::Contains("training needs more than one value per channel"));
+  CHECK_THROWS_WITH(
+      ops::batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, random_tensor({2, 4, 4}, 1)),
+      Catch::Contains("residual is float64 (2, 4, 4); expected float64 (2, 4, 3) as x is"));
 }

@@ -58,12 +58,11 @@ class CpuBackend final : public Backend {
   // channel_norm.cpp
   void channel_norm_stats(std::int64_t groups, double eps, const Tensor& x, const Tensor& mean,
                           const Tensor& rstd) const override;
-  void channel_norm(std::int64_t groups, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-                    const Tensor& weight, const Tensor& bias, const Tensor& y) const override;
-  void channel_norm_backward(std::int64_t groups, bool fixed_stats, const Tensor& x,
-                             const Tensor& mean, const Tensor& rstd, const Tensor& weight,
-                             const Tensor& dy, const Tensor& dx, const Tensor& dweight,
-                             const Tensor& dbias) const override;
+  void channel_norm(const ChannelNormArgs&, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+                    const Tensor& weight, const Tensor& bias, const Tensor& residual,
+                    const Tensor& y) const override;
+  void channel_norm_backward(const ChannelNormArgs&, const ChannelNormValues&, const Tensor& dy,
+                             const ChannelNormGradients&) const override;
   // conv.cpp
   void conv(const ConvArgs&, const Tensor& x, const Tensor& weight, const Tensor& bias,
             const Tensor& y) const override;

@@ -3,6 +3,7 @@
 // would be taken from whichever comes first and might then use instructions the processor lacks.
 // (xsimd's templates carry the instruction set in their type.)
 
+#include "backend/cpu/simd/channel_impl.h"
 #include "backend/cpu/simd/correlate_impl.h"
 #include "backend/cpu/simd/elementwise_impl.h"
 #include "backend/cpu/simd/layout_impl.h"
@@ -32,6 +33,10 @@ Maps<S> maps() {
           take_rows<S>,
           take_columns<S>,
           put_rows<S>,
+          plane_moments<S>,
+          plane_normalise<S>,
+          plane_gradient_sums<S>,
+          plane_gradient<S>,
           convert<Compute<S>, S>,
           convert<S, Compute<S>>};
 }
