@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -12,6 +16,9 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kAlignment = 64;
+// Large blocks ask for pages of this size: kernels that walk across planes would else spend their
+// time on finding pages.
+constexpr std::int64_t kHugePage = 2 << 20;
 
 // Sizes are rounded up to eighths of a power of two (waste below 1/8), so that tensors of slightly
 // different sizes, such as batches of texts, share blocks.
@@ -26,8 +33,15 @@ std::int64_t size_class(std::int64_t bytes) {
 
 MemorySource heap_memory() {
   return {[](std::int64_t bytes) {
-            return std::aligned_alloc(static_cast<std::size_t>(kAlignment),
-                                      static_cast<std::size_t>(bytes));
+            const bool large = bytes >= kHugePage;
+            void* memory =
+                std::aligned_alloc(static_cast<std::size_t>(large ? kHugePage : kAlignment),
+                                   static_cast<std::size_t>(bytes));
+#if defined(__linux__)
+            if (large && memory != nullptr)
+              madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+#endif
+            return memory;
           },
           [](void* memory) { std::free(memory); }};
 }

@@ -16,7 +16,7 @@ struct MemorySource {
   std::function<void(void*)> release;
 };
 
-/// 64-byte aligned heap memory.
+/// 64-byte aligned heap memory; large blocks ask for huge pages where the system has them.
 MemorySource heap_memory();
 
 struct MemoryStats {
