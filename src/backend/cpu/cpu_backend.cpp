@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "backend/cpu/onednn.h"
 #include "backend/cpu/simd/simd.h"
 #include "backend/devices.h"
 
@@ -24,8 +25,9 @@ namespace cpu {
 CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(1); }
 
 std::string CpuBackend::description() const {
-  return fmt::format("cpu, {} threads, {} kernels, OpenBLAS {} core {}", pool_.threads(),
-                     simd::kernels().name, OPENBLAS_VERSION, openblas_get_corename());
+  const std::string onednn = onednn::available() ? onednn::version() + ", " : "";
+  return fmt::format("cpu, {} threads, {} kernels, {}OpenBLAS core {}", pool_.threads(),
+                     simd::kernels().name, onednn, openblas_get_corename());
 }
 
 void CpuBackend::parallel(std::int64_t count, std::int64_t grain,
