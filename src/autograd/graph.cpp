@@ -162,7 +162,7 @@ Tensor Op::output(Tensor result, Backward backward) {
     for (Tensor& input : inputs_) {
       const bool wanted = input.defined() && input.requires_grad();
       // Values that backward needs are in its closure; the others are free to go.
-      node->inputs.push_back(!wanted ? Tensor() : input.node() ? input.placeholder() : input);
+      node->inputs.push_back(!wanted ? Tensor() : input.node() ? input.without_values() : input);
     }
     node->backward = std::move(backward);
     result.set_node(std::move(node));

@@ -36,7 +36,7 @@ struct Node {
   const char* op = "";
   std::string module;  // filled while detecting anomalies or profiling
   std::int64_t macs = 0;
-  std::vector<Tensor> inputs;  // placeholders and leaves; undefined where no gradient is wanted
+  std::vector<Tensor> inputs;  // without values, and leaves; undefined where no gradient is wanted
   Backward backward;
   Tensor gradient;    // accumulated until the node's turn
   bool done = false;  // backward() has been through here and freed it

@@ -54,7 +54,7 @@ Tensor Tensor::empty_like(const Tensor& other) {
   return empty(other.shape(), other.dtype(), other.device());
 }
 
-Tensor Tensor::placeholder() const {
+Tensor Tensor::without_values() const {
   auto impl = std::make_shared<Impl>(this->impl());
   impl->storage = std::make_shared<Storage>(device());
   return Tensor(std::move(impl));

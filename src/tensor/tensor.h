@@ -74,7 +74,7 @@ class Tensor {
   Tensor detach() const;
   /// The same shape, dtype, device and place in the graph without the values: what a later gradient
   /// needs to find its way.
-  Tensor placeholder() const;
+  Tensor without_values() const;
   /// True if nobody else holds this storage, so that it may be written in place.
   bool unique_storage() const;
   bool same_storage(const Tensor& other) const;

@@ -26,7 +26,7 @@ class Problem : public AttentionMaps<S> {
   std::int64_t groups() const { return (args_.queries + group() - 1) / group(); }
 
   void forward(std::int64_t piece, const Tensor& q, const Tensor& k, const Tensor& v,
-               const Tensor* c, const Tensor& out, const Tensor& lse) const {
+               const S* const* c, S* out, C* lse) const {
     const Pair at = pair(piece / groups());
     const std::int64_t dim = args_.q.dim;
     const std::int64_t width = args_.v.dim;
@@ -50,8 +50,7 @@ class Problem : public AttentionMaps<S> {
         load<S>(q, stream.q, at, first, rows, queries);
         C* here = map + stream.index * rows_ * ld_;
         scores(queries, keys + stream.index * ld_ * dim, dim, at.item, first, rows, here);
-        exponentiate(here, rows, sums + stream.index * rows_,
-                     lse.data<C>() + row(stream, at, first));
+        exponentiate(here, rows, sums + stream.index * rows_, lse + row(stream, at, first));
       }
       if (maps == 2) {
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -71,17 +70,16 @@ class Problem : public AttentionMaps<S> {
                .c = result});
       for (std::int64_t r = 0; r < rows; ++r) {
         simd::kernels().of<S>().put_rows(C{1} / sums[r], result + r * width, false,
-                                         out.data<S>() + place(at, first + r) * width, width, 1,
-                                         width);
+                                         out + place(at, first + r) * width, width, 1, width);
       }
     }
   }
 
   // Gradients of one head of one item. A = sum_i c_i P_i, dS_i = c_i P_i (dA - sum_j P_i dA), and
   // that sum is the gradient of c_i. dgsa 2.2 (backward).
-  void backward(Pair at, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor* c,
-                const Tensor& lse, const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                const Tensor& dv, const Tensor* dc) const {
+  void backward(Pair at, const Tensor& q, const Tensor& k, const Tensor& v, const S* const* c,
+                const C* lse, const S* dout, const Tensor& dq, const Tensor& dk, const Tensor& dv,
+                S* const* dc) const {
     Backward state(*this, q);
     load_keys(at, k, v, state);
     for (std::int64_t first = 0; first < args_.queries; first += rows_) {
@@ -182,20 +180,20 @@ class Problem : public AttentionMaps<S> {
   }
 
   // Queries, upstream gradients and maps of one block.
-  void load_block(Pair at, std::int64_t first, std::int64_t rows, const Tensor& q,
-                  const Tensor& lse, const Tensor& dout, const Backward& to) const {
+  void load_block(Pair at, std::int64_t first, std::int64_t rows, const Tensor& q, const C* lse,
+                  const S* dout, const Backward& to) const {
     const std::int64_t width = args_.v.dim;
-    simd::kernels().of<S>().take_rows(dout.data<S>() + place(at, first) * width,
-                                      args_.heads * width, to.dy, rows, width);
+    simd::kernels().of<S>().take_rows(dout + place(at, first) * width, args_.heads * width, to.dy,
+                                      rows, width);
     for (const Stream& stream : streams_) {
       const std::int64_t i = stream.index;
       load<S>(q, stream.q, at, first, rows, to.queries[i]);
       scores(to.queries[i], to.keys_transposed[i], args_.q.dim, at.item, first, rows, to.map[i]);
-      probabilities(to.map[i], rows, lse.data<C>() + row(stream, at, first));
+      probabilities(to.map[i], rows, lse + row(stream, at, first));
     }
   }
 
-  void add_value_gradients(Pair at, std::int64_t first, std::int64_t rows, const Tensor* c,
+  void add_value_gradients(Pair at, std::int64_t first, std::int64_t rows, const S* const* c,
                            const Backward& state) const {
     const C* fused = state.map[0];
     if (streams_.size() == 2) {
@@ -219,7 +217,7 @@ class Problem : public AttentionMaps<S> {
 
   // Turns the map of a stream into the gradient of its scores.
   void score_gradients(Pair at, const Stream& stream, std::int64_t first, std::int64_t rows,
-                       const Tensor* c, const Tensor* dc, const Backward& state) const {
+                       const S* const* c, S* const* dc, const Backward& state) const {
     for (std::int64_t r = 0; r < rows; ++r) {
       C* here = state.map[stream.index] + r * ld_;
       const C* upstream = state.dfused + r * ld_;
@@ -227,8 +225,8 @@ class Problem : public AttentionMaps<S> {
       C scale{1};
       if (streams_.size() == 2) {
         scale = coefficient(c[stream.index], at, first + r);
-        const Tensor& gradient = dc[stream.index];
-        if (gradient.defined()) gradient.data<S>()[place(at, first + r)] = static_cast<S>(shift);
+        if (dc[stream.index] != nullptr)
+          dc[stream.index][place(at, first + r)] = static_cast<S>(shift);
       }
       kernels_.softmax_backward(scale, here, upstream, shift, here, ld_);
     }
@@ -271,8 +269,9 @@ void CpuBackend::attention(const AttentionArgs& args, const Tensor& q, const Ten
                            const Tensor& lse) const {
   dispatch_stored("attention", q.dtype(), [&]<class S>(S) {
     const Problem<S> problem(args, 1, mask);
-    pool_.run(args.batch * args.heads * problem.groups(),
-              [&](std::int64_t piece) { problem.forward(piece, q, k, v, nullptr, out, lse); });
+    pool_.run(args.batch * args.heads * problem.groups(), [&](std::int64_t piece) {
+      problem.forward(piece, q, k, v, nullptr, out.data<S>(), lse.data<Compute<S>>());
+    });
   });
 }
 
@@ -283,7 +282,8 @@ void CpuBackend::attention_backward(const AttentionArgs& args, const Tensor& q, 
   dispatch_stored("attention_backward", q.dtype(), [&]<class S>(S) {
     const Problem<S> problem(args, 1, mask);
     for_pairs(pool_, args, [&](Pair at) {
-      problem.backward(at, q, k, v, nullptr, lse, dout, dq, dk, dv, nullptr);
+      problem.backward(at, q, k, v, nullptr, lse.data<Compute<S>>(), dout.data<S>(), dq, dk, dv,
+                       nullptr);
     });
   });
 }
@@ -293,9 +293,10 @@ void CpuBackend::two_map_attention(const AttentionArgs& args, const Tensor& q, c
                                    const Tensor& mask, const Tensor& out, const Tensor& lse) const {
   dispatch_stored("two_map_attention", q.dtype(), [&]<class S>(S) {
     const Problem<S> problem(args, 2, mask);
-    const Tensor c[2] = {c1, c2};
-    pool_.run(args.batch * args.heads * problem.groups(),
-              [&](std::int64_t piece) { problem.forward(piece, q, k, v, c, out, lse); });
+    const S* const c[2] = {c1.data<S>(), c2.data<S>()};
+    pool_.run(args.batch * args.heads * problem.groups(), [&](std::int64_t piece) {
+      problem.forward(piece, q, k, v, c, out.data<S>(), lse.data<Compute<S>>());
+    });
   });
 }
 
@@ -307,10 +308,12 @@ void CpuBackend::two_map_attention_backward(const AttentionArgs& args, const Ten
                                             const Tensor& dc2) const {
   dispatch_stored("two_map_attention_backward", q.dtype(), [&]<class S>(S) {
     const Problem<S> problem(args, 2, mask);
-    const Tensor c[2] = {c1, c2};
-    const Tensor dc[2] = {dc1, dc2};
-    for_pairs(pool_, args,
-              [&](Pair at) { problem.backward(at, q, k, v, c, lse, dout, dq, dk, dv, dc); });
+    const S* const c[2] = {c1.data<S>(), c2.data<S>()};
+    S* const dc[2] = {dc1.defined() ? dc1.data<S>() : nullptr,
+                      dc2.defined() ? dc2.data<S>() : nullptr};
+    for_pairs(pool_, args, [&](Pair at) {
+      problem.backward(at, q, k, v, c, lse.data<Compute<S>>(), dout.data<S>(), dq, dk, dv, dc);
+    });
   });
 }
 

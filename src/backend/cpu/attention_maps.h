@@ -56,8 +56,8 @@ class AttentionMaps {
   std::int64_t row(const Stream& stream, Pair at, std::int64_t query) const {
     return ((stream.index * args_.batch + at.item) * args_.heads + at.head) * args_.queries + query;
   }
-  C coefficient(const Tensor& c, Pair at, std::int64_t query) const {
-    return static_cast<C>(c.data<S>()[place(at, query)]);
+  C coefficient(const S* c, Pair at, std::int64_t query) const {
+    return static_cast<C>(c[place(at, query)]);
   }
 
   // b and c without gaps between their rows.
