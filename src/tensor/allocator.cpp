@@ -34,12 +34,13 @@ std::int64_t size_class(std::int64_t bytes) {
 MemorySource heap_memory() {
   return {[](std::int64_t bytes) {
             const bool large = bytes >= kHugePage;
-            void* memory =
-                std::aligned_alloc(static_cast<std::size_t>(large ? kHugePage : kAlignment),
-                                   static_cast<std::size_t>(bytes));
+            void* memory = nullptr;
+            // (std::aligned_alloc wants a size that is a multiple of the alignment.)
+            const auto alignment = static_cast<std::size_t>(large ? kHugePage : kAlignment);
+            if (posix_memalign(&memory, alignment, static_cast<std::size_t>(bytes)) != 0)
+              return static_cast<void*>(nullptr);
 #if defined(__linux__)
-            if (large && memory != nullptr)
-              madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+            if (large) madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
 #endif
             return memory;
           },
