@@ -83,6 +83,7 @@ void run_node(Node& node) {
     }
   }
   node.backward = nullptr;
+  node.recipe.reset();
   node.inputs.clear();
   node.done = true;
 }
@@ -165,6 +166,7 @@ Tensor Op::output(Tensor result, Backward backward) {
       node->inputs.push_back(!wanted ? Tensor() : input.node() ? input.without_values() : input);
     }
     node->backward = std::move(backward);
+    node->recipe = std::move(recipe_);
     result.set_node(std::move(node));
   }
   return result;

@@ -1,6 +1,7 @@
 // The graph of recorded operations and the walk back through it.
 #pragma once
 
+#include <any>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -38,6 +39,7 @@ struct Node {
   std::int64_t macs = 0;
   std::vector<Tensor> inputs;  // without values, and leaves; undefined where no gradient is wanted
   Backward backward;
+  std::any recipe;    // how the output is made again, of a type that some operations know; or empty
   Tensor gradient;    // accumulated until the node's turn
   bool done = false;  // backward() has been through here and freed it
 };
@@ -66,6 +68,9 @@ class Op {
   bool records() const { return records_; }
   /// Records even though no input needs a gradient (recomputed modules with parameters inside).
   void force_recording();
+  /// Says how the result can be made again at little cost. Operations that know the type keep that
+  /// for backward instead of the result (recipe_of below), which is then free to go.
+  void recipe(std::any value) { recipe_ = std::move(value); }
   /// Finishes the operation. An undefined `backward` marks a result that has no gradient.
   Tensor output(Tensor result, Backward backward);
 
@@ -74,8 +79,15 @@ class Op {
   std::vector<Tensor> inputs_;
   std::int64_t macs_ = 0;
   bool records_ = false;
+  std::any recipe_;
   std::chrono::steady_clock::time_point start_;
 };
+
+/// How x can be made again, or null: it has to be kept.
+template <class Recipe>
+const Recipe* recipe_of(const Tensor& x) {
+  return x.defined() && x.node() ? std::any_cast<Recipe>(&x.node()->recipe) : nullptr;
+}
 
 /// Adds d(output)/d(leaf) to the gradient of every leaf that requires one. Without `gradient` the
 /// output must be a scalar. Frees the graph as it goes; a second call on it throws Error.

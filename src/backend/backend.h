@@ -106,6 +106,31 @@ struct ConvArgs {
   std::int64_t groups = 1;
 };
 
+/// Batch norm (groups = 0) and group norm, and what follows in the same pass over memory.
+struct ChannelNormArgs {
+  std::int64_t groups = 0;
+  bool fixed_stats = false;  // mean and rstd are constants (evaluation mode of batch norm)
+  bool relu = false;
+};
+/// (x - mean) rstd weight + bias; weight and bias (c) may be undefined.
+struct ChannelNorm {
+  Tensor mean, rstd, weight, bias;
+};
+/// Where gradients go; undefined: not wanted. That of the residual is dy where the ReLU let it
+/// through.
+struct ChannelNormGradients {
+  Tensor x, weight, bias, residual;
+};
+
+/// What a convolution reads: x, or where norm.mean (c) is defined the result of a batch norm of x
+/// and what follows it, which the kernel makes again piece by piece.
+struct ConvInput {
+  Tensor x;
+  ChannelNorm norm = {};
+  Tensor residual = {};
+  bool relu = false;
+};
+
 enum class PoolKind { kMax, kAverage };
 
 /// Windows over the spatial axes of x (b, c, spatial...). Adaptive: window i covers
@@ -144,23 +169,6 @@ struct AttentionArgs {
   double scale = 1;
   bool causal = false;
   bool add = true;  // backward adds to dq, dk, dv; false: it writes them, and the heads cover them
-};
-
-/// Batch norm (groups = 0) and group norm, and what follows in the same pass over memory.
-struct ChannelNormArgs {
-  std::int64_t groups = 0;
-  bool fixed_stats = false;  // mean and rstd are constants (evaluation mode of batch norm)
-  bool relu = false;
-};
-/// What backward needs of the forward pass. y, the output, is needed for a ReLU behind a residual;
-/// without one where it let gradients through is computed again from x.
-struct ChannelNormValues {
-  Tensor x, mean, rstd, weight, bias, y;
-};
-/// Where gradients go; undefined: not wanted. That of the residual is dy where the ReLU let it
-/// through.
-struct ChannelNormGradients {
-  Tensor x, weight, bias, residual;
 };
 
 struct AdamWArgs {
@@ -292,22 +300,22 @@ class Backend {
                                   const Tensor& /*mean*/, const Tensor& /*rstd*/) const {
     missing("channel_norm_stats");
   }
-  /// y = (x - mean) rstd weight + bias + residual, then a ReLU if asked for; residual is undefined
-  /// or like x.
-  virtual void channel_norm(const ChannelNormArgs&, const Tensor& /*x*/, const Tensor& /*mean*/,
-                            const Tensor& /*rstd*/, const Tensor& /*weight*/,
-                            const Tensor& /*bias*/, const Tensor& /*residual*/,
-                            const Tensor& /*y*/) const {
+  /// y = norm(x) + residual, then a ReLU if asked for; residual is undefined or like x.
+  virtual void channel_norm(const ChannelNormArgs&, const Tensor& /*x*/, const ChannelNorm&,
+                            const Tensor& /*residual*/, const Tensor& /*y*/) const {
     missing("channel_norm");
   }
-  /// The gradient of x or of the residual may be written over dy.
-  virtual void channel_norm_backward(const ChannelNormArgs&, const ChannelNormValues&,
-                                     const Tensor& /*dy*/, const ChannelNormGradients&) const {
+  /// For a ReLU behind a residual y or the residual is needed, else neither. The gradient of x or
+  /// of the residual may be written over dy.
+  virtual void channel_norm_backward(const ChannelNormArgs&, const Tensor& /*x*/,
+                                     const ChannelNorm&, const Tensor& /*residual*/,
+                                     const Tensor& /*y*/, const Tensor& /*dy*/,
+                                     const ChannelNormGradients&) const {
     missing("channel_norm_backward");
   }
 
   // Convolution, pooling, resizing.
-  virtual void conv(const ConvArgs&, const Tensor& /*x*/, const Tensor& /*weight*/,
+  virtual void conv(const ConvArgs&, const ConvInput& /*x*/, const Tensor& /*weight*/,
                     const Tensor& /*bias*/, const Tensor& /*y*/) const {
     missing("conv");
   }
@@ -316,7 +324,7 @@ class Backend {
                                   const Tensor& /*dx*/) const {
     missing("conv_backward_data");
   }
-  virtual void conv_backward_weight(const ConvArgs&, const Tensor& /*x*/, const Tensor& /*dy*/,
+  virtual void conv_backward_weight(const ConvArgs&, const ConvInput& /*x*/, const Tensor& /*dy*/,
                                     const Tensor& /*dweight*/) const {
     missing("conv_backward_weight");
   }

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "nn/init.h"
 #include "ops/create.h"
-#include "ops/norm.h"
 
 namespace fovea::nn {
 
@@ -41,11 +40,17 @@ void BatchNorm2d::count_batch() {
   kernels.cast(count, num_batches_tracked_);
 }
 
+Tensor BatchNorm2d::with_relu(const Tensor& x, const Tensor& residual) {
+  const auto scope = enter();
+  return apply(x, residual, true);
+}
+
 Tensor BatchNorm2d::apply(const Tensor& x, const Tensor& residual, bool relu) {
   FOVEA_CHECK(x.rank() == 4, ShapeError,
               fmt::format("BatchNorm2d: x is {}; expected (b, c, h, w)", to_string(x.shape())));
-  const Tensor y = ops::batch_norm(x, weight_, bias_, running_mean_, running_var_, training(),
-                                   options_.momentum, options_.eps, residual, relu);
+  const ops::BatchNorm norm{weight_,           bias_,       running_mean_, running_var_, training(),
+                            options_.momentum, options_.eps};
+  const Tensor y = ops::batch_norm(norm, x, residual, relu);
   if (training()) count_batch();
   return y;
 }

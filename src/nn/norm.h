@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "nn/module.h"
+#include "ops/norm.h"
 
 namespace fovea::nn {
 
@@ -54,10 +55,7 @@ class BatchNorm2d final : public UnaryModule {
   std::string type() const override { return "BatchNorm2d"; }
 
   /// ReLU(norm(x) + residual) in one pass over memory; residual is like x, or undefined.
-  Tensor with_relu(const Tensor& x, const Tensor& residual = {}) {
-    const auto scope = enter();
-    return apply(x, residual, true);
-  }
+  Tensor with_relu(const Tensor& x, const Tensor& residual = {});
 
  protected:
   Tensor forward(const Tensor& x) override { return apply(x, {}, false); }

@@ -55,6 +55,12 @@ Tensor channel_sums(const Tensor& dy) {
   return sums;
 }
 
+// What backward keeps of an input.
+ConvInput kept(const Tensor& x) {
+  const ConvInput* recipe = autograd::recipe_of<ConvInput>(x);
+  return recipe != nullptr ? *recipe : ConvInput{x};
+}
+
 }  // namespace
 
 Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
@@ -80,18 +86,18 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Con
   }
   Op op("conv", {x, weight, bias});
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  backend(x).conv(args, x, weight, bias, y);
+  backend(x).conv(args, {x}, weight, bias, y);
   op.macs(y.numel() * (weight.numel() / weight.size(0)));
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    if (in.wanted(0)) {
-      Tensor dx = Tensor::empty_like(x);
-      backend(dy).conv_backward_data(args, weight, dy, dx);
-      in.add(0, std::move(dx));
-    }
+  return op.output(y, [=, from = kept(x)](const Tensor& dy, Gradients& in) {
     if (in.wanted(1)) {
       Tensor dweight = Tensor::empty_like(weight);
-      backend(dy).conv_backward_weight(args, x, dy, dweight);
+      backend(dy).conv_backward_weight(args, from, dy, dweight);
       in.add(1, std::move(dweight));
+    }
+    if (in.wanted(0)) {
+      Tensor dx = Tensor::empty_like(from.x);
+      backend(dy).conv_backward_data(args, weight, dy, dx);
+      in.add(0, std::move(dx));
     }
     if (in.wanted(2)) in.add(2, channel_sums(dy));
   });
@@ -140,12 +146,12 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
     if (in.wanted(0)) {
       Tensor dx = Tensor::empty_like(x);
-      backend(dy).conv(args, dy, weight, {}, dx);
+      backend(dy).conv(args, {dy}, weight, {}, dx);
       in.add(0, std::move(dx));
     }
     if (in.wanted(1)) {
       Tensor dweight = Tensor::empty_like(weight);
-      backend(dy).conv_backward_weight(args, dy, x, dweight);
+      backend(dy).conv_backward_weight(args, {dy}, x, dweight);
       in.add(1, std::move(dweight));
     }
     if (in.wanted(2)) in.add(2, channel_sums(dy));

@@ -19,6 +19,7 @@ struct ConvOptions {
 };
 
 /// x: (b, c_in, spatial...), weight: (c_out, c_in / groups, kernel...), bias: (c_out) or undefined.
+/// Backward keeps x, or where x came out of batch_norm() what it is made from again.
 Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options);
 /// weight: (c_in, c_out / groups, kernel...), as in PyTorch.
 Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,

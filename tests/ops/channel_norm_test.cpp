@@ -35,8 +35,8 @@ TEST_CASE("batch_norm: gradients in training and evaluation", "[ops]") {
     const Tensor mean = random_tensor({3}, 4);
     const Tensor var = uniform_tensor({3}, 0.5, 2, 5);
     const auto run = [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
-      return ops::batch_norm(x, weight, bias, ops::clone(mean), ops::clone(var), training, 0.1,
-                             1e-3);
+      return ops::batch_norm({weight, bias, ops::clone(mean), ops::clone(var), training, 0.1, 1e-3},
+                             x);
     };
     check_gradients([&](const auto& t) { return run(t[0], t[1], t[2]); },
                     {random_tensor(shape, 1), random_tensor({3}, 2), random_tensor({3}, 3)});
@@ -53,8 +53,8 @@ TEST_CASE("batch_norm: gradients with a residual and a ReLU", "[ops]") {
     const Tensor var = uniform_tensor({3}, 0.5, 2, 5);
     const auto run = [&](const Tensor& x, const Tensor& weight, const Tensor& bias,
                          const Tensor& residual) {
-      return ops::batch_norm(x, weight, bias, ops::clone(mean), ops::clone(var), training, 0.1,
-                             1e-3, residual, relu);
+      return ops::batch_norm({weight, bias, ops::clone(mean), ops::clone(var), training, 0.1, 1e-3},
+                             x, residual, relu);
     };
     const Tensor weight = random_tensor({3}, 2);
     const Tensor bias = random_tensor({3}, 3);
@@ -87,7 +87,7 @@ TEST_CASE("batch_norm: a residual and a ReLU inside equal those outside", "[ops]
     const Tensor mean = random_tensor({c}, 5, dtype);
     const Tensor var = ops::cast(uniform_tensor({c}, 0.5, 2, 6), dtype);
     const auto norm = [&](const Tensor& input, const Tensor& added, bool relu) {
-      return ops::batch_norm(input, weight, bias, mean, var, training, 0.1, 1e-5, added, relu);
+      return ops::batch_norm({weight, bias, mean, var, training, 0.1, 1e-5}, input, added, relu);
     };
     // The inner result is used twice, so that its gradient is a sum.
     Tensor y;
@@ -117,7 +117,7 @@ TEST_CASE("batch_norm: the gradient that came in is left alone where others hold
   const Tensor residual = trainable(random_tensor({2, 3, 4, 4}, 2));
   const Tensor dy = random_tensor({2, 3, 4, 4}, 3);
   const std::vector<double> before = to_doubles(dy);
-  autograd::backward(ops::batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, residual, true), dy);
+  autograd::backward(ops::batch_norm({{}, {}, {}, {}, true, 0.1, 1e-5}, x, residual, true), dy);
   CHECK(to_doubles(dy) == before);
   CHECK_FALSE(x.grad().same_storage(dy));
   CHECK_FALSE(residual.grad().same_storage(dy));
@@ -133,7 +133,7 @@ TEST_CASE("batch_norm: bfloat16 activations with float32 parameters", "[ops]") {
     const Tensor bias = trainable(random_tensor({6}, 4, DType::kFloat32));
     const Tensor mean = ops::zeros({6}, DType::kFloat32, cpu());
     const Tensor var = ops::zeros({6}, DType::kFloat32, cpu());
-    const Tensor y = ops::batch_norm(x, weight, bias, mean, var, true, 0.1, 1e-5, residual, true);
+    const Tensor y = ops::batch_norm({weight, bias, mean, var, true, 0.1, 1e-5}, x, residual, true);
     CHECK(y.dtype() == dtype);
     autograd::backward(y, ops::cast(random_tensor(shape, 5, DType::kFloat32), dtype));
     CHECK(weight.grad().dtype() == DType::kFloat32);
@@ -201,60 +201,65 @@ TEST_CASE("group_norm and batch_norm: values and gradients computed with PyTorch
         {2.12030066028, -0.8926835306043, 1.981280174459, 1.55624563147});
   const Tensor mean = vector_of({0.1, 0.2, 0.3, 0.4});
   const Tensor var = vector_of({1, 2, 3, 4});
-  check([&](const auto& t) { return ops::batch_norm(t[0], t[1], t[2], mean, var, true, 0.1, 0.5); },
-        {0.3603090020146,
-         -0.8441236008058,
-         -0.1558763991942,
-         -0.25,
-         -0.25,
-         -0.25,
-         0.7476114589021,
-         0.02990445835608,
-         -0.6878025421899,
-         0.0007961803659687,
-         0.2400318472146,
-         0.4792675140633,
-         -0.8441236008058,
-         -0.1558763991942,
-         -1.360309002015,
-         -0.25,
-         -0.25,
-         -0.25,
-         0.02990445835608,
-         -0.6878025421899,
-         0.5681847087656,
-         0.2400318472146,
-         0.4792675140633,
-         0.06060509707814},
-        {0.5690113925605,
-         0.03622353692693,
-         -1.011240405877,
-         -0,
-         0,
-         0,
-         -0.6589440267334,
-         0.4401517892856,
-         -0.79330014647,
-         0.08491154630201,
-         -0.2765092683609,
-         0.1395858342344,
-         -0.4799618642818,
-         0.7093775981524,
-         0.1765897425188,
-         0,
-         -0,
-         0,
-         0.9784320396951,
-         -0.2550198960605,
-         0.2886802402832,
-         0.3215798987608,
-         -0.03984091590206,
-         -0.2297270950343},
-        {1.777971937497, -1.216114639814, 1.764363043009, 1.634777056799});
+  check(
+      [&](const auto& t) {
+        return ops::batch_norm({t[1], t[2], mean, var, true, 0.1, 0.5}, t[0]);
+      },
+      {0.3603090020146,
+       -0.8441236008058,
+       -0.1558763991942,
+       -0.25,
+       -0.25,
+       -0.25,
+       0.7476114589021,
+       0.02990445835608,
+       -0.6878025421899,
+       0.0007961803659687,
+       0.2400318472146,
+       0.4792675140633,
+       -0.8441236008058,
+       -0.1558763991942,
+       -1.360309002015,
+       -0.25,
+       -0.25,
+       -0.25,
+       0.02990445835608,
+       -0.6878025421899,
+       0.5681847087656,
+       0.2400318472146,
+       0.4792675140633,
+       0.06060509707814},
+      {0.5690113925605,
+       0.03622353692693,
+       -1.011240405877,
+       -0,
+       0,
+       0,
+       -0.6589440267334,
+       0.4401517892856,
+       -0.79330014647,
+       0.08491154630201,
+       -0.2765092683609,
+       0.1395858342344,
+       -0.4799618642818,
+       0.7093775981524,
+       0.1765897425188,
+       0,
+       -0,
+       0,
+       0.9784320396951,
+       -0.2550198960605,
+       0.2886802402832,
+       0.3215798987608,
+       -0.03984091590206,
+       -0.2297270950343},
+      {1.777971937497, -1.216114639814, 1.764363043009, 1.634777056799});
   check_values(mean, {0.09, 0.2008333333333, 0.2658333333333, 0.3308333333333});
   check_values(var, {0.9825, 1.871041666667, 2.771041666667, 3.671041666667});
   check(
-      [&](const auto& t) { return ops::batch_norm(t[0], t[1], t[2], mean, var, false, 0.1, 0.5); },
+      [&](const auto& t) {
+        return ops::batch_norm({t[1], t[2], mean, var, false, 0.1, 0.5}, t[0]);
+      },
       {0.3254080701649,
        -0.7525502304236,
        -0.1365740586587,
@@ -308,7 +313,7 @@ TEST_CASE("group_norm and batch_norm: values and gradients computed with PyTorch
 
 TEST_CASE("batch_norm: channels have mean 0 and variance 1 also far from zero", "[ops]") {
   const Tensor x = ops::add(random_tensor({4, 3, 9, 11}, 5, DType::kFloat32), 1000.0);
-  const Tensor y = ops::batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-6);
+  const Tensor y = ops::batch_norm({{}, {}, {}, {}, true, 0.1, 1e-6}, x);
   for (const double mean : to_doubles(ops::mean(y, {0, 2, 3}))) {
     CHECK(mean == Approx(0.0).margin(2e-4));
   }
@@ -323,7 +328,7 @@ TEST_CASE("batch_norm: statistics keep their digits behind an odd first element"
   const auto statistics = [](const Tensor& input) {
     const Tensor mean = ops::zeros({2}, input.dtype(), cpu());
     const Tensor var = ops::zeros({2}, input.dtype(), cpu());
-    ops::batch_norm(input, {}, {}, mean, var, true, 1.0, 1e-5);
+    ops::batch_norm({{}, {}, mean, var, true, 1.0, 1e-5}, input);
     return std::pair(to_doubles(mean), to_doubles(var));
   };
   const auto [mean, var] = statistics(x);
@@ -347,7 +352,7 @@ TEST_CASE("batch_norm: a constant channel is finite and its variance not negativ
   const Tensor x = Tensor::from(std::vector<float>(24, 3.0f), {2, 3, 4}, cpu());
   const Tensor mean = Tensor::from<float>({0, 0, 0}, {3}, cpu());
   const Tensor var = Tensor::from<float>({1, 1, 1}, {3}, cpu());
-  for (const double value : to_doubles(ops::batch_norm(x, {}, {}, mean, var, true, 1.0, 1e-5))) {
+  for (const double value : to_doubles(ops::batch_norm({{}, {}, mean, var, true, 1.0, 1e-5}, x))) {
     CHECK(value == 0.0);
   }
   for (const double value : to_doubles(var)) CHECK((value >= 0 && value < 1e-8));
@@ -358,11 +363,13 @@ TEST_CASE("channel norms: same bits for any number of threads", "[ops]") {
   const std::vector<Shape> shapes{{9, 12, 21, 19}, {12}, {12}};
   check_threads([](const auto& t) { return ops::group_norm(t[0], 3, t[1], t[2], 1e-5); }, shapes);
   check_threads(
-      [](const auto& t) { return ops::batch_norm(t[0], t[1], t[2], {}, {}, true, 0.1, 1e-5); },
+      [](const auto& t) {
+        return ops::batch_norm({t[1], t[2], {}, {}, true, 0.1, 1e-5}, t[0]);
+      },
       shapes);
   check_threads(
       [](const auto& t) {
-        return ops::batch_norm(t[0], t[1], t[2], {}, {}, true, 0.1, 1e-5, t[3], true);
+        return ops::batch_norm({t[1], t[2], {}, {}, true, 0.1, 1e-5}, t[0], t[3], true);
       },
       {{9, 12, 21, 19}, {12}, {12}, {9, 12, 21, 19}});
 }
@@ -373,11 +380,11 @@ TEST_CASE("channel norms: wrong arguments are named", "[ops]") {
                     Catch::Contains("group_norm: 4 channels are not divisible by groups 3"));
   CHECK_THROWS_WITH(ops::group_norm(x, 2, random_tensor({3}, 1), {}, 1e-5),
                     Catch::Contains("weight is float64 (3); expected float64 (4)"));
-  CHECK_THROWS_WITH(ops::batch_norm(x, {}, {}, {}, {}, false, 0.1, 1e-5),
+  CHECK_THROWS_WITH(ops::batch_norm({{}, {}, {}, {}, false, 0.1, 1e-5}, x),
                     Catch::Contains("no running statistics"));
-  CHECK_THROWS_WITH(ops::batch_norm(random_tensor({1, 4}, 1), {}, {}, {}, {}, true, 0.1, 1e-5),
+  CHECK_THROWS_WITH(ops::batch_norm({{}, {}, {}, {}, true, 0.1, 1e-5}, random_tensor({1, 4}, 1)),
                     Catch::Contains("training needs more than one value per channel"));
   CHECK_THROWS_WITH(
-      ops::batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, random_tensor({2, 4, 4}, 1)),
+      ops::batch_norm({{}, {}, {}, {}, true, 0.1, 1e-5}, x, random_tensor({2, 4, 4}, 1)),
       Catch::Contains("residual is float64 (2, 4, 4); expected float64 (2, 4, 3) as x is"));
 }

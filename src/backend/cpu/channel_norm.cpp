@@ -4,29 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/cpu/channel_planes.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
-
-struct Planes {
-  std::int64_t batch, channels, size, groups;
-
-  Planes(const Tensor& x, std::int64_t norm_groups)
-      : batch(x.shape()[0]), channels(x.shape()[1]), size(1), groups(norm_groups) {
-    for (int axis = 2; axis < x.rank(); ++axis) size *= x.shape()[axis];
-  }
-  std::int64_t count() const { return batch * channels; }
-  std::int64_t sets() const { return groups == 0 ? channels : batch * groups; }
-  std::int64_t planes_per_set() const { return groups == 0 ? batch : channels / groups; }
-  double elements_per_set() const { return static_cast<double>(planes_per_set() * size); }
-  std::int64_t set_of(std::int64_t plane) const {
-    return groups == 0 ? plane % channels : plane / (channels / groups);
-  }
-  /// Planes that have numbers of their own: one of each channel, or all.
-  std::int64_t distinct() const { return groups == 0 ? channels : count(); }
-};
 
 // Calls body(first plane, planes, first of their numbers) so that all planes are visited; the
 // planes of one call belong to one item.
@@ -54,42 +36,6 @@ template <class T>
 T* optional(const Tensor& tensor) {
   return tensor.defined() ? tensor.data<T>() : nullptr;
 }
-
-// What every plane is moved and scaled by: (x - mean) scale + shift.
-template <class C>
-class Numbers {
- public:
-  Numbers(const Planes& planes, const C* mean, const C* rstd, const C* weight, const C* bias,
-          const Device& device)
-      : count_(planes.distinct()),
-        memory_(Tensor::empty({3 * count_}, kDTypeOf<C>, device)),
-        values_(memory_.template data<C>()) {
-    for (std::int64_t i = 0; i < count_; ++i) {
-      const std::int64_t set = planes.set_of(i);
-      const std::int64_t c = i % planes.channels;
-      // The mean is subtracted first: folding it into the shift loses digits far from zero.
-      values_[i] = mean[set];
-      values_[count_ + i] = rstd[set] * (weight != nullptr ? weight[c] : C{1});
-      values_[2 * count_ + i] = bias != nullptr ? bias[c] : C{0};
-    }
-  }
-  template <class S>
-  simd::NormPlanes<S> of(const S* x, std::int64_t first, std::int64_t count, std::int64_t size,
-                         bool relu) const {
-    return {count,
-            size,
-            relu,
-            x,
-            values_ + first,
-            values_ + count_ + first,
-            values_ + 2 * count_ + first};
-  }
-
- private:
-  std::int64_t count_;
-  Tensor memory_;
-  C* values_;
-};
 
 // Sums of dz and of dz (x - mean) over every plane.
 struct Sums {
@@ -119,9 +65,9 @@ void write_parameter_gradients(const Planes& planes, const Sums& of, const C* rs
 // With h = (x - mean) rstd and g = w dz: dx = rstd (g - mean(g) - h mean(g h)) over the set, which
 // is scale dz + by_x (x - mean) + constant. by_x and constant of all distinct planes.
 template <class C>
-Tensor slopes(const Planes& planes, const Sums& of, const C* rstd, const C* weight,
-              const Device& device) {
-  const Tensor memory = Tensor::empty({2, planes.sets()}, DType::kFloat64, device);
+void write_slopes(const Planes& planes, const Sums& of, const C* rstd, const C* weight,
+                  const Tensor& slope) {
+  const Tensor memory = Tensor::empty({2, planes.sets()}, DType::kFloat64, slope.device());
   double* mean_g = memory.data<double>();
   double* mean_gh = mean_g + planes.sets();
   std::fill_n(mean_g, 2 * planes.sets(), 0.0);
@@ -132,8 +78,7 @@ Tensor slopes(const Planes& planes, const Sums& of, const C* rstd, const C* weig
     mean_gh[set] += w * of.products[plane];
   }
   const std::int64_t count = planes.distinct();
-  Tensor result = Tensor::empty({2, count}, kDTypeOf<C>, device);
-  C* by_x = result.data<C>();
+  C* by_x = slope.data<C>();
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t set = planes.set_of(i);
     const double scale = static_cast<double>(rstd[set]) / planes.elements_per_set();
@@ -141,40 +86,48 @@ Tensor slopes(const Planes& planes, const Sums& of, const C* rstd, const C* weig
     by_x[i] = static_cast<C>(-scale * square * mean_gh[set]);
     by_x[count + i] = static_cast<C>(-scale * mean_g[set]);
   }
-  return result;
 }
 
-// The two passes over x and dy.
+// The tensors of a norm by plane; all but x may be null.
 template <class S>
-struct Backward {
+struct Operands {
   using C = Compute<S>;
-  ThreadPool& pool;
   const Planes& planes;
-  const Numbers<C>& numbers;
-  const S *x, *y, *dy;  // y may be null
+  const PlaneNumbers<C>& numbers;
+  const S *x, *residual, *y;
   bool relu;
 
-  // Writes dy behind the ReLU to dz where that is not null.
-  void sum(S* dz, const Sums& to) const {
-    for_planes(pool, planes, [&](std::int64_t plane, std::int64_t count, std::int64_t first) {
-      const std::int64_t at = plane * planes.size;
-      simd::kernels().of<S>().plane_gradient_sums(
-          numbers.of(x + at, first, count, planes.size, relu), y == nullptr ? nullptr : y + at,
-          dy + at, dz == nullptr ? nullptr : dz + at, to.sums + plane, to.products + plane);
-    });
-  }
-
-  void write(const Tensor& slope, S* dx) const {
-    const C* by_x = slope.data<C>();
-    const C* constant = by_x + planes.distinct();
-    for_planes(pool, planes, [&](std::int64_t plane, std::int64_t count, std::int64_t first) {
-      const std::int64_t at = plane * planes.size;
-      simd::kernels().of<S>().plane_gradient(numbers.of(x + at, first, count, planes.size, relu),
-                                             y == nullptr ? nullptr : y + at, dy + at, by_x + first,
-                                             constant + first, dx + at);
-    });
+  simd::NormPlanes<S> at(std::int64_t plane, std::int64_t count, std::int64_t first) const {
+    const std::int64_t offset = plane * planes.size;
+    simd::NormPlanes<S> part = numbers.of(x + offset, first, count, planes.size);
+    part.residual = residual == nullptr ? nullptr : residual + offset;
+    part.y = y == nullptr ? nullptr : y + offset;
+    part.relu = relu;
+    return part;
   }
 };
+
+// The two passes over x and dy. The first writes dy behind the ReLU to dz where that is not null.
+template <class S>
+void gradient_sums(ThreadPool& pool, const Operands<S>& of, const S* dy, S* dz, const Sums& to) {
+  for_planes(pool, of.planes, [&](std::int64_t plane, std::int64_t count, std::int64_t first) {
+    const std::int64_t at = plane * of.planes.size;
+    simd::kernels().of<S>().plane_gradient_sums(of.at(plane, count, first), dy + at,
+                                                dz == nullptr ? nullptr : dz + at, to.sums + plane,
+                                                to.products + plane);
+  });
+}
+
+template <class S>
+void gradient(ThreadPool& pool, const Operands<S>& of, const S* dy, const Tensor& slope, S* dx) {
+  const Compute<S>* by_x = slope.data<Compute<S>>();
+  const Compute<S>* constant = by_x + of.planes.distinct();
+  for_planes(pool, of.planes, [&](std::int64_t plane, std::int64_t count, std::int64_t first) {
+    const std::int64_t at = plane * of.planes.size;
+    simd::kernels().of<S>().plane_gradient(of.at(plane, count, first), dy + at, by_x + first,
+                                           constant + first, dx + at);
+  });
+}
 
 }  // namespace
 
@@ -210,57 +163,50 @@ void CpuBackend::channel_norm_stats(std::int64_t groups, double eps, const Tenso
   });
 }
 
-void CpuBackend::channel_norm(const ChannelNormArgs& args, const Tensor& x, const Tensor& mean,
-                              const Tensor& rstd, const Tensor& weight, const Tensor& bias,
+void CpuBackend::channel_norm(const ChannelNormArgs& args, const Tensor& x, const ChannelNorm& norm,
                               const Tensor& residual, const Tensor& y) const {
   const Planes planes(x, args.groups);
   dispatch_stored("channel_norm", x.dtype(), [&]<class S>(S) {
-    using C = Compute<S>;
-    const Numbers<C> numbers(planes, mean.data<C>(), rstd.data<C>(), optional<C>(weight),
-                             optional<C>(bias), x.device());
-    const S* added = optional<S>(residual);
+    const PlaneNumbers<Compute<S>> numbers(planes, norm);
+    const Operands<S> of{planes, numbers, x.data<S>(), optional<S>(residual), nullptr, args.relu};
     for_planes(pool_, planes, [&](std::int64_t plane, std::int64_t count, std::int64_t first) {
-      const std::int64_t at = plane * planes.size;
-      simd::kernels().of<S>().plane_normalise(
-          numbers.of(x.data<S>() + at, first, count, planes.size, args.relu),
-          added != nullptr ? added + at : nullptr, y.data<S>() + at);
+      simd::kernels().of<S>().plane_normalise(of.at(plane, count, first),
+                                              y.data<S>() + plane * planes.size);
     });
   });
 }
 
-void CpuBackend::channel_norm_backward(const ChannelNormArgs& args, const ChannelNormValues& saved,
-                                       const Tensor& dy, const ChannelNormGradients& to) const {
-  const Planes planes(saved.x, args.groups);
+void CpuBackend::channel_norm_backward(const ChannelNormArgs& args, const Tensor& x,
+                                       const ChannelNorm& norm, const Tensor& residual,
+                                       const Tensor& y, const Tensor& dy,
+                                       const ChannelNormGradients& to) const {
+  const Planes planes(x, args.groups);
   const Device& device = dy.device();
   dispatch_stored("channel_norm_backward", dy.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
-    const C* rstd = saved.rstd.data<C>();
-    const C* weight = optional<C>(saved.weight);
-    const Numbers<C> numbers(planes, saved.mean.data<C>(), rstd, weight, optional<C>(saved.bias),
-                             device);
-    Backward<S> passes{pool_,        planes,   numbers, saved.x.data<S>(), optional<S>(saved.y),
-                       dy.data<S>(), args.relu};
+    const C* rstd = norm.rstd.data<C>();
+    const PlaneNumbers<C> numbers(planes, norm);
+    Operands<S> of{planes, numbers, x.data<S>(), optional<S>(residual), optional<S>(y), args.relu};
+    const S* dz = dy.data<S>();
     const Sums sums(planes, device);
-    S* dresidual = optional<S>(to.residual);
     const bool parameters = to.weight.defined() || to.bias.defined();
-    if (!args.fixed_stats || parameters || dresidual != nullptr) {
-      passes.sum(dresidual, sums);
+    if (!args.fixed_stats || parameters || to.residual.defined()) {
+      gradient_sums<S>(pool_, of, dz, optional<S>(to.residual), sums);
       write_parameter_gradients<C>(planes, sums, rstd, optional<C>(to.weight),
                                    optional<C>(to.bias));
     }
     if (!to.x.defined()) return;
-    if (dresidual != nullptr) {  // the ReLU is behind it
-      passes.dy = dresidual;
-      passes.y = nullptr;
-      passes.relu = false;
+    if (to.residual.defined()) {  // the ReLU is behind it
+      dz = to.residual.data<S>();
+      of.relu = false;
     }
+    Tensor slope = Tensor::empty({2, planes.distinct()}, kDTypeOf<C>, device);
     if (args.fixed_stats) {
-      const Tensor none = Tensor::empty({2, planes.distinct()}, kDTypeOf<C>, device);
-      fill(none, 0);
-      passes.write(none, to.x.data<S>());
+      fill(slope, 0);
     } else {
-      passes.write(slopes<C>(planes, sums, rstd, weight, device), to.x.data<S>());
+      write_slopes<C>(planes, sums, rstd, optional<C>(norm.weight), slope);
     }
+    gradient<S>(pool_, of, dz, slope, to.x.data<S>());
   });
 }
 

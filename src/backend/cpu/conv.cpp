@@ -230,23 +230,31 @@ Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
   return blocked ? Way::kBlocked : Way::kPatches;
 }
 
+// For the ways that read x itself.
+Tensor whole(const CpuBackend& backend, const ConvInput& x) {
+  if (!x.norm.mean.defined()) return x.x;
+  const Tensor made = Tensor::empty_like(x.x);
+  backend.channel_norm({.relu = x.relu}, x.x, x.norm, x.residual, made);
+  return made;
+}
+
 }  // namespace
 
-void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weight,
+void CpuBackend::conv(const ConvArgs& args, const ConvInput& x, const Tensor& weight,
                       const Tensor& bias, const Tensor& y) const {
   if (y.numel() == 0) return;
-  const ConvGeometry g = conv_geometry(args, x.shape(), weight.shape(), y.shape());
-  dispatch_float("conv", x.dtype(), [&]<class T>(T) {
+  const ConvGeometry g = conv_geometry(args, x.x.shape(), weight.shape(), y.shape());
+  dispatch_float("conv", x.x.dtype(), [&]<class T>(T) {
     const T* pbias = bias.defined() ? bias.data<T>() : nullptr;
     switch (way_for<T>(g, onednn::ConvPass::kForward)) {
       case Way::kDepthwise:
-        return depthwise_forward<T>(pool_, g, x, weight, pbias, y);
+        return depthwise_forward<T>(pool_, g, whole(*this, x), weight, pbias, y);
       case Way::kPointwise:
         return pointwise_forward<T>(pool_, g, x, weight, pbias, y);
       case Way::kBlocked:
         return blocked_forward(pool_, g, x, weight, bias, y);
       case Way::kPatches:
-        return forward<T>(pool_, g, x, weight.data<T>(), pbias, y);
+        return forward<T>(pool_, g, whole(*this, x), weight.data<T>(), pbias, y);
     }
   });
 }
@@ -272,23 +280,23 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
   });
 }
 
-void CpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, const Tensor& dy,
+void CpuBackend::conv_backward_weight(const ConvArgs& args, const ConvInput& x, const Tensor& dy,
                                       const Tensor& dweight) const {
-  const ConvGeometry g = conv_geometry(args, x.shape(), dweight.shape(), dy.shape());
+  const ConvGeometry g = conv_geometry(args, x.x.shape(), dweight.shape(), dy.shape());
   if (dy.numel() == 0 || dweight.numel() == 0) {
     fill(dweight, 0);
     return;
   }
-  dispatch_float("conv_backward_weight", x.dtype(), [&]<class T>(T) {
+  dispatch_float("conv_backward_weight", x.x.dtype(), [&]<class T>(T) {
     switch (way_for<T>(g, onednn::ConvPass::kBackwardWeight)) {
       case Way::kDepthwise:
-        return depthwise_backward_weight<T>(pool_, g, x, dy, dweight);
+        return depthwise_backward_weight<T>(pool_, g, whole(*this, x), dy, dweight);
       case Way::kPointwise:
         return pointwise_backward_weight<T>(pool_, g, x, dy, dweight);
       case Way::kBlocked:
         return blocked_backward_weight(pool_, g, x, dy, dweight);
       case Way::kPatches:
-        return backward_weight<T>(pool_, g, x, dy, dweight);
+        return backward_weight<T>(pool_, g, whole(*this, x), dy, dweight);
     }
   });
 }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/conv_source.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/simd/simd.h"
 
@@ -43,6 +44,11 @@ class Cut {
   std::int64_t blocks() const { return divide_up(cut_channels(), channels_); }
   std::int64_t first_item(std::int64_t call) const { return call * items_; }
   std::int64_t first_channel(std::int64_t block) const { return block * channels_; }
+
+  /// Scratch memory for the items of a call.
+  std::int64_t made_elements(const ConvSource<float>& source) const {
+    return source.made() ? items_ * x_item() : 0;
+  }
 
   ConvPart part(std::int64_t call, std::int64_t block, bool has_bias = false) const {
     ConvPart part{.pass = pass_, .g = g_};
@@ -107,20 +113,22 @@ bool blocked_is_fast(const ConvGeometry& g, ConvPass pass) {
          convolution(cut.part(cut.calls() - 1, cut.blocks() - 1)).fast();
 }
 
-void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
-                     const Tensor& bias, const Tensor& y) {
+void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
+                     const Tensor& weight, const Tensor& bias, const Tensor& y) {
   const Cut cut(g, ConvPass::kForward);
   const std::int64_t blocks = cut.blocks();
   const bool has_bias = bias.defined();
   const PackedWeight packed(pool, cut, weight.data<float>(), cut.w_row(), has_bias, y);
+  const ConvSource<float> source(x);
   pool.run(cut.calls() * blocks, [&](std::int64_t piece) {
     const std::int64_t block = piece % blocks;
     const std::int64_t first = cut.first_channel(block);
     const std::int64_t item = cut.first_item(piece / blocks);
-    const Convolution& part = convolution(cut.part(piece / blocks, block, has_bias));
-    const Tensor memory = scratch<float>(part.scratch_elements(), y);
-    part.run(x.data<float>() + item * cut.x_item(), packed[block],
-             has_bias ? bias.data<float>() + first : nullptr,
+    const ConvPart sizes = cut.part(piece / blocks, block, has_bias);
+    const Convolution& part = convolution(sizes);
+    const Tensor memory = scratch<float>(part.scratch_elements() + cut.made_elements(source), y);
+    part.run(source.items(item, sizes.g.batch, memory.data<float>() + part.scratch_elements()),
+             packed[block], has_bias ? bias.data<float>() + first : nullptr,
              y.data<float>() + item * cut.y_item() + first * g.out_size(), memory.data<float>());
   });
 }
@@ -141,27 +149,31 @@ void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor
 }
 
 // Pieces: a chunk of the calls, which has its own partial sum, and a block of output channels.
-void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
                              const Tensor& dy, const Tensor& dweight) {
   const Cut cut(g, ConvPass::kBackwardWeight);
   const std::int64_t size = dweight.numel();
   const std::int64_t blocks = cut.blocks();
   const bool one = cut.chunks() == 1;
   const Tensor parts = one ? dweight : scratch<float>(cut.chunks() * size, dweight);
+  const ConvSource<float> source(x);
   pool.run(cut.chunks() * blocks, [&](std::int64_t piece) {
     const std::int64_t block = piece % blocks;
     const std::int64_t first = cut.first_channel(block);
     const std::int64_t begin = piece / blocks * cut.chunk();
     const Convolution& whole = convolution(cut.part(begin, block));
     const std::int64_t weights = whole.weight_elements();
-    const Tensor memory = scratch<float>(2 * weights + whole.scratch_elements(), dweight);
+    const std::int64_t scratches = whole.scratch_elements();
+    const Tensor memory =
+        scratch<float>(2 * weights + scratches + cut.made_elements(source), dweight);
     float* sum = memory.data<float>();
     float* next = sum + weights;
     for (std::int64_t call = begin; call < std::min(cut.calls(), begin + cut.chunk()); ++call) {
       const std::int64_t item = cut.first_item(call);
-      convolution(cut.part(call, block))
-          .run(x.data<float>() + item * cut.x_item(), call == begin ? sum : next, nullptr,
-               dy.data<float>() + item * cut.y_item() + first * g.out_size(), next + weights);
+      const ConvPart sizes = cut.part(call, block);
+      convolution(sizes).run(
+          source.items(item, sizes.g.batch, next + weights + scratches), call == begin ? sum : next,
+          nullptr, dy.data<float>() + item * cut.y_item() + first * g.out_size(), next + weights);
       if (call > begin) simd::kernels().f32.axpy(1.0F, next, sum, weights);
     }
     whole.unpack(sum, parts.data<float>() + piece / blocks * size + first * cut.w_row());

@@ -13,11 +13,11 @@ namespace fovea::cpu {
 bool blocked_is_fast(const ConvGeometry& g, onednn::ConvPass pass);
 
 /// bias may be undefined.
-void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
-                     const Tensor& bias, const Tensor& y);
+void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
+                     const Tensor& weight, const Tensor& bias, const Tensor& y);
 void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                            const Tensor& dy, const Tensor& dx);
-void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
                              const Tensor& dy, const Tensor& dweight);
 
 }  // namespace fovea::cpu

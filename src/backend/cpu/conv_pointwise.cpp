@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/conv_source.h"
 
 namespace fovea::cpu {
 namespace {
@@ -46,7 +47,7 @@ void fetch_planes(const T* from, std::int64_t planes, std::int64_t n, std::int64
 // to (m, pixels) = op(W) from (k, pixels) (+ bias) for every item and group.
 template <class T>
 void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int64_t k,
-              const Matrix<T>& weight, const T* from, const T* bias, T* to) {
+              const Matrix<T>& weight, const ConvSource<T>& from, const T* bias, const Tensor& to) {
   const Cut cut(g, m, k);
   const std::int64_t pixels = g.out_size();
   pool.run(g.batch * g.groups * cut.columns * cut.blocks, [&](std::int64_t piece) {
@@ -58,13 +59,14 @@ void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int6
     const std::int64_t plane = piece / cut.blocks / cut.columns;  // item groups + group
     const std::int64_t group = plane % g.groups;
     const T* w = weight.data + group * m * k + first * (weight.transposed ? 1 : weight.ld);
-    T* y = to + (plane * m + first) * pixels + begin;
+    T* y = to.data<T>() + (plane * m + first) * pixels + begin;
     for (std::int64_t r = 0; bias != nullptr && r < rows; ++r)
       std::fill_n(y + r * pixels, n, bias[group * m + first + r]);
-    const T* x = from + plane * k * pixels + begin;
-    fetch_planes(x, k, n, pixels);
-    multiply<T>(rows, n, k, {w, weight.ld, weight.transposed}, {x, pixels}, bias != nullptr, y,
-                pixels);
+    const Tensor memory = from.made() ? scratch<T>(k * n, to) : Tensor();
+    const Matrix<T> x = from.part(plane / g.groups, group * k, k, begin, n,
+                                  from.made() ? memory.data<T>() : nullptr);
+    if (!from.made()) fetch_planes(x.data, k, n, x.ld);
+    multiply<T>(rows, n, k, {w, weight.ld, weight.transposed}, x, bias != nullptr, y, pixels);
   });
 }
 
@@ -73,21 +75,21 @@ void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int6
 bool is_large_pointwise(const ConvGeometry& g) { return g.pointwise() && g.out_size() >= 16; }
 
 template <class T>
-void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
                        const Tensor& weight, const T* bias, const Tensor& y) {
-  products<T>(pool, g, g.c_out, g.c_in, {weight.data<T>(), g.c_in}, x.data<T>(), bias, y.data<T>());
+  products<T>(pool, g, g.c_out, g.c_in, {weight.data<T>(), g.c_in}, ConvSource<T>(x), bias, y);
 }
 
 template <class T>
 void pointwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx) {
-  products<T>(pool, g, g.c_in, g.c_out, {weight.data<T>(), g.c_in, true}, dy.data<T>(), nullptr,
-              dx.data<T>());
+  products<T>(pool, g, g.c_in, g.c_out, {weight.data<T>(), g.c_in, true}, ConvSource<T>({dy}),
+              nullptr, dx);
 }
 
 // Pieces: a chunk of the items, a group, and a block of output channels where chunks are few.
 template <class T>
-void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
+void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
                                const Tensor& dy, const Tensor& dweight) {
   const std::int64_t size = dweight.numel();
   const std::int64_t pixels = g.out_size();
@@ -96,31 +98,34 @@ void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Te
       std::clamp<std::int64_t>(kPieces / (cut.chunks * g.groups), 1, divide_up(g.c_out, 32));
   const std::int64_t block = divide_up(g.c_out, blocks);
   const Tensor parts = cut.chunks == 1 ? dweight : scratch<T>(cut.chunks * size, dweight);
+  const ConvSource<T> source(x);
   pool.run(cut.chunks * g.groups * blocks, [&](std::int64_t piece) {
     const std::int64_t first = piece % blocks * block;
     if (first >= g.c_out) return;
     const std::int64_t group = piece / blocks % g.groups;
     const std::int64_t part = piece / blocks / g.groups;
     T* to = parts.data<T>() + part * size + (group * g.c_out + first) * g.c_in;
+    const Tensor memory = source.made() ? scratch<T>(g.c_in * pixels, dweight) : Tensor();
     const std::int64_t begin = part * cut.chunk;
     for (std::int64_t i = begin; i < std::min(g.batch, begin + cut.chunk); ++i) {
       const std::int64_t plane = i * g.groups + group;
       const std::int64_t rows = std::min(block, g.c_out - first);
       const T* left = dy.data<T>() + (plane * g.c_out + first) * pixels;
-      const T* right = x.data<T>() + plane * g.c_in * pixels;
-      multiply<T>(rows, g.c_in, pixels, {left, pixels}, {right, pixels, true}, i > begin, to,
-                  g.c_in);
+      Matrix<T> right = source.part(i, group * g.c_in, g.c_in, 0, pixels,
+                                    source.made() ? memory.data<T>() : nullptr);
+      right.transposed = true;
+      multiply<T>(rows, g.c_in, pixels, {left, pixels}, right, i > begin, to, g.c_in);
     }
   });
   if (cut.chunks > 1) sum_parts(pool, parts.data<T>(), cut.chunks, size, dweight.data<T>());
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                  \
-  template void pointwise_forward<T>(ThreadPool&, const ConvGeometry&, const Tensor&,         \
-                                     const Tensor&, const T*, const Tensor&);                 \
-  template void pointwise_backward_data<T>(ThreadPool&, const ConvGeometry&, const Tensor&,   \
-                                           const Tensor&, const Tensor&);                     \
-  template void pointwise_backward_weight<T>(ThreadPool&, const ConvGeometry&, const Tensor&, \
+#define FOVEA_INSTANTIATE(T)                                                                     \
+  template void pointwise_forward<T>(ThreadPool&, const ConvGeometry&, const ConvInput&,         \
+                                     const Tensor&, const T*, const Tensor&);                    \
+  template void pointwise_backward_data<T>(ThreadPool&, const ConvGeometry&, const Tensor&,      \
+                                           const Tensor&, const Tensor&);                        \
+  template void pointwise_backward_weight<T>(ThreadPool&, const ConvGeometry&, const ConvInput&, \
                                              const Tensor&, const Tensor&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

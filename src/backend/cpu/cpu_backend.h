@@ -58,17 +58,17 @@ class CpuBackend final : public Backend {
   // channel_norm.cpp
   void channel_norm_stats(std::int64_t groups, double eps, const Tensor& x, const Tensor& mean,
                           const Tensor& rstd) const override;
-  void channel_norm(const ChannelNormArgs&, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-                    const Tensor& weight, const Tensor& bias, const Tensor& residual,
-                    const Tensor& y) const override;
-  void channel_norm_backward(const ChannelNormArgs&, const ChannelNormValues&, const Tensor& dy,
+  void channel_norm(const ChannelNormArgs&, const Tensor& x, const ChannelNorm&,
+                    const Tensor& residual, const Tensor& y) const override;
+  void channel_norm_backward(const ChannelNormArgs&, const Tensor& x, const ChannelNorm&,
+                             const Tensor& residual, const Tensor& y, const Tensor& dy,
                              const ChannelNormGradients&) const override;
   // conv.cpp
-  void conv(const ConvArgs&, const Tensor& x, const Tensor& weight, const Tensor& bias,
+  void conv(const ConvArgs&, const ConvInput& x, const Tensor& weight, const Tensor& bias,
             const Tensor& y) const override;
   void conv_backward_data(const ConvArgs&, const Tensor& weight, const Tensor& dy,
                           const Tensor& dx) const override;
-  void conv_backward_weight(const ConvArgs&, const Tensor& x, const Tensor& dy,
+  void conv_backward_weight(const ConvArgs&, const ConvInput& x, const Tensor& dy,
                             const Tensor& dweight) const override;
   // pool.cpp
   void pool(const PoolArgs&, const Tensor& x, const Tensor& y, const Tensor& argmax) const override;

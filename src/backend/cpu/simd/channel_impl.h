@@ -90,7 +90,7 @@ void plane_moments(const S* x, std::int64_t planes, std::int64_t size, double* m
 }
 
 template <class S>
-void plane_normalise(const NormPlanes<S>& p, const S* residual, S* y) {
+void plane_normalise(const NormPlanes<S>& p, S* y) {
   using B = Batch<S>;
   const B zero(Compute<S>{0});
   for (std::int64_t i = 0; i < p.count; ++i) {
@@ -100,42 +100,43 @@ void plane_normalise(const NormPlanes<S>& p, const S* residual, S* y) {
     const B shift(p.shift[i]);
     const auto norm = [=](B x) { return xsimd::fma(x - mean, scale, shift); };
     const auto relu = [=](B x) { return xsimd::select(x <= zero, zero, x); };
-    if (residual == nullptr && !p.relu) {
+    if (p.residual == nullptr && !p.relu) {
       map(p.size, norm, y + at, p.x + at);
-    } else if (residual == nullptr) {
+    } else if (p.residual == nullptr) {
       map(
           p.size, [=](B x) { return relu(norm(x)); }, y + at, p.x + at);
     } else if (!p.relu) {
       map(
-          p.size, [=](B x, B r) { return norm(x) + r; }, y + at, p.x + at, residual + at);
+          p.size, [=](B x, B r) { return norm(x) + r; }, y + at, p.x + at, p.residual + at);
     } else {
       map(
-          p.size, [=](B x, B r) { return relu(norm(x) + r); }, y + at, p.x + at, residual + at);
+          p.size, [=](B x, B r) { return relu(norm(x) + r); }, y + at, p.x + at, p.residual + at);
     }
   }
 }
 
-// Calls use(gate) with gate: (x - mean, y, dy, scale, shift) -> gradient before the ReLU.
+// Calls use(gate, operand) with gate: (norm, value of the operand, dy) -> gradient before the ReLU.
+// The operand is dy itself where the gate does not look at it.
 template <class S, class Use>
-inline void with_relu_gate(const NormPlanes<S>& p, const S* y, Use use) {
+inline void with_relu_gate(const NormPlanes<S>& p, const S* dy, Use use) {
   using B = Batch<S>;
   const B zero(Compute<S>{0});
   if (!p.relu) {
-    use([](B, B, B dy, B, B) { return dy; });
-  } else if (y == nullptr) {
-    use([=](B apart, B, B dy, B scale, B shift) {
-      return xsimd::select(xsimd::fma(apart, scale, shift) > zero, dy, zero);
-    });
+    use([](B, B, B d) { return d; }, dy);
+  } else if (p.y != nullptr) {
+    use([=](B, B y, B d) { return xsimd::select(y > zero, d, zero); }, p.y);
+  } else if (p.residual != nullptr) {
+    use([=](B norm, B r, B d) { return xsimd::select(norm + r > zero, d, zero); }, p.residual);
   } else {
-    use([=](B, B yi, B dy, B, B) { return xsimd::select(yi > zero, dy, zero); });
+    use([=](B norm, B, B d) { return xsimd::select(norm > zero, d, zero); }, dy);
   }
 }
 
 template <class S>
-void plane_gradient_sums(const NormPlanes<S>& p, const S* y, const S* dy, S* dz, double* sums,
+void plane_gradient_sums(const NormPlanes<S>& p, const S* dy, S* dz, double* sums,
                          double* products) {
   using B = Batch<S>;
-  with_relu_gate<S>(p, y, [&](auto gate) {
+  with_relu_gate<S>(p, dy, [&](auto gate, const S* operand) {
     for (std::int64_t i = 0; i < p.count; ++i) {
       const std::int64_t at = i * p.size;
       const B mean(p.mean[i]);
@@ -143,22 +144,22 @@ void plane_gradient_sums(const NormPlanes<S>& p, const S* y, const S* dy, S* dz,
       const B shift(p.shift[i]);
       sum_two<S>(
           p.size,
-          [=](std::int64_t j, std::int64_t lanes, B x, B yi, B d) {
+          [=](std::int64_t j, std::int64_t lanes, B x, B o, B d) {
             const B apart = x - mean;
-            const B z = gate(apart, yi, d, scale, shift);
+            const B z = gate(xsimd::fma(apart, scale, shift), o, d);
             if (dz != nullptr) put(z, dz + at + j, lanes);
             return Two<S>{z, z * apart};
           },
-          sums[i], products[i], p.x + at, (y != nullptr ? y : dy) + at, dy + at);
+          sums[i], products[i], p.x + at, operand + at, dy + at);
     }
   });
 }
 
 template <class S>
-void plane_gradient(const NormPlanes<S>& p, const S* y, const S* dy, const Compute<S>* by_x,
+void plane_gradient(const NormPlanes<S>& p, const S* dy, const Compute<S>* by_x,
                     const Compute<S>* constant, S* dx) {
   using B = Batch<S>;
-  with_relu_gate<S>(p, y, [&](auto gate) {
+  with_relu_gate<S>(p, dy, [&](auto gate, const S* operand) {
     for (std::int64_t i = 0; i < p.count; ++i) {
       const std::int64_t at = i * p.size;
       const B mean(p.mean[i]);
@@ -168,12 +169,12 @@ void plane_gradient(const NormPlanes<S>& p, const S* y, const S* dy, const Compu
       const B offset(constant[i]);
       map(
           p.size,
-          [=](B x, B yi, B d) {
+          [=](B x, B o, B d) {
             const B apart = x - mean;
-            return xsimd::fma(scale, gate(apart, yi, d, scale, shift),
-                              xsimd::fma(slope, apart, offset));
+            const B z = gate(xsimd::fma(apart, scale, shift), o, d);
+            return xsimd::fma(scale, z, xsimd::fma(slope, apart, offset));
           },
-          dx + at, p.x + at, (y != nullptr ? y : dy) + at, dy + at);
+          dx + at, p.x + at, operand + at, dy + at);
     }
   });
 }

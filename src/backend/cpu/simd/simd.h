@@ -27,14 +27,17 @@ struct Product {
   bool accumulate = false;
 };
 
-/// Planes of batch or group norm that lie next to each other: (x - mean) scale + shift, and a ReLU
-/// if there is one. mean, scale and shift have one element a plane.
+/// Planes of batch or group norm that lie next to each other: (x - mean) scale + shift, plus the
+/// residual if there is one, and a ReLU if asked for. mean, scale and shift have one element a
+/// plane. Backward opens the ReLU where y is positive, or without a y where the sum would be.
 template <class S>
 struct NormPlanes {
   std::int64_t count = 0, size = 0;
-  bool relu = false;
   const S* x = nullptr;
   const Compute<S>*mean = nullptr, *scale = nullptr, *shift = nullptr;
+  const S* residual = nullptr;
+  const S* y = nullptr;
+  bool relu = false;
 };
 
 /// Kernels for values stored as S: float, double, or BFloat16 with everything computed, and all
@@ -80,15 +83,14 @@ struct Maps {
   /// Mean and sum of (x - mean)^2 of every plane.
   void (*plane_moments)(const S* x, std::int64_t planes, std::int64_t size, double* means,
                         double* squares);
-  /// y = norm + residual, ReLU of that if asked for; residual may be null.
-  void (*plane_normalise)(const NormPlanes<S>&, const S* residual, S* y);
-  /// dz = dy, or 0 where the ReLU gave 0: where y is, or if that is null where the norm is. sums
-  /// and products are those of dz and of dz (x - mean). dz may be null or dy itself.
-  void (*plane_gradient_sums)(const NormPlanes<S>&, const S* y, const S* dy, S* dz, double* sums,
+  void (*plane_normalise)(const NormPlanes<S>&, S* y);
+  /// dz = dy, or 0 where the ReLU is closed. sums and products are those of dz and of dz (x -
+  /// mean). dz may be null or dy itself.
+  void (*plane_gradient_sums)(const NormPlanes<S>&, const S* dy, S* dz, double* sums,
                               double* products);
   /// dx = scale dz + by_x (x - mean) + constant, dz as above; dx may be dy itself.
-  void (*plane_gradient)(const NormPlanes<S>&, const S* y, const S* dy, const C* by_x,
-                         const C* constant, S* dx);
+  void (*plane_gradient)(const NormPlanes<S>&, const S* dy, const C* by_x, const C* constant,
+                         S* dx);
   /// Between how values are stored and how they are computed.
   void (*widen)(const S* x, C* y, std::int64_t n);
   void (*narrow)(const C* x, S* y, std::int64_t n);

@@ -1,0 +1,63 @@
+// What a convolution reads, as its kernels see it: x itself, or relu(norm(x)) made in scratch
+// memory a piece at a time, so that it is never written as a whole.
+#pragma once
+
+#include <optional>
+
+#include "backend/cpu/channel_planes.h"
+#include "backend/cpu/conv_pieces.h"
+
+namespace fovea::cpu {
+
+template <class T>
+class ConvSource {
+ public:
+  explicit ConvSource(const ConvInput& input)
+      : x_(input.x.data<T>()),
+        residual_(input.residual.defined() ? input.residual.data<T>() : nullptr),
+        relu_(input.relu),
+        planes_(input.x, 0) {
+    if (input.norm.mean.defined()) numbers_.emplace(planes_, input.norm);
+  }
+
+  /// True if a piece needs scratch memory.
+  bool made() const { return numbers_.has_value(); }
+  /// Whole items.
+  const T* items(std::int64_t first, std::int64_t count, T* scratch) const {
+    const std::int64_t item = planes_.channels * planes_.size;
+    if (!made()) return x_ + first * item;
+    for (std::int64_t i = 0; i < count; ++i)
+      make((first + i) * item, 0, planes_.channels, planes_.size, scratch + i * item);
+    return scratch;
+  }
+  /// Elements [begin, begin + n) of `channels` planes of one item, a row each.
+  Matrix<T> part(std::int64_t item, std::int64_t channel, std::int64_t channels, std::int64_t begin,
+                 std::int64_t n, T* scratch) const {
+    const std::int64_t at = (item * planes_.channels + channel) * planes_.size + begin;
+    if (!made()) return {x_ + at, planes_.size};
+    if (n == planes_.size) {
+      make(at, channel, channels, n, scratch);
+    } else {
+      for (std::int64_t c = 0; c < channels; ++c)
+        make(at + c * planes_.size, channel + c, 1, n, scratch + c * n);
+    }
+    return {scratch, n};
+  }
+
+ private:
+  void make(std::int64_t at, std::int64_t channel, std::int64_t channels, std::int64_t n,
+            T* to) const {
+    simd::NormPlanes<T> planes = numbers_->of(x_ + at, channel, channels, n);
+    planes.residual = residual_ == nullptr ? nullptr : residual_ + at;
+    planes.relu = relu_;
+    simd::kernels().of<T>().plane_normalise(planes, to);
+  }
+
+  const T* x_;
+  const T* residual_;
+  bool relu_;
+  Planes planes_;
+  std::optional<PlaneNumbers<T>> numbers_;
+};
+
+}  // namespace fovea::cpu
