@@ -52,6 +52,34 @@ TEST_CASE("matmul: tall products equal an explicit loop", "[ops]") {
                     Catch::Contains("matmul: inner sizes differ: a is (700, 9), b is (700, 9)"));
 }
 
+TEST_CASE("matmul: float32 products of any shape and layout are exact to float32", "[ops]") {
+  const bool ta = GENERATE(false, true);
+  const bool tb = GENERATE(false, true);
+  // Sizes on both sides of what the kernels for large products work in, and far more depth than
+  // they hold at once.
+  const auto [m, n, k] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
+      {{128, 16, 32}, {145, 49, 33}, {160, 64, 512}, {300, 40, 1100}, {131, 290, 63}}));
+  const auto wide = [](Tensor x) {  // magnitudes over twenty powers of two
+    auto* values = x.data<float>();
+    for (std::int64_t i = 0; i < x.numel(); ++i)
+      values[i] = std::ldexp(values[i], static_cast<int>(i * 7 % 20) - 10);
+    return x;
+  };
+  const Tensor a = wide(random_tensor(ta ? Shape{k, m} : Shape{m, k}, 1, DType::kFloat32));
+  const Tensor b = wide(random_tensor(tb ? Shape{n, k} : Shape{k, n}, 2, DType::kFloat32));
+  const auto absolute = [](const Tensor& x) { return ops::abs(ops::cast(x, DType::kFloat64)); };
+  const auto got = to_doubles(ops::matmul(a, b, ta, tb));
+  const auto want =
+      to_doubles(ops::matmul(ops::cast(a, DType::kFloat64), ops::cast(b, DType::kFloat64), ta, tb));
+  const auto size = to_doubles(ops::matmul(absolute(a), absolute(b), ta, tb));
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    worst = std::max(worst, std::abs(got[i] - want[i]) / size[i]);
+  CAPTURE(m, n, k, ta, tb);
+  // One chain of multiply-adds comes to 2^-20; a part of an operand left out to 2^-17.
+  CHECK(worst < std::ldexp(1.0, -19));
+}
+
 TEST_CASE("linear: gradients of input, weight and bias", "[ops]") {
   check_gradients([](const auto& t) { return ops::linear(t[0], t[1], t[2]); },
                   {random_tensor({2, 3, 4}, 1), random_tensor({5, 4}, 2), random_tensor({5}, 3)});

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "backend/cpu/onednn.h"
+#include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd.h"
 #include "backend/devices.h"
 
@@ -26,8 +27,9 @@ CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(
 
 std::string CpuBackend::description() const {
   const std::string onednn = onednn::available() ? onednn::version() + ", " : "";
-  return fmt::format("cpu, {} threads, {} kernels, {}OpenBLAS core {}", pool_.threads(),
-                     simd::kernels().name, onednn, openblas_get_corename());
+  const char* tiles = simd::amx() != nullptr ? " and amx" : "";
+  return fmt::format("cpu, {} threads, {}{} kernels, {}OpenBLAS core {}", pool_.threads(),
+                     simd::kernels().name, tiles, onednn, openblas_get_corename());
 }
 
 void CpuBackend::parallel(std::int64_t count, std::int64_t grain,

@@ -1,8 +1,10 @@
 // Matrix products: tiles whose size does not depend on the thread count, each multiplied in one
-// thread by the fastest kernel there is for it. oneDNN where it has kernels for the processor,
-// OpenBLAS elsewhere and for float64, our own for small products.
+// thread by the fastest kernel there is for it. Large ones on tile registers where the processor
+// has them, oneDNN where it has kernels for the processor, OpenBLAS elsewhere and for float64, our
+// own for small products.
 #include "backend/cpu/blas.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/gemm_amx.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/simd/simd.h"
 
@@ -163,6 +165,7 @@ Tensor widened(const CpuBackend& backend, const Tensor& x) {
 void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
                       const Tensor& c) const {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
+  if (amx_is_fast(args, a.dtype(), c.dtype())) return multiply_amx(pool_, args, a, b, bias, c);
   if (a.dtype() == DType::kBFloat16) return gemm_bfloat16(args, a, b, bias, c);
   dispatch_float("gemm", c.dtype(), [&]<class T>(T) {
     const Operands<T> whole{a.data<T>(), b.data<T>(), bias.defined() ? bias.data<T>() : nullptr,

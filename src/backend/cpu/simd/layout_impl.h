@@ -2,6 +2,9 @@
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
+#if defined(__AVX512F__)
+#include "backend/cpu/simd/transpose_avx512.h"
+#endif
 
 namespace fovea::cpu::simd {
 namespace {
@@ -43,40 +46,13 @@ inline void transpose_square(const xsimd::batch<T>* rows, T* y, std::int64_t ldy
 }
 
 #if defined(__AVX512F__)
-// Four rounds of exchanging halves of pairs: lanes, pairs of lanes, quarters, halves.
 template <>
 inline void transpose_square(const xsimd::batch<float>* rows, float* y, std::int64_t ldy,
                              std::int64_t columns) {
-  __m512 a[16], b[16];
-  for (int i = 0; i < 16; ++i) a[i] = rows[i];
-  for (int i = 0; i < 16; i += 2) {
-    b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
-    b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
-  }
-  const auto pairs = [](__m512 l, __m512 r, bool high) {
-    const __m512d x = _mm512_castps_pd(l);
-    const __m512d z = _mm512_castps_pd(r);
-    return _mm512_castpd_ps(high ? _mm512_unpackhi_pd(x, z) : _mm512_unpacklo_pd(x, z));
-  };
-  for (int i = 0; i < 16; i += 4) {
-    a[i] = pairs(b[i], b[i + 2], false);
-    a[i + 1] = pairs(b[i], b[i + 2], true);
-    a[i + 2] = pairs(b[i + 1], b[i + 3], false);
-    a[i + 3] = pairs(b[i + 1], b[i + 3], true);
-  }
-  for (int i = 0; i < 4; ++i) {
-    b[i] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0x88);
-    b[i + 4] = _mm512_shuffle_f32x4(a[i], a[i + 4], 0xdd);
-    b[i + 8] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0x88);
-    b[i + 12] = _mm512_shuffle_f32x4(a[i + 8], a[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    a[i] = _mm512_shuffle_f32x4(b[i], b[i + 8], 0x88);
-    a[i + 8] = _mm512_shuffle_f32x4(b[i], b[i + 8], 0xdd);
-    a[i + 4] = _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0x88);
-    a[i + 12] = _mm512_shuffle_f32x4(b[i + 4], b[i + 12], 0xdd);
-  }
-  for (std::int64_t c = 0; c < columns; ++c) _mm512_storeu_ps(y + c * ldy, a[c]);
+  __m512 square[16];
+  for (int i = 0; i < 16; ++i) square[i] = rows[i];
+  transpose16(square);
+  for (std::int64_t c = 0; c < columns; ++c) _mm512_storeu_ps(y + c * ldy, square[c]);
 }
 #endif
 

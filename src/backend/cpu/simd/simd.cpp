@@ -1,7 +1,16 @@
 #include "backend/cpu/simd/simd.h"
 
 #include <cstdlib>
+#include <optional>
 #include <string_view>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "backend/cpu/simd/amx.h"
 
 namespace fovea::cpu::simd {
 namespace {
@@ -21,11 +30,37 @@ Table choose() {
   return sse2_kernels();
 }
 
+#if defined(__x86_64__)
+// Tile registers and their bfloat16 products, conversions to bfloat16 in vectors, and the leave of
+// Linux to use the registers, which a process has to ask for once.
+bool tiles_usable() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  constexpr unsigned kBFloat16 = 1u << 22, kTiles = 1u << 24;
+  if ((d & kBFloat16) == 0 || (d & kTiles) == 0) return false;
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) == 0 || (a & (1u << 5)) == 0) return false;
+  constexpr long kAskForState = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+}
+#endif
+
+std::optional<AmxTable> choose_amx() {
+#if defined(__x86_64__)
+  if (std::string_view(kernels().name) == "avx512" && tiles_usable()) return amx_table();
+#endif
+  return std::nullopt;
+}
+
 }  // namespace
 
 const Table& kernels() {
   static const Table table = choose();
   return table;
+}
+
+const AmxTable* amx() {
+  static const std::optional<AmxTable> table = choose_amx();
+  return table ? &*table : nullptr;
 }
 
 }  // namespace fovea::cpu::simd
