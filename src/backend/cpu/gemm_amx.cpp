@@ -14,30 +14,38 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 // Bytes of the inner axis in one row or column of the packed operands: a panel of either and the
 // sums then stay in the second-level cache.
 constexpr std::int64_t kDepthBytes = 3072;
-// Columns of b that the packed rows of a piece meet before the next ones are read.
+// Packed rows and columns that meet in the cache before others are read.
+constexpr std::int64_t kRowPanels = 4;
 constexpr std::int64_t kColumnPanels = 8;
+// Pieces of rows from which on there are enough for many threads.
+constexpr std::int64_t kManyPieces = 16;
 
 std::int64_t parts_of(DType dtype) { return dtype == DType::kBFloat16 ? 1 : 3; }
 
 // How a product is cut; nothing here depends on the number of threads. The inner axis comes in
-// waves: all of b is packed for one, then pieces of rows of a are packed and multiplied with it.
+// waves. For each all of b is packed first, then pieces of c are computed. Where c has many rows a
+// piece is some of them, whole, and packs its rows of a itself, to have them in its cache;
+// elsewhere all of a is packed first too.
 struct Plan {
   std::int64_t waves, steps;            // steps of kPanel in a wave
-  std::int64_t panels;                  // of b
-  std::int64_t rows, pieces;            // rows in a piece
+  std::int64_t row_panels, panels;      // of a and of b
+  std::int64_t rows, row_pieces;        // panels of a in a piece
   std::int64_t columns, column_pieces;  // panels of b in a piece
+  bool packs_rows;
 
   Plan(const GemmArgs& args, DType operands) {
     const std::int64_t most = kDepthBytes / (2 * parts_of(operands));
     waves = ceil_div(args.k, most);
     steps = ceil_div(ceil_div(args.k, waves), kPanel);
     waves = ceil_div(args.k, steps * kPanel);
+    row_panels = ceil_div(args.m, kPanel);
     panels = ceil_div(args.n, kPanel);
-    rows = std::clamp<std::int64_t>(ceil_div(ceil_div(args.m, 8), kPanel) * kPanel, kPanel, 128);
-    pieces = ceil_div(args.m, rows);
-    // Few rows are packed again by every piece of columns.
-    columns = pieces >= 8 ? panels : std::min(panels, kColumnPanels);
+    rows = kRowPanels;
+    packs_rows = ceil_div(row_panels, rows) < kManyPieces;
+    columns = packs_rows ? std::min(panels, kColumnPanels) : panels;
     column_pieces = ceil_div(panels, columns);
+    while (rows > 1 && ceil_div(row_panels, rows) * column_pieces < kManyPieces) rows /= 2;
+    row_pieces = ceil_div(row_panels, rows);
   }
 };
 
@@ -55,67 +63,87 @@ class Product {
         b_(b.data<S>()),
         bias_(bias.defined() ? bias.data<float>() : nullptr),
         c_(c.data<C>()),
-        packed_(Tensor::empty({plan_.panels * panel_}, DType::kBFloat16, a.device())) {}
+        packed_(memory(plan_.panels, b)),
+        packed_rows_(plan_.packs_rows ? memory(plan_.row_panels, a) : Tensor()) {}
 
   void run(ThreadPool& pool) const {
+    // Panels that are packed at a time.
+    constexpr std::int64_t kGroup = 4;
+    const std::int64_t columns = ceil_div(plan_.panels, kGroup);
+    const std::int64_t rows = plan_.packs_rows ? ceil_div(plan_.row_panels, kGroup) : 0;
     for (std::int64_t wave = 0; wave < plan_.waves; ++wave) {
-      constexpr std::int64_t kPanels = 4;
-      pool.run(ceil_div(plan_.panels, kPanels), [&](std::int64_t i) {
-        const std::int64_t end = std::min(plan_.panels, (i + 1) * kPanels);
-        for (std::int64_t panel = i * kPanels; panel < end; ++panel) pack_columns(wave, panel);
+      pool.run(columns + rows, [&](std::int64_t i) {
+        if (i < columns) {
+          pack_columns(wave, i * kGroup, std::min(plan_.panels, (i + 1) * kGroup));
+        } else {
+          const std::int64_t first = (i - columns) * kGroup;
+          pack_rows(wave, first, std::min(plan_.row_panels, first + kGroup),
+                    packed_rows_.data<BFloat16>() + first * panel_);
+        }
       });
-      pool.run(plan_.pieces * plan_.column_pieces, [&](std::int64_t i) {
+      pool.run(plan_.row_pieces * plan_.column_pieces, [&](std::int64_t i) {
         multiply(wave, i / plan_.column_pieces, i % plan_.column_pieces);
       });
     }
   }
 
  private:
-  std::int64_t first(std::int64_t wave) const { return wave * plan_.steps * kPanel; }
+  Tensor memory(std::int64_t panels, const Tensor& like) const {
+    return Tensor::empty({panels * panel_}, DType::kBFloat16, like.device());
+  }
+  std::int64_t start(std::int64_t wave) const { return wave * plan_.steps * kPanel; }
   std::int64_t depth(std::int64_t wave) const {
-    return std::min(plan_.steps * kPanel, args_.k - first(wave));
+    return std::min(plan_.steps * kPanel, args_.k - start(wave));
   }
 
-  void pack_columns(std::int64_t wave, std::int64_t panel) const {
-    const std::int64_t column = panel * kPanel;
-    const S* x =
-        b_ + (args_.trans_b ? column * args_.ldb + first(wave) : first(wave) * args_.ldb + column);
-    kernels_.pack(false,
-                  {.x = x,
-                   .ld = args_.ldb,
-                   .inner_contiguous = args_.trans_b,
-                   .outer = std::min(kPanel, args_.n - column),
-                   .inner = depth(wave)},
-                  plan_.steps, packed_.data<BFloat16>() + panel * panel_);
+  void pack_columns(std::int64_t wave, std::int64_t panel, std::int64_t end) const {
+    for (; panel < end; ++panel) {
+      const std::int64_t column = panel * kPanel;
+      const S* x = b_ + (args_.trans_b ? column * args_.ldb + start(wave)
+                                       : start(wave) * args_.ldb + column);
+      kernels_.pack(false,
+                    {.x = x,
+                     .ld = args_.ldb,
+                     .inner_contiguous = args_.trans_b,
+                     .outer = std::min(kPanel, args_.n - column),
+                     .inner = depth(wave)},
+                    plan_.steps, packed_.data<BFloat16>() + panel * panel_);
+    }
   }
 
-  void pack_rows(std::int64_t wave, std::int64_t row, std::int64_t count, BFloat16* to) const {
-    const S* x =
-        a_ + (args_.trans_a ? first(wave) * args_.lda + row : row * args_.lda + first(wave));
-    kernels_.pack(true,
-                  {.x = x,
-                   .ld = args_.lda,
-                   .inner_contiguous = !args_.trans_a,
-                   .outer = count,
-                   .inner = depth(wave)},
-                  plan_.steps, to);
+  void pack_rows(std::int64_t wave, std::int64_t panel, std::int64_t end, BFloat16* to) const {
+    for (; panel < end; ++panel, to += panel_) {
+      const std::int64_t row = panel * kPanel;
+      const S* x =
+          a_ + (args_.trans_a ? start(wave) * args_.lda + row : row * args_.lda + start(wave));
+      kernels_.pack(true,
+                    {.x = x,
+                     .ld = args_.lda,
+                     .inner_contiguous = !args_.trans_a,
+                     .outer = std::min(kPanel, args_.m - row),
+                     .inner = depth(wave)},
+                    plan_.steps, to);
+    }
   }
 
-  void multiply(std::int64_t wave, std::int64_t piece, std::int64_t column_piece) const {
-    const std::int64_t row = piece * plan_.rows;
-    const std::int64_t rows = std::min(plan_.rows, args_.m - row);
-    const std::int64_t panels = ceil_div(rows, kPanel);
-    const Tensor memory = Tensor::empty({panels * panel_}, DType::kBFloat16, packed_.device());
-    BFloat16* left = memory.data<BFloat16>();
-    for (std::int64_t i = 0; i < panels; ++i) {
-      pack_rows(wave, row + i * kPanel, std::min(kPanel, rows - i * kPanel), left + i * panel_);
+  void multiply(std::int64_t wave, std::int64_t row_piece, std::int64_t column_piece) const {
+    const std::int64_t first = row_piece * plan_.rows;
+    const std::int64_t last = std::min(plan_.row_panels, first + plan_.rows);
+    Tensor own;
+    const BFloat16* rows = nullptr;
+    if (plan_.packs_rows) {
+      rows = packed_rows_.data<BFloat16>() + first * panel_;
+    } else {
+      own = memory(last - first, packed_);
+      pack_rows(wave, first, last, own.data<BFloat16>());
+      rows = own.data<BFloat16>();
     }
     table_.begin();
     const std::int64_t end = std::min(plan_.panels, (column_piece + 1) * plan_.columns);
     for (std::int64_t j = column_piece * plan_.columns; j < end; j += kColumnPanels) {
-      for (std::int64_t i = 0; i < panels; ++i) {
+      for (std::int64_t i = first; i < last; ++i) {
         for (std::int64_t at = j; at < std::min(end, j + kColumnPanels); ++at)
-          block(wave, row + i * kPanel, at, left + i * panel_);
+          block(wave, i * kPanel, at, rows + (i - first) * panel_);
       }
     }
     table_.end();
@@ -151,7 +179,7 @@ class Product {
   const S* b_;
   const float* bias_;
   C* c_;
-  Tensor packed_;  // b for the present wave
+  Tensor packed_, packed_rows_;  // b and a for the present wave
 };
 
 }  // namespace

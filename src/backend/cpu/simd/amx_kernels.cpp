@@ -9,95 +9,102 @@ namespace {
 
 constexpr std::int64_t kTile = 16 * 32;  // elements of a tile: 16 rows of 64 bytes
 
-// 32 numbers as a pair of float32 vectors; what is left of them after the parts taken so far.
-struct Remainder {
-  __m512 low, high;
-
-  // Their bfloat16 roundings, which are taken away.
-  __m512i take() {
-    const __m512i part = (__m512i)_mm512_cvtne2ps_pbh(high, low);
-    const auto widen = [](__m256i half) {
-      return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
-    };
-    low = _mm512_sub_ps(low, widen(_mm512_castsi512_si256(part)));
-    high = _mm512_sub_ps(high, widen(_mm512_extracti64x4_epi64(part, 1)));
-    return part;
-  }
-};
-
 inline __mmask16 first(std::int64_t n) {
   return n >= 16 ? 0xffff : n <= 0 ? 0 : static_cast<__mmask16>((1u << n) - 1);
 }
 
-// (l0, l1, ..., h0, h1, ...) -> (l0, h0, l1, h1, ...)
-inline __m512i interleave(__m512i halves) {
-  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
-                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  return _mm512_permutexvar_epi16(order, halves);
-}
-
-// Reads rows of 32 elements, or pairs of rows of 16, and takes them apart.
+// A tile of the left operand holds 16 rows of 32 elements along the inner axis, one of the right 16
+// pairs of such elements for 16 columns. As 32-bit pairs either is the transpose of the other, and
+// how an operand is stored decides which of the two it is read as. Which elements make a pair does
+// not matter as long as both operands agree.
 template <class S>
-struct Reader;
+struct Tile;
 
+// Pairs are (i, i + 16).
 template <>
-struct Reader<float> {
+struct Tile<float> {
   static constexpr int kParts = 3;
-  static void row(const float* x, std::int64_t n, __m512i* parts, std::int64_t stride) {
-    Remainder r{_mm512_maskz_loadu_ps(first(n), x), _mm512_maskz_loadu_ps(first(n - 16), x + 16)};
-    for (int i = 0; i < kParts; ++i) parts[i * stride] = r.take();
+  __m512 low[16], high[16];
+
+  void read_inner(int i, const float* x, std::int64_t n) {
+    low[i] = _mm512_maskz_loadu_ps(first(n), x);
+    high[i] = _mm512_maskz_loadu_ps(first(n - 16), x + 16);
   }
-  static void pair(const float* x, const float* next, std::int64_t n, __m512i* parts,
-                   std::int64_t stride) {
-    Remainder r{_mm512_maskz_loadu_ps(first(n), x),
-                _mm512_maskz_loadu_ps(next == nullptr ? 0 : first(n), next)};
-    for (int i = 0; i < kParts; ++i) parts[i * stride] = interleave(r.take());
+  void read_outer(int i, const float* x, std::int64_t ld, std::int64_t depth, std::int64_t n) {
+    low[i] = _mm512_maskz_loadu_ps(i < depth ? first(n) : 0, x + i * ld);
+    high[i] = _mm512_maskz_loadu_ps(i + 16 < depth ? first(n) : 0, x + (i + 16) * ld);
+  }
+  void transpose() {
+    transpose16(low);
+    transpose16(high);
+  }
+  // Takes the bfloat16 rounding (ties away from zero) of a number away from it; the upper half of
+  // the result.
+  static __m512i take(__m512& x) {
+    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+    const __m512i part = _mm512_and_si512(
+        _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000)), upper);
+    x = _mm512_sub_ps(x, _mm512_castsi512_ps(part));
+    return part;
+  }
+  void write(BFloat16* to, std::int64_t stride) {
+    for (int i = 0; i < 16; ++i) {
+      for (int part = 0; part < kParts; ++part) {
+        const __m512i lower = _mm512_srli_epi32(take(low[i]), 16);
+        _mm512_store_si512(to + part * stride + i * 32, _mm512_or_si512(lower, take(high[i])));
+      }
+    }
   }
 };
 
+// Pairs are neighbours.
 template <>
-struct Reader<BFloat16> {
+struct Tile<BFloat16> {
   static constexpr int kParts = 1;
-  static void row(const BFloat16* x, std::int64_t n, __m512i* parts, std::int64_t) {
+  __m512 pairs[16];
+
+  void read_inner(int i, const BFloat16* x, std::int64_t n) {
     const __mmask32 mask = n >= 32 ? ~0u : n <= 0 ? 0 : (1u << n) - 1;
-    *parts = _mm512_maskz_loadu_epi16(mask, x);
+    pairs[i] = _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(mask, x));
   }
-  static void pair(const BFloat16* x, const BFloat16* next, std::int64_t n, __m512i* parts,
-                   std::int64_t) {
-    const __m256i low = _mm256_maskz_loadu_epi16(first(n), x);
-    const __m256i high = _mm256_maskz_loadu_epi16(next == nullptr ? 0 : first(n), next);
-    *parts = interleave(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+  void read_outer(int i, const BFloat16* x, std::int64_t ld, std::int64_t depth, std::int64_t n) {
+    const auto row = [&](std::int64_t k) {
+      return _mm256_maskz_loadu_epi16(k < depth ? first(n) : 0, x + k * ld);
+    };
+    const __m512i order =
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const __m512i rows = _mm512_inserti64x4(_mm512_castsi256_si512(row(2 * i)), row(2 * i + 1), 1);
+    pairs[i] = _mm512_castsi512_ps(_mm512_permutexvar_epi16(order, rows));
+  }
+  void transpose() { transpose16(pairs); }
+  void write(BFloat16* to, std::int64_t) {
+    for (int i = 0; i < 16; ++i) _mm512_store_ps(to + i * 32, pairs[i]);
   }
 };
 
-// A tile of the left operand holds 16 rows of 32 elements along the inner axis; one of the right
-// 16 pairs of them, for 16 columns each. Seen as 32-bit pairs either is the transpose of the other,
-// and how an operand is stored decides which of the two it is read as.
 template <class S>
 void pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to) {
-  constexpr int kParts = Reader<S>::kParts;
+  constexpr std::int64_t kPart = 2 * kTile;
   for (std::int64_t step = 0; step < steps; ++step) {
-    const std::int64_t inner = step * 32;
-    const std::int64_t depth = panel.inner - inner;
-    for (std::int64_t tile = 0; tile < 2; ++tile) {
-      const std::int64_t outer = panel.outer - tile * 16;
-      __m512i rows[kParts][16];
-      for (std::int64_t i = 0; i < 16; ++i) {
-        if (panel.inner_contiguous) {
-          const S* x = panel.x + (tile * 16 + i) * panel.ld + inner;
-          Reader<S>::row(x, i < outer ? depth : 0, &rows[0][i], 16);
-        } else {
-          const S* x = panel.x + (inner + 2 * i) * panel.ld + tile * 16;
-          Reader<S>::pair(x, 2 * i + 1 < depth ? x + panel.ld : nullptr, 2 * i < depth ? outer : 0,
-                          &rows[0][i], 16);
+    const std::int64_t depth = panel.inner - step * kPanel;
+    for (std::int64_t half = 0; half < 2; ++half) {
+      const std::int64_t outer = panel.outer - half * 16;
+      Tile<S> tile;
+      if (panel.inner_contiguous) {
+        const S* x = panel.x + half * 16 * panel.ld + step * kPanel;
+        for (int i = 0; i < 16; ++i) tile.read_inner(i, x + i * panel.ld, i < outer ? depth : 0);
+      } else {
+        const S* x = panel.x + step * kPanel * panel.ld + half * 16;
+        for (int i = 0; i < 16; ++i) {
+          // The processor does not foresee rows that are far apart.
+          _mm_prefetch(x + (kPanel + 2 * i) * panel.ld, _MM_HINT_T0);
+          _mm_prefetch(x + (kPanel + 2 * i + 1) * panel.ld, _MM_HINT_T0);
+          tile.read_outer(i, x, panel.ld, depth, outer);
         }
       }
-      for (int part = 0; part < kParts; ++part) {
-        __m512i* from = rows[part];
-        if (panel.inner_contiguous != left) transpose16(reinterpret_cast<__m512*>(from));
-        BFloat16* here = to + ((step * kParts + part) * 2 + tile) * kTile;
-        for (std::int64_t i = 0; i < 16; ++i) _mm512_store_si512(here + i * 32, from[i]);
-      }
+      if (panel.inner_contiguous != left) tile.transpose();
+      tile.write(to + step * Tile<S>::kParts * kPart + half * kTile, kPart);
     }
   }
 }

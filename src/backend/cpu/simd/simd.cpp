@@ -46,7 +46,8 @@ bool tiles_usable() {
 
 std::optional<AmxTable> choose_amx() {
 #if defined(__x86_64__)
-  if (std::string_view(kernels().name) == "avx512" && tiles_usable()) return amx_table();
+  const bool allowed = std::getenv("FOVEA_SIMD") == nullptr;
+  if (allowed && std::string_view(kernels().name) == "avx512" && tiles_usable()) return amx_table();
 #endif
   return std::nullopt;
 }

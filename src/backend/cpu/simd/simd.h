@@ -137,7 +137,8 @@ struct Table {
   }
 };
 
-/// The widest set this processor runs; FOVEA_SIMD=sse2|avx2|avx512 in the environment lowers it.
+/// The widest set this processor runs; FOVEA_SIMD=sse2|avx2|avx512 in the environment lowers it
+/// (avx512: without the tile registers of amx.h).
 const Table& kernels();
 
 Table sse2_kernels();
