@@ -157,3 +157,53 @@ TEST_CASE("attention: wrong shapes are named", "[ops][attention]") {
   CHECK_THROWS_WITH(ops::attention(view, view, view, {1.0, false, random_tensor({2, 3}, 1)}),
                     Catch::Contains("expected uint8 (2, 3)"));
 }
+
+TEST_CASE("attention: padded keys change nothing and get no gradient", "[ops][attention]") {
+  const bool fused_projection = GENERATE(true, false);
+  const DType dtype = GENERATE(DType::kFloat64, DType::kFloat32);
+  const std::int64_t b = 4, n = 37, heads = 2, dim = 4;
+  const std::vector<std::int64_t> lengths = {37, 1, 20, 0};
+  std::vector<std::uint8_t> bits;
+  for (const std::int64_t length : lengths) {
+    for (std::int64_t j = 0; j < n; ++j) bits.push_back(j < length ? 1 : 0);
+  }
+  const ops::AttentionOptions options{0.5, false, Tensor::from(bits, {b, n}, cpu())};
+  const auto run = [&](const std::vector<Tensor>& t, bool fused) {
+    const auto q1 = ops::heads(t[0], heads, dim, 0, 2 * dim);
+    const auto q2 = ops::heads(t[0], heads, dim, dim, 2 * dim);
+    const std::int64_t second = fused_projection ? 2 * heads * dim : 0;
+    const Tensor& key = fused_projection ? t[0] : t[1];
+    const auto k1 = ops::heads(key, heads, dim, second, 2 * dim);
+    const auto k2 = ops::heads(key, heads, dim, second + dim, 2 * dim);
+    const auto v = ops::heads(t[2], heads, 2 * dim, 0, 2 * dim);
+    if (fused) return ops::two_map_attention(q1, k1, q2, k2, v, t[3], t[4], options);
+    const Tensor map = ops::add(ops::mul(as_rows(t[3]), ops::attention_map(q1, k1, options)),
+                                ops::mul(as_rows(t[4]), ops::attention_map(q2, k2, options)));
+    return ops::merge_heads(ops::matmul(map, ops::take_heads(v)));
+  };
+  const std::int64_t width = 2 * heads * dim;
+  const auto inputs = [&] {
+    std::vector<Tensor> t = {
+        random_tensor({b, n, fused_projection ? 2 * width : width}, 1, dtype),
+        random_tensor({b, n, width}, 2, dtype), random_tensor({b, n, width}, 3, dtype),
+        random_tensor({b, n, heads}, 4, dtype), random_tensor({b, n, heads}, 5, dtype)};
+    for (Tensor& tensor : t) tensor = trainable(ops::clone(tensor));
+    return t;
+  };
+  const std::vector<Tensor> a = inputs();
+  const std::vector<Tensor> c = inputs();
+  const double tolerance = dtype == DType::kFloat64 ? 1e-13 : 1e-5;
+  const Tensor y = run(a, true);
+  CHECK(max_difference(y, run(c, false)) < tolerance);
+  const Tensor upstream = random_tensor({b, n, width}, 6, dtype);
+  autograd::backward(y, upstream);
+  autograd::backward(run(c, false), upstream);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (i == 1 && fused_projection) continue;
+    CHECK(max_difference(a[i].grad(), c[i].grad()) < 4 * tolerance);
+  }
+  for (std::int64_t j = lengths[1]; j < n; ++j) {
+    for (std::int64_t i = 0; i < width; ++i)
+      CHECK(to_doubles(a[2].grad())[static_cast<std::size_t>((n + j) * width + i)] == 0);
+  }
+}

@@ -4,6 +4,7 @@
 // into the compute type first: what follows then runs on small contiguous matrices, and bfloat16
 // needs no code of its own.
 #include "backend/cpu/attention_heads.h"
+#include "backend/cpu/attention_lengths.h"
 #include "backend/cpu/attention_maps.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -262,14 +263,32 @@ void for_pairs(ThreadPool& pool, const AttentionArgs& args, const Body& body) {
   });
 }
 
+// Forward over all items, each with the problem of its keys.
+template <class S, class Body>
+void run_forward(ThreadPool& pool, const Problems<Problem<S>>& problems, const AttentionArgs& args,
+                 const Body& body) {
+  std::vector<std::int64_t> first(static_cast<std::size_t>(args.batch) + 1, 0);  // piece of an item
+  for (std::int64_t item = 0; item < args.batch; ++item) {
+    const auto i = static_cast<std::size_t>(item);
+    first[i + 1] = first[i] + args.heads * problems.of(item).groups();
+  }
+  pool.run(first.back(), [&](std::int64_t piece) {
+    const auto after = std::upper_bound(first.begin(), first.end(), piece);
+    const std::int64_t item = after - first.begin() - 1;
+    const Problem<S>& problem = problems.of(item);
+    const std::int64_t offset = item * args.heads * problem.groups();
+    body(problem, offset + piece - first[static_cast<std::size_t>(item)]);
+  });
+}
+
 }  // namespace
 
 void CpuBackend::attention(const AttentionArgs& args, const Tensor& q, const Tensor& k,
                            const Tensor& v, const Tensor& mask, const Tensor& out,
                            const Tensor& lse) const {
   dispatch_stored("attention", q.dtype(), [&]<class S>(S) {
-    const Problem<S> problem(args, 1, mask);
-    pool_.run(args.batch * args.heads * problem.groups(), [&](std::int64_t piece) {
+    const Problems<Problem<S>> problems(args, 1, mask);
+    run_forward<S>(pool_, problems, args, [&](const Problem<S>& problem, std::int64_t piece) {
       problem.forward(piece, q, k, v, nullptr, out.data<S>(), lse.data<Compute<S>>());
     });
   });
@@ -280,10 +299,11 @@ void CpuBackend::attention_backward(const AttentionArgs& args, const Tensor& q, 
                                     const Tensor& dout, const Tensor& dq, const Tensor& dk,
                                     const Tensor& dv) const {
   dispatch_stored("attention_backward", q.dtype(), [&]<class S>(S) {
-    const Problem<S> problem(args, 1, mask);
+    const Problems<Problem<S>> problems(args, 1, mask);
     for_pairs(pool_, args, [&](Pair at) {
-      problem.backward(at, q, k, v, nullptr, lse.data<Compute<S>>(), dout.data<S>(), dq, dk, dv,
-                       nullptr);
+      problems.of(at.item).backward(at, q, k, v, nullptr, lse.data<Compute<S>>(), dout.data<S>(),
+                                    dq, dk, dv, nullptr);
+      problems.template clear_cut<S>(at, dk, dv);
     });
   });
 }
@@ -292,9 +312,9 @@ void CpuBackend::two_map_attention(const AttentionArgs& args, const Tensor& q, c
                                    const Tensor& v, const Tensor& c1, const Tensor& c2,
                                    const Tensor& mask, const Tensor& out, const Tensor& lse) const {
   dispatch_stored("two_map_attention", q.dtype(), [&]<class S>(S) {
-    const Problem<S> problem(args, 2, mask);
+    const Problems<Problem<S>> problems(args, 2, mask);
     const S* const c[2] = {c1.data<S>(), c2.data<S>()};
-    pool_.run(args.batch * args.heads * problem.groups(), [&](std::int64_t piece) {
+    run_forward<S>(pool_, problems, args, [&](const Problem<S>& problem, std::int64_t piece) {
       problem.forward(piece, q, k, v, c, out.data<S>(), lse.data<Compute<S>>());
     });
   });
@@ -307,12 +327,14 @@ void CpuBackend::two_map_attention_backward(const AttentionArgs& args, const Ten
                                             const Tensor& dv, const Tensor& dc1,
                                             const Tensor& dc2) const {
   dispatch_stored("two_map_attention_backward", q.dtype(), [&]<class S>(S) {
-    const Problem<S> problem(args, 2, mask);
+    const Problems<Problem<S>> problems(args, 2, mask);
     const S* const c[2] = {c1.data<S>(), c2.data<S>()};
     S* const dc[2] = {dc1.defined() ? dc1.data<S>() : nullptr,
                       dc2.defined() ? dc2.data<S>() : nullptr};
     for_pairs(pool_, args, [&](Pair at) {
-      problem.backward(at, q, k, v, c, lse.data<Compute<S>>(), dout.data<S>(), dq, dk, dv, dc);
+      problems.of(at.item).backward(at, q, k, v, c, lse.data<Compute<S>>(), dout.data<S>(), dq, dk,
+                                    dv, dc);
+      problems.template clear_cut<S>(at, dk, dv);
     });
   });
 }

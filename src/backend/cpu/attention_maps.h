@@ -47,6 +47,8 @@ class AttentionMaps {
     if (maps == 2) streams_.push_back({args.q2, args.k2, 1});
   }
 
+  const AttentionArgs& args() const { return args_; }
+
  protected:
   Pair pair(std::int64_t index) const { return {index / args_.heads, index % args_.heads}; }
   // Of a query, in tensors laid out (batch, queries, heads).

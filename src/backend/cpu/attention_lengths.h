@@ -1,0 +1,79 @@
+// Padding is not paid for: where the mask of an item forbids its last keys and no others, as behind
+// the end of a text, attention runs as if the item had fewer keys and no mask. Any other mask is
+// applied to the scores.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "backend/cpu/attention_heads.h"
+
+namespace fovea::cpu {
+
+// Number of allowed keys of an item if they are its first ones, else (and without any) -1.
+inline std::int64_t leading_keys(const std::uint8_t* mask, std::int64_t keys) {
+  const std::uint8_t* end = std::find(mask, mask + keys, std::uint8_t{0});
+  const bool leading = end != mask && std::find_if(end, mask + keys, [](std::uint8_t allowed) {
+                                        return allowed != 0;
+                                      }) == mask + keys;
+  return leading ? end - mask : -1;
+}
+
+/// The problems of one attention call. P is made from (const AttentionArgs&, int maps, mask) and
+/// keeps the reference.
+template <class P>
+class Problems {
+ public:
+  Problems(const AttentionArgs& args, int maps, const Tensor& mask) : keys_(args.keys) {
+    args_.push_back(args);
+    if (!mask.defined()) {
+      problems_.emplace_back(args_.back(), maps, mask);
+      return;
+    }
+    for (std::int64_t item = 0; item < args.batch; ++item) {
+      // (A causal mask counts from the last key, so that none may be cut off.)
+      const std::int64_t keys =
+          args.causal ? -1 : leading_keys(mask.data<std::uint8_t>() + item * args.keys, args.keys);
+      if (keys < 0) {
+        problems_.emplace_back(args_.front(), maps, mask);
+        continue;
+      }
+      args_.push_back(args);
+      args_.back().keys = keys;
+      problems_.emplace_back(args_.back(), maps, Tensor());
+    }
+  }
+  Problems(const Problems&) = delete;
+  Problems& operator=(const Problems&) = delete;
+
+  const P& of(std::int64_t item) const {
+    return problems_.size() == 1 ? problems_.front() : problems_[static_cast<std::size_t>(item)];
+  }
+
+  /// Zeros in the gradients of the keys that of(at.item) does not have.
+  template <class S>
+  void clear_cut(Pair at, const Tensor& dk, const Tensor& dv) const {
+    const AttentionArgs& args = of(at.item).args();
+    if (args.keys == keys_ || args.add) return;  // added to: they are zero already
+    if (dv.defined()) clear<S>(dv, args.v, at, args.keys);
+    if (!dk.defined()) return;
+    clear<S>(dk, args.k, at, args.keys);
+    if (!args.k2.head_offsets.empty()) clear<S>(dk, args.k2, at, args.keys);
+  }
+
+ private:
+  template <class S>
+  void clear(const Tensor& gradient, const HeadLayout& layout, Pair at, std::int64_t first) const {
+    S* row = start_of<S>(gradient, layout, at) + first * layout.token_stride;
+    for (std::int64_t key = first; key < keys_; ++key, row += layout.token_stride)
+      std::fill_n(row, layout.dim, S{});
+  }
+
+  std::int64_t keys_;
+  std::deque<AttentionArgs> args_;  // a deque: problems keep references
+  std::vector<P> problems_;
+};
+
+}  // namespace fovea::cpu
