@@ -15,8 +15,8 @@ template <class S>
 class Problem : public AttentionMaps<S> {
   using Base = AttentionMaps<S>;
   using Base::args_, Base::rows_, Base::ld_, Base::streams_, Base::kernels_;
-  using Base::pair, Base::place, Base::row, Base::coefficient;
-  using Base::product, Base::scores, Base::exponentiate, Base::probabilities;
+  using Base::pair, Base::place, Base::row, Base::coefficients;
+  using Base::product, Base::scores;
 
  public:
   using C = Compute<S>;
@@ -33,14 +33,15 @@ class Problem : public AttentionMaps<S> {
     const std::int64_t width = args_.v.dim;
     const auto maps = static_cast<std::int64_t>(streams_.size());
     Scratch<C> scratch(
-        args_.keys * width + maps * ld_ * dim + rows_ * (maps * (ld_ + 1) + dim + width), q);
+        args_.keys * width + maps * ld_ * dim + rows_ * (maps * ld_ + dim + width + 4), q);
     C* values = scratch.take(args_.keys * width);
     load<S>(v, args_.v, at, 0, args_.keys, values);
     C* keys = scratch.take(maps * ld_ * dim);  // transposed
     for (const Stream& stream : streams_)
       load_transposed<S>(k, stream.k, at, args_.keys, ld_, keys + stream.index * ld_ * dim);
     C* queries = scratch.take(rows_ * dim);
-    C* sums = scratch.take(maps * rows_);
+    C* sums[2] = {scratch.take(rows_), scratch.take(rows_)};
+    C* scales[2] = {scratch.take(rows_), scratch.take(rows_)};
     C* map = scratch.take(maps * rows_ * ld_);
     C* result = scratch.take(rows_ * width);
     const std::int64_t begin = piece % groups() * group();
@@ -51,16 +52,15 @@ class Problem : public AttentionMaps<S> {
         load<S>(q, stream.q, at, first, rows, queries);
         C* here = map + stream.index * rows_ * ld_;
         scores(queries, keys + stream.index * ld_ * dim, dim, at.item, first, rows, here);
-        exponentiate(here, rows, sums + stream.index * rows_, lse + row(stream, at, first));
+        kernels_.softmax_rows(here, rows, ld_, sums[stream.index], lse + row(stream, at, first));
       }
       if (maps == 2) {
-        for (std::int64_t r = 0; r < rows; ++r) {
-          C* here = map + r * ld_;
-          kernels_.combine(coefficient(c[0], at, first + r) / sums[r], here,
-                           coefficient(c[1], at, first + r) / sums[rows_ + r], here + rows_ * ld_,
-                           here, ld_);
-          sums[r] = 1;
+        for (int i = 0; i < 2; ++i) {
+          coefficients(c[i], at, first, rows, scales[i]);
+          for (std::int64_t r = 0; r < rows; ++r) scales[i][r] /= sums[i][r];
         }
+        kernels_.combine_rows(scales[0], map, scales[1], map + rows_ * ld_, map, rows, ld_);
+        std::fill_n(sums[0], rows, C{1});
       }
       product({.m = rows,
                .n = width,
@@ -70,7 +70,7 @@ class Problem : public AttentionMaps<S> {
                .b = values,
                .c = result});
       for (std::int64_t r = 0; r < rows; ++r) {
-        simd::kernels().of<S>().put_rows(C{1} / sums[r], result + r * width, false,
+        simd::kernels().of<S>().put_rows(C{1} / sums[0][r], result + r * width, false,
                                          out + place(at, first + r) * width, width, 1, width);
       }
     }
@@ -85,8 +85,8 @@ class Problem : public AttentionMaps<S> {
     load_keys(at, k, v, state);
     for (std::int64_t first = 0; first < args_.queries; first += rows_) {
       const std::int64_t rows = std::min(rows_, args_.queries - first);
-      load_block(at, first, rows, q, lse, dout, state);
-      if (dv.defined()) add_value_gradients(at, first, rows, c, state);
+      load_block(at, first, rows, q, lse, dout, c, state);
+      if (dv.defined()) add_value_gradients(rows, state);
       product({.m = rows,
                .n = ld_,
                .k = args_.v.dim,
@@ -95,7 +95,7 @@ class Problem : public AttentionMaps<S> {
                .b = state.values,
                .c = state.dfused});
       for (const Stream& stream : streams_) {
-        score_gradients(at, stream, first, rows, c, dc, state);
+        score_gradients(at, stream, first, rows, dc, state);
         if (dq.defined()) {
           C* gradients = state.query_gradients;
           product({.m = rows,
@@ -141,6 +141,8 @@ class Problem : public AttentionMaps<S> {
     C* query_gradients;          // (rows, dim)
     C* dy;                       // (rows, width)
     C* map[2] = {};              // (rows, ld), then the gradient of the scores
+    C* c[2] = {};                // (rows)
+    C* dots;                     // (rows)
     C* fused;                    // (rows, ld)
     C* dfused;                   // (rows, ld)
 
@@ -150,12 +152,14 @@ class Problem : public AttentionMaps<S> {
           value_gradients(scratch.take(of.args_.keys * of.args_.v.dim)),
           query_gradients(scratch.take(of.rows_ * of.args_.q.dim)),
           dy(scratch.take(of.rows_ * of.args_.v.dim)),
+          dots(scratch.take(of.rows_)),
           fused(scratch.take(of.rows_ * of.ld_)),
           dfused(scratch.take(of.rows_ * of.ld_)) {
       for (std::size_t i = 0; i < of.streams_.size(); ++i) {
         for (C** part : {keys, keys_transposed, key_gradients})
           part[i] = scratch.take(of.ld_ * of.args_.q.dim);
         queries[i] = scratch.take(of.rows_ * of.args_.q.dim);
+        c[i] = scratch.take(of.rows_);
         map[i] = scratch.take(of.rows_ * of.ld_);
       }
     }
@@ -166,7 +170,7 @@ class Problem : public AttentionMaps<S> {
     const std::int64_t dim = args_.q.dim;
     const std::int64_t width = args_.v.dim;
     return ld_ * (3 * maps * dim + 2 * width) +
-           rows_ * ((maps + 2) * ld_ + (maps + 1) * dim + width);
+           rows_ * ((maps + 2) * ld_ + (maps + 1) * dim + width + maps + 1);
   }
 
   void load_keys(Pair at, const Tensor& k, const Tensor& v, const Backward& to) const {
@@ -182,7 +186,7 @@ class Problem : public AttentionMaps<S> {
 
   // Queries, upstream gradients and maps of one block.
   void load_block(Pair at, std::int64_t first, std::int64_t rows, const Tensor& q, const C* lse,
-                  const S* dout, const Backward& to) const {
+                  const S* dout, const S* const* c, const Backward& to) const {
     const std::int64_t width = args_.v.dim;
     simd::kernels().of<S>().take_rows(dout + place(at, first) * width, args_.heads * width, to.dy,
                                       rows, width);
@@ -190,19 +194,16 @@ class Problem : public AttentionMaps<S> {
       const std::int64_t i = stream.index;
       load<S>(q, stream.q, at, first, rows, to.queries[i]);
       scores(to.queries[i], to.keys_transposed[i], args_.q.dim, at.item, first, rows, to.map[i]);
-      probabilities(to.map[i], rows, lse + row(stream, at, first));
+      if (streams_.size() == 2) coefficients(c[i], at, first, rows, to.c[i]);
+      kernels_.probability_rows(to.map[i], rows, ld_, lse + row(stream, at, first));
     }
   }
 
-  void add_value_gradients(Pair at, std::int64_t first, std::int64_t rows, const S* const* c,
-                           const Backward& state) const {
+  void add_value_gradients(std::int64_t rows, const Backward& state) const {
     const C* fused = state.map[0];
     if (streams_.size() == 2) {
-      for (std::int64_t r = 0; r < rows; ++r) {
-        kernels_.combine(coefficient(c[0], at, first + r), state.map[0] + r * ld_,
-                         coefficient(c[1], at, first + r), state.map[1] + r * ld_,
-                         state.fused + r * ld_, ld_);
-      }
+      kernels_.combine_rows(state.c[0], state.map[0], state.c[1], state.map[1], state.fused, rows,
+                            ld_);
       fused = state.fused;
     }
     product({.m = args_.keys,
@@ -218,19 +219,13 @@ class Problem : public AttentionMaps<S> {
 
   // Turns the map of a stream into the gradient of its scores.
   void score_gradients(Pair at, const Stream& stream, std::int64_t first, std::int64_t rows,
-                       const S* const* c, S* const* dc, const Backward& state) const {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      C* here = state.map[stream.index] + r * ld_;
-      const C* upstream = state.dfused + r * ld_;
-      const C shift = kernels_.dot(here, upstream, ld_);
-      C scale{1};
-      if (streams_.size() == 2) {
-        scale = coefficient(c[stream.index], at, first + r);
-        if (dc[stream.index] != nullptr)
-          dc[stream.index][place(at, first + r)] = static_cast<S>(shift);
-      }
-      kernels_.softmax_backward(scale, here, upstream, shift, here, ld_);
-    }
+                       S* const* dc, const Backward& state) const {
+    const std::int64_t i = stream.index;
+    kernels_.score_gradient_rows(streams_.size() == 2 ? state.c[i] : nullptr, state.dfused,
+                                 state.map[i], rows, ld_, state.dots);
+    if (dc == nullptr || dc[i] == nullptr) return;
+    for (std::int64_t r = 0; r < rows; ++r)
+      dc[i][place(at, first + r)] = static_cast<S>(state.dots[r]);
   }
 
   std::int64_t group() const {

@@ -2,7 +2,6 @@
 // pass share.
 #pragma once
 
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -58,10 +57,6 @@ class AttentionMaps {
   std::int64_t row(const Stream& stream, Pair at, std::int64_t query) const {
     return ((stream.index * args_.batch + at.item) * args_.heads + at.head) * args_.queries + query;
   }
-  C coefficient(const S* c, Pair at, std::int64_t query) const {
-    return static_cast<C>(c[place(at, query)]);
-  }
-
   // b and c without gaps between their rows.
   void product(simd::Product<C> p) const {
     p.b_row = p.n;
@@ -94,32 +89,9 @@ class AttentionMaps {
     }
   }
 
-  // Scores -> exp(score - top) in place, with the sum and the log-sum-exp of each row.
-  void exponentiate(C* map, std::int64_t rows, C* sums, C* lse) const {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      C* row = map + r * ld_;
-      const C top = kernels_.max(row, ld_);
-      if (top == kNever<C>) {
-        std::fill_n(row, ld_, C{0});
-        sums[r] = C{1};
-        lse[r] = kNever<C>;
-        continue;
-      }
-      sums[r] = kernels_.exp_sum(row, top, row, ld_);
-      lse[r] = top + std::log(sums[r]);
-    }
-  }
-
-  // Scores -> probabilities in place.
-  void probabilities(C* map, std::int64_t rows, const C* lse) const {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      C* row = map + r * ld_;
-      if (lse[r] == kNever<C>) {
-        std::fill_n(row, ld_, C{0});
-      } else {
-        kernels_.exp_sum(row, lse[r], row, ld_);
-      }
-    }
+  // c of a block of queries.
+  void coefficients(const S* c, Pair at, std::int64_t first, std::int64_t rows, C* to) const {
+    for (std::int64_t r = 0; r < rows; ++r) to[r] = static_cast<C>(c[place(at, first + r)]);
   }
 
   const AttentionArgs& args_;

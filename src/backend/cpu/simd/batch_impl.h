@@ -101,15 +101,35 @@ inline void map(std::int64_t n, F f, Y* y, const X*... x) {
   if (i < n) Tail<Y>().put(f(Tail<X>(x + i, n - i).get()...), y + i, n - i);
 }
 
-template <class T>
-inline T horizontal_sum(const xsimd::batch<T>& batch) {
+// f over all lanes, halves onto halves.
+template <class T, class F>
+inline T fold(const xsimd::batch<T>& batch, F f) {
   alignas(64) T values[kLanes<T>];
   batch.store_aligned(values);
   for (std::int64_t width = kLanes<T> / 2; width > 0; width /= 2) {
-    for (std::int64_t i = 0; i < width; ++i) values[i] += values[i + width];
+    for (std::int64_t i = 0; i < width; ++i) values[i] = f(values[i], values[i + width]);
   }
   return values[0];
 }
+template <class T>
+inline T horizontal_sum(const xsimd::batch<T>& batch) {
+  return fold<T>(batch, [](T a, T b) { return a + b; });
+}
+template <class T>
+inline T horizontal_max(const xsimd::batch<T>& batch) {
+  return fold<T>(batch, [](T a, T b) { return a > b ? a : b; });
+}
+#if defined(__AVX512F__)
+// In registers: the way through memory waits for its stores.
+template <>
+inline float horizontal_sum(const xsimd::batch<float>& batch) {
+  return _mm512_reduce_add_ps(batch);
+}
+template <>
+inline float horizontal_max(const xsimd::batch<float>& batch) {
+  return _mm512_reduce_max_ps(batch);
+}
+#endif
 
 // Sum of f(x0[i], ...); two accumulators hide the latency of the additions.
 template <class T, class F, class... X>

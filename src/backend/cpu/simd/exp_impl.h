@@ -10,7 +10,28 @@ inline xsimd::batch<double> exponential(const xsimd::batch<double>& x) { return 
 
 // exp(x) = 2^n exp(r), n = round(x / log 2), |r| <= log(2) / 2, a polynomial of degree 6 for
 // exp(r): within 2 units in the last place. 0 below -87.3, where 2^n would leave the normal
-// numbers; infinity above 88.7; NaN stays NaN.
+// numbers, which processors are slow at; infinity for large x; NaN stays NaN.
+inline xsimd::batch<float> exponential_of_rest(const xsimd::batch<float>& r) {
+  auto p = r * 1.38888889e-3F + 8.33333333e-3F;
+  p = p * r + 4.16666667e-2F;
+  p = p * r + 1.66666667e-1F;
+  p = p * r + 0.5F;
+  p = p * r + 1.0F;
+  return p * r + 1.0F;
+}
+
+#if defined(__AVX512F__)
+// (Of two operands one of which is NaN, min and max return the second.)
+inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
+  using B = xsimd::batch<float>;
+  const __m512 least = _mm512_set1_ps(-87.3F);
+  const B inside = _mm512_min_ps(_mm512_set1_ps(100.0F), _mm512_max_ps(least, x));
+  const B n = _mm512_roundscale_ps(inside * 1.44269504F, _MM_FROUND_TO_NEAREST_INT);
+  const B r = (inside - n * 0.693359375F) - n * -2.12194440e-4F;
+  const __mmask16 normal = _mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ);
+  return _mm512_maskz_scalef_ps(normal, exponential_of_rest(r), n);
+}
+#else
 inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
   using B = xsimd::batch<float>;
   const B least(-87.3F);
@@ -18,18 +39,14 @@ inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
   const B inside = xsimd::min(xsimd::max(x, least), most);
   const B n = xsimd::nearbyint(inside * 1.44269504F);
   const B r = (inside - n * 0.693359375F) - n * -2.12194440e-4F;
-  B p = r * 1.38888889e-3F + 8.33333333e-3F;
-  p = p * r + 4.16666667e-2F;
-  p = p * r + 1.66666667e-1F;
-  p = p * r + 0.5F;
-  p = p * r + 1.0F;
-  p = p * r + 1.0F;
   const auto power = xsimd::to_int(n) << 23;
-  const auto bits = xsimd::bitwise_cast<xsimd::batch<std::int32_t>>(p) + power;
+  const auto bits =
+      xsimd::bitwise_cast<xsimd::batch<std::int32_t> >(exponential_of_rest(r)) + power;
   const B y = xsimd::select(x < least, B(0.0F), xsimd::bitwise_cast<B>(bits));
   const B large = xsimd::select(x > most, B(__builtin_inff()), y);
   return xsimd::select(x == x, large, x);
 }
+#endif
 
 // erf(|x|) = 1 - t (a1 + t (a2 + ...)) exp(-x^2), t = 1 / (1 + p |x|), error below 1.5e-7
 // (Abramowitz and Stegun 7.1.26); `gauss` is exp(-x^2). float64 is as exact as its type.

@@ -3,6 +3,7 @@
 // would be taken from whichever comes first and might then use instructions the processor lacks.
 // (xsimd's templates carry the instruction set in their type.)
 
+#include "backend/cpu/simd/attention_impl.h"
 #include "backend/cpu/simd/channel_impl.h"
 #include "backend/cpu/simd/correlate_impl.h"
 #include "backend/cpu/simd/elementwise_impl.h"
@@ -43,8 +44,11 @@ Maps<S> maps() {
 
 template <class T>
 Kernels<T> make() {
-  return {maps<T>(),  max<T>,   exp_sum<T>,   softmax_backward<T>, combine<T>,
-          product<T>, adamw<T>, correlate<T>, correlate_sums<T>};
+  return {maps<T>(),           max<T>,          exp_sum<T>,
+          softmax_backward<T>, combine<T>,      softmax_rows<T>,
+          probability_rows<T>, combine_rows<T>, score_gradient_rows<T>,
+          product<T>,          adamw<T>,        correlate<T>,
+          correlate_sums<T>};
 }
 
 }  // namespace

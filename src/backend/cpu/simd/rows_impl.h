@@ -34,11 +34,7 @@ T max(const T* x, std::int64_t n) {
     for (i = kLanes<T>; i + kLanes<T> <= n; i += kLanes<T>) {
       running = xsimd::max(running, load(x + i));
     }
-    Tail<T> tail;
-    store(running, tail.values);
-    best = tail.values[0];
-    for (std::int64_t j = 1; j < kLanes<T>; ++j)
-      best = tail.values[j] > best ? tail.values[j] : best;
+    best = horizontal_max<T>(running);
   }
   for (; i < n; ++i) best = x[i] > best ? x[i] : best;
   return best;

@@ -105,6 +105,19 @@ struct Kernels : Maps<T> {
   void (*softmax_backward)(T scale, const T* y, const T* dy, T shift, T* dx, std::int64_t n);
   /// a = c1 p1 + c2 p2.
   void (*combine)(T c1, const T* p1, T c2, const T* p2, T* a, std::int64_t n);
+  // Rows of attention maps, n elements each, next to each other; n is a multiple of kSlack.
+  /// Scores -> exp(score - top) in place, with the sum and the log-sum-exp of each row. A row of
+  /// nothing but -inf becomes zeros, with a sum of 1.
+  void (*softmax_rows)(T* map, std::int64_t rows, std::int64_t n, T* sums, T* lse);
+  /// Scores -> exp(score - lse) in place.
+  void (*probability_rows)(T* map, std::int64_t rows, std::int64_t n, const T* lse);
+  /// to = c1 map1 + c2 map2, c1 and c2 of each row; `to` may be one of the maps.
+  void (*combine_rows)(const T* c1, const T* map1, const T* c2, const T* map2, T* to,
+                       std::int64_t rows, std::int64_t n);
+  /// Backward of a softmax in place: c map (upstream - dot), dot = map . upstream of each row, and
+  /// c of each row, or 1 without.
+  void (*score_gradient_rows)(const T* c, const T* upstream, T* map, std::int64_t rows,
+                              std::int64_t n, T* dots);
   void (*product)(const Product<T>&);
   /// correction = 1 - beta^step.
   void (*adamw)(const AdamWArgs&, double correction1, double correction2, const T* g, T* p, T* m,

@@ -1,0 +1,84 @@
+// Rows of attention maps; part of kernels_impl.h, which see. Rows lie next to each other, n a
+// multiple of kSlack.
+#pragma once
+
+#include "backend/cpu/simd/batch_impl.h"
+#include "backend/cpu/simd/exp_impl.h"
+
+namespace fovea::cpu::simd {
+namespace {
+
+template <class T>
+void softmax_rows(T* map, std::int64_t rows, std::int64_t n, T* sums, T* lse) {
+  using B = Batch<T>;
+  const T never = -static_cast<T>(__builtin_inff());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* row = map + r * n;
+    B running = load(row);
+    for (std::int64_t i = kLanes<T>; i < n; i += kLanes<T>)
+      running = xsimd::max(running, load(row + i));
+    lse[r] = horizontal_max<T>(running);
+    // Without this a row of which nothing is allowed would be exp(-inf + inf).
+    const B top(lse[r] == never ? T{0} : lse[r]);
+    B total(T{0});
+    for (std::int64_t i = 0; i < n; i += kLanes<T>) {
+      const B e = exponential(load(row + i) - top);
+      store(e, row + i);
+      total += e;
+    }
+    sums[r] = lse[r] == never ? T{1} : horizontal_sum<T>(total);
+  }
+  simd::map(
+      rows, [](B top, B sum) { return top + xsimd::log(sum); }, lse, static_cast<const T*>(lse),
+      static_cast<const T*>(sums));
+}
+
+template <class T>
+void probability_rows(T* map, std::int64_t rows, std::int64_t n, const T* lse) {
+  using B = Batch<T>;
+  const T never = -static_cast<T>(__builtin_inff());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* row = map + r * n;
+    const B shift(lse[r] == never ? T{0} : lse[r]);
+    for (std::int64_t i = 0; i < n; i += kLanes<T>)
+      store(exponential(load(row + i) - shift), row + i);
+  }
+}
+
+template <class T>
+void combine_rows(const T* c1, const T* map1, const T* c2, const T* map2, T* to, std::int64_t rows,
+                  std::int64_t n) {
+  using B = Batch<T>;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const B left(c1[r]);
+    const B right(c2[r]);
+    for (std::int64_t i = r * n; i < (r + 1) * n; i += kLanes<T>)
+      store(left * load(map1 + i) + right * load(map2 + i), to + i);
+  }
+}
+
+template <class T>
+void score_gradient_rows(const T* c, const T* upstream, T* map, std::int64_t rows, std::int64_t n,
+                         T* dots) {
+  using B = Batch<T>;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* row = map + r * n;
+    const T* d = upstream + r * n;
+    B even(T{0});
+    B odd(T{0});
+    std::int64_t i = 0;
+    for (; i + 2 * kLanes<T> <= n; i += 2 * kLanes<T>) {
+      even += load(row + i) * load(d + i);
+      odd += load(row + i + kLanes<T>) * load(d + i + kLanes<T>);
+    }
+    if (i < n) even += load(row + i) * load(d + i);
+    dots[r] = horizontal_sum<T>(even + odd);
+    const B shift(dots[r]);
+    const B scale(c == nullptr ? T{1} : c[r]);
+    for (i = 0; i < n; i += kLanes<T>)
+      store(scale * load(row + i) * (load(d + i) - shift), row + i);
+  }
+}
+
+}  // namespace
+}  // namespace fovea::cpu::simd
