@@ -70,8 +70,10 @@ inline void pack(const Product<T>& p, const T* b, std::int64_t columns, std::int
   for (std::int64_t i = 0; i < p.k; ++i) {
     const T* row = b + i * p.b_row;
     if (columns == width && p.b_column == 1) {
-      for (std::int64_t x = 0; x < width; x += kLanes<T>)
-        Batch<T>::load_unaligned(row + x).store_aligned(to + i * width + x);
+      // (A loop over one or two vectors would become a call for copying memory.)
+      Batch<T>::load_unaligned(row).store_aligned(to + i * width);
+      if (width > kLanes<T>)
+        Batch<T>::load_unaligned(row + kLanes<T>).store_aligned(to + i * width + kLanes<T>);
     } else {
       for (std::int64_t x = 0; x < width; ++x)
         to[i * width + x] = x < columns ? row[x * p.b_column] : T{0};
