@@ -4,7 +4,8 @@
 // Conventions: tensors are contiguous and row-major; outputs are allocated by the caller with the
 // right shape and dtype; shapes have been checked at the edge of the operation, so kernels only
 // assert. Floating kernels accept float32 and float64; those of the groups elementwise, linear
-// algebra, normalisation of rows, dropout and attention, and sums, accept bfloat16 too: parameters
+// algebra, normalisation, convolution, pooling, dropout and attention, and sums, accept bfloat16
+// too: parameters
 // (weight, bias, their gradients) and statistics (mean, rstd, lse) are float32 then, and so is all
 // arithmetic. Every kernel gives the same bits for any number of threads.
 #pragma once
@@ -327,6 +328,18 @@ class Backend {
   virtual void conv_backward_weight(const ConvArgs&, const ConvInput& /*x*/, const Tensor& /*dy*/,
                                     const Tensor& /*dweight*/) const {
     missing("conv_backward_weight");
+  }
+  /// Depthwise over tokens on a grid: x, y (b, h, w, c), weight (c, 1, kernel_h, kernel_w) with odd
+  /// sizes, stride 1, zeros around the grid; bias (c) may be undefined.
+  virtual void token_conv(const Tensor& /*x*/, const Tensor& /*weight*/, const Tensor& /*bias*/,
+                          const Tensor& /*y*/) const {
+    missing("token_conv");
+  }
+  /// Gradients may be undefined: not wanted.
+  virtual void token_conv_backward(const Tensor& /*x*/, const Tensor& /*weight*/,
+                                   const Tensor& /*dy*/, const Tensor& /*dx*/,
+                                   const Tensor& /*dweight*/, const Tensor& /*dbias*/) const {
+    missing("token_conv_backward");
   }
   /// argmax: int64, position of the maximum inside its channel plane; undefined for averages and
   /// where no gradient will be asked for.

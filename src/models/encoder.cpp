@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.h"
-#include "nn/ffn.h"
 #include "ops/elementwise.h"
 
 namespace fovea::models {
@@ -63,12 +62,13 @@ Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& conte
     const Tensor y = attn_(t, context);
     return drop_ != nullptr ? (*drop_)(y) : y;
   };
+  const nn::Grid grid{context.grid_h, context.grid_w};
   if (pre_norm_) {
     const Tensor y = residual(x, attend(norm1_(x)));
-    return residual(y, mlp_(norm2_(y)));
+    return residual(y, mlp_(norm2_(y), grid));
   }
   const Tensor y = norm1_(residual(x, attend(x)));
-  return norm2_(residual(y, mlp_(y)));
+  return norm2_(residual(y, mlp_(y, grid)));
 }
 
 Encoder::Encoder(const nn::Build& build, const EncoderOptions& o)

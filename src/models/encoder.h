@@ -6,6 +6,7 @@
 
 #include "attention/attention.h"
 #include "nn/dropout.h"
+#include "nn/ffn.h"
 #include "nn/norm.h"
 #include "schema/fields.h"
 
@@ -45,7 +46,7 @@ class EncoderBlock final : public nn::Module {
   nn::UnaryModule& norm1_;
   attention::Attention& attn_;
   nn::UnaryModule& norm2_;
-  nn::UnaryModule& mlp_;
+  nn::FeedForward& mlp_;
   nn::Dropout* drop_ = nullptr;
   nn::DropPath* drop_path_ = nullptr;
 };

@@ -33,4 +33,14 @@ Conv2d::Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops:
 
 Tensor Conv2d::forward(const Tensor& x) { return ops::conv(x, weight_, bias_, options_); }
 
+TokenConv2d::TokenConv2d(const Build& build, std::int64_t channels, std::int64_t kernel)
+    : weight_(
+          parameter("weight", init_conv_weight(build.at("weight"), {channels, 1, kernel, kernel}))),
+      bias_(parameter("bias", init_bias(build.at("bias"), channels, kernel * kernel))) {}
+
+Tensor TokenConv2d::operator()(const Tensor& x, std::int64_t h, std::int64_t w) {
+  const auto scope = enter();
+  return ops::token_conv(x, weight_, bias_, h, w);
+}
+
 }  // namespace fovea::nn

@@ -24,4 +24,18 @@ class Conv2d final : public UnaryModule {
   ops::ConvOptions options_;
 };
 
+/// Depthwise convolution of tokens (b, h w, channels) on a grid, with zeros around it: as Conv2d
+/// with groups = channels and padding kernel / 2, without bringing the channels to the front.
+/// `kernel` is odd. Parameters: weight (channels, 1, kernel, kernel), bias (channels).
+class TokenConv2d final : public Module {
+ public:
+  TokenConv2d(const Build& build, std::int64_t channels, std::int64_t kernel);
+  std::string type() const override { return "TokenConv2d"; }
+  Tensor operator()(const Tensor& x, std::int64_t h, std::int64_t w);
+
+ private:
+  Tensor weight_;
+  Tensor bias_;
+};
+
 }  // namespace fovea::nn

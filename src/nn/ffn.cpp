@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/convolution.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
 #include "ops/activation.h"
@@ -61,7 +62,7 @@ const schema::Fields<SwiGluOptions>& swiglu_fields() {
 }
 
 // fc1 -> non-linearity -> fc2, with dropout at the chosen sites.
-class Ffn : public UnaryModule {
+class Ffn : public FeedForward {
  public:
   Ffn(const Build& build, std::int64_t dim, std::int64_t packed, std::int64_t hidden,
       const Common& options, const ops::Activation& activation, double drop_rate)
@@ -77,12 +78,15 @@ class Ffn : public UnaryModule {
   }
 
  protected:
-  Tensor forward(const Tensor& x) override {
-    const Tensor expanded = drop(0, fc1_(x));
+  Tensor forward(const Tensor& x, const Grid& grid) override {
+    const Tensor expanded = mix(drop(0, fc1_(x)), grid);
     if (drops_[1] != nullptr && training())
       return drop(2, fc2_((*drops_[1])(ops::activate(activation_, expanded))));
     return drop(2, fc2_(activation_, expanded));
   }
+
+  // What happens between fc1 and the non-linearity.
+  virtual Tensor mix(const Tensor& x, const Grid&) { return x; }
 
  private:
   Tensor drop(std::size_t site, const Tensor& x) { return drops_[site] ? (*drops_[site])(x) : x; }
@@ -119,25 +123,56 @@ class SwiGlu final : public Ffn {
   }
 };
 
+// A 3 x 3 depthwise convolution over the grid between fc1 and the activation (PVTv2, SegFormer).
+class MixFfn final : public Ffn {
+ public:
+  MixFfn(const Build& build, std::int64_t dim, const MlpOptions& o, double drop_rate)
+      : Ffn(build, dim, hidden(o, dim), hidden(o, dim), o, {.kind = o.activation}, drop_rate),
+        dwconv_(child<TokenConv2d>("dwconv.dwconv", build, hidden(o, dim), 3)) {}
+  std::string type() const override { return "MixFFN"; }
+
+ protected:
+  Tensor mix(const Tensor& x, const Grid& grid) override {
+    FOVEA_CHECK(x.rank() == 3 && x.size(1) == grid.h * grid.w, ShapeError,
+                fmt::format("mix_ffn: {} tokens on a grid of {} x {}; expected (b, h w, dim) "
+                            "without other tokens",
+                            x.rank() == 3 ? x.size(1) : 0, grid.h, grid.w));
+    return dwconv_(x, grid.h, grid.w);
+  }
+
+ private:
+  static std::int64_t hidden(const MlpOptions& o, std::int64_t dim) {
+    return width(o.expansion, static_cast<double>(dim));
+  }
+  TokenConv2d& dwconv_;
+};
+
 }  // namespace
 
 schema::Choices ffn_choices() {
-  return {"ffn", [] {
-            return std::vector<schema::Choice>{
-                {"mlp", "fc1, activation, fc2 (dgsa 2.5)",
-                 std::make_shared<schema::Fields<MlpOptions>>(mlp_fields())},
-                {"swiglu", "packed SwiGLU: fc1, silu(a) * b, fc2 (dgsa 2.5)",
-                 std::make_shared<schema::Fields<SwiGluOptions>>(swiglu_fields())}};
-          }};
+  return {
+      "ffn", [] {
+        return std::vector<schema::Choice>{
+            {"mlp", "fc1, activation, fc2 (dgsa 2.5)",
+             std::make_shared<schema::Fields<MlpOptions>>(mlp_fields())},
+            {"swiglu", "packed SwiGLU: fc1, silu(a) * b, fc2 (dgsa 2.5)",
+             std::make_shared<schema::Fields<SwiGluOptions>>(swiglu_fields())},
+            {"mix_ffn", "fc1, 3 x 3 depthwise convolution over the grid, activation, fc2 (PVTv2)",
+             std::make_shared<schema::Fields<MlpOptions>>(mlp_fields())}};
+      }};
 }
 
-std::unique_ptr<UnaryModule> make_ffn(const schema::Component& component, const Build& build,
+std::unique_ptr<FeedForward> make_ffn(const schema::Component& component, const Build& build,
                                       std::int64_t dim, double drop_rate) {
   if (component.type == "swiglu") {
     return std::make_unique<SwiGlu>(build, dim, swiglu_fields().parse(component), drop_rate);
   }
-  FOVEA_CHECK(component.type == "mlp", ConfigError,
-              fmt::format("ffn.type: no ffn called \"{}\"; known: mlp, swiglu", component.type));
+  if (component.type == "mix_ffn") {
+    return std::make_unique<MixFfn>(build, dim, mlp_fields().parse(component), drop_rate);
+  }
+  FOVEA_CHECK(
+      component.type == "mlp", ConfigError,
+      fmt::format("ffn.type: no ffn called \"{}\"; known: mlp, swiglu, mix_ffn", component.type));
   return std::make_unique<Mlp>(build, dim, mlp_fields().parse(component), drop_rate);
 }
 

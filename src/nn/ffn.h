@@ -1,5 +1,5 @@
-// Feed-forward networks of an encoder block, as a registry: {"type": "mlp" | "swiglu", ...}.
-// dgsa 2.5.
+// Feed-forward networks of an encoder block, as a registry: {"type": "mlp" | "swiglu" | "mix_ffn",
+// ...}. dgsa 2.5, PVTv2.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,28 @@
 
 namespace fovea::nn {
 
+/// How tokens lie on a grid, row by row; 0: they do not.
+struct Grid {
+  std::int64_t h = 0, w = 0;
+};
+
+/// (b, n, dim) -> (b, n, dim).
+class FeedForward : public UnaryModule {
+ public:
+  using UnaryModule::operator();
+  Tensor operator()(const Tensor& x, const Grid& grid) {
+    const auto scope = enter();
+    return forward(x, grid);
+  }
+
+ protected:
+  Tensor forward(const Tensor& x) final { return forward(x, Grid{}); }
+  virtual Tensor forward(const Tensor& x, const Grid& grid) = 0;
+};
+
 /// A network of the registry. `drop_rate` is the probability at the dropout sites that the options
 /// name. Throws ConfigError for bad options.
-std::unique_ptr<UnaryModule> make_ffn(const schema::Component& component, const Build& build,
+std::unique_ptr<FeedForward> make_ffn(const schema::Component& component, const Build& build,
                                       std::int64_t dim, double drop_rate);
 
 /// The registry for schemas and listings.

@@ -18,12 +18,19 @@ struct ConvOptions {
   Sizes output_padding = {0};  // transposed only
 };
 
-/// x: (b, c_in, spatial...), weight: (c_out, c_in / groups, kernel...), bias: (c_out) or undefined.
+/// x: (b, c_in, spatial...), weight: (c_out, c_in / groups, kernel...), bias: (c_out) or undefined;
+/// parameters are float32 where x is bfloat16.
 /// Backward keeps x, or where x came out of batch_norm() what it is made from again.
 Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options);
 /// weight: (c_in, c_out / groups, kernel...), as in PyTorch.
 Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
                       const ConvOptions& options);
+
+/// Depthwise over tokens (b, h w, c) that lie on a grid row by row, channels last: stride 1, zeros
+/// around the grid, the result like x. weight: (c, 1, kernel_h, kernel_w) with odd sizes, bias: (c)
+/// or undefined; float32 where x is bfloat16.
+Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t h,
+                  std::int64_t w);
 
 /// x: (b, c, spatial...); stride defaults to the kernel. Padding counts as -inf.
 Tensor max_pool(const Tensor& x, const Sizes& kernel, const Sizes& stride = {},

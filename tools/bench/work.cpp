@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "attention/attention.h"
 #include "autograd/graph.h"
 #include "autograd/mode.h"
@@ -106,6 +108,12 @@ Work model_work(const experiment::Experiment& e, const Device& device, const Set
 
 using Forward = std::function<Tensor(const Tensor&)>;
 
+// A square grid where that many tokens make one, else one row.
+nn::Grid grid_of(std::int64_t tokens) {
+  const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(tokens)));
+  return side * side == tokens ? nn::Grid{side, side} : nn::Grid{1, tokens};
+}
+
 // The attention or feed-forward network that every block of the model has, without dropout.
 std::pair<std::shared_ptr<nn::Module>, Forward> make_part(Part part, const schema::Value& options,
                                                           const nn::Build& build) {
@@ -113,8 +121,8 @@ std::pair<std::shared_ptr<nn::Module>, Forward> make_part(Part part, const schem
   const schema::Value& value = options.at(part == Part::kFfn ? "ffn" : "attention");
   const schema::Component component{value.at("type").as_string(), value};
   if (part == Part::kFfn) {
-    const std::shared_ptr<nn::UnaryModule> ffn = nn::make_ffn(component, build, dim, 0);
-    return {ffn, [ffn](const Tensor& x) { return (*ffn)(x); }};
+    const std::shared_ptr<nn::FeedForward> ffn = nn::make_ffn(component, build, dim, 0);
+    return {ffn, [ffn](const Tensor& x) { return (*ffn)(x, grid_of(x.size(1))); }};
   }
   const std::shared_ptr<attention::Attention> module =
       attention::make(component, {build, dim, 1, 1});

@@ -70,6 +70,12 @@ class CpuBackend final : public Backend {
                           const Tensor& dx) const override;
   void conv_backward_weight(const ConvArgs&, const ConvInput& x, const Tensor& dy,
                             const Tensor& dweight) const override;
+  // token_conv.cpp
+  void token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const Tensor& y) const override;
+  void token_conv_backward(const Tensor& x, const Tensor& weight, const Tensor& dy,
+                           const Tensor& dx, const Tensor& dweight,
+                           const Tensor& dbias) const override;
   // pool.cpp
   void pool(const PoolArgs&, const Tensor& x, const Tensor& y, const Tensor& argmax) const override;
   void pool_backward(const PoolArgs&, const Tensor& dy, const Tensor& argmax,

@@ -11,6 +11,7 @@
 #include "backend/cpu/simd/product_impl.h"
 #include "backend/cpu/simd/rows_impl.h"
 #include "backend/cpu/simd/simd.h"
+#include "backend/cpu/simd/token_impl.h"
 #include "backend/cpu/simd/update_impl.h"
 
 namespace fovea::cpu::simd {
@@ -38,6 +39,8 @@ Maps<S> maps() {
           plane_normalise<S>,
           plane_gradient_sums<S>,
           plane_gradient<S>,
+          token_row<S>,
+          token_row_sums<S>,
           convert<Compute<S>, S>,
           convert<S, Compute<S>>};
 }

@@ -40,6 +40,14 @@ struct NormPlanes {
   bool relu = false;
 };
 
+/// Rows of a token grid under a depthwise kernel, for one row of results; an element holds the
+/// `channels` of a token. rows: kernel_h pointers to `tokens` tokens each, null outside the grid.
+template <class S>
+struct TokenRows {
+  const S* const* rows = nullptr;
+  std::int64_t tokens = 0, channels = 0, kernel_h = 1, kernel_w = 1;
+};
+
 /// Kernels for values stored as S: float, double, or BFloat16 with everything computed, and all
 /// parameters and scalars, in float. Sums and maxima run in a fixed order that depends on the
 /// instruction set and on n alone.
@@ -91,6 +99,12 @@ struct Maps {
   /// dx = scale dz + by_x (x - mean) + constant, dz as above; dx may be dy itself.
   void (*plane_gradient)(const NormPlanes<S>&, const S* dy, const C* by_x, const C* constant,
                          S* dx);
+  /// One row of results, y (tokens, channels); weight (kernel_h, kernel_w, channels), bias
+  /// (channels) or null. kernel_w is odd and zeros surround the grid.
+  void (*token_row)(const TokenRows<S>&, const C* weight, const C* bias, S* y);
+  /// Adds the gradients of the weight and, behind them, of the bias that come from one row of
+  /// results: sums (kernel_h kernel_w + 1, channels).
+  void (*token_row_sums)(const TokenRows<S>&, const S* dy, C* sums);
   /// Between how values are stored and how they are computed.
   void (*widen)(const S* x, C* y, std::int64_t n);
   void (*narrow)(const C* x, S* y, std::int64_t n);

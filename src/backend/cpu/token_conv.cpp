@@ -1,0 +1,137 @@
+// Depthwise convolution of tokens, channels last, row by row of the grid. A piece is a few rows of
+// one item; backward reads x and dy once for all gradients.
+#include <algorithm>
+#include <vector>
+
+#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/simd/simd.h"
+
+namespace fovea::cpu {
+namespace {
+
+// The sizes, and how rows are shared out.
+struct Geometry {
+  std::int64_t batch, h, w, channels, kernel_h, kernel_w;
+  std::int64_t rows = 1, bands = 1;  // rows of a band, bands of an item
+
+  Geometry(const Tensor& x, const Tensor& weight)
+      : batch(x.size(0)),
+        h(x.size(1)),
+        w(x.size(2)),
+        channels(x.size(3)),
+        kernel_h(weight.size(2)),
+        kernel_w(weight.size(3)) {
+    // Rows above and below a band are read twice, so bands should not be thin.
+    constexpr std::int64_t kBandElements = 1 << 17;
+    rows = std::clamp<std::int64_t>(kBandElements / std::max<std::int64_t>(1, w * channels), 1, h);
+    bands = divide_up(h, rows);
+  }
+  std::int64_t taps() const { return kernel_h * kernel_w; }
+  std::int64_t row_size() const { return w * channels; }
+  std::int64_t item_size() const { return h * row_size(); }
+};
+
+// The rows of one item under the kernel.
+template <class S>
+class Rows {
+ public:
+  explicit Rows(const Geometry& g) : g_(g), rows_(static_cast<std::size_t>(g.kernel_h)) {}
+  /// For results of row `row`; x is the whole item.
+  simd::TokenRows<S> around(const S* x, std::int64_t row) {
+    for (std::int64_t i = 0; i < g_.kernel_h; ++i) {
+      const std::int64_t at = row + i - g_.kernel_h / 2;
+      const bool inside = at >= 0 && at < g_.h;
+      rows_[static_cast<std::size_t>(i)] = inside ? x + at * g_.row_size() : nullptr;
+    }
+    return {rows_.data(), g_.w, g_.channels, g_.kernel_h, g_.kernel_w};
+  }
+
+ private:
+  const Geometry& g_;
+  std::vector<const S*> rows_;
+};
+
+// (c, 1, kernel_h, kernel_w) with the channels last, and the taps in reverse if asked.
+template <class C>
+Tensor channels_last(const Geometry& g, const Tensor& weight, bool reversed) {
+  const Tensor result = scratch<C>(g.taps() * g.channels, weight);
+  for (std::int64_t c = 0; c < g.channels; ++c) {
+    for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
+      const std::int64_t to = reversed ? g.taps() - 1 - tap : tap;
+      result.data<C>()[to * g.channels + c] = weight.data<C>()[c * g.taps() + tap];
+    }
+  }
+  return result;
+}
+
+// Bands whose partial sums (taps + 1, channels) are added up in one place.
+template <class C>
+void write_sums(const Geometry& g, const C* sums, const Tensor& dweight, const Tensor& dbias) {
+  for (std::int64_t c = 0; dweight.defined() && c < g.channels; ++c) {
+    for (std::int64_t tap = 0; tap < g.taps(); ++tap)
+      dweight.data<C>()[c * g.taps() + tap] = sums[tap * g.channels + c];
+  }
+  if (dbias.defined()) std::copy_n(sums + g.taps() * g.channels, g.channels, dbias.data<C>());
+}
+
+}  // namespace
+
+void CpuBackend::token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                            const Tensor& y) const {
+  if (y.numel() == 0) return;
+  const Geometry g(x, weight);
+  dispatch_stored("token_conv", x.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
+    const Tensor w = channels_last<C>(g, weight, false);
+    const C* pbias = bias.defined() ? bias.data<C>() : nullptr;
+    pool_.run(g.batch * g.bands, [&](std::int64_t piece) {
+      Rows<S> rows(g);
+      const std::int64_t item = piece / g.bands * g.item_size();
+      const std::int64_t first = piece % g.bands * g.rows;
+      for (std::int64_t row = first; row < std::min(g.h, first + g.rows); ++row) {
+        simd::kernels().of<S>().token_row(rows.around(x.data<S>() + item, row), w.data<C>(), pbias,
+                                          y.data<S>() + item + row * g.row_size());
+      }
+    });
+  });
+}
+
+void CpuBackend::token_conv_backward(const Tensor& x, const Tensor& weight, const Tensor& dy,
+                                     const Tensor& dx, const Tensor& dweight,
+                                     const Tensor& dbias) const {
+  const Geometry g(dy, weight);
+  const bool sums = dweight.defined() || dbias.defined();
+  dispatch_stored("token_conv_backward", dy.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
+    const auto& kernels = simd::kernels().of<S>();
+    const std::int64_t size = (g.taps() + 1) * g.channels;
+    // dx is the convolution of dy with the reversed kernel.
+    const Tensor back = channels_last<C>(g, weight, true);
+    const Chunks cut(std::max<std::int64_t>(1, g.batch * g.bands), size);
+    const Tensor parts = scratch<C>((cut.chunks + 1) * size, weight);
+    pool_.run(cut.chunks, [&](std::int64_t chunk) {
+      Rows<S> rows(g);
+      C* part = parts.data<C>() + chunk * size;
+      std::fill_n(part, size, C{0});
+      const std::int64_t end = std::min(g.batch * g.bands, (chunk + 1) * cut.chunk);
+      for (std::int64_t band = chunk * cut.chunk; band < end; ++band) {
+        const std::int64_t item = band / g.bands * g.item_size();
+        const std::int64_t first = band % g.bands * g.rows;
+        const S* from = dy.data<S>() + item;
+        for (std::int64_t row = first; row < std::min(g.h, first + g.rows); ++row) {
+          const std::int64_t at = row * g.row_size();
+          if (sums) kernels.token_row_sums(rows.around(x.data<S>() + item, row), from + at, part);
+          if (dx.defined())
+            kernels.token_row(rows.around(from, row), back.data<C>(), nullptr,
+                              dx.data<S>() + item + at);
+        }
+      }
+    });
+    C* total = parts.data<C>() + cut.chunks * size;
+    sum_parts(pool_, parts.data<C>(), cut.chunks, size, total);
+    write_sums<C>(g, total, dweight, dbias);
+  });
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,50 @@
+#include "nn/ffn.h"
+
+#include "base/error.h"
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "ops/linear.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+std::unique_ptr<nn::FeedForward> mix_ffn(DType dtype) {
+  const schema::Component component{
+      "mix_ffn", schema::Value::object({{"type", "mix_ffn"}, {"expansion", 2.0}})};
+  return nn::make_ffn(component, {cpu(), dtype, RandomStream(5), nn::Init::kTorch}, 3, 0);
+}
+
+}  // namespace
+
+TEST_CASE("mix_ffn: names and shapes of parameters are PVTv2's", "[nn]") {
+  const auto ffn = mix_ffn(DType::kFloat32);
+  std::vector<std::string> names;
+  for (const nn::NamedTensor& named : ffn->parameters())
+    names.push_back(named.name + " " + to_string(named.tensor.shape()));
+  CHECK(names == std::vector<std::string>{"fc1.weight (6, 3)", "fc1.bias (6)", "fc2.weight (3, 6)",
+                                          "fc2.bias (3)", "dwconv.dwconv.weight (6, 1, 3, 3)",
+                                          "dwconv.dwconv.bias (6)"});
+}
+
+TEST_CASE("mix_ffn: its equation, and gradients of input and parameters", "[nn]") {
+  const auto ffn = mix_ffn(DType::kFloat64);
+  const nn::Grid grid{3, 4};
+  const Tensor x = random_tensor({2, 12, 3}, 1);
+  std::vector<Tensor> inputs{x};
+  for (const nn::NamedTensor& named : ffn->parameters()) inputs.push_back(named.tensor);
+  const Tensor hidden =
+      ops::token_conv(ops::linear(x, inputs[1], inputs[2]), inputs[5], inputs[6], 3, 4);
+  const Tensor expected = ops::linear(ops::gelu(hidden), inputs[3], inputs[4]);
+  CHECK(max_difference((*ffn)(x, grid), expected) < 1e-12);
+  check_gradients([&](const auto& t) { return (*ffn)(t[0], grid); }, inputs);
+}
+
+TEST_CASE("mix_ffn: tokens that do not fill the grid are refused", "[nn]") {
+  const auto ffn = mix_ffn(DType::kFloat32);
+  const Tensor x = random_tensor({2, 12, 3}, 1, DType::kFloat32);
+  CHECK_THROWS_AS((*ffn)(x, {3, 3}), ShapeError);
+  CHECK_THROWS_WITH((*ffn)(x), Catch::Contains("mix_ffn: 12 tokens on a grid of 0 x 0"));
+}

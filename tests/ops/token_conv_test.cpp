@@ -1,0 +1,81 @@
+#include "base/error.h"
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "ops/shape.h"
+#include "tests/support/ramp.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+// The same with the channels brought to the front and back.
+Tensor reference(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t h,
+                 std::int64_t w) {
+  const std::int64_t c = x.size(2);
+  const Tensor planes = ops::reshape(ops::permute(x, {0, 2, 1}), {x.size(0), c, h, w});
+  const ops::ConvOptions options{{1}, {weight.size(2) / 2, weight.size(3) / 2}, {1}, c};
+  const Tensor y = ops::conv(planes, weight, bias, options);
+  return ops::permute(ops::reshape(y, {x.size(0), c, h * w}), {0, 2, 1});
+}
+
+}  // namespace
+
+TEST_CASE("token_conv: gradients of input, weight and bias", "[ops]") {
+  struct Sizes {
+    std::int64_t b, h, w, c, kernel_h, kernel_w;
+  };
+  const auto s = GENERATE(values<Sizes>(
+      {{2, 3, 5, 4, 3, 3}, {1, 1, 1, 1, 3, 3}, {1, 2, 9, 3, 1, 5}, {2, 4, 2, 9, 5, 3}}));
+  CAPTURE(s.b, s.h, s.w, s.c, s.kernel_h, s.kernel_w);
+  check_gradients([&](const auto& t) { return ops::token_conv(t[0], t[1], t[2], s.h, s.w); },
+                  {random_tensor({s.b, s.h * s.w, s.c}, 1),
+                   random_tensor({s.c, 1, s.kernel_h, s.kernel_w}, 2), random_tensor({s.c}, 3)});
+}
+
+TEST_CASE("token_conv: values and gradients are those of a depthwise convolution", "[ops]") {
+  const auto channels = GENERATE(values<std::int64_t>({1, 8, 16, 37, 300}));
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);
+  const std::int64_t h = 23;
+  const std::int64_t w = 21;
+  CAPTURE(channels, name_of(dtype));
+  const auto run = [&](DType type, bool tokens) {
+    const auto leaf = [](const Shape& shape, std::uint64_t seed) {
+      return trainable(random_tensor(shape, seed, DType::kFloat32));
+    };
+    std::vector<Tensor> leaves{leaf({2, h * w, channels}, 1), leaf({channels, 1, 3, 3}, 2),
+                               leaf({channels}, 3)};
+    std::vector<Tensor> given;
+    for (const Tensor& x : leaves) given.push_back(ops::cast(x, type));
+    const Tensor y = tokens ? ops::token_conv(given[0], given[1], given[2], h, w)
+                            : reference(given[0], given[1], given[2], h, w);
+    autograd::backward(y, ops::cast(random_tensor(y.shape(), 9, DType::kFloat32), type));
+    return std::vector<Tensor>{y, leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
+  };
+  const std::vector<Tensor> found = run(dtype, true);
+  const std::vector<Tensor> expected = run(DType::kFloat64, false);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    // Leaves are float32, so a gradient has its rounding in either case.
+    CHECK(max_difference(found[i], expected[i]) <= (i < 2 ? 1e-5 : 1e-3));
+  }
+}
+
+TEST_CASE("token_conv: the same bits for any number of threads", "[ops]") {
+  check_threads([](const auto& t) { return ops::token_conv(t[0], t[1], t[2], 60, 41); },
+                {{3, 60 * 41, 70}, {70, 1, 3, 3}, {70}});
+}
+
+TEST_CASE("token_conv: sizes that do not fit are refused", "[ops]") {
+  const Tensor x = random_tensor({2, 6, 4}, 1);
+  const auto refuses = [&](const Tensor& weight, const Tensor& bias, std::int64_t h,
+                           const char* message) {
+    CHECK_THROWS_AS(ops::token_conv(x, weight, bias, h, 3), ShapeError);
+    CHECK_THROWS_WITH(ops::token_conv(x, weight, bias, h, 3), Catch::Contains(message));
+  };
+  const Tensor weight = random_tensor({4, 1, 3, 3}, 2);
+  refuses(weight, {}, 3, "x is (2, 6, 4), the grid 3 x 3; expected (b, h w, c)");
+  refuses(random_tensor({4, 1, 2, 3}, 2), {}, 2, "expected float64 (4, 1, odd, odd)");
+  refuses(random_tensor({4, 4, 3, 3}, 2), {}, 2, "weight is float64 (4, 4, 3, 3)");
+  refuses(weight, random_tensor({3}, 2), 2, "bias is float64 (3); expected float64 (4)");
+}
