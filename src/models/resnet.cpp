@@ -64,6 +64,7 @@ class ResNet final : public models::Model {
   ResNet(const nn::Build& outer, const Options& o, const DataShape& data) : o_(checked(o, data)) {
     nn::Build build = outer;
     build.init = o.init;
+    activations_ = build.activation_dtype();
     std::int64_t width = o.stem_width.value_or(o.planes.front());
     conv1_ = &child<nn::Conv2d>("conv1", build, o.in_chans.value_or(data.channels), width,
                                 ops::Sizes{large_stem() ? 7 : 3}, stem_options(), false);
@@ -89,7 +90,7 @@ class ResNet final : public models::Model {
 
  protected:
   Tensor forward(const Tensor& images, attention::Probe*) override {
-    Tensor x = bn1_->with_relu((*conv1_)(images));
+    Tensor x = bn1_->with_relu((*conv1_)(ops::cast(images, activations_)));
     if (large_stem()) x = ops::max_pool(x, {3}, {2}, {1});
     for (Stage* stage : stages_) x = (*stage)(x);
     x = ops::adaptive_avg_pool(x, {1});  // (b, c, 1, 1)
@@ -131,6 +132,7 @@ class ResNet final : public models::Model {
   }
 
   Options o_;
+  DType activations_ = DType::kFloat32;
   nn::Conv2d* conv1_ = nullptr;
   nn::BatchNorm2d* bn1_ = nullptr;
   std::vector<Stage*> stages_;

@@ -24,9 +24,10 @@ void check_weight(const char* op, const Tensor& x, const Tensor& weight, std::in
   FOVEA_CHECK(weight.rank() == x.rank(), ShapeError,
               fmt::format("{}: x is {}, weight is {}; expected as many axes", op,
                           to_string(x.shape()), to_string(weight.shape())));
-  FOVEA_CHECK(
-      weight.dtype() == x.dtype(), ShapeError,
-      fmt::format("{}: x is {}, weight is {}", op, name_of(x.dtype()), name_of(weight.dtype())));
+  const DType dtype = compute_dtype(x.dtype());
+  FOVEA_CHECK(weight.dtype() == dtype, ShapeError,
+              fmt::format("{}: x is {}, weight is {}; expected weight {}", op, name_of(x.dtype()),
+                          name_of(weight.dtype()), name_of(dtype)));
   for (int axis = 0; axis < weight.rank(); ++axis) {
     FOVEA_CHECK(
         weight.size(axis) > 0, ShapeError,
@@ -38,10 +39,11 @@ void check_weight(const char* op, const Tensor& x, const Tensor& weight, std::in
 }
 
 void check_bias(const char* op, const Tensor& x, const Tensor& bias, std::int64_t c_out) {
-  FOVEA_CHECK(!bias.defined() || (bias.shape() == Shape{c_out} && bias.dtype() == x.dtype()),
+  const DType dtype = compute_dtype(x.dtype());
+  FOVEA_CHECK(!bias.defined() || (bias.shape() == Shape{c_out} && bias.dtype() == dtype),
               ShapeError,
               fmt::format("{}: bias is {} {}; expected {} ({})", op, name_of(bias.dtype()),
-                          to_string(bias.shape()), name_of(x.dtype()), c_out));
+                          to_string(bias.shape()), name_of(dtype), c_out));
 }
 
 std::int64_t spatial_size(const Tensor& x) { return x.shape().part(2, x.rank()).numel(); }
@@ -49,7 +51,7 @@ std::int64_t spatial_size(const Tensor& x) { return x.shape().part(2, x.rank()).
 // Gradient of a bias: dy (b, c, spatial...) summed over all but c.
 Tensor channel_sums(const Tensor& dy) {
   const std::int64_t c = dy.size(1);
-  Tensor sums = Tensor::empty({c}, dy.dtype(), dy.device());
+  Tensor sums = Tensor::empty({c}, compute_dtype(dy.dtype()), dy.device());
   backend(dy).reduce(ReduceOp::kSum, dy.alias({dy.size(0), c, spatial_size(dy)}),
                      sums.alias({1, c, 1}));
   return sums;
@@ -139,7 +141,9 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
   if (bias.defined()) {
     Shape per_channel{c_out};
     for (int axis = 0; axis < axes; ++axis) per_channel.push_back(1);
-    backend(x).binary(BinaryOp::kAdd, y, bias.alias(per_channel), y);
+    const Tensor stored = Tensor::empty(per_channel, y.dtype(), y.device());
+    backend(x).cast(bias.alias(per_channel), stored);
+    backend(x).binary(BinaryOp::kAdd, y, stored, y);
   }
   // Every element of x meets the whole kernel of its channel.
   op.macs(x.numel() * (weight.numel() / weight.size(0)));

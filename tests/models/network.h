@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "autograd/mode.h"
@@ -14,10 +15,11 @@ namespace fovea::test {
 
 /// The network of an experiment file's `model`.
 inline std::unique_ptr<models::Model> build(const schema::Value& options, const Device& device,
-                                            models::DataShape data, DType dtype = DType::kFloat32) {
+                                            models::DataShape data, DType dtype = DType::kFloat32,
+                                            std::optional<DType> activations = std::nullopt) {
   const schema::Choice choice = schema::find_choice(models::choices(), options.at("type"), "model");
   return models::make({choice.name, choice.fields->resolve_component(options, "model")},
-                      {device, dtype, RandomStream(3), nn::Init::kTorch}, data);
+                      {device, dtype, RandomStream(3), nn::Init::kTorch, activations}, data);
 }
 
 /// Derivative of a scalar function along `direction` in the values of `x`, which come back.

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "models/residual_block.h"
+#include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "ops/shape.h"
@@ -158,6 +159,32 @@ TEST_CASE("ResNet: gradients of a whole network along random directions", "[mode
   const Tensor labels = Tensor::from<std::int64_t>({2, 0, 1}, {3}, cpu());
   INFO(options.dump() << (training ? ", training" : ", evaluation"));
   check_directions(*model, [&] { return ops::cross_entropy((*model)(x), labels); });
+}
+
+TEST_CASE("ResNet: mixed precision trains as float32 does", "[models]") {
+  const Tensor x = random_tensor({8, 3, 12, 10}, 1, DType::kFloat32);
+  const Tensor labels = Tensor::from<std::int64_t>({2, 0, 1, 2, 1, 0, 0, 1}, {8}, cpu());
+  const auto run = [&](DType activations) {
+    const auto model =
+        build(options_of("resnet20"), cpu(), {3, 12, 10, 3}, DType::kFloat32, activations);
+    model->train(true);
+    const Tensor logits = (*model)(x);
+    CHECK(logits.dtype() == DType::kFloat32);
+    autograd::backward(ops::cross_entropy(logits, labels));
+    auto state = state_of(*model);
+    CHECK(state.at("layer2.0.conv2.weight").grad().dtype() == DType::kFloat32);
+    return std::vector<Tensor>{logits, state.at("fc.weight").grad(),
+                               state.at("layer3.1.bn3.bias").grad()};
+  };
+  const std::vector<Tensor> full = run(DType::kFloat32);
+  const std::vector<Tensor> half = run(DType::kBFloat16);
+  CHECK(max_difference(half[0], full[0]) > 0);
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    CAPTURE(i);
+    // Roundings of 26 layers, and ReLUs that they open or close.
+    const double largest = max_difference(full[i], ops::zeros_like(full[i]));
+    CHECK(max_difference(half[i], full[i]) < (i == 0 ? 0.1 : 0.25) * largest);
+  }
 }
 
 TEST_CASE("ResNet: training sees the batch, evaluation each image alone", "[models]") {

@@ -21,19 +21,23 @@ TEST_CASE("conv: an input that is made again gives the gradients of one that is 
                                             {{37, 16, 10, 12}, {8, 16, 3, 3}, 2, 1, 1},
                                             {{2, 6, 9, 7}, {6, 1, 3, 3}, 1, 1, 6},
                                             {{3, 5, 7, 3}, {4, 5, 1, 1}, 3, 2, 1}}));
-  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64, DType::kBFloat16);
+  const DType computed = compute_dtype(dtype);
   const bool residual = GENERATE(true, false);
   CAPTURE(to_string(sizes.x), to_string(sizes.w), name_of(dtype), residual);
   const auto run = [&](bool kept) {
-    const Tensor x = trainable(random_tensor(sizes.x, 1, dtype));
-    const Tensor w = trainable(random_tensor(sizes.w, 2, dtype));
-    const Tensor b = trainable(random_tensor({sizes.x[1]}, 3, dtype));
-    const Tensor r = residual ? trainable(random_tensor(sizes.x, 4, dtype)) : Tensor();
+    const auto activations = [&](std::uint64_t seed) {
+      return trainable(ops::cast(random_tensor(sizes.x, seed, computed), dtype));
+    };
+    const Tensor x = activations(1);
+    const Tensor w = trainable(random_tensor(sizes.w, 2, computed));
+    const Tensor b = trainable(random_tensor({sizes.x[1]}, 3, computed));
+    const Tensor r = residual ? activations(4) : Tensor();
     Tensor y = ops::batch_norm({{}, b, {}, {}, true, 0.1, 1e-5}, x, r, true);
     if (kept) y = ops::mul(y, 1.0);
     const ConvOptions options{{sizes.stride}, {sizes.padding}, {1}, sizes.groups};
     const Tensor z = ops::conv(y, w, {}, options);
-    autograd::backward(z, random_tensor(z.shape(), 5, dtype));
+    autograd::backward(z, ops::cast(random_tensor(z.shape(), 5, computed), dtype));
     std::vector<Tensor> results{z, x.grad(), w.grad(), b.grad()};
     if (residual) results.push_back(r.grad());
     return results;

@@ -1,6 +1,5 @@
 // Operations on bfloat16 activations with float32 parameters: every result and gradient is that of
 // float32 up to the rounding of what is stored.
-#include <algorithm>
 #include <cmath>
 
 #include "ops/attention.h"
@@ -9,64 +8,14 @@
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "tests/support/tensors.h"
+#include "tests/support/mixed_precision.h"
 
 using namespace fovea;
 using namespace fovea::test;
 
 namespace {
 
-// Inputs that are activations come first; the rest are float32 parameters.
-struct Case {
-  const char* name;
-  std::vector<Shape> activations, parameters;
-  Function function;
-};
-
-struct Outcome {
-  Tensor y;
-  std::vector<Tensor> gradients;
-};
-
-Outcome run(const Case& c, DType stored) {
-  std::vector<Tensor> leaves;
-  std::vector<Tensor> given;
-  std::uint64_t seed = 1;
-  for (const Shape& shape : c.activations) {
-    // Both runs start from values that bfloat16 holds exactly.
-    const Tensor exact = ops::cast(random_tensor(shape, seed++, DType::kFloat32), DType::kBFloat16);
-    leaves.push_back(trainable(ops::cast(exact, DType::kFloat32)));
-    given.push_back(ops::cast(leaves.back(), stored));
-  }
-  for (const Shape& shape : c.parameters) {
-    const Tensor exact = ops::cast(random_tensor(shape, seed++, DType::kFloat32), DType::kBFloat16);
-    leaves.push_back(trainable(ops::cast(exact, DType::kFloat32)));
-    given.push_back(leaves.back());
-  }
-  const Tensor y = c.function(given);
-  CHECK(y.dtype() == stored);
-  const Tensor upstream = random_tensor(y.shape(), 99, DType::kFloat32);
-  autograd::backward(ops::sum(ops::mul(ops::cast(y, DType::kFloat32), upstream)));
-  Outcome outcome{ops::cast(y.detach(), DType::kFloat32), {}};
-  for (const Tensor& leaf : leaves) {
-    REQUIRE(leaf.grad().dtype() == DType::kFloat32);
-    outcome.gradients.push_back(leaf.grad());
-  }
-  return outcome;
-}
-
-double largest(const Tensor& x) {
-  double most = 0;
-  for (const double value : to_doubles(x)) most = std::max(most, std::abs(value));
-  return most;
-}
-
-// A few roundings to 8 bits, relative to the largest element.
-void check_close(const Tensor& half, const Tensor& full) {
-  CHECK(max_difference(half, full) <= 0.02 * largest(full));
-}
-
-std::vector<Case> cases() {
+std::vector<MixedCase> cases() {
   const ops::AttentionOptions options{0.5, false, {}};
   const auto view = [](const Tensor& x, std::int64_t first) {
     return ops::heads(x, 2, 3, first, 3);
@@ -135,16 +84,7 @@ std::vector<Case> cases() {
 }  // namespace
 
 TEST_CASE("mixed precision: results and gradients are those of float32, rounded", "[ops]") {
-  for (const Case& c : cases()) {
-    INFO(c.name);
-    const Outcome full = run(c, DType::kFloat32);
-    const Outcome half = run(c, DType::kBFloat16);
-    check_close(half.y, full.y);
-    for (std::size_t i = 0; i < full.gradients.size(); ++i) {
-      INFO("gradient " << i);
-      check_close(half.gradients[i], full.gradients[i]);
-    }
-  }
+  for (const MixedCase& c : cases()) check_mixed_precision(c);
 }
 
 TEST_CASE("mixed precision: dropout draws the same mask", "[ops]") {

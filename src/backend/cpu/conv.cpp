@@ -1,7 +1,7 @@
 // Convolution, four ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
-// conv_pointwise.cpp. Float32 where oneDNN has a kernel: conv_blocked.cpp. The others here, as a
-// product of the weight with a matrix of input patches (im2col), made tile by tile so that it stays
-// in the cache.
+// conv_pointwise.cpp. Float32 and bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others
+// here, as a product of the weight with a matrix of input patches (im2col), made tile by tile so
+// that it stays in the cache; bfloat16 as float32.
 //   forward           y = W patches(x)
 //   backward, data    stride 1: the forward pass with reversed weights; else W^T dy, added back to
 //                     the places the patches came from
@@ -14,6 +14,7 @@
 #include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/conv_pointwise.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/onednn.h"
 
 namespace fovea::cpu {
 namespace {
@@ -222,12 +223,24 @@ void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, c
 
 enum class Way { kDepthwise, kPointwise, kBlocked, kPatches };
 
-template <class T>
+template <class S>
 Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
   if (g.depthwise()) return Way::kDepthwise;
+  // Where the processor does not multiply bfloat16, float32 is faster.
+  if (std::is_same_v<S, BFloat16> && !onednn::fast_bfloat16()) return Way::kPatches;
   if (is_large_pointwise(g)) return Way::kPointwise;
-  const bool blocked = std::is_same_v<T, float> && blocked_is_fast(g, pass);
+  const bool blocked = !std::is_same_v<S, double> && blocked_is_fast(g, pass, kDTypeOf<S>);
   return blocked ? Way::kBlocked : Way::kPatches;
+}
+
+// Float and BFloat16 have a layout of oneDNN's.
+template <class S>
+using Blocked = std::conditional_t<std::is_same_v<S, double>, float, S>;
+
+Tensor widened(const CpuBackend& backend, const Tensor& x) {
+  const Tensor wide = Tensor::empty(x.shape(), compute_dtype(x.dtype()), x.device());
+  backend.cast(x, wide);
+  return wide;
 }
 
 // For the ways that read x itself.
@@ -244,17 +257,25 @@ void CpuBackend::conv(const ConvArgs& args, const ConvInput& x, const Tensor& we
                       const Tensor& bias, const Tensor& y) const {
   if (y.numel() == 0) return;
   const ConvGeometry g = conv_geometry(args, x.x.shape(), weight.shape(), y.shape());
-  dispatch_float("conv", x.x.dtype(), [&]<class T>(T) {
-    const T* pbias = bias.defined() ? bias.data<T>() : nullptr;
-    switch (way_for<T>(g, onednn::ConvPass::kForward)) {
+  dispatch_stored("conv", x.x.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
+    const C* pbias = bias.defined() ? bias.data<C>() : nullptr;
+    switch (way_for<S>(g, onednn::ConvPass::kForward)) {
       case Way::kDepthwise:
-        return depthwise_forward<T>(pool_, g, whole(*this, x), weight, pbias, y);
+        return depthwise_forward<S>(pool_, g, whole(*this, x), weight, pbias, y);
       case Way::kPointwise:
-        return pointwise_forward<T>(pool_, g, x, weight, pbias, y);
+        return pointwise_forward<S>(pool_, g, x, weight, pbias, y);
       case Way::kBlocked:
-        return blocked_forward(pool_, g, x, weight, bias, y);
+        return blocked_forward<Blocked<S>>(pool_, g, x, weight, bias, y);
       case Way::kPatches:
-        return forward<T>(pool_, g, whole(*this, x), weight.data<T>(), pbias, y);
+        break;
+    }
+    if constexpr (std::is_same_v<S, C>) {
+      forward<S>(pool_, g, whole(*this, x), weight.data<S>(), pbias, y);
+    } else {
+      const Tensor wide = Tensor::empty(y.shape(), kDTypeOf<C>, y.device());
+      conv(args, {widened(*this, whole(*this, x))}, weight, bias, wide);
+      cast(wide, y);
     }
   });
 }
@@ -263,20 +284,28 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
                                     const Tensor& dx) const {
   if (dx.numel() == 0) return;
   const ConvGeometry g = conv_geometry(args, dx.shape(), weight.shape(), dy.shape());
-  dispatch_float("conv_backward_data", dx.dtype(), [&]<class T>(T) {
-    switch (way_for<T>(g, onednn::ConvPass::kBackwardData)) {
+  dispatch_stored("conv_backward_data", dx.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
+    switch (way_for<S>(g, onednn::ConvPass::kBackwardData)) {
       case Way::kDepthwise:
-        return depthwise_backward_data<T>(pool_, g, weight, dy, dx);
+        return depthwise_backward_data<S>(pool_, g, weight, dy, dx);
       case Way::kPointwise:
-        return pointwise_backward_data<T>(pool_, g, weight, dy, dx);
+        return pointwise_backward_data<S>(pool_, g, weight, dy, dx);
       case Way::kBlocked:
-        return blocked_backward_data(pool_, g, weight, dy, dx);
+        return blocked_backward_data<Blocked<S>>(pool_, g, weight, dy, dx);
       case Way::kPatches:
         break;
     }
-    if (!g.unit_stride()) return backward_data<T>(pool_, g, weight.data<T>(), dy, dx);
-    const Tensor back = reversed_weight<T>(g, weight);
-    forward<T>(pool_, reversed(g), dy, back.data<T>(), nullptr, dx);
+    if constexpr (!std::is_same_v<S, C>) {
+      const Tensor wide = Tensor::empty(dx.shape(), kDTypeOf<C>, dx.device());
+      conv_backward_data(args, weight, widened(*this, dy), wide);
+      cast(wide, dx);
+    } else if (g.unit_stride()) {
+      const Tensor back = reversed_weight<S>(g, weight);
+      forward<S>(pool_, reversed(g), dy, back.template data<S>(), nullptr, dx);
+    } else {
+      backward_data<S>(pool_, g, weight.data<S>(), dy, dx);
+    }
   });
 }
 
@@ -287,16 +316,21 @@ void CpuBackend::conv_backward_weight(const ConvArgs& args, const ConvInput& x, 
     fill(dweight, 0);
     return;
   }
-  dispatch_float("conv_backward_weight", x.x.dtype(), [&]<class T>(T) {
-    switch (way_for<T>(g, onednn::ConvPass::kBackwardWeight)) {
+  dispatch_stored("conv_backward_weight", x.x.dtype(), [&]<class S>(S) {
+    switch (way_for<S>(g, onednn::ConvPass::kBackwardWeight)) {
       case Way::kDepthwise:
-        return depthwise_backward_weight<T>(pool_, g, whole(*this, x), dy, dweight);
+        return depthwise_backward_weight<S>(pool_, g, whole(*this, x), dy, dweight);
       case Way::kPointwise:
-        return pointwise_backward_weight<T>(pool_, g, x, dy, dweight);
+        return pointwise_backward_weight<S>(pool_, g, x, dy, dweight);
       case Way::kBlocked:
-        return blocked_backward_weight(pool_, g, x, dy, dweight);
+        return blocked_backward_weight<Blocked<S>>(pool_, g, x, dy, dweight);
       case Way::kPatches:
-        return backward_weight<T>(pool_, g, whole(*this, x), dy, dweight);
+        break;
+    }
+    if constexpr (std::is_same_v<S, Compute<S>>) {
+      backward_weight<S>(pool_, g, whole(*this, x), dy, dweight);
+    } else {
+      conv_backward_weight(args, {widened(*this, whole(*this, x))}, widened(*this, dy), dweight);
     }
   });
 }

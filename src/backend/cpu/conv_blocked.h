@@ -1,5 +1,5 @@
-// Float32 convolutions through oneDNN: a few items at a time are brought to its blocked layouts
-// inside the second-level cache, and their result back to a row-major one.
+// Float32 and bfloat16 convolutions through oneDNN: a few items at a time are brought to its
+// layouts inside the second-level cache, and their result back to a row-major one.
 #pragma once
 
 #include "backend/cpu/conv_geometry.h"
@@ -9,14 +9,17 @@
 
 namespace fovea::cpu {
 
-/// True if oneDNN is there and has fast kernels for the pass.
-bool blocked_is_fast(const ConvGeometry& g, onednn::ConvPass pass);
+/// True if oneDNN is there and has fast kernels for the pass over x and y stored as `stored`.
+bool blocked_is_fast(const ConvGeometry& g, onednn::ConvPass pass, DType stored);
 
-/// bias may be undefined.
+/// S: float or BFloat16. bias may be undefined.
+template <class S>
 void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
                      const Tensor& weight, const Tensor& bias, const Tensor& y);
+template <class S>
 void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                            const Tensor& dy, const Tensor& dx);
+template <class S>
 void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
                              const Tensor& dy, const Tensor& dweight);
 

@@ -8,10 +8,23 @@
 #include <algorithm>
 #include <vector>
 
+#include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
+
+// Between how a row is stored and how it is computed.
+template <class From, class To>
+void copy_row(const From* from, std::int64_t n, To* to) {
+  if constexpr (std::is_same_v<From, To>) {
+    std::copy_n(from, n, to);
+  } else if constexpr (std::is_same_v<From, BFloat16>) {
+    simd::kernels().bf16.widen(from, to, n);
+  } else {
+    simd::kernels().bf16.narrow(from, to, n);
+  }
+}
 
 class Padded {
  public:
@@ -41,19 +54,19 @@ class Padded {
   std::int64_t reach() const { return distances_.back(); }
 
   /// padded = plane with its borders.
-  template <class T>
-  void load(const T* plane, T* padded) const {
-    std::fill_n(padded, elements(), T{0});
+  template <class S>
+  void load(const S* plane, Compute<S>* padded) const {
+    std::fill_n(padded, elements(), Compute<S>{0});
     for_inner_rows([&](std::int64_t inside, std::int64_t outside, std::int64_t n) {
-      std::copy_n(plane + outside, n, padded + inside);
+      copy_row(plane + outside, n, padded + inside);
     });
   }
   /// plane = padded without its borders.
-  template <class T>
-  void store(const T* padded, T* plane) const {
-    std::fill_n(plane, g_.in_size(), T{0});  // inputs that no output reads
+  template <class S>
+  void store(const Compute<S>* padded, S* plane) const {
+    std::fill_n(plane, g_.in_size(), S{});  // inputs that no output reads
     for_inner_rows([&](std::int64_t inside, std::int64_t outside, std::int64_t n) {
-      std::copy_n(padded + inside, n, plane + outside);
+      copy_row(padded + inside, n, plane + outside);
     });
   }
 
@@ -68,26 +81,26 @@ class Padded {
       }
     }
   }
-  template <class T>
-  void narrow(const T* wide, std::int64_t rows, T* y) const {
+  template <class S>
+  void narrow(const Compute<S>* wide, std::int64_t rows, S* y) const {
     const std::int64_t n = g_.out[2];
     for (std::int64_t r = 0; r < rows; ++r, y += n, wide += size_[2]) {
       if (g_.stride[2] == 1) {
-        std::copy_n(wide, n, y);
+        copy_row(wide, n, y);
       } else {
-        for (std::int64_t i = 0; i < n; ++i) y[i] = wide[i * g_.stride[2]];
+        for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<S>(wide[i * g_.stride[2]]);
       }
     }
   }
   /// Writes only where outputs are: the gaps must be zero.
-  template <class T>
-  void widen(const T* y, std::int64_t rows, T* wide) const {
+  template <class S>
+  void widen(const S* y, std::int64_t rows, Compute<S>* wide) const {
     const std::int64_t n = g_.out[2];
     for (std::int64_t r = 0; r < rows; ++r, y += n, wide += size_[2]) {
       if (g_.stride[2] == 1) {
-        std::copy_n(y, n, wide);
+        copy_row(y, n, wide);
       } else {
-        for (std::int64_t i = 0; i < n; ++i) wide[i * g_.stride[2]] = y[i];
+        for (std::int64_t i = 0; i < n; ++i) wide[i * g_.stride[2]] = static_cast<Compute<S>>(y[i]);
       }
     }
   }
@@ -122,32 +135,28 @@ class Padded {
   std::vector<std::int64_t> distances_, behind_;
 };
 
-template <class T>
-Tensor scratch(std::int64_t elements, const Tensor& like) {
-  return Tensor::empty({elements}, kDTypeOf<T>, like.device());
-}
-
 }  // namespace
 
 template <class T>
 void depthwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
-                       const Tensor& weight, const T* bias, const Tensor& y) {
+                       const Tensor& weight, const Compute<T>* bias, const Tensor& y) {
+  using C = Compute<T>;
   const Padded layout(g);
-  const auto& kernels = simd::kernels().of<T>();
+  const auto& kernels = simd::kernels().of<C>();
   const std::int64_t planes = g.batch * g.groups;
   const std::int64_t grain = plane_grain(g.c_out * g.out_size());
   pool.run((planes + grain - 1) / grain, [&](std::int64_t piece) {
-    const Tensor memory = scratch<T>(layout.elements() + layout.widest(), y);
-    T* padded = memory.data<T>();
-    T* wide = padded + layout.elements();
+    const Tensor memory = scratch<C>(layout.elements() + layout.widest(), y);
+    C* padded = memory.data<C>();
+    C* wide = padded + layout.elements();
     for (std::int64_t p = piece * grain; p < std::min(planes, (piece + 1) * grain); ++p) {
       layout.load(x.data<T>() + p * g.in_size(), padded);
       for (std::int64_t m = 0; m < g.c_out; ++m) {
         const std::int64_t channel = p % g.groups * g.c_out + m;
-        const T* w = weight.data<T>() + channel * g.taps();
+        const C* w = weight.data<C>() + channel * g.taps();
         T* to = y.data<T>() + (p * g.c_out + m) * g.out_size();
         layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
-          std::fill_n(wide, n, bias != nullptr ? bias[channel] : T{0});
+          std::fill_n(wide, n, bias != nullptr ? bias[channel] : C{0});
           kernels.correlate(padded + in, layout.distances(), w, g.taps(), wide, n);
           layout.narrow(wide, rows, to + out);
         });
@@ -159,21 +168,22 @@ void depthwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
 template <class T>
 void depthwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx) {
+  using C = Compute<T>;
   const Padded layout(g);
-  const auto& kernels = simd::kernels().of<T>();
+  const auto& kernels = simd::kernels().of<C>();
   const std::int64_t planes = g.batch * g.groups;
   const std::int64_t grain = plane_grain(g.c_out * g.out_size());
   pool.run((planes + grain - 1) / grain, [&](std::int64_t piece) {
     // dx is the correlation of the widened dy, behind as many zeros as the kernel reaches over.
     const std::int64_t ahead = layout.reach();
-    const Tensor memory = scratch<T>(ahead + 2 * layout.elements(), dx);
-    T* padded = memory.data<T>();
-    T* wide = padded + layout.elements();
-    std::fill_n(wide, ahead + layout.elements(), T{0});
+    const Tensor memory = scratch<C>(ahead + 2 * layout.elements(), dx);
+    C* padded = memory.data<C>();
+    C* wide = padded + layout.elements();
+    std::fill_n(wide, ahead + layout.elements(), C{0});
     for (std::int64_t p = piece * grain; p < std::min(planes, (piece + 1) * grain); ++p) {
-      std::fill_n(padded, layout.elements(), T{0});
+      std::fill_n(padded, layout.elements(), C{0});
       for (std::int64_t m = 0; m < g.c_out; ++m) {
-        const T* w = weight.data<T>() + (p % g.groups * g.c_out + m) * g.taps();
+        const C* w = weight.data<C>() + (p % g.groups * g.c_out + m) * g.taps();
         const T* from = dy.data<T>() + (p * g.c_out + m) * g.out_size();
         layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t) {
           layout.widen(from + out, rows, wide + ahead + in);
@@ -189,17 +199,18 @@ void depthwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tens
 template <class T>
 void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
                                const Tensor& dy, const Tensor& dweight) {
+  using C = Compute<T>;
   const Padded layout(g);
-  const auto& kernels = simd::kernels().of<T>();
+  const auto& kernels = simd::kernels().of<C>();
   const std::int64_t weights = g.c_out * g.taps();
   // A piece sums one channel over all items.
   pool.run(g.groups, [&](std::int64_t group) {
-    const Tensor memory = scratch<T>(layout.elements() + layout.widest(), dweight);
+    const Tensor memory = scratch<C>(layout.elements() + layout.widest(), dweight);
     const Tensor sums = scratch<double>(weights, dweight);
     std::fill_n(sums.data<double>(), weights, 0.0);
-    T* padded = memory.data<T>();
-    T* wide = padded + layout.elements();
-    std::fill_n(wide, layout.widest(), T{0});
+    C* padded = memory.data<C>();
+    C* wide = padded + layout.elements();
+    std::fill_n(wide, layout.widest(), C{0});
     for (std::int64_t item = 0; item < g.batch; ++item) {
       const std::int64_t p = item * g.groups + group;
       layout.load(x.data<T>() + p * g.in_size(), padded);
@@ -208,26 +219,27 @@ void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Te
         double* sum = sums.data<double>() + m * g.taps();
         layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
           // The last run may be shorter than the ones before it.
-          std::fill(wide + n, wide + layout.widest(), T{0});
+          std::fill(wide + n, wide + layout.widest(), C{0});
           layout.widen(from + out, rows, wide);
           kernels.correlate_sums(wide, padded + in, layout.distances(), g.taps(), sum, n);
         });
       }
     }
-    T* to = dweight.data<T>() + group * weights;
-    for (std::int64_t i = 0; i < weights; ++i) to[i] = static_cast<T>(sums.data<double>()[i]);
+    C* to = dweight.data<C>() + group * weights;
+    for (std::int64_t i = 0; i < weights; ++i) to[i] = static_cast<C>(sums.data<double>()[i]);
   });
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                  \
   template void depthwise_forward<T>(ThreadPool&, const ConvGeometry&, const Tensor&,         \
-                                     const Tensor&, const T*, const Tensor&);                 \
+                                     const Tensor&, const Compute<T>*, const Tensor&);        \
   template void depthwise_backward_data<T>(ThreadPool&, const ConvGeometry&, const Tensor&,   \
                                            const Tensor&, const Tensor&);                     \
   template void depthwise_backward_weight<T>(ThreadPool&, const ConvGeometry&, const Tensor&, \
                                              const Tensor&, const Tensor&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::cpu

@@ -7,10 +7,10 @@
 
 namespace fovea::cpu {
 
-/// bias may be null.
+/// Values are padded, and summed, in the compute type of T. bias may be null.
 template <class T>
 void depthwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
-                       const Tensor& weight, const T* bias, const Tensor& y);
+                       const Tensor& weight, const Compute<T>* bias, const Tensor& y);
 template <class T>
 void depthwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx);

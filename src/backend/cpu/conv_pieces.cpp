@@ -8,12 +8,14 @@
 
 namespace fovea::cpu {
 
-template <class T>
+template <class T, class C>
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
-              const Matrix<T>& b, bool accumulate, T* c, std::int64_t ldc) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (onednn::available()) {
-      const onednn::Gemm shape{.trans_a = a.transposed,
+              const Matrix<T>& b, bool accumulate, C* c, std::int64_t ldc) {
+  if constexpr (!std::is_same_v<T, double>) {
+    if (std::is_same_v<T, BFloat16> || onednn::available()) {
+      const onednn::Gemm shape{.operands = kDTypeOf<T>,
+                               .result = kDTypeOf<C>,
+                               .trans_a = a.transposed,
                                .trans_b = b.transposed,
                                .m = m,
                                .n = n,
@@ -25,8 +27,10 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a
       return onednn::gemm(shape, a.data, b.data, nullptr, c);
     }
   }
-  blas_gemm<T>(a.transposed, b.transposed, m, n, k, T{1}, a.data, a.ld, b.data, b.ld,
-               accumulate ? T{1} : T{0}, c, ldc);
+  if constexpr (!std::is_same_v<T, BFloat16>) {
+    blas_gemm<T>(a.transposed, b.transposed, m, n, k, T{1}, a.data, a.ld, b.data, b.ld,
+                 accumulate ? T{1} : T{0}, c, ldc);
+  }
 }
 
 Chunks::Chunks(std::int64_t units, std::int64_t size) {
@@ -47,12 +51,16 @@ void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_
   });
 }
 
-#define FOVEA_INSTANTIATE(T)                                                            \
-  template void multiply<T>(std::int64_t, std::int64_t, std::int64_t, const Matrix<T>&, \
-                            const Matrix<T>&, bool, T*, std::int64_t);                  \
-  template void sum_parts<T>(ThreadPool&, const T*, std::int64_t, std::int64_t, T*);
-FOVEA_INSTANTIATE(float)
-FOVEA_INSTANTIATE(double)
+#define FOVEA_INSTANTIATE(T, C)                                                            \
+  template void multiply<T, C>(std::int64_t, std::int64_t, std::int64_t, const Matrix<T>&, \
+                               const Matrix<T>&, bool, C*, std::int64_t);
+FOVEA_INSTANTIATE(float, float)
+FOVEA_INSTANTIATE(double, double)
+FOVEA_INSTANTIATE(BFloat16, BFloat16)
+FOVEA_INSTANTIATE(BFloat16, float)
 #undef FOVEA_INSTANTIATE
+
+template void sum_parts<float>(ThreadPool&, const float*, std::int64_t, std::int64_t, float*);
+template void sum_parts<double>(ThreadPool&, const double*, std::int64_t, std::int64_t, double*);
 
 }  // namespace fovea::cpu

@@ -27,10 +27,11 @@ struct Matrix {
   bool transposed = false;
 };
 
-/// c (m, n) = a b, or c += a b, in the calling thread by the fastest library there is.
-template <class T>
+/// c (m, n) = a b, or c += a b, in the calling thread by the fastest library there is. Matrices of
+/// bfloat16 have a product in either type, and need oneDNN.
+template <class T, class C = T>
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
-              const Matrix<T>& b, bool accumulate, T* c, std::int64_t ldc);
+              const Matrix<T>& b, bool accumulate, C* c, std::int64_t ldc);
 
 /// How the items of a batch are gathered for the gradient of a weight: each chunk sums its own.
 /// `units` are items or calls, `size` the elements of the weight.

@@ -47,7 +47,8 @@ void fetch_planes(const T* from, std::int64_t planes, std::int64_t n, std::int64
 // to (m, pixels) = op(W) from (k, pixels) (+ bias) for every item and group.
 template <class T>
 void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int64_t k,
-              const Matrix<T>& weight, const ConvSource<T>& from, const T* bias, const Tensor& to) {
+              const Matrix<T>& weight, const ConvSource<T>& from, const Compute<T>* bias,
+              const Tensor& to) {
   const Cut cut(g, m, k);
   const std::int64_t pixels = g.out_size();
   pool.run(g.batch * g.groups * cut.columns * cut.blocks, [&](std::int64_t piece) {
@@ -61,7 +62,7 @@ void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int6
     const T* w = weight.data + group * m * k + first * (weight.transposed ? 1 : weight.ld);
     T* y = to.data<T>() + (plane * m + first) * pixels + begin;
     for (std::int64_t r = 0; bias != nullptr && r < rows; ++r)
-      std::fill_n(y + r * pixels, n, bias[group * m + first + r]);
+      std::fill_n(y + r * pixels, n, static_cast<T>(bias[group * m + first + r]));
     const Tensor memory = from.made() ? scratch<T>(k * n, to) : Tensor();
     const Matrix<T> x = from.part(plane / g.groups, group * k, k, begin, n,
                                   from.made() ? memory.data<T>() : nullptr);
@@ -70,41 +71,56 @@ void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int6
   });
 }
 
+// The weight as x and y are stored.
+template <class T>
+Tensor stored_weight(const Tensor& weight) {
+  if constexpr (std::is_same_v<T, Compute<T>>) {
+    return weight;
+  } else {
+    const Tensor stored = scratch<T>(weight.numel(), weight);
+    simd::kernels().of<T>().narrow(weight.data<Compute<T>>(), stored.data<T>(), weight.numel());
+    return stored;
+  }
+}
+
 }  // namespace
 
 bool is_large_pointwise(const ConvGeometry& g) { return g.pointwise() && g.out_size() >= 16; }
 
 template <class T>
 void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
-                       const Tensor& weight, const T* bias, const Tensor& y) {
-  products<T>(pool, g, g.c_out, g.c_in, {weight.data<T>(), g.c_in}, ConvSource<T>(x), bias, y);
+                       const Tensor& weight, const Compute<T>* bias, const Tensor& y) {
+  const Tensor w = stored_weight<T>(weight);
+  products<T>(pool, g, g.c_out, g.c_in, {w.data<T>(), g.c_in}, ConvSource<T>(x), bias, y);
 }
 
 template <class T>
 void pointwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx) {
-  products<T>(pool, g, g.c_in, g.c_out, {weight.data<T>(), g.c_in, true}, ConvSource<T>({dy}),
-              nullptr, dx);
+  const Tensor w = stored_weight<T>(weight);
+  products<T>(pool, g, g.c_in, g.c_out, {w.data<T>(), g.c_in, true}, ConvSource<T>({dy}), nullptr,
+              dx);
 }
 
 // Pieces: a chunk of the items, a group, and a block of output channels where chunks are few.
 template <class T>
 void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
                                const Tensor& dy, const Tensor& dweight) {
+  using C = Compute<T>;
   const std::int64_t size = dweight.numel();
   const std::int64_t pixels = g.out_size();
   const Chunks cut(g.batch, size);
   const std::int64_t blocks =
       std::clamp<std::int64_t>(kPieces / (cut.chunks * g.groups), 1, divide_up(g.c_out, 32));
   const std::int64_t block = divide_up(g.c_out, blocks);
-  const Tensor parts = cut.chunks == 1 ? dweight : scratch<T>(cut.chunks * size, dweight);
+  const Tensor parts = cut.chunks == 1 ? dweight : scratch<C>(cut.chunks * size, dweight);
   const ConvSource<T> source(x);
   pool.run(cut.chunks * g.groups * blocks, [&](std::int64_t piece) {
     const std::int64_t first = piece % blocks * block;
     if (first >= g.c_out) return;
     const std::int64_t group = piece / blocks % g.groups;
     const std::int64_t part = piece / blocks / g.groups;
-    T* to = parts.data<T>() + part * size + (group * g.c_out + first) * g.c_in;
+    C* to = parts.data<C>() + part * size + (group * g.c_out + first) * g.c_in;
     const Tensor memory = source.made() ? scratch<T>(g.c_in * pixels, dweight) : Tensor();
     const std::int64_t begin = part * cut.chunk;
     for (std::int64_t i = begin; i < std::min(g.batch, begin + cut.chunk); ++i) {
@@ -114,21 +130,22 @@ void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Co
       Matrix<T> right = source.part(i, group * g.c_in, g.c_in, 0, pixels,
                                     source.made() ? memory.data<T>() : nullptr);
       right.transposed = true;
-      multiply<T>(rows, g.c_in, pixels, {left, pixels}, right, i > begin, to, g.c_in);
+      multiply<T, C>(rows, g.c_in, pixels, {left, pixels}, right, i > begin, to, g.c_in);
     }
   });
-  if (cut.chunks > 1) sum_parts(pool, parts.data<T>(), cut.chunks, size, dweight.data<T>());
+  if (cut.chunks > 1) sum_parts(pool, parts.data<C>(), cut.chunks, size, dweight.data<C>());
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                     \
   template void pointwise_forward<T>(ThreadPool&, const ConvGeometry&, const ConvInput&,         \
-                                     const Tensor&, const T*, const Tensor&);                    \
+                                     const Tensor&, const Compute<T>*, const Tensor&);           \
   template void pointwise_backward_data<T>(ThreadPool&, const ConvGeometry&, const Tensor&,      \
                                            const Tensor&, const Tensor&);                        \
   template void pointwise_backward_weight<T>(ThreadPool&, const ConvGeometry&, const ConvInput&, \
                                              const Tensor&, const Tensor&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+FOVEA_INSTANTIATE(BFloat16)
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::cpu

@@ -10,10 +10,10 @@ namespace fovea::cpu {
 /// True for g.pointwise() convolutions whose planes are large enough for one product each.
 bool is_large_pointwise(const ConvGeometry& g);
 
-/// bias may be null.
+/// bias may be null. bfloat16 needs oneDNN.
 template <class T>
 void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
-                       const Tensor& weight, const T* bias, const Tensor& y);
+                       const Tensor& weight, const Compute<T>* bias, const Tensor& y);
 template <class T>
 void pointwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx);

@@ -57,7 +57,7 @@ class ConvSource {
   const T* residual_;
   bool relu_;
   Planes planes_;
-  std::optional<PlaneNumbers<T>> numbers_;
+  std::optional<PlaneNumbers<Compute<T>>> numbers_;
 };
 
 }  // namespace fovea::cpu

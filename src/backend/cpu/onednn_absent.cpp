@@ -16,11 +16,11 @@ struct Convolution::Made {};
 Convolution::Convolution(const ConvPart&) { throw BackendError("oneDNN: not in this build"); }
 Convolution::~Convolution() = default;
 bool Convolution::fast() const { return false; }
-std::int64_t Convolution::weight_elements() const { return 0; }
-std::int64_t Convolution::scratch_elements() const { return 0; }
-void Convolution::pack(const float*, float*) const {}
+std::int64_t Convolution::weight_bytes() const { return 0; }
+std::int64_t Convolution::scratch_bytes() const { return 0; }
+void Convolution::pack(const float*, void*) const {}
 void Convolution::unpack(const float*, float*) const {}
-void Convolution::run(const float*, const float*, const float*, const float*, float*) const {}
+void Convolution::run(const void*, const void*, const float*, const void*, std::byte*) const {}
 const Convolution& convolution(const ConvPart& part) {
   thread_local const Convolution none(part);
   return none;

@@ -15,6 +15,7 @@ struct Hash {
   std::size_t operator()(const ConvPart& part) const {
     const ConvGeometry& g = part.g;
     std::vector<std::int64_t> numbers{static_cast<std::int64_t>(part.pass),
+                                      static_cast<std::int64_t>(part.stored),
                                       part.has_bias,
                                       part.x_item,
                                       part.y_item,
@@ -41,15 +42,20 @@ memory::dims spatial(const ConvGeometry& g, const Axes& axes, std::int64_t less 
 }
 
 // Row-major with a given distance along the first axis.
-memory::desc row_major(const memory::dims& sizes, std::int64_t first_distance) {
+memory::desc row_major(const memory::dims& sizes, std::int64_t first_distance, DType dtype) {
   memory::dims strides(sizes.size(), 1);
   for (std::size_t i = sizes.size() - 1; i-- > 1;) strides[i] = strides[i + 1] * sizes[i + 1];
   strides[0] = first_distance;
-  return {sizes, memory::data_type::f32, strides};
+  return {sizes, type_of(dtype), strides};
 }
 
-memory::desc any(const memory::desc& plain) {
-  return {plain.dims(), plain.data_type(), memory::format_tag::any};
+memory::desc any(const memory::desc& plain, memory::data_type type) {
+  return {plain.dims(), type, memory::format_tag::any};
+}
+
+// How the weight is stored in its own layout.
+memory::data_type packed_type(const ConvPart& part) {
+  return type_of(part.pass == ConvPass::kBackwardWeight ? DType::kFloat32 : part.stored);
 }
 
 // The three tensors of a part, as they lie in memory.
@@ -62,13 +68,12 @@ struct Plain {
       for (const std::int64_t size : spatial(g, axes)) first.push_back(size);
       return first;
     };
-    x = row_major(with({batch, g.groups * g.c_in}, g.in), part.x_item);
-    y = row_major(with({batch, g.groups * g.c_out}, g.out), part.y_item);
-    if (g.groups == 1) {
-      w = row_major(with({g.c_out, g.c_in}, g.kernel), part.w_row);
-    } else {
-      w = row_major(with({g.groups, g.c_out, g.c_in}, g.kernel), g.c_out * part.w_row);
-    }
+    x = row_major(with({batch, g.groups * g.c_in}, g.in), part.x_item, part.stored);
+    y = row_major(with({batch, g.groups * g.c_out}, g.out), part.y_item, part.stored);
+    const memory::dims channels =
+        g.groups == 1 ? memory::dims{g.c_out, g.c_in} : memory::dims{g.groups, g.c_out, g.c_in};
+    w = row_major(with(channels, g.kernel), (g.groups == 1 ? 1 : g.c_out) * part.w_row,
+                  DType::kFloat32);
   }
 };
 
@@ -81,16 +86,18 @@ auto describe(const ConvPart& part, const Plain& plain, const memory::desc& w, c
   const memory::dims strides = spatial(g, g.stride);
   const memory::dims dilation = spatial(g, g.dilation, 1);
   const memory::dims padding = spatial(g, g.padding);
-  const memory::desc x = any(plain.x);
-  const memory::desc y = any(plain.y);
+  const memory::desc x = any(plain.x, type_of(part.stored));
+  const memory::desc y = any(plain.y, type_of(part.stored));
   const memory::desc bias{{g.groups * g.c_out}, memory::data_type::f32, memory::format_tag::a};
   const auto direct = algorithm::convolution_direct;
   using Forward = dnnl::convolution_forward;
   const auto training = dnnl::prop_kind::forward_training;
+  // A gradient of the weight is wider than the weight of the forward pass it belongs to.
+  const memory::desc fw = part.pass == ConvPass::kForward ? w : any(plain.w, type_of(part.stored));
   const Forward::desc forward =
       part.has_bias
-          ? Forward::desc(training, direct, x, w, bias, y, strides, dilation, padding, padding)
-          : Forward::desc(training, direct, x, w, y, strides, dilation, padding, padding);
+          ? Forward::desc(training, direct, x, fw, bias, y, strides, dilation, padding, padding)
+          : Forward::desc(training, direct, x, fw, y, strides, dilation, padding, padding);
   const Forward::primitive_desc hint(forward, plain_attributes(), engine);
   if (part.pass == ConvPass::kForward) return use(hint);
   if (part.pass == ConvPass::kBackwardData) {
@@ -148,10 +155,9 @@ bool is_fast(std::string_view name) {
   return name.find("ref") == name.npos && name.find("gemm") == name.npos;
 }
 
-std::int64_t elements(const memory::desc& desc) {
-  constexpr std::int64_t kLine = 16;  // whole cache lines
-  const auto count = static_cast<std::int64_t>(desc.get_size() / sizeof(float));
-  return (count + kLine - 1) / kLine * kLine;
+std::int64_t bytes_of(const memory::desc& desc) {
+  constexpr std::int64_t kLine = 64;
+  return (static_cast<std::int64_t>(desc.get_size()) + kLine - 1) / kLine * kLine;
 }
 
 std::optional<Primitive> reorder(const memory::desc& from, const memory::desc& to) {
@@ -169,7 +175,7 @@ struct Convolution::Made {
   std::optional<Primitive> conv;
   std::optional<Primitive> load_x, load_y, store_x, store_y;  // none: the layout is row-major
   std::optional<Primitive> pack_w, unpack_w;
-  std::int64_t x_elements = 0, y_elements = 0, w_elements = 0;
+  std::int64_t x_bytes = 0, y_bytes = 0, w_bytes = 0;
 };
 
 Convolution::Convolution(const ConvPart& part) : made_(std::make_unique<Made>()) {
@@ -177,8 +183,8 @@ Convolution::Convolution(const ConvPart& part) : made_(std::make_unique<Made>())
   m.part = part;
   const Plain one(part, 1);
   const Plain plain(part, part.g.batch);
-  const memory::desc w =
-      describe(part, one, any(one.w), [&](const auto& d) { return layouts(d).w; });
+  const memory::desc w = describe(part, one, any(one.w, packed_type(part)),
+                                  [&](const auto& d) { return layouts(d).w; });
   const Layouts at = describe(part, plain, w, [&](const auto& d) {
     m.fast = is_fast(d.impl_info_str());
     return layouts(d);
@@ -195,24 +201,28 @@ Convolution::Convolution(const ConvPart& part) : made_(std::make_unique<Made>())
   } else {
     m.load_y = reorder(plain.y, at.y);
   }
-  m.pack_w = reorder(plain.w, w);
-  m.unpack_w = reorder(w, plain.w);
-  m.x_elements = m.load_x || m.store_x ? elements(at.x) : 0;
-  m.y_elements = m.load_y || m.store_y ? elements(at.y) : 0;
-  m.w_elements = elements(w);
+  if (part.pass == ConvPass::kBackwardWeight) {
+    m.unpack_w = reorder(w, plain.w);
+  } else {
+    m.pack_w = reorder(plain.w, w);
+  }
+  m.x_bytes = m.load_x || m.store_x ? bytes_of(at.x) : 0;
+  m.y_bytes = m.load_y || m.store_y ? bytes_of(at.y) : 0;
+  m.w_bytes = bytes_of(w);
 }
 
 Convolution::~Convolution() = default;
 
 bool Convolution::fast() const { return made_->fast; }
-std::int64_t Convolution::weight_elements() const { return made_->w_elements; }
-std::int64_t Convolution::scratch_elements() const { return made_->x_elements + made_->y_elements; }
+std::int64_t Convolution::weight_bytes() const { return made_->w_bytes; }
+std::int64_t Convolution::scratch_bytes() const { return made_->x_bytes + made_->y_bytes; }
 
-void Convolution::pack(const float* weight, float* packed) const {
+void Convolution::pack(const float* weight, void* packed) const {
   if (made_->pack_w) {
     made_->pack_w->run({weight, packed});
-  } else {
-    std::copy_n(weight, made_->part.g.c_out * made_->part.w_row * made_->part.g.groups, packed);
+  } else {  // float32, row-major
+    std::copy_n(weight, made_->part.g.c_out * made_->part.w_row * made_->part.g.groups,
+                static_cast<float*>(packed));
   }
 }
 
@@ -224,11 +234,11 @@ void Convolution::unpack(const float* packed, float* weight) const {
   }
 }
 
-void Convolution::run(const float* x, const float* packed, const float* bias, const float* y,
-                      float* scratch) const {
+void Convolution::run(const void* x, const void* packed, const float* bias, const void* y,
+                      std::byte* scratch) const {
   Made& m = *made_;
-  const float* own_x = m.x_elements > 0 ? scratch : x;
-  const float* own_y = m.y_elements > 0 ? scratch + m.x_elements : y;
+  const void* own_x = m.x_bytes > 0 ? scratch : x;
+  const void* own_y = m.y_bytes > 0 ? scratch + m.x_bytes : y;
   if (m.load_x) m.load_x->run({x, own_x});
   if (m.load_y) m.load_y->run({y, own_y});
   if (bias != nullptr) {

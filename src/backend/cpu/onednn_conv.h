@@ -2,19 +2,22 @@
 // oneDNN was not built in nothing here may be called.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "backend/cpu/conv_geometry.h"
+#include "tensor/dtype.h"
 
 namespace fovea::cpu::onednn {
 
 enum class ConvPass { kForward, kBackwardData, kBackwardWeight };
 
-/// A convolution of float32 tensors, or a part of one: some items, and some of the channels that
-/// lie next to each other. Distances are in elements.
+/// A convolution, or a part of one: some items, and some of the channels that lie next to each
+/// other. Distances are in elements. The weight, its gradient and the bias are float32.
 struct ConvPart {
   ConvPass pass = ConvPass::kForward;
+  DType stored = DType::kFloat32;  // x and y: float32 or bfloat16
   ConvGeometry g;
   std::int64_t x_item = 0, y_item = 0;  // between items of x, of y
   std::int64_t w_row = 0;               // between output channels of the weight
@@ -33,14 +36,15 @@ class Convolution {
 
   /// False if oneDNN has only a slow kernel for these sizes: then it must not be run.
   bool fast() const;
-  /// Elements of a packed weight, and of the memory that run() needs.
-  std::int64_t weight_elements() const;
-  std::int64_t scratch_elements() const;
-  void pack(const float* weight, float* packed) const;
+  /// Bytes of a packed weight, and of the memory that run() needs, in whole cache lines.
+  std::int64_t weight_bytes() const;
+  std::int64_t scratch_bytes() const;
+  /// A packed weight is stored as x and y are; a packed gradient of one is float32.
+  void pack(const float* weight, void* packed) const;
   void unpack(const float* packed, float* weight) const;
   /// Which of x, packed and y is written depends on the pass. bias may be null.
-  void run(const float* x, const float* packed, const float* bias, const float* y,
-           float* scratch) const;
+  void run(const void* x, const void* packed, const float* bias, const void* y,
+           std::byte* scratch) const;
 
  private:
   struct Made;

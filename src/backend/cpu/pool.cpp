@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/simd/simd.h"
 #include "backend/cpu/spatial.h"
 
 namespace fovea::cpu {
@@ -65,20 +66,22 @@ void for_rows(const PoolGeometry& g, const Window& d, const Window& h, const Win
 }
 
 // The first maximum wins; a NaN wins over everything, so that it is not lost.
-template <class T>
-void max_plane(const PoolGeometry& g, const T* x, T* y, std::int64_t* argmax) {
+template <class S>
+void max_plane(const PoolGeometry& g, const S* x, S* y, std::int64_t* argmax) {
+  using C = Compute<S>;
   for_windows(g, [&](std::int64_t o, const Window& d, const Window& h, const Window& w) {
-    T best = -std::numeric_limits<T>::infinity();
+    C best = -std::numeric_limits<C>::infinity();
     std::int64_t at = (d.begin * g.in[1] + h.begin) * g.in[2] + w.begin;
     for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) {
       for (std::int64_t i = first; i < first + n; ++i) {
-        if (x[i] > best || std::isnan(x[i])) {
-          best = x[i];
+        const auto value = static_cast<C>(x[i]);
+        if (value > best || std::isnan(value)) {
+          best = value;
           at = i;
         }
       }
     });
-    y[o] = best;
+    y[o] = static_cast<S>(best);
     if (argmax != nullptr) argmax[o] = at;
   });
 }
@@ -88,21 +91,41 @@ double divisor(bool count_include_pad, const Window& d, const Window& h, const W
                                                : d.size() * h.size() * w.size());
 }
 
-template <class T>
-void average_plane(const PoolGeometry& g, bool count_include_pad, const T* x, T* y) {
+template <class S>
+void average_plane(const PoolGeometry& g, bool count_include_pad, const S* x, S* y) {
   for_windows(g, [&](std::int64_t o, const Window& d, const Window& h, const Window& w) {
     // Several sums hide the latency of the additions where windows are whole planes.
     double sums[4] = {};
     for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) {
-      const T* from = x + first;
+      const S* from = x + first;
       std::int64_t i = 0;
       for (; i + 4 <= n; i += 4) {
         for (std::int64_t j = 0; j < 4; ++j) sums[j] += static_cast<double>(from[i + j]);
       }
       for (; i < n; ++i) sums[0] += static_cast<double>(from[i]);
     });
-    y[o] = static_cast<T>((sums[0] + sums[1] + sums[2] + sums[3]) /
-                          divisor(count_include_pad, d, h, w));
+    const double sum = sums[0] + sums[1] + sums[2] + sums[3];
+    y[o] = static_cast<S>(static_cast<Compute<S>>(sum / divisor(count_include_pad, d, h, w)));
+  });
+}
+
+// Gradients of one plane; overlapping windows add up in the compute type.
+template <class S>
+void max_plane_backward(const PoolGeometry& g, const S* dy, const std::int64_t* argmax,
+                        Compute<S>* dx) {
+  const std::int64_t out = product(g.out);
+  for (std::int64_t o = 0; o < out; ++o) dx[argmax[o]] += static_cast<Compute<S>>(dy[o]);
+}
+
+template <class S>
+void average_plane_backward(const PoolGeometry& g, bool count_include_pad, const S* dy,
+                            Compute<S>* dx) {
+  for_windows(g, [&](std::int64_t o, const Window& d, const Window& h, const Window& w) {
+    const auto share =
+        static_cast<Compute<S>>(static_cast<double>(dy[o]) / divisor(count_include_pad, d, h, w));
+    for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) {
+      for (std::int64_t i = first; i < first + n; ++i) dx[i] += share;
+    });
   });
 }
 
@@ -113,11 +136,11 @@ void CpuBackend::pool(const PoolArgs& args, const Tensor& x, const Tensor& y,
   const PoolGeometry g(args, x.shape(), y.shape());
   const std::int64_t in = product(g.in);
   const std::int64_t out = product(g.out);
-  dispatch_float("pool", x.dtype(), [&]<class T>(T) {
+  dispatch_stored("pool", x.dtype(), [&]<class S>(S) {
     parallel(g.planes, plane_grain(in), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t p = begin; p < end; ++p) {
-        const T* from = x.data<T>() + p * in;
-        T* to = y.data<T>() + p * out;
+        const S* from = x.data<S>() + p * in;
+        S* to = y.data<S>() + p * out;
         if (args.kind == PoolKind::kMax) {
           max_plane(g, from, to,
                     argmax.defined() ? argmax.data<std::int64_t>() + p * out : nullptr);
@@ -135,24 +158,27 @@ void CpuBackend::pool_backward(const PoolArgs& args, const Tensor& dy, const Ten
   const PoolGeometry g(args, dx.shape(), dy.shape());
   const std::int64_t in = product(g.in);
   const std::int64_t out = product(g.out);
-  dispatch_float("pool_backward", dx.dtype(), [&]<class T>(T) {
+  dispatch_stored("pool_backward", dx.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
     parallel(g.planes, plane_grain(in), [&](std::int64_t begin, std::int64_t end) {
+      constexpr bool kDirect = std::is_same_v<S, C>;
+      const Tensor memory = kDirect ? Tensor() : Tensor::empty({in}, kDTypeOf<C>, dx.device());
       for (std::int64_t p = begin; p < end; ++p) {
-        const T* from = dy.data<T>() + p * out;
-        T* to = dx.data<T>() + p * in;
-        std::fill_n(to, in, T{0});
-        if (args.kind == PoolKind::kMax) {
-          const std::int64_t* at = argmax.data<std::int64_t>() + p * out;
-          for (std::int64_t o = 0; o < out; ++o) to[at[o]] += from[o];
-          continue;
+        const S* from = dy.data<S>() + p * out;
+        S* to = dx.data<S>() + p * in;
+        C* sums = nullptr;
+        if constexpr (kDirect) {
+          sums = to;
+        } else {
+          sums = memory.data<C>();
         }
-        for_windows(g, [&](std::int64_t o, const Window& d, const Window& h, const Window& w) {
-          const T share = static_cast<T>(static_cast<double>(from[o]) /
-                                         divisor(args.count_include_pad, d, h, w));
-          for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) {
-            for (std::int64_t i = first; i < first + n; ++i) to[i] += share;
-          });
-        });
+        std::fill_n(sums, in, C{0});
+        if (args.kind == PoolKind::kMax) {
+          max_plane_backward<S>(g, from, argmax.data<std::int64_t>() + p * out, sums);
+        } else {
+          average_plane_backward<S>(g, args.count_include_pad, from, sums);
+        }
+        if constexpr (!kDirect) simd::kernels().of<S>().narrow(sums, to, in);
       }
     });
   });
