@@ -131,6 +131,15 @@ TEST_CASE("bench: a part alone gives the mean of its output times the upstream g
   CHECK(second["loss"] == Approx(expected((*ffn)(x))));
 }
 
+TEST_CASE("bench: a part that needs a grid gets one", "[cli]") {
+  const Bench bench;
+  for (const char* tokens : {"9", "6"}) {
+    const json result = bench.result({"--ffn-only", "--tokens", tokens, "--set",
+                                      "model.ffn.type=mix_ffn", "--set", "model.ffn.expansion=2"});
+    CHECK(result["ffn_only"] == true);
+  }
+}
+
 TEST_CASE("bench: files that do not fit are refused", "[cli]") {
   Bench bench;
   const auto refused = [&](const std::vector<std::string>& words, int code, const char* message) {

@@ -33,7 +33,10 @@ int main(int argc, char** argv) {
       app.add_flag("--attention-only", attention_only, "the model's attention alone");
   app.add_flag("--ffn-only", ffn_only, "the model's feed-forward network alone")
       ->excludes(attention);
-  app.add_option("--tokens", settings.tokens, "tokens, for one of these two; 1024 by default");
+  app.add_option(
+      "--tokens", settings.tokens,
+      "tokens, for one of these two; 1024 by default. For an ffn on a grid: a square one "
+      "where that many make one, else a row");
   app.add_option("--init", settings.init, "weights: a safetensors file");
   app.add_option("--inputs", settings.inputs,
                  "a safetensors file of x, and where wanted of labels y, or for a part of the "
