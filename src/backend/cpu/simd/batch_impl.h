@@ -61,7 +61,10 @@ inline Batch<BFloat16> load(const BFloat16* from) {
 
 template <>
 inline void store(const Batch<BFloat16>& batch, BFloat16* to) {
-#if defined(__AVX512F__)
+#if defined(__AVX512BF16__)
+  // Rounds as below, except that numbers under 2^-126 become zero.
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(batch));
+#elif defined(__AVX512F__)
   const __m512i bits = _mm512_castps_si512(batch);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i up = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));

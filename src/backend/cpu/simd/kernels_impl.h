@@ -56,8 +56,12 @@ Kernels<T> make() {
 
 }  // namespace
 
+#ifdef FOVEA_SIMD_BFLOAT16
+Maps<BFloat16> FOVEA_SIMD_BFLOAT16() { return maps<BFloat16>(); }
+#else
 Table FOVEA_SIMD_TABLE() {
   return {FOVEA_SIMD_NAME, make<float>(), make<double>(), maps<BFloat16>()};
 }
+#endif
 
 }  // namespace fovea::cpu::simd

@@ -23,7 +23,11 @@ Table choose() {
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512cd");
-    if (avx512 && limit != "avx2") return avx512_kernels();
+    if (avx512 && limit != "avx2") {
+      Table table = avx512_kernels();
+      if (__builtin_cpu_supports("avx512bf16")) table.bf16 = avx512_bfloat16_kernels();
+      return table;
+    }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2_kernels();
   }
 #endif

@@ -171,5 +171,7 @@ const Table& kernels();
 Table sse2_kernels();
 Table avx2_kernels();
 Table avx512_kernels();
+/// Those of avx512_kernels() for processors with AVX-512 BF16.
+Maps<BFloat16> avx512_bfloat16_kernels();
 
 }  // namespace fovea::cpu::simd
