@@ -83,6 +83,17 @@ std::byte* bytes_of(const Tensor& memory) {
   return reinterpret_cast<std::byte*>(memory.data<std::uint8_t>());
 }
 
+// Scratch memory of the first call, which is a largest one, and of the last.
+void reserve_calls(const ThreadPool& pool, const Cut& cut, std::int64_t made, bool has_bias,
+                   const Tensor& like) {
+  for (const std::int64_t call : {std::int64_t{0}, cut.calls() - 1}) {
+    for (const std::int64_t block : {std::int64_t{0}, cut.blocks() - 1}) {
+      const Convolution& part = convolution(cut.part(call, block, has_bias));
+      reserve<std::uint8_t>(pool, part.scratch_bytes() + made, like);
+    }
+  }
+}
+
 // The weight of every block in the layout of its convolution.
 class PackedWeight {
  public:
@@ -129,6 +140,7 @@ void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x
   const bool has_bias = bias.defined();
   const PackedWeight packed(pool, cut, weight.data<float>(), cut.w_row(), has_bias, y);
   const ConvSource<S> source(x);
+  reserve_calls(pool, cut, cut.made_bytes(source), has_bias, y);
   pool.run(cut.calls() * blocks, [&](std::int64_t piece) {
     const std::int64_t block = piece % blocks;
     const std::int64_t first = cut.first_channel(block);
@@ -149,6 +161,7 @@ void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor
   const Cut cut(g, ConvPass::kBackwardData, kDTypeOf<S>);
   const std::int64_t blocks = cut.blocks();
   const PackedWeight packed(pool, cut, weight.data<float>(), g.taps(), false, dx);
+  reserve_calls(pool, cut, 0, false, dx);
   pool.run(cut.calls() * blocks, [&](std::int64_t piece) {
     const std::int64_t block = piece % blocks;
     const std::int64_t item = cut.first_item(piece / blocks);
@@ -169,6 +182,12 @@ void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Conv
   const bool one = cut.chunks() == 1;
   const Tensor parts = one ? dweight : scratch<float>(cut.chunks() * size, dweight);
   const ConvSource<S> source(x);
+  reserve_calls(pool, cut, cut.made_bytes(source), false, dweight);
+  for (const std::int64_t block : {std::int64_t{0}, blocks - 1}) {
+    const Convolution& part = convolution(cut.part(0, block));
+    reserve<float>(pool, 2 * part.weight_bytes() / static_cast<std::int64_t>(sizeof(float)),
+                   dweight);
+  }
   pool.run(cut.chunks() * blocks, [&](std::int64_t piece) {
     const std::int64_t block = piece % blocks;
     const std::int64_t first = cut.first_channel(block);

@@ -145,6 +145,7 @@ void depthwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
   const auto& kernels = simd::kernels().of<C>();
   const std::int64_t planes = g.batch * g.groups;
   const std::int64_t grain = plane_grain(g.c_out * g.out_size());
+  reserve<C>(pool, layout.elements() + layout.widest(), y);
   pool.run((planes + grain - 1) / grain, [&](std::int64_t piece) {
     const Tensor memory = scratch<C>(layout.elements() + layout.widest(), y);
     C* padded = memory.data<C>();
@@ -173,9 +174,10 @@ void depthwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tens
   const auto& kernels = simd::kernels().of<C>();
   const std::int64_t planes = g.batch * g.groups;
   const std::int64_t grain = plane_grain(g.c_out * g.out_size());
+  // dx is the correlation of the widened dy, behind as many zeros as the kernel reaches over.
+  const std::int64_t ahead = layout.reach();
+  reserve<C>(pool, ahead + 2 * layout.elements(), dx);
   pool.run((planes + grain - 1) / grain, [&](std::int64_t piece) {
-    // dx is the correlation of the widened dy, behind as many zeros as the kernel reaches over.
-    const std::int64_t ahead = layout.reach();
     const Tensor memory = scratch<C>(ahead + 2 * layout.elements(), dx);
     C* padded = memory.data<C>();
     C* wide = padded + layout.elements();
@@ -203,6 +205,8 @@ void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Te
   const Padded layout(g);
   const auto& kernels = simd::kernels().of<C>();
   const std::int64_t weights = g.c_out * g.taps();
+  reserve<C>(pool, layout.elements() + layout.widest(), dweight);
+  reserve<double>(pool, weights, dweight);
   // A piece sums one channel over all items.
   pool.run(g.groups, [&](std::int64_t group) {
     const Tensor memory = scratch<C>(layout.elements() + layout.widest(), dweight);

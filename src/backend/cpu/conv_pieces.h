@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "backend/cpu/thread_pool.h"
 #include "tensor/tensor.h"
@@ -17,6 +18,14 @@ inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 
 template <class T>
 Tensor scratch(std::int64_t elements, const Tensor& like) {
   return Tensor::empty({elements}, kDTypeOf<T>, like.device());
+}
+
+/// Sees to it that every thread finds scratch<T>(elements, like) among what was given back before.
+/// What is allocated must not depend on how pieces happen to overlap.
+template <class T>
+void reserve(const ThreadPool& pool, std::int64_t elements, const Tensor& like) {
+  std::vector<Tensor> all;
+  for (int i = 0; i < pool.threads(); ++i) all.push_back(scratch<T>(elements, like));
 }
 
 /// A matrix as BLAS wants it: distance between rows as stored.

@@ -51,6 +51,10 @@ void products(ThreadPool& pool, const ConvGeometry& g, std::int64_t m, std::int6
               const Tensor& to) {
   const Cut cut(g, m, k);
   const std::int64_t pixels = g.out_size();
+  if (from.made()) {
+    for (const std::int64_t n : {cut.width, pixels - (cut.columns - 1) * cut.width})
+      reserve<T>(pool, k * std::min(n, pixels), to);
+  }
   pool.run(g.batch * g.groups * cut.columns * cut.blocks, [&](std::int64_t piece) {
     const std::int64_t first = piece % cut.blocks * cut.rows;
     if (first >= m) return;
@@ -115,6 +119,7 @@ void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Co
   const std::int64_t block = divide_up(g.c_out, blocks);
   const Tensor parts = cut.chunks == 1 ? dweight : scratch<C>(cut.chunks * size, dweight);
   const ConvSource<T> source(x);
+  if (source.made()) reserve<T>(pool, g.c_in * pixels, dweight);
   pool.run(cut.chunks * g.groups * blocks, [&](std::int64_t piece) {
     const std::int64_t first = piece % blocks * block;
     if (first >= g.c_out) return;
