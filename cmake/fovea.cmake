@@ -47,6 +47,15 @@ function(fovea_layer name)
                         PRIVATE ${arg_LIBRARIES})
 endfunction()
 
+# fovea_embed(LAYER NAME FILE): builds a file into a layer, whose sources see it as the bytes from
+# fovea_NAME_begin to fovea_NAME_end.
+function(fovea_embed layer embedded_name embedded_file)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${layer}/embedded_${embedded_name}.cpp)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded.cpp.in ${source} @ONLY)
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${embedded_file})
+  target_sources(fovea_${layer} PRIVATE ${source})
+endfunction()
+
 # fovea_programs(DEPENDS layer... [LIBRARIES target...]): one program for each source of this folder.
 function(fovea_programs)
   cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES" ${ARGN})

@@ -1,4 +1,4 @@
-// Text in DejaVu Sans, which is built into the library (font_data.cpp.in), through stb_truetype.
+// Text in DejaVu Sans, built into the library (fovea_embed in CMake), through stb_truetype.
 #include <algorithm>
 #include <cmath>
 #include <memory>
