@@ -60,6 +60,7 @@ void draw_colour_bar(const ColourBar& bar, Point origin, double length, double t
   draw_strips(bar, rect, vertical, painter);
   const std::string label = fit_text(bar.label, text_size, length);
   const double breadth = colour_bar_breadth(bar, length, text_size, vertical);
+  double taken = -1e30;  // where the last horizontal label ends
   for (const Tick& tick : ticks) {
     const double t = (tick.value - bar.low) / (bar.high - bar.low);
     // The labels at the ends move inwards, away from a neighbouring bar's.
@@ -73,6 +74,8 @@ void draw_colour_bar(const ColourBar& bar, Point origin, double length, double t
       const double x = rect.x + t * rect.w, half = text_width(tick.label, text_size) / 2;
       const double centre = std::max(rect.x + half, std::min(x, rect.right() - half));
       painter.line(std::vector<Point>{{x, rect.bottom()}, {x, rect.bottom() + kTickLength}}, {});
+      if (centre - half < taken + kGap) continue;  // a label that moved inwards stands there
+      taken = centre + half;
       painter.text({centre, rect.bottom() + kGap + text_size / 2}, tick.label,
                    {text_size, kInk, Align::kCentre, false});
     }

@@ -1,0 +1,164 @@
+#include "visualise/text_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "schema/utf8.h"
+#include "visualise/colour_bar.h"
+#include "visualise/painter.h"
+
+namespace fovea::visualise {
+namespace {
+
+constexpr double kMargin = 16;
+constexpr double kColumnGap = 28;
+constexpr double kLineHeight = 1.7;    // in text sizes
+constexpr double kBackground = 1.4;    // height of a token's background, in text sizes
+constexpr double kPadding = 0.22;      // at both ends of a token, in text sizes
+constexpr double kTokenGap = 0.16;     // between tokens, in text sizes
+constexpr std::size_t kLongest = 400;  // bytes of a token that are looked at
+
+struct PlacedToken {
+  Rect rect;
+  std::string text;
+};
+
+struct Column {
+  std::vector<PlacedToken> tokens;  // from (0, 0)
+  double height = 0;
+};
+
+void check(const TextFigure& f) {
+  FOVEA_CHECK(!f.panels.empty(), ShapeError,
+              "text figure: no panels; expected at least one network");
+  FOVEA_CHECK(f.text_size >= 6 && f.text_size <= 100 && f.column_width >= 4 * f.text_size &&
+                  f.factor >= 1 && f.factor <= 8,
+              ConfigError,
+              fmt::format("text figure: column width {}, text size {}, factor {}; expected a size "
+                          "in [6, 100], a width of 4 sizes or more and a factor in [1, 8]",
+                          f.column_width, f.text_size, f.factor));
+  for (const TextPanel& panel : f.panels) {
+    FOVEA_CHECK(!panel.tokens.empty() && panel.tokens.size() == panel.weights.size(), ShapeError,
+                fmt::format("text figure: {} has {} tokens and {} weights; expected as many of "
+                            "both, and one or more",
+                            panel.name, panel.tokens.size(), panel.weights.size()));
+  }
+}
+
+Column flow(const TextPanel& panel, const TextFigure& f) {
+  const double size = f.text_size;
+  Column column;
+  double x = 0, y = 0;
+  for (const std::string& token : panel.tokens) {
+    const double room = f.column_width - 2 * kPadding * size;
+    const std::string text = fit_text(visible_token(token), size, room);
+    const double width = text_width(text, size) + 2 * kPadding * size;
+    if (x > 0 && x + width > f.column_width) {
+      x = 0;
+      y += kLineHeight * size;
+    }
+    column.tokens.push_back({{x, y, width, kBackground * size}, text});
+    x += width + kTokenGap * size;
+    if (token.find('\n') != std::string::npos) x = f.column_width;  // the next begins a line
+  }
+  column.height = y + kLineHeight * size;
+  return column;
+}
+
+void draw_tokens(const TextPanel& panel, const Column& column, const TextFigure& f, Point origin,
+                 Painter& painter) {
+  const Matrix weights{1, std::ssize(panel.weights), panel.weights};
+  const Matrix scaled = scale_values(weights, f.scale);
+  for (std::size_t i = 0; i < column.tokens.size(); ++i) {
+    Rect rect = column.tokens[i].rect;
+    rect.x += origin.x;
+    rect.y += origin.y;
+    const Colour colour = colour_of(f.colours, scaled.values[i]);
+    painter.rectangle(rect, colour);
+    painter.text({rect.centre_x(), rect.centre_y()}, column.tokens[i].text,
+                 {f.text_size, readable_on(colour), Align::kCentre, false});
+  }
+}
+
+// The bar with the panel's own ends; a line of text where all weights are the same.
+void draw_legend(const TextPanel& panel, const TextFigure& f, Point origin, Painter& painter) {
+  const double size = f.text_size - 2;
+  const auto [least, most] = std::minmax_element(panel.weights.begin(), panel.weights.end());
+  double low = *least, high = *most;
+  if (f.scale == Scale::kSymmetric) {
+    high = std::max(std::abs(low), std::abs(high));
+    low = -high;
+  }
+  if (!(high - low >= 1e-12)) {
+    painter.text({origin.x, origin.y + size / 2}, fmt::format("every weight is {:.4g}", high),
+                 {size, kInk, Align::kLeft, false});
+    return;
+  }
+  draw_colour_bar({f.colours, low, high, "weight of the token"}, origin, f.column_width, size,
+                  false, painter);
+}
+
+double legend_height(const TextFigure& f) {
+  return colour_bar_breadth({f.colours, 0, 1, "weight"}, f.column_width, f.text_size - 2, false);
+}
+
+}  // namespace
+
+std::string visible_token(std::string_view token) {
+  constexpr std::uint32_t kControlPictures = 0x2400, kDelete = 0x2421;
+  if (token.empty()) return "∅";
+  token = token.substr(0, kLongest);
+  const std::size_t first = token.find_first_not_of(' ');
+  const std::size_t last = token.find_last_not_of(' ');
+  std::string text;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(token[i]);
+    if (byte == '\n') {
+      text += "↵";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      schema::append_utf8(text, byte == 0x7F ? kDelete : kControlPictures + byte);
+    } else if (byte == ' ' && (first == std::string_view::npos || i < first || i > last)) {
+      text += "·";
+    } else {
+      text += token[i];
+    }
+  }
+  return text;
+}
+
+Canvas render(const TextFigure& figure) {
+  check(figure);
+  const double size = figure.text_size;
+  std::vector<Column> columns;
+  double tallest = 0;
+  for (const TextPanel& panel : figure.panels) {
+    columns.push_back(flow(panel, figure));
+    tallest = std::max(tallest, columns.back().height);
+  }
+  const auto count = static_cast<double>(columns.size());
+  const double width = 2 * kMargin + count * figure.column_width + (count - 1) * kColumnGap;
+  const double title = figure.title.empty() ? 0 : 2 * size;
+  const double top = kMargin + title + 1.8 * size;
+  const double legend = top + tallest + 0.6 * size;
+  const double height = legend + legend_height(figure) + kMargin;
+  Canvas canvas(std::llround(width * figure.factor), std::llround(height * figure.factor));
+  CanvasPainter painter(canvas, figure.factor);
+  painter.text({kMargin, kMargin + size / 2}, fit_text(figure.title, size + 2, width - 2 * kMargin),
+               {size + 2, kInk, Align::kLeft, false});
+  double x = kMargin;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const TextPanel& panel = figure.panels[i];
+    painter.text({x, kMargin + title + size / 2},
+                 fit_text(panel.name, size + 1, figure.column_width),
+                 {size + 1, kInk, Align::kLeft, false});
+    draw_tokens(panel, columns[i], figure, {x, top}, painter);
+    draw_legend(panel, figure, {x, legend}, painter);
+    x += figure.column_width + kColumnGap;
+  }
+  return canvas;
+}
+
+}  // namespace fovea::visualise

@@ -1,0 +1,44 @@
+// Texts with every token on the colour of its weight, networks side by side (dgsa, Fig. 3).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "visualise/canvas.h"
+#include "visualise/colour_map.h"
+#include "visualise/heatmap.h"
+
+namespace fovea::visualise {
+
+/// One network's view of a text.
+struct TextPanel {
+  std::string name;
+  std::vector<std::string> tokens;
+  std::vector<double> weights;  // one for each token, e.g. mean_row of a rollout
+};
+
+struct TextFigure {
+  std::string title;
+  std::vector<TextPanel> panels;  // columns, left to right
+  Scale scale = Scale::kMinMax;   // of each panel by itself
+  ColourMap colours = ColourMap::kPlasma;
+  double column_width = 300;  // of a panel
+  double text_size = 13;
+  double factor = 2;  // pixels per unit of these sizes
+};
+
+/// Tokens flow into lines of the column's width; a token that holds a line break ends its line, one
+/// that is wider than a line is cut with an ellipsis. A colour bar with the panel's own numbers
+/// stands below each. Control characters are drawn as symbols. Letters come from DejaVu Sans from
+/// left to right and unjoined: right-to-left scripts are better read in the explorer.
+/// Throws ShapeError if there is no panel or weights do not fit tokens, ConfigError for a column
+/// narrower than 4 text sizes, a text size outside [6, 100] or a factor outside [1, 8].
+Canvas render(const TextFigure& figure);
+
+/// A token as pictures show it: line breaks and control characters as symbols, the empty token as
+/// an empty set, spaces at its ends as dots.
+std::string visible_token(std::string_view token);
+
+}  // namespace fovea::visualise
