@@ -1,0 +1,145 @@
+#include "visualise/explorer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "visualise/explorer_maps.h"
+
+// The parts of the page (src/visualise/explorer/), built in by fovea_embed in CMake.
+extern "C" {
+extern const char fovea_explorer_page_html_begin[], fovea_explorer_page_html_end[];
+extern const char fovea_explorer_page_css_begin[], fovea_explorer_page_css_end[];
+extern const char fovea_explorer_maps_js_begin[], fovea_explorer_maps_js_end[];
+extern const char fovea_explorer_drawing_js_begin[], fovea_explorer_drawing_js_end[];
+extern const char fovea_explorer_views_js_begin[], fovea_explorer_views_js_end[];
+extern const char fovea_explorer_page_js_begin[], fovea_explorer_page_js_end[];
+}
+
+namespace fovea::visualise {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string_view between(const char* begin, const char* end) {
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+std::string script() {
+  std::string text;
+  for (const std::string_view part :
+       {between(fovea_explorer_maps_js_begin, fovea_explorer_maps_js_end),
+        between(fovea_explorer_drawing_js_begin, fovea_explorer_drawing_js_end),
+        between(fovea_explorer_views_js_begin, fovea_explorer_views_js_end),
+        between(fovea_explorer_page_js_begin, fovea_explorer_page_js_end)}) {
+    text.append(part).append("\n");
+  }
+  return text;
+}
+
+void check(const ExplorerModel& model, bool image) {
+  FOVEA_CHECK(!model.layers.empty(), ShapeError,
+              fmt::format("explorer: {} has no layers; expected at least one map", model.name));
+  const std::int64_t n = model.layers[0].n;
+  FOVEA_CHECK(model.prefix_tokens >= 0 && model.prefix_tokens < n, ShapeError,
+              fmt::format("explorer: {} has {} prefix tokens of {}; expected fewer", model.name,
+                          model.prefix_tokens, n));
+  if (image) {
+    FOVEA_CHECK(model.grid_h >= 1 && model.grid_w >= 1 && model.tokens.empty() &&
+                    model.prefix_tokens + model.grid_h * model.grid_w == n,
+                ShapeError,
+                fmt::format("explorer: {} sees a picture as {} x {} patches, {} prefix tokens and "
+                            "{} words; its maps have {} tokens",
+                            model.name, model.grid_h, model.grid_w, model.prefix_tokens,
+                            model.tokens.size(), n));
+  } else {
+    FOVEA_CHECK(std::ssize(model.tokens) == n, ShapeError,
+                fmt::format("explorer: {} has {} words; its maps have {} tokens", model.name,
+                            model.tokens.size(), n));
+  }
+}
+
+bool has_negative(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double w) { return w < 0; });
+}
+
+Json describe(const ExplorerModel& model, bool image) {
+  Json heads = Json::array();
+  bool is_signed = has_negative(model.rollout.values);
+  for (const AttentionMap& map : model.layers) {
+    heads.push_back(map.heads);
+    is_signed = is_signed || has_negative(map.values);
+  }
+  Json json = {{"name", model.name},     {"note", model.note},
+               {"policy", model.policy}, {"n", model.layers[0].n},
+               {"heads", heads},         {"rollout", !model.rollout.values.empty()},
+               {"signed", is_signed},    {"prefix", model.prefix_tokens}};
+  if (image) {
+    json["rows"] = model.grid_h;
+    json["cols"] = model.grid_w;
+  } else {
+    json["tokens"] = model.tokens;
+  }
+  return json;
+}
+
+// JSON that can stand in a script element: with no "<" no text in it can end the element.
+std::string embeddable(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+void put(std::string& page, std::string_view slot, std::string_view content) {
+  page.replace(page.find(slot), slot.size(), content);
+}
+
+}  // namespace
+
+std::string explorer_page(const Explorer& explorer) {
+  FOVEA_CHECK(!explorer.samples.empty(), ShapeError, "explorer: no samples; expected at least one");
+  Json data = {{"title", explorer.title}, {"samples", Json::array()}};
+  std::string maps;
+  for (std::size_t i = 0; i < explorer.samples.size(); ++i) {
+    const ExplorerSample& sample = explorer.samples[i];
+    FOVEA_CHECK(!sample.models.empty(), ShapeError,
+                fmt::format("explorer: {} has no models; expected at least one", sample.name));
+    const bool image = sample.picture.width > 0;
+    Json described = {{"name", sample.name}, {"models", Json::array()}};
+    if (image) {
+      described["picture"] = "data:image/png;base64," + to_base64(to_png(sample.picture));
+    }
+    for (std::size_t k = 0; k < sample.models.size(); ++k) {
+      const ExplorerModel& model = sample.models[k];
+      check(model, image);
+      described["models"].push_back(describe(model, image));
+      maps += fmt::format("<script type=\"text/plain\" id=\"maps-{}-{}\">{}</script>\n", i, k,
+                          pack_maps(model.layers, model.rollout));
+    }
+    data["samples"].push_back(std::move(described));
+  }
+  std::string page(between(fovea_explorer_page_html_begin, fovea_explorer_page_html_end));
+  put(page, "{{style}}", between(fovea_explorer_page_css_begin, fovea_explorer_page_css_end));
+  put(page, "{{script}}", script());
+  put(page, "{{maps}}", maps);
+  put(page, "{{data}}", embeddable(data));  // last, because its text may look like a slot
+  return page;
+}
+
+void write_explorer(const std::filesystem::path& path, const Explorer& explorer) {
+  io::write_atomic(path, explorer_page(explorer));
+}
+
+}  // namespace fovea::visualise

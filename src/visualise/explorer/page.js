@@ -1,0 +1,313 @@
+// The page: its state, the panels of the models, controls and keys.
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const models = data.samples.flatMap((sample) => sample.models);
+const depth = Math.max(...models.map((model) => model.heads.length));
+const heads = Math.max(...models.flatMap((model) => model.heads));
+const hasRollout = models.some((model) => model.rollout);
+
+// source: the panel whose token it is. probe: the token under the mouse while another is kept.
+const state = {
+  sample: 0,
+  layer: hasRollout ? -1 : depth - 1,
+  head: -1,
+  token: -1,
+  source: 0,
+  pinned: false,
+  probe: -1,
+  probeSource: 0,
+  incoming: false,
+  scale: 'spread',
+  image: 0.45,
+};
+let panels = [];
+let shownSample = -1;
+
+class Panel {
+  constructor(model, maps, image, index) {
+    this.model = model;
+    this.maps = maps;
+    const actions = {hover: (token) => hover(index, token), pin: (token) => pin(index, token)};
+    this.view = image ? new Picture(model, image, actions) : new Words(model, model.n, actions);
+    this.legend = new Legend();
+    this.strongest = new Strongest();
+    this.picker = new Picker(maps, (layer, head) => change({layer, head}));
+    this.view.element.classList.add('view');
+    const note = model.note ? make('small', {textContent: model.note}) : '';
+    this.element = make(
+        'section', {className: image ? 'panel' : 'panel text'},
+        make('h2', {}, make('bdi', {textContent: model.name}), note), this.view.element,
+        this.legend.element, this.strongest.element, this.picker.element);
+  }
+
+  describe(view, token) {
+    const name = nameOfView(this.model, view);
+    const verb = state.incoming ? ' is attended by' : ' attends to';
+    if (token === -2) return [`${name}: no such token here`];
+    if (token < 0)
+      return [`${name}: ${this.model.prefix ? 'class token' + verb : 'mean over all tokens'}`];
+    const quotes = this.model.tokens ? ['“', '”'] : ['', ''];
+    return [
+      `${name}: ${quotes[0]}`, make('bdi', {textContent: nameOf(this.model, token)}),
+      quotes[1] + verb
+    ];
+  }
+
+  paint() {
+    const source = panels[state.source].model;
+    const token = counterpart(source, state.token, this.model);
+    const probe =
+        state.pinned ? counterpart(panels[state.probeSource].model, state.probe, this.model) : -1;
+    const view = this.maps.nearest(state);
+    const weights = this.maps.weights(view, token, state.incoming);
+    const spread = state.scale === 'spread';
+    const range =
+        state.scale === 'map' ? this.maps.overall(view) : this.maps.range(weights, token, spread);
+    this.legend.paint(this.model, this.describe(view, token), weights, range, probe);
+    this.view.paint(weights, range, token, probe, state.image);
+    this.strongest.paint(this.model, weights);
+    this.picker.paint(view, token, state.incoming, spread);
+  }
+}
+
+// Controls
+
+function group(label, options, pick) {
+  const buttons = options.map(
+      ([value, text, title = '']) =>
+          make('button', {type: 'button', textContent: text, title, onclick: () => pick(value)}));
+  const element = make(
+      'div', {className: 'group', role: 'group', 'aria-label': label},
+      make('span', {textContent: label}), ...buttons);
+  return {
+    element,
+    mark(value, disabled = false) {
+      buttons.forEach((button, k) => {
+        button.setAttribute('aria-pressed', String(!disabled && options[k][0] === value));
+        button.disabled = disabled;
+      });
+    }
+  };
+}
+
+const numbers = (count) => Array.from({length: count}, (_, i) => [i, String(i + 1)]);
+const controls = {
+  layer: group(
+      'Layer',
+      [...(hasRollout ? [[-1, 'rollout', 'through all layers (R)']] : []), ...numbers(depth)],
+      (layer) => change({layer})),
+  head: group('Head', [[-1, 'mean'], ...numbers(heads)], (head) => change({head})),
+  incoming: group(
+      'Token', [[false, 'attends to'], [true, 'is attended by']], (incoming) => change({incoming})),
+  scale: group(
+      'Colours',
+      [
+        ['spread', 'weakest to strongest', 'weights of both signs: from 0'],
+        ['row', '0 to strongest'], ['map', '0 to strongest of the map', 'comparable between tokens']
+      ],
+      (scale) => change({scale})),
+};
+document.getElementById('controls')
+    .append(...Object.values(controls).map((control) => control.element));
+if (data.samples.some((sample) => sample.picture)) {
+  const slider = make('input', {
+    type: 'range',
+    min: 0,
+    max: 1,
+    step: 0.05,
+    value: state.image,
+    'aria-label': 'strength of the picture',
+    oninput: () => change({image: Number(slider.value)})
+  });
+  document.getElementById('controls')
+      .append(make('div', {className: 'group'}, make('span', {textContent: 'Picture'}), slider));
+}
+const chooser = make(
+    'select', {'aria-label': 'input', onchange: () => change({sample: chooser.selectedIndex})},
+    ...data.samples.map((sample) => make('option', {textContent: sample.name})));
+if (data.samples.length > 1)
+  document.getElementById('samples').append(chooser);
+else if (data.samples[0].name)
+  document.getElementById('samples').append(data.samples[0].name);
+document.title = data.title;
+document.getElementById('title').textContent = data.title;
+
+function paint() {
+  controls.layer.mark(state.layer);
+  controls.head.mark(state.head, state.layer < 0);
+  controls.incoming.mark(state.incoming);
+  controls.scale.mark(state.scale);
+  chooser.selectedIndex = state.sample;
+  for (const panel of panels) panel.paint();
+}
+
+let waiting = false;
+function schedule() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    paint();
+  });
+}
+
+async function showSample() {
+  const index = state.sample, sample = data.samples[index];
+  const image = sample.picture ? make('img', {src: sample.picture}) : null;
+  if (image) await image.decode();
+  const loaded = await Promise.all(sample.models.map(
+      (model, k) => Maps.load(model, document.getElementById(`maps-${index}-${k}`).textContent)));
+  if (index !== state.sample) return;  // another was chosen meanwhile
+  shownSample = index;
+  state.source = Math.min(state.source, sample.models.length - 1);
+  if (state.token >= sample.models[state.source].n)
+    Object.assign(state, {token: -1, pinned: false});
+  panels = sample.models.map((model, k) => new Panel(model, loaded[k], image, k));
+  const main = document.getElementById('panels');
+  main.classList.toggle('pictures', Boolean(image));
+  main.replaceChildren(
+      ...(image ? [inputPanel(image)] : []), ...panels.map((panel) => panel.element));
+  paint();
+  document.body.dataset.ready = String(index);
+  performance.mark('ready');
+}
+
+function inputPanel(image) {
+  const factor = Math.max(1, Math.floor(384 / image.width));
+  const canvas = make('canvas', {width: factor * image.width, height: factor * image.height});
+  const context = canvas.getContext('2d');
+  context.imageSmoothingEnabled = false;
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  const gap = panels.some((panel) => panel.model.prefix)  // as high as the class token's row
+      ?
+      [make(
+          'div', {className: 'tokens short hidden'},
+          make('span', {className: 'token mark', textContent: '\u00a0'}))] :
+      [];
+  const view = make('div', {className: 'view'}, ...gap, canvas);
+  return make('section', {className: 'panel'}, make('h2', {textContent: 'input'}), view);
+}
+
+// Changes of the state
+
+function change(changes) {
+  if ('sample' in changes) Object.assign(state, {token: -1, pinned: false, probe: -1});
+  Object.assign(state, changes);
+  if (state.sample !== shownSample)
+    showSample().catch(report);
+  else
+    schedule();
+  writeHash();
+}
+
+function hover(source, token) {
+  if (state.pinned)
+    Object.assign(state, {probe: token, probeSource: source});
+  else
+    Object.assign(state, {token, source});
+  schedule();
+}
+
+function pin(source, token) {
+  const again = state.pinned &&
+      counterpart(panels[state.source].model, state.token, panels[source].model) === token;
+  if (again)
+    change({pinned: false, probe: -1});
+  else
+    change({pinned: true, source, token, probe: -1});
+}
+
+// Layers and heads count from 1 in the address, tokens from 0.
+function writeHash() {
+  const words = new URLSearchParams();
+  if (state.sample) words.set('input', state.sample);
+  words.set('layer', state.layer < 0 ? 'rollout' : state.layer + 1);
+  if (state.head >= 0) words.set('head', state.head + 1);
+  if (state.incoming) words.set('incoming', 1);
+  if (state.pinned) words.set('model', state.source + 1);
+  if (state.pinned) words.set('token', state.token);
+  history.replaceState(null, '', `#${words}`);
+}
+
+function readHash() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  const integer = (name, low, high) => {
+    const value = Number(words.get(name) ?? NaN);
+    return Number.isInteger(value) && value >= low && value < high ? value : undefined;
+  };
+  state.sample = integer('input', 0, data.samples.length) ?? state.sample;
+  state.layer = (integer('layer', 1, depth + 1) ?? state.layer + 1) - 1;
+  state.head = (integer('head', 1, heads + 1) ?? 0) - 1;
+  state.incoming = words.has('incoming');
+  const sample = data.samples[state.sample];
+  state.source = (integer('model', 1, sample.models.length + 1) ?? 1) - 1;
+  state.token = integer('token', 0, sample.models[state.source].n) ?? -1;
+  state.pinned = state.token >= 0;
+}
+
+// Keys
+
+function moveToken(dx, dy) {
+  if (state.token < 0) return false;
+  const token = panels[state.source].view.step(state.token, dx, dy);
+  if (token >= 0 && token < panels[state.source].model.n) change({token, pinned: true});
+  return true;
+}
+
+function turn(name, by, low, count) {
+  change({[name]: Math.max(low, Math.min(state[name] + by, count - 1))});
+}
+
+let lastLayer = depth - 1;
+const keys = {
+  ArrowLeft: () => moveToken(-1, 0),
+  ArrowRight: () => moveToken(1, 0),
+  ArrowUp: () => moveToken(0, -1),
+  ArrowDown: () => moveToken(0, 1),
+  Escape: () => change({token: -1, pinned: false, probe: -1}),
+  w: () => turn('layer', -1, hasRollout ? -1 : 0, depth),
+  s: () => turn('layer', 1, -1, depth),
+  a: () => turn('head', -1, -1, heads),
+  d: () => turn('head', 1, -1, heads),
+  r: () => {
+    if (!hasRollout) return;
+    if (state.layer >= 0) lastLayer = state.layer;
+    change({layer: state.layer < 0 ? lastLayer : -1});
+  },
+  t: () => change({incoming: !state.incoming}),
+  n: () => {
+    if (state.sample + 1 < data.samples.length) change({sample: state.sample + 1});
+  },
+  p: () => {
+    if (state.sample > 0) change({sample: state.sample - 1});
+  },
+};
+
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || panels.length === 0) return;
+  if (event.target.closest('select, input')) return;
+  const focused = panels.findIndex((panel) => panel.view.element.contains(event.target));
+  if (event.key.startsWith('Arrow') && state.token < 0 && focused >= 0) {
+    change({source: focused, token: 0, pinned: true});
+    event.preventDefault();
+    return;
+  }
+  const key = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (key && key() !== false) event.preventDefault();
+});
+
+function report(error) {
+  const old = typeof DecompressionStream === 'undefined' ?
+      'This browser is too old for the page: it needs Chrome 80, Firefox 113 or Safari 16.4.' :
+      '';
+  document.getElementById('panels').replaceChildren(make(
+      'p',
+      {className: 'problem', textContent: old || `The maps cannot be read: ${error.message}`}));
+}
+
+addEventListener('hashchange', () => {
+  readHash();
+  change({});
+});
+readHash();
+showSample().catch(report);
