@@ -1,0 +1,224 @@
+// The explorer's page as a user meets it: in a browser, with mouse and keys.
+#include <catch2/catch.hpp>
+
+#include "tests/visualise/browser.h"
+#include "tests/visualise/explorer_samples.h"
+
+using namespace fovea;
+using test::visit;
+using test::Visit;
+
+TEST_CASE("page: the browser tells of errors", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  const std::string page = "<!doctype html><body data-ready=\"0\">a page</body>";
+  CHECK(visit(page, "return 1").console.empty());
+  CHECK_THAT(visit(page, "console.error('a message')").console, Catch::Contains("a message"));
+  const Visit broken = visit(page, "setTimeout(() => nonsense(), 0); await settle(); return 2");
+  CHECK_THAT(broken.console, Catch::Contains("nonsense is not defined"));
+  CHECK(broken.report == 2);
+  const Visit outside =
+      visit("<!doctype html><body data-ready=\"0\"><img src=\"none.png\"></body>", "return 3");
+  CHECK_THAT(outside.console, Catch::Contains("none.png"));
+}
+
+TEST_CASE("page: hovering a word colours what it attends to, in all networks",
+          "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  const Visit seen = visit(visualise::explorer_page(test::text_explorer(40, 2, 3)), R"js(
+    const seen = {};
+    const headings = () => [0, 1].map((k) => panel(k).querySelector('.what').textContent);
+    seen.start = headings();
+    await click(button('2'));  // the layer
+    seen.mean = headings();
+    await hover(tokens(0)[20]);
+    seen.hovered = headings();
+    seen.selected = tokens(1)[20].classList.contains('selected');
+    await click(panel(0).querySelector('.picker'), 0.35, 0.35);
+    seen.picked = headings();
+    await click(button('1'));
+    await press('a'); await press('a'); await press('a'); await press('d');
+    seen.heads = [];
+    for (const token of [20, 30]) {
+      await hover(tokens(1)[token]);
+      seen.heads.push([strongest(0), strongest(1)]);
+    }
+    await press('d'); await press('d');
+    seen.heads.push([strongest(0), strongest(1)]);
+    seen.negative = tokens(1).some((span) => {
+      const [red, , blue] = span.style.backgroundColor.match(/\d+/g).map(Number);
+      return red > blue;
+    });
+    await press('t');
+    seen.incoming = [strongest(0), strongest(1)];
+    await leave();
+    seen.left = headings();
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const auto& r = seen.report;
+  CHECK(r["start"][0] == "Rollout (raw, sum): mean over all tokens");
+  CHECK(r["start"][1] == "Rollout (raw, abs): mean over all tokens");
+  CHECK(r["mean"][0] == "Layer 2, mean of 3 heads: mean over all tokens");
+  CHECK(r["hovered"][0] == "Layer 2, mean of 3 heads: “a” attends to");
+  CHECK(r["hovered"][1] == r["hovered"][0]);
+  CHECK(r["selected"] == true);
+  CHECK_THAT(r["picked"][0].get<std::string>(), Catch::Contains("head"));
+  // Head h looks h + 1 words back.
+  CHECK(r["heads"] == nlohmann::json::parse("[[19, 19], [29, 29], [27, 27]]"));
+  CHECK(r["negative"] == true);
+  CHECK(r["incoming"] == nlohmann::json::parse("[33, 33]"));
+  CHECK_THAT(r["left"][0].get<std::string>(), Catch::Contains("mean over all tokens"));
+}
+
+TEST_CASE("page: a click keeps a word, keys move it, the address remembers it",
+          "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  const std::string page = visualise::explorer_page(test::text_explorer(40, 2, 3));
+  const Visit seen = visit(page, R"js(
+    const seen = {};
+    const selected = () => [0, 1].map((k) => tokens(k).findIndex((t) => t.classList.contains('selected')));
+    seen.start = [selected(), strongest(0)];
+    await hover(tokens(1)[5]);
+    seen.kept = selected();
+    seen.probe = tokens(0)[5].classList.contains('probe');
+    seen.label = panel(0).querySelector('.probe bdi').textContent;
+    await press('ArrowRight');
+    seen.right = [selected(), strongest(0)];
+    await press('ArrowDown');
+    seen.below = selected()[0];
+    seen.hash = location.hash;
+    await click(tokens(0)[8]);
+    seen.clicked = selected();
+    await click(tokens(0)[8]);
+    await leave();
+    seen.released = selected();
+    await click(tokens(0)[9]);
+    await press('Escape');
+    seen.escaped = selected();
+    return seen;
+  )js",
+                           "#layer=1&head=2&model=2&token=12");
+  CHECK(seen.console == "");
+  const auto& r = seen.report;
+  CHECK(r["start"] == nlohmann::json::parse("[[12, 12], 10]"));
+  CHECK(r["kept"] == nlohmann::json::parse("[12, 12]"));
+  CHECK(r["probe"] == true);
+  CHECK(r["label"] == "rectangle");
+  CHECK(r["right"] == nlohmann::json::parse("[[13, 13], 11]"));
+  CHECK(r["below"] > 13);
+  CHECK(r["hash"] == "#layer=1&head=2&model=2&token=" + std::to_string(r["below"].get<int>()));
+  CHECK(r["clicked"] == nlohmann::json::parse("[8, 8]"));
+  CHECK(r["released"] == nlohmann::json::parse("[-1, -1]"));
+  CHECK(r["escaped"] == nlohmann::json::parse("[-1, -1]"));
+}
+
+TEST_CASE("page: 256 words in 4 layers and 8 heads open at once", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  const std::string page = visualise::explorer_page(test::text_explorer(256, 4, 8));
+  const Visit seen = visit(page, R"js(
+    const seen = {ready_ms: performance.getEntriesByName('ready')[0].startTime};
+    const times = [];
+    for (let token = 0; token < 9; ++token) {
+      hover(tokens(0)[token]);
+      await settle();
+      const begin = performance.now();
+      paint();
+      document.body.getBoundingClientRect();
+      times.push(performance.now() - begin);
+    }
+    seen.paint_ms = times.sort((a, b) => a - b)[4];
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  // Bounds with room for a busy machine; an idle one needs a tenth or less.
+  CHECK(seen.report["ready_ms"] < 10000);
+  CHECK(seen.report["paint_ms"] < 500);
+}
+
+TEST_CASE("page: hovering a patch puts the heat over the picture", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  const Visit seen = visit(visualise::explorer_page(test::picture_explorer()), R"js(
+    const seen = {};
+    await click(button('1'));  // layer and
+    await press('d');          // head
+    const canvas = (k) => panel(k).querySelector('.view canvas');
+    // The patch with the least red, which blue takes away, on a grid of `size` x `size`.
+    const hottest = (k, size) => {
+      const copy = Object.assign(document.createElement('canvas'), {width: canvas(k).width, height: canvas(k).height});
+      const context = copy.getContext('2d', {willReadFrequently: true}), step = copy.width / size;
+      context.drawImage(canvas(k), 0, 0);
+      let best = 0, least = 1e9;
+      for (let i = 0; i < size * size; ++i) {
+        const pixel = context.getImageData((i % size + 0.5) * step, (Math.floor(i / size) + 0.5) * step, 1, 1).data;
+        if (pixel[0] < least) [best, least] = [i, pixel[0]];
+      }
+      return best;
+    };
+    await hover(canvas(0), 3.5 / 8, 2.5 / 8);  // row 3, column 4
+    seen.first = panel(0).querySelector('.what').textContent;
+    seen.second = panel(1).querySelector('.what').textContent;
+    seen.hottest = [hottest(0, 8), hottest(1, 4)];
+    await hover(tokens(0)[0]);
+    seen.token = panel(0).querySelector('.what').textContent;
+    seen.other = panel(1).querySelector('.what').textContent;
+    await click(canvas(1), 0.9, 0.9);
+    await press('ArrowUp');
+    seen.moved = panel(1).querySelector('.what').textContent;
+    seen.input = document.querySelector('.panel h2').textContent;
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const auto& r = seen.report;
+  CHECK(r["first"] == "Layer 1, head 1: row 3, column 4 attends to");
+  CHECK(r["second"] == "Layer 1, head 1: row 2, column 2 attends to");
+  CHECK(r["hottest"] == nlohmann::json::parse("[18, 4]"));  // the one before, in reading order
+  CHECK(r["token"] == "Layer 1, head 1: class token attends to");
+  CHECK(r["other"] == "Layer 1, head 1: no such token here");
+  CHECK(r["moved"] == "Layer 1, head 1: row 3, column 4 attends to");
+  CHECK(r["input"] == "input");
+}
+
+TEST_CASE("page: any token is shown as text", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  visualise::Explorer explorer = test::text_explorer(12, 1, 2);
+  explorer.title = "</title><script>alert(1)</script>";
+  auto& models = explorer.samples[0].models;
+  models[0].tokens = {"</script><script>alert(1)</script>",
+                      "\"'\\&amp;<!--",
+                      "\xff\xc3(",
+                      "שלום",
+                      "عالم",
+                      "مرحبا",
+                      "",
+                      "\n",
+                      " a ",
+                      "日本語",
+                      "\t\x01",
+                      std::string(100000, 'x')};
+  models[1].tokens = {"שלום", "עולם", "א", "ב", "ג", "ד", "ה", "ו", "ז", "b", "c", "d"};
+  explorer.samples.push_back(explorer.samples[0]);
+  explorer.samples[1].name = "<b>second";
+  const Visit seen = visit(visualise::explorer_page(explorer), R"js(
+    const seen = {words: tokens(0).map((t) => t.textContent), title: document.title};
+    for (const token of tokens(0)) await hover(token);
+    await hover(tokens(1)[0]);
+    seen.linked = tokens(0).findIndex((t) => t.classList.contains('selected'));
+    seen.directions = [0, 1].map((k) => panel(k).querySelector('.view').dir);
+    seen.wide = document.documentElement.scrollWidth > innerWidth;
+    await press('n');
+    await ready(1);
+    seen.second = document.querySelector('select').value;
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const auto& r = seen.report;
+  const std::string cut = std::string(47, 'x') + "…";
+  CHECK(r["words"] == nlohmann::json({"</script><script>alert(1)</script>", "\"'\\&amp;<!--",
+                                      "\xEF\xBF\xBD\xEF\xBF\xBD(", "שלום", "عالم", "مرحبا", "∅",
+                                      "↵", "·a·", "日本語", "␉␁", cut}));
+  CHECK(r["title"] == explorer.title);
+  CHECK(r["linked"] == 3);
+  CHECK(r["directions"] == nlohmann::json({"ltr", "rtl"}));
+  CHECK(r["wide"] == false);
+  CHECK(r["second"] == "<b>second");
+}
