@@ -1,9 +1,11 @@
-// visualise-attention: rollout heat maps and per-head maps of trained runs.
+// visualise-attention: rollout heat maps and per-head maps of trained runs, and a page to explore
+// them.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -13,6 +15,7 @@
 #include "experiment/runner.h"
 #include "tensor/safetensors.h"
 #include "visualise/attention_maps.h"
+#include "visualise/explorer.h"
 #include "visualise/montage.h"
 
 namespace {
@@ -36,6 +39,7 @@ struct Arguments {
   double overlay = 0;
   std::int64_t factor = 0;
   bool heads = false;
+  bool no_explorer = false;
   std::string out = "attention";
   int threads = 0;
 };
@@ -84,6 +88,17 @@ Subject open_run(const std::string& folder, const Arguments& args) {
   s.signed_maps = attention::find_variant(type).info.map == attention::MapKind::kSigned;
   s.rollout = rollout_options(args, s.signed_maps);
   return s;
+}
+
+// Runs of one experiment are told apart by their folders.
+void tell_apart(std::vector<Subject>& subjects, const std::vector<std::string>& folders) {
+  std::map<std::string, int> count;
+  for (const Subject& s : subjects) ++count[s.name];
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    if (count[subjects[i].name] == 1) continue;
+    const io::fs::path folder = io::fs::canonical(folders[i]);
+    subjects[i].name = fmt::format("{} ({})", subjects[i].name, folder.filename().string());
+  }
 }
 
 bool is_index(const std::string& text) {
@@ -143,6 +158,11 @@ Tensor prepared(const Input& input, const Subject& s) {
   return Tensor::from(values, {1, planes.channels, planes.height, planes.width}, s.run->device());
 }
 
+// The class that a run sees in an input.
+const std::string& predicted(const Subject& s, std::size_t input) {
+  return s.dataset->class_names()[static_cast<std::size_t>(s.seen[input].prediction())];
+}
+
 std::string slug(std::string text) {
   for (char& c : text) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
@@ -199,10 +219,9 @@ void write_numbers(const std::vector<Subject>& subjects, const std::vector<Input
                            Tensor::from(rollout.values, {rollout.rows, rollout.cols}, device));
       const auto weights = visualise::patch_weights(seen, s.rollout);
       for (std::int64_t patch = 0; patch < seen.grid_h * seen.grid_w; ++patch) {
-        csv += fmt::format(
-            "{},{},{},{},{},{}\n", slug(s.name), slug(inputs[i].name),
-            slug(s.dataset->class_names()[static_cast<std::size_t>(seen.prediction())]),
-            patch / seen.grid_w, patch % seen.grid_w, weights[static_cast<std::size_t>(patch)]);
+        csv += fmt::format("{},{},{},{},{},{}\n", slug(s.name), slug(inputs[i].name),
+                           slug(predicted(s, i)), patch / seen.grid_w, patch % seen.grid_w,
+                           weights[static_cast<std::size_t>(patch)]);
       }
     }
   }
@@ -210,9 +229,34 @@ void write_numbers(const std::vector<Subject>& subjects, const std::vector<Input
   io::write_atomic(out / "weights.csv", csv);
 }
 
+visualise::Explorer explorer_of(const std::vector<Subject>& subjects,
+                                const std::vector<Input>& inputs) {
+  visualise::Explorer explorer;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    visualise::ExplorerSample sample{inputs[i].name, inputs[i].picture, {}};
+    for (const Subject& s : subjects) {
+      const visualise::Observation& seen = s.seen[i];
+      visualise::ExplorerModel model;
+      model.name = s.name;
+      model.note = "predicts " + predicted(s, i);
+      model.layers = seen.layers;
+      model.rollout = visualise::attention_rollout(seen.layers, s.rollout);
+      model.policy = fmt::format("{}, {}", visualise::name_of(s.rollout.sign),
+                                 visualise::name_of(s.rollout.normalise));
+      model.prefix_tokens = seen.prefix_tokens;
+      model.grid_h = seen.grid_h;
+      model.grid_w = seen.grid_w;
+      sample.models.push_back(std::move(model));
+    }
+    explorer.samples.push_back(std::move(sample));
+  }
+  return explorer;
+}
+
 int visualise_runs(const Arguments& args, const apps::Common& common) {
   std::vector<Subject> subjects;
   for (const std::string& folder : args.runs) subjects.push_back(open_run(folder, args));
+  tell_apart(subjects, args.runs);
   const data::Dataset& first = *subjects[0].dataset;
   std::vector<std::string> wanted = args.inputs;
   if (wanted.empty()) wanted = {"0", "1", "2", "3"};
@@ -240,11 +284,14 @@ int visualise_runs(const Arguments& args, const apps::Common& common) {
       written.push_back(name);
     }
   }
+  if (!args.no_explorer) {
+    visualise::write_explorer(out / "explorer.html", explorer_of(subjects, inputs));
+    written.push_back("explorer.html");
+  }
   if (common.quiet) return 0;
   for (const Subject& s : subjects) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      fmt::print("{:<20} {:<20} predicted {}\n", s.name, inputs[i].name,
-                 s.dataset->class_names()[static_cast<std::size_t>(s.seen[i].prediction())]);
+      fmt::print("{:<20} {:<20} predicted {}\n", s.name, inputs[i].name, predicted(s, i));
     }
   }
   for (const std::string& name : written) fmt::print("{}\n", (out / name).string());
@@ -256,7 +303,11 @@ int visualise_runs(const Arguments& args, const apps::Common& common) {
 int main(int argc, char** argv) {
   apps::Program program(
       "visualise-attention",
-      "Draws attention rollouts of trained runs side by side, and writes the maps as numbers.\n\n"
+      "Draws attention rollouts of trained runs side by side (rollout.png), writes the maps as "
+      "numbers\n(maps.safetensors, weights.csv) and as a page for the browser (explorer.html): "
+      "hover a "
+      "patch to see\nwhat it attends to in each layer and head; the page is one file and needs no "
+      "network.\n\n"
       "Example: visualise-attention runs/dgvit runs/vit --input 0 --input 7 --input cat.jpg "
       "--heads\n");
   Arguments args;
@@ -284,6 +335,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1.0));
   cli.add_option("--factor", args.factor, "enlargement of the images")->check(CLI::Range(1, 64));
   cli.add_flag("--heads", args.heads, "also every layer and head");
+  cli.add_flag("--no-explorer", args.no_explorer,
+               "no explorer.html, which holds every map: about a byte a weight");
   cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)");
   cli.add_option("--threads", args.threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
   program.add_verbosity();

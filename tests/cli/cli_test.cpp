@@ -86,6 +86,11 @@ TEST_CASE("train, eval, visualise-attention: files, contents and exit codes", "[
   REQUIRE(drawn.code == 0);
   CHECK(io::read_text(folder.path("maps/rollout.png")).substr(1, 3) == "PNG");
   CHECK(io::fs::exists(folder.path("maps/maps.safetensors")));
+  const std::string explorer = io::read_text(folder.path("maps/explorer.html"));
+  CHECK_THAT(explorer, Catch::Contains("(run)") && Catch::Contains("maps-0-1"));  // both runs
+  const std::string plain = folder.path("plain").string();
+  CHECK(run_cli("visualise-attention", {run, "--no-explorer", "--out", plain}).code == 0);
+  CHECK_FALSE(io::fs::exists(folder.path("plain/explorer.html")));
   check_refusal(run_cli("visualise-attention", {run, "--input", "99", "--out", maps}), 2,
                 "the split has 60 samples");
   check_refusal(run_cli("visualise-attention", {run, "--input", "no.png", "--out", maps}), 1,
