@@ -20,12 +20,12 @@ constexpr std::int64_t kAlignment = 64;
 // time on finding pages.
 constexpr std::int64_t kHugePage = 2 << 20;
 
-// Sizes are rounded up to eighths of a power of two (waste below 1/8), so that tensors of slightly
+// Sizes are rounded up to sixteenths of a power of two (waste below 1/16), so that tensors of slightly
 // different sizes, such as batches of texts, share blocks.
 std::int64_t size_class(std::int64_t bytes) {
   const std::int64_t least = std::max<std::int64_t>(bytes, kAlignment);
   const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(least)));
-  const std::int64_t step = std::max(power / 8, kAlignment);
+  const std::int64_t step = std::max(power / 16, kAlignment);
   return (least + step - 1) / step * step;
 }
 
@@ -49,17 +49,28 @@ MemorySource heap_memory() {
 
 CachingAllocator::~CachingAllocator() { trim_locked(); }
 
-void* CachingAllocator::allocate(std::int64_t bytes) {
-  const std::int64_t size = size_class(bytes);
+// The smallest cached block for `size`, which becomes its size, that wastes at most a quarter.
+void* CachingAllocator::take_cached(std::int64_t& size) {
+  const std::int64_t most = size + size / 4;
+  for (auto at = free_.lower_bound(size); at != free_.end() && at->first <= most; ++at) {
+    if (at->second.empty()) continue;
+    void* memory = at->second.back();
+    at->second.pop_back();
+    size = at->first;
+    return memory;
+  }
+  return nullptr;
+}
+
+Block CachingAllocator::allocate(std::int64_t bytes) {
+  std::int64_t size = size_class(bytes);
   const std::lock_guard lock(mutex_);
   ++stats_.requests;
   void* memory = nullptr;
   const bool over_limit = limit_ > 0 && stats_.bytes_in_use + size > limit_;
   if (!over_limit) {
-    if (const auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
-      memory = found->second.back();
-      found->second.pop_back();
-    } else {
+    memory = take_cached(size);
+    if (memory == nullptr) {
       memory = source_.allocate(size);
       if (memory == nullptr) {
         trim_locked();
@@ -77,14 +88,13 @@ void* CachingAllocator::allocate(std::int64_t bytes) {
                           bytes, stats_.bytes_in_use, stats_.peak_bytes));
   stats_.bytes_in_use += size;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.bytes_in_use);
-  return memory;
+  return {memory, size};
 }
 
-void CachingAllocator::release(void* memory, std::int64_t bytes) {
-  const std::int64_t size = size_class(bytes);
+void CachingAllocator::release(const Block& block) {
   const std::lock_guard lock(mutex_);
-  stats_.bytes_in_use -= size;
-  free_[size].push_back(memory);
+  stats_.bytes_in_use -= block.size;
+  free_[block.size].push_back(block.memory);
 }
 
 void CachingAllocator::trim() {

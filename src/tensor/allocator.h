@@ -1,5 +1,6 @@
-// Caching allocator: memory given back by tensors is kept by size and handed out again, so that a
-// training step allocates nothing once warm. It knows how much is in use and the peak of that.
+// Caching allocator: memory given back by tensors is kept by size and handed out again, to tensors
+// of that size or a little less, so that a training step allocates nothing once warm. It knows how
+// much is in use and the peak of that.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,11 @@ struct MemoryStats {
   std::int64_t allocations = 0;     // of these, how many went to the source
 };
 
+struct Block {
+  void* memory = nullptr;
+  std::int64_t size = 0;  // bytes
+};
+
 /// Thread-safe.
 class CachingAllocator {
  public:
@@ -37,9 +43,8 @@ class CachingAllocator {
 
   /// Memory for at least `bytes`. Throws BackendError with the sizes when there is none left, after
   /// having given all cached memory back first.
-  void* allocate(std::int64_t bytes);
-  /// `bytes` is what allocate() was called with.
-  void release(void* memory, std::int64_t bytes);
+  Block allocate(std::int64_t bytes);
+  void release(const Block& block);
   /// Gives cached memory back to the source.
   void trim();
   /// Refuses requests that would bring bytes_in_use above this; 0 = no limit.
@@ -48,6 +53,7 @@ class CachingAllocator {
   void reset_peak();
 
  private:
+  void* take_cached(std::int64_t& size);
   void trim_locked();
 
   MemorySource source_;

@@ -11,17 +11,17 @@ namespace fovea {
 
 struct Tensor::Storage {
   Storage(Device where, std::int64_t size)
-      : device(std::move(where)), bytes(size), memory(device.allocator().allocate(size)) {}
-  explicit Storage(Device where) : device(std::move(where)), bytes(0), memory(nullptr) {}
+      : device(std::move(where)), bytes(size), block(device.allocator().allocate(size)) {}
+  explicit Storage(Device where) : device(std::move(where)), bytes(0) {}
   ~Storage() {
-    if (memory != nullptr) device.allocator().release(memory, bytes);
+    if (block.memory != nullptr) device.allocator().release(block);
   }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
   Device device;
   std::int64_t bytes;
-  void* memory;
+  Block block;
 };
 
 struct Tensor::Impl {
@@ -78,7 +78,7 @@ DType Tensor::dtype() const { return impl().dtype; }
 const Device& Tensor::device() const { return impl().storage->device; }
 
 void* Tensor::raw() const {
-  return static_cast<std::byte*>(impl().storage->memory) + impl().offset;
+  return static_cast<std::byte*>(impl().storage->block.memory) + impl().offset;
 }
 
 template <class T>
