@@ -80,9 +80,7 @@ class Ffn : public FeedForward {
  protected:
   Tensor forward(const Tensor& x, const Grid& grid) override {
     const Tensor expanded = mix(drop(0, fc1_(x)), grid);
-    if (drops_[1] != nullptr && training())
-      return drop(2, fc2_((*drops_[1])(ops::activate(activation_, expanded))));
-    return drop(2, fc2_(activation_, expanded));
+    return drop(2, fc2_(drop(1, ops::activate(activation_, expanded))));
   }
 
   // What happens between fc1 and the non-linearity.

@@ -10,11 +10,6 @@ Linear::Linear(const Build& build, std::int64_t in, std::int64_t out, bool bias)
   if (bias) bias_ = parameter("bias", init_bias(build.at("bias"), out, in));
 }
 
-Tensor Linear::operator()(const ops::Activation& f, const Tensor& x) {
-  const auto scope = enter();
-  return ops::linear(f, x, weight_, bias_);
-}
-
 Tensor Linear::forward(const Tensor& x) { return ops::linear(x, weight_, bias_); }
 
 }  // namespace fovea::nn

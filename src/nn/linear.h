@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/activation.h"
 
 namespace fovea::nn {
 
@@ -11,9 +10,6 @@ class Linear final : public UnaryModule {
  public:
   Linear(const Build& build, std::int64_t in, std::int64_t out, bool bias = true);
   std::string type() const override { return "Linear"; }
-  using UnaryModule::operator();
-  /// The layer on f(x), of which backward keeps x alone.
-  Tensor operator()(const ops::Activation& f, const Tensor& x);
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }  // undefined without one
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.h"
+#include "ops/recompute.h"
 
 namespace fovea::ops {
 namespace {
@@ -21,9 +22,7 @@ const char* name_of(const Activation& f) {
   }
 }
 
-}  // namespace
-
-Tensor activation_forward(const Activation& f, const Tensor& x) {
+Tensor forward(const Activation& f, const Tensor& x) {
   if (!f.gated) {
     Tensor y = Tensor::empty_like(x);
     backend(x).unary(f.kind, {}, x, y);
@@ -39,20 +38,19 @@ Tensor activation_forward(const Activation& f, const Tensor& x) {
   return y;
 }
 
-Tensor activation_backward(const Activation& f, const Tensor& x, const Tensor& dy) {
-  Tensor dx = Tensor::empty_like(x);
-  if (f.gated) {
-    backend(x).gated_backward(f.kind, f.gate_last, x, dy, dx);
-  } else {
-    backend(x).unary_backward(f.kind, {}, x, x, dy, dx);
-  }
-  return dx;
-}
+}  // namespace
 
 Tensor activate(const Activation& f, const Tensor& x) {
   autograd::Op op(name_of(f), {x});
-  return op.output(activation_forward(f, x), [=](const Tensor& dy, autograd::Gradients& in) {
-    in.add(0, activation_backward(f, x, dy));
+  op.recipe(recipe([=] { return forward(f, x); }));
+  return op.output(forward(f, x), [=](const Tensor& dy, autograd::Gradients& in) {
+    Tensor dx = Tensor::empty_like(x);
+    if (f.gated) {
+      backend(x).gated_backward(f.kind, f.gate_last, x, dy, dx);
+    } else {
+      backend(x).unary_backward(f.kind, {}, x, x, dy, dx);
+    }
+    in.add(0, std::move(dx));
   });
 }
 

@@ -14,10 +14,8 @@ struct Activation {
 };
 
 /// f(x): (..., n) -> (..., n), or (..., n / 2) where gated. Throws ShapeError if n is odd then.
+/// Linear layers behind it make it again in backward: the hidden layer of an FFN is the largest
+/// thing that training would keep.
 Tensor activate(const Activation& f, const Tensor& x);
-
-// Without a graph, for operations that contain one.
-Tensor activation_forward(const Activation& f, const Tensor& x);
-Tensor activation_backward(const Activation& f, const Tensor& x, const Tensor& dy);
 
 }  // namespace fovea::ops

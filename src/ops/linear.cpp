@@ -4,6 +4,7 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
+#include "ops/recompute.h"
 #include "ops/reduce.h"
 
 namespace fovea::ops {
@@ -86,62 +87,6 @@ Tensor gradient_of(const Stack& of, const Stack& left, const Stack& right) {
   return reduce_to(gradient, of.x.shape());
 }
 
-// linear() of a matrix that is made from x when it is needed; `back` turns its gradient into x's.
-template <class Make, class Back>
-Tensor linear_of(const Make& make, const Back& back, const Tensor& x, const Tensor& weight,
-                 const Tensor& bias) {
-  Op op("linear", {x, weight, bias});
-  const Tensor matrix = make();
-  FOVEA_CHECK(
-      weight.rank() == 2 && matrix.rank() >= 1 && matrix.size(-1) == weight.size(1), ShapeError,
-      fmt::format("linear: x is {}, weight is {}; expected x (..., {})", to_string(matrix.shape()),
-                  to_string(weight.shape()), weight.rank() == 2 ? weight.size(1) : 0));
-  FOVEA_CHECK(!bias.defined() || bias.shape() == Shape{weight.size(0)}, ShapeError,
-              fmt::format("linear: bias is {}; expected ({})",
-                          bias.defined() ? to_string(bias.shape()) : "none", weight.size(0)));
-  FOVEA_CHECK(weight.dtype() == compute_dtype(x.dtype()), ShapeError,
-              fmt::format("linear: x is {}, weight is {}; expected weight {}", name_of(x.dtype()),
-                          name_of(weight.dtype()), name_of(compute_dtype(x.dtype()))));
-  const std::int64_t in_size = weight.size(1);
-  const std::int64_t out_size = weight.size(0);
-  const std::int64_t rows = matrix.numel() / std::max<std::int64_t>(1, in_size);
-  Shape shape = matrix.shape();
-  shape[shape.rank() - 1] = out_size;
-  Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  const Tensor w = stored_as(weight, x.dtype());
-  const GemmArgs args{.trans_b = true,
-                      .m = rows,
-                      .n = out_size,
-                      .k = in_size,
-                      .lda = in_size,
-                      .ldb = in_size,
-                      .ldc = out_size};
-  backend(x).gemm(args, matrix, w, bias, y);
-  op.macs(rows * in_size * out_size);
-  return op.output(y, [=, inner = matrix.shape()](const Tensor& dy, Gradients& in) {
-    if (in.wanted(0)) {
-      const Tensor dmatrix = Tensor::empty(inner, x.dtype(), x.device());
-      backend(x).gemm(
-          {.m = rows, .n = in_size, .k = out_size, .lda = out_size, .ldb = in_size, .ldc = in_size},
-          dy, w, {}, dmatrix);
-      in.add(0, back(dmatrix));
-    }
-    if (in.wanted(1)) {
-      Tensor dw = Tensor::empty_like(weight);
-      backend(x).gemm({.trans_a = true,
-                       .m = out_size,
-                       .n = in_size,
-                       .k = rows,
-                       .lda = out_size,
-                       .ldb = in_size,
-                       .ldc = in_size},
-                      dy, make(), {}, dw);
-      in.add(1, std::move(dw));
-    }
-    if (bias.defined() && in.wanted(2)) in.add(2, reduce_to(dy, bias.shape(), bias.dtype()));
-  });
-}
-
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
@@ -165,13 +110,56 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return linear_of([x] { return x; }, [](const Tensor& dy) { return dy; }, x, weight, bias);
-}
-
-Tensor linear(const Activation& f, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return linear_of([=] { return activation_forward(f, x); },
-                   [=](const Tensor& dy) { return activation_backward(f, x, dy); }, x, weight,
-                   bias);
+  Op op("linear", {x, weight, bias});
+  FOVEA_CHECK(
+      weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), ShapeError,
+      fmt::format("linear: x is {}, weight is {}; expected x (..., {})", to_string(x.shape()),
+                  to_string(weight.shape()), weight.rank() == 2 ? weight.size(1) : 0));
+  FOVEA_CHECK(!bias.defined() || bias.shape() == Shape{weight.size(0)}, ShapeError,
+              fmt::format("linear: bias is {}; expected ({})",
+                          bias.defined() ? to_string(bias.shape()) : "none", weight.size(0)));
+  FOVEA_CHECK(weight.dtype() == compute_dtype(x.dtype()), ShapeError,
+              fmt::format("linear: x is {}, weight is {}; expected weight {}", name_of(x.dtype()),
+                          name_of(weight.dtype()), name_of(compute_dtype(x.dtype()))));
+  const std::int64_t in_size = weight.size(1);
+  const std::int64_t out_size = weight.size(0);
+  const std::int64_t rows = x.numel() / std::max<std::int64_t>(1, in_size);
+  Shape shape = x.shape();
+  shape[shape.rank() - 1] = out_size;
+  Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  const Tensor w = stored_as(weight, x.dtype());
+  const GemmArgs args{.trans_b = true,
+                      .m = rows,
+                      .n = out_size,
+                      .k = in_size,
+                      .lda = in_size,
+                      .ldb = in_size,
+                      .ldc = out_size};
+  backend(x).gemm(args, x, w, bias, y);
+  op.macs(rows * in_size * out_size);
+  return op.output(y, [=, kept = Kept(x), like = x.without_values()](const Tensor& dy,
+                                                                     Gradients& in) {
+    if (in.wanted(1)) {
+      Tensor dw = Tensor::empty_like(weight);
+      backend(dy).gemm({.trans_a = true,
+                        .m = out_size,
+                        .n = in_size,
+                        .k = rows,
+                        .lda = out_size,
+                        .ldb = in_size,
+                        .ldc = in_size},
+                       dy, kept.get(), {}, dw);
+      in.add(1, std::move(dw));
+    }
+    if (in.wanted(0)) {
+      Tensor dx = Tensor::empty_like(like);
+      backend(dy).gemm(
+          {.m = rows, .n = in_size, .k = out_size, .lda = out_size, .ldb = in_size, .ldc = in_size},
+          dy, w, {}, dx);
+      in.add(0, std::move(dx));
+    }
+    if (bias.defined() && in.wanted(2)) in.add(2, reduce_to(dy, bias.shape(), bias.dtype()));
+  });
 }
 
 }  // namespace fovea::ops

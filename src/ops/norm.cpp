@@ -4,6 +4,7 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
+#include "ops/recompute.h"
 
 namespace fovea::ops {
 namespace {
@@ -35,6 +36,11 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   const Tensor rstd = Tensor::empty(rows, compute_dtype(x.dtype()), x.device());
   Tensor y = Tensor::empty_like(x);
   backend(x).layer_norm(eps, x, weight, bias, y, mean, rstd);
+  op.recipe(recipe([=] {
+    const Tensor again = Tensor::empty_like(x);
+    backend(x).layer_norm(eps, x, weight, bias, again, mean, rstd);
+    return again;
+  }));
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
     Tensor dx = gradient_for(in.wanted(0), x);
     Tensor dweight = gradient_for(in.wanted(1), weight);
@@ -53,6 +59,11 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
       Tensor::empty(x.shape().part(0, x.rank() - 1), compute_dtype(x.dtype()), x.device());
   Tensor y = Tensor::empty_like(x);
   backend(x).rms_norm(eps, x, weight, y, rstd);
+  op.recipe(recipe([=] {
+    const Tensor again = Tensor::empty_like(x);
+    backend(x).rms_norm(eps, x, weight, again, rstd);
+    return again;
+  }));
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
     Tensor dx = gradient_for(in.wanted(0), x);
     Tensor dweight = gradient_for(in.wanted(1), weight);
