@@ -6,6 +6,10 @@
 namespace fovea::attention {
 
 void Probe::record(const std::string& name, const Tensor& value) {
+  if (keep_graph_) {
+    records_.push_back({autograd::module_path(), name, value});
+    return;
+  }
   const autograd::NoGrad no_grad;
   records_.push_back(
       {autograd::module_path(), name, ops::cast(value.detach(), compute_dtype(value.dtype()))});

@@ -12,6 +12,10 @@ namespace fovea::attention {
 /// and records them; what it returns does not change.
 class Probe {
  public:
+  Probe() = default;
+  /// keep_graph: records stay in the graph, so that tests can differentiate what was seen.
+  explicit Probe(bool keep_graph) : keep_graph_(keep_graph) {}
+
   struct Record {
     std::string module;  // "blocks.0.attn"
     std::string name;    // "attn": the map (b, heads, n, n); others by variant, e.g. "gate"
@@ -26,6 +30,7 @@ class Probe {
   void clear() { records_.clear(); }
 
  private:
+  bool keep_graph_ = false;
   std::vector<Record> records_;
 };
 

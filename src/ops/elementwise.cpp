@@ -135,6 +135,25 @@ Tensor div(const Tensor& left, const Tensor& right) {
   });
 }
 
+Tensor add_product(const Tensor& c, const Tensor& left, const Tensor& right) {
+  const Tensor a = as_activation(left, right);
+  const Tensor b = as_activation(right, left);
+  Op op("add_product", {c, a, b});
+  FOVEA_CHECK(
+      broadcast(a.shape(), b.shape(), "add_product") == c.shape(), ShapeError,
+      fmt::format("add_product: c is {}, a is {}, b is {}; expected a and b to stretch to c",
+                  to_string(c.shape()), to_string(a.shape()), to_string(b.shape())));
+  check_same_dtype("add_product", c, a);
+  Tensor y = raw_mul(a, b);
+  backend(y).axpy(1, c, y);
+  op.macs(y.numel());
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, b), a.shape()));
+    if (in.wanted(2)) in.add(2, reduce_to(raw_mul(dy, a), b.shape()));
+    in.add(0, dy);
+  });
+}
+
 Tensor maximum(const Tensor& a, const Tensor& b) {
   return extremum("maximum", BinaryOp::kMax, a, b);
 }

@@ -22,6 +22,8 @@ using Table = std::map<std::string, Runner>;
 Table dgsa_networks();
 /// papers/dgsa: optimisers, schedules, noise, rollout, training sequences.
 Table dgsa_procedures();
+/// papers/kcla: layer attentions, channel attentions, their parts.
+Table kcla_operators();
 /// papers/kcla: batch norm, convolutions, ResNets.
 Table kcla_networks();
 

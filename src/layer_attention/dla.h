@@ -1,0 +1,40 @@
+// Dynamic layer attention: what its two forms share. kcla 2.4.
+#pragma once
+
+#include "layer_attention/heads.h"
+#include "layer_attention/sharing_unit.h"
+
+namespace fovea::layer_attention {
+
+/// Whose state refreshes a sample: its own, or (the public code's slip) that of the batch's first.
+enum class DsuState { kPerSample, kBatch0 };
+
+struct DlaOptions : HeadOptions {
+  DlaOptions() { head_dim = std::nullopt; }
+  std::optional<std::int64_t> reduction;
+  DsuState dsu_state = DsuState::kPerSample;
+
+  std::int64_t reduction_for(Family family) const;
+};
+schema::Fields<DlaOptions> dla_fields();
+
+/// What the layers of a stage share: lstm, and with `excite` a depthwise 3x3 convolution.
+class DlaShared : public nn::Module {
+ public:
+  DlaShared(const Slot& slot, const DlaOptions& options, bool excite);
+  std::string type() const override { return "DynamicSharing"; }
+  SharingUnit& unit() { return unit_; }
+  nn::Conv2d& excite() { return *excite_; }
+
+ private:
+  SharingUnit& unit_;
+  nn::Conv2d* excite_ = nullptr;
+};
+
+/// The state that refreshes: all rows, or the first one for all.
+CellState refreshing(const CellState& state, DsuState kind);
+
+/// (b, c) as a factor of maps: (b, c, 1, 1).
+Tensor per_channel(const Tensor& x);
+
+}  // namespace fovea::layer_attention

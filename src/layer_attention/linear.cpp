@@ -1,0 +1,68 @@
+// Linear attention over layers, phi = elu + 1: with keys and values made again by every layer and
+// no normalisation, or with a running sum of their products. kcla 2.8.
+
+#include "ops/linear.h"
+#include "layer_attention/heads.h"
+#include "layer_attention/running.h"
+#include "ops/elementwise.h"
+#include "ops/shape.h"
+
+namespace {
+
+using namespace fovea;
+using layer_attention::Form;
+using layer_attention::Slot;
+
+struct Options : layer_attention::HeadOptions {
+  Options() { head_dim = 8; }
+  Form form = Form::kRecompute;
+  double eps = 1e-6;
+};
+
+const layer_attention::Info kInfo{.title = "Linear layer attention",
+                                  .source = "kcla 2.8",
+                                  .names = layer_attention::mrla_names()};
+
+Tensor phi(const Tensor& u) { return ops::add(ops::elu(u), 1.0); }
+
+class LinearAttention final : public layer_attention::Headwise {
+ public:
+  LinearAttention(const Slot& slot, const Options& o)
+      : Headwise("linear", slot, o, false), form_(o.form), eps_(o.eps) {}
+  std::string type() const override { return "LinearLayerAttention"; }
+
+ protected:
+  Tensor forward(const layer_attention::Layer& in, layer_attention::State& state,
+                 attention::Probe*) override {
+    const Tensor y = layer_attention::pooled(in.x);
+    if (form_ == Form::kRecurrent) {
+      auto& sums = state.get<layer_attention::RunningSums>(first());
+      sums.add(phi(p_.key(y)), p_.value(in.x));
+      return ops::reshape(sums.normalised(phi(p_.query(y)), eps_), in.x.shape());
+    }
+    auto& seen = state.get<layer_attention::History>(first());
+    seen.pooled.push_back(y);
+    seen.maps.push_back(in.x);
+    std::vector<Tensor> keys, values;
+    for (std::size_t i = 0; i < seen.maps.size(); ++i) {
+      keys.push_back(phi(p_.key(seen.pooled[i])));
+      values.push_back(p_.value(seen.maps[i]));
+    }
+    const Tensor a = ops::matmul(phi(p_.query(y)), layer_attention::stack(keys), false, true);
+    return p_.combine(a, layer_attention::stack(values), in.x);
+  }
+
+ private:
+  Form form_;
+  double eps_;
+};
+
+}  // namespace
+
+FOVEA_LAYER_ATTENTION(linear, LinearAttention, kInfo,
+                      fovea::schema::Fields<Options>{}
+                          .include(layer_attention::head_fields(Options{}))
+                          .add_enum("form", &Options::form, layer_attention::form_names(),
+                                    layer_attention::kFormHelp)
+                          .add("eps", &Options::eps, fovea::schema::at_least(0),
+                               "added to the sum of keys (recurrent)"))

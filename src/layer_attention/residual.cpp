@@ -1,0 +1,64 @@
+#include "layer_attention/residual.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "ops/elementwise.h"
+
+namespace fovea::layer_attention {
+namespace {
+
+std::unique_ptr<LayerAttention> make_core(const Slot& slot, const schema::Component& component) {
+  Slot inside = slot;
+  // One step for every part of the name, so that initial weights depend on the whole of it.
+  inside.build = slot.build.at(names_of(component, slot.family).core);
+  return find_variant(component.type).make(inside, component);
+}
+
+}  // namespace
+
+Attached::Attached(const Slot& slot, const schema::Component& component)
+    : core_(child(names_of(component, slot.family).core, make_core(slot, component))),
+      join_(core_.join()) {
+  if (join_.on_branch) return;
+  if (join_.norm) {
+    norm_ =
+        &child<nn::BatchNorm2d>(names_of(component, slot.family).norm, slot.build, slot.channels);
+  }
+  if (join_.drop_path > 0 && !join_.replace) {
+    drop_path_ = &child<nn::DropPath>("drop_path", slot.build, join_.drop_path);
+  }
+}
+
+Tensor Attached::operator()(const Layer& in, State& state, attention::Probe* probe) {
+  const auto scope = enter();
+  Tensor o = core_(in, state, probe);
+  if (join_.on_branch) return o;
+  if (norm_ != nullptr) {
+    o = join_.relu ? norm_->with_relu(o) : (*norm_)(o);
+  }
+  if (probe != nullptr) probe->record("output", o);
+  if (join_.replace) return o;
+  return ops::add(in.x, drop_path_ != nullptr ? (*drop_path_)(o) : o);
+}
+
+const Names& names_of(const schema::Component& component, Family family) {
+  return find_variant(component.type).info.names[static_cast<std::size_t>(family)];
+}
+
+std::string stage_name(const Names& names, std::int64_t stage) {
+  const bool from_one = std::string_view(names.stage) == "layer";
+  return from_one ? fmt::format("layer{}", stage + 1) : fmt::format("{}.{}", names.stage, stage);
+}
+
+std::string block_name(const Names& names, std::int64_t block) {
+  return *names.blocks == '\0' ? fmt::format("{}", block)
+                               : fmt::format("{}.{}", names.blocks, block);
+}
+
+std::unique_ptr<nn::Module> make_shared(const Slot& slot, const schema::Component& component) {
+  return find_variant(component.type).make_shared(slot, component);
+}
+
+}  // namespace fovea::layer_attention

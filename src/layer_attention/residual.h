@@ -1,0 +1,37 @@
+// A layer attention with what surrounds it in a network: names, batch norm, drop path, sum.
+#pragma once
+
+#include "layer_attention/layer_attention.h"
+#include "nn/dropout.h"
+#include "nn/norm.h"
+
+namespace fovea::layer_attention {
+
+/// The attention of one block. Registered in the block or in the stage under names_of(...).
+class Attached final : public nn::Module {
+ public:
+  Attached(const Slot& slot, const schema::Component& component);
+  std::string type() const override { return "Attached"; }
+
+  bool on_branch() const { return join_.on_branch; }
+  /// on_branch: the branch after attention. Else the block's output x becomes
+  ///   x + drop_path(relu(norm(o)))   or, with `replace`, relu(norm(o)).
+  Tensor operator()(const Layer& in, State& state, attention::Probe* probe);
+
+ private:
+  LayerAttention& core_;
+  Join join_;
+  nn::BatchNorm2d* norm_ = nullptr;
+  nn::DropPath* drop_path_ = nullptr;
+};
+
+/// Names of the variant in a family of networks.
+const Names& names_of(const schema::Component& component, Family family);
+/// "layer1" or "stages.0" for stage 0.
+std::string stage_name(const Names& names, std::int64_t stage);
+/// "3", "layers.3" for block 3.
+std::string block_name(const Names& names, std::int64_t block);
+/// What the layers of a stage share, or null.
+std::unique_ptr<nn::Module> make_shared(const Slot& slot, const schema::Component& component);
+
+}  // namespace fovea::layer_attention

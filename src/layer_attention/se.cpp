@@ -1,0 +1,60 @@
+// Squeeze-and-excitation: channels are scaled by a small network of their means. kcla 2.6.
+
+#include "layer_attention/channel_conv.h"
+#include "layer_attention/layer_attention.h"
+#include "nn/linear.h"
+#include "ops/elementwise.h"
+#include "ops/shape.h"
+
+namespace {
+
+using namespace fovea;
+using layer_attention::Slot;
+
+struct Options {
+  std::int64_t reduction = 16;
+  bool skip_last_stage = false;
+};
+
+const layer_attention::Info kInfo{
+    .title = "Squeeze-and-excitation (SE)",
+    .source = "kcla 2.6",
+    .names = {{{.core = "se"}, {.core = "se"}, {.blocks = "layers", .core = "se"}}}};
+
+class Se final : public layer_attention::LayerAttention {
+ public:
+  Se(const Slot& slot, const Options& o)
+      : skip_(o.skip_last_stage && slot.last_stage),
+        down_(child<nn::Linear>("fc.0", slot.build, slot.channels, hidden(slot, o), false)),
+        up_(child<nn::Linear>("fc.2", slot.build, hidden(slot, o), slot.channels, false)) {}
+  std::string type() const override { return "SE"; }
+  layer_attention::Join join() const override { return {.on_branch = true, .norm = false}; }
+
+ protected:
+  Tensor forward(const layer_attention::Layer& in, layer_attention::State&,
+                 attention::Probe* probe) override {
+    if (skip_) return in.x;
+    const Tensor gate = ops::sigmoid(up_(ops::relu(down_(layer_attention::pooled(in.x)))));
+    if (probe != nullptr) probe->record("gate", gate);
+    return ops::mul(in.x, ops::reshape(gate, {gate.size(0), gate.size(1), 1, 1}));
+  }
+
+ private:
+  static std::int64_t hidden(const Slot& slot, const Options& o) {
+    return std::max<std::int64_t>(1, slot.channels / o.reduction);
+  }
+
+  bool skip_;
+  nn::Linear& down_;
+  nn::Linear& up_;
+};
+
+}  // namespace
+
+FOVEA_LAYER_ATTENTION(se, Se, kInfo,
+                      fovea::schema::Fields<Options>{}
+                          .add("reduction", &Options::reduction, fovea::schema::at_least(1),
+                               "by how much the hidden layer is narrower")
+                          .add("skip_last_stage", &Options::skip_last_stage,
+                               "leave it out of the last stage, whose parameters are there all the "
+                               "same (the authors' code for CIFAR)"))
