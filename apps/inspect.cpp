@@ -14,6 +14,7 @@
 #include "experiment/profile.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
+#include "layer_attention/layer_attention.h"
 #include "nn/ffn.h"
 #include "optim/registry.h"
 #include "schema/compare.h"
@@ -37,9 +38,9 @@ struct Arguments {
 };
 
 std::vector<schema::Choices> registries() {
-  return {attention::choices(),          nn::ffn_choices(),          models::choices(),
-          data::dataset_choices(),       optim::optimiser_choices(), optim::schedule_choices(),
-          training::class_loss_choices()};
+  return {attention::choices(),      layer_attention::choices(),    nn::ffn_choices(),
+          models::choices(),         data::dataset_choices(),       optim::optimiser_choices(),
+          optim::schedule_choices(), training::class_loss_choices()};
 }
 
 int list_registry(const std::string& kind, bool json) {

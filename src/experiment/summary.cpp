@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
@@ -86,8 +87,9 @@ Summary summarise(const std::function<std::unique_ptr<models::Model>(const Devic
   summary.batch_size = batch_size;
   summary.train_peak_bytes = peak_of_training(make, input, batch_size, optimiser_slots);
   summary.infer_peak_bytes = peak_of_inference(make, input, batch_size);
+  std::set<std::string> seen;
   model->visit([&](const std::string& name, nn::Module& module) {
-    if (name.empty() && !summary.modules.empty()) return;  // a child without a name of its own
+    if (!seen.insert(name).second) return;  // a child without a name of its own
     ModuleSummary row{name, module.type(), level_of(name), module.parameter_count(), 0, {}};
     for (const autograd::Event& event : profiler.events()) {
       if (!inside(event.module, name)) continue;

@@ -1,6 +1,5 @@
 // Convolutional block attention: a gate of channels, then one of places. kcla 2.6.
 
-#include "layer_attention/channel_conv.h"
 #include "layer_attention/layer_attention.h"
 #include "nn/convolution.h"
 #include "nn/linear.h"
@@ -44,7 +43,7 @@ class ChannelGate final : public nn::UnaryModule {
     Tensor sum;
     for (const Pool pool : pools_) {
       const Tensor y = pool == Pool::kAverage
-                           ? layer_attention::pooled(x)
+                           ? ops::mean(x, {2, 3})
                            : ops::reshape(ops::adaptive_max_pool(x, {1}), {x.size(0), x.size(1)});
       const Tensor z = up_(ops::relu(down_(y)));
       sum = sum.defined() ? ops::add(sum, z) : z;

@@ -43,8 +43,10 @@ Tensor Attached::operator()(const Layer& in, State& state, attention::Probe* pro
   return ops::add(in.x, drop_path_ != nullptr ? (*drop_path_)(o) : o);
 }
 
-const Names& names_of(const schema::Component& component, Family family) {
-  return find_variant(component.type).info.names[static_cast<std::size_t>(family)];
+const Names& names_of(const std::optional<schema::Component>& component, Family family) {
+  static const std::array<Names, 3> plain = {{{}, {}, {.blocks = "layers"}}};
+  const auto& names = component ? find_variant(component->type).info.names : plain;
+  return names[static_cast<std::size_t>(family)];
 }
 
 std::string stage_name(const Names& names, std::int64_t stage) {

@@ -1,6 +1,8 @@
 // A layer attention with what surrounds it in a network: names, batch norm, drop path, sum.
 #pragma once
 
+#include <optional>
+
 #include "layer_attention/layer_attention.h"
 #include "nn/dropout.h"
 #include "nn/norm.h"
@@ -11,7 +13,7 @@ namespace fovea::layer_attention {
 class Attached final : public nn::Module {
  public:
   Attached(const Slot& slot, const schema::Component& component);
-  std::string type() const override { return "Attached"; }
+  std::string type() const override { return core_.type(); }
 
   bool on_branch() const { return join_.on_branch; }
   /// on_branch: the branch after attention. Else the block's output x becomes
@@ -25,8 +27,8 @@ class Attached final : public nn::Module {
   nn::DropPath* drop_path_ = nullptr;
 };
 
-/// Names of the variant in a family of networks.
-const Names& names_of(const schema::Component& component, Family family);
+/// Names in a family of networks, of the variant or of a network without one.
+const Names& names_of(const std::optional<schema::Component>& component, Family family);
 /// "layer1" or "stages.0" for stage 0.
 std::string stage_name(const Names& names, std::int64_t stage);
 /// "3", "layers.3" for block 3.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/elementwise.h"
 #include "ops/shape.h"
 
 namespace fovea::models {
@@ -43,11 +44,11 @@ std::int64_t block_width(BlockKind kind, std::int64_t planes) {
 ResidualBlock::ResidualBlock(const nn::Build& build, const BlockOptions& o) : options_(o) {
   const std::int64_t out = block_width(o.kind, o.planes);
   if (o.kind == BlockKind::kBottleneck) {
-    add_layer(build, o.in, o.planes, 1, 1, false);
+    add_layer(build, o.in + o.extra, o.planes, 1, 1, false);
     add_layer(build, o.planes, o.planes, 3, o.stride, false);
     add_layer(build, o.planes, out, 1, 1, true);
   } else {
-    add_layer(build, o.in, out, 3, o.stride, false);
+    add_layer(build, o.in + o.extra, out, 3, o.stride, false);
     add_layer(build, out, out, 3, 1, true);
   }
   if (needs_projection(o)) {
@@ -77,13 +78,26 @@ Tensor ResidualBlock::shortcut(const Tensor& x) {
   return added == 0 ? y : ops::pad(y, {{0, 0}, {0, added}, {0, 0}, {0, 0}});
 }
 
-Tensor ResidualBlock::forward(const Tensor& x) {
-  Tensor y = x;
+void ResidualBlock::own(std::unique_ptr<layer_attention::Attached> attention) {
+  attention_ = &child("", std::move(attention));
+}
+
+Tensor ResidualBlock::forward(const Tensor& x, const BlockContext& context) {
+  Tensor y = context.extra.defined() ? ops::concat({x, context.extra}, 1) : x;
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     y = layers_[i].conv(y);
     y = layers_[i].bn.with_relu(y);
   }
-  return layers_.back().bn.with_relu(layers_.back().conv(y), shortcut(x));
+  y = layers_.back().conv(y);
+  const Tensor by_pass = shortcut(x);
+  if (attention_ != nullptr && attention_->on_branch()) {
+    const Tensor branch =
+        (*attention_)({layers_.back().bn(y), by_pass}, *context.state, context.probe);
+    return ops::relu(ops::add(branch, by_pass));
+  }
+  y = layers_.back().bn.with_relu(y, by_pass);
+  if (attention_ == nullptr) return y;
+  return (*attention_)({y, by_pass}, *context.state, context.probe);
 }
 
 }  // namespace fovea::models

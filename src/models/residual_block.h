@@ -1,8 +1,10 @@
 // The residual blocks of ResNets and how their shortcuts fit. kcla 3.1, 3.3.
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "layer_attention/residual.h"
 #include "nn/convolution.h"
 #include "nn/norm.h"
 
@@ -25,8 +27,16 @@ struct BlockOptions {
   ShortcutKind shortcut = ShortcutKind::kProjection;
   bool zero_init_last = false;  // the last BN of the branch starts with weight 0
   std::int64_t in = 0;          // channels of the input
+  std::int64_t extra = 0;       // channels that the branch sees besides
   std::int64_t planes = 0;
   std::int64_t stride = 1;
+};
+
+/// What a block reads besides its input.
+struct BlockContext {
+  Tensor extra = {};                        // (b, extra, h, w): the branch sees it behind x
+  layer_attention::State* state = nullptr;  // where the block has a layer attention
+  attention::Probe* probe = nullptr;
 };
 
 /// ReLU(branch(x) + shortcut(x)): (b, in, h, w) -> (b, block_width, h / stride, w / stride), sizes
@@ -34,15 +44,24 @@ struct BlockOptions {
 ///   basic:      3x3 BN ReLU 3x3 BN             conv1 bn1 conv2 bn2
 ///   bottleneck: 1x1 BN ReLU 3x3 BN ReLU 1x1 BN conv1 bn1 conv2 bn2 conv3 bn3
 ///   projection: 1x1 BN                         downsample.0 downsample.1
-class ResidualBlock final : public nn::UnaryModule {
+/// A layer attention sees the branch before the sum, or the result (layer_attention::Join).
+class ResidualBlock final : public nn::Module {
  public:
   ResidualBlock(const nn::Build& build, const BlockOptions& options);
   std::string type() const override;
 
- protected:
-  Tensor forward(const Tensor& x) override;
+  /// Gives the block its layer attention, whose names then begin in the block, or which is a child
+  /// of the stage.
+  void own(std::unique_ptr<layer_attention::Attached> attention);
+  void use(layer_attention::Attached& attention) { attention_ = &attention; }
+
+  Tensor operator()(const Tensor& x, const BlockContext& context = {}) {
+    const auto scope = enter();
+    return forward(x, context);
+  }
 
  private:
+  Tensor forward(const Tensor& x, const BlockContext& context);
   struct Layer {
     nn::Conv2d& conv;
     nn::BatchNorm2d& bn;
@@ -54,6 +73,7 @@ class ResidualBlock final : public nn::UnaryModule {
   BlockOptions options_;
   std::vector<Layer> layers_;
   nn::UnaryModule* downsample_ = nullptr;
+  layer_attention::Attached* attention_ = nullptr;
 };
 
 }  // namespace fovea::models

@@ -1,26 +1,27 @@
 // ResNets for small images (resnet20, resnet56, resnet110: three stages, bottleneck blocks, depth
 // 9 n + 2) and for ImageNet (resnet18, resnet50, resnet101: four stages). Parameter names are
-// torchvision's, which the public code of the paper shares. kcla 3.1, 3.3.
+// torchvision's, which the public code of the paper shares; any layer attention sits in their
+// blocks. kcla 3.1, 3.3.
 
 #include <fmt/format.h>
 
 #include "models/counting.h"
 #include "models/model.h"
-#include "models/residual_block.h"
+#include "models/residual_stage.h"
 #include "nn/linear.h"
 #include "ops/shape.h"
 
 namespace {
 
 using namespace fovea;
+using layer_attention::Family;
 using models::BlockKind;
-using models::BlockOptions;
 using models::DataShape;
-using models::ResidualBlock;
+using models::ResidualStage;
 using models::ShortcutKind;
 using schema::at_least;
 
-enum class Stem { kConv3x3, kConv7x7Pool };
+enum class Stem { kConv3x3, kConv7x7Pool, kDeepPool };
 
 struct Options {
   BlockKind block = BlockKind::kBottleneck;
@@ -28,35 +29,43 @@ struct Options {
   std::vector<std::int64_t> planes;
   Stem stem = Stem::kConv7x7Pool;
   std::optional<std::int64_t> stem_width;
+  std::optional<std::int64_t> deep_stem_width;
   ShortcutKind shortcut = ShortcutKind::kProjection;
   nn::Init init = nn::Init::kKaiming;
   bool zero_init_last = false;
+  std::optional<schema::Component> layer_attention;
   std::optional<std::array<std::int64_t, 2>> img_size;
   std::optional<std::int64_t> in_chans;
   std::optional<std::int64_t> num_classes;
 };
 
-// Blocks 0 ... depth - 1; the first one changes width and resolution.
-class Stage final : public nn::UnaryModule {
+// Three 3x3 convolutions instead of one of 7x7, with BN and ReLU between them: names 0, 1, 3, 4, 6.
+class DeepStem final : public nn::UnaryModule {
  public:
-  Stage(const nn::Build& build, std::int64_t depth, BlockOptions block) {
-    for (std::int64_t i = 0; i < depth; ++i) {
-      blocks_.push_back(&child<ResidualBlock>(fmt::format("{}", i), build, block));
-      block.in = models::block_width(block.kind, block.planes);
-      block.stride = 1;
-    }
+  DeepStem(const nn::Build& build, std::int64_t in, std::int64_t hidden, std::int64_t out)
+      : bn1_(child<nn::BatchNorm2d>("1", build, hidden)),
+        bn2_(child<nn::BatchNorm2d>("4", build, hidden)) {
+    const auto conv = [&](const char* name, std::int64_t from, std::int64_t to,
+                          std::int64_t stride) {
+      const ops::ConvOptions options{.stride = {stride}, .padding = {1}};
+      convs_.push_back(&child<nn::Conv2d>(name, build, from, to, ops::Sizes{3}, options, false));
+    };
+    conv("0", in, hidden, 2);
+    conv("3", hidden, hidden, 1);
+    conv("6", hidden, out, 1);
   }
-  std::string type() const override { return "Stage"; }
+  std::string type() const override { return "DeepStem"; }
 
  protected:
   Tensor forward(const Tensor& x) override {
-    Tensor y = x;
-    for (ResidualBlock* block : blocks_) y = (*block)(y);
-    return y;
+    const Tensor y = bn1_.with_relu((*convs_[0])(x));
+    return (*convs_[2])(bn2_.with_relu((*convs_[1])(y)));
   }
 
  private:
-  std::vector<ResidualBlock*> blocks_;
+  nn::BatchNorm2d& bn1_;
+  nn::BatchNorm2d& bn2_;
+  std::vector<nn::Conv2d*> convs_;
 };
 
 class ResNet final : public models::Model {
@@ -66,18 +75,25 @@ class ResNet final : public models::Model {
     build.init = o.init;
     activations_ = build.activation_dtype();
     std::int64_t width = o.stem_width.value_or(o.planes.front());
-    conv1_ = &child<nn::Conv2d>("conv1", build, o.in_chans.value_or(data.channels), width,
-                                ops::Sizes{large_stem() ? 7 : 3}, stem_options(), false);
+    conv1_ = &add_stem(build, o.in_chans.value_or(data.channels), width);
     bn1_ = &child<nn::BatchNorm2d>("bn1", build, width);
+    std::int64_t before = 0;
     for (std::size_t s = 0; s < o.depths.size(); ++s) {
-      const BlockOptions block{.kind = o.block,
-                               .shortcut = o.shortcut,
-                               .zero_init_last = o.zero_init_last,
-                               .in = width,
-                               .planes = o.planes[s],
-                               .stride = s == 0 ? 1 : 2};
-      stages_.push_back(&child<Stage>(fmt::format("layer{}", s + 1), build, o.depths[s], block));
-      width = models::block_width(o.block, o.planes[s]);
+      const models::StageOptions stage{
+          .block = {.kind = o.block,
+                    .shortcut = o.shortcut,
+                    .zero_init_last = o.zero_init_last,
+                    .in = width,
+                    .planes = o.planes[s],
+                    .stride = s == 0 ? 1 : 2},
+          .depth = o.depths[s],
+          .layer_attention = o.layer_attention,
+          .family = large_stem() ? Family::kImageNet : Family::kSmallImages,
+          .stage = static_cast<std::int64_t>(s),
+          .last_stage = s + 1 == o.depths.size(),
+          .previous_channels = before};
+      stages_.push_back(&child<ResidualStage>(models::stage_name(stage), build, stage));
+      before = width = models::block_width(o.block, o.planes[s]);
     }
     fc_ = &child<nn::Linear>("fc", build, width, o.num_classes.value_or(data.num_classes));
   }
@@ -89,19 +105,26 @@ class ResNet final : public models::Model {
   }
 
  protected:
-  Tensor forward(const Tensor& images, attention::Probe*) override {
+  Tensor forward(const Tensor& images, attention::Probe* probe) override {
     Tensor x = bn1_->with_relu((*conv1_)(ops::cast(images, activations_)));
     if (large_stem()) x = ops::max_pool(x, {3}, {2}, {1});
-    for (Stage* stage : stages_) x = (*stage)(x);
+    layer_attention::State state;
+    for (ResidualStage* stage : stages_) x = (*stage)(x, state, probe);
     x = ops::adaptive_avg_pool(x, {1});  // (b, c, 1, 1)
     return (*fc_)(ops::reshape(x, {x.size(0), x.size(1)}));
   }
 
  private:
-  bool large_stem() const { return o_.stem == Stem::kConv7x7Pool; }
-  ops::ConvOptions stem_options() const {
-    if (large_stem()) return {.stride = {2}, .padding = {3}};
-    return {.padding = {1}};
+  bool large_stem() const { return o_.stem != Stem::kConv3x3; }
+  nn::UnaryModule& add_stem(const nn::Build& build, std::int64_t in, std::int64_t out) {
+    if (o_.stem == Stem::kDeepPool) {
+      const std::int64_t hidden = o_.deep_stem_width.value_or(std::max<std::int64_t>(1, out / 2));
+      return child<DeepStem>("conv1", build, in, hidden, out);
+    }
+    const ops::ConvOptions options = large_stem() ? ops::ConvOptions{.stride = {2}, .padding = {3}}
+                                                  : ops::ConvOptions{.padding = {1}};
+    return child<nn::Conv2d>("conv1", build, in, out, ops::Sizes{large_stem() ? 7 : 3}, options,
+                             false);
   }
 
   static const Options& checked(const Options& o, const DataShape& data) {
@@ -133,9 +156,9 @@ class ResNet final : public models::Model {
 
   Options o_;
   DType activations_ = DType::kFloat32;
-  nn::Conv2d* conv1_ = nullptr;
+  nn::UnaryModule* conv1_ = nullptr;
   nn::BatchNorm2d* bn1_ = nullptr;
-  std::vector<Stage*> stages_;
+  std::vector<ResidualStage*> stages_;
   nn::Linear* fc_ = nullptr;
 };
 
@@ -150,10 +173,15 @@ schema::Fields<Options> fields(const Options& defaults) {
            "channels of the 3x3 convolutions of each stage; the first block of every stage but "
            "the first has stride 2")
       .add_enum("stem", &O::stem,
-                {{"conv3x3", Stem::kConv3x3}, {"conv7x7_pool", Stem::kConv7x7Pool}},
-                "3x3 convolution of stride 1, or 7x7 of stride 2 and 3x3 max pooling of stride 2")
+                {{"conv3x3", Stem::kConv3x3},
+                 {"conv7x7_pool", Stem::kConv7x7Pool},
+                 {"deep_pool", Stem::kDeepPool}},
+                "3x3 convolution of stride 1; or 7x7 of stride 2 and 3x3 max pooling of stride 2; "
+                "or three 3x3, the first of stride 2, and the same pooling")
       .add("stem_width", &O::stem_width, at_least(1),
            "channels of the stem; null = those of the first stage in planes")
+      .add("deep_stem_width", &O::deep_stem_width, at_least(1),
+           "channels of the first two convolutions of deep_pool; null = half of the stem's")
       .add_enum("shortcut", &O::shortcut,
                 {{"zero_pad", ShortcutKind::kZeroPad},
                  {"projection", ShortcutKind::kProjection},
@@ -165,6 +193,9 @@ schema::Fields<Options> fields(const Options& defaults) {
                 "sqrt(fan_in)")
       .add("zero_init_last", &O::zero_init_last,
            "the last batch norm of every block starts with weight 0")
+      .add_component("layer_attention", &O::layer_attention, layer_attention::choices(),
+                     "attention across the blocks, or of channels, in every block; null = none. "
+                     "Some variants change the names of blocks, as their public code does")
       .add("img_size", &O::img_size, at_least(1),
            "height and width, to count without a data set; null = the data set's")
       .add("in_chans", &O::in_chans, at_least(1), "channels of the images; null = the data set's")

@@ -1,9 +1,8 @@
 // The kcla paper's operators and networks: from the words of its golden cases to registry names and
 // options.
 
-#include <fmt/format.h>
-
 #include "base/error.h"
+#include "layer_attention/layer_attention.h"
 #include "models/model.h"
 #include "nn/convolution.h"
 #include "nn/init.h"
@@ -79,11 +78,68 @@ void run_primitives(const Case& c, Checker& check) {
       c, primitives, [&](const Tensors& inputs) { return primitives(inputs.at("x")); }, check);
 }
 
-void run_resnet(const Case& c, Value options, Checker& check) {
-  const std::string attention = c.text("attention", "plain");
-  if (attention != "plain") throw NotImplemented(fmt::format("{} in ResNets", attention));
+// The registry's name for a case's word for attention.
+std::string registered(const std::string& word) {
+  static const std::map<std::string, std::string> others = {
+      {"layer", "standard"},    {"la", "standard"},    {"gla", "gated_linear"},
+      {"vq", "transformer_vq"}, {"hydra_la", "hydra"}, {"linear_la", "linear"},
+      {"focused_la", "focused"}};
+  const auto found = others.find(word);
+  return found == others.end() ? word : found->second;
+}
+
+// The network's attention, with the options that the case names; null for a plain one.
+Value layer_attention_of(const Case& c) {
+  const std::string word = c.text("attention", "plain");
+  if (word == "plain" || word == "none") return Value();
+  const std::string type = registered(word);
+  const layer_attention::Variant& variant = layer_attention::find_variant(type);
+  Value options = Value::object({{"type", type}});
+  const auto take_known = [&](const char* from, const char* to) {
+    if (c.given(from) && variant.fields->find(to) != nullptr) take(c, options, {{from, to}});
+  };
+  for (const char* key : {"head_dim",
+                          "reduction",
+                          "dsu_state",
+                          "cross_stage",
+                          "reinit_index",
+                          "reset_inside_stage",
+                          "p",
+                          "clamp",
+                          "z_eps",
+                          "temperature_order",
+                          "sqrt_head_dim",
+                          "same_temperature",
+                          "use_exp",
+                          "head_attention",
+                          "phi",
+                          "relu_after_bn",
+                          "value_cache",
+                          "form",
+                          "features",
+                          "rank",
+                          "threshold",
+                          "tau",
+                          "codes",
+                          "buckets"}) {
+    take_known(key, key);
+  }
+  if (type != "se" && type != "cbam") take_known("dsu_reduction", "reduction");
+  take_known("eca_kernels", "kernel_size");
+  take_known("se_skip_last_stage", "skip_last_stage");
+  take_known("mrla_l_previous", "previous");
+  // All cases are without stochastic depth.
+  if (variant.fields->find("drop_path") != nullptr) options.set("drop_path", 0.0);
+  return options;
+}
+
+void run_model(const Case& c, Value options, Checker& check) {
   take(c, options, {{"planes", "planes"}, {"num_classes", "num_classes"}});
   options.set("in_chans", c.config().at("input").at(1));
+  Value size = Value::array();
+  for (const std::size_t axis : {std::size_t{2}, std::size_t{3}})
+    size.push_back(c.config().at("input").at(axis));
+  options.set("img_size", size);
   const auto model = models::make(resolved(models::choices(), options), build_for(c), {});
   run_module(
       c, *model,
@@ -98,16 +154,26 @@ void run_cifar_resnet(const Case& c, Checker& check) {
   for (std::size_t s = 0; s < c.config().at("planes").items().size(); ++s) {
     depths.push_back(c.integer("blocks_per_stage"));
   }
-  Value options = Value::object({{"type", "resnet20"}, {"depths", depths}});
+  Value options = Value::object(
+      {{"type", "resnet20"}, {"depths", depths}, {"layer_attention", layer_attention_of(c)}});
   take(c, options, {{"block", "block"}});
-  run_resnet(c, options, check);
+  run_model(c, options, check);
 }
 
 void run_imagenet_resnet(const Case& c, Checker& check) {
-  if (c.given("deep_stem")) throw NotImplemented("a deep stem");
-  Value options = Value::object({{"type", "resnet50"}});
+  Value options = Value::object({{"type", "resnet50"}, {"layer_attention", layer_attention_of(c)}});
   take(c, options, {{"layers", "depths"}, {"stem", "stem_width"}});
-  run_resnet(c, options, check);
+  if (c.given("deep_stem")) {
+    options.set("stem", "deep_pool");
+    take(c, options, {{"deep_stem", "deep_stem_width"}});
+  }
+  run_model(c, options, check);
+}
+
+void run_rla_resnet(const Case& c, Checker& check) {
+  Value options = Value::object({{"type", "rla_resnet50"}});
+  take(c, options, {{"layers", "depths"}, {"stem", "stem_width"}, {"rla_channel", "rla_channels"}});
+  run_model(c, options, check);
 }
 
 }  // namespace
@@ -118,6 +184,7 @@ Table kcla_networks() {
   table["primitives"] = run_primitives;
   table["cifar_resnet"] = run_cifar_resnet;
   table["imagenet_resnet"] = run_imagenet_resnet;
+  table["rla_resnet"] = run_rla_resnet;
   return table;
 }
 

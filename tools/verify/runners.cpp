@@ -5,8 +5,7 @@ namespace fovea::verify {
 const Table& runners() {
   static const Table all = [] {
     Table table;
-    for (Table part :
-         {dgsa_networks(), dgsa_procedures(), kcla_operators(), kcla_networks()}) {
+    for (Table part : {dgsa_networks(), dgsa_procedures(), kcla_operators(), kcla_networks()}) {
       table.merge(part);
     }
     return table;
