@@ -12,6 +12,7 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
+#include "ops/scaled_sum.h"
 #include "ops/shape.h"
 
 namespace fovea::layer_attention {
@@ -51,24 +52,18 @@ Tensor key_norms(const Tensor& k) {
 
 namespace {
 
-// (b, heads) as a factor of (b, heads, head_dim h w).
-Tensor per_head(const Tensor& x) { return ops::reshape(x, {x.size(0), x.size(1), 1}); }
-
-Tensor in_heads(const Tensor& map, std::int64_t num_heads) {
-  return ops::reshape(map, {map.size(0), num_heads, map.numel() / (map.size(0) * num_heads)});
+// One number for each head -> one for each channel: (b, heads) -> (b, channels).
+Tensor per_channel(const Tensor& x, std::int64_t channels) {
+  const std::int64_t b = x.size(0), heads = x.size(1);
+  const Tensor wide = ops::expand(ops::reshape(x, {b, heads, 1}), {b, heads, channels / heads});
+  return ops::reshape(wide, {b, channels});
 }
 
-// z u for every head, counted as a contraction over one layer.
 Tensor scaled(const Tensor& map, const Tensor& z) {
-  const std::int64_t items = z.size(0) * z.size(1);
-  const Tensor rows = ops::reshape(map, {items, 1, map.numel() / items});
-  return ops::reshape(ops::matmul(ops::reshape(z, {items, 1, 1}), rows), map.shape());
+  return ops::scaled_sum({}, per_channel(z, map.size(1)), map);
 }
 
-Tensor averaged(const KclaState& state) {
-  const Tensor rows = in_heads(state.u, state.z.size(1));
-  return ops::reshape(ops::div(rows, per_head(state.z)), state.u.shape());
-}
+Tensor averaged(const KclaState& state) { return scaled(state.u, ops::reciprocal(state.z)); }
 
 }  // namespace
 
@@ -107,7 +102,8 @@ class Kcla final : public LayerAttention {
         num_heads_(heads_of("kcla", slot.channels, *o_.head_dim)),
         q_(child<ChannelConv>("Wq", slot.build, channel_kernel(slot.channels), init())),
         k_(child<ChannelConv>("Wk", slot.build, channel_kernel(slot.channels), init())),
-        v_(child("Wv", ValueConv::make(slot.build.at("Wv"), slot.channels))),
+        v_(parameter("Wv.weight",
+                     nn::init_conv_weight(slot.build.at("Wv.weight"), {slot.channels, 1, 3, 3}))),
         bn_(child<nn::BatchNorm2d>("bn_attention", slot.build, slot.channels)) {
     if (o_.head_attention && *o_.phi) {
       phi_ = parameter("head_att.weight",
@@ -128,11 +124,9 @@ class Kcla final : public LayerAttention {
     const Tensor y = pooled(in.x);
     const Tensor k = k_(y);
     const Tensor norms = key_norms(split(k));  // (b, heads)
-    const Tensor a = attended(state, in.x, weights(norms));
     const Tensor g = o_.head_attention ? gate(q_(y), k, norms) : Tensor();
     if (probe != nullptr) record(*probe, norms, g);
-    const Tensor gated =
-        g.defined() ? ops::reshape(ops::mul(in_heads(a, num_heads_), per_head(g)), a.shape()) : a;
+    const Tensor gated = attended(state, in.x, weights(norms), g);
     return *o_.relu_after_bn ? bn_.with_relu(gated) : bn_(gated);
   }
 
@@ -167,18 +161,24 @@ class Kcla final : public LayerAttention {
     return ops::exp(o_.clamp ? ops::clamp(exponent, -1e30, *o_.clamp) : exponent);
   }
 
-  // Takes the layer into the running sums and returns f_V of the average. kcla Eq. 8-9.
-  Tensor attended(KclaState& state, const Tensor& x, const Tensor& w) {
+  // Takes the layer into the running sums and returns g f_V of the average. kcla Eq. 8-9, 11. What
+  // multiplies a whole head, g and 1 / z, goes into the kernel of f_V, which is then one of every
+  // sample: the map itself is passed over once.
+  Tensor attended(KclaState& state, const Tensor& x, const Tensor& w, const Tensor& g) {
+    const std::int64_t b = x.size(0), c = x.size(1);
     const bool raw = o_.value_cache == ValueCache::kRaw;
-    const Tensor added = raw ? x : v_(x);
-    state.u = state.u.defined()
-                  ? ops::reshape(ops::add_product(in_heads(state.u, num_heads_), per_head(w),
-                                                  in_heads(added, num_heads_)),
-                                 x.shape())
-                  : scaled(added, w);
+    const Tensor added = raw ? x : ops::conv(x, v_, {}, {.padding = {1}, .groups = c});
+    state.u = ops::scaled_sum(state.u, per_channel(w, c), added);
     state.z = state.z.defined() ? ops::add(state.z, w) : w;
-    const Tensor mean = averaged({state.u, ops::add(state.z, *o_.z_eps)});
-    return raw ? v_(mean) : mean;
+    Tensor scale = ops::reciprocal(ops::add(state.z, *o_.z_eps));
+    if (g.defined()) scale = ops::mul(g, scale);
+    if (!raw) return scaled(state.u, scale);
+    const Tensor kernels =
+        ops::mul(ops::reshape(v_, {1, c, 9}), ops::reshape(per_channel(scale, c), {b, c, 1}));
+    const Tensor planes = ops::reshape(state.u, {1, b * c, x.size(2), x.size(3)});
+    const ops::ConvOptions options{.padding = {1}, .groups = b * c};
+    return ops::reshape(ops::conv(planes, ops::reshape(kernels, {b * c, 1, 3, 3}), {}, options),
+                        x.shape());
   }
 
   // g = sigmoid(Phi(Q . K / |K|)): (b, heads). kcla Eq. 10.
@@ -242,7 +242,7 @@ class Kcla final : public LayerAttention {
   std::int64_t num_heads_;
   ChannelConv& q_;
   ChannelConv& k_;
-  nn::Conv2d& v_;
+  Tensor v_;  // (c, 1, 3, 3)
   nn::BatchNorm2d& bn_;
   Tensor phi_;     // (heads, heads)
   Tensor norm_d_;  // (1, heads, 1, 1, 1)

@@ -4,7 +4,9 @@
 
 #include <string_view>
 
+#include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/scaled_sum.h"
 
 namespace fovea::layer_attention {
 namespace {
@@ -40,7 +42,10 @@ Tensor Attached::operator()(const Layer& in, State& state, attention::Probe* pro
   }
   if (probe != nullptr) probe->record("output", o);
   if (join_.replace) return o;
-  return ops::add(in.x, drop_path_ != nullptr ? (*drop_path_)(o) : o);
+  if (drop_path_ == nullptr || !training()) return ops::add(in.x, o);
+  // The mask as weights of planes: sum and drop path in one pass.
+  const Tensor ones = ops::ones({o.size(0), o.size(1)}, compute_dtype(o.dtype()), o.device());
+  return ops::scaled_sum(in.x, (*drop_path_)(ones), o);
 }
 
 const Names& names_of(const std::optional<schema::Component>& component, Family family) {

@@ -26,6 +26,16 @@ Tensor pool(const char* name, const PoolArgs& args, const Tensor& x, const Shape
     argmax = Tensor::empty(shape, DType::kInt64, x.device());
   }
   backend(x).pool(args, x, y, argmax);
+  const std::int64_t places = x.numel() / (x.size(0) * x.size(1));
+  if (args.adaptive && args.kind == PoolKind::kAverage && y.numel() == x.size(0) * x.size(1)) {
+    // Of whole planes: a number for each, added to the gradient in place.
+    return op.output(y, [=](const Tensor& dy, Gradients& in) {
+      const Tensor share = Tensor::empty_like(dy);
+      backend(dy).unary(UnaryOp::kAffine, {1 / static_cast<double>(places), 0}, dy, share);
+      const Tensor sum = in.buffer(0);
+      backend(dy).binary(BinaryOp::kAdd, sum, share, sum);
+    });
+  }
   const Tensor like = x.detach();
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
     Tensor dx = Tensor::empty_like(like);

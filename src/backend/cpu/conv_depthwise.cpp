@@ -207,30 +207,35 @@ void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Te
   const std::int64_t weights = g.c_out * g.taps();
   reserve<C>(pool, layout.elements() + layout.widest(), dweight);
   reserve<double>(pool, weights, dweight);
-  // A piece sums one channel over all items.
-  pool.run(g.groups, [&](std::int64_t group) {
+  // A piece sums some channels, one where they are large, over all items.
+  const std::int64_t grain = plane_grain(g.batch * g.c_out * g.out_size());
+  pool.run((g.groups + grain - 1) / grain, [&](std::int64_t piece) {
     const Tensor memory = scratch<C>(layout.elements() + layout.widest(), dweight);
     const Tensor sums = scratch<double>(weights, dweight);
-    std::fill_n(sums.data<double>(), weights, 0.0);
-    C* padded = memory.data<C>();
+    C* padded = memory.data<T>();
     C* wide = padded + layout.elements();
     std::fill_n(wide, layout.widest(), C{0});
-    for (std::int64_t item = 0; item < g.batch; ++item) {
-      const std::int64_t p = item * g.groups + group;
-      layout.load(x.data<T>() + p * g.in_size(), padded);
-      for (std::int64_t m = 0; m < g.c_out; ++m) {
-        const T* from = dy.data<T>() + (p * g.c_out + m) * g.out_size();
-        double* sum = sums.data<double>() + m * g.taps();
-        layout.for_runs([&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
-          // The last run may be shorter than the ones before it.
-          std::fill(wide + n, wide + layout.widest(), C{0});
-          layout.widen(from + out, rows, wide);
-          kernels.correlate_sums(wide, padded + in, layout.distances(), g.taps(), sum, n);
-        });
+    for (std::int64_t group = piece * grain; group < std::min(g.groups, (piece + 1) * grain);
+         ++group) {
+      std::fill_n(sums.data<double>(), weights, 0.0);
+      for (std::int64_t item = 0; item < g.batch; ++item) {
+        const std::int64_t p = item * g.groups + group;
+        layout.load(x.data<T>() + p * g.in_size(), padded);
+        for (std::int64_t m = 0; m < g.c_out; ++m) {
+          const T* from = dy.data<T>() + (p * g.c_out + m) * g.out_size();
+          double* sum = sums.data<double>() + m * g.taps();
+          layout.for_runs(
+              [&](std::int64_t out, std::int64_t in, std::int64_t rows, std::int64_t n) {
+                // The last run may be shorter than the ones before it.
+                std::fill(wide + n, wide + layout.widest(), C{0});
+                layout.widen(from + out, rows, wide);
+                kernels.correlate_sums(wide, padded + in, layout.distances(), g.taps(), sum, n);
+              });
+        }
       }
+      C* to = dweight.data<C>() + group * weights;
+      for (std::int64_t i = 0; i < weights; ++i) to[i] = static_cast<C>(sums.data<double>()[i]);
     }
-    C* to = dweight.data<C>() + group * weights;
-    for (std::int64_t i = 0; i < weights; ++i) to[i] = static_cast<C>(sums.data<double>()[i]);
   });
 }
 
