@@ -14,6 +14,7 @@
 #include "data/registry.h"
 #include "experiment/runner.h"
 #include "tensor/safetensors.h"
+#include "visualise/across_depth.h"
 #include "visualise/attention_maps.h"
 #include "visualise/explorer.h"
 #include "visualise/montage.h"
@@ -40,6 +41,8 @@ struct Arguments {
   std::int64_t factor = 0;
   bool heads = false;
   bool no_explorer = false;
+  bool across_depth = false;
+  std::int64_t samples = 512;
   std::string out = "attention";
   int threads = 0;
 };
@@ -253,7 +256,44 @@ visualise::Explorer explorer_of(const std::vector<Subject>& subjects,
   return explorer;
 }
 
+// Figures 2, 4 and 7 of kcla, a folder for each run where there are several.
+int draw_across_depth(const Arguments& args, const apps::Common& common) {
+  constexpr std::int64_t kBatch = 64;
+  for (const std::string& folder : args.runs) {
+    experiment::RunOptions options;
+    options.threads = args.threads;
+    experiment::Run run(experiment::load_config(folder), options);
+    experiment::load_run_weights(folder, args.checkpoint, args.ema, run.model(), run.device());
+    const auto dataset =
+        data::make_dataset(run.experiment().dataset, data::split_from_name(args.split));
+    const std::int64_t count = std::min(args.samples, dataset->size());
+    std::int64_t at = 0;
+    const auto next = [&]() -> Tensor {
+      if (at == count) return {};
+      const std::int64_t end = std::min(count, at + kBatch);
+      std::vector<float> values;
+      const Shape shape{end - at, dataset->channels(), dataset->height(), dataset->width()};
+      for (; at < end; ++at) {
+        std::vector<float> image = dataset->get(at).image;
+        const data::Planes planes{dataset->channels(), dataset->height(), dataset->width(),
+                                  image.data()};
+        data::normalise(planes, dataset->mean(), dataset->std());
+        values.insert(values.end(), image.begin(), image.end());
+      }
+      return Tensor::from(values, shape, run.device());
+    };
+    const io::fs::path out = args.runs.size() == 1
+                                 ? io::fs::path(args.out)
+                                 : io::fs::path(args.out) / slug(run.experiment().name);
+    for (const std::string& name : visualise::write_across_depth(run.model(), next, out.string())) {
+      if (!common.quiet) fmt::print("{}\n", (out / name).string());
+    }
+  }
+  return 0;
+}
+
 int visualise_runs(const Arguments& args, const apps::Common& common) {
+  if (args.across_depth) return draw_across_depth(args, common);
   std::vector<Subject> subjects;
   for (const std::string& folder : args.runs) subjects.push_back(open_run(folder, args));
   tell_apart(subjects, args.runs);
@@ -337,6 +377,11 @@ int main(int argc, char** argv) {
   cli.add_flag("--heads", args.heads, "also every layer and head");
   cli.add_flag("--no-explorer", args.no_explorer,
                "no explorer.html, which holds every map: about a byte a weight");
+  cli.add_flag("--across-depth", args.across_depth,
+               "instead: what layer attention does from layer to layer (likeness of keys, decay, "
+               "weights of layers), over --samples images");
+  cli.add_option("--samples", args.samples, "images of the split for --across-depth")
+      ->check(CLI::PositiveNumber);
   cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)");
   cli.add_option("--threads", args.threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
   program.add_verbosity();

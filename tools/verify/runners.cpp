@@ -5,7 +5,8 @@ namespace fovea::verify {
 const Table& runners() {
   static const Table all = [] {
     Table table;
-    for (Table part : {dgsa_networks(), dgsa_procedures(), kcla_operators(), kcla_networks()}) {
+    for (Table part :
+         {dgsa_networks(), dgsa_procedures(), kcla_operators(), kcla_networks(), kcla_figures()}) {
       table.merge(part);
     }
     return table;

@@ -24,6 +24,8 @@ Table dgsa_networks();
 Table dgsa_procedures();
 /// papers/kcla: layer attentions, channel attentions, their parts.
 Table kcla_operators();
+/// papers/kcla: the numbers behind its figures.
+Table kcla_figures();
 /// papers/kcla: batch norm, convolutions, ResNets.
 Table kcla_networks();
 

@@ -212,7 +212,7 @@ void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Te
   pool.run((g.groups + grain - 1) / grain, [&](std::int64_t piece) {
     const Tensor memory = scratch<C>(layout.elements() + layout.widest(), dweight);
     const Tensor sums = scratch<double>(weights, dweight);
-    C* padded = memory.data<T>();
+    C* padded = memory.data<C>();
     C* wide = padded + layout.elements();
     std::fill_n(wide, layout.widest(), C{0});
     for (std::int64_t group = piece * grain; group < std::min(g.groups, (piece + 1) * grain);

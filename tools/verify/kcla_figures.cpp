@@ -1,0 +1,81 @@
+// The numbers behind kcla's figures 2, 4 and 7.
+
+#include "verify/case.h"
+#include "verify/runners.h"
+#include "visualise/layer_statistics.h"
+
+namespace fovea::verify {
+namespace {
+
+using visualise::KeyPairs;
+
+void run_key_cosine(const Case& c, Checker& check) {
+  const Tensor& keys = c.at("input/keys");
+  const std::vector<double> values = to_doubles(keys);
+  const std::int64_t bins = c.integer("bins");
+  const double low = c.config().at("range").at(0).as_double();
+  const double high = c.config().at("range").at(1).as_double();
+  const auto compare = [&](const char* name, KeyPairs pairs) {
+    const auto found = visualise::key_cosines(values, keys.size(2), keys.size(3), pairs);
+    check.compare(std::string("output/") + name, found);
+    check.compare(std::string("output/hist_") + name, visualise::histogram(found, bins, low, high));
+  };
+  compare("adjacent", KeyPairs::kAdjacent);
+  compare("arbitrary", KeyPairs::kArbitrary);
+}
+
+void run_beta(const Case& c, Checker& check) {
+  const Tensor& lambda = c.at("input/lambda");
+  const std::int64_t layers = lambda.size(0), channels = lambda.size(1);
+  const std::vector<double> beta = visualise::beta_decay(to_doubles(lambda), layers, channels);
+  check.compare("output/beta", beta);
+  std::vector<double> mean, std, abs_mean, abs_std;
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const std::span<const double> row(beta.data() + l * channels,
+                                      static_cast<std::size_t>(channels));
+    mean.push_back(visualise::spread_of(row, false).mean);
+    std.push_back(visualise::spread_of(row, false).std);
+    abs_mean.push_back(visualise::spread_of(row, true).mean);
+    abs_std.push_back(visualise::spread_of(row, true).std);
+  }
+  check.compare("output/mean", mean);
+  check.compare("output/std_population", std);
+  check.compare("output/abs_mean", abs_mean);
+  check.compare("output/abs_std_population", abs_std);
+}
+
+void run_scores(const Case& c, Checker& check) {
+  const Tensor& norms = c.at("input/key_norms");  // (batch, layers, heads)
+  const std::int64_t batch = norms.size(0), layers = norms.size(1), heads = norms.size(2);
+  const std::vector<double> values = to_doubles(norms);
+  const std::vector<double> divisors = to_doubles(c.at("input/divisors"));
+  std::vector<double> scores;
+  std::vector<double> mean(static_cast<std::size_t>(heads * layers * layers), 0.0);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      std::vector<double> of_head;
+      for (std::int64_t t = 0; t < layers; ++t) {
+        of_head.push_back(values[static_cast<std::size_t>((b * layers + t) * heads + h)]);
+      }
+      const auto map = visualise::layer_scores(of_head, divisors[static_cast<std::size_t>(h)]);
+      for (std::size_t i = 0; i < map.size(); ++i) {
+        mean[static_cast<std::size_t>(h) * map.size() + i] += map[i] / static_cast<double>(batch);
+      }
+      scores.insert(scores.end(), map.begin(), map.end());
+    }
+  }
+  check.compare("output/scores", scores);
+  check.compare("output/mean_scores", mean);
+}
+
+}  // namespace
+
+Table kcla_figures() {
+  Table table;
+  table["figure2_key_cosine"] = run_key_cosine;
+  table["figure4_beta"] = run_beta;
+  table["figure7_scores"] = run_scores;
+  return table;
+}
+
+}  // namespace fovea::verify
