@@ -1,6 +1,7 @@
 // inspect: looks at experiments, registries and configurations without training anything.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 
@@ -21,6 +22,7 @@
 #include "schema/describe.h"
 #include "training/loss.h"
 #include "visualise/curves.h"
+#include "visualise/plot.h"
 
 namespace {
 
@@ -32,9 +34,11 @@ struct Arguments {
   std::string list;
   int depth = 3;
   bool profile = false;
+  std::vector<std::int64_t> across_depth;
   std::string other;
   std::vector<std::string> runs;
   std::string out = "curves.png";
+  std::string picture = "across-depth.png";
 };
 
 std::vector<schema::Choices> registries() {
@@ -91,6 +95,57 @@ int profile_step(const Arguments& args, bool json) {
   return 0;
 }
 
+experiment::Summary summary_of(const Arguments& args, const std::vector<std::string>& more) {
+  std::vector<std::string> overrides = args.overrides;
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  const auto e = experiment::parse(
+      experiment::resolve(experiment::load_unresolved(args.experiment, overrides)));
+  const models::DataShape shape = experiment::data_shape(e);
+  return experiment::summarise(
+      [&](const Device& device) { return experiment::make_model(e, device, shape); },
+      experiment::sample_shape(e, shape), e.train.batch_size, 0);
+}
+
+// What layer attention adds to its backbone when stages have more blocks. kcla figure 6.
+int draw_across_depth(const Arguments& args, bool json) {
+  const auto e = experiment::parse(
+      experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides)));
+  const schema::Value* attention = e.model.options.find("layer_attention");
+  FOVEA_CHECK(attention != nullptr && !attention->is_null(), ConfigError,
+              "--across-depth: the network has no model.layer_attention");
+  const std::size_t stages = e.model.options.at("depths").items().size();
+  visualise::LinePlot macs, memory;
+  macs.title = "added multiply-adds";
+  macs.y_label = "million";
+  memory.title = "added memory of a training step";
+  memory.y_label = "MiB";
+  macs.x_label = memory.x_label = "blocks of a stage";
+  visualise::Series of_macs, of_memory;
+  schema::Value rows = schema::Value::array();
+  if (!json) fmt::print("{:>6} {:>16} {:>20}\n", "blocks", "added macs", "added peak bytes");
+  for (const std::int64_t blocks : args.across_depth) {
+    const std::vector<std::int64_t> depths(stages, blocks);
+    const std::string set = fmt::format("model.depths=[{}]", fmt::join(depths, ","));
+    const auto with = summary_of(args, {set});
+    const auto plain = summary_of(args, {set, "model.layer_attention=null"});
+    const std::int64_t added = with.macs - plain.macs;
+    const std::int64_t bytes = with.train_peak_bytes - plain.train_peak_bytes;
+    if (!json) fmt::print("{:>6} {:>16} {:>20}\n", blocks, added, bytes);
+    rows.push_back(schema::Value::object(
+        {{"blocks", blocks}, {"added_macs", added}, {"added_train_peak_bytes", bytes}}));
+    of_macs.x.push_back(static_cast<double>(blocks));
+    of_macs.y.push_back(static_cast<double>(added) / 1e6);
+    of_memory.x.push_back(static_cast<double>(blocks));
+    of_memory.y.push_back(static_cast<double>(bytes) / (1 << 20));
+  }
+  macs.series = {of_macs};
+  memory.series = {of_memory};
+  const std::vector<visualise::LinePlot> plots = {macs, memory};
+  visualise::write_png(args.picture, visualise::render(std::span(plots), 2));
+  fmt::print("{}\n", json ? rows.dump() : args.picture);
+  return 0;
+}
+
 int print_config(const Arguments& args, bool json) {
   const schema::Value resolved =
       experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides));
@@ -144,6 +199,12 @@ int main(int argc, char** argv) {
   cli.add_option("--depth", args.depth, "levels of modules to show")->check(CLI::Range(0, 100));
   cli.add_flag("--profile", args.profile,
                "time and memory of a training step by operation, on random inputs");
+  cli.add_option("--across-depth", args.across_depth,
+                 "what model.layer_attention adds to its backbone with these numbers of blocks a "
+                 "stage, e.g. 2,4,6,12, as numbers and as a picture")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  cli.add_option("--picture", args.picture, "of --across-depth (default: across-depth.png)");
   CLI::App* config =
       cli.add_subcommand("config", "every setting with the file and line it came from");
   config->fallthrough();
@@ -167,6 +228,7 @@ int main(int argc, char** argv) {
     if (curves->parsed()) return draw_curves(args);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see inspect --help");
+    if (!args.across_depth.empty()) return draw_across_depth(args, program.common.json);
     return args.profile ? profile_step(args, program.common.json)
                         : summarise(args, program.common.json);
   });

@@ -282,9 +282,10 @@ int draw_across_depth(const Arguments& args, const apps::Common& common) {
       }
       return Tensor::from(values, shape, run.device());
     };
-    const io::fs::path out = args.runs.size() == 1
-                                 ? io::fs::path(args.out)
-                                 : io::fs::path(args.out) / slug(run.experiment().name);
+    const io::fs::path out =
+        args.runs.size() == 1
+            ? io::fs::path(args.out)
+            : io::fs::path(args.out) / slug(io::fs::path(folder).filename().string());
     for (const std::string& name : visualise::write_across_depth(run.model(), next, out.string())) {
       if (!common.quiet) fmt::print("{}\n", (out / name).string());
     }

@@ -63,7 +63,13 @@ Tensor scaled(const Tensor& map, const Tensor& z) {
   return ops::scaled_sum({}, per_channel(z, map.size(1)), map);
 }
 
-Tensor averaged(const KclaState& state) { return scaled(state.u, ops::reciprocal(state.z)); }
+// The same uncounted: no multiply-add of the paper's (kcla section 7, figure 6).
+Tensor times(const Tensor& map, const Tensor& z) {
+  const Tensor factor = per_channel(z, map.size(1));
+  return ops::mul(map, ops::reshape(factor, {map.size(0), map.size(1), 1, 1}));
+}
+
+Tensor averaged(const KclaState& state) { return times(state.u, ops::reciprocal(state.z)); }
 
 }  // namespace
 
@@ -172,7 +178,7 @@ class Kcla final : public LayerAttention {
     state.z = state.z.defined() ? ops::add(state.z, w) : w;
     Tensor scale = ops::reciprocal(ops::add(state.z, *o_.z_eps));
     if (g.defined()) scale = ops::mul(g, scale);
-    if (!raw) return scaled(state.u, scale);
+    if (!raw) return times(state.u, scale);
     const Tensor kernels =
         ops::mul(ops::reshape(v_, {1, c, 9}), ops::reshape(per_channel(scale, c), {b, c, 1}));
     const Tensor planes = ops::reshape(state.u, {1, b * c, x.size(2), x.size(3)});
