@@ -17,6 +17,7 @@ struct DlaOptions : HeadOptions {
   std::int64_t reduction_for(Family family) const;
 };
 schema::Fields<DlaOptions> dla_fields();
+std::array<Names, 3> dla_names();
 
 /// What the layers of a stage share: lstm, and with `excite` a depthwise 3x3 convolution.
 class DlaShared : public nn::Module {

@@ -18,19 +18,7 @@ using layer_attention::Slot;
 
 const layer_attention::Info kInfo{.title = "Dynamic layer attention, base",
                                   .source = "kcla 2.4",
-                                  .names = {{{.stage = "stages",
-                                              .blocks = "layers",
-                                              .beside = true,
-                                              .core = "layer_attention",
-                                              .norm = "bn_layer_attention"},
-                                             {.blocks = "layers",
-                                              .beside = true,
-                                              .core = "layer_attention",
-                                              .norm = "bn_layer_attention"},
-                                             {.blocks = "layers",
-                                              .beside = true,
-                                              .core = "layer_attention",
-                                              .norm = "bn_layer_attention"}}}};
+                                  .names = layer_attention::dla_names()};
 
 class DlaB final : public layer_attention::LayerAttention {
  public:

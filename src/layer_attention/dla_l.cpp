@@ -33,6 +33,14 @@ DlaShared::DlaShared(const Slot& slot, const DlaOptions& options, bool excite)
   excite_ = &child(name, ValueConv::make(slot.build.at(name), slot.channels));
 }
 
+std::array<Names, 3> dla_names() {
+  const Names beside{
+      .blocks = "layers", .beside = true, .core = "layer_attention", .norm = "bn_layer_attention"};
+  Names small = beside;
+  small.stage = "stages";
+  return {small, beside, beside};
+}
+
 CellState refreshing(const CellState& state, DsuState kind) {
   if (kind == DsuState::kPerSample) return state;
   return {ops::slice(state.hidden, 0, 0, 1), ops::slice(state.cell, 0, 0, 1)};
@@ -42,18 +50,8 @@ Tensor per_channel(const Tensor& x) { return ops::reshape(x, {x.size(0), x.size(
 
 namespace {
 
-constexpr Names kBeside{.beside = true, .core = "layer_attention", .norm = "bn_layer_attention"};
-
 const Info kInfo{
-    .title = "Dynamic layer attention, light",
-    .source = "kcla 2.4",
-    .names = {{{.stage = "stages",
-                .blocks = "layers",
-                .beside = true,
-                .core = "layer_attention",
-                .norm = "bn_layer_attention"},
-               {.blocks = "layers", .beside = true, .core = kBeside.core, .norm = kBeside.norm},
-               {.blocks = "layers", .beside = true, .core = kBeside.core, .norm = kBeside.norm}}}};
+    .title = "Dynamic layer attention, light", .source = "kcla 2.4", .names = dla_names()};
 
 class DlaL final : public LayerAttention {
  public:

@@ -1,5 +1,6 @@
-// The numbers behind kcla's figures 2, 4 and 7.
+// Plain numbers of kcla: temperatures, and what its figures 2, 4 and 7 show.
 
+#include "layer_attention/kcla.h"
 #include "verify/case.h"
 #include "verify/runners.h"
 #include "visualise/layer_statistics.h"
@@ -68,6 +69,15 @@ void run_scores(const Case& c, Checker& check) {
   check.compare("output/mean_scores", mean);
 }
 
+// sequence_h<heads> with p, sequence_p<digits>_h<heads> with extra_p.
+void run_log_uniform(const Case& c, Checker& check) {
+  for (const auto& [name, tensor] : c.below("output/")) {
+    const double p = c.number(name.starts_with("sequence_h") ? "p" : "extra_p");
+    const auto values = layer_attention::log_uniform(p, tensor.numel());
+    check.compare("output/" + name, std::vector<double>(values.begin(), values.end()));
+  }
+}
+
 }  // namespace
 
 Table kcla_figures() {
@@ -75,6 +85,7 @@ Table kcla_figures() {
   table["figure2_key_cosine"] = run_key_cosine;
   table["figure4_beta"] = run_beta;
   table["figure7_scores"] = run_scores;
+  table["log_uniform_sequence"] = run_log_uniform;
   return table;
 }
 

@@ -348,15 +348,6 @@ void run_drop_path(const Case& c, Checker& check) {
   run_module(c, module, forward, check);
 }
 
-// sequence_h<heads> with p, sequence_p<digits>_h<heads> with extra_p.
-void run_log_uniform(const Case& c, Checker& check) {
-  for (const auto& [name, tensor] : c.below("output/")) {
-    const double p = c.number(name.starts_with("sequence_h") ? "p" : "extra_p");
-    const auto values = layer_attention::log_uniform(p, tensor.numel());
-    check.compare("output/" + name, std::vector<double>(values.begin(), values.end()));
-  }
-}
-
 }  // namespace
 
 Table kcla_operators() {
@@ -395,7 +386,6 @@ Table kcla_operators() {
                                          {"bn_momentum", "bn_momentum"}});
   table["attention_augmented_conv"] = run_augmented_conv;
   table["drop_path"] = run_drop_path;
-  table["log_uniform_sequence"] = run_log_uniform;
   return table;
 }
 
