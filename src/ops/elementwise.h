@@ -11,7 +11,8 @@ Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
-/// c + a b, where a b has the shape of c and either of them may be stretched to it. Counts a multiply-add an element.
+/// c + a b, where a b has the shape of c and either of them may be stretched to it. Counts a
+/// multiply-add an element.
 Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b);
 /// The gradient goes to the larger (smaller) operand, in halves where they are equal.
 Tensor maximum(const Tensor& a, const Tensor& b);

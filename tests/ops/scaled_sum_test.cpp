@@ -35,8 +35,9 @@ TEST_CASE("scaled_sum: equals the composed form", "[ops]") {
 }
 
 TEST_CASE("add_product: gradients with operands that are stretched", "[ops]") {
-  check_gradients([](const auto& t) { return ops::add_product(t[0], t[1], t[2]); },
-                  {random_tensor({2, 3, 4}, 1), random_tensor({2, 3, 1}, 2), random_tensor({4}, 3)});
+  check_gradients(
+      [](const auto& t) { return ops::add_product(t[0], t[1], t[2]); },
+      {random_tensor({2, 3, 4}, 1), random_tensor({2, 3, 1}, 2), random_tensor({4}, 3)});
   CHECK_THROWS_AS(
       ops::add_product(random_tensor({3}, 1), random_tensor({2, 3}, 2), random_tensor({3}, 3)),
       ShapeError);
