@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/geometry.h"
 #include "schema/fields.h"
 
 namespace fovea::data {
@@ -21,22 +22,9 @@ class RandomCrop final : public Transform {
   void apply(Planes x, const TransformContext& context) const override {
     const std::int64_t dy = context.stream.below(2 * padding_ + 1, 0) - padding_;
     const std::int64_t dx = context.stream.below(2 * padding_ + 1, 1) - padding_;
-    if (dy == 0 && dx == 0) return;
-    std::vector<float> moved(static_cast<std::size_t>(x.plane()));
-    const std::int64_t first = std::clamp<std::int64_t>(-dx, 0, x.width);
-    const std::int64_t last = std::clamp<std::int64_t>(x.width - dx, 0, x.width);
-    for (std::int64_t c = 0; c < x.channels; ++c) {
-      float* plane = x.channel(c);
-      std::fill(moved.begin(), moved.end(), 0.0f);
-      for (std::int64_t i = 0; i < x.height; ++i) {
-        const std::int64_t from = i + dy;
-        if (from < 0 || from >= x.height || first >= last) continue;
-        std::copy(plane + from * x.width + first + dx, plane + from * x.width + last + dx,
-                  moved.begin() + i * x.width + first);
-      }
-      std::copy(moved.begin(), moved.end(), plane);
-    }
+    shift(x, -dy, -dx);
   }
+  bool moves_pixels() const override { return true; }
 
  private:
   std::int64_t padding_;
@@ -47,14 +35,41 @@ class HorizontalFlip final : public Transform {
   explicit HorizontalFlip(const HorizontalFlipOptions& o) : prob_(o.prob) {}
 
   void apply(Planes x, const TransformContext& context) const override {
-    if (double{context.stream.uniform(0)} >= prob_) return;
-    for (std::int64_t row = 0; row < x.channels * x.height; ++row) {
-      std::reverse(x.data + row * x.width, x.data + (row + 1) * x.width);
-    }
+    if (double{context.stream.uniform(0)} < prob_) flip_horizontally(x);
   }
+  bool moves_pixels() const override { return true; }
 
  private:
   double prob_;
+};
+
+class VerticalFlip final : public Transform {
+ public:
+  explicit VerticalFlip(const VerticalFlipOptions& o) : prob_(o.prob) {}
+
+  void apply(Planes x, const TransformContext& context) const override {
+    if (double{context.stream.uniform(0)} < prob_) flip_vertically(x);
+  }
+  bool moves_pixels() const override { return true; }
+
+ private:
+  double prob_;
+};
+
+class RandomRotation final : public Transform {
+ public:
+  explicit RandomRotation(const RandomRotationOptions& o) : o_(o) {}
+
+  void apply(Planes x, const TransformContext& context) const override {
+    if (double{context.stream.uniform(0)} >= o_.prob) return;
+    const double drawn =
+        o_.min_degrees + (o_.max_degrees - o_.min_degrees) * double{context.stream.uniform(1)};
+    rotate(x, o_.degrees.value_or(drawn));
+  }
+  bool moves_pixels() const override { return true; }
+
+ private:
+  RandomRotationOptions o_;
 };
 
 class RandomErasing final : public Transform {
@@ -115,6 +130,7 @@ class CropFlip final : public Transform {
     crop_.apply(x, {context.stream.fork("crop"), context.mean});
     flip_.apply(x, {context.stream.fork("flip"), context.mean});
   }
+  bool moves_pixels() const override { return true; }
 
  private:
   RandomCrop crop_;
@@ -155,6 +171,26 @@ FOVEA_TRANSFORM(random_crop, "pad with zeros and cut the original size at a rand
 FOVEA_TRANSFORM(horizontal_flip, "mirror left and right",
                 schema::Fields<HorizontalFlipOptions>{}.add("prob", &HorizontalFlipOptions::prob,
                                                             schema::in_range(0, 1), "probability"))
+
+FOVEA_TRANSFORM(vertical_flip, "mirror top and bottom",
+                schema::Fields<VerticalFlipOptions>{}.add("prob", &VerticalFlipOptions::prob,
+                                                          schema::in_range(0, 1), "probability"))
+
+FOVEA_TRANSFORM(
+    random_rotation, "turn about the centre on the same canvas, nearest pixel, black outside",
+    schema::Fields<RandomRotationOptions>{}
+        .add("prob", &RandomRotationOptions::prob, schema::in_range(0, 1), "probability")
+        .add("min_degrees", &RandomRotationOptions::min_degrees, schema::in_range(-360, 360),
+             "smallest angle, counter-clockwise")
+        .add("max_degrees", &RandomRotationOptions::max_degrees, schema::in_range(-360, 360),
+             "largest angle")
+        .add("degrees", &RandomRotationOptions::degrees, schema::in_range(-360, 360),
+             "the one angle of every rotation, as in the public code of kcla (5.4); null: drawn "
+             "for each sample")
+        .check([](const RandomRotationOptions& o) {
+          return o.min_degrees <= o.max_degrees ? std::string()
+                                                : std::string("min_degrees is above max_degrees");
+        }))
 
 FOVEA_TRANSFORM(crop_flip, "random_crop, then horizontal_flip",
                 schema::Fields<CropFlipOptions>{}
@@ -218,6 +254,14 @@ std::unique_ptr<Transform> make_random_crop(const RandomCropOptions& options) {
 
 std::unique_ptr<Transform> make_horizontal_flip(const HorizontalFlipOptions& options) {
   return std::make_unique<HorizontalFlip>(options);
+}
+
+std::unique_ptr<Transform> make_vertical_flip(const VerticalFlipOptions& options) {
+  return std::make_unique<VerticalFlip>(options);
+}
+
+std::unique_ptr<Transform> make_random_rotation(const RandomRotationOptions& options) {
+  return std::make_unique<RandomRotation>(options);
 }
 
 std::unique_ptr<Transform> make_random_erasing(const RandomErasingOptions& options) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ class Transform {
   virtual ~Transform() = default;
   /// Changes an image in [0, 1] in place.
   virtual void apply(Planes x, const TransformContext& context) const = 0;
+  /// True if it only moves pixels. A mask then goes through apply() as well, with the same stream
+  /// and so with the same draws: it stays on its image.
+  virtual bool moves_pixels() const { return false; }
 };
 
 struct RandomCropOptions {
@@ -39,6 +43,22 @@ struct HorizontalFlipOptions {
 };
 /// Mirrors left and right.
 std::unique_ptr<Transform> make_horizontal_flip(const HorizontalFlipOptions& options = {});
+
+struct VerticalFlipOptions {
+  double prob = 0.5;
+};
+/// Mirrors top and bottom.
+std::unique_ptr<Transform> make_vertical_flip(const VerticalFlipOptions& options = {});
+
+struct RandomRotationOptions {
+  double prob = 0.5;
+  double min_degrees = 0;
+  double max_degrees = 360;
+  std::optional<double> degrees;  // one angle for all instead
+};
+/// Turns counter-clockwise by an angle uniform in [min_degrees, max_degrees) (geometry.h, rotate).
+/// kcla 5.4.
+std::unique_ptr<Transform> make_random_rotation(const RandomRotationOptions& options = {});
 
 struct RandomErasingOptions {
   double prob = 0.25;

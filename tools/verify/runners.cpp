@@ -5,8 +5,8 @@ namespace fovea::verify {
 const Table& runners() {
   static const Table all = [] {
     Table table;
-    for (Table part :
-         {dgsa_networks(), dgsa_procedures(), kcla_operators(), kcla_networks(), kcla_figures()}) {
+    for (Table part : {dgsa_networks(), dgsa_procedures(), kcla_operators(), kcla_networks(),
+                       kcla_figures(), kcla_segmentation()}) {
       table.merge(part);
     }
     return table;

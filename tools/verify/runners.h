@@ -28,6 +28,8 @@ Table kcla_operators();
 Table kcla_figures();
 /// papers/kcla: batch norm, convolutions, ResNets.
 Table kcla_networks();
+/// papers/kcla: losses, metrics, recipes, pre-processing, segmentation networks.
+Table kcla_segmentation();
 
 /// All tables together.
 const Table& runners();

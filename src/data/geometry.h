@@ -1,0 +1,32 @@
+// Moving the pixels of planes: what geometric augmentation and resizing are made of. A mask goes
+// through the same functions as its image.
+#pragma once
+
+#include <cstdint>
+
+#include "data/corruptions.h"
+
+namespace fovea::data {
+
+/// Mirrors left and right, in place.
+void flip_horizontally(Planes x);
+/// Mirrors top and bottom, in place.
+void flip_vertically(Planes x);
+/// Pixel (i, j) becomes pixel (i + down, j + right); 0 comes in from outside.
+void shift(Planes x, std::int64_t down, std::int64_t right);
+/// Turns counter-clockwise about the centre on the same canvas. Every pixel takes the nearest one
+/// of the old image (ties to even), 0 outside: torchvision's `rotate` of tensors. kcla 5.4.
+void rotate(Planes x, double degrees);
+
+enum class Resampling {
+  kBilinear,  // of the four pixels around, also when shrinking; PyTorch's align_corners=False
+  kNearest,   // PyTorch's "nearest-exact", which lies on the same grid
+};
+/// Half-pixel centres, replicated edges, no antialiasing. The channels must be equal; `to` must not
+/// overlap `from`.
+void resample(Planes from, Planes to, Resampling how);
+
+/// (x - min) / (max - min) over all channels; zeros where all values are equal. kcla 5.4.
+void stretch(Planes x);
+
+}  // namespace fovea::data

@@ -1,0 +1,39 @@
+// Metrics of binary segmentation, from one confusion matrix over all elements of a set. kcla 5.4.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace fovea::metrics {
+
+/// Pixels (or voxels) by truth and prediction. Foreground is where a value is at least the
+/// threshold, in the prediction as in the target, whose borders may be soft.
+class MaskCounts {
+ public:
+  explicit MaskCounts(float threshold = 0.5f) : threshold_(threshold) {}
+
+  /// Any number of elements in one order. NaN is background. Throws ShapeError for different
+  /// lengths.
+  void add(std::span<const float> prob, std::span<const float> target);
+  void add(const MaskCounts& other);
+
+  std::int64_t true_positives() const { return tp_; }
+  std::int64_t false_positives() const { return fp_; }
+  std::int64_t false_negatives() const { return fn_; }
+  std::int64_t true_negatives() const { return tn_; }
+  std::int64_t total() const { return tp_ + fp_ + fn_ + tn_; }
+
+  // Shares of 1; 0 where the denominator is 0, as in the reference (so a set without foreground in
+  // truth and prediction has IoU 0).
+  double iou() const;   // TP / (TP + FP + FN) of the foreground: what the paper calls mIoU
+  double dice() const;  // 2 TP / (2 TP + FP + FN), DSC
+  double accuracy() const;
+  double sensitivity() const;  // TP / (TP + FN)
+  double specificity() const;  // TN / (TN + FP)
+
+ private:
+  float threshold_;
+  std::int64_t tp_ = 0, fp_ = 0, fn_ = 0, tn_ = 0;
+};
+
+}  // namespace fovea::metrics

@@ -1,0 +1,249 @@
+// The kcla paper's losses, metrics, recipes and pre-processing, and its segmentation networks: from
+// the words of its golden cases to the toolkit's.
+
+#include <fmt/format.h>
+
+#include "autograd/graph.h"
+#include "base/error.h"
+#include "data/geometry.h"
+#include "data/transforms.h"
+#include "metrics/classification.h"
+#include "metrics/segmentation.h"
+#include "ops/create.h"
+#include "ops/loss.h"
+#include "ops/shape.h"
+#include "optim/registry.h"
+#include "verify/module_case.h"
+#include "verify/options.h"
+#include "verify/runners.h"
+
+namespace fovea::verify {
+namespace {
+
+using schema::Value;
+using Tensors = std::map<std::string, Tensor>;
+
+// Compares a loss and the gradients of its inputs.
+void check_loss(const Case& c, Checker& check, const Tensors& inputs, const Tensor& loss) {
+  check.compare("output/loss", loss);
+  autograd::backward(loss);
+  for (const auto& [name, input] : inputs) {
+    if (c.has("grad_input/" + name)) check.compare("grad_input/" + name, input.grad());
+  }
+}
+
+void run_cross_entropy(const Case& c, Checker& check) {
+  const Tensors inputs = leaf_inputs(c);
+  const auto reduction =
+      c.text("reduction", "mean") == "sum" ? ops::Reduction::kSum : ops::Reduction::kMean;
+  check_loss(
+      c, check, inputs,
+      ops::cross_entropy(inputs.at("logits"), inputs.at("labels"),
+                         {.label_smoothing = c.number("label_smoothing"), .reduction = reduction}));
+}
+
+ops::BceDiceOptions bce_dice_options(const Case& c) {
+  return {.bce_weight = c.number("wb", 1),
+          .dice_weight = c.number("wd", 1),
+          .smooth = c.number("smooth", 1)};
+}
+
+void run_bce_dice(const Case& c, Checker& check) {
+  const Tensors inputs = leaf_inputs(c);
+  const Tensor& prob = inputs.at("prob");
+  const Tensor& target = inputs.at("target");
+  const auto options = bce_dice_options(c);
+  check.compare("output/bce", ops::bce(prob, target));
+  check.compare("output/dice", ops::dice_loss(prob, target, options.smooth));
+  check_loss(c, check, inputs, ops::bce_dice(prob, target, options));
+}
+
+void run_deep_supervision(const Case& c, Checker& check) {
+  const Tensors inputs = leaf_inputs(c);
+  std::vector<Tensor> maps;
+  std::vector<double> weights;
+  for (const Value& weight : c.config().at("aux_weights").items()) {
+    maps.push_back(inputs.at(fmt::format("aux{}", maps.size())));
+    weights.push_back(weight.as_double());
+  }
+  check_loss(
+      c, check, inputs,
+      ops::bce_dice(inputs.at("prob"), maps, weights, inputs.at("target"), bce_dice_options(c)));
+}
+
+void run_segmentation_metrics(const Case& c, Checker& check) {
+  metrics::MaskCounts counts(static_cast<float>(c.number("threshold", 0.5)));
+  const Tensor& prob = c.at("input/prob");
+  const Tensor& target = c.at("input/target");
+  // Sample by sample, as an evaluation adds them up.
+  for (std::int64_t i = 0; i < prob.size(0); ++i) {
+    counts.add(prob.rows(i, i + 1).values<float>(), target.rows(i, i + 1).values<float>());
+  }
+  check.compare("output/confusion_tn_fp_fn_tp",
+                std::vector<double>{static_cast<double>(counts.true_negatives()),
+                                    static_cast<double>(counts.false_positives()),
+                                    static_cast<double>(counts.false_negatives()),
+                                    static_cast<double>(counts.true_positives())});
+  check.compare("output/miou", std::vector<double>{counts.iou()});
+  check.compare("output/dsc", std::vector<double>{counts.dice()});
+  check.compare("output/accuracy", std::vector<double>{counts.accuracy()});
+  check.compare("output/sensitivity", std::vector<double>{counts.sensitivity()});
+  check.compare("output/specificity", std::vector<double>{counts.specificity()});
+}
+
+void run_topk(const Case& c, Checker& check) {
+  const Tensor& logits = c.at("input/logits");
+  for (const Value& k : c.config().at("k").items()) {
+    const double share =
+        static_cast<double>(metrics::top_k_correct(logits, c.at("input/labels"), k.as_int())) /
+        static_cast<double>(logits.size(0));
+    check.compare(fmt::format("output/top{}_percent", k.as_int()),
+                  std::vector<double>{100 * share});
+  }
+}
+
+// Steps of one parameter "w" with given gradients.
+void run_optimiser(const Case& c, Checker& check, const char* type, const char* buffer,
+                   std::initializer_list<const char*> keys) {
+  Value options = Value::object({{"type", type}});
+  for (const char* key : keys) take(c, options, {{key, key}});
+  const Tensor w = ops::clone(c.at("input/w0"));
+  w.set_requires_grad(true);
+  const auto optimiser =
+      optim::make_optimiser(resolved(optim::optimiser_choices(), options), {{"w", w}});
+  std::size_t step = 0;
+  for (const Value& lr : c.config().at("lrs").items()) {
+    w.set_grad(ops::clone(c.at(fmt::format("input/grad{}", step++))));
+    optimiser->step(lr.as_double());
+    check.compare(fmt::format("output/w{}", step), w);
+    const std::string state = fmt::format("output/{}{}", buffer, step);
+    if (c.has(state)) check.compare(state, optimiser->state().at("w.momentum_buffer"));
+  }
+}
+
+void run_sgd(const Case& c, Checker& check) {
+  run_optimiser(c, check, "sgd", "momentum", {"momentum", "weight_decay", "dampening", "nesterov"});
+}
+
+void run_adamw(const Case& c, Checker& check) {
+  if (c.flag("amsgrad")) throw NotImplemented("amsgrad");
+  run_optimiser(c, check, "adamw", "exp_avg", {"betas", "eps", "weight_decay"});
+}
+
+// The rate of every epoch, compared with f64/output/<name>.
+void check_rates(const Case& c, Checker& check, const std::string& name, double base,
+                 const Value& options) {
+  const std::string key = "f64/output/" + name;
+  const auto epochs = c.at(key).numel();
+  const optim::Schedule schedule =
+      optim::make_schedule(resolved(optim::schedule_choices(), options), {base, epochs, 1});
+  std::vector<double> rates;
+  for (std::int64_t e = 0; e < epochs; ++e) rates.push_back(schedule(e));
+  check.compare(key, rates);
+}
+
+void run_schedules(const Case& c, Checker& check) {
+  const Value& annealing = c.config().at("cosine_annealing");
+  const Value cosine = Value::object({{"type", "cosine"},
+                                      {"min_lr", annealing.at("eta_min")},
+                                      {"period_epochs", annealing.at("T_max")}});
+  for (const char* name : {"cosine_annealing", "cosine_annealing_closed_form"}) {
+    check_rates(c, check, name, annealing.at("base").as_double(), cosine);
+  }
+  const Value& restarts = c.config().at("cosine_warm_restarts");
+  check_rates(c, check, "cosine_warm_restarts", restarts.at("base").as_double(),
+              Value::object({{"type", "cosine_restarts"},
+                             {"min_lr", restarts.at("eta_min")},
+                             {"cycle_epochs", restarts.at("T_0")},
+                             {"cycle_mult", restarts.at("T_mult")}}));
+  const Value& cifar = c.config().at("cifar_warmup_multistep");
+  Value steps = Value::object({{"type", "multi_step"},
+                               {"milestones", cifar.at("milestones")},
+                               {"decay_rate", cifar.at("gamma")}});
+  check_rates(c, check, "cifar_multistep_no_warmup", cifar.at("base").as_double(), steps);
+  steps.set("warmup_epochs", cifar.at("warmup_epochs"));
+  steps.set("warmup_lr", cifar.at("warmup_start"));
+  check_rates(c, check, "cifar_warmup_multistep", cifar.at("base").as_double(), steps);
+  const Value& imagenet = c.config().at("imagenet_step");
+  check_rates(c, check, "imagenet_step", imagenet.at("base").as_double(),
+              Value::object({{"type", "multi_step"},
+                             {"milestones", imagenet.at("milestones")},
+                             {"decay_rate", imagenet.at("gamma")},
+                             {"warmup_epochs", imagenet.at("warmup_epochs")},
+                             {"warmup_floor", imagenet.at("warmup_lr")}}));
+}
+
+// Bytes (h, w) or (h, w, c) as planes in [0, 1].
+Tensor planes_of(const Tensor& bytes) {
+  const std::int64_t channels = bytes.rank() == 3 ? bytes.size(2) : 1;
+  const std::int64_t plane = bytes.size(0) * bytes.size(1);
+  std::vector<float> values(static_cast<std::size_t>(bytes.numel()));
+  const auto from = bytes.values<std::int64_t>();
+  for (std::int64_t i = 0; i < bytes.numel(); ++i) {
+    const auto to = static_cast<std::size_t>(i % channels * plane + i / channels);
+    values[to] = static_cast<float>(from[static_cast<std::size_t>(i)]) / 255.0f;
+  }
+  return Tensor::from(values, {channels, bytes.size(0), bytes.size(1)}, bytes.device());
+}
+
+data::Planes view(const Tensor& x) { return {x.size(0), x.size(1), x.size(2), x.data<float>()}; }
+
+Tensor resampled(const Tensor& x, std::int64_t size) {
+  const Tensor y = Tensor::empty({x.size(0), size, size}, DType::kFloat32, x.device());
+  data::resample(view(x), view(y), data::Resampling::kBilinear);
+  return y;
+}
+
+void run_segmentation_preprocessing(const Case& c, Checker& check) {
+  const Tensor image = planes_of(c.at("input/image_u8"));
+  const Tensor mask = planes_of(c.at("input/mask_u8"));
+  // Mean and deviation of the configuration cancel out in the stretching. kcla 5.4.
+  data::stretch(view(image));
+  const std::vector<double> zero(static_cast<std::size_t>(image.size(0)), 0.0);
+  data::normalise(view(image), zero, std::vector<double>(zero.size(), 1.0 / 255));
+  check.compare("output/normalised", image);
+  check.compare("output/mask_unit", mask);
+  for (const Tensor& x : {image, mask}) data::flip_horizontally(view(x));
+  check.compare("output/hflip", image);
+  check.compare("output/hflip_mask", mask);
+  for (const Tensor& x : {image, mask}) data::flip_vertically(view(x));
+  check.compare("output/hflip_vflip", image);
+  for (const Tensor& x : {image, mask}) data::rotate(view(x), c.number("angle"));
+  check.compare("output/rotated", image);
+  check.compare("output/rotated_mask", mask);
+  check.compare("output/resized", resampled(image, c.integer("size")));
+  check.compare("output/resized_mask", resampled(mask, c.integer("size")));
+}
+
+void run_cifar_augmentation(const Case& c, Checker& check) {
+  const auto numbers = [&](const char* key) {
+    std::vector<double> values;
+    for (const Value& value : c.config().at(key).items()) values.push_back(value.as_double());
+    return values;
+  };
+  const Tensor image = planes_of(c.at("input/image_u8"));
+  data::shift(view(image), c.integer("pad") - c.integer("crop_top"),
+              c.integer("pad") - c.integer("crop_left"));
+  if (c.flag("hflip")) data::flip_horizontally(view(image));
+  data::normalise(view(image), numbers("mean"), numbers("std"));
+  check.compare("output/normalised", image);
+}
+
+}  // namespace
+
+Table kcla_segmentation() {
+  Table table;
+  table["cross_entropy"] = run_cross_entropy;
+  table["bce_dice_loss"] = run_bce_dice;
+  table["gt_bce_dice_loss"] = run_deep_supervision;
+  table["segmentation_metrics"] = run_segmentation_metrics;
+  table["topk_accuracy"] = run_topk;
+  table["sgd"] = run_sgd;
+  table["adamw"] = run_adamw;
+  table["schedules"] = run_schedules;
+  table["segmentation_preprocessing"] = run_segmentation_preprocessing;
+  table["cifar_augmentation"] = run_cifar_augmentation;
+  return table;
+}
+
+}  // namespace fovea::verify
