@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <iostream>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
 #include "data/corruptions.h"
-#include "data/registry.h"
+#include "experiment/results.h"
 #include "experiment/runner.h"
 #include "schema/load.h"
 #include "training/run_state.h"
 #include "visualise/confusion_plot.h"
+#include "visualise/overlay.h"
 
 namespace {
 
@@ -30,14 +32,14 @@ struct Arguments {
   std::vector<double> levels;
   bool ema = false;
   bool no_noise = false;
+  std::int64_t overlays = 12;
   int threads = 0;
 };
 
 // The types and levels asked for, or those of the experiment, or none.
-data::Noise noise_grid(const Arguments& args, const experiment::Experiment& e,
-                       const std::string& split) {
+data::Noise noise_grid(const Arguments& args, const data::Dataset& dataset) {
   if (args.no_noise) return {};
-  data::Noise grid = data::make_dataset(e.dataset, data::split_from_name(split))->eval_noise();
+  data::Noise grid = dataset.eval_noise();
   if (!args.noise.empty()) {
     grid.types.clear();
     if (args.noise.size() == 1 && args.noise[0] == "all") {
@@ -53,9 +55,9 @@ data::Noise noise_grid(const Arguments& args, const experiment::Experiment& e,
   return grid;
 }
 
-double top1(const training::Metrics& metrics) {
+double metric(const training::Metrics& metrics, const std::string& wanted) {
   for (const auto& [name, value] : metrics) {
-    if (name == "top1") return value;
+    if (name == wanted) return value;
   }
   return std::nan("");
 }
@@ -116,14 +118,21 @@ std::string predictions_csv(const Evaluation& clean, const data::Dataset& datase
   return text;
 }
 
-// Accuracy for every type and level, means and retention (dgsa section 8).
-Value corruption_report(training::ImageClassification& task, const std::string& split,
-                        const data::Noise& grid, double clean, bool show) {
+// What is reported under corruption: a metric of the task, and how to get it.
+struct Score {
+  std::string metric;  // "top1"
+  std::string title;   // "top-1 in %"
+  double clean = 0;
+  std::function<training::Metrics(data::CorruptionLevel)> evaluate;
+};
+
+// The metric for every type and level, means and retention (dgsa section 8).
+Value corruption_report(const Score& score, const data::Noise& grid, bool show) {
   Value report = Value::object();
   Value types = Value::object();
   double total = 0;
   if (show) {
-    fmt::print("\n{:<15}", "top-1 in %");
+    fmt::print("\n{:<15}", score.title);
     for (const double level : grid.levels) fmt::print("{:>8}", fmt::format("{:g}", level));
     fmt::print("{:>9}\n", "mean");
   }
@@ -132,8 +141,7 @@ Value corruption_report(training::ImageClassification& task, const std::string& 
     double sum = 0;
     if (show) fmt::print("{:<15}", data::name_of(type));
     for (const double level : grid.levels) {
-      const double accuracy =
-          top1(task.evaluate_in_full(split, data::CorruptionLevel{type, level}).metrics);
+      const double accuracy = metric(score.evaluate({type, level}), score.metric);
       training::set_number(by_level, fmt::format("{:g}", level), accuracy);
       sum += accuracy;
       if (show) {
@@ -149,13 +157,139 @@ Value corruption_report(training::ImageClassification& task, const std::string& 
     total += mean;
   }
   const double mean = total / static_cast<double>(grid.types.size());
-  report.set("top1", types);
-  training::set_number(report, "mean_top1", mean);
-  training::set_number(report, "retention", mean / clean);
+  report.set(score.metric, types);
+  training::set_number(report, "mean_" + score.metric, mean);
+  training::set_number(report, "retention", mean / score.clean);
   if (show)
-    fmt::print("{:<15}{:.2f} % corrupted, {:.2f} % clean, retention {:.3f}\n", "mean", mean, clean,
-               mean / clean);
+    fmt::print("{:<15}{:.2f} % corrupted, {:.2f} % clean, retention {:.3f}\n", "mean", mean,
+               score.clean, mean / score.clean);
   return report;
+}
+
+// The parts of an evaluation that do not depend on the task.
+struct Job {
+  const Arguments& args;
+  experiment::Run& run;
+  const data::Dataset& dataset;  // of args.split
+  bool json = false;
+  io::fs::path out;
+
+  const std::string& name() const { return run.experiment().name; }
+};
+
+// The beginning of results.json; also printed.
+Value begin_report(const Job& job, std::size_t samples, const training::Metrics& metrics) {
+  const Arguments& args = job.args;
+  if (!job.json) {
+    fmt::print("{} ({} samples of {}, checkpoint {})\n", job.name(), samples, args.split,
+               args.checkpoint);
+    for (const auto& [name, value] : metrics) {
+      fmt::print("  {:<12} {}\n", name,
+                 experiment::is_percent(name) ? fmt::format("{:.2f} %", value)
+                                              : fmt::format("{:.4f}", value));
+    }
+  }
+  return Value::object({{"run", args.run},
+                        {"split", args.split},
+                        {"checkpoint", args.checkpoint},
+                        {"samples", static_cast<std::int64_t>(samples)},
+                        {"metrics", to_value(metrics)}});
+}
+
+void add_corruption(const Job& job, const Score& score, Value& result) {
+  const data::Noise grid = noise_grid(job.args, job.dataset);
+  if (!grid.empty()) result.set("corruption", corruption_report(score, grid, !job.json));
+}
+
+Value evaluate_classes(const Job& job) {
+  training::ImageClassification& task = job.run.image_classification();
+  const std::string& split = job.args.split;
+  const Evaluation clean = task.evaluate_in_full(split);
+  const auto& classes = job.dataset.class_names();
+  const std::vector<std::int64_t> counts = counts_of(clean);
+  Value result = begin_report(job, clean.labels.size(), clean.metrics);
+  result.set("per_class", per_class(clean, classes));
+  const auto accuracy = clean.confusion.per_class_accuracy();
+  for (std::size_t i = 0; !job.json && i < classes.size(); ++i) {
+    fmt::print(
+        "  {:<14} {}\n", classes[i],
+        std::isnan(accuracy[i]) ? "no samples" : fmt::format("{:6.2f} %", 100 * accuracy[i]));
+  }
+  add_corruption(
+      job,
+      {"top1", "top-1 in %", metric(clean.metrics, "top1"),
+       [&](data::CorruptionLevel level) { return task.evaluate_in_full(split, level).metrics; }},
+      result);
+  io::write_atomic(job.out / "confusion.csv", confusion_csv(counts, classes));
+  io::write_atomic(job.out / "predictions.csv", predictions_csv(clean, job.dataset));
+  const visualise::ConfusionPlot plot{job.name() + ", " + split, classes, counts};
+  visualise::write_png(job.out / "confusion.png", visualise::render(plot));
+  Value matrix = Value::array();
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const auto first = counts.begin() + static_cast<std::ptrdiff_t>(i * classes.size());
+    matrix.push_back(Value::array(
+        std::vector<std::int64_t>(first, first + static_cast<std::ptrdiff_t>(classes.size()))));
+  }
+  result.set("confusion",
+             Value::object(
+                 {{"classes", Value::array(classes)}, {"rows_are", "truth"}, {"counts", matrix}}));
+  return result;
+}
+
+using MaskEvaluation = training::Segmentation::Evaluation;
+
+std::string samples_csv(const MaskEvaluation& clean, const data::Dataset& dataset) {
+  std::string text = "index,name,iou,dsc,true_positives,false_positives,false_negatives\n";
+  for (std::size_t i = 0; i < clean.indices.size(); ++i) {
+    const metrics::MaskCounts& counts = clean.by_sample[i];
+    text +=
+        fmt::format("{},{},{},{},{},{},{}\n", clean.indices[i],
+                    quoted(dataset.name(clean.indices[i])), counts.iou(), counts.dice(),
+                    counts.true_positives(), counts.false_positives(), counts.false_negatives());
+  }
+  return text;
+}
+
+// Outlines of samples spread over the split, a page for every six.
+void write_overlays(const Job& job, training::Segmentation& task, const MaskEvaluation& clean) {
+  constexpr std::int64_t kRows = 6;
+  const auto known = static_cast<std::int64_t>(clean.indices.size());
+  const std::int64_t count = std::min(job.args.overlays, known);
+  for (std::int64_t first = 0; first < count; first += kRows) {
+    std::vector<visualise::Segmented> page;
+    for (std::int64_t k = first; k < std::min(first + kRows, count); ++k) {
+      const auto place = static_cast<std::size_t>(k * known / count);
+      auto seen = task.predict(job.args.split, clean.indices[place]);
+      const std::string label =
+          fmt::format("{}, DSC {:.1f} %", io::fs::path(seen.sample.name).stem().string(),
+                      100 * clean.by_sample[place].dice());
+      page.push_back({label, std::move(seen.sample.image), std::move(seen.sample.mask),
+                      std::move(seen.prob), job.dataset.channels(), job.dataset.height(),
+                      job.dataset.width()});
+    }
+    visualise::write_png(job.out / fmt::format("overlays-{}.png", first / kRows + 1),
+                         visualise::overlay_grid(job.name() + ", " + job.args.split, page));
+  }
+}
+
+Value evaluate_masks(const Job& job) {
+  training::Segmentation& task = job.run.segmentation();
+  const std::string& split = job.args.split;
+  const MaskEvaluation clean = task.evaluate_in_full(split);
+  Value result = begin_report(job, clean.indices.size(), clean.metrics);
+  add_corruption(
+      job,
+      {"dsc", "DSC in %", metric(clean.metrics, "dsc"),
+       [&](data::CorruptionLevel level) { return task.evaluate_in_full(split, level).metrics; }},
+      result);
+  io::write_atomic(job.out / "samples.csv", samples_csv(clean, job.dataset));
+  write_overlays(job, task, clean);
+  const metrics::MaskCounts& counts = clean.counts;
+  result.set("pixels", Value::object({{"true_positives", counts.true_positives()},
+                                      {"false_positives", counts.false_positives()},
+                                      {"false_negatives", counts.false_negatives()},
+                                      {"true_negatives", counts.true_negatives()}}));
+  return result;
 }
 
 int evaluate(Arguments args, bool json) {
@@ -167,54 +301,12 @@ int evaluate(Arguments args, bool json) {
   experiment::load_run_weights(args.run, args.checkpoint, args.ema, run.model(), run.device());
   run.model().train(false);
   if (args.split.empty()) args.split = "test";
-  const auto dataset =
-      data::make_dataset(run.experiment().dataset, data::split_from_name(args.split));
-  const Evaluation clean = run.task().evaluate_in_full(args.split);
-  const auto& classes = dataset->class_names();
-  const std::vector<std::int64_t> counts = counts_of(clean);
-
-  Value result = Value::object({{"run", args.run},
-                                {"split", args.split},
-                                {"checkpoint", args.checkpoint},
-                                {"samples", static_cast<std::int64_t>(clean.labels.size())},
-                                {"metrics", to_value(clean.metrics)},
-                                {"per_class", per_class(clean, classes)}});
-  if (!json) {
-    fmt::print("{} ({} samples of {}, checkpoint {})\n", run.experiment().name, clean.labels.size(),
-               args.split, args.checkpoint);
-    for (const auto& [name, value] : clean.metrics) {
-      fmt::print(
-          "  {:<8} {}\n", name,
-          name.find("top") == 0 ? fmt::format("{:.2f} %", value) : fmt::format("{:.4f}", value));
-    }
-    const auto accuracy = clean.confusion.per_class_accuracy();
-    for (std::size_t i = 0; i < classes.size(); ++i) {
-      fmt::print(
-          "  {:<14} {}\n", classes[i],
-          std::isnan(accuracy[i]) ? "no samples" : fmt::format("{:6.2f} %", 100 * accuracy[i]));
-    }
-  }
-  const data::Noise grid = noise_grid(args, run.experiment(), args.split);
-  if (!grid.empty()) {
-    result.set("corruption",
-               corruption_report(run.task(), args.split, grid, top1(clean.metrics), !json));
-  }
   const io::fs::path out =
       args.out.empty() ? io::fs::path(args.run) / "eval" / args.split : io::fs::path(args.out);
   io::make_directories(out);
-  io::write_atomic(out / "confusion.csv", confusion_csv(counts, classes));
-  io::write_atomic(out / "predictions.csv", predictions_csv(clean, *dataset));
-  const visualise::ConfusionPlot plot{run.experiment().name + ", " + args.split, classes, counts};
-  visualise::write_png(out / "confusion.png", visualise::render(plot));
-  Value matrix = Value::array();
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    const auto first = counts.begin() + static_cast<std::ptrdiff_t>(i * classes.size());
-    matrix.push_back(Value::array(
-        std::vector<std::int64_t>(first, first + static_cast<std::ptrdiff_t>(classes.size()))));
-  }
-  result.set("confusion",
-             Value::object(
-                 {{"classes", Value::array(classes)}, {"rows_are", "truth"}, {"counts", matrix}}));
+  const Job job{args, run, *run.task().dataset(args.split), json, out};
+  const Value result =
+      run.experiment().task == "segmentation" ? evaluate_masks(job) : evaluate_classes(job);
   io::write_atomic(out / "results.json", result.dump() + "\n");
   if (json) {
     fmt::print("{}\n", result.dump());
@@ -243,6 +335,9 @@ int main(int argc, char** argv) {
   cli.add_option("--level", args.levels, "level between 0 and 1; repeatable (default: 0.1 to 0.5)")
       ->allow_extra_args(false);
   cli.add_flag("--no-noise", args.no_noise, "clean only");
+  cli.add_option("--overlays", args.overlays,
+                 "segmentation: samples drawn with their outlines, spread over the split (12)")
+      ->check(CLI::Range(0, 10000));
   cli.add_option("-o,--out", args.out, "folder for the results (default: RUN/eval/<split>)");
   cli.add_option("--threads", args.threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
   program.add_overrides(args.overrides);

@@ -44,7 +44,7 @@ struct Arguments {
 std::vector<schema::Choices> registries() {
   return {attention::choices(),      layer_attention::choices(),    nn::ffn_choices(),
           models::choices(),         data::dataset_choices(),       optim::optimiser_choices(),
-          optim::schedule_choices(), training::class_loss_choices()};
+          optim::schedule_choices(), training::loss_choices()};
 }
 
 int list_registry(const std::string& kind, bool json) {

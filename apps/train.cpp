@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
+#include "experiment/results.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "schema/load.h"
@@ -74,7 +75,7 @@ void report(const schema::Value& summary, const std::string& out) {
     std::string line = fmt::format("{:<6}", split.key);
     for (const auto& metric : split.value.members()) {
       if (!metric.value.is_number()) continue;
-      const bool percent = metric.key.find("top") != std::string::npos;
+      const bool percent = experiment::is_percent(metric.key);
       const double value = metric.value.as_double();
       line += "  " + metric.key + " " +
               (percent ? fmt::format("{:.2f} %", value) : fmt::format("{:.4f}", value));

@@ -51,6 +51,10 @@ std::string_view name_of(Split split) {
   return "";
 }
 
+Image Source::read_mask(std::int64_t, const Image&) const {
+  throw ConfigError("dataset: has no masks");
+}
+
 Split split_from_name(std::string_view name) {
   for (const Split split : {Split::kTrain, Split::kVal, Split::kTest}) {
     if (name == name_of(split)) return split;
@@ -66,19 +70,19 @@ struct Dataset::Cache {
       : states(static_cast<std::size_t>(samples)), images(states.size()), left(bytes) {}
 
   std::vector<std::atomic<std::uint8_t>> states;
-  std::vector<Image> images;
+  std::vector<Decoded> images;
   std::atomic<std::int64_t> left;
 
-  const Image* find(std::int64_t index) const {
+  const Decoded* find(std::int64_t index) const {
     const auto i = static_cast<std::size_t>(index);
     return states[i].load(std::memory_order_acquire) == kFilled ? &images[i] : nullptr;
   }
 
-  void keep(std::int64_t index, Image image) {
+  void keep(std::int64_t index, Decoded&& image) {
     const auto i = static_cast<std::size_t>(index);
     std::uint8_t expected = kEmpty;
     if (!states[i].compare_exchange_strong(expected, kClaimed)) return;
-    const std::int64_t bytes = image.bytes();
+    const std::int64_t bytes = image.image.bytes() + image.mask.bytes();
     if (left.fetch_sub(bytes) < bytes) {
       left.fetch_add(bytes);
       states[i].store(kEmpty);
@@ -142,50 +146,77 @@ std::int64_t Dataset::label(std::int64_t i) const {
 
 std::string Dataset::name(std::int64_t i) const { return source_->name(source_index(i)); }
 
+const Dataset::Decoded& Dataset::decode(std::int64_t source_index, Decoded& fresh) const {
+  const Decoded* known = cache_ ? cache_->find(source_index) : nullptr;
+  if (known != nullptr) return *known;
+  fresh.image = source_->read(source_index);
+  if (has_masks()) fresh.mask = source_->read_mask(source_index, fresh.image);
+  return fresh;
+}
+
+void Dataset::keep(std::int64_t source_index, Decoded&& fresh) const {
+  if (cache_ && fresh.image.bytes() > 0) cache_->keep(source_index, std::move(fresh));
+}
+
 void Dataset::read_scaled(std::int64_t source_index, float* out) const {
-  const Image* image = cache_ ? cache_->find(source_index) : nullptr;
-  Image fresh;
-  if (image == nullptr) {
-    fresh = source_->read(source_index);
-    image = &fresh;
-  }
+  Decoded fresh;
+  const Image& image = decode(source_index, fresh).image;
   const std::int64_t c = channels();
   const std::int64_t plane = height() * width();
   // Divided, not multiplied by a reciprocal: the bits are then those of other toolkits.
   const float white = source_->info().pixel_max;
   for (std::int64_t k = 0; k < c; ++k) {
-    const std::uint8_t* from = image->pixels.data() + k;
+    const std::uint8_t* from = image.pixels.data() + k;
     float* to = out + k * plane;
     for (std::int64_t p = 0; p < plane; ++p) to[p] = static_cast<float>(from[p * c]) / white;
   }
-  if (cache_ && image == &fresh) cache_->keep(source_index, std::move(fresh));
+  if (source_->info().stretch) stretch({c, height(), width(), out});
+  keep(source_index, std::move(fresh));
 }
 
 Sample Dataset::get(std::int64_t i) const {
-  Sample sample{{}, label(i), name(i)};
+  Sample sample{{}, {}, label(i), name(i)};
   sample.image.resize(static_cast<std::size_t>(sample_size()));
-  read_scaled(source_index(i), sample.image.data());
+  if (has_masks()) {
+    sample.mask.resize(static_cast<std::size_t>(target_shape().numel()));
+    read_pair(source_index(i), nullptr, sample.image.data(), sample.mask.data());
+  } else {
+    read_scaled(source_index(i), sample.image.data());
+  }
   return sample;
 }
 
-void Dataset::prepare(std::int64_t i, const Draw& draw, float* out) const {
+void Dataset::prepare(std::int64_t i, const Draw& draw, float* image, float* mask) const {
   const std::int64_t index = source_index(i);
-  read_scaled(index, out);
-  const Planes x{channels(), height(), width(), out};
   const RandomStream stream = RandomStream(draw.seed)
                                   .fork("data")
                                   .fork(name_of(split_))
                                   .fork(static_cast<std::uint64_t>(draw.epoch))
                                   .fork(static_cast<std::uint64_t>(index));
-  if (draw.augment) {
-    const RandomStream augment = stream.fork("augment");
-    for (std::size_t k = 0; k < augment_.size(); ++k) {
+  const RandomStream augment = stream.fork("augment");
+  const Planes x{channels(), height(), width(), image};
+  if (has_masks()) {
+    read_pair(index, draw.augment ? &augment : nullptr, image, mask);
+  } else {
+    read_scaled(index, image);
+    for (std::size_t k = 0; draw.augment && k < augment_.size(); ++k) {
       augment_[k]->apply(x, {augment.fork(k), mean_});
     }
-    apply_noise(x, train_noise_, stream.fork("noise"));
   }
+  if (draw.augment) apply_noise(x, train_noise_, stream.fork("noise"));
   if (draw.corruption) corrupt(x, *draw.corruption, stream.fork("noise"), eval_noise_.fill);
   if (options_.normalise) normalise(x, mean_, std_);
+}
+
+void Dataset::prepare(std::int64_t i, const Draw& draw, const Tensor& images, const Tensor& targets,
+                      std::int64_t row) const {
+  float* image = images.data<float>() + row * sample_size();
+  if (has_masks()) {
+    prepare(i, draw, image, targets.data<float>() + row * target_shape().numel());
+  } else {
+    prepare(i, draw, image);
+    targets.data<std::int64_t>()[row] = label(i);
+  }
 }
 
 std::shared_ptr<const Dataset> choose_split(

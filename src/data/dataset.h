@@ -13,12 +13,14 @@
 #include "data/options.h"
 #include "data/source.h"
 #include "data/transforms.h"
+#include "tensor/tensor.h"
 
 namespace fovea::data {
 
 /// One sample as a person would look at it.
 struct Sample {
   std::vector<float> image;  // (channels, height, width) in [0, 1]
+  std::vector<float> mask;   // (1, height, width) in [0, 1]; empty where there are none
   std::int64_t label = 0;
   std::string name;
 };
@@ -50,8 +52,17 @@ class Dataset {
   std::int64_t channels() const { return source_->info().channels; }
   std::int64_t height() const { return source_->info().height; }
   std::int64_t width() const { return source_->info().width; }
-  /// Floats of one sample.
-  std::int64_t sample_size() const { return channels() * height() * width(); }
+  /// Floats of one image.
+  std::int64_t sample_size() const { return image_shape().numel(); }
+  bool has_masks() const { return source_->info().masks.has_value(); }
+  // One sample's part of a batch, without the batch axis. Loaders and tasks go by these alone, so
+  // that nothing but a data set knows how many spatial axes there are.
+  /// (channels, height, width), float32.
+  Shape image_shape() const { return {channels(), height(), width()}; }
+  /// () for a class, (1, height, width) for a mask.
+  Shape target_shape() const { return has_masks() ? Shape{1, height(), width()} : Shape{}; }
+  /// int64 classes, float32 masks.
+  DType target_dtype() const { return has_masks() ? DType::kFloat32 : DType::kInt64; }
   const CommonOptions& options() const { return options_; }
   /// The grid of types and levels that a robustness evaluation walks through.
   const Noise& eval_noise() const { return eval_noise_; }
@@ -68,12 +79,25 @@ class Dataset {
   std::int64_t source_index(std::int64_t i) const;
   /// Undecorated. Throws FileError if the sample cannot be read.
   Sample get(std::int64_t i) const;
-  /// Writes sample_size() floats: scale to [0, 1], augment, noise, normalise. Throws FileError.
-  void prepare(std::int64_t i, const Draw& draw, float* out) const;
+  /// Writes sample_size() floats: scale to [0, 1], augment, noise, normalise; where there are
+  /// masks, resize after augmentation, and the mask follows its image. Throws FileError.
+  void prepare(std::int64_t i, const Draw& draw, float* image, float* mask = nullptr) const;
+  /// The same into row `row` of a batch: images (b, image_shape), targets (b, target_shape).
+  void prepare(std::int64_t i, const Draw& draw, const Tensor& images, const Tensor& targets,
+               std::int64_t row) const;
 
  private:
+  struct Decoded {
+    Image image, mask;
+  };
   struct Cache;
+  /// From the cache, or read into `fresh`, which is then offered to the cache by keep().
+  const Decoded& decode(std::int64_t source_index, Decoded& fresh) const;
+  void keep(std::int64_t source_index, Decoded&& fresh) const;
   void read_scaled(std::int64_t source_index, float* out) const;
+  /// dataset_masks.cpp: both at the data set's size; a stream if they are to be augmented.
+  void read_pair(std::int64_t source_index, const RandomStream* augment, float* image,
+                 float* mask) const;
 
   std::shared_ptr<const Source> source_;
   Split split_;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "data/folder.h"
 #include "data/registry.h"
 
 namespace fovea::data {
@@ -17,43 +18,17 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPage = "datasets/image_folder.md";
 
+FolderReader reader() { return {"image_folder", kPage}; }
+
 struct Options : CommonOptions {
   std::int64_t img_size = 0;
   std::int64_t in_chans = 3;
 };
 
-// Entries of a folder in byte order of their names, hidden ones left out, so that nothing depends
-// on the file system. Links are followed; one that leads nowhere or in a circle is an error.
-std::vector<fs::directory_entry> sorted_entries(const fs::path& folder) {
-  std::error_code code;
-  std::vector<fs::directory_entry> entries;
-  fs::directory_iterator it(folder, code);
-  for (; !code && it != fs::directory_iterator(); it.increment(code)) {
-    if (it->path().filename().native().front() != '.') entries.push_back(*it);
-  }
-  FOVEA_CHECK(
-      !code, FileError,
-      fmt::format("image_folder: {}: cannot be listed: {}", folder.string(), code.message()));
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
-    return a.path().filename().native() < b.path().filename().native();
-  });
-  return entries;
-}
-
-fs::file_type type_of(const fs::directory_entry& entry) {
-  std::error_code code;
-  const fs::file_status status = entry.status(code);
-  FOVEA_CHECK(status.type() != fs::file_type::not_found && status.type() != fs::file_type::none,
-              FileError,
-              fmt::format("image_folder: {}: is a link that leads nowhere: {}",
-                          entry.path().string(), code ? code.message() : "its target is missing"));
-  return status.type();
-}
-
 std::vector<std::string> class_folders(const fs::path& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : sorted_entries(folder)) {
-    if (type_of(entry) == fs::file_type::directory)
+  for (const auto& entry : sorted_entries(folder, reader())) {
+    if (type_of(entry, reader()) == fs::file_type::directory)
       names.push_back(entry.path().filename().string());
   }
   FOVEA_CHECK(
@@ -61,22 +36,6 @@ std::vector<std::string> class_folders(const fs::path& folder) {
       fmt::format("image_folder: {}: holds no class folder; expected <class>/<image>; see {}",
                   folder.string(), kPage));
   return names;
-}
-
-std::vector<fs::path> image_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : sorted_entries(folder)) {
-    // Only what is named like an image is looked at: notes and thumbnail caches may lie beside.
-    if (has_image_extension(entry.path()) && type_of(entry) == fs::file_type::regular) {
-      files.push_back(entry.path());
-    }
-  }
-  FOVEA_CHECK(
-      !files.empty(), FileError,
-      fmt::format("image_folder: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, "
-                  ".ppm or .pnm files; see {}",
-                  folder.string(), kPage));
-  return files;
 }
 
 // The largest centred square, brought to size x size.
@@ -113,7 +72,7 @@ class ImageFolder final : public Source {
       FOVEA_CHECK(found != known.end() && *found == name, FileError,
                   fmt::format("image_folder: {}: train has no class of this name{}",
                               (part / name).string(), did_you_mean(name, known)));
-      for (fs::path& file : image_files(part / name)) {
+      for (fs::path& file : image_files(part / name, reader())) {
         files_.push_back(std::move(file));
         labels_.push_back(found - known.begin());
       }
@@ -144,7 +103,7 @@ class ImageFolder final : public Source {
   void measure(const fs::path& train) {
     std::string first_error;
     for (const std::string& name : info_.class_names) {
-      for (const fs::path& file : image_files(train / name)) {
+      for (const fs::path& file : image_files(train / name, reader())) {
         try {
           const Image image = read_image(file);
           info_.height = image.height;

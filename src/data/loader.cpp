@@ -26,6 +26,12 @@ struct Epoch {
   std::atomic<bool> cancelled = false;  // nobody wants its batches any more
 };
 
+Tensor batch_of(const Shape& sample, std::int64_t size, DType dtype, const Device& device) {
+  Shape shape{size};
+  for (const std::int64_t axis : sample) shape.push_back(axis);
+  return Tensor::empty(shape, dtype, device);
+}
+
 struct Ready {
   Batch batch;
   std::exception_ptr error;
@@ -56,7 +62,7 @@ struct DataLoader::State {
 
   ~State();
   Batch prepare(const Epoch& pass, std::int64_t number);
-  bool prepare_sample(const Draw& draw, std::int64_t index, float* out);
+  bool prepare_sample(const Draw& draw, std::int64_t index, const Batch& batch, std::int64_t row);
   void run_worker();
   Batch take();
   std::optional<Batch> next();
@@ -74,13 +80,14 @@ DataLoader::State::~State() {
 }
 
 // False if the sample could not be read and may be left out.
-bool DataLoader::State::prepare_sample(const Draw& draw, std::int64_t index, float* out) {
+bool DataLoader::State::prepare_sample(const Draw& draw, std::int64_t index, const Batch& batch,
+                                       std::int64_t row) {
   if (dataset->options().on_bad_sample == OnBadSample::kFail) {
-    dataset->prepare(index, draw, out);
+    dataset->prepare(index, draw, batch.images, batch.targets, row);
     return true;
   }
   try {
-    dataset->prepare(index, draw, out);
+    dataset->prepare(index, draw, batch.images, batch.targets, row);
     return true;
   } catch (const FileError& error) {
     const std::lock_guard lock(mutex);
@@ -96,22 +103,22 @@ Batch DataLoader::State::prepare(const Epoch& pass, std::int64_t number) {
   const Dataset& d = *dataset;
   Batch batch;
   batch.number = number;
-  batch.images =
-      Tensor::empty({end - begin, d.channels(), d.height(), d.width()}, DType::kFloat32, device);
+  batch.images = batch_of(d.image_shape(), end - begin, DType::kFloat32, device);
+  batch.targets = batch_of(d.target_shape(), end - begin, d.target_dtype(), device);
   const Draw draw{options.seed, pass.number, options.augment, options.corruption};
-  std::vector<std::int64_t> labels;
+  std::int64_t rows = 0;
   for (std::int64_t k = begin; k < end; ++k) {
     const std::int64_t index = pass.order[static_cast<std::size_t>(k)];
-    const auto row = static_cast<std::int64_t>(labels.size());
     if (pass.cancelled.load(std::memory_order_relaxed)) return {};
-    if (!prepare_sample(draw, index, batch.images.data<float>() + row * d.sample_size())) continue;
-    labels.push_back(d.label(index));
+    if (!prepare_sample(draw, index, batch, rows)) continue;
     batch.indices.push_back(index);
+    ++rows;
   }
-  const auto rows = static_cast<std::int64_t>(labels.size());
   if (rows == 0) return {};
-  if (rows < end - begin) batch.images = batch.images.rows(0, rows);
-  batch.labels = Tensor::from(labels, Shape{rows}, device);
+  if (rows < end - begin) {
+    batch.images = batch.images.rows(0, rows);
+    batch.targets = batch.targets.rows(0, rows);
+  }
   return batch;
 }
 

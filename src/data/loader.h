@@ -29,8 +29,8 @@ struct LoaderOptions {
 };
 
 struct Batch {
-  Tensor images;                      // (b, channels, height, width) float32
-  Tensor labels;                      // (b) int64
+  Tensor images;                      // (b, image_shape of the data set) float32
+  Tensor targets;                     // (b, target_shape): classes, or masks
   std::vector<std::int64_t> indices;  // of the samples in the data set
   std::int64_t number = 0;  // position in the epoch; start(epoch, number + 1) goes on after
 };

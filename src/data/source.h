@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "data/geometry.h"
 #include "data/image_file.h"
 
 namespace fovea::data {
@@ -22,6 +24,12 @@ std::string_view name_of(Split split);
 /// Inverse of name_of. Throws ConfigError.
 Split split_from_name(std::string_view name);
 
+/// What the masks of a data set are and how they reach its size.
+struct MaskInfo {
+  int threshold = 128;  // pixels from here on are 1, others 0; 0: value / 255 as it is
+  Resampling resampling = Resampling::kNearest;
+};
+
 /// What is the same for every sample of a data set.
 struct SourceInfo {
   std::vector<std::string> class_names;
@@ -32,6 +40,11 @@ struct SourceInfo {
   /// Default normalisation in units of [0, 1], one value a channel.
   std::vector<double> mean;
   std::vector<double> std;
+  /// Every image is stretched to [0, 1] by its own extremes before it is augmented.
+  bool stretch = false;
+  /// Given: a mask belongs to every image. Its files may have any size; image and mask are brought
+  /// to height x width after augmentation.
+  std::optional<MaskInfo> masks = {};
 };
 
 /// A sample that was found to be unusable without decoding it, e.g. a label out of range.
@@ -46,12 +59,14 @@ class Source {
   virtual ~Source() = default;
   const SourceInfo& info() const { return info_; }
   std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
-  /// Class of every sample; unspecified for those in problems().
+  /// Class of every sample, 0 where there are masks; unspecified for those in problems().
   const std::vector<std::int64_t>& labels() const { return labels_; }
   const std::vector<Problem>& problems() const { return problems_; }
-  /// Pixels of info().height x width x channels, values 0..pixel_max. Throws FileError that names
-  /// the file and the record.
+  /// Pixels of info().height x width x channels (any height and width where there are masks),
+  /// values 0..pixel_max. Throws FileError that names the file and the record.
   virtual Image read(std::int64_t index) const = 0;
+  /// The mask of an image of this size, one channel, 0..255. Only where info().masks is given.
+  virtual Image read_mask(std::int64_t index, const Image& image) const;
   /// File, or file and record, for messages and reports.
   virtual std::string name(std::int64_t index) const = 0;
   /// True if read() does not touch a file, so that caching would only double the memory.

@@ -20,12 +20,13 @@ const schema::Fields<Experiment>& experiment_fields() {
         .add("name", &E::name, "name of the run in tables and plots; empty = the file's name")
         .add_any("paper", &E::paper,
                  "what it reproduces, e.g. {\"key\": \"dgsa\", \"table\": \"1\"}")
-        .add("task", &E::task, one_of({"image_classification"}), "kind of task")
+        .add("task", &E::task, one_of({"image_classification", "segmentation"}),
+             "one label, or one mask, for each image")
         .add("seed", &E::seed, at_least(0), "of initial weights, data order, augmentation, dropout")
         .add_component("dataset", &E::dataset, data::dataset_choices(),
                        "data, augmentation and noise")
         .add_component("model", &E::model, models::choices(), "network")
-        .add_component("loss", &E::loss, training::class_loss_choices(), "what is minimised")
+        .add_component("loss", &E::loss, training::loss_choices(), "what is minimised")
         .add_component("optimizer", &E::optimizer, optim::optimiser_choices(), "update rule")
         .add_component("schedule", &E::schedule, optim::schedule_choices(),
                        "learning rate over time")

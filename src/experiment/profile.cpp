@@ -78,6 +78,18 @@ std::string to_text(const std::vector<ProfileRow>& rows) {
   return text;
 }
 
+namespace {
+
+// One class for each row of logits.
+Tensor some_classes(const Tensor& logits) {
+  std::vector<std::int64_t> classes(static_cast<std::size_t>(logits.size(0)));
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    classes[i] = static_cast<std::int64_t>(i) % logits.size(-1);
+  return Tensor::from(classes, {logits.size(0)}, logits.device());
+}
+
+}  // namespace
+
 StepProfile profile_step(const Experiment& e, const Device& device) {
   const auto in_use = [&] { return device.allocator().stats().bytes_in_use; };
   const models::DataShape shape = data_shape(e);
@@ -97,27 +109,24 @@ StepProfile profile_step(const Experiment& e, const Device& device) {
   }
   before = in_use();
   const auto optimiser = optim::make_optimiser(e.optimizer, parameters);
-  Tensor labels;
+  const bool masks = e.task == "segmentation";
+  Tensor targets;
   std::uint64_t number = 0;
   const auto step = [&] {
     model->set_random(RandomStream(1).fork(number++));
     optimiser->zero_grad();
     const std::int64_t start = in_use();
-    const Tensor logits = (*model)(x);
-    if (!labels.defined()) {
-      std::vector<std::int64_t> classes(static_cast<std::size_t>(logits.size(0)));
-      for (std::size_t i = 0; i < classes.size(); ++i)
-        classes[i] = static_cast<std::int64_t>(i) % logits.size(-1);
-      labels = Tensor::from(classes, {logits.size(0)}, device);
-    }
-    const Tensor loss = ops::cross_entropy(logits, labels);
+    const Tensor output = (*model)(x);
+    if (!targets.defined()) targets = masks ? ops::zeros_like(output) : some_classes(output);
+    const Tensor loss =
+        masks ? ops::bce_dice(output, targets) : ops::cross_entropy(output, targets);
     result.saved_bytes = in_use() - start;
     autograd::backward(loss);
     optimiser->step(optimiser->base_lr());
   };
   for (int i = 0; i < 2; ++i) step();  // warms the allocator and the kernels' caches
   optimiser->zero_grad();
-  result.optimiser_bytes = in_use() - before - labels.bytes();
+  result.optimiser_bytes = in_use() - before - targets.bytes();
   device.allocator().reset_peak();
   result.rows = profile(step);
   result.peak_bytes = device.allocator().stats().peak_bytes;

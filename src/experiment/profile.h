@@ -40,8 +40,8 @@ struct StepProfile {
   std::int64_t peak_bytes = 0;
 };
 
-/// Forward, cross-entropy, backward and update on random inputs of the experiment's batch size; no
-/// data set is read.
+/// Forward, loss (cross-entropy, or BCE + Dice), backward and update on random inputs of the
+/// experiment's batch size; no data set is read.
 StepProfile profile_step(const Experiment& experiment, const Device& device);
 schema::Value to_json(const StepProfile& profile);
 std::string to_text(const StepProfile& profile);

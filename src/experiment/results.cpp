@@ -161,7 +161,8 @@ std::string first_difference(const fs::path& file, const std::string& before,
 }  // namespace
 
 bool is_percent(const std::string& metric) {
-  return has_word(metric, {"top1", "top5", "accuracy"});
+  return has_word(metric,
+                  {"top1", "top5", "accuracy", "miou", "dsc", "sensitivity", "specificity"});
 }
 
 bool larger_is_better(const std::string& metric) {

@@ -24,6 +24,13 @@ schema::Value limited(schema::Value resolved, std::int64_t samples) {
   return resolve(resolved);
 }
 
+template <class Kind>
+Kind& task_as(training::DataTask& task, const std::string& name) {
+  auto* found = dynamic_cast<Kind*>(&task);
+  FOVEA_CHECK(found != nullptr, ConfigError, fmt::format("task: {} cannot do this", name));
+  return *found;
+}
+
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
@@ -39,7 +46,7 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(train.threads);
   device_ = make_device(train.device, threads);
   host_ = device_.is_host() ? device_ : make_cpu(threads);
-  training::ImageClassificationSetup setup;
+  training::DataTaskSetup setup;
   setup.train = data::make_dataset(experiment_.dataset, data::Split::kTrain);
   if (data::has_val(experiment_.dataset)) {
     setup.val = data::make_dataset(experiment_.dataset, data::Split::kVal);
@@ -58,7 +65,19 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   setup.seed = static_cast<std::uint64_t>(experiment_.seed);
   setup.host = host_;
   setup.overfit = options.overfit > 0;
-  task_ = std::make_unique<training::ImageClassification>(*model_, std::move(setup));
+  if (experiment_.task == "segmentation") {
+    task_ = std::make_unique<training::Segmentation>(*model_, setup);
+  } else {
+    task_ = std::make_unique<training::ImageClassification>(*model_, setup);
+  }
+}
+
+training::ImageClassification& Run::image_classification() {
+  return task_as<training::ImageClassification>(*task_, experiment_.task);
+}
+
+training::Segmentation& Run::segmentation() {
+  return task_as<training::Segmentation>(*task_, experiment_.task);
 }
 
 training::TrainerSetup Run::setup() const {

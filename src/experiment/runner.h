@@ -10,6 +10,7 @@
 
 #include "experiment/experiment.h"
 #include "training/image_classification.h"
+#include "training/segmentation.h"
 #include "training/trainer.h"
 
 namespace fovea::experiment {
@@ -37,7 +38,10 @@ class Run {
 
   const Experiment& experiment() const { return experiment_; }
   models::Model& model() { return *model_; }
-  training::ImageClassification& task() { return *task_; }
+  training::DataTask& task() { return *task_; }
+  // The task as what it is; throws ConfigError if the experiment has another.
+  training::ImageClassification& image_classification();
+  training::Segmentation& segmentation();
   const Device& device() const { return device_; }
 
  private:
@@ -50,7 +54,7 @@ class Run {
   Device host_;
   models::DataShape shape_;  // of the opened data set
   std::unique_ptr<models::Model> model_;
-  std::unique_ptr<training::ImageClassification> task_;
+  std::unique_ptr<training::DataTask> task_;
 };
 
 /// The configuration of a run folder (config.json).

@@ -8,11 +8,15 @@
 
 namespace fovea::training {
 
-/// Mean loss of a batch of classifications. logits: (..., classes), labels: (...) int64 -> ().
-using ClassLoss = std::function<Tensor(const Tensor& logits, const Tensor& labels)>;
+/// Mean loss of a batch, (), from what a network puts out and what it should have put out.
+using Loss = std::function<Tensor(const Tensor& output, const Tensor& target)>;
 
-schema::Choices class_loss_choices();
-/// Throws ConfigError for an unknown type or options that do not fit.
-ClassLoss make_class_loss(const schema::Component& component);
+/// All losses, of whatever kind.
+schema::Choices loss_choices();
+/// output: logits (..., classes), target: (...) int64. Throws ConfigError for an unknown type, one
+/// that compares something else, or options that do not fit.
+Loss make_class_loss(const schema::Component& component);
+/// output: probabilities (b, ...), target: masks of that shape in [0, 1]. Throws likewise.
+Loss make_mask_loss(const schema::Component& component);
 
 }  // namespace fovea::training

@@ -60,7 +60,9 @@ Curves read_run(const NamedRun& run) {
 std::string label_of(const std::string& key) {
   if (key == "lr") return "learning rate";
   if (key == "grad_norm") return "gradient norm";
-  if (key.find("top") != std::string::npos) return key + " (%)";
+  for (const char* percent : {"top", "dsc", "miou", "accuracy", "sensitivity", "specificity"}) {
+    if (key.find(percent) != std::string::npos) return key + " (%)";
+  }
   return key;
 }
 
@@ -78,9 +80,9 @@ std::vector<LinePlot> learning_curves(const std::vector<NamedRun>& runs) {
     }
   }
   FOVEA_CHECK(!plots.empty(), FileError, "learning curves: the logs have no lines yet");
-  // Loss and accuracy first.
+  // The loss and what is reported first.
   std::vector<LinePlot> ordered;
-  for (const char* key : {"loss", "top1"}) {
+  for (const char* key : {"loss", "top1", "dsc", "miou"}) {
     if (const auto found = plots.find(key); found != plots.end()) {
       ordered.push_back(std::move(found->second));
       plots.erase(found);

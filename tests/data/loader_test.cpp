@@ -36,9 +36,9 @@ Flat drain(DataLoader& loader) {
   while (const auto batch = loader.next()) {
     const auto b = static_cast<std::int64_t>(batch->indices.size());
     CHECK(batch->images.shape() == Shape{b, 3, 8, 8});
-    CHECK(batch->labels.shape() == Shape{b});
+    CHECK(batch->targets.shape() == Shape{b});
     flat.indices.insert(flat.indices.end(), batch->indices.begin(), batch->indices.end());
-    for (const std::int64_t label : batch->labels.values<std::int64_t>())
+    for (const std::int64_t label : batch->targets.values<std::int64_t>())
       flat.labels.push_back(label);
     for (const float pixel : batch->images.values<float>()) flat.pixels.push_back(pixel);
     flat.sizes.push_back(b);

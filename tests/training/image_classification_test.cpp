@@ -12,7 +12,7 @@
 
 using namespace fovea;
 using training::ImageClassification;
-using training::ImageClassificationSetup;
+using training::DataTaskSetup;
 
 namespace {
 
@@ -41,7 +41,7 @@ Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int6
   const test::Folder folder("images");
   const Device device = make_cpu(threads);
   const auto model = small_model(device);
-  ImageClassificationSetup setup;
+  DataTaskSetup setup;
   setup.train = synthetic(data::Split::kTrain);
   setup.test = synthetic(data::Split::kTest);
   setup.options.batch_size = 16;
@@ -80,7 +80,7 @@ TEST_CASE("image classification: a small network learns its own samples by heart
 TEST_CASE("image classification: a validation part is monitored, test is looked at once",
           "[training]") {
   const auto model = small_model(test::cpu());
-  ImageClassificationSetup setup;
+  DataTaskSetup setup;
   setup.train = synthetic(data::Split::kTrain, ", \"val_fraction\": 0.25");
   setup.val = synthetic(data::Split::kVal, ", \"val_fraction\": 0.25");
   setup.test = synthetic(data::Split::kTest);
@@ -110,7 +110,7 @@ TEST_CASE("image classification: the metrics do not depend on the batch size", "
   const auto model = small_model(test::cpu());
   model->train(false);
   const auto evaluate = [&](std::int64_t batch) {
-    ImageClassificationSetup setup;
+    DataTaskSetup setup;
     setup.test = synthetic(data::Split::kTest);
     setup.options.eval_batch_size = batch;
     setup.host = test::cpu();

@@ -32,7 +32,7 @@ TEST_CASE("dgvit: three steps of the vision recipe follow the reference", "[trai
       test::component(R"({"type": "adamw", "lr": 0.001, "weight_decay": 0.01})"), parameters);
   const optim::Schedule schedule =
       optim::make_schedule({"cosine", {}}, {optimiser->base_lr(), 4, 1});
-  const training::ClassLoss loss_of = training::make_class_loss({"cross_entropy", {}});
+  const training::Loss loss_of = training::make_class_loss({"cross_entropy", {}});
 
   model->train(true);
   for (std::int64_t step = 0; step < 3; ++step) {

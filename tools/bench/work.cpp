@@ -74,23 +74,24 @@ std::vector<optim::Parameter> parameters_of(const nn::Module& module) {
   return parameters;
 }
 
-// Forward, and unless only inferring, cross-entropy, backward and the optimiser's update.
+// Forward, and unless only inferring, the loss, backward and the optimiser's update.
 Work model_work(const experiment::Experiment& e, const Device& device, const Settings& settings) {
   const models::DataShape shape = experiment::data_shape(e);
   const std::shared_ptr<models::Model> model = experiment::make_model(e, device, shape);
   load(*model, device, settings);
   const std::int64_t batch = settings.batch_size > 0 ? settings.batch_size : e.train.batch_size;
   const Inputs in = make_inputs(device, settings, batch, experiment::sample_shape(e, shape));
-  const auto labels = std::make_shared<Tensor>(in.y);
-  const auto cross_entropy = [labels](const Tensor& logits) {
-    if (!labels->defined()) *labels = labels_for(logits);
-    return ops::cross_entropy(logits, *labels);
+  const auto targets = std::make_shared<Tensor>(in.y);
+  const bool masks = e.task == "segmentation";
+  const auto loss_of = [targets, masks](const Tensor& output) {
+    if (!targets->defined()) *targets = masks ? ops::zeros_like(output) : labels_for(output);
+    return masks ? ops::bce_dice(output, *targets) : ops::cross_entropy(output, *targets);
   };
   const auto infer = [=] {
     const autograd::NoGrad no_grad;
     return (*model)(in.x);
   };
-  if (settings.infer) return {infer, cross_entropy, in.x.size(0)};
+  if (settings.infer) return {infer, loss_of, in.x.size(0)};
 
   model->train(true);
   const std::shared_ptr<optim::Optimiser> optimiser =
@@ -98,7 +99,7 @@ Work model_work(const experiment::Experiment& e, const Device& device, const Set
   const auto train = [=, step = std::uint64_t{0}]() mutable {
     model->set_random(RandomStream(1).fork(step++));
     optimiser->zero_grad();
-    const Tensor loss = cross_entropy((*model)(in.x));
+    const Tensor loss = loss_of((*model)(in.x));
     autograd::backward(loss);
     optimiser->step(optimiser->base_lr());
     return loss.detach();

@@ -1,0 +1,58 @@
+// Samples of an image and its mask (dataset.h): decoded at their own size, augmented together,
+// brought to the data set's size. kcla 5.4.
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace fovea::data {
+namespace {
+
+// Pixels that are worked on.
+struct Picture {
+  Picture(const Image& image, float white)
+      : values(image.pixels.size()),
+        planes{image.channels, image.height, image.width, values.data()} {
+    for (std::int64_t c = 0; c < planes.channels; ++c) {
+      const std::uint8_t* from = image.pixels.data() + c;
+      float* to = planes.channel(c);
+      for (std::int64_t p = 0; p < planes.plane(); ++p) {
+        to[p] = static_cast<float>(from[p * planes.channels]) / white;
+      }
+    }
+  }
+  Picture(const Picture&) = delete;
+  Picture& operator=(const Picture&) = delete;
+
+  std::vector<float> values;
+  Planes planes;
+};
+
+void binarise(Planes mask, int threshold) {
+  const float least = static_cast<float>(threshold) / 255.0f;
+  for (float& value : mask.values()) value = value >= least ? 1.0f : 0.0f;
+}
+
+}  // namespace
+
+void Dataset::read_pair(std::int64_t source_index, const RandomStream* augment, float* image,
+                        float* mask) const {
+  const SourceInfo& info = source_->info();
+  Decoded fresh;
+  const Decoded& decoded = decode(source_index, fresh);
+  Picture x(decoded.image, info.pixel_max);
+  Picture m(decoded.mask, 255.0f);
+  keep(source_index, std::move(fresh));
+  if (info.stretch) stretch(x.planes);
+  if (info.masks->threshold > 0) binarise(m.planes, info.masks->threshold);
+  for (std::size_t k = 0; augment != nullptr && k < augment_.size(); ++k) {
+    const TransformContext context{augment->fork(k), mean_};
+    augment_[k]->apply(x.planes, context);
+    if (augment_[k]->moves_pixels()) augment_[k]->apply(m.planes, context);
+  }
+  resample(x.planes, {channels(), height(), width(), image}, Resampling::kBilinear);
+  if (mask != nullptr) {
+    resample(m.planes, {1, height(), width(), mask}, info.masks->resampling);
+  }
+}
+
+}  // namespace fovea::data

@@ -1,0 +1,330 @@
+// Pictures with masks in a second folder, matched by name: the layouts of Kvasir-SEG and of the
+// ISIC challenges, with lists of names for the splits. kcla 5.4.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/suggest.h"
+#include "data/folder.h"
+#include "data/registry.h"
+
+namespace fovea::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPage = "datasets/paired_folder.md";
+
+FolderReader reader() { return {"paired_folder", kPage}; }
+
+enum class Layout { kShared, kBySplit, kIsic2017, kIsic2018 };
+enum class Intensity { kUnit, kMinMax255 };
+
+struct Options : CommonOptions {
+  Layout layout = Layout::kShared;
+  std::string images = "images";
+  std::string masks = "masks";
+  std::string mask_suffix;
+  std::string splits = "splits";
+  double test_fraction = 0;
+  std::int64_t test_seed = 0;
+  std::int64_t img_size = 0;
+  std::int64_t in_chans = 3;
+  std::int64_t mask_threshold = 128;
+  Resampling mask_resize = Resampling::kNearest;
+  Intensity intensity = Intensity::kUnit;
+};
+
+// Where the images and masks of a split lie.
+struct Folders {
+  fs::path images;
+  fs::path masks;
+  std::string mask_suffix;
+};
+
+Folders folders_of(const fs::path& root, Split split, const Options& o) {
+  const auto part = [&](const char* train, const char* val, const char* test) {
+    return split == Split::kTrain ? train : split == Split::kVal ? val : test;
+  };
+  switch (o.layout) {
+    case Layout::kShared:
+      return {root / o.images, root / o.masks, o.mask_suffix};
+    case Layout::kBySplit:
+      return {root / name_of(split) / o.images, root / name_of(split) / o.masks, o.mask_suffix};
+    case Layout::kIsic2017: {
+      const std::string name = part("Training", "Validation", "Test_v2");
+      return {root / ("ISIC-2017_" + name + "_Data"),
+              root / ("ISIC-2017_" + name + "_Part1_GroundTruth"), "_segmentation"};
+    }
+    case Layout::kIsic2018: {
+      const std::string name = part("Training", "Validation", "Test");
+      return {root / ("ISIC2018_Task1-2_" + name + "_Input"),
+              root / ("ISIC2018_Task1_" + name + "_GroundTruth"), "_segmentation"};
+    }
+  }
+  return {};
+}
+
+struct Pair {
+  fs::path image;
+  fs::path mask;
+};
+
+// All pairs of two folders in byte order of the images' names.
+std::vector<Pair> pairs_in(const Folders& folders) {
+  std::error_code code;
+  for (const fs::path& folder : {folders.images, folders.masks}) {
+    FOVEA_CHECK(fs::is_directory(folder, code), FileError,
+                fmt::format("dataset.root: {}: not found; see {}", folder.string(), kPage));
+  }
+  std::map<std::string, fs::path> masks;
+  for (fs::path& mask : image_files(folders.masks, reader())) {
+    const std::string stem = mask.stem().string();
+    const auto [known, added] = masks.emplace(stem, mask);
+    FOVEA_CHECK(added, FileError,
+                fmt::format("paired_folder: {} and {}: two masks of one name",
+                            known->second.string(), mask.filename().string()));
+  }
+  std::vector<Pair> pairs;
+  for (fs::path& image : image_files(folders.images, reader())) {
+    const std::string stem = image.stem().string();
+    if (stem.ends_with("_superpixels")) continue;  // come with ISIC 2017
+    const auto mask = masks.find(stem + folders.mask_suffix);
+    FOVEA_CHECK(
+        mask != masks.end(), FileError,
+        fmt::format("paired_folder: {}: has no mask; expected {}.png or another ending",
+                    image.string(), (folders.masks / (stem + folders.mask_suffix)).string()));
+    pairs.push_back({std::move(image), mask->second});
+  }
+  return pairs;
+}
+
+// The names of a list, one a line, with or without ending; nothing if there is no such list.
+std::optional<std::map<std::string, int>> read_list(const fs::path& file) {
+  std::error_code code;
+  if (!fs::exists(file, code)) return std::nullopt;
+  std::istringstream lines(io::read_text(file));
+  std::map<std::string, int> names;
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.empty()) continue;
+    const fs::path name(line);
+    const std::string stem = has_image_extension(name) ? name.stem().string() : line;
+    const auto [first, added] = names.emplace(stem, number);
+    FOVEA_CHECK(
+        added, FileError,
+        fmt::format("{}:{}: {} is also in line {}", file.string(), number, line, first->second));
+  }
+  FOVEA_CHECK(!names.empty(), FileError, fmt::format("{}: holds no name", file.string()));
+  return names;
+}
+
+// The pairs that a list names. A name may be in one list only.
+std::vector<Pair> listed(const std::vector<Pair>& all, const fs::path& lists, Split split) {
+  const auto path_of = [&](Split s) { return lists / (std::string(name_of(s)) + ".txt"); };
+  std::map<Split, std::map<std::string, int>> names;
+  for (const Split s : {Split::kTrain, Split::kVal, Split::kTest}) {
+    if (auto list = read_list(path_of(s))) names.emplace(s, std::move(*list));
+  }
+  const auto wanted = names.find(split);
+  FOVEA_CHECK(wanted != names.end(), FileError,
+              fmt::format("dataset.splits: {}: not found; see {}", path_of(split).string(), kPage));
+  for (const auto& [name, line] : wanted->second) {
+    for (const auto& [other, theirs] : names) {
+      FOVEA_CHECK(other == split || theirs.count(name) == 0, FileError,
+                  fmt::format("{}:{}: {} is also in {}", path_of(split).string(), line, name,
+                              path_of(other).filename().string()));
+    }
+  }
+  std::vector<Pair> chosen;
+  std::vector<std::string> stems;
+  for (const Pair& pair : all) {
+    stems.push_back(pair.image.stem().string());
+    if (wanted->second.count(stems.back()) > 0) chosen.push_back(pair);
+  }
+  if (chosen.size() == wanted->second.size()) return chosen;
+  for (const auto& [name, line] : wanted->second) {
+    FOVEA_CHECK(
+        std::binary_search(stems.begin(), stems.end(), name), FileError,
+        fmt::format("{}:{}: {}: no image of this name in {}{}", path_of(split).string(), line, name,
+                    all.front().image.parent_path().string(), did_you_mean(name, stems)));
+  }
+  throw FileError(fmt::format("{}: two images of one name", path_of(split).string()));
+}
+
+// Train or test of a shuffle; the same for every seed of a run.
+std::vector<Pair> shuffled(const std::vector<Pair>& all, Split split, const Options& o) {
+  const auto n = static_cast<std::int64_t>(all.size());
+  const auto order =
+      RandomStream(static_cast<std::uint64_t>(o.test_seed)).fork("test_split").permutation(n);
+  const auto keep =
+      static_cast<std::int64_t>((1.0 - o.test_fraction) * static_cast<double>(n) + 0.5);
+  std::vector<bool> train(all.size(), false);
+  for (std::int64_t k = 0; k < keep; ++k) {
+    train[static_cast<std::size_t>(order[static_cast<std::size_t>(k)])] = true;
+  }
+  std::vector<Pair> chosen;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (train[i] == (split == Split::kTrain)) chosen.push_back(all[i]);
+  }
+  return chosen;
+}
+
+class PairedFolder final : public Source {
+ public:
+  PairedFolder(std::vector<Pair> pairs, const std::vector<Pair>& train, const Options& o)
+      : pairs_(std::move(pairs)), img_size_(o.img_size) {
+    labels_.assign(pairs_.size(), 0);
+    info_.class_names = {"foreground"};
+    info_.channels = o.in_chans;
+    info_.masks = MaskInfo{static_cast<int>(o.mask_threshold), o.mask_resize};
+    if (o.intensity == Intensity::kMinMax255) {
+      info_.stretch = true;
+      info_.mean = {0.0};
+      info_.std = {1.0 / 255};
+    } else {
+      info_.mean = o.in_chans == 1 ? std::vector{0.449} : std::vector{0.485, 0.456, 0.406};
+      info_.std = o.in_chans == 1 ? std::vector{0.226} : std::vector{0.229, 0.224, 0.225};
+    }
+    info_.height = info_.width = img_size_;
+    if (img_size_ == 0) measure(train);
+  }
+
+  Image read(std::int64_t index) const override {
+    const fs::path& file = pairs_[static_cast<std::size_t>(index)].image;
+    Image image = read_image(file, info_.channels);
+    FOVEA_CHECK(
+        img_size_ > 0 || (image.height == info_.height && image.width == info_.width), FileError,
+        fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
+                    "bring all to one size",
+                    file.string(), image.height, image.width, info_.height, info_.width));
+    return image;
+  }
+
+  Image read_mask(std::int64_t index, const Image& image) const override {
+    const Pair& pair = pairs_[static_cast<std::size_t>(index)];
+    Image mask = read_image(pair.mask, 1);
+    FOVEA_CHECK(
+        mask.height == image.height && mask.width == image.width, FileError,
+        fmt::format("{}: is {} x {}, its image {} is {} x {}", pair.mask.string(), mask.height,
+                    mask.width, pair.image.filename().string(), image.height, image.width));
+    return mask;
+  }
+
+  std::string name(std::int64_t index) const override {
+    return pairs_[static_cast<std::size_t>(index)].image.string();
+  }
+  bool in_memory() const override { return false; }
+
+ private:
+  // Every split takes its size from the first image of train that can be decoded.
+  void measure(const std::vector<Pair>& train) {
+    std::string first_error;
+    for (const Pair& pair : train) {
+      try {
+        const Image image = read_image(pair.image);
+        info_.height = image.height;
+        info_.width = image.width;
+        return;
+      } catch (const FileError& error) {  // reported when the sample itself is used
+        if (first_error.empty()) first_error = error.what();
+      }
+    }
+    throw FileError(first_error);
+  }
+
+  std::vector<Pair> pairs_;
+  std::int64_t img_size_;
+};
+
+// Pairs of a split; nothing for a validation part that is not there.
+std::optional<std::vector<Pair>> pairs_of(const fs::path& root, Split split, const Options& o) {
+  std::error_code code;
+  const fs::path lists = root / o.splits;
+  const auto has_list = [&](const char* name) { return fs::exists(lists / name, code); };
+  const std::vector<Pair> all = pairs_in(folders_of(root, Split::kTrain, o));
+  if (!o.splits.empty() && has_list("train.txt")) {
+    if (split == Split::kVal && !has_list("val.txt")) return std::nullopt;
+    // Where there is no test part, as in papers that report on their validation part.
+    if (split == Split::kTest && !has_list("test.txt")) split = Split::kVal;
+    return listed(all, lists, split);
+  }
+  if (o.test_fraction > 0) {
+    if (split == Split::kVal) return std::nullopt;
+    return shuffled(all, split, o);
+  }
+  FOVEA_CHECK(o.layout != Layout::kShared, FileError,
+              fmt::format("dataset.splits: {}: not found; list the names of each split there, or "
+                          "set dataset.test_fraction; see {}",
+                          (lists / "train.txt").string(), kPage));
+  if (split == Split::kTrain) return all;
+  const auto is_there = [&](Split s) {
+    return fs::is_directory(folders_of(root, s, o).images, code);
+  };
+  if (split == Split::kVal && !is_there(Split::kVal)) return std::nullopt;
+  if (split == Split::kTest && !is_there(Split::kTest)) split = Split::kVal;
+  return pairs_in(folders_of(root, split, o));
+}
+
+std::unique_ptr<Source> open(const Place& place, const Options& options) {
+  auto pairs = pairs_of(place.root, place.split, options);
+  if (!pairs) return nullptr;
+  std::vector<Pair> train;
+  if (options.img_size == 0) train = *pairs_of(place.root, Split::kTrain, options);
+  return std::make_unique<PairedFolder>(std::move(*pairs), train, options);
+}
+
+schema::Fields<Options> fields() {
+  using O = Options;
+  return schema::Fields<O>{}
+      .add_enum("layout", &O::layout,
+                {{"shared", Layout::kShared},
+                 {"by_split", Layout::kBySplit},
+                 {"isic2017", Layout::kIsic2017},
+                 {"isic2018", Layout::kIsic2018}},
+                "shared: images/ and masks/, as Kvasir-SEG; by_split: train/images, train/masks, "
+                "val/..., test/...; isic2017, isic2018: the folders of the challenges")
+      .add("images", &O::images, "folder of the images in the first two layouts")
+      .add("masks", &O::masks, "folder of the masks in the first two layouts")
+      .add("mask_suffix", &O::mask_suffix,
+           "what a mask's name has after its image's, e.g. \"_segmentation\"; the endings may "
+           "differ")
+      .add("splits", &O::splits,
+           "folder of train.txt, test.txt and optionally val.txt below root, one name a line; they "
+           "choose from all images, in the isic layouts from those of the training part")
+      .add("test_fraction", &O::test_fraction, schema::at_least(0) && schema::less_than(1),
+           "where there are no lists: share of the images (of the training part) drawn as test")
+      .add("test_seed", &O::test_seed, schema::at_least(0),
+           "seed of that draw; does not follow the seed of the run")
+      .add("img_size", &O::img_size, schema::in_range(0, 8192),
+           "image and mask are resized to this square after augmentation; 0: all have the size of "
+           "the first")
+      .add("in_chans", &O::in_chans, schema::in_range(1, 3), "1 converts to grey, 3 to colour")
+      .add("mask_threshold", &O::mask_threshold, schema::in_range(0, 255),
+           "mask values from here on are foreground; 0: value / 255, which may be soft")
+      .add_enum("mask_resize", &O::mask_resize,
+                {{"nearest", Resampling::kNearest}, {"bilinear", Resampling::kBilinear}},
+                "how masks are resized; bilinear makes their borders soft (kcla 5.4)")
+      .add_enum("intensity", &O::intensity,
+                {{"unit", Intensity::kUnit}, {"min_max_255", Intensity::kMinMax255}},
+                "unit: value / 255, then mean and std; min_max_255: every image is stretched to "
+                "0..255 by its own extremes, as the network of kcla 5.4 sees it")
+      .check([](const O& o) {
+        return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3") : std::string();
+      });
+}
+
+}  // namespace
+
+FOVEA_DATASET(paired_folder, open, "pictures with masks: images/<name>, masks/<name>", kPage,
+              fields())
+
+}  // namespace fovea::data

@@ -1,0 +1,222 @@
+// Images with masks: layouts, lists, what augmentation does to both, and what is refused.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "data/loader.h"
+#include "tests/data/config.h"
+#include "tests/data/files.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using namespace fovea::data;
+using namespace fovea::data::test;
+
+namespace {
+
+// A disc on a dark ground, not in the middle; the red channel of the image is the mask.
+struct Disc {
+  Image image, mask;
+};
+
+Disc disc(std::int64_t height, std::int64_t width, int seed) {
+  Disc d{{height, width, 3, {}}, {height, width, 1, {}}};
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) {
+      const auto dy = static_cast<double>(y) - 3 - seed % 3;
+      const auto dx = static_cast<double>(x) - 5;
+      const bool inside = dy * dy + dx * dx < 9;
+      const auto value = static_cast<std::uint8_t>(inside ? 255 : 0);
+      d.mask.pixels.push_back(value);
+      d.image.pixels.insert(d.image.pixels.end(),
+                            {value, static_cast<std::uint8_t>(10 * x), std::uint8_t{128}});
+    }
+  }
+  return d;
+}
+
+void write_pair(const Folder& folder, const std::string& images, const std::string& masks,
+                const std::string& name, const std::string& suffix = "", std::int64_t height = 16,
+                std::int64_t width = 12) {
+  const Disc d = disc(height, width, static_cast<int>(name.back()));
+  folder.write(images + "/" + name + ".png", encode_png(d.image));
+  folder.write(masks + "/" + name + suffix + ".png", encode_png(d.mask));
+}
+
+// Kvasir-SEG's layout: a0 ... a5, the last two for test.
+void write_kvasir(const Folder& folder) {
+  for (const char* name : {"a0", "a1", "a2", "a3", "a4", "a5"}) {
+    write_pair(folder, "images", "masks", name);
+  }
+  folder.write("splits/train.txt", "a0\na2.png\r\na1\n\na3\n");
+  folder.write("splits/test.txt", "a5.jpg\na4\n");
+}
+
+std::shared_ptr<const Dataset> open(const Folder& folder, Split split,
+                                    const std::string& more = "") {
+  return make_dataset(component("paired_folder", folder.path, more), split);
+}
+
+std::vector<std::string> names(const Dataset& d) {
+  std::vector<std::string> list;
+  for (std::int64_t i = 0; i < d.size(); ++i) {
+    list.push_back(std::filesystem::path(d.name(i)).stem().string());
+  }
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("paired_folder: lists choose the splits, in the order of the names", "[data]") {
+  const Folder folder;
+  write_kvasir(folder);
+  CHECK(names(*open(folder, Split::kTrain)) == std::vector<std::string>{"a0", "a1", "a2", "a3"});
+  CHECK(names(*open(folder, Split::kTest)) == std::vector<std::string>{"a4", "a5"});
+  const auto config = component("paired_folder", folder.path);
+  CHECK_FALSE(has_val(config));
+  folder.write("splits/val.txt", "a3\n");
+  CHECK_THROWS_WITH(open(folder, Split::kVal), Catch::Contains("a3 is also in train.txt"));
+  folder.write("splits/train.txt", "a0\na1\n");
+  CHECK(has_val(config));
+  CHECK(names(*open(folder, Split::kVal)) == std::vector<std::string>{"a3"});
+}
+
+TEST_CASE("paired_folder: a drawn split is disjoint, complete and follows its seed", "[data]") {
+  const Folder folder;
+  for (int i = 0; i < 10; ++i) write_pair(folder, "images", "masks", "b" + std::to_string(i));
+  const auto part = [&](Split split, int seed) {
+    return names(
+        *open(folder, split, "\"test_fraction\": 0.3, \"test_seed\": " + std::to_string(seed)));
+  };
+  const auto train = part(Split::kTrain, 0);
+  const auto test = part(Split::kTest, 0);
+  CHECK(train.size() == 7);
+  CHECK(test.size() == 3);
+  std::set<std::string> all(train.begin(), train.end());
+  all.insert(test.begin(), test.end());
+  CHECK(all.size() == 10);
+  CHECK((part(Split::kTest, 1) != test || part(Split::kTest, 2) != test));
+}
+
+TEST_CASE("paired_folder: the folders of the ISIC challenges, and by split", "[data]") {
+  const Folder folder;
+  write_pair(folder, "ISIC-2017_Training_Data", "ISIC-2017_Training_Part1_GroundTruth", "ISIC_1",
+             "_segmentation");
+  folder.write("ISIC-2017_Training_Data/ISIC_1_superpixels.png", encode_png(pattern(2, 2, 3)));
+  write_pair(folder, "ISIC-2017_Validation_Data", "ISIC-2017_Validation_Part1_GroundTruth",
+             "ISIC_2", "_segmentation");
+  const std::string isic = "\"layout\": \"isic2017\"";
+  CHECK(names(*open(folder, Split::kTrain, isic)) == std::vector<std::string>{"ISIC_1"});
+  CHECK(names(*open(folder, Split::kVal, isic)) == std::vector<std::string>{"ISIC_2"});
+  CHECK(names(*open(folder, Split::kTest, isic)) == std::vector<std::string>{"ISIC_2"});
+
+  write_pair(folder, "train/images", "train/masks", "c1");
+  write_pair(folder, "test/images", "test/masks", "c2");
+  const std::string by_split = "\"layout\": \"by_split\"";
+  CHECK(names(*open(folder, Split::kTrain, by_split)) == std::vector<std::string>{"c1"});
+  CHECK(names(*open(folder, Split::kTest, by_split)) == std::vector<std::string>{"c2"});
+}
+
+TEST_CASE("paired_folder: a mask stays on its image through augmentation", "[data]") {
+  const Folder folder;
+  write_kvasir(folder);
+  const auto d = open(folder, Split::kTrain,
+                      R"("normalise": false, "augment": ["horizontal_flip", "vertical_flip",
+                          {"type": "random_rotation", "prob": 1}, "random_crop",
+                          {"type": "random_erasing", "prob": 0}])");
+  REQUIRE(d->has_masks());
+  CHECK(d->image_shape() == Shape{3, 16, 12});
+  CHECK(d->target_shape() == Shape{1, 16, 12});
+  CHECK(d->num_classes() == 1);
+  std::set<std::vector<float>> seen;
+  for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
+    std::vector<float> image(3 * 16 * 12), mask(16 * 12);
+    d->prepare(1, {.seed = 4, .epoch = epoch, .augment = true}, image.data(), mask.data());
+    CHECK(std::equal(mask.begin(), mask.end(), image.begin()));
+    seen.insert(mask);
+  }
+  CHECK(seen.size() > 15);
+}
+
+TEST_CASE("paired_folder: resizing, thresholds and intensities", "[data]") {
+  const Folder folder;
+  write_pair(folder, "images", "masks", "a0");
+  write_pair(folder, "images", "masks", "a1", "", 20, 30);
+  const std::string size = "\"test_fraction\": 0.4, \"img_size\": 8";
+  const auto values = [&](const std::string& more) {
+    const auto d = open(folder, Split::kTrain, size + more);
+    CHECK(d->image_shape() == Shape{3, 8, 8});
+    std::vector<float> image(3 * 64), mask(64);
+    d->prepare(0, {}, image.data(), mask.data());
+    return std::pair{image, mask};
+  };
+  const auto soft = [](const std::vector<float>& mask) {
+    return std::count_if(mask.begin(), mask.end(), [](float v) { return v > 0 && v < 1; });
+  };
+  CHECK(soft(values("").second) == 0);
+  CHECK(soft(values(", \"mask_resize\": \"bilinear\"").second) > 0);
+  const auto stretched = values(", \"intensity\": \"min_max_255\"").first;
+  CHECK(*std::max_element(stretched.begin(), stretched.end()) == 255.0f);
+  CHECK(*std::min_element(stretched.begin(), stretched.end()) >= 0.0f);
+  // Without a size all images must have that of the first.
+  const auto read_all = [&] {
+    const auto d = open(folder, Split::kTrain, "\"test_fraction\": 0.1");
+    for (std::int64_t i = 0; i < d->size(); ++i) d->get(i);
+  };
+  CHECK_THROWS_WITH(read_all(), Catch::Contains("set dataset.img_size"));
+}
+
+TEST_CASE("paired_folder: batches of masks do not depend on the number of workers", "[data]") {
+  const Folder folder;
+  write_kvasir(folder);
+  const auto d = open(folder, Split::kTrain, R"("img_size": 8, "augment": ["random_rotation"])");
+  const auto epoch = [&](std::int64_t workers) {
+    LoaderOptions options;
+    options.batch_size = 3;
+    options.num_workers = workers;
+    options.shuffle = options.augment = true;
+    DataLoader loader(d, options, fovea::test::cpu());
+    loader.start(2);
+    std::vector<float> all;
+    while (const auto batch = loader.next()) {
+      CHECK(batch->targets.shape() == Shape{batch->images.size(0), 1, 8, 8});
+      for (const float v : batch->images.values<float>()) all.push_back(v);
+      for (const float v : batch->targets.values<float>()) all.push_back(v);
+    }
+    return all;
+  };
+  const auto one = epoch(0);
+  CHECK(one.size() == 4 * 4 * 64);
+  CHECK(epoch(1) == one);
+  CHECK(epoch(3) == one);
+}
+
+TEST_CASE("paired_folder: what does not fit together is refused by name", "[data]") {
+  const Folder folder;
+  CHECK_THROWS_WITH(open(folder, Split::kTrain), Catch::Contains("images: not found"));
+  io::make_directories(folder.path / "images");
+  io::make_directories(folder.path / "masks");
+  CHECK_THROWS_WITH(open(folder, Split::kTrain), Catch::Contains("masks: holds no image"));
+  write_kvasir(folder);
+  folder.write("splits/test.txt", "a4\na9\n");
+  CHECK_THROWS_WITH(open(folder, Split::kTest),
+                    Catch::Contains("test.txt:2: a9: no image of this name"));
+  folder.write("splits/test.txt", "a4\na4.png\n");
+  CHECK_THROWS_WITH(open(folder, Split::kTest), Catch::Contains("a4.png is also in line 1"));
+
+  folder.write("splits/test.txt", "a4\na5\n");
+  const auto first = [&] { open(folder, Split::kTrain)->get(0); };
+  folder.write("masks/a0.png", encode_png(pattern(5, 6, 1)));
+  CHECK_THROWS_WITH(first(), Catch::Contains("a0.png: is 5 x 6, its image a0.png is 16 x 12"));
+  folder.write("masks/a0.png", "no picture");
+  CHECK_THROWS_AS(first(), FileError);
+  std::filesystem::remove(folder.path / "masks/a0.png");
+  CHECK_THROWS_WITH(first(), Catch::Contains("images/a0.png: has no mask; expected"));
+  std::filesystem::remove_all(folder.path / "splits");
+  write_pair(folder, "images", "masks", "a0");
+  CHECK_THROWS_WITH(open(folder, Split::kTrain),
+                    Catch::Contains("splits/train.txt: not found; list the names"));
+}

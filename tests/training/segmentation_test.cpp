@@ -1,0 +1,129 @@
+#include "training/segmentation.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "data/image_file.h"
+#include "data/registry.h"
+#include "nn/convolution.h"
+#include "ops/elementwise.h"
+#include "tests/support/tensors.h"
+#include "tests/training/toy_task.h"
+
+using namespace fovea;
+using training::DataTaskSetup;
+using training::Segmentation;
+
+namespace {
+
+// One convolution and a sigmoid.
+class TinyNetwork final : public models::Model {
+ public:
+  explicit TinyNetwork(const nn::Build& build)
+      : conv_(child<nn::Conv2d>("conv", build, 3, 1, ops::Sizes{3},
+                                ops::ConvOptions{.padding = {1}})) {}
+  std::string type() const override { return "TinyNetwork"; }
+
+ protected:
+  Tensor forward(const Tensor& x, attention::Probe*) override { return ops::sigmoid(conv_(x)); }
+
+ private:
+  nn::Conv2d& conv_;
+};
+
+// Bright squares to be found: 6 to train on, 3 to test.
+void write_squares(const test::Folder& folder) {
+  for (const char* part : {"images", "masks", "splits"}) io::make_directories(folder.path / part);
+  std::string train, test;
+  for (int n = 0; n < 9; ++n) {
+    data::Image image{12, 12, 3, std::vector<std::uint8_t>(12 * 12 * 3, 40)};
+    data::Image mask{12, 12, 1, std::vector<std::uint8_t>(12 * 12, 0)};
+    for (int i = 0; i < 25; ++i) {
+      const auto at = static_cast<std::size_t>((n % 6 + i / 5) * 12 + 2 + n % 5 + i % 5);
+      mask.pixels[at] = 255;
+      image.pixels[3 * at] = 220;
+    }
+    const std::string name = "s" + std::to_string(n);
+    data::write_png(folder.path / "images" / (name + ".png"), image);
+    data::write_png(folder.path / "masks" / (name + ".png"), mask);
+    (n < 6 ? train : test) += name + "\n";
+  }
+  io::write_atomic(folder.path / "splits/train.txt", train);
+  io::write_atomic(folder.path / "splits/test.txt", test);
+}
+
+std::shared_ptr<const data::Dataset> squares(const test::Folder& folder, data::Split split) {
+  return data::make_dataset(
+      test::component(R"({"type": "paired_folder", "augment": ["horizontal_flip"], "root": ")" +
+                      folder.path.string() + "\"}"),
+      split);
+}
+
+DataTaskSetup setup_of(const test::Folder& folder) {
+  DataTaskSetup setup;
+  setup.train = squares(folder, data::Split::kTrain);
+  setup.test = squares(folder, data::Split::kTest);
+  setup.loss = {"bce_dice", {}};
+  setup.options.batch_size = 4;
+  setup.host = test::cpu();
+  return setup;
+}
+
+}  // namespace
+
+TEST_CASE("segmentation: a network learns, and the best weights are those of the lowest loss",
+          "[training]") {
+  const test::Folder data("squares"), run("segmentation");
+  write_squares(data);
+  TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
+  Segmentation task(model, setup_of(data));
+  CHECK(task.monitor().metric == "loss");
+  CHECK_FALSE(task.monitor().larger_is_better);
+  training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
+  trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.1})");
+  trainer.train.epochs = 30;
+  training::Trainer(task, trainer).run();
+  const schema::Value summary = schema::parse(io::read_text(run.path / "summary.json"), "summary");
+  CHECK(summary.at("metrics").at("test").at("dsc").as_double() > 90);
+  CHECK(summary.at("best").at("metric").as_string() == "loss");
+}
+
+TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[training]") {
+  const test::Folder data("squares");
+  write_squares(data);
+  TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
+  model.train(false);
+  const auto evaluate = [&](std::int64_t batch) {
+    DataTaskSetup setup = setup_of(data);
+    setup.options.eval_batch_size = batch;
+    return Segmentation(model, setup).evaluate_in_full("test");
+  };
+  const auto one = evaluate(1);
+  const auto all = evaluate(2);
+  CHECK(one.metrics[0].second == Approx(all.metrics[0].second).epsilon(1e-6));
+  CHECK(one.counts.dice() == all.counts.dice());
+  CHECK(one.counts.total() == 3 * 144);
+  metrics::MaskCounts sum;
+  for (const auto& counts : one.by_sample) sum.add(counts);
+  CHECK(sum.iou() == one.counts.iou());
+
+  Segmentation task(model, setup_of(data));
+  const auto prediction = task.predict("test", 1);
+  metrics::MaskCounts counts;
+  counts.add(prediction.prob, prediction.sample.mask);
+  CHECK(counts.dice() == one.by_sample[1].dice());
+}
+
+TEST_CASE("segmentation: losses and data that do not fit the task are refused", "[training]") {
+  const test::Folder data("squares");
+  write_squares(data);
+  TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
+  DataTaskSetup setup = setup_of(data);
+  setup.loss = {"cross_entropy", {}};
+  CHECK_THROWS_WITH(Segmentation(model, setup),
+                    Catch::Contains("cross_entropy does not compare masks; choose bce_dice"));
+  setup.loss = {"bce_dice", {}};
+  setup.train = setup.test = data::make_dataset(
+      test::component(R"({"type": "synthetic", "img_size": 8})"), data::Split::kTrain);
+  CHECK_THROWS_WITH(Segmentation(model, setup), Catch::Contains("segmentation needs masks"));
+}
