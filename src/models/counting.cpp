@@ -8,6 +8,12 @@ std::int64_t count(const autograd::Event& event) {
   if (event.op == "batch_norm") return 4 * event.output.numel();
   if (event.op == "avg_pool") return event.output.numel();
   if (event.op == "adaptive_avg_pool") return event.input.numel() + event.output.numel();
+  if (event.op == "resize") return 11 * event.output.numel();
+  if (event.op == "conv_transpose") {
+    const std::int64_t outputs = event.output.numel() / event.output[1];  // places
+    const std::int64_t inputs = event.input.numel() / event.input[1];
+    return event.macs / inputs * outputs;
+  }
   return 0;
 }
 

@@ -9,13 +9,17 @@
 namespace fovea::nn {
 namespace {
 
-Shape weight_shape(std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
-                   std::int64_t groups) {
+void check_groups(const char* name, std::int64_t in, std::int64_t out, std::int64_t groups) {
   FOVEA_CHECK(
       groups >= 1 && in % groups == 0 && out % groups == 0, ShapeError,
-      fmt::format("Conv2d: {} -> {} channels are not divisible by groups {}", in, out, groups));
-  const ops::Sizes sides = ops::per_axis("Conv2d", "kernel", kernel, 2, 1);
-  return {out, in / groups, sides[0], sides[1]};
+      fmt::format("{}: {} -> {} channels are not divisible by groups {}", name, in, out, groups));
+}
+
+// (first, second / groups, kernel...)
+Shape weight_shape(const char* name, std::int64_t first, std::int64_t second,
+                   const ops::Sizes& kernel, std::int64_t groups) {
+  const ops::Sizes sides = ops::per_axis(name, "kernel", kernel, 2, 1);
+  return {first, second / groups, sides[0], sides[1]};
 }
 
 }  // namespace
@@ -23,7 +27,8 @@ Shape weight_shape(std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
 Conv2d::Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
                const ops::ConvOptions& options, bool bias)
     : options_(options) {
-  const Shape shape = weight_shape(in, out, kernel, options.groups);
+  check_groups("Conv2d", in, out, options.groups);
+  const Shape shape = weight_shape("Conv2d", out, in, kernel, options.groups);
   weight_ = parameter("weight", init_conv_weight(build.at("weight"), shape));
   if (bias) {
     const std::int64_t fan_in = shape[1] * shape[2] * shape[3];
@@ -41,6 +46,24 @@ TokenConv2d::TokenConv2d(const Build& build, std::int64_t channels, std::int64_t
 Tensor TokenConv2d::operator()(const Tensor& x, std::int64_t h, std::int64_t w) {
   const auto scope = enter();
   return ops::token_conv(x, weight_, bias_, h, w);
+}
+
+ConvTranspose2d::ConvTranspose2d(const Build& build, std::int64_t in, std::int64_t out,
+                                 const ops::Sizes& kernel, const ops::ConvOptions& options,
+                                 bool bias)
+    : options_(options) {
+  check_groups("ConvTranspose2d", in, out, options.groups);
+  // The fan-in of PyTorch's initial values follows from the shape, not from the role of its axes.
+  const Shape shape = weight_shape("ConvTranspose2d", in, out, kernel, options.groups);
+  weight_ = parameter("weight", init_conv_weight(build.at("weight"), shape));
+  if (bias) {
+    const std::int64_t fan_in = shape[1] * shape[2] * shape[3];
+    bias_ = parameter("bias", init_bias(build.at("bias"), out, fan_in));
+  }
+}
+
+Tensor ConvTranspose2d::forward(const Tensor& x) {
+  return ops::conv_transpose(x, weight_, bias_, options_);
 }
 
 }  // namespace fovea::nn

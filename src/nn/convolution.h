@@ -38,4 +38,21 @@ class TokenConv2d final : public Module {
   Tensor bias_;
 };
 
+/// x (b, in, h, w) -> (b, out, h', w'), PyTorch's ConvTranspose2d. Parameters: weight (in,
+/// out / groups, kernel...), bias (out). Throws ShapeError unless groups divides in and out.
+class ConvTranspose2d final : public UnaryModule {
+ public:
+  ConvTranspose2d(const Build& build, std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
+                  const ops::ConvOptions& options = {}, bool bias = true);
+  std::string type() const override { return "ConvTranspose2d"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Tensor weight_;
+  Tensor bias_;
+  ops::ConvOptions options_;
+};
+
 }  // namespace fovea::nn

@@ -107,3 +107,13 @@ TEST_CASE("PatchEmbed: its projection is a convolution whose kernel is its strid
   CHECK(embed.parameters()[1].name == "proj.bias");
   CHECK(embed(random_tensor({2, 3, 4, 6}, 1)).shape() == Shape{2, 6, 5});
 }
+
+TEST_CASE("ConvTranspose2d: doubles the sides; weight and bias are PyTorch's", "[nn]") {
+  nn::ConvTranspose2d conv(build(), 6, 4, {2}, {.stride = {2}});
+  CHECK(value_of(conv, "weight").shape() == Shape{6, 4, 2, 2});
+  CHECK(value_of(conv, "bias").shape() == Shape{4});
+  CHECK(largest(value_of(conv, "weight")) <= 1 / std::sqrt(4.0 * 4));
+  CHECK(conv(random_tensor({2, 6, 3, 5}, 1)).shape() == Shape{2, 4, 6, 10});
+  CHECK_THROWS_WITH(nn::ConvTranspose2d(build(), 6, 4, {2}, {.groups = 3}),
+                    "ConvTranspose2d: 6 -> 4 channels are not divisible by groups 3");
+}

@@ -9,6 +9,7 @@
 #include "data/transforms.h"
 #include "metrics/classification.h"
 #include "metrics/segmentation.h"
+#include "models/model.h"
 #include "ops/create.h"
 #include "ops/loss.h"
 #include "ops/shape.h"
@@ -229,6 +230,57 @@ void run_cifar_augmentation(const Case& c, Checker& check) {
   check.compare("output/normalised", image);
 }
 
+// Image to probability.
+void run_network(const Case& c, const Value& options, Checker& check) {
+  const auto model = models::make(resolved(models::choices(), options), build_for(c), {});
+  const auto forward = [&](const Tensors& inputs) -> Tensors {
+    return {{"prob", (*model)(inputs.at("x"))}};
+  };
+  run_module(c, *model, forward, check);
+}
+
+// Options that every segmentation network has.
+Value dense_options(const Case& c, const char* type) {
+  const Shape& input = c.at("input/x").shape();
+  return Value::object(
+      {{"type", type}, {"in_chans", input[1]}, {"num_classes", c.integer("num_classes", 1)}});
+}
+
+void run_resnet_unet(const Case& c, Checker& check) {
+  const std::string attention = c.text("attention", "plain");
+  if (attention != "plain") throw NotImplemented(fmt::format("{} in ResNet-UNet", attention));
+  Value encoder = Value::object();
+  take(c, encoder,
+       {{"stem", "stem_width"}, {"encoder_channels", "planes"}, {"encoder_strides", "strides"}});
+  Value depths = Value::array();
+  for (std::size_t s = 0; s < c.config().at("encoder_channels").items().size(); ++s) {
+    depths.push_back(c.integer("blocks_per_stage", 2));
+  }
+  encoder.set("depths", depths);
+  Value options = dense_options(c, "resnet_unet");
+  options.set("encoder", encoder);
+  take(c, options, {{"decoder_channels", "decoder_channels"}});
+  run_network(c, options, check);
+}
+
+// The widths of the two published forms, in units of the first one's.
+void run_unet(const Case& c, Checker& check) {
+  const bool transposed = c.text("mode") == "convT";
+  const std::vector<std::int64_t> widths = transposed ? std::vector<std::int64_t>{1, 2, 4, 8, 16}
+                                                      : std::vector<std::int64_t>{1, 2, 4, 8, 8};
+  const std::vector<std::int64_t> decoder =
+      transposed ? std::vector<std::int64_t>{8, 4, 2, 1} : std::vector<std::int64_t>{4, 2, 1, 1};
+  const auto scaled = [&](const std::vector<std::int64_t>& factors) {
+    Value list = Value::array();
+    for (const std::int64_t factor : factors) list.push_back(factor * c.integer("base"));
+    return list;
+  };
+  Value options = dense_options(c, transposed ? "unet" : "unet_bilinear");
+  options.set("widths", scaled(widths));
+  options.set("decoder_channels", scaled(decoder));
+  run_network(c, options, check);
+}
+
 }  // namespace
 
 Table kcla_segmentation() {
@@ -243,6 +295,8 @@ Table kcla_segmentation() {
   table["schedules"] = run_schedules;
   table["segmentation_preprocessing"] = run_segmentation_preprocessing;
   table["cifar_augmentation"] = run_cifar_augmentation;
+  table["resnet_unet"] = run_resnet_unet;
+  table["unet"] = run_unet;
   return table;
 }
 

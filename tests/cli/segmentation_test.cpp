@@ -1,0 +1,144 @@
+// The real programs on a small made-up set of images with masks.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "data/image_file.h"
+#include "tests/support/run_cli.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using nlohmann::json;
+
+namespace {
+
+// Bright discs on noise: 12 to train on, 4 to test.
+void write_discs(const io::fs::path& root) {
+  for (const char* part : {"images", "masks", "splits"}) io::make_directories(root / part);
+  std::string train, test;
+  for (int n = 0; n < 16; ++n) {
+    data::Image image{20, 24, 3, {}}, mask{20, 24, 1, {}};
+    for (int i = 0; i < 20 * 24; ++i) {
+      const int dy = i / 24 - 6 - n % 8;
+      const int dx = i % 24 - 8 - n % 7;
+      const bool inside = dy * dy + dx * dx < 20;
+      mask.pixels.push_back(inside ? 255 : 0);
+      const int ground = 30 + (i * 37 + n * 11) % 50;
+      image.pixels.insert(image.pixels.end(), {static_cast<std::uint8_t>(inside ? 210 : ground),
+                                               static_cast<std::uint8_t>(ground), 90});
+    }
+    const std::string name = fmt::format("disc{:02}", n);
+    data::write_png(root / "images" / (name + ".png"), image);
+    data::write_png(root / "masks" / (name + ".png"), mask);
+    (n < 12 ? train : test) += name + "\n";
+  }
+  io::write_atomic(root / "splits/train.txt", train);
+  io::write_atomic(root / "splits/test.txt", test);
+}
+
+std::string experiment(const io::fs::path& root) {
+  return fmt::format(
+      R"({{"name": "discs", "task": "segmentation", "seed": 1,
+  "dataset": {{"type": "paired_folder", "root": "{}", "img_size": 16, "intensity": "min_max_255",
+              "augment": ["horizontal_flip", "vertical_flip", "random_rotation"]}},
+  "model": {{"type": "resnet_unet", "encoder": {{"stem_width": 4, "depths": [1, 1], "planes": [4, 8],
+            "strides": [2, 1]}}, "decoder_channels": [4, 4]}},
+  "loss": {{"type": "bce_dice"}}, "optimizer": {{"type": "adamw", "lr": 0.02}},
+  "train": {{"epochs": 8, "batch_size": 4, "select": "best"}}}})",
+      root.string());
+}
+
+}  // namespace
+
+TEST_CASE("segmentation: train, eval, inspect and resume", "[cli]") {
+  const TestFolder folder("cli-segmentation");
+  write_discs(folder.path("discs"));
+  const std::string file = folder.write("discs.json", experiment(folder.path("discs")));
+  const std::string run = folder.path("run").string();
+  const CliResult trained = run_cli("train", {file, "--out", run, "--json"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const json summary = json::parse(trained.out);
+  CHECK(summary.at("metrics").at("test").at("dsc") > 50);
+  CHECK(summary.at("best").at("metric") == "loss");
+
+  // The best weights give the logged numbers again.
+  const CliResult scored =
+      run_cli("eval", {run, "--checkpoint", "best", "--overlays", "3", "--json"});
+  INFO(scored.err);
+  REQUIRE(scored.code == 0);
+  const json result = json::parse(scored.out);
+  CHECK(result.at("samples") == 4);
+  CHECK(result.at("metrics") == summary.at("metrics").at("test"));
+  const json& pixels = result.at("pixels");
+  const double tp = pixels.at("true_positives"), fp = pixels.at("false_positives"),
+               fn = pixels.at("false_negatives");
+  CHECK(result.at("metrics").at("miou") == Approx(100 * tp / (tp + fp + fn)));
+  CHECK(io::fs::file_size(folder.path("run/eval/test/overlays-1.png")) > 1000);
+  CHECK_FALSE(io::fs::exists(folder.path("run/eval/test/overlays-2.png")));
+  const std::string samples = io::read_text(folder.path("run/eval/test/samples.csv"));
+  CHECK(std::count(samples.begin(), samples.end(), '\n') == 5);
+
+  const CliResult noisy =
+      run_cli("eval", {run, "--noise", "gaussian", "--level", "0.3", "--overlays", "0", "--json",
+                       "--out", folder.path("noisy").string()});
+  REQUIRE(noisy.code == 0);
+  CHECK(json::parse(noisy.out).at("corruption").contains("mean_dsc"));
+
+  const CliResult inspected = run_cli("inspect", {file, "--json"});
+  REQUIRE(inspected.code == 0);
+  CHECK(json::parse(inspected.out).at("parameters") == summary.at("parameters"));
+  CHECK(run_cli("inspect", {file, "--profile", "--json"}).code == 0);
+
+  // The same bytes for other threads and loaders.
+  const std::string other = folder.path("other").string();
+  REQUIRE(run_cli("train", {file, "--out", other, "--threads", "3", "--set", "train.num_workers=2"})
+              .code == 0);
+  CHECK(io::read_text(folder.path("run/checkpoints/last/model.safetensors")) ==
+        io::read_text(folder.path("other/checkpoints/last/model.safetensors")));
+}
+
+TEST_CASE("segmentation: an ablation over networks", "[cli]") {
+  const TestFolder folder("cli-segmentation-ablation");
+  write_discs(folder.path("discs"));
+  folder.write("discs.json", experiment(folder.path("discs")));
+  const std::string file = folder.write(
+      "rows.json", R"({"name": "rows", "base": "discs.json", "set": {"train.epochs": 1},
+      "seeds": [1], "metrics": ["test_miou", "test_dsc"],
+      "rows": [{"name": "ResNet-UNet"},
+               {"name": "UNet", "set": {"model": {"type": "unet", "widths": [2, 4],
+                                                  "decoder_channels": [2]}}}]})");
+  const CliResult result =
+      run_cli("ablate", {file, "--out", folder.path("sweep").string(), "--json"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const json rows = json::parse(io::read_text(folder.path("sweep/results.json")));
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[1].at("metrics").contains("test_dsc"));
+}
+
+TEST_CASE("segmentation: bad data is refused with one line", "[cli]") {
+  const TestFolder folder("cli-segmentation-bad");
+  write_discs(folder.path("discs"));
+  const std::string file = folder.write("discs.json", experiment(folder.path("discs")));
+  const auto refused = [&](const std::string& message, const std::vector<std::string>& set = {}) {
+    std::vector<std::string> arguments = {file, "--out", folder.path("run").string(), "--quiet"};
+    for (const std::string& value : set) arguments.insert(arguments.end(), {"--set", value});
+    const CliResult result = run_cli("train", arguments);
+    CHECK(result.code != 0);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK_THAT(result.err, Catch::Contains(message));
+    io::remove_all(folder.path("run"));
+  };
+  refused("cross_entropy does not compare masks", {"loss={\"type\": \"cross_entropy\"}"});
+  refused("image_classification needs classes", {"task=image_classification"});
+  io::write_atomic(folder.path("discs/masks/disc03.png"), "no picture");
+  refused("disc03.png");
+  io::remove_all(folder.path("discs/masks/disc03.png"));
+  refused("disc03.png: has no mask");
+  io::remove_all(folder.path("discs/images"));
+  refused("images: not found");
+}
