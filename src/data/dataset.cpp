@@ -51,10 +51,6 @@ std::string_view name_of(Split split) {
   return "";
 }
 
-Image Source::read_mask(std::int64_t, const Image&) const {
-  throw ConfigError("dataset: has no masks");
-}
-
 Split split_from_name(std::string_view name) {
   for (const Split split : {Split::kTrain, Split::kVal, Split::kTest}) {
     if (name == name_of(split)) return split;

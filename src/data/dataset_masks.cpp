@@ -2,6 +2,7 @@
 // brought to the data set's size. kcla 5.4.
 #include <vector>
 
+#include "base/error.h"
 #include "data/dataset.h"
 
 namespace fovea::data {
@@ -33,6 +34,10 @@ void binarise(Planes mask, int threshold) {
 }
 
 }  // namespace
+
+Image Source::read_mask(std::int64_t, const Image&) const {
+  throw ConfigError("dataset: has no masks");
+}
 
 void Dataset::read_pair(std::int64_t source_index, const RandomStream* augment, float* image,
                         float* mask) const {

@@ -6,52 +6,57 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "data/image_file.h"
+#include "base/suggest.h"
 
 namespace fovea::data {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::directory_entry> sorted_entries(const fs::path& folder,
-                                                const FolderReader& reader) {
+std::vector<fs::directory_entry> sorted_entries(const char* reader, const fs::path& folder) {
   std::error_code code;
   std::vector<fs::directory_entry> entries;
   fs::directory_iterator it(folder, code);
   for (; !code && it != fs::directory_iterator(); it.increment(code)) {
     if (it->path().filename().native().front() != '.') entries.push_back(*it);
   }
-  FOVEA_CHECK(
-      !code, FileError,
-      fmt::format("{}: {}: cannot be listed: {}", reader.name, folder.string(), code.message()));
+  FOVEA_CHECK(!code, FileError,
+              fmt::format("{}: {}: cannot be listed: {}", reader, folder.string(), code.message()));
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return a.path().filename().native() < b.path().filename().native();
   });
   return entries;
 }
 
-fs::file_type type_of(const fs::directory_entry& entry, const FolderReader& reader) {
+fs::file_type type_of(const char* reader, const fs::directory_entry& entry) {
   std::error_code code;
   const fs::file_status status = entry.status(code);
   FOVEA_CHECK(status.type() != fs::file_type::not_found && status.type() != fs::file_type::none,
               FileError,
-              fmt::format("{}: {}: is a link that leads nowhere: {}", reader.name,
-                          entry.path().string(), code ? code.message() : "its target is missing"));
+              fmt::format("{}: {}: is a link that leads nowhere: {}", reader, entry.path().string(),
+                          code ? code.message() : "its target is missing"));
   return status.type();
 }
 
-std::vector<fs::path> image_files(const fs::path& folder, const FolderReader& reader) {
-  std::vector<fs::path> files;
-  for (const auto& entry : sorted_entries(folder, reader)) {
-    if (has_image_extension(entry.path()) && type_of(entry, reader) == fs::file_type::regular) {
-      files.push_back(entry.path());
-    }
+std::vector<std::string> class_folders(const char* reader, const fs::path& folder,
+                                       const char* expected, const char* page) {
+  std::vector<std::string> names;
+  for (const auto& entry : sorted_entries(reader, folder)) {
+    if (type_of(reader, entry) == fs::file_type::directory)
+      names.push_back(entry.path().filename().string());
   }
-  FOVEA_CHECK(
-      !files.empty(), FileError,
-      fmt::format("{}: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, .ppm or .pnm "
-                  "files; see {}",
-                  reader.name, folder.string(), reader.page));
-  return files;
+  FOVEA_CHECK(!names.empty(), FileError,
+              fmt::format("{}: {}: holds no class folder; expected {}; see {}", reader,
+                          folder.string(), expected, page));
+  return names;
+}
+
+std::int64_t class_of(const char* reader, const fs::path& folder, const std::string& name,
+                      const std::vector<std::string>& known) {
+  const auto found = std::lower_bound(known.begin(), known.end(), name);
+  FOVEA_CHECK(found != known.end() && *found == name, FileError,
+              fmt::format("{}: {}: train has no class of this name{}", reader,
+                          (folder / name).string(), did_you_mean(name, known)));
+  return found - known.begin();
 }
 
 }  // namespace fovea::data

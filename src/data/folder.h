@@ -1,4 +1,4 @@
-// Listing folders of pictures in an order that does not depend on the file system.
+// Folders that hold one file a sample, by class: ROOT/<part>/<class>/<file>.
 #pragma once
 
 #include <filesystem>
@@ -7,22 +7,23 @@
 
 namespace fovea::data {
 
-/// Who lists, for messages: the data set's name and its page.
-struct FolderReader {
-  std::string name;
-  std::string page;
-};
+/// Entries of a folder in byte order of their names, hidden ones left out, so that nothing depends
+/// on the file system. Links are followed. `reader` starts the messages of FileErrors.
+std::vector<std::filesystem::directory_entry> sorted_entries(const char* reader,
+                                                             const std::filesystem::path& folder);
 
-/// Entries of a folder in byte order of their names, hidden ones left out. Throws FileError if it
-/// cannot be listed.
-std::vector<std::filesystem::directory_entry> sorted_entries(const std::filesystem::path& folder,
-                                                             const FolderReader& reader);
-/// The type behind links. Throws FileError for a link that leads nowhere or in a circle.
-std::filesystem::file_type type_of(const std::filesystem::directory_entry& entry,
-                                   const FolderReader& reader);
-/// Files named like an image; notes and thumbnail caches may lie beside them. Throws FileError if
-/// there is none.
-std::vector<std::filesystem::path> image_files(const std::filesystem::path& folder,
-                                               const FolderReader& reader);
+/// Throws FileError for a link that leads nowhere or in a circle.
+std::filesystem::file_type type_of(const char* reader,
+                                   const std::filesystem::directory_entry& entry);
+
+/// Names of the folders in it. Throws FileError if there is none; `expected` and `page` end the
+/// message.
+std::vector<std::string> class_folders(const char* reader, const std::filesystem::path& folder,
+                                       const char* expected, const char* page);
+
+/// Position of `name` in `known` (ascending). Throws FileError naming the folder if train has no
+/// such class.
+std::int64_t class_of(const char* reader, const std::filesystem::path& folder,
+                      const std::string& name, const std::vector<std::string>& known);
 
 }  // namespace fovea::data

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "base/suggest.h"
 #include "data/folder.h"
 #include "data/registry.h"
 
@@ -16,26 +15,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kReader = "image_folder";
 constexpr const char* kPage = "datasets/image_folder.md";
-
-FolderReader reader() { return {"image_folder", kPage}; }
 
 struct Options : CommonOptions {
   std::int64_t img_size = 0;
   std::int64_t in_chans = 3;
 };
 
-std::vector<std::string> class_folders(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : sorted_entries(folder, reader())) {
-    if (type_of(entry, reader()) == fs::file_type::directory)
-      names.push_back(entry.path().filename().string());
+std::vector<fs::path> image_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : sorted_entries(kReader, folder)) {
+    // Only what is named like an image is looked at: notes and thumbnail caches may lie beside.
+    if (has_image_extension(entry.path()) && type_of(kReader, entry) == fs::file_type::regular) {
+      files.push_back(entry.path());
+    }
   }
   FOVEA_CHECK(
-      !names.empty(), FileError,
-      fmt::format("image_folder: {}: holds no class folder; expected <class>/<image>; see {}",
+      !files.empty(), FileError,
+      fmt::format("image_folder: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, "
+                  ".ppm or .pnm files; see {}",
                   folder.string(), kPage));
-  return names;
+  return files;
 }
 
 // The largest centred square, brought to size x size.
@@ -57,7 +58,7 @@ class ImageFolder final : public Source {
   ImageFolder(const Place& place, const fs::path& part, const Options& options)
       : img_size_(options.img_size) {
     const fs::path train = place.root / "train";
-    info_.class_names = class_folders(train);
+    info_.class_names = class_folders(kReader, train, "<class>/<image>", kPage);
     info_.channels = options.in_chans;
     // The means over ImageNet, as is the custom for photographs; their average for grey.
     info_.mean = {0.485, 0.456, 0.406};
@@ -66,15 +67,11 @@ class ImageFolder final : public Source {
       info_.mean = {0.449};
       info_.std = {0.226};
     }
-    for (const std::string& name : class_folders(part)) {
-      const auto& known = info_.class_names;
-      const auto found = std::lower_bound(known.begin(), known.end(), name);
-      FOVEA_CHECK(found != known.end() && *found == name, FileError,
-                  fmt::format("image_folder: {}: train has no class of this name{}",
-                              (part / name).string(), did_you_mean(name, known)));
-      for (fs::path& file : image_files(part / name, reader())) {
+    for (const std::string& name : class_folders(kReader, part, "<class>/<image>", kPage)) {
+      const std::int64_t label = class_of(kReader, part, name, info_.class_names);
+      for (fs::path& file : image_files(part / name)) {
         files_.push_back(std::move(file));
-        labels_.push_back(found - known.begin());
+        labels_.push_back(label);
       }
     }
     info_.height = info_.width = img_size_;
@@ -103,7 +100,7 @@ class ImageFolder final : public Source {
   void measure(const fs::path& train) {
     std::string first_error;
     for (const std::string& name : info_.class_names) {
-      for (const fs::path& file : image_files(train / name, reader())) {
+      for (const fs::path& file : image_files(train / name)) {
         try {
           const Image image = read_image(file);
           info_.height = image.height;

@@ -11,8 +11,8 @@
 #include "tests/training/toy_task.h"
 
 using namespace fovea;
-using training::ImageClassification;
 using training::DataTaskSetup;
+using training::ImageClassification;
 
 namespace {
 
