@@ -3,32 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "models/residual_stage.h"
 
 namespace fovea::models {
 namespace {
-
-// Blocks layers.0 ... layers.(depth - 1); the first one changes width and resolution.
-class BackboneStage final : public nn::UnaryModule {
- public:
-  BackboneStage(const nn::Build& build, std::int64_t depth, BlockOptions block) {
-    for (std::int64_t i = 0; i < depth; ++i) {
-      blocks_.push_back(&child<ResidualBlock>(fmt::format("layers.{}", i), build, block));
-      block.in = block_width(block.kind, block.planes);
-      block.stride = 1;
-    }
-  }
-  std::string type() const override { return "Stage"; }
-
- protected:
-  Tensor forward(const Tensor& x) override {
-    Tensor y = x;
-    for (ResidualBlock* block : blocks_) y = (*block)(y);
-    return y;
-  }
-
- private:
-  std::vector<ResidualBlock*> blocks_;
-};
 
 class ResNetBackbone final : public Backbone {
  public:
@@ -47,13 +25,18 @@ class ResNetBackbone final : public Backbone {
     bn1_ = &child<nn::BatchNorm2d>("bn1", build, width);
     channels_.push_back(width);
     for (std::size_t s = 0; s < o.depths.size(); ++s) {
-      const BlockOptions block{.kind = o.block,
-                               .zero_init_last = o.zero_init_last,
-                               .in = width,
-                               .planes = o.planes[s],
-                               .stride = o.strides[s]};
-      stages_.push_back(
-          &child<BackboneStage>(fmt::format("layer{}", s + 1), build, o.depths[s], block));
+      const StageOptions stage{.block = {.kind = o.block,
+                                         .zero_init_last = o.zero_init_last,
+                                         .in = width,
+                                         .planes = o.planes[s],
+                                         .stride = o.strides[s]},
+                               .depth = o.depths[s],
+                               .layer_attention = o.layer_attention,
+                               .family = layer_attention::Family::kSegmentation,
+                               .stage = static_cast<std::int64_t>(s),
+                               .last_stage = s + 1 == o.depths.size(),
+                               .previous_channels = width};  // the stem counts, too
+      stages_.push_back(&child<ResidualStage>(stage_name(stage), build, stage));
       width = block_width(o.block, o.planes[s]);
       channels_.push_back(width);
     }
@@ -61,16 +44,17 @@ class ResNetBackbone final : public Backbone {
   std::string type() const override { return "ResNetBackbone"; }
 
  protected:
-  std::vector<Tensor> forward(const Tensor& x, attention::Probe*) override {
+  std::vector<Tensor> forward(const Tensor& x, attention::Probe* probe) override {
     std::vector<Tensor> levels{bn1_->with_relu((*conv1_)(x))};
-    for (BackboneStage* stage : stages_) levels.push_back((*stage)(levels.back()));
+    layer_attention::State state;
+    for (ResidualStage* stage : stages_) levels.push_back((*stage)(levels.back(), state, probe));
     return levels;
   }
 
  private:
   nn::Conv2d* conv1_ = nullptr;
   nn::BatchNorm2d* bn1_ = nullptr;
-  std::vector<BackboneStage*> stages_;
+  std::vector<ResidualStage*> stages_;
 };
 
 }  // namespace
@@ -90,7 +74,9 @@ schema::Fields<ResNetBackboneOptions> resnet_backbone_fields() {
                 "initial weights of convolutions: normal(0, sqrt(2 / fan_out)), or uniform +-1 / "
                 "sqrt(fan_in)")
       .add("zero_init_last", &O::zero_init_last,
-           "the last batch norm of every block starts with weight 0");
+           "the last batch norm of every block starts with weight 0")
+      .add_component("layer_attention", &O::layer_attention, layer_attention::choices(),
+                     "attention across the blocks, in every block; null = none");
 }
 
 std::unique_ptr<Backbone> make_resnet_backbone(const nn::Build& build,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "models/backbone.h"
 #include "models/residual_block.h"
@@ -19,12 +20,14 @@ struct ResNetBackboneOptions {
   std::vector<std::int64_t> strides = {2, 2, 2, 1};
   nn::Init init = nn::Init::kKaiming;
   bool zero_init_last = false;
+  std::optional<schema::Component> layer_attention;
 };
 schema::Fields<ResNetBackboneOptions> resnet_backbone_fields();
 
 /// Levels: the stem (7x7 convolution of stride 1, BN, ReLU; no pooling), then the end of every
-/// stage. Names: conv1, bn1, layer<s>.layers.<i>, s from 1, those of the paper's public encoder.
-/// Throws ConfigError unless there is a number for every stage.
+/// stage. Names: conv1, bn1, layer<s>.layers.<i>, s from 1, those of the paper's public encoder;
+/// those of attentions as the variant says. Throws ConfigError unless there is a number for every
+/// stage.
 std::unique_ptr<Backbone> make_resnet_backbone(const nn::Build& build,
                                                const ResNetBackboneOptions& options,
                                                std::int64_t in_chans);

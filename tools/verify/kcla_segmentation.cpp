@@ -246,10 +246,19 @@ Value dense_options(const Case& c, const char* type) {
       {{"type", type}, {"in_chans", input[1]}, {"num_classes", c.integer("num_classes", 1)}});
 }
 
+// The layer attention of an encoder; drop path is off in golden cases.
+Value attention_of(const Case& c, const std::string& type) {
+  Value options = Value::object({{"type", type}, {"drop_path", 0}});
+  take(c, options, {{"head_dim", "head_dim"}});
+  if (type == "dla_l") take(c, options, {{"dsu_reduction", "reduction"}});
+  if (type == "kcla") take(c, options, {{"reset_inside_stage", "reset_inside_stage"}});
+  return options;
+}
+
 void run_resnet_unet(const Case& c, Checker& check) {
   const std::string attention = c.text("attention", "plain");
-  if (attention != "plain") throw NotImplemented(fmt::format("{} in ResNet-UNet", attention));
   Value encoder = Value::object();
+  if (attention != "plain") encoder.set("layer_attention", attention_of(c, attention));
   take(c, encoder,
        {{"stem", "stem_width"}, {"encoder_channels", "planes"}, {"encoder_strides", "strides"}});
   Value depths = Value::array();
