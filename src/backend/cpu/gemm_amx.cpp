@@ -96,6 +96,20 @@ class Product {
     return std::min(plan_.steps * kPanel, args_.k - start(wave));
   }
 
+  // Rows of bfloat16 may be read where they are, if they fill tiles.
+  bool in_place(std::int64_t panel) const {
+    const std::int64_t rows = std::min(kPanel, args_.m - panel * kPanel);
+    return std::is_same_v<S, BFloat16> && !args_.trans_a && args_.k % kPanel == 0 && rows % 16 == 0;
+  }
+  simd::AmxRows rows_of(std::int64_t wave, std::int64_t panel, const BFloat16* packed) const {
+    if constexpr (std::is_same_v<S, BFloat16>) {
+      if (in_place(panel)) {
+        return {a_ + panel * kPanel * args_.lda + start(wave), args_.lda, 16 * args_.lda, kPanel};
+      }
+    }
+    return {.x = packed, .step = simd::amx_panel_size(1, kernels_.parts)};
+  }
+
   void pack_columns(std::int64_t wave, std::int64_t panel, std::int64_t end) const {
     for (; panel < end; ++panel) {
       const std::int64_t column = panel * kPanel;
@@ -113,6 +127,7 @@ class Product {
 
   void pack_rows(std::int64_t wave, std::int64_t panel, std::int64_t end, BFloat16* to) const {
     for (; panel < end; ++panel, to += panel_) {
+      if (in_place(panel)) continue;
       const std::int64_t row = panel * kPanel;
       const S* x =
           a_ + (args_.trans_a ? start(wave) * args_.lda + row : row * args_.lda + start(wave));
@@ -143,19 +158,21 @@ class Product {
     for (std::int64_t j = column_piece * plan_.columns; j < end; j += kColumnPanels) {
       for (std::int64_t i = first; i < last; ++i) {
         for (std::int64_t at = j; at < std::min(end, j + kColumnPanels); ++at)
-          block(wave, i * kPanel, at, rows + (i - first) * panel_);
+          block(wave, i, at, rows_of(wave, i, rows + (i - first) * panel_));
       }
     }
     table_.end();
   }
 
-  void block(std::int64_t wave, std::int64_t row, std::int64_t panel, const BFloat16* left) const {
+  void block(std::int64_t wave, std::int64_t row_panel, std::int64_t panel,
+             const simd::AmxRows& left) const {
     alignas(64) float sums[kPanel * kPanel];
+    const std::int64_t row = row_panel * kPanel;
     const std::int64_t column = panel * kPanel;
     const std::int64_t rows = std::min(kPanel, args_.m - row);
     const std::int64_t columns = std::min(kPanel, args_.n - column);
-    kernels_.multiply(left, packed_.data<BFloat16>() + panel * panel_, plan_.steps, rows <= 16,
-                      columns <= 16, sums);
+    kernels_.multiply(left, packed_.data<BFloat16>() + panel * panel_,
+                      ceil_div(depth(wave), kPanel), rows <= 16, columns <= 16, sums);
     const simd::AmxResult<C> result{
         .c = c_ + row * args_.ldc + column,
         .ldc = args_.ldc,

@@ -43,6 +43,14 @@ struct AmxResult {
   bool accumulate;
 };
 
+/// Where multiply() reads the rows of a: 16 of them are a tile. Packed, or bfloat16 rows in place.
+struct AmxRows {
+  const BFloat16* x = nullptr;
+  std::int64_t row = kPanel;        // elements between two rows
+  std::int64_t tile = 16 * kPanel;  // between two tiles
+  std::int64_t step = 0;            // between two steps of the inner axis
+};
+
 template <class S>
 struct AmxKernels {
   /// bfloat16 numbers that an element becomes.
@@ -50,7 +58,7 @@ struct AmxKernels {
   void (*pack)(bool left, const AmxPanel<S>&, std::int64_t steps, BFloat16* to);
   /// sums (kPanel, kPanel), 64-byte aligned; only the first 16 rows or columns if there are no
   /// more.
-  void (*multiply)(const BFloat16* left, const BFloat16* right, std::int64_t steps, bool short_rows,
+  void (*multiply)(const AmxRows& left, const BFloat16* right, std::int64_t steps, bool short_rows,
                    bool short_columns, float* sums);
 };
 

@@ -110,12 +110,13 @@ void pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to)
 }
 
 // Tiles 0-3 are sums, 4 and 5 the two of the left operand, 6 and 7 those of the right.
-template <bool kRows, bool kColumns>
-inline void load_left(const BFloat16* from) {
-  _tile_loadd(4, from, 64);
-  if constexpr (kRows) _tile_loadd(5, from + kTile, 64);
+template <bool kRows>
+inline void load_left(const AmxRows& rows, const BFloat16* from) {
+  const std::int64_t bytes = rows.row * 2;
+  _tile_loadd(4, from, bytes);
+  if constexpr (kRows) _tile_loadd(5, from + rows.tile, bytes);
 }
-template <bool kRows, bool kColumns>
+template <bool kColumns>
 inline void load_right(const BFloat16* from) {
   _tile_loadd(6, from, 64);
   if constexpr (kColumns) _tile_loadd(7, from + kTile, 64);
@@ -130,31 +131,32 @@ inline void add_products() {
 
 // kRows, kColumns: more than 16 of them.
 template <int kParts, bool kRows, bool kColumns>
-void multiply_block(const BFloat16* left, const BFloat16* right, std::int64_t steps, float* sums) {
+void multiply_block(const AmxRows& rows, const BFloat16* right, std::int64_t steps, float* sums) {
+  const BFloat16* left = rows.x;
   constexpr std::int64_t kPart = 2 * kTile;
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
   for (std::int64_t step = 0; step < steps; ++step) {
-    load_left<kRows, kColumns>(left);
-    load_right<kRows, kColumns>(right);
+    load_left<kRows>(rows, left);
+    load_right<kColumns>(right);
     add_products<kRows, kColumns>();
     if constexpr (kParts == 3) {
       // Every next product needs one new operand only.
-      load_right<kRows, kColumns>(right + kPart);
+      load_right<kColumns>(right + kPart);
       add_products<kRows, kColumns>();
-      load_right<kRows, kColumns>(right + 2 * kPart);
+      load_right<kColumns>(right + 2 * kPart);
       add_products<kRows, kColumns>();
-      load_left<kRows, kColumns>(left + kPart);
-      load_right<kRows, kColumns>(right + kPart);
+      load_left<kRows>(rows, left + kPart);
+      load_right<kColumns>(right + kPart);
       add_products<kRows, kColumns>();
-      load_right<kRows, kColumns>(right);
+      load_right<kColumns>(right);
       add_products<kRows, kColumns>();
-      load_left<kRows, kColumns>(left + 2 * kPart);
+      load_left<kRows>(rows, left + 2 * kPart);
       add_products<kRows, kColumns>();
     }
-    left += kParts * kPart;
+    left += rows.step;
     right += kParts * kPart;
   }
   constexpr std::int64_t kBytes = kPanel * sizeof(float);
@@ -165,7 +167,7 @@ void multiply_block(const BFloat16* left, const BFloat16* right, std::int64_t st
 }
 
 template <int kParts>
-void multiply(const BFloat16* left, const BFloat16* right, std::int64_t steps, bool short_rows,
+void multiply(const AmxRows& left, const BFloat16* right, std::int64_t steps, bool short_rows,
               bool short_columns, float* sums) {
   if (short_rows) {
     if (short_columns) return multiply_block<kParts, false, false>(left, right, steps, sums);

@@ -15,10 +15,24 @@ constexpr double kGeluCubic = 0.044715;
 constexpr double kSqrt2InvPi = 0.79788456080286535588;
 
 template <class T>
+inline xsimd::batch<T> reciprocal(const xsimd::batch<T>& x) {
+  return T{1} / x;
+}
+#if defined(__AVX512F__)
+// An estimate of 14 bits and one step of Newton's: a third of the time of a division, for normal
+// numbers.
+template <>
+inline xsimd::batch<float> reciprocal(const xsimd::batch<float>& x) {
+  const xsimd::batch<float> r = _mm512_rcp14_ps(x);
+  return r + r * (1.0F - x * r);
+}
+#endif
+
+template <class T>
 inline xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
   // exp of a non-positive number only, so nothing overflows.
   const Batch<T> e = exponential(-xsimd::abs(x));
-  const Batch<T> r = T{1} / (T{1} + e);
+  const Batch<T> r = reciprocal(T{1} + e);
   return xsimd::select(x >= Batch<T>(T{0}), r, e * r);
 }
 
@@ -203,46 +217,61 @@ void unary_backward(UnaryOp op, double a, double b, const S* x, const S* y, cons
   });
 }
 
-// Calls use(f, df) for the functions that gate: a list of its own, because every pair of f and df
-// is compiled once more.
+// A function that gates, and its derivative.
+template <class T>
+struct Gate {
+  Batch<T> value, slope;
+};
+
+// Calls use(f) with f: batch -> Gate.
 template <class T, class Use>
 inline void with_gate(UnaryOp op, Use use) {
   using B = Batch<T>;
   switch (op) {
     case UnaryOp::kSigmoid:
-      return use([](B x) { return sigmoid(x); },
-                 [](B x) {
-                   const B s = sigmoid(x);
-                   return s * (T{1} - s);
-                 });
+      return use([](B x) {
+        const B s = sigmoid(x);
+        return Gate<T>{s, s * (T{1} - s)};
+      });
     case UnaryOp::kGelu:
-      return use([](B x) { return gelu(x); }, [](B x) { return gelu_derivative(x); });
+      return use([](B x) {
+        const B e = gauss(x);
+        const B cdf = gaussian_cdf(x, e);
+        return Gate<T>{x * cdf, cdf + x * T(kInvSqrt2Pi) * e};
+      });
     default:  // kSilu
-      return use([](B x) { return x * sigmoid(x); },
-                 [](B x) {
-                   const B s = sigmoid(x);
-                   return s * (T{1} + x * (T{1} - s));
-                 });
+      return use([](B x) {
+        const B s = sigmoid(x);
+        return Gate<T>{x * s, s * (T{1} + x * (T{1} - s))};
+      });
   }
 }
 
 template <class S>
 void gated(UnaryOp op, const S* x, const S* other, S* y, std::int64_t n) {
-  with_gate<Compute<S>>(op, [&](auto f, auto) {
+  with_gate<Compute<S>>(op, [&](auto f) {
     map(
-        n, [f](Batch<S> xi, Batch<S> oi) { return f(xi) * oi; }, y, x, other);
+        n, [f](Batch<S> xi, Batch<S> oi) { return f(xi).value * oi; }, y, x, other);
   });
 }
 
 template <class S>
 void gated_backward(UnaryOp op, const S* x, const S* other, const S* dy, S* dx, S* dother,
                     std::int64_t n) {
-  with_gate<Compute<S>>(op, [&](auto f, auto df) {
-    map(
-        n, [df](Batch<S> xi, Batch<S> oi, Batch<S> di) { return di * oi * df(xi); }, dx, x, other,
-        dy);
-    map(
-        n, [f](Batch<S> xi, Batch<S> di) { return di * f(xi); }, dother, x, dy);
+  with_gate<Compute<S>>(op, [&](auto f) {
+    std::int64_t i = 0;
+    for (; i + kLanes<S> <= n; i += kLanes<S>) {
+      const auto gate = f(load(x + i));
+      const Batch<S> d = load(dy + i);
+      store(d * load(other + i) * gate.slope, dx + i);
+      store(d * gate.value, dother + i);
+    }
+    if (i == n) return;
+    const std::int64_t left = n - i;
+    const auto gate = f(Tail<S>(x + i, left).get());
+    const Batch<S> d = Tail<S>(dy + i, left).get();
+    Tail<S>().put(d * Tail<S>(other + i, left).get() * gate.slope, dx + i, left);
+    Tail<S>().put(d * gate.value, dother + i, left);
   });
 }
 
