@@ -27,7 +27,7 @@ inline void put(const Batch<S>& batch, S* to, std::int64_t lanes) {
 // ones. Sums are merged in float64 after every stretch.
 template <class S, class F, class... X>
 inline void sum_two(std::int64_t n, F f, double& a, double& b, const X*... x) {
-  constexpr std::int64_t kStretch = 4096;
+  constexpr std::int64_t kStretch = 128 * kLanes<S>;  // a lane adds up few numbers of any width
   a = 0;
   b = 0;
   for (std::int64_t i = 0; i < n;) {
