@@ -20,15 +20,19 @@ const std::vector<Entry>& entries() {
   return all;
 }
 
-std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
-                            const DataShape& data) {
+const Entry& find_entry(const std::string& name) {
   std::vector<std::string> names;
   for (const Entry& entry : entries()) {
-    if (entry.name == component.type) return entry.make(build, component, data);
+    if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
   throw ConfigError(fmt::format("model.type: no model called \"{}\"{} run: inspect --list model",
-                                component.type, did_you_mean(component.type, names)));
+                                name, did_you_mean(name, names)));
+}
+
+std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
+                            const DataShape& data) {
+  return find_entry(component.type).make(build, component, data);
 }
 
 schema::Choices choices() {

@@ -18,22 +18,34 @@ namespace fovea::models {
 
 /// What the data set says of itself; options left null take these values.
 struct DataShape {
-  std::int64_t channels = 3;
+  std::int64_t channels = 3;  // of images
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t num_classes = 0;
+  std::int64_t vocab_size = 0;  // of texts: ids are below it
+  std::int64_t max_len = 0;     // tokens of the longest text
+};
+
+/// What a network takes.
+enum class Input {
+  kImages,  // (b, c, h, w) float
+  kTexts,   // (b, n) int64 ids of words, 0 = padding behind the end of a text
 };
 
 /// A network from one input tensor to one output tensor.
 class Model : public nn::Module {
  public:
-  /// x: what the data set delivers, images (b, c, h, w). `probe` records attention maps. The result
-  /// is float32 in mixed precision too: losses and metrics are computed from it.
+  /// Another kind of input is said by a member of the same name in the derived class.
+  static constexpr Input kInput = Input::kImages;
+
+  /// x: what input() says. `probe` records attention maps. The result is float32 in mixed precision
+  /// too: losses and metrics are computed from it.
   Tensor operator()(const Tensor& x, attention::Probe* probe = nullptr) {
     const auto scope = enter();
     const Tensor y = forward(x, probe);
     return ops::cast(y, compute_dtype(y.dtype()));
   }
+  virtual Input input() const { return kInput; }
   /// How its attention maps lie over the input; grid_h = 0 where there is none.
   virtual attention::Context geometry() const { return {}; }
   /// Multiply-adds of the forward pass with these events as the network's paper counts them;
@@ -50,6 +62,7 @@ class Model : public nn::Module {
 struct Entry {
   std::string name;
   std::string help;
+  Input input = Input::kImages;
   std::shared_ptr<const schema::Description> fields;
   std::function<std::unique_ptr<Model>(const nn::Build&, const schema::Component&,
                                        const DataShape&)>
@@ -57,6 +70,8 @@ struct Entry {
 };
 
 const std::vector<Entry>& entries();
+/// Throws ConfigError for an unknown name.
+const Entry& find_entry(const std::string& name);
 /// Throws ConfigError for an unknown name or sizes that do not fit together.
 std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
                             const DataShape& data);
@@ -65,7 +80,7 @@ schema::Choices choices();
 template <class Class, class Options>
 Entry make_entry(std::string name, std::string help, const schema::Fields<Options>& fields) {
   const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  return {std::move(name), std::move(help), shared,
+  return {std::move(name), std::move(help), Class::kInput, shared,
           [shared](const nn::Build& build, const schema::Component& component,
                    const DataShape& data) -> std::unique_ptr<Model> {
             return std::make_unique<Class>(build, shared->parse(component, "model"), data);

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <vector>
 
+#include "backend/backend.h"
+#include "nn/init.h"
 #include "ops/elementwise.h"
+#include "ops/indexing.h"
 #include "ops/shape.h"
 
 namespace fovea::nn {
@@ -20,6 +23,15 @@ Tensor PatchEmbed::forward(const Tensor& x) {
   const Tensor rows = ops::reshape(grid, {grid.size(0), grid.size(1), -1});
   return ops::transpose(rows, 1, 2);
 }
+
+Embedding::Embedding(const Build& build, std::int64_t rows, std::int64_t dim)
+    : weight_(parameter("weight", init_normal(build.at("weight"), {rows, dim},
+                                              1 / std::sqrt(static_cast<double>(dim))))) {
+  const Tensor padding = weight_.rows(0, 1);
+  backend(padding).fill(padding, 0);
+}
+
+Tensor Embedding::forward(const Tensor& ids) { return ops::embedding(weight_, ids, 0); }
 
 Tensor sinusoidal_positions(std::int64_t n, std::int64_t dim, DType dtype, const Device& device) {
   std::vector<double> values(static_cast<std::size_t>(n * dim));

@@ -1,4 +1,4 @@
-// From images to tokens, and positions.
+// From images and words to tokens, and positions.
 #pragma once
 
 #include "nn/convolution.h"
@@ -17,6 +17,21 @@ class PatchEmbed final : public UnaryModule {
 
  private:
   Conv2d& proj_;
+};
+
+/// Vectors of words: ids int64 (b, n) in [0, rows) -> (b, n, dim). Row 0 stands for padding: it is
+/// zero and gets no gradient. Starts as normal(0, dim^-0.5). Parameter weight (rows, dim).
+/// dgsa 2.7, 2.8.
+class Embedding final : public UnaryModule {
+ public:
+  Embedding(const Build& build, std::int64_t rows, std::int64_t dim);
+  std::string type() const override { return "Embedding"; }
+
+ protected:
+  Tensor forward(const Tensor& ids) override;
+
+ private:
+  Tensor weight_;
 };
 
 /// sin and cos of pos * 10000^(-2 i / dim), interleaved: (1, n, dim). dgsa 2.7.

@@ -25,6 +25,8 @@ using schema::Value;
 
 Component attention_of(const Case& c, const std::string& kind) {
   Value options = Value::object({{"type", kind}});
+  // In cases of whole training runs "eps" is the optimiser's.
+  if (kind != "softmax" && !c.given("attn")) take(c, options, {{"eps", "eps"}});
   if (kind == "m_dgsa") {
     take(c, options,
          {{"num_heads", "num_heads"},
@@ -33,7 +35,6 @@ Component attention_of(const Case& c, const std::string& kind) {
           {"proj_bias", "proj_bias"},
           {"q_residual", "q_residual"},
           {"subln_affine", "subln_affine"},
-          {"eps", "eps"},
           {"stream_layout", "stream_layout"},
           {"scale_dim", "scale_dim"},
           {"gate_layers", "gate_layers"},
@@ -45,7 +46,6 @@ Component attention_of(const Case& c, const std::string& kind) {
           {"num_kv_heads", "num_kv_heads"},
           {"proj_bias", "proj_bias"},
           {"subln_affine", "subln_affine"},
-          {"eps", "eps"},
           {"gqa_pairing", "gqa_pairing"}});
   } else {
     take(c, options,
@@ -137,13 +137,13 @@ void run_block(const Case& c, Checker& check) {
   compare_probe(c, probe, check);
 }
 
-void run_vit(const Case& c, Checker& check) {
-  const auto model = make_vit(c);
+void run_network(const Case& c, Checker& check) {
+  const auto model = make_network(c);
   attention::Probe probe;
   run_module(
       c, *model,
       [&](const auto& inputs) -> std::map<std::string, Tensor> {
-        const Tensor logits = (*model)(inputs.at("x"), &probe);
+        const Tensor logits = (*model)(inputs.at(inputs.count("ids") ? "ids" : "x"), &probe);
         if (!inputs.count("labels")) return {{"logits", logits}};
         return {{"logits", logits}, {"loss", ops::cross_entropy(logits, inputs.at("labels"))}};
       },
@@ -182,25 +182,34 @@ void run_cross_entropy(const Case& c, Checker& check) {
 
 }  // namespace
 
-std::unique_ptr<models::Model> make_vit(const Case& c) {
-  Value options = Value::object({{"type", "vit"}});
+std::unique_ptr<models::Model> make_network(const Case& c) {
+  const bool text = c.has("param/embed.weight");
+  Value options = Value::object({{"type", text ? "transformer" : "vit"}});
   take(c, options,
-       {{"img_size", "img_size"},
-        {"patch_size", "patch_size"},
-        {"in_chans", "in_chans"},
-        {"num_classes", "num_classes"},
+       {{"num_classes", "num_classes"},
         {"dim", "embed_dim"},
         {"depth", "depth"},
         {"norm_eps", "norm_eps"},
-        {"norm_position", "norm_position"},
-        {"pos_rows", "pos_rows"},
-        {"head_hidden", "head_hidden"}});
-  options.set("norm", c.text("norm", "layernorm") == "rmsnorm" ? "rms_norm" : "layer_norm");
-  options.set("pos_embed", c.text("pos", "learned"));
-  if (c.text("pooling", "cls") == "mean") {
-    options.set("global_pool", "avg");
-    options.set("class_token", c.has("param/cls_token"));
+        {"norm_position", "norm_position"}});
+  if (text) {
+    take(c, options,
+         {{"vocab_size", "vocab_size"}, {"max_len", "max_len"}, {"scale_embed", "scale_embed"}});
+    options.set("drop_rate", 0);
+    options.set("global_pool", c.text("pooling", "mean") == "mean" ? "avg" : "token");
+  } else {
+    take(c, options,
+         {{"img_size", "img_size"},
+          {"patch_size", "patch_size"},
+          {"in_chans", "in_chans"},
+          {"pos_rows", "pos_rows"},
+          {"head_hidden", "head_hidden"}});
+    if (c.text("pooling", "cls") == "mean") {
+      options.set("global_pool", "avg");
+      options.set("class_token", c.has("param/cls_token"));
+    }
   }
+  options.set("norm", c.text("norm", "layernorm") == "rmsnorm" ? "rms_norm" : "layer_norm");
+  options.set("pos_embed", c.text("pos", text ? "sinusoidal" : "learned"));
   options.set("attention", attention_of(c, attention_name(c.text("attn"))).options);
   options.set("ffn", ffn_of(c, c.text("ffn"), "ffn_expand", "ffn_bias").options);
   return models::make(resolved(models::choices(), options), build_for(c), {});
@@ -227,7 +236,10 @@ Table dgsa_networks() {
                                          c.flag("affine", true));
   });
   table["Block"] = run_block;
-  for (const char* network : {"DGViT", "ViT", "DIFF-ViT"}) table[network] = run_vit;
+  for (const char* network :
+       {"DGViT", "ViT", "DIFF-ViT", "DGT", "DIFF-Transformer", "Transformer"}) {
+    table[network] = run_network;
+  }
   table["cross_entropy"] = run_cross_entropy;
   return table;
 }

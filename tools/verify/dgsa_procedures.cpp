@@ -276,7 +276,7 @@ void run_heatmap(const Case& c, Checker& check) {
 }
 
 void run_network_rollout(const Case& c, Checker& check) {
-  const auto model = make_vit(c);
+  const auto model = make_network(c);
   load_parameters(c, *model, check);
   if (!check.passed()) return;
   const autograd::NoGrad no_grad;
@@ -302,8 +302,7 @@ void run_network_rollout(const Case& c, Checker& check) {
 
 // A short complete training run: forward, cross-entropy, backward, clip, AdamW, schedule.
 void run_training(const Case& c, Checker& check) {
-  if (!c.has("param/patch_embed.proj.weight")) throw NotImplemented("no text networks");
-  const auto model = make_vit(c);
+  const auto model = make_network(c);
   load_parameters(c, *model, check);
   if (!check.passed()) return;
   std::vector<optim::Parameter> parameters;
@@ -313,10 +312,11 @@ void run_training(const Case& c, Checker& check) {
   const bool by_epoch = c.given("epochs");
   const optim::Schedule schedule = by_epoch ? cosine_of(c) : warmup_linear_of(c);
   const std::int64_t per_epoch = c.integer("steps_per_epoch", 1);
+  const char* input = c.has("param/embed.weight") ? "/ids" : "/x";
   for (std::int64_t k = 0; c.has(fmt::format("input/step{}/labels", k + 1)); ++k) {
     const std::string step = fmt::format("step{}", k + 1);
     optimiser.zero_grad();
-    const Tensor logits = (*model)(c.at("input/" + step + "/x"));
+    const Tensor logits = (*model)(c.at("input/" + step + input));
     const Tensor loss = ops::cross_entropy(logits, c.at("input/" + step + "/labels"));
     check.compare("output/" + step + "/loss", loss);
     autograd::backward(loss);

@@ -1,0 +1,180 @@
+// Encoders for text, wholly from configuration, and their presets: transformer, diff_transformer,
+// dgt. dgsa 3.3; the parameter names are those listed there.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "models/encoder.h"
+#include "models/model.h"
+#include "nn/embedding.h"
+#include "nn/init.h"
+#include "nn/linear.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+
+namespace {
+
+using namespace fovea;
+using models::DataShape;
+using models::EncoderOptions;
+using schema::at_least;
+
+enum class Pool { kAvg, kToken };
+enum class Positions { kLearned, kSinusoidal, kNone };
+
+struct Options : EncoderOptions {
+  std::optional<std::int64_t> vocab_size;
+  std::optional<std::int64_t> max_len;
+  std::optional<std::int64_t> num_classes;
+  bool scale_embed = true;
+  Positions pos_embed = Positions::kSinusoidal;
+  Pool global_pool = Pool::kAvg;
+};
+
+class TextTransformer final : public models::Model {
+ public:
+  static constexpr models::Input kInput = models::Input::kTexts;
+
+  TextTransformer(const nn::Build& outer, const Options& o, const DataShape& data)
+      : build_(with_init(outer, o.init)),
+        o_(o),
+        max_len_(given("max_len", o.max_len, data.max_len)),
+        embed_(child<nn::Embedding>(
+            "embed", build_, given("vocab_size", o.vocab_size, data.vocab_size), o.embed_dim)) {
+    const std::int64_t rows = max_len_ + prefix();
+    if (o.global_pool == Pool::kToken) {
+      cls_token_ = parameter(
+          "cls_token", nn::init_truncated_normal(build_.at("cls_token"), {1, 1, o.embed_dim}));
+    }
+    if (o.pos_embed == Positions::kLearned) {
+      pos_embed_ = parameter(
+          "pos_embed", nn::init_truncated_normal(build_.at("pos_embed"), {1, rows, o.embed_dim}));
+    } else if (o.pos_embed == Positions::kSinusoidal) {
+      positions_ = nn::sinusoidal_positions(rows, o.embed_dim, build_.dtype, Device(build_.device));
+    }
+    if (o.drop_rate > 0) pos_drop_ = &child<nn::Dropout>("pos_drop", build_, o.drop_rate);
+    encoder_ = &child<models::Encoder>("", build_, o);
+    head_ = &child<nn::Linear>("head", build_, o.embed_dim,
+                               given("num_classes", o.num_classes, data.num_classes));
+  }
+  std::string type() const override { return "TextTransformer"; }
+  models::Input input() const override { return kInput; }
+
+  attention::Context geometry() const override {
+    attention::Context context;
+    context.prefix_tokens = prefix();
+    return context;
+  }
+
+ protected:
+  Tensor forward(const Tensor& ids, attention::Probe* probe) override {
+    check_ids(ids);
+    const std::int64_t b = ids.size(0);
+    const Tensor valid = ops::not_equal(ids, ops::zeros({}, DType::kInt64, ids.device()));
+    Tensor x = ops::cast(embed_(ids), build_.activation_dtype());
+    if (o_.scale_embed) x = ops::mul(x, std::sqrt(static_cast<double>(o_.embed_dim)));
+    attention::Context context = geometry();
+    context.probe = probe;
+    context.key_mask = valid;
+    if (cls_token_.defined()) {
+      x = ops::concat({ops::expand(ops::as_activation(cls_token_, x), {b, 1, o_.embed_dim}), x}, 1);
+      const Tensor always = ops::ones({b, 1}, DType::kUint8, ids.device());
+      context.key_mask = ops::concat({always, valid}, 1);
+    }
+    if (pos_embed_.defined()) x = ops::add(x, ops::slice(pos_embed_, 1, 0, x.size(1)));
+    if (positions_.defined()) x = ops::add(x, ops::slice(positions_, 1, 0, x.size(1)));
+    if (pos_drop_ != nullptr) x = (*pos_drop_)(x);
+    return (*head_)(pool((*encoder_)(x, context), valid));
+  }
+
+ private:
+  static nn::Build with_init(nn::Build build, nn::Init init) {
+    build.init = init;
+    return build;
+  }
+  static std::int64_t given(const char* key, const std::optional<std::int64_t>& option,
+                            std::int64_t of_data) {
+    const std::int64_t value = option.value_or(of_data);
+    FOVEA_CHECK(value > 0, ConfigError,
+                fmt::format("model.{}: not given, and the data set has none", key));
+    return value;
+  }
+  std::int64_t prefix() const { return o_.global_pool == Pool::kToken ? 1 : 0; }
+
+  void check_ids(const Tensor& ids) const {
+    FOVEA_CHECK(ids.rank() == 2 && ids.dtype() == DType::kInt64 && ids.size(1) <= max_len_,
+                ShapeError,
+                fmt::format("transformer: ids are {} {}; expected int64 (b, n) with n at most {} "
+                            "(model.max_len)",
+                            name_of(ids.dtype()), to_string(ids.shape()), max_len_));
+  }
+
+  // (b, n, dim) -> (b, dim): the class token, or the mean over words.
+  Tensor pool(const Tensor& x, const Tensor& valid) const {
+    if (o_.global_pool == Pool::kToken)
+      return ops::reshape(ops::slice(x, 1, 0, 1), {x.size(0), x.size(2)});
+    const Tensor weights = ops::cast(valid, compute_dtype(x.dtype()));
+    const Tensor words = ops::reshape(ops::cast(weights, x.dtype()), {x.size(0), x.size(1), 1});
+    const Tensor sum = ops::sum(ops::mul(x, words), {1});
+    const Tensor one = ops::ones({}, weights.dtype(), weights.device());
+    const Tensor count = ops::maximum(ops::sum(weights, {1}, true), one);
+    return ops::mul(sum, ops::reciprocal(count));
+  }
+
+  nn::Build build_;
+  Options o_;
+  std::int64_t max_len_;
+  nn::Embedding& embed_;
+  Tensor cls_token_, pos_embed_, positions_;
+  nn::Dropout* pos_drop_ = nullptr;
+  models::Encoder* encoder_ = nullptr;
+  nn::Linear* head_ = nullptr;
+};
+
+schema::Fields<Options> fields(const Options& defaults) {
+  return schema::Fields<Options>(defaults)
+      .add("vocab_size", &Options::vocab_size, at_least(2),
+           "rows of the embedding, padding and unknown words included; null = the data set's")
+      .add("max_len", &Options::max_len, at_least(1),
+           "longest text in tokens; null = the data set's")
+      .add("num_classes", &Options::num_classes, at_least(1),
+           "outputs of the head; null = the data set's")
+      .add("scale_embed", &Options::scale_embed, "multiply the vectors of words by sqrt(embed_dim)")
+      .add_enum("pos_embed", &Options::pos_embed,
+                {{"learned", Positions::kLearned},
+                 {"sinusoidal", Positions::kSinusoidal},
+                 {"none", Positions::kNone}},
+                "positions added to the tokens")
+      .add_enum("global_pool", &Options::global_pool,
+                {{"avg", Pool::kAvg}, {"token", Pool::kToken}},
+                "what the head sees: the mean over words, or a class token put before them")
+      .include(models::encoder_fields(defaults));
+}
+
+schema::Component ffn(const char* type, const char* activation = nullptr) {
+  schema::Value options = schema::Value::object({{"type", type}});
+  if (activation != nullptr) options.set("activation", activation);
+  return {type, options};
+}
+
+Options preset(const char* attention, schema::Component ffn) {
+  Options options;
+  options.depth = 6;
+  options.drop_rate = 0.1;
+  options.attention = {attention, {}};
+  options.ffn = std::move(ffn);
+  return options;
+}
+
+}  // namespace
+
+FOVEA_MODEL(transformer, TextTransformer, "Transformer: softmax attention, ReLU MLP (dgsa 3.3)",
+            fields(preset("softmax", ffn("mlp", "relu"))))
+FOVEA_MODEL(diff_transformer, TextTransformer,
+            "DIFF Transformer: differential attention, SwiGLU (dgsa 3.3)",
+            fields(preset("differential", ffn("swiglu"))))
+FOVEA_MODEL(dgt, TextTransformer, "DGT: M-DGSA without inner residual, SwiGLU (dgsa 3.3)",
+            fields(preset("m_dgsa", ffn("swiglu"))))

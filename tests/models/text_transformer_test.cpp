@@ -1,0 +1,131 @@
+#include "autograd/graph.h"
+#include "ops/elementwise.h"
+#include "ops/loss.h"
+#include "tests/models/network.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using schema::Value;
+
+namespace {
+
+std::int64_t count(const char* type, std::int64_t depth, const Value& ffn, std::int64_t vocab,
+                   std::int64_t classes) {
+  const Value options = Value::object({{"type", type}, {"depth", depth}, {"ffn", ffn}});
+  models::DataShape data;
+  data.num_classes = classes;
+  data.vocab_size = vocab;
+  data.max_len = 256;
+  return build(options, make_meta(), data)->parameter_count();
+}
+
+Value swiglu(double expansion) {
+  return Value::object({{"type", "swiglu"}, {"expansion", expansion}});
+}
+
+Value small(const char* type) {
+  return Value::object({{"type", type},
+                        {"embed_dim", 8},
+                        {"depth", 2},
+                        {"drop_rate", 0},
+                        {"vocab_size", 11},
+                        {"max_len", 7},
+                        {"num_classes", 3},
+                        {"attention", Value::object({{"num_heads", 2}})}});
+}
+
+Tensor ids(const std::vector<std::vector<std::int64_t>>& texts, std::int64_t n) {
+  std::vector<std::int64_t> values;
+  for (const auto& text : texts) {
+    values.insert(values.end(), text.begin(), text.end());
+    values.insert(values.end(), static_cast<std::size_t>(n) - text.size(), 0);
+  }
+  return Tensor::from(values, {static_cast<std::int64_t>(texts.size()), n}, cpu());
+}
+
+}  // namespace
+
+TEST_CASE("text transformers: parameter counts of dgsa section 4.3", "[models]") {
+  const std::int64_t v = 7690;
+  const std::int64_t words = 256 * v;
+  const double third = 16.0 / 3.0;
+  CHECK(count("dgt", 4, swiglu(2), v, 2) == 3820194);
+  CHECK(count("dgt", 4, swiglu(4), v, 2) == 4608674);
+  CHECK(count("dgt", 4, swiglu(third), v, 2) == 5132274);
+  CHECK(count("dgt", 6, swiglu(third), v, 2) == words + 4744938);
+  CHECK(count("dgt", 6, swiglu(2), v, 4) == words + 2777332);
+  CHECK(count("dgt", 4, swiglu(4), v, 20) == words + 2644660);
+  CHECK(count("diff_transformer", 4, swiglu(2), v, 2) == words + 1843586);
+  CHECK(count("diff_transformer", 6, swiglu(third), v, 20) == words + 4737612);
+  CHECK(count("transformer", 4, swiglu(2), v, 2) == words + 1847298);
+  const Value relu = Value::object({{"type", "mlp"}, {"expansion", 4}});
+  CHECK(count("transformer", 4, relu, v, 2) == words + 3160066);
+  CHECK(count("transformer", 6, relu, v, 4) == words + 4740100);
+}
+
+TEST_CASE("text transformers: gradients of a whole network along random directions", "[models]") {
+  const char* type = GENERATE("transformer", "diff_transformer", "dgt");
+  const char* pool = GENERATE("avg", "token");
+  Value options = small(type);
+  options.set("global_pool", pool);
+  options.set("pos_embed", std::string(pool) == "token" ? "learned" : "sinusoidal");
+  const auto model = build(options, cpu(), {}, DType::kFloat64);
+  const Tensor x = ids({{4, 2, 9, 4, 5}, {1, 7}}, 6);
+  const Tensor labels = Tensor::from<std::int64_t>({2, 0}, {2}, cpu());
+  INFO(type << " " << pool);
+  check_directions(*model, [&] { return ops::cross_entropy((*model)(x), labels); });
+  for (const nn::NamedTensor& named : model->parameters()) {
+    if (named.name != "embed.weight") continue;
+    for (std::size_t i = 0; i < 8; ++i) {  // the row of padding
+      CHECK(to_doubles(named.tensor)[i] == 0);
+      CHECK(to_doubles(named.tensor.grad())[i] == 0);
+    }
+  }
+}
+
+TEST_CASE("text transformers: padding and the other texts of a batch change nothing", "[models]") {
+  for (const char* type : {"transformer", "diff_transformer", "dgt"}) {
+    for (const char* pool : {"avg", "token"}) {
+      INFO(type << " " << pool);
+      Value options = small(type);
+      options.set("global_pool", pool);
+      const auto model = build(options, cpu(), {}, DType::kFloat64);
+      const autograd::NoGrad no_grad;
+      const Tensor batch = (*model)(ids({{4, 2, 9}, {1, 7, 8, 3, 5, 6}, {10}}, 7));
+      CHECK(max_difference(batch.rows(0, 1), (*model)(ids({{4, 2, 9}}, 3))) < 1e-13);
+      CHECK(max_difference(batch.rows(2, 3), (*model)(ids({{10}}, 1))) < 1e-13);
+      CHECK(max_difference(batch.rows(2, 3), (*model)(ids({{10}}, 5))) < 1e-13);
+    }
+  }
+}
+
+TEST_CASE("text transformers: bfloat16 is near float32", "[models]") {
+  const char* type = GENERATE("transformer", "diff_transformer", "dgt");
+  const char* pool = GENERATE("avg", "token");
+  INFO(type << " " << pool);
+  Value options = small(type);
+  options.set("global_pool", pool);
+  const schema::Choice choice = schema::find_choice(models::choices(), options.at("type"), "model");
+  const schema::Component component{choice.name,
+                                    choice.fields->resolve_component(options, "model")};
+  const auto logits = [&](std::optional<DType> activations) {
+    const auto model = models::make(
+        component, {.device = cpu(), .random = RandomStream(3), .activations = activations}, {});
+    const Tensor y = (*model)(ids({{4, 2, 9}, {1, 7, 8, 3, 5, 6}}, 6));
+    autograd::backward(y, ops::ones_like(y));
+    for (const nn::NamedTensor& named : model->parameters()) CHECK(named.tensor.grad().defined());
+    CHECK(y.dtype() == DType::kFloat32);
+    return y.detach();
+  };
+  CHECK(max_difference(logits(DType::kBFloat16), logits(std::nullopt)) < 0.05);
+}
+
+TEST_CASE("text transformers: what does not fit is refused", "[models]") {
+  Value options = small("dgt");
+  const auto model = build(options, cpu(), {});
+  CHECK_THROWS_WITH((*model)(ids({{4, 2}}, 8)), Catch::Contains("n at most 7 (model.max_len)"));
+  CHECK_THROWS_WITH((*model)(ids({{4, 11}}, 2)), Catch::Contains("index 11 is outside [0, 11)"));
+  CHECK_THROWS_WITH((*model)(random_tensor({2, 3}, 1)), Catch::Contains("expected int64"));
+  options.set("vocab_size", Value());
+  CHECK_THROWS_WITH(build(options, cpu(), {}), Catch::Contains("model.vocab_size: not given"));
+}
