@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 #include "base/error.h"
-#include "data/subset.h"
 
 namespace fovea::data {
 namespace {
@@ -25,38 +23,7 @@ std::vector<double> one_per_channel(const char* key, const std::vector<double>& 
   return values;
 }
 
-std::optional<std::int64_t> limit_of(const Limits& limit, Split split) {
-  switch (split) {
-    case Split::kTrain:
-      return limit.train;
-    case Split::kVal:
-      return limit.val;
-    case Split::kTest:
-      return limit.test;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::string_view name_of(Split split) {
-  switch (split) {
-    case Split::kTrain:
-      return "train";
-    case Split::kVal:
-      return "val";
-    case Split::kTest:
-      return "test";
-  }
-  return "";
-}
-
-Split split_from_name(std::string_view name) {
-  for (const Split split : {Split::kTrain, Split::kVal, Split::kTest}) {
-    if (name == name_of(split)) return split;
-  }
-  throw ConfigError(fmt::format("no split called \"{}\"; expected train, val or test", name));
-}
 
 // Decoded pixels by source index. A slot is claimed by one thread, filled, then published; until
 // then others decode for themselves, so nobody waits and the content cannot depend on timing.
@@ -226,20 +193,7 @@ std::shared_ptr<const Dataset> choose_split(
               fmt::format("dataset.val_fraction: this data set has no {} part of its own; set "
                           "val_fraction above 0 to hold out a part of train",
                           name_of(split)));
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(source->size()));
-  std::iota(indices.begin(), indices.end(), std::int64_t{0});
-  if (cut) {
-    SplitIndices parts = stratified_split(source->labels(), indices, fraction,
-                                          static_cast<std::uint64_t>(options.val_seed));
-    indices = split == Split::kTrain ? std::move(parts.train) : std::move(parts.val);
-  }
-  if (const auto limit = limit_of(options.limit, split)) {
-    indices = balanced_subset(source->labels(), indices, *limit);
-  }
-  FOVEA_CHECK(!indices.empty(), ConfigError,
-              fmt::format("dataset: split {} is left without samples; check dataset.limit and "
-                          "dataset.val_fraction",
-                          name_of(split)));
+  std::vector<std::int64_t> indices = choose_samples(source->labels(), split, options);
   return std::make_shared<const Dataset>(std::move(source), split, std::move(indices),
                                          std::move(options));
 }

@@ -44,10 +44,6 @@ Fields<NoiseOptions> noise_fields(bool train) {
 }
 
 Fields<CommonOptions> make_common_fields() {
-  const auto limits = Fields<Limits>{}
-                          .add("train", &Limits::train, at_least(1), "samples of train; null: all")
-                          .add("val", &Limits::val, at_least(1), "samples of val; null: all")
-                          .add("test", &Limits::test, at_least(1), "samples of test; null: all");
   const auto noise =
       Fields<NoiseBySplit>{}
           .add_object("train", &NoiseBySplit::train, noise_fields(true),
@@ -55,15 +51,7 @@ Fields<CommonOptions> make_common_fields() {
           .add_object("eval", &NoiseBySplit::eval, noise_fields(false),
                       "the types and levels that a robustness evaluation walks through");
   return Fields<CommonOptions>{}
-      .add("root", &CommonOptions::root,
-           "folder of the files, relative to the current directory; empty: datasets/<type>")
-      .add_object("limit", &CommonOptions::limit, limits,
-                  "number of samples kept of each split: the first of every class in turn")
-      .add("val_fraction", &CommonOptions::val_fraction, at_least(0) && less_than(1),
-           "share of train that is held out as val, stratified by class; 0: the val part that the "
-           "data set comes with, if any")
-      .add("val_seed", &CommonOptions::val_seed, at_least(0),
-           "seed of that split; does not follow the seed of the run")
+      .include(split_fields())
       .add("normalise", &CommonOptions::normalise, "subtract mean and divide by std")
       .add("mean", &CommonOptions::mean,
            "mean of each channel in units of [0, 1]; empty: that of the data set")

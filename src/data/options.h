@@ -1,4 +1,4 @@
-// The keys that every data set has, whatever its files look like.
+// The keys that every data set of images has, whatever its files look like.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/corruptions.h"
+#include "data/split.h"
 #include "schema/fields.h"
 
 namespace fovea::data {
@@ -14,13 +15,6 @@ namespace fovea::data {
 /// What happens when a sample cannot be read: the run ends with its name, or it is left out and
 /// counted.
 enum class OnBadSample { kFail, kSkip };
-
-/// Number of samples kept of each split, class-balanced; none keeps all.
-struct Limits {
-  std::optional<std::int64_t> train;
-  std::optional<std::int64_t> val;
-  std::optional<std::int64_t> test;
-};
 
 /// A preset, or types and levels (corruptions.h).
 struct NoiseOptions {
@@ -40,11 +34,7 @@ struct NoiseBySplit {
       eval;  // the grid that a robustness evaluation walks through; never applied by itself
 };
 
-struct CommonOptions {
-  std::string root;  // empty: datasets/<type>
-  Limits limit;
-  double val_fraction = 0.0;
-  std::int64_t val_seed = 0;
+struct CommonOptions : SplitOptions {
   bool normalise = true;
   std::vector<double> mean;
   std::vector<double> std;

@@ -1,4 +1,4 @@
-// What a reader of one kind of data set provides: labels known at once, pixels on demand. A new
+// What a reader of one kind of data set of images provides: labels known at once, pixels on demand. A new
 // data set is one source file that derives from Source, and one line in datasets.def.
 #pragma once
 
@@ -12,17 +12,9 @@
 
 #include "data/geometry.h"
 #include "data/image_file.h"
+#include "data/split.h"
 
 namespace fovea::data {
-
-/// The three parts of a data set. kVal is either a part that the data set comes with or a
-/// stratified piece cut from train.
-enum class Split { kTrain, kVal, kTest };
-
-/// "train", "val", "test".
-std::string_view name_of(Split split);
-/// Inverse of name_of. Throws ConfigError.
-Split split_from_name(std::string_view name);
 
 /// What the masks of a data set are and how they reach its size.
 struct MaskInfo {

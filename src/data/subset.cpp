@@ -55,4 +55,15 @@ SplitIndices stratified_split(const std::vector<std::int64_t>& labels,
   return result;
 }
 
+SplitIndices regular_split(const std::vector<std::int64_t>& labels,
+                           const std::vector<std::int64_t>& indices, std::int64_t every) {
+  SplitIndices result;
+  std::map<std::int64_t, std::int64_t> seen;
+  for (const std::int64_t i : indices) {
+    const bool val = seen[labels[static_cast<std::size_t>(i)]]++ % every == every - 1;
+    (val ? result.val : result.train).push_back(i);
+  }
+  return result;
+}
+
 }  // namespace fovea::data

@@ -26,4 +26,9 @@ SplitIndices stratified_split(const std::vector<std::int64_t>& labels,
                               const std::vector<std::int64_t>& indices, double fraction,
                               std::uint64_t seed);
 
+/// Every `every`-th sample of each class is val: those with places every - 1, 2 every - 1, ... in
+/// the order of `indices`.
+SplitIndices regular_split(const std::vector<std::int64_t>& labels,
+                           const std::vector<std::int64_t>& indices, std::int64_t every);
+
 }  // namespace fovea::data
