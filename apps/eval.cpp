@@ -1,18 +1,19 @@
 // eval: scores a trained run, clean and under corruption.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iostream>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/suggest.h"
 #include "common/app.h"
-#include "data/corruptions.h"
 #include "experiment/results.h"
 #include "experiment/runner.h"
-#include "schema/load.h"
 #include "training/run_state.h"
 #include "visualise/confusion_plot.h"
 #include "visualise/overlay.h"
@@ -37,21 +38,21 @@ struct Arguments {
 };
 
 // The types and levels asked for, or those of the experiment, or none.
-data::Noise noise_grid(const Arguments& args, const data::Dataset& dataset) {
+training::NoiseGrid noise_grid(const Arguments& args, const training::BatchSource& data) {
   if (args.no_noise) return {};
-  data::Noise grid = dataset.eval_noise();
+  training::NoiseGrid grid = data.noise_grid();
   if (!args.noise.empty()) {
-    grid.types.clear();
-    if (args.noise.size() == 1 && args.noise[0] == "all") {
-      const auto all = data::all_corruptions();
-      grid.types.assign(all.begin(), all.end());
-    } else {
-      for (const std::string& name : args.noise)
-        grid.types.push_back(data::corruption_from_name(name));
-    }
+    const bool all = args.noise.size() == 1 && args.noise[0] == "all";
+    grid.types = all ? data.noise_types() : args.noise;
     if (grid.levels.empty()) grid.levels = {0.1, 0.2, 0.3, 0.4, 0.5};
   }
   if (!args.levels.empty()) grid.levels = args.levels;
+  const auto known = data.noise_types();
+  for (const std::string& type : grid.types) {
+    FOVEA_CHECK(std::find(known.begin(), known.end(), type) != known.end(), ConfigError,
+                fmt::format("--noise {}: no corruption of that name{} known: {}", type,
+                            did_you_mean(type, known), fmt::join(known, ", ")));
+  }
   return grid;
 }
 
@@ -68,7 +69,7 @@ Value to_value(const training::Metrics& metrics) {
   return object;
 }
 
-using Evaluation = training::ImageClassification::Evaluation;
+using Evaluation = training::Classification::Evaluation;
 
 Value per_class(const Evaluation& clean, const std::vector<std::string>& classes) {
   Value list = Value::array();
@@ -109,11 +110,13 @@ std::string confusion_csv(const std::vector<std::int64_t>& counts,
   return text + "\n";
 }
 
-std::string predictions_csv(const Evaluation& clean, const data::Dataset& dataset) {
+std::string predictions_csv(const Evaluation& clean, const training::BatchSource& data,
+                            const std::string& split) {
   std::string text = "index,name,label,prediction\n";
   for (std::size_t i = 0; i < clean.indices.size(); ++i) {
-    text += fmt::format("{},{},{},{}\n", clean.indices[i], quoted(dataset.name(clean.indices[i])),
-                        clean.labels[i], clean.predictions[i]);
+    text += fmt::format("{},{},{},{}\n", clean.indices[i],
+                        quoted(data.sample_name(split, clean.indices[i])), clean.labels[i],
+                        clean.predictions[i]);
   }
   return text;
 }
@@ -123,11 +126,11 @@ struct Score {
   std::string metric;  // "top1"
   std::string title;   // "top-1 in %"
   double clean = 0;
-  std::function<training::Metrics(data::CorruptionLevel)> evaluate;
+  std::function<training::Metrics(const training::NoiseLevel&)> evaluate;
 };
 
 // The metric for every type and level, means and retention (dgsa section 8).
-Value corruption_report(const Score& score, const data::Noise& grid, bool show) {
+Value corruption_report(const Score& score, const training::NoiseGrid& grid, bool show) {
   Value report = Value::object();
   Value types = Value::object();
   double total = 0;
@@ -136,10 +139,10 @@ Value corruption_report(const Score& score, const data::Noise& grid, bool show) 
     for (const double level : grid.levels) fmt::print("{:>8}", fmt::format("{:g}", level));
     fmt::print("{:>9}\n", "mean");
   }
-  for (const data::Corruption type : grid.types) {
+  for (const std::string& type : grid.types) {
     Value by_level = Value::object();
     double sum = 0;
-    if (show) fmt::print("{:<15}", data::name_of(type));
+    if (show) fmt::print("{:<15}", type);
     for (const double level : grid.levels) {
       const double accuracy = metric(score.evaluate({type, level}), score.metric);
       training::set_number(by_level, fmt::format("{:g}", level), accuracy);
@@ -153,7 +156,7 @@ Value corruption_report(const Score& score, const data::Noise& grid, bool show) 
     const double mean = sum / static_cast<double>(grid.levels.size());
     training::set_number(by_level, "mean", mean);
     if (show) fmt::print("{:>9.2f}\n", mean);
-    types.set(std::string(data::name_of(type)), by_level);
+    types.set(type, by_level);
     total += mean;
   }
   const double mean = total / static_cast<double>(grid.types.size());
@@ -170,7 +173,8 @@ Value corruption_report(const Score& score, const data::Noise& grid, bool show) 
 struct Job {
   const Arguments& args;
   experiment::Run& run;
-  const data::Dataset& dataset;  // of args.split
+  const training::BatchSource& data;
+  const training::NoiseGrid grid;
   bool json = false;
   io::fs::path out;
 
@@ -190,6 +194,7 @@ Value begin_report(const Job& job, std::size_t samples, const training::Metrics&
     }
   }
   return Value::object({{"run", args.run},
+                        {"name", job.name()},
                         {"split", args.split},
                         {"checkpoint", args.checkpoint},
                         {"samples", static_cast<std::int64_t>(samples)},
@@ -197,15 +202,15 @@ Value begin_report(const Job& job, std::size_t samples, const training::Metrics&
 }
 
 void add_corruption(const Job& job, const Score& score, Value& result) {
-  const data::Noise grid = noise_grid(job.args, job.dataset);
-  if (!grid.empty()) result.set("corruption", corruption_report(score, grid, !job.json));
+  if (job.grid.empty()) return;
+  result.set("corruption", corruption_report(score, job.grid, !job.json));
 }
 
 Value evaluate_classes(const Job& job) {
-  training::ImageClassification& task = job.run.image_classification();
+  training::Classification& task = job.run.classification();
   const std::string& split = job.args.split;
   const Evaluation clean = task.evaluate_in_full(split);
-  const auto& classes = job.dataset.class_names();
+  const auto& classes = job.data.class_names();
   const std::vector<std::int64_t> counts = counts_of(clean);
   Value result = begin_report(job, clean.labels.size(), clean.metrics);
   result.set("per_class", per_class(clean, classes));
@@ -215,13 +220,14 @@ Value evaluate_classes(const Job& job) {
         "  {:<14} {}\n", classes[i],
         std::isnan(accuracy[i]) ? "no samples" : fmt::format("{:6.2f} %", 100 * accuracy[i]));
   }
-  add_corruption(
-      job,
-      {"top1", "top-1 in %", metric(clean.metrics, "top1"),
-       [&](data::CorruptionLevel level) { return task.evaluate_in_full(split, level).metrics; }},
-      result);
+  add_corruption(job,
+                 {"top1", "top-1 in %", metric(clean.metrics, "top1"),
+                  [&](const training::NoiseLevel& level) {
+                    return task.evaluate_in_full(split, level).metrics;
+                  }},
+                 result);
   io::write_atomic(job.out / "confusion.csv", confusion_csv(counts, classes));
-  io::write_atomic(job.out / "predictions.csv", predictions_csv(clean, job.dataset));
+  io::write_atomic(job.out / "predictions.csv", predictions_csv(clean, job.data, split));
   const visualise::ConfusionPlot plot{job.name() + ", " + split, classes, counts};
   visualise::write_png(job.out / "confusion.png", visualise::render(plot));
   Value matrix = Value::array();
@@ -238,13 +244,14 @@ Value evaluate_classes(const Job& job) {
 
 using MaskEvaluation = training::Segmentation::Evaluation;
 
-std::string samples_csv(const MaskEvaluation& clean, const data::Dataset& dataset) {
+std::string samples_csv(const MaskEvaluation& clean, const training::BatchSource& data,
+                        const std::string& split) {
   std::string text = "index,name,iou,dsc,true_positives,false_positives,false_negatives\n";
   for (std::size_t i = 0; i < clean.indices.size(); ++i) {
     const metrics::MaskCounts& counts = clean.by_sample[i];
     text +=
         fmt::format("{},{},{},{},{},{},{}\n", clean.indices[i],
-                    quoted(dataset.name(clean.indices[i])), counts.iou(), counts.dice(),
+                    quoted(data.sample_name(split, clean.indices[i])), counts.iou(), counts.dice(),
                     counts.true_positives(), counts.false_positives(), counts.false_negatives());
   }
   return text;
@@ -253,19 +260,21 @@ std::string samples_csv(const MaskEvaluation& clean, const data::Dataset& datase
 // Outlines of samples spread over the split, a page for every six.
 void write_overlays(const Job& job, training::Segmentation& task, const MaskEvaluation& clean) {
   constexpr std::int64_t kRows = 6;
+  const data::Dataset& images = job.run.images().images(job.args.split);
   const auto known = static_cast<std::int64_t>(clean.indices.size());
   const std::int64_t count = std::min(job.args.overlays, known);
   for (std::int64_t first = 0; first < count; first += kRows) {
     std::vector<visualise::Segmented> page;
     for (std::int64_t k = first; k < std::min(first + kRows, count); ++k) {
       const auto place = static_cast<std::size_t>(k * known / count);
-      auto seen = task.predict(job.args.split, clean.indices[place]);
+      const std::int64_t sample = clean.indices[place];
+      data::Sample seen = images.get(sample);
       const std::string label =
-          fmt::format("{}, DSC {:.1f} %", io::fs::path(seen.sample.name).stem().string(),
+          fmt::format("{}, DSC {:.1f} %", io::fs::path(seen.name).stem().string(),
                       100 * clean.by_sample[place].dice());
-      page.push_back({label, std::move(seen.sample.image), std::move(seen.sample.mask),
-                      std::move(seen.prob), job.dataset.channels(), job.dataset.height(),
-                      job.dataset.width()});
+      page.push_back({label, std::move(seen.image), std::move(seen.mask),
+                      task.predict(job.args.split, sample), images.channels(), images.height(),
+                      images.width()});
     }
     visualise::write_png(job.out / fmt::format("overlays-{}.png", first / kRows + 1),
                          visualise::overlay_grid(job.name() + ", " + job.args.split, page));
@@ -277,12 +286,13 @@ Value evaluate_masks(const Job& job) {
   const std::string& split = job.args.split;
   const MaskEvaluation clean = task.evaluate_in_full(split);
   Value result = begin_report(job, clean.indices.size(), clean.metrics);
-  add_corruption(
-      job,
-      {"dsc", "DSC in %", metric(clean.metrics, "dsc"),
-       [&](data::CorruptionLevel level) { return task.evaluate_in_full(split, level).metrics; }},
-      result);
-  io::write_atomic(job.out / "samples.csv", samples_csv(clean, job.dataset));
+  add_corruption(job,
+                 {"dsc", "DSC in %", metric(clean.metrics, "dsc"),
+                  [&](const training::NoiseLevel& level) {
+                    return task.evaluate_in_full(split, level).metrics;
+                  }},
+                 result);
+  io::write_atomic(job.out / "samples.csv", samples_csv(clean, job.data, split));
   write_overlays(job, task, clean);
   const metrics::MaskCounts& counts = clean.counts;
   result.set("pixels", Value::object({{"true_positives", counts.true_positives()},
@@ -293,18 +303,17 @@ Value evaluate_masks(const Job& job) {
 }
 
 int evaluate(Arguments args, bool json) {
-  Value config = experiment::load_config(args.run);
-  for (const std::string& assignment : args.overrides) schema::apply_override(config, assignment);
-  experiment::RunOptions options;
-  options.threads = args.threads;
-  experiment::Run run(experiment::resolve(config), options);
-  experiment::load_run_weights(args.run, args.checkpoint, args.ema, run.model(), run.device());
+  const auto opened =
+      experiment::open_run({args.run, args.checkpoint, args.ema, args.threads, args.overrides});
+  experiment::Run& run = *opened;
   run.model().train(false);
   if (args.split.empty()) args.split = "test";
+  const training::BatchSource& data = run.task().source();
+  const training::NoiseGrid grid = noise_grid(args, data);
   const io::fs::path out =
       args.out.empty() ? io::fs::path(args.run) / "eval" / args.split : io::fs::path(args.out);
   io::make_directories(out);
-  const Job job{args, run, *run.task().dataset(args.split), json, out};
+  const Job job{args, run, data, grid, json, out};
   const Value result =
       run.experiment().task == "segmentation" ? evaluate_masks(job) : evaluate_classes(job);
   io::write_atomic(out / "results.json", result.dump() + "\n");

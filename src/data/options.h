@@ -35,6 +35,7 @@ struct NoiseBySplit {
 };
 
 struct CommonOptions : SplitOptions {
+  static constexpr Kind kKind = Kind::kImages;
   bool normalise = true;
   std::vector<double> mean;
   std::vector<double> std;

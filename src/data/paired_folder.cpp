@@ -43,6 +43,7 @@ enum class Layout { kShared, kBySplit, kIsic2017, kIsic2018 };
 enum class Intensity { kUnit, kMinMax255 };
 
 struct Options : CommonOptions {
+  static constexpr Kind kKind = Kind::kMaskedImages;
   Layout layout = Layout::kShared;
   std::string images = "images";
   std::string masks = "masks";

@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/options.h"
 #include "data/source.h"
+#include "data/text_dataset.h"
 #include "schema/fields.h"
 
 namespace fovea::data {
@@ -24,12 +25,24 @@ struct Configured {
   OpenSplit open;
 };
 
+/// The texts of a part as the files provide them, nothing if there is no such part (only val).
+using OpenTexts = std::function<std::optional<TextSource>(Split)>;
+
+/// A data set of texts with its options read.
+struct ConfiguredTexts {
+  TextOptions common;
+  OpenTexts open;
+};
+
 struct DatasetEntry {
   std::string name;
   std::string title;
   std::string page;  // how to get it, relative to the project's root
+  Kind kind = Kind::kImages;
   std::shared_ptr<const schema::Description> fields;
+  // By kind; the other is empty.
   std::function<Configured(const schema::Component&, const std::string& path)> configure;
+  std::function<ConfiguredTexts(const schema::Component&, const std::string& path)> configure_texts;
 };
 
 /// All of datasets.def.
@@ -37,8 +50,11 @@ const std::vector<DatasetEntry>& datasets();
 /// For Fields::add_component("dataset", ...).
 schema::Choices dataset_choices();
 
-/// The split of a configured data set, e.g. schema::Component{"digits"}. A relative root is
-/// relative to the current directory. `path` is the place of the component in its file, for
+/// What `component` holds. Throws ConfigError for an unknown type.
+Kind kind_of(const schema::Component& component, const std::string& path = "dataset");
+
+/// The split of a configured data set of images, e.g. schema::Component{"digits"}. A relative root
+/// is relative to the current directory. `path` is the place of the component in its file, for
 /// messages. Throws ConfigError for options, FileError for files.
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
                                             const std::string& path = "dataset");
@@ -46,16 +62,30 @@ std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, 
 /// Whether there is a validation part: val_fraction above 0, or one that the files provide.
 bool has_val(const schema::Component& component, const std::string& path = "dataset");
 
-/// Used by FOVEA_DATASET. Options derives from CommonOptions, whose keys follow its own.
+/// All splits of a data set of texts. The vocabulary is counted on train, after limits and the
+/// validation part, unless one is given. Throws ConfigError for options, FileError for files.
+TextSplits make_texts(const schema::Component& component,
+                      std::shared_ptr<const Vocabulary> vocabulary = nullptr,
+                      const std::string& path = "dataset");
+
+/// Used by the macros below. Options derives from CommonOptions or TextOptions, whose keys follow
+/// its own; a member kKind says what the samples are where they are not plain images or texts.
+template <class Options, class Common>
+std::shared_ptr<const schema::Fields<Options>> with_common(const std::string& name,
+                                                           schema::Fields<Options> fields,
+                                                           const schema::Fields<Common>& common) {
+  fields.include(common);
+  Options defaults = fields.defaults();
+  if (defaults.root.empty()) defaults.root = "datasets/" + name;
+  fields.set_defaults(defaults);
+  return std::make_shared<const schema::Fields<Options>>(std::move(fields));
+}
+
 template <class Options>
 DatasetEntry make_entry(std::string name, std::string title, std::string page,
                         std::unique_ptr<Source> (*open)(const Place&, const Options&),
                         schema::Fields<Options> fields) {
-  fields.include(common_fields());
-  Options defaults = fields.defaults();
-  if (defaults.root.empty()) defaults.root = "datasets/" + name;
-  fields.set_defaults(defaults);
-  const auto shared = std::make_shared<const schema::Fields<Options>>(std::move(fields));
+  const auto shared = with_common(name, std::move(fields), common_fields());
   const auto configure = [shared, open](const schema::Component& component,
                                         const std::string& path) {
     const Options options = shared->parse(component, path);
@@ -63,13 +93,31 @@ DatasetEntry make_entry(std::string name, std::string title, std::string page,
                         return open({options.root, split}, options);
                       }};
   };
-  return {std::move(name), std::move(title), std::move(page), shared, configure};
+  return {
+      std::move(name), std::move(title), std::move(page), Options::kKind, shared, configure, {}};
+}
+
+template <class Options>
+DatasetEntry make_entry(std::string name, std::string title, std::string page,
+                        std::optional<TextSource> (*open)(const Place&, const Options&),
+                        schema::Fields<Options> fields) {
+  const auto shared = with_common(name, std::move(fields), text_fields());
+  const auto configure = [shared, open](const schema::Component& component,
+                                        const std::string& path) {
+    const Options options = shared->parse(component, path);
+    return ConfiguredTexts{options, [open, options](Split split) {
+                             return open({options.root, split}, options);
+                           }};
+  };
+  return {std::move(name), std::move(title), std::move(page), Options::kKind, shared, {},
+          configure};
 }
 
 }  // namespace fovea::data
 
 /// FOVEA_DATASET(name, open, title, page, Fields<Options>{}...): defines the entry that a line of
-/// datasets.def refers to. Inside namespace fovea::data.
+/// datasets.def refers to; what `open` returns decides between images and texts. Inside namespace
+/// fovea::data.
 #define FOVEA_DATASET(name, open, title, page, ...)             \
   DatasetEntry dataset_entry_##name() {                         \
     return make_entry(#name, title, page, open, (__VA_ARGS__)); \

@@ -1,5 +1,5 @@
-// What a reader of one kind of data set of images provides: labels known at once, pixels on demand. A new
-// data set is one source file that derives from Source, and one line in datasets.def.
+// What a reader of one kind of data set of images provides: labels known at once, pixels on demand.
+// A new data set is one source file that derives from Source, and one line in datasets.def.
 #pragma once
 
 #include <cstdint>

@@ -69,6 +69,22 @@ const Fields<SplitOptions>& split_fields() {
   return fields;
 }
 
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kImages:
+      return "images";
+    case Kind::kMaskedImages:
+      return "images with masks";
+    case Kind::kTexts:
+      return "texts";
+  }
+  return "";
+}
+
+void no_split(std::string_view name) {
+  throw ConfigError(fmt::format("dataset: has no split \"{}\"", name));
+}
+
 std::vector<std::int64_t> choose_samples(const std::vector<std::int64_t>& labels, Split split,
                                          const SplitOptions& options, std::int64_t val_every) {
   std::vector<std::int64_t> indices(labels.size());

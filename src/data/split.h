@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,11 @@
 
 namespace fovea::data {
 
+/// What the samples of a data set are.
+enum class Kind { kImages, kMaskedImages, kTexts };
+/// "images", "images with masks", "texts".
+std::string_view name_of(Kind kind);
+
 /// The three parts of a data set. kVal is either a part that the data set comes with or a piece cut
 /// from train.
 enum class Split { kTrain, kVal, kTest };
@@ -19,6 +25,28 @@ enum class Split { kTrain, kVal, kTest };
 std::string_view name_of(Split split);
 /// Inverse of name_of. Throws ConfigError.
 Split split_from_name(std::string_view name);
+
+/// Throws ConfigError.
+[[noreturn]] void no_split(std::string_view name);
+
+/// The parts of one data set by name; any may be null.
+template <class D>
+struct Splits {
+  std::shared_ptr<const D> train, val, test;
+
+  /// "train", "val" or "test"; null for anything else.
+  std::shared_ptr<const D> find(std::string_view name) const {
+    return name == "train" ? train : name == "val" ? val : name == "test" ? test : nullptr;
+  }
+  /// Throws ConfigError for a part that is not there.
+  const D& at(std::string_view name) const {
+    const auto found = find(name);
+    if (found == nullptr) no_split(name);
+    return *found;
+  }
+  /// One of those that are there, for what they share.
+  const D& any() const { return train ? *train : val ? *val : *test; }
+};
 
 /// Number of samples kept of each split, class-balanced; none keeps all.
 struct Limits {

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "backend/devices.h"
 #include "base/error.h"
 #include "data/registry.h"
+#include "ops/create.h"
 #include "optim/registry.h"
 #include "schema/load.h"
 #include "training/loss.h"
@@ -20,8 +22,9 @@ const schema::Fields<Experiment>& experiment_fields() {
         .add("name", &E::name, "name of the run in tables and plots; empty = the file's name")
         .add_any("paper", &E::paper,
                  "what it reproduces, e.g. {\"key\": \"dgsa\", \"table\": \"1\"}")
-        .add("task", &E::task, one_of({"image_classification", "segmentation"}),
-             "one label, or one mask, for each image")
+        .add("task", &E::task,
+             one_of({"image_classification", "text_classification", "segmentation"}),
+             "one label for each image or text, or one mask for each image")
         .add("seed", &E::seed, at_least(0), "of initial weights, data order, augmentation, dropout")
         .add_component("dataset", &E::dataset, data::dataset_choices(),
                        "data, augmentation and noise")
@@ -36,6 +39,57 @@ const schema::Fields<Experiment>& experiment_fields() {
   return fields;
 }
 
+namespace {
+
+const char* name_of(models::Input input) {
+  return input == models::Input::kTexts ? "texts" : "images";
+}
+const char* name_of(models::Output output) {
+  return output == models::Output::kMasks ? "masks" : "classes";
+}
+
+bool reads_texts(const Experiment& e) {
+  return models::find_entry(e.model.type).input == models::Input::kTexts;
+}
+
+// What a task needs of its data set and of its network.
+struct Needs {
+  data::Kind data;
+  models::Input input;
+  models::Output output;
+};
+
+Needs needs_of(const std::string& task) {
+  using data::Kind;
+  using models::Input;
+  using models::Output;
+  if (task == "text_classification") return {Kind::kTexts, Input::kTexts, Output::kClasses};
+  if (task == "segmentation") return {Kind::kMaskedImages, Input::kImages, Output::kMasks};
+  return {Kind::kImages, Input::kImages, Output::kClasses};
+}
+
+void check_kinds(const Experiment& e) {
+  const Needs needs = needs_of(e.task);
+  const data::Kind kind = data::kind_of(e.dataset);
+  FOVEA_CHECK(kind == needs.data, ConfigError,
+              fmt::format("task: {} needs a data set of {}; dataset.type {} holds {}", e.task,
+                          data::name_of(needs.data), e.dataset.type, data::name_of(kind)));
+  const models::Entry& model = models::find_entry(e.model.type);
+  FOVEA_CHECK(model.input == needs.input, ConfigError,
+              fmt::format("task: {} needs a network for {}; model.type {} reads {}", e.task,
+                          name_of(needs.input), e.model.type, name_of(model.input)));
+  FOVEA_CHECK(model.output == needs.output, ConfigError,
+              fmt::format("task: {} needs a network that gives {}; model.type {} gives {}", e.task,
+                          name_of(needs.output), e.model.type, name_of(model.output)));
+}
+
+std::int64_t option_or(const Experiment& e, const char* key, std::int64_t otherwise) {
+  const schema::Value* value = e.model.options.find(key);
+  return value == nullptr || value->is_null() ? otherwise : value->as_int();
+}
+
+}  // namespace
+
 schema::Value load_unresolved(const std::filesystem::path& path,
                               const std::vector<std::string>& overrides) {
   schema::Value root = schema::load(path);
@@ -46,7 +100,9 @@ schema::Value load_unresolved(const std::filesystem::path& path,
 }
 
 schema::Value resolve(const schema::Value& unresolved) {
-  return experiment_fields().resolve(unresolved);
+  schema::Value resolved = experiment_fields().resolve(unresolved);
+  check_kinds(parse(resolved));
+  return resolved;
 }
 
 Experiment parse(const schema::Value& resolved) {
@@ -60,9 +116,29 @@ models::DataShape data_shape(const Experiment& experiment) {
     return value != nullptr && !value->is_null();
   };
   models::DataShape shape;
+  if (reads_texts(experiment)) {
+    if (given("num_classes") && given("vocab_size") && given("max_len")) return shape;
+    return shape_of(*data::make_texts(experiment.dataset).train);
+  }
   if (given("num_classes") && given("in_chans") && given("img_size")) return shape;
-  const auto dataset = data::make_dataset(experiment.dataset, data::Split::kTrain);
-  return {dataset->channels(), dataset->height(), dataset->width(), dataset->num_classes()};
+  return shape_of(*data::make_dataset(experiment.dataset, data::Split::kTrain));
+}
+
+models::DataShape shape_of(const data::Dataset& dataset) {
+  models::DataShape shape;
+  shape.channels = dataset.channels();
+  shape.height = dataset.height();
+  shape.width = dataset.width();
+  shape.num_classes = dataset.num_classes();
+  return shape;
+}
+
+models::DataShape shape_of(const data::TextDataset& dataset) {
+  models::DataShape shape;
+  shape.num_classes = dataset.num_classes();
+  shape.vocab_size = dataset.vocabulary().size();
+  shape.max_len = dataset.options().max_len;
+  return shape;
 }
 
 std::unique_ptr<models::Model> make_model(const Experiment& experiment, const Device& device,
@@ -77,6 +153,7 @@ std::unique_ptr<models::Model> make_model(const Experiment& experiment, const De
 }
 
 Shape sample_shape(const Experiment& experiment, const models::DataShape& shape) {
+  if (reads_texts(experiment)) return {option_or(experiment, "max_len", shape.max_len)};
   const schema::Value& options = experiment.model.options;
   const auto of = [&](const char* key, std::size_t index, std::int64_t otherwise) {
     const schema::Value* value = options.find(key);
@@ -85,6 +162,21 @@ Shape sample_shape(const Experiment& experiment, const models::DataShape& shape)
   };
   return {of("in_chans", 0, shape.channels), of("img_size", 0, shape.height),
           of("img_size", 1, shape.width)};
+}
+
+Tensor random_batch(const Experiment& experiment, const models::DataShape& shape,
+                    std::int64_t batch_size, const Device& device) {
+  Shape whole{batch_size};
+  for (const std::int64_t axis : sample_shape(experiment, shape)) whole.push_back(axis);
+  const RandomStream random(1);
+  if (!reads_texts(experiment))
+    return ops::random_normal(whole, 0, 1, random, DType::kFloat32, device);
+  // No padding: ids from 1 on.
+  const std::int64_t words = option_or(experiment, "vocab_size", shape.vocab_size) - 1;
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(whole.numel()));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = 1 + random.below(words, i);
+  const Device host = device.is_host() ? device : make_cpu();
+  return ops::to(Tensor::from(ids, whole, host), device);
 }
 
 }  // namespace fovea::experiment

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/text_dataset.h"
 #include "models/model.h"
 #include "schema/fields.h"
 #include "training/options.h"
@@ -32,7 +33,8 @@ const schema::Fields<Experiment>& experiment_fields();
 /// A file (with its `extends`) and overrides "key=value", not yet validated.
 schema::Value load_unresolved(const std::filesystem::path& path,
                               const std::vector<std::string>& overrides);
-/// Validated, with every default filled in; what config.json holds. Throws ConfigError.
+/// Validated, with every default filled in; what config.json holds. Throws ConfigError, also where
+/// task, data set and network are not of one kind.
 schema::Value resolve(const schema::Value& unresolved);
 /// The struct of a resolved value.
 Experiment parse(const schema::Value& resolved);
@@ -40,11 +42,19 @@ Experiment parse(const schema::Value& resolved);
 /// Sizes of the data set without its files where the model gives them all, else from the files.
 models::DataShape data_shape(const Experiment& experiment);
 
+/// What a data set says of itself.
+models::DataShape shape_of(const data::Dataset& dataset);
+models::DataShape shape_of(const data::TextDataset& dataset);
+
 /// The network on a device with initial weights from the seed.
 std::unique_ptr<models::Model> make_model(const Experiment& experiment, const Device& device,
                                           const models::DataShape& shape);
 
-/// One sample's shape without the batch axis.
+/// One sample's shape without the batch axis: (c, h, w) of an image, (n) of the longest text.
 Shape sample_shape(const Experiment& experiment, const models::DataShape& shape);
+
+/// Inputs for counting time and memory: normal numbers, or texts of full length.
+Tensor random_batch(const Experiment& experiment, const models::DataShape& shape,
+                    std::int64_t batch_size, const Device& device);
 
 }  // namespace fovea::experiment

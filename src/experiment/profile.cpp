@@ -93,9 +93,7 @@ Tensor some_classes(const Tensor& logits) {
 StepProfile profile_step(const Experiment& e, const Device& device) {
   const auto in_use = [&] { return device.allocator().stats().bytes_in_use; };
   const models::DataShape shape = data_shape(e);
-  Shape input{e.train.batch_size};
-  for (const std::int64_t axis : sample_shape(e, shape)) input.push_back(axis);
-  const Tensor x = ops::random_normal(input, 0, 1, RandomStream(1), DType::kFloat32, device);
+  const Tensor x = random_batch(e, shape, e.train.batch_size, device);
 
   StepProfile result;
   std::int64_t before = in_use();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "backend/backend.h"
 #include "backend/devices.h"
 #include "base/error.h"
@@ -24,10 +26,10 @@ schema::Value limited(schema::Value resolved, std::int64_t samples) {
   return resolve(resolved);
 }
 
-template <class Kind>
-Kind& task_as(training::DataTask& task, const std::string& name) {
-  auto* found = dynamic_cast<Kind*>(&task);
-  FOVEA_CHECK(found != nullptr, ConfigError, fmt::format("task: {} cannot do this", name));
+template <class Kind, class Base>
+Kind& as(Base& thing, const std::string& task) {
+  auto* found = dynamic_cast<Kind*>(&thing);
+  FOVEA_CHECK(found != nullptr, ConfigError, fmt::format("task: {} cannot do this", task));
   return *found;
 }
 
@@ -46,38 +48,66 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(train.threads);
   device_ = make_device(train.device, threads);
   host_ = device_.is_host() ? device_ : make_cpu(threads);
-  training::DataTaskSetup setup;
-  setup.train = data::make_dataset(experiment_.dataset, data::Split::kTrain);
-  if (data::has_val(experiment_.dataset)) {
-    setup.val = data::make_dataset(experiment_.dataset, data::Split::kVal);
-  }
-  if (options.overfit == 0)
-    setup.test = data::make_dataset(experiment_.dataset, data::Split::kTest);
-  shape_ = {setup.train->channels(), setup.train->height(), setup.train->width(),
-            setup.train->num_classes()};
-  model_ = make_model(experiment_, device_, shape_);
-  if (!options.init.empty()) {
-    training::load_weights(*model_, read_safetensors(options.init, host_).tensors,
-                           options.init.string(), {options.init_ignore});
-  }
-  setup.loss = experiment_.loss;
-  setup.options = train;
-  setup.seed = static_cast<std::uint64_t>(experiment_.seed);
-  setup.host = host_;
-  setup.overfit = options.overfit > 0;
+  training::BatchOptions batches;
+  batches.train = train;
+  batches.seed = static_cast<std::uint64_t>(experiment_.seed);
+  batches.host = host_;
+  batches.overfit = options.overfit > 0;
+  const auto source = data::kind_of(experiment_.dataset) == data::Kind::kTexts
+                          ? open_texts(std::move(batches))
+                          : open_images(std::move(batches));
+  build_model();
   if (experiment_.task == "segmentation") {
-    task_ = std::make_unique<training::Segmentation>(*model_, setup);
+    task_ = std::make_unique<training::Segmentation>(*model_, source, experiment_.loss);
   } else {
-    task_ = std::make_unique<training::ImageClassification>(*model_, setup);
+    task_ = std::make_unique<training::Classification>(*model_, source, experiment_.loss);
   }
 }
 
-training::ImageClassification& Run::image_classification() {
-  return task_as<training::ImageClassification>(*task_, experiment_.task);
+std::shared_ptr<training::BatchSource> Run::open_images(training::BatchOptions options) {
+  training::ImageSplits images;
+  images.train = data::make_dataset(experiment_.dataset, data::Split::kTrain);
+  if (data::has_val(experiment_.dataset))
+    images.val = data::make_dataset(experiment_.dataset, data::Split::kVal);
+  if (!options.overfit) images.test = data::make_dataset(experiment_.dataset, data::Split::kTest);
+  shape_ = shape_of(*images.train);
+  return std::make_shared<training::ImageBatches>(std::move(images), std::move(options));
+}
+
+std::shared_ptr<training::BatchSource> Run::open_texts(training::BatchOptions options) {
+  data::TextSplits texts = data::make_texts(experiment_.dataset, options_.vocabulary);
+  if (options.overfit) texts.test = nullptr;
+  shape_ = shape_of(*texts.train);
+  const schema::Value* rows = experiment_.model.options.find("vocab_size");
+  FOVEA_CHECK(
+      rows == nullptr || rows->is_null() || rows->as_int() >= shape_.vocab_size, ConfigError,
+      fmt::format("model.vocab_size: {}, but the vocabulary has {} words; expected at least "
+                  "as many, or null",
+                  rows->as_int(), shape_.vocab_size));
+  return std::make_shared<training::TextBatches>(std::move(texts), std::move(options));
+}
+
+void Run::build_model() {
+  model_ = make_model(experiment_, device_, shape_);
+  if (options_.init.empty()) return;
+  training::load_weights(*model_, read_safetensors(options_.init, host_).tensors,
+                         options_.init.string(), {options_.init_ignore});
+}
+
+training::Classification& Run::classification() {
+  return as<training::Classification>(*task_, experiment_.task);
 }
 
 training::Segmentation& Run::segmentation() {
-  return task_as<training::Segmentation>(*task_, experiment_.task);
+  return as<training::Segmentation>(*task_, experiment_.task);
+}
+
+const training::ImageBatches& Run::images() const {
+  return as<const training::ImageBatches>(task_->source(), experiment_.task);
+}
+
+const training::TextBatches& Run::texts() const {
+  return as<const training::TextBatches>(task_->source(), experiment_.task);
 }
 
 training::TrainerSetup Run::setup() const {
@@ -107,6 +137,7 @@ schema::Value Run::train() {
                                             {"compiler", compiler()},
                                             {"backend", device_.backend().description()},
                                             {"host", host_name()}});
+  if (shape_.vocab_size > 0) with_facts.about.set("vocab_size", shape_.vocab_size);
   return training::Trainer(*task_, std::move(with_facts)).run();
 }
 
@@ -120,16 +151,43 @@ schema::Value load_config(const std::filesystem::path& run_folder) {
   return resolve(schema::load(path));
 }
 
+namespace {
+
+void load_weights_of(const training::Checkpoint& checkpoint, const TrainedRun& run,
+                     models::Model& model) {
+  const std::string file = (run.folder / "checkpoints" / run.checkpoint /
+                            (run.ema ? "ema.safetensors" : "model.safetensors"))
+                               .string();
+  FOVEA_CHECK(
+      !run.ema || !checkpoint.ema.empty(), FileError,
+      fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)", file));
+  training::load_weights(model, run.ema ? checkpoint.ema : checkpoint.model, file);
+}
+
+}  // namespace
+
+std::unique_ptr<Run> open_run(const TrainedRun& from) {
+  schema::Value config = load_config(from.folder);
+  for (const std::string& assignment : from.overrides) schema::apply_override(config, assignment);
+  const training::Checkpoint checkpoint =
+      training::CheckpointStore(from.folder).load(from.checkpoint, make_cpu(1));
+  RunOptions options;
+  options.threads = from.threads;
+  if (const auto words = checkpoint.files.find(training::kVocabularyFile);
+      words != checkpoint.files.end()) {
+    const auto file = from.folder / "checkpoints" / from.checkpoint / training::kVocabularyFile;
+    options.vocabulary = std::make_shared<const data::Vocabulary>(
+        data::Vocabulary::parse(words->second, file.string()));
+  }
+  auto run = std::make_unique<Run>(resolve(config), options);
+  load_weights_of(checkpoint, from, run->model());
+  return run;
+}
+
 void load_run_weights(const std::filesystem::path& run_folder, const std::string& which, bool ema,
                       models::Model& model, const Device& host) {
   const training::Checkpoint checkpoint = training::CheckpointStore(run_folder).load(which, host);
-  const std::string file =
-      (run_folder / "checkpoints" / which / (ema ? "ema.safetensors" : "model.safetensors"))
-          .string();
-  FOVEA_CHECK(
-      !ema || !checkpoint.ema.empty(), FileError,
-      fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)", file));
-  training::load_weights(model, ema ? checkpoint.ema : checkpoint.model, file);
+  load_weights_of(checkpoint, {run_folder, which, ema}, model);
 }
 
 }  // namespace fovea::experiment

@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "data/vocabulary.h"
 #include "experiment/experiment.h"
-#include "training/image_classification.h"
+#include "training/classification.h"
+#include "training/image_batches.h"
 #include "training/segmentation.h"
+#include "training/text_batches.h"
 #include "training/trainer.h"
 
 namespace fovea::experiment {
@@ -22,6 +25,8 @@ struct RunOptions {
   std::int64_t overfit = 0;    // train and evaluate on this many samples; 0 = off
   std::filesystem::path init;  // weights to start from; empty = none
   std::vector<std::string> init_ignore;
+  /// Of texts, instead of the one that train gives; null = that one.
+  std::shared_ptr<const data::Vocabulary> vocabulary;
   training::ProgressSink* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;
 };
@@ -39,12 +44,18 @@ class Run {
   const Experiment& experiment() const { return experiment_; }
   models::Model& model() { return *model_; }
   training::DataTask& task() { return *task_; }
-  // The task as what it is; throws ConfigError if the experiment has another.
-  training::ImageClassification& image_classification();
+  // The task and its data as what they are; throw ConfigError if the experiment has others.
+  training::Classification& classification();
   training::Segmentation& segmentation();
+  const training::ImageBatches& images() const;
+  const training::TextBatches& texts() const;
   const Device& device() const { return device_; }
 
  private:
+  // Open the data and set shape_.
+  std::shared_ptr<training::BatchSource> open_images(training::BatchOptions options);
+  std::shared_ptr<training::BatchSource> open_texts(training::BatchOptions options);
+  void build_model();
   training::TrainerSetup setup() const;
 
   schema::Value resolved_;
@@ -59,6 +70,17 @@ class Run {
 
 /// The configuration of a run folder (config.json).
 schema::Value load_config(const std::filesystem::path& run_folder);
+
+/// A run made by train with the weights of checkpoints/<which> and, for texts, the vocabulary they
+/// were trained with; `ema` takes the averaged weights. Throws FileError and ConfigError.
+struct TrainedRun {
+  std::filesystem::path folder;
+  std::string checkpoint = "last";
+  bool ema = false;
+  int threads = 0;
+  std::vector<std::string> overrides = {};  // "key=value" over config.json
+};
+std::unique_ptr<Run> open_run(const TrainedRun& run);
 
 /// Copies the weights of checkpoints/<which> into the network; `ema` takes the averaged ones.
 void load_run_weights(const std::filesystem::path& run_folder, const std::string& which, bool ema,

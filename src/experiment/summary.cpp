@@ -16,10 +16,12 @@
 namespace fovea::experiment {
 namespace {
 
-Tensor batch_of(const Shape& sample, std::int64_t size, const Device& device) {
+Tensor batch_of(const models::Model& model, const Shape& sample, std::int64_t size,
+                const Device& device) {
   Shape shape{size};
   for (const std::int64_t axis : sample) shape.push_back(axis);
-  return Tensor::empty(shape, DType::kFloat32, device);
+  const bool texts = model.input() == models::Input::kTexts;
+  return Tensor::empty(shape, texts ? DType::kInt64 : DType::kFloat32, device);
 }
 
 bool inside(const std::string& module, const std::string& name) {
@@ -39,7 +41,7 @@ std::int64_t peak_of_training(
     for (const nn::NamedTensor& named : model->parameters())
       state.push_back(Tensor::empty_like(named.tensor));
   }
-  autograd::backward(ops::mean((*model)(batch_of(input, batch_size, meta))));
+  autograd::backward(ops::mean((*model)(batch_of(*model, input, batch_size, meta))));
   return meta.allocator().stats().peak_bytes;
 }
 
@@ -49,7 +51,7 @@ std::int64_t peak_of_inference(
   const Device meta = make_meta();
   const auto model = make(meta);
   const autograd::NoGrad no_grad;
-  (*model)(batch_of(input, batch_size, meta));
+  (*model)(batch_of(*model, input, batch_size, meta));
   return meta.allocator().stats().peak_bytes;
 }
 
@@ -78,7 +80,7 @@ Summary summarise(const std::function<std::unique_ptr<models::Model>(const Devic
   {
     const autograd::NoGrad no_grad;
     const autograd::Profile profile(profiler);
-    (*model)(batch_of(input, 1, meta));
+    (*model)(batch_of(*model, input, 1, meta));
   }
   Summary summary;
   summary.parameters = model->parameter_count();
@@ -152,7 +154,7 @@ std::string to_text(const Summary& summary, int depth) {
       summary.macs_paper ? "; " + count_text(*summary.macs_paper) + " MACs as the paper counts"
                          : "";
   text += fmt::format(
-      "\n{} parameters, {} MACs ({} FLOPs{}) per image; peak memory at batch {}: {} training, {} "
+      "\n{} parameters, {} MACs ({} FLOPs{}) per sample; peak memory at batch {}: {} training, {} "
       "inference\n",
       count_text(summary.parameters), count_text(summary.macs), count_text(2 * summary.macs), paper,
       summary.batch_size, bytes_text(summary.train_peak_bytes),

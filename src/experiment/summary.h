@@ -33,7 +33,7 @@ struct Summary {
 };
 
 /// `make` builds the network on the device it is given; `input` is one sample's shape without the
-/// batch axis, (c, h, w). `optimiser_slots`: tensors of state per parameter (2 for AdamW).
+/// batch axis. `optimiser_slots`: tensors of state per parameter (2 for AdamW).
 Summary summarise(const std::function<std::unique_ptr<models::Model>(const Device&)>& make,
                   const Shape& input, std::int64_t batch_size, int optimiser_slots);
 

@@ -32,11 +32,18 @@ enum class Input {
   kTexts,   // (b, n) int64 ids of words, 0 = padding behind the end of a text
 };
 
+/// What a network puts out.
+enum class Output {
+  kClasses,  // (b, classes) logits
+  kMasks,    // (b, maps, h, w) probabilities
+};
+
 /// A network from one input tensor to one output tensor.
 class Model : public nn::Module {
  public:
-  /// Another kind of input is said by a member of the same name in the derived class.
+  /// Another kind of input or output is said by a member of the same name in the derived class.
   static constexpr Input kInput = Input::kImages;
+  static constexpr Output kOutput = Output::kClasses;
 
   /// x: what input() says. `probe` records attention maps. The result is float32 in mixed precision
   /// too: losses and metrics are computed from it.
@@ -63,6 +70,7 @@ struct Entry {
   std::string name;
   std::string help;
   Input input = Input::kImages;
+  Output output = Output::kClasses;
   std::shared_ptr<const schema::Description> fields;
   std::function<std::unique_ptr<Model>(const nn::Build&, const schema::Component&,
                                        const DataShape&)>
@@ -80,7 +88,11 @@ schema::Choices choices();
 template <class Class, class Options>
 Entry make_entry(std::string name, std::string help, const schema::Fields<Options>& fields) {
   const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  return {std::move(name), std::move(help), Class::kInput, shared,
+  return {std::move(name),
+          std::move(help),
+          Class::kInput,
+          Class::kOutput,
+          shared,
           [shared](const nn::Build& build, const schema::Component& component,
                    const DataShape& data) -> std::unique_ptr<Model> {
             return std::make_unique<Class>(build, shared->parse(component, "model"), data);

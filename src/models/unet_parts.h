@@ -66,6 +66,7 @@ schema::Fields<Options>& add_dense_fields(schema::Fields<Options>& fields) {
 /// multiply-adds are also counted as the paper does (kcla 3.6).
 class SegmentationNetwork : public Model {
  public:
+  static constexpr Output kOutput = Output::kMasks;
   std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const override;
 
  protected:

@@ -77,20 +77,23 @@ void verify(const Path& folder) {
   }
 }
 
-// Writes the tensors and returns the list of files for state.json.
-Value write_tensors(const Checkpoint& checkpoint, const Path& folder) {
+// Writes tensors and files and returns their list for state.json.
+Value write_content(const Checkpoint& checkpoint, const Path& folder) {
   Value files = Value::object();
+  const auto write_bytes = [&](const std::string& file, const std::string& bytes) {
+    io::write_atomic(folder / file, bytes);
+    files.set(file, Value::object({{"bytes", bytes.size()}, {"hash", hash_bytes(bytes)}}));
+  };
   const auto write = [&](const std::string& file, const std::map<std::string, Tensor>& tensors) {
     TensorFile content;
     content.tensors = tensors;
     content.metadata = {{"format", "pt"}};  // lets PyTorch's loaders accept it
-    const std::string bytes = serialise_safetensors(content);
-    io::write_atomic(folder / file, bytes);
-    files.set(file, Value::object({{"bytes", bytes.size()}, {"hash", hash_bytes(bytes)}}));
+    write_bytes(file, serialise_safetensors(content));
   };
   write("model.safetensors", checkpoint.model);
   write("optimiser.safetensors", checkpoint.optimiser);
   if (!checkpoint.ema.empty()) write("ema.safetensors", checkpoint.ema);
+  for (const auto& [file, bytes] : checkpoint.files) write_bytes(file, bytes);
   return files;
 }
 
@@ -133,7 +136,7 @@ void CheckpointStore::save(const Checkpoint& checkpoint) {
   } else {
     io::remove_all(folder);  // what an earlier, interrupted save left
     io::make_directories(folder);
-    files = write_tensors(checkpoint, folder);
+    files = write_content(checkpoint, folder);
   }
   const Value record =
       Value::object({{"format", kFormat}, {"state", to_value(checkpoint.state)}, {"files", files}});
@@ -190,6 +193,10 @@ Checkpoint CheckpointStore::load(const std::string& which, const Device& host) c
     checkpoint.optimiser = tensors("optimiser.safetensors");
     if (record.at("files").find("ema.safetensors") != nullptr) {
       checkpoint.ema = tensors("ema.safetensors");
+    }
+    for (const Value::Member& member : record.at("files").members()) {
+      if (!member.key.ends_with(".safetensors"))
+        checkpoint.files[member.key] = read_listed(folder, member.key, member.value);
     }
   } catch (const ConfigError& error) {
     throw FileError(fmt::format("{}: damaged: {}", (folder / kState).string(), error.what()));

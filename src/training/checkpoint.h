@@ -1,7 +1,7 @@
 // Checkpoints: a folder for each step, committed by swapping a symlink, so that `last` always names
 // a complete one.
 //
-//   checkpoints/step-00001234/{model,optimiser,ema}.safetensors, state.json
+//   checkpoints/step-00001234/{model,optimiser,ema}.safetensors, state.json, files of the task
 //   checkpoints/last -> step-00001234,  checkpoints/best -> step-00001000
 #pragma once
 
@@ -21,6 +21,7 @@ struct Checkpoint {
   std::map<std::string, Tensor> model;
   std::map<std::string, Tensor> optimiser;
   std::map<std::string, Tensor> ema;
+  std::map<std::string, std::string> files;  // of the task (Task::files)
 };
 
 /// 16 hexadecimal digits: FNV-1a over 8-byte words. Any single changed bit changes it.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -9,103 +11,62 @@
 
 namespace fovea::training {
 
-struct DataTask::LoadedBatch : Batch {
-  data::Batch data;
-};
-
-DataTask::DataTask(models::Model& model, DataTaskSetup setup, bool masks)
-    : model_(model), setup_(std::move(setup)) {
-  for (const auto& part : {setup_.train, setup_.val, setup_.test}) {
-    FOVEA_CHECK(part == nullptr || part->has_masks() == masks, ConfigError,
-                masks ? "task: segmentation needs masks, but the data set has classes; choose a "
-                        "data set like paired_folder"
-                      : "task: image_classification needs classes, but the data set has masks; set "
-                        "task=segmentation");
-  }
+DataTask::DataTask(models::Model& model, std::shared_ptr<BatchSource> source, Target target)
+    : model_(model), source_(std::move(source)) {
+  FOVEA_CHECK(source_->target() == target, ConfigError,
+              target == Target::kMasks
+                  ? "task: segmentation needs masks, but the data set has classes; choose a data "
+                    "set like paired_folder"
+                  : "task: classification needs classes, but the data set has masks; set "
+                    "task=segmentation");
   const auto parameters = model_.parameters();
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters");
   device_ = parameters.front().tensor.device();
   dtype_ = parameters.front().tensor.dtype();
-  if (!setup_.train) return;
-  data::LoaderOptions options;
-  options.batch_size = setup_.options.batch_size;
-  options.num_workers = setup_.options.num_workers;
-  options.shuffle = !setup_.overfit;
-  options.augment = !setup_.overfit;
-  options.seed = setup_.seed;
-  loader_ = std::make_unique<data::DataLoader>(setup_.train, options, setup_.host);
 }
 
-std::int64_t DataTask::batches_per_epoch() const { return loader_ ? loader_->num_batches() : 0; }
-
-void DataTask::start_epoch(std::int64_t epoch, std::int64_t first_batch) {
-  loader_->start(epoch, first_batch);
+const DataBatch& DataTask::data_of(const Batch& batch) {
+  return static_cast<const DataBatch&>(batch);
 }
 
-std::unique_ptr<Batch> DataTask::next_batch() {
-  std::optional<data::Batch> next = loader_->next();
-  if (!next) return nullptr;
-  auto batch = std::make_unique<LoadedBatch>();
-  batch->samples = next->images.size(0);
-  batch->number = next->number;
-  batch->data = std::move(*next);
-  return batch;
-}
-
-const data::Batch& DataTask::data_of(const Batch& batch) {
-  return static_cast<const LoadedBatch&>(batch).data;
-}
-
-Tensor DataTask::output(const Tensor& images) {
-  const Tensor there = ops::to(images, device_);
-  return model_(there.dtype() == dtype_ ? there : ops::cast(there, dtype_));
+Tensor DataTask::output(const Tensor& inputs) {
+  const Tensor there = ops::to(inputs, device_);
+  const bool fits = there.dtype() == dtype_ || !is_floating(there.dtype());
+  return model_(fits ? there : ops::cast(there, dtype_));
 }
 
 std::vector<std::string> DataTask::splits() const {
-  if (setup_.overfit) return {"train"};
-  if (setup_.val) return {"val"};
-  return {setup_.test ? "test" : "train"};
+  if (source_->options().overfit) return {"train"};
+  if (source_->has("val")) return {"val"};
+  return {source_->has("test") ? "test" : "train"};
 }
 
 std::string DataTask::final_split() const {
-  return !setup_.overfit && setup_.val && setup_.test ? "test" : "";
+  return !source_->options().overfit && source_->has("val") && source_->has("test") ? "test" : "";
 }
 
-const std::shared_ptr<const data::Dataset>& DataTask::dataset(const std::string& split) const {
-  const auto& found = split == "train" ? setup_.train : split == "val" ? setup_.val : setup_.test;
-  FOVEA_CHECK(found != nullptr && (split == "train" || split == "val" || split == "test"),
-              ConfigError, fmt::format("dataset: has no split \"{}\"", split));
-  return found;
+void DataTask::check_split(const std::string& split) const {
+  FOVEA_CHECK(source_->has(split), ConfigError, fmt::format("dataset: has no split \"{}\"", split));
 }
 
-void DataTask::for_each_batch(const std::string& split,
-                              const std::optional<data::CorruptionLevel>& corruption,
+void DataTask::for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
                               const Visit& visit) {
-  data::LoaderOptions options;
-  const std::int64_t batch_size = setup_.options.eval_batch_size;
-  options.batch_size = batch_size > 0 ? batch_size : setup_.options.batch_size;
-  options.num_workers = setup_.options.num_workers;
-  options.seed = setup_.seed;
-  options.corruption = corruption;
-  data::DataLoader loader(dataset(split), options, setup_.host);
-  loader.start(0);
-  while (const std::optional<data::Batch> batch = loader.next()) {
-    visit(*batch, ops::to(output(batch->images), setup_.host));
-  }
-  skipped_[split] = static_cast<std::int64_t>(loader.skipped().size());
+  check_split(split);
+  source_->each_batch(split, noise, [&](const DataBatch& batch) {
+    visit(batch, ops::to(output(batch.inputs), host()));
+  });
 }
 
 std::map<std::string, Tensor> DataTask::tensors(const Batch& batch) const {
-  const data::Batch& data = data_of(batch);
-  return {{"images", data.images}, {"targets", data.targets}};
+  const DataBatch& data = data_of(batch);
+  return {{"inputs", data.inputs}, {"targets", data.targets}};
 }
 
-double DataTask::wait_seconds() const { return loader_ ? loader_->wait_seconds() : 0; }
-
-std::int64_t DataTask::skipped_samples() const {
-  std::int64_t count = loader_ ? static_cast<std::int64_t>(loader_->skipped().size()) : 0;
-  for (const auto& [split, skipped] : skipped_) count += skipped;
-  return count;
+std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys) {
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+  return order;
 }
 
 }  // namespace fovea::training

@@ -1,5 +1,5 @@
-// What tasks on a data set with classes or masks share: splits, batches from a loader, the network
-// on its device.
+// What tasks on a data set share: splits, batches from a source, the network on its device. A
+// derived task is a goal: it compares outputs with targets and does not know what the inputs are.
 #pragma once
 
 #include <functional>
@@ -9,68 +9,68 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/loader.h"
 #include "models/model.h"
-#include "schema/description.h"
-#include "training/options.h"
+#include "training/batch_source.h"
 #include "training/task.h"
 
 namespace fovea::training {
 
-struct DataTaskSetup {
-  std::shared_ptr<const data::Dataset> train;  // may be null where nothing is trained
-  std::shared_ptr<const data::Dataset> val;    // may be null
-  std::shared_ptr<const data::Dataset> test;   // may be null
-  schema::Component loss{"cross_entropy", {}};
-  TrainOptions options;
-  std::uint64_t seed = 0;
-  Device host;
-  bool overfit = false;  // evaluate on the training samples, unshuffled and without augmentation
-};
-
 /// With a validation part, it is evaluated during training and test once, at the end; without one,
-/// test is evaluated during training (dgsa 6.1).
+/// test is evaluated during training (dgsa 6.1, 6.2).
 class DataTask : public Task {
  public:
   nn::Module& model() override { return model_; }
-  std::int64_t batches_per_epoch() const override;
-  void start_epoch(std::int64_t epoch, std::int64_t first_batch) override;
-  std::unique_ptr<Batch> next_batch() override;
+  std::int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
+  void start_epoch(std::int64_t epoch, std::int64_t first_batch) override {
+    source_->start_epoch(epoch, first_batch);
+  }
+  std::unique_ptr<Batch> next_batch() override { return source_->next(); }
   std::vector<std::string> splits() const override;
   std::string final_split() const override;
   std::map<std::string, Tensor> tensors(const Batch& batch) const override;
-  double wait_seconds() const override;
-  std::int64_t skipped_samples() const override;
+  std::map<std::string, std::string> files() const override { return source_->files(); }
+  void check_files(const std::map<std::string, std::string>& files,
+                   const std::string& folder) const override {
+    source_->check_files(files, folder);
+  }
+  double wait_seconds() const override { return source_->wait_seconds(); }
+  std::int64_t skipped_samples() const override { return source_->skipped_samples(); }
 
-  /// The data of "train", "val" or "test". Throws ConfigError for a split that is not there.
-  const std::shared_ptr<const data::Dataset>& dataset(const std::string& split) const;
+  BatchSource& source() { return *source_; }
+  const BatchSource& source() const { return *source_; }
 
  protected:
-  /// `model` outlives the task. Throws ConfigError unless the data sets have masks, or have none.
-  DataTask(models::Model& model, DataTaskSetup setup, bool masks);
+  /// `model` outlives the task. Throws ConfigError unless the source's targets are `target`.
+  DataTask(models::Model& model, std::shared_ptr<BatchSource> source, Target target);
 
-  static const data::Batch& data_of(const Batch& batch);
-  /// What the network makes of host images, on its device.
-  Tensor output(const Tensor& images);
+  static const DataBatch& data_of(const Batch& batch);
+  /// What the network makes of host inputs, on its device.
+  Tensor output(const Tensor& inputs);
   const Device& device() const { return device_; }
-  const DataTaskSetup& setup() const { return setup_; }
+  const Device& host() const { return source_->options().host; }
 
-  /// Every batch of a split in order, with the network's output on the host and with noise on every
-  /// sample if asked for.
-  using Visit = std::function<void(const data::Batch& batch, const Tensor& output)>;
-  void for_each_batch(const std::string& split,
-                      const std::optional<data::CorruptionLevel>& corruption, const Visit& visit);
+  /// Every batch of a split, in any order, with the network's output on the host and with noise on
+  /// every sample if asked for. Throws ConfigError for a split that is not there.
+  using Visit = std::function<void(const DataBatch& batch, const Tensor& output)>;
+  void for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
+                      const Visit& visit);
+  void check_split(const std::string& split) const;
 
  private:
-  struct LoadedBatch;
-
   models::Model& model_;
-  DataTaskSetup setup_;
+  std::shared_ptr<BatchSource> source_;
   Device device_;  // of the model
   DType dtype_ = DType::kFloat32;
-  std::unique_ptr<data::DataLoader> loader_;
-  std::map<std::string, std::int64_t> skipped_;  // samples, in the last evaluation of each split
 };
+
+/// The order that sorts `keys`; reordered() brings a parallel list into it.
+std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys);
+template <class T>
+std::vector<T> reordered(const std::vector<T>& list, const std::vector<std::size_t>& order) {
+  std::vector<T> result;
+  result.reserve(list.size());
+  for (const std::size_t i : order) result.push_back(list[i]);
+  return result;
+}
 
 }  // namespace fovea::training

@@ -1,5 +1,7 @@
 #include "training/segmentation.h"
 
+#include <utility>
+
 #include "autograd/mode.h"
 #include "metrics/classification.h"
 #include "ops/elementwise.h"
@@ -7,22 +9,21 @@
 
 namespace fovea::training {
 
-Segmentation::Segmentation(models::Model& model, const DataTaskSetup& setup)
-    : DataTask(model, setup, true), loss_(make_mask_loss(setup.loss)) {}
+Segmentation::Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
+                           const schema::Component& loss)
+    : DataTask(model, std::move(source), Target::kMasks), loss_(make_mask_loss(loss)) {}
 
 Tensor Segmentation::loss(const Batch& batch) {
-  const data::Batch& data = data_of(batch);
-  return loss_(output(data.images), ops::to(data.targets, device()));
+  const DataBatch& data = data_of(batch);
+  return loss_(output(data.inputs), ops::to(data.targets, device()));
 }
 
-Metrics Segmentation::evaluate(const std::string& split) { return evaluate_in_full(split).metrics; }
-
-Segmentation::Evaluation Segmentation::evaluate_in_full(
-    const std::string& split, std::optional<data::CorruptionLevel> corruption) {
+Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split,
+                                                        const std::optional<NoiseLevel>& noise) {
   const autograd::NoGrad no_grad;
   Evaluation result;
   metrics::RunningMean loss;
-  for_each_batch(split, corruption, [&](const data::Batch& batch, const Tensor& prob) {
+  for_each_batch(split, noise, [&](const DataBatch& batch, const Tensor& prob) {
     const std::int64_t b = batch.targets.size(0);
     // Images are of one size, so the loss of a batch is the mean over its images.
     loss.add(scalar_of(loss_(prob, batch.targets)), static_cast<double>(b));
@@ -34,6 +35,9 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });
+  const auto order = ascending(result.indices);
+  result.indices = reordered(result.indices, order);
+  result.by_sample = reordered(result.by_sample, order);
   const metrics::MaskCounts& counts = result.counts;
   result.metrics = {{"loss", loss.value()},
                     {"miou", 100 * counts.iou()},
@@ -44,16 +48,12 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(
   return result;
 }
 
-Segmentation::Prediction Segmentation::predict(const std::string& split, std::int64_t index) {
+std::vector<float> Segmentation::predict(const std::string& split, std::int64_t i) {
+  check_split(split);
   const autograd::NoGrad no_grad;
-  const data::Dataset& samples = *dataset(split);
-  Shape shape{1};
-  for (const std::int64_t axis : samples.image_shape()) shape.push_back(axis);
-  const Tensor image = Tensor::empty(shape, DType::kFloat32, setup().host);
-  samples.prepare(index, {.seed = setup().seed}, image.data<float>());
-  const Tensor prob = ops::to(output(image), setup().host);
+  const Tensor prob = ops::to(output(source().input(split, i)), host());
   const auto values = prob.values<float>();
-  return {samples.get(index), {values.begin(), values.end()}};
+  return {values.begin(), values.end()};
 }
 
 }  // namespace fovea::training

@@ -1,6 +1,7 @@
 // Task: a mask for each image.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,30 +18,27 @@ namespace fovea::training {
 class Segmentation final : public DataTask {
  public:
   /// `model` outlives the task.
-  Segmentation(models::Model& model, const DataTaskSetup& setup);
+  Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
+               const schema::Component& loss = {"bce_dice", {}});
 
   Tensor loss(const Batch& batch) override;
   Monitor monitor() const override { return {splits().front(), "loss", false}; }
-  Metrics evaluate(const std::string& split) override;
+  Metrics evaluate(const std::string& split) override { return evaluate_in_full(split).metrics; }
 
   struct Evaluation {
     Metrics metrics;
     metrics::MaskCounts counts;
-    std::vector<std::int64_t> indices;  // of the samples in the data set, in its order
+    std::vector<std::int64_t> indices;  // of the samples in the split, ascending
     std::vector<metrics::MaskCounts> by_sample;
   };
   /// Everything about one split ("train", "val", "test"), optionally with noise on every sample.
   /// Switches recording of gradients off; the model's mode is the caller's. Throws ConfigError for
-  /// a split that is not there.
+  /// a split that is not there and for an unknown type of noise.
   Evaluation evaluate_in_full(const std::string& split,
-                              std::optional<data::CorruptionLevel> corruption = {});
+                              const std::optional<NoiseLevel>& noise = {});
 
-  /// A sample as the network sees it, and the foreground probabilities it gives.
-  struct Prediction {
-    data::Sample sample;
-    std::vector<float> prob;  // of the mask's shape
-  };
-  Prediction predict(const std::string& split, std::int64_t index);
+  /// Foreground probabilities of one sample, of the mask's shape.
+  std::vector<float> predict(const std::string& split, std::int64_t i);
 
  private:
   Loss loss_;

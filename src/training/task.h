@@ -57,6 +57,13 @@ class Task {
 
   /// What a batch holds, saved beside a step that produced a non-finite value.
   virtual std::map<std::string, Tensor> tensors(const Batch&) const { return {}; }
+  /// Texts without which the weights mean nothing, by file name, e.g. a vocabulary. They are kept
+  /// in the run folder and in every checkpoint.
+  virtual std::map<std::string, std::string> files() const { return {}; }
+  /// Throws FileError if the files of a checkpoint do not fit this task; `folder` is where they
+  /// lie.
+  virtual void check_files(const std::map<std::string, std::string>& /*files*/,
+                           const std::string& /*folder*/) const {}
   /// Seconds spent waiting for data so far.
   virtual double wait_seconds() const { return 0; }
   /// Samples that could not be read and were left out.

@@ -115,6 +115,7 @@ void Trainer::open_run() {
     remove_temporaries(folder);
   }
   if (!setup_.resume || !io::fs::exists(config_file)) {
+    for (const auto& [name, content] : task_.files()) io::write_atomic(folder / name, content);
     io::write_atomic(config_file, setup_.config.dump() + "\n");
   }
   log_ = std::make_unique<RunLog>(folder, setup_.train.tensorboard);
@@ -130,6 +131,7 @@ void Trainer::restore() {
   FOVEA_CHECK(checkpoint.state.config_hash == state_.config_hash, ConfigError,
               fmt::format("{}: the checkpoint belongs to another configuration",
                           checkpoints_.folder().string()));
+  task_.check_files(checkpoint.files, (checkpoints_.folder() / "last").string());
   const std::string name = (checkpoints_.folder() / "last" / "model.safetensors").string();
   load_weights(task_.model(), checkpoint.model, name);
   optimiser_->load_state(checkpoint.optimiser);
@@ -269,6 +271,7 @@ void Trainer::save() {
   checkpoint.model = to_host(named_tensors(task_.model()), setup_.host);
   checkpoint.optimiser = to_host(optimiser_->state(), setup_.host);
   if (ema_) checkpoint.ema = to_host(ema_->state(), setup_.host);
+  checkpoint.files = task_.files();
   checkpoints_.save(checkpoint);
 }
 

@@ -134,7 +134,12 @@ TEST_CASE("segmentation: bad data is refused with one line", "[cli]") {
     io::remove_all(folder.path("run"));
   };
   refused("cross_entropy does not compare masks", {"loss={\"type\": \"cross_entropy\"}"});
-  refused("image_classification needs classes", {"task=image_classification"});
+  refused("needs a data set of images; dataset.type paired_folder holds images with masks",
+          {"task=image_classification"});
+  refused("needs a network that gives masks; model.type vit gives classes",
+          {R"(model={"type": "vit", "img_size": 16, "patch_size": 4})"});
+  refused("needs a data set of images with masks; dataset.type synthetic holds images",
+          {R"(dataset={"type": "synthetic"})"});
   io::write_atomic(folder.path("discs/masks/disc03.png"), "no picture");
   refused("disc03.png");
   io::remove_all(folder.path("discs/masks/disc03.png"));

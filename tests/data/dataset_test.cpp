@@ -32,7 +32,7 @@ std::vector<float> prepared(const Dataset& d, std::int64_t i, const Draw& draw) 
 }  // namespace
 
 TEST_CASE("datasets: every entry documents itself and shares the common keys", "[data]") {
-  CHECK(datasets().size() == 8);
+  CHECK(datasets().size() == 14);
   for (const DatasetEntry& entry : datasets()) {
     INFO(entry.name);
     CHECK_FALSE(entry.title.empty());
@@ -40,7 +40,17 @@ TEST_CASE("datasets: every entry documents itself and shares the common keys", "
     for (const schema::Field& field : entry.fields->fields()) CHECK_FALSE(field.help.empty());
     REQUIRE(entry.fields->find("root") != nullptr);
     CHECK(entry.fields->find("root")->default_text() == "\"datasets/" + entry.name + "\"");
-    CHECK(entry.fields->find("augment") != nullptr);
+    const bool texts = entry.kind == Kind::kTexts;
+    CHECK((entry.fields->find("augment") != nullptr) == !texts);
+    CHECK((entry.fields->find("tokeniser") != nullptr) == texts);
+    if (texts) {
+      CHECK_THROWS_WITH(make_dataset(component(entry.name, "."), Split::kTrain),
+                        Catch::Contains("holds texts; expected a data set of images"));
+    } else {
+      CHECK_THROWS_WITH(make_texts(component(entry.name, ".")),
+                        Catch::Contains("holds " + std::string(name_of(entry.kind)) +
+                                        "; expected a data set of texts"));
+    }
   }
 }
 

@@ -9,9 +9,12 @@
 #include "ops/elementwise.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
+#include "training/classification.h"
+#include "training/image_batches.h"
 
 using namespace fovea;
-using training::DataTaskSetup;
+using training::BatchOptions;
+using training::ImageBatches;
 using training::Segmentation;
 
 namespace {
@@ -59,14 +62,15 @@ std::shared_ptr<const data::Dataset> squares(const test::Folder& folder, data::S
       split);
 }
 
-DataTaskSetup setup_of(const test::Folder& folder) {
-  DataTaskSetup setup;
-  setup.train = squares(folder, data::Split::kTrain);
-  setup.test = squares(folder, data::Split::kTest);
-  setup.loss = {"bce_dice", {}};
-  setup.options.batch_size = 4;
-  setup.host = test::cpu();
-  return setup;
+std::shared_ptr<ImageBatches> batches(const test::Folder& folder, std::int64_t eval_batch = 0) {
+  BatchOptions options;
+  options.train.batch_size = 4;
+  options.train.eval_batch_size = eval_batch;
+  options.host = test::cpu();
+  return std::make_shared<ImageBatches>(
+      training::ImageSplits{squares(folder, data::Split::kTrain), nullptr,
+                            squares(folder, data::Split::kTest)},
+      options);
 }
 
 }  // namespace
@@ -76,7 +80,7 @@ TEST_CASE("segmentation: a network learns, and the best weights are those of the
   const test::Folder data("squares"), run("segmentation");
   write_squares(data);
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
-  Segmentation task(model, setup_of(data));
+  Segmentation task(model, batches(data));
   CHECK(task.monitor().metric == "loss");
   CHECK_FALSE(task.monitor().larger_is_better);
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
@@ -94,9 +98,7 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
   model.train(false);
   const auto evaluate = [&](std::int64_t batch) {
-    DataTaskSetup setup = setup_of(data);
-    setup.options.eval_batch_size = batch;
-    return Segmentation(model, setup).evaluate_in_full("test");
+    return Segmentation(model, batches(data, batch)).evaluate_in_full("test");
   };
   const auto one = evaluate(1);
   const auto all = evaluate(2);
@@ -107,10 +109,9 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
   for (const auto& counts : one.by_sample) sum.add(counts);
   CHECK(sum.iou() == one.counts.iou());
 
-  Segmentation task(model, setup_of(data));
-  const auto prediction = task.predict("test", 1);
+  Segmentation task(model, batches(data));
   metrics::MaskCounts counts;
-  counts.add(prediction.prob, prediction.sample.mask);
+  counts.add(task.predict("test", 1), squares(data, data::Split::kTest)->get(1).mask);
   CHECK(counts.dice() == one.by_sample[1].dice());
 }
 
@@ -118,12 +119,16 @@ TEST_CASE("segmentation: losses and data that do not fit the task are refused", 
   const test::Folder data("squares");
   write_squares(data);
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
-  DataTaskSetup setup = setup_of(data);
-  setup.loss = {"cross_entropy", {}};
-  CHECK_THROWS_WITH(Segmentation(model, setup),
+  CHECK_THROWS_WITH(Segmentation(model, batches(data), {"cross_entropy", {}}),
                     Catch::Contains("cross_entropy does not compare masks; choose bce_dice"));
-  setup.loss = {"bce_dice", {}};
-  setup.train = setup.test = data::make_dataset(
-      test::component(R"({"type": "synthetic", "img_size": 8})"), data::Split::kTrain);
-  CHECK_THROWS_WITH(Segmentation(model, setup), Catch::Contains("segmentation needs masks"));
+  CHECK_THROWS_WITH(training::Classification(model, batches(data)),
+                    Catch::Contains("classification needs classes"));
+  const training::ImageSplits labelled{
+      data::make_dataset(test::component(R"({"type": "synthetic", "img_size": 8})"),
+                         data::Split::kTrain),
+      nullptr, nullptr};
+  BatchOptions options;
+  options.host = test::cpu();
+  CHECK_THROWS_WITH(Segmentation(model, std::make_shared<ImageBatches>(labelled, options)),
+                    Catch::Contains("segmentation needs masks"));
 }

@@ -41,22 +41,18 @@ void load(const nn::Module& module, const Device& device, const Settings& settin
   training::load_weights(module, read_tensors(settings.init, device), settings.init);
 }
 
-// Normal numbers, or the tensors of a file; `sample` is the shape without the batch axis.
-Inputs make_inputs(const Device& device, const Settings& settings, std::int64_t batch,
-                   const Shape& sample) {
-  Shape shape{batch};
-  for (const std::int64_t axis : sample) shape.push_back(axis);
-  if (settings.inputs.empty()) {
-    return {ops::random_normal(shape, 0, 1, RandomStream(1), DType::kFloat32, device), {}, {}};
-  }
+// `standard`, or the tensors of a file, of the same kind but for the size of the batch.
+Inputs make_inputs(const Device& device, const Settings& settings, const Tensor& standard) {
+  if (settings.inputs.empty()) return {standard, {}, {}};
+  Shape shape = standard.shape();
   std::map<std::string, Tensor> tensors = read_tensors(settings.inputs, device);
   const Tensor x = tensors["x"];
   FOVEA_CHECK(x.defined(), FileError, fmt::format("{}: x is missing", settings.inputs));
   if (x.rank() > 0) shape[0] = x.size(0);
-  FOVEA_CHECK(
-      x.shape() == shape && x.dtype() == DType::kFloat32, FileError,
-      fmt::format("{}: x is {} {}; expected float32 {} with any first size", settings.inputs,
-                  name_of(x.dtype()), to_string(x.shape()), to_string(shape)));
+  FOVEA_CHECK(x.shape() == shape && x.dtype() == standard.dtype(), FileError,
+              fmt::format("{}: x is {} {}; expected {} {} with any first size", settings.inputs,
+                          name_of(x.dtype()), to_string(x.shape()), name_of(standard.dtype()),
+                          to_string(shape)));
   return {x, tensors["y"], tensors["upstream"]};
 }
 
@@ -80,7 +76,8 @@ Work model_work(const experiment::Experiment& e, const Device& device, const Set
   const std::shared_ptr<models::Model> model = experiment::make_model(e, device, shape);
   load(*model, device, settings);
   const std::int64_t batch = settings.batch_size > 0 ? settings.batch_size : e.train.batch_size;
-  const Inputs in = make_inputs(device, settings, batch, experiment::sample_shape(e, shape));
+  const Inputs in =
+      make_inputs(device, settings, experiment::random_batch(e, shape, batch, device));
   const auto targets = std::make_shared<Tensor>(in.y);
   const bool masks = e.task == "segmentation";
   const auto loss_of = [targets, masks](const Tensor& output) {
@@ -141,7 +138,9 @@ Work part_work(const experiment::Experiment& e, const Device& device, const Sett
   const std::int64_t tokens = settings.tokens > 0 ? settings.tokens : kDefaultTokens;
   const std::int64_t batch = settings.batch_size > 0 ? settings.batch_size : 1;
   const Inputs in =
-      make_inputs(device, settings, batch, {tokens, options.at("embed_dim").as_int()});
+      make_inputs(device, settings,
+                  ops::random_normal({batch, tokens, options.at("embed_dim").as_int()}, 0, 1,
+                                     RandomStream(1), DType::kFloat32, device));
   const DType dtype = build.activation_dtype();
   const Tensor upstream = in.upstream.defined() ? in.upstream : ops::ones_like(in.x);
   const Tensor gradient = ops::cast(upstream, dtype);

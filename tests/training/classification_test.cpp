@@ -1,4 +1,4 @@
-#include "training/image_classification.h"
+#include "training/classification.h"
 
 #include <catch2/catch.hpp>
 
@@ -9,10 +9,13 @@
 #include "data/registry.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
+#include "training/image_batches.h"
 
 using namespace fovea;
-using training::DataTaskSetup;
-using training::ImageClassification;
+using training::BatchOptions;
+using training::Classification;
+using training::ImageBatches;
+using training::ImageSplits;
 
 namespace {
 
@@ -41,15 +44,14 @@ Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int6
   const test::Folder folder("images");
   const Device device = make_cpu(threads);
   const auto model = small_model(device);
-  DataTaskSetup setup;
-  setup.train = synthetic(data::Split::kTrain);
-  setup.test = synthetic(data::Split::kTest);
-  setup.options.batch_size = 16;
-  setup.options.num_workers = workers;
-  setup.seed = 7;
-  setup.host = device;
-  setup.overfit = overfit;
-  ImageClassification task(*model, setup);
+  BatchOptions options;
+  options.train.batch_size = 16;
+  options.train.num_workers = workers;
+  options.seed = 7;
+  options.host = device;
+  options.overfit = overfit;
+  const ImageSplits splits{synthetic(data::Split::kTrain), nullptr, synthetic(data::Split::kTest)};
+  Classification task(*model, std::make_shared<ImageBatches>(splits, options));
   training::TrainerSetup trainer = test::toy_setup(folder.path, device);
   trainer.train.epochs = epochs;
   trainer.train.clip_grad = 0;
@@ -80,27 +82,27 @@ TEST_CASE("image classification: a small network learns its own samples by heart
 TEST_CASE("image classification: a validation part is monitored, test is looked at once",
           "[training]") {
   const auto model = small_model(test::cpu());
-  DataTaskSetup setup;
-  setup.train = synthetic(data::Split::kTrain, ", \"val_fraction\": 0.25");
-  setup.val = synthetic(data::Split::kVal, ", \"val_fraction\": 0.25");
-  setup.test = synthetic(data::Split::kTest);
-  setup.options.batch_size = 7;
-  setup.host = test::cpu();
-  ImageClassification task(*model, setup);
+  const ImageSplits splits{synthetic(data::Split::kTrain, ", \"val_fraction\": 0.25"),
+                           synthetic(data::Split::kVal, ", \"val_fraction\": 0.25"),
+                           synthetic(data::Split::kTest)};
+  BatchOptions options;
+  options.train.batch_size = 7;
+  options.host = test::cpu();
+  Classification task(*model, std::make_shared<ImageBatches>(splits, options));
   CHECK(task.splits() == std::vector<std::string>{"val"});
   CHECK(task.final_split() == "test");
   CHECK(task.monitor().split == "val");
   CHECK_THROWS_WITH(task.evaluate("tset"), Catch::Contains("no split"));
 
   model->train(false);
-  const ImageClassification::Evaluation evaluation = task.evaluate_in_full("test");
+  const Classification::Evaluation evaluation = task.evaluate_in_full("test");
   CHECK(evaluation.confusion.total() == 20);
   CHECK(evaluation.labels.size() == 20);
   CHECK(evaluation.metrics[1].first == "top1");
   CHECK(evaluation.metrics[1].second == Approx(100 * evaluation.confusion.accuracy()));
   std::int64_t correct = 0;
   for (std::size_t i = 0; i < 20; ++i) {
-    CHECK(evaluation.labels[i] == setup.test->label(evaluation.indices[i]));
+    CHECK(evaluation.labels[i] == splits.test->label(evaluation.indices[i]));
     correct += evaluation.labels[i] == evaluation.predictions[i] ? 1 : 0;
   }
   CHECK(evaluation.metrics[1].second == Approx(100.0 * static_cast<double>(correct) / 20));
@@ -110,14 +112,38 @@ TEST_CASE("image classification: the metrics do not depend on the batch size", "
   const auto model = small_model(test::cpu());
   model->train(false);
   const auto evaluate = [&](std::int64_t batch) {
-    DataTaskSetup setup;
-    setup.test = synthetic(data::Split::kTest);
-    setup.options.eval_batch_size = batch;
-    setup.host = test::cpu();
-    return ImageClassification(*model, setup).evaluate("test");
+    BatchOptions options;
+    options.train.eval_batch_size = batch;
+    options.host = test::cpu();
+    const ImageSplits splits{nullptr, nullptr, synthetic(data::Split::kTest)};
+    return Classification(*model, std::make_shared<ImageBatches>(splits, options)).evaluate("test");
   };
   CHECK(evaluate(3)[0].second == Approx(evaluate(20)[0].second).epsilon(1e-6));
   CHECK(evaluate(3)[1].second == evaluate(20)[1].second);
+}
+
+TEST_CASE("image batches: noise by name, and one sample as evaluation sees it", "[training]") {
+  BatchOptions options;
+  options.train.batch_size = 8;
+  options.host = test::cpu();
+  ImageBatches images({nullptr, nullptr, synthetic(data::Split::kTest)}, options);
+  CHECK(images.target() == training::Target::kClasses);
+  CHECK_FALSE(images.has("train"));
+  CHECK(images.noise_types().size() == data::all_corruptions().size());
+  CHECK_THROWS_WITH(images.images("train"), Catch::Contains("no split \"train\""));
+  std::int64_t samples = 0;
+  images.each_batch("test", {}, [&](const training::DataBatch& batch) {
+    for (std::size_t i = 0; i < batch.indices.size(); ++i) {
+      const auto row = static_cast<std::int64_t>(i);
+      CHECK(test::max_difference(images.input("test", batch.indices[i]),
+                                 batch.inputs.rows(row, row + 1)) == 0);
+    }
+    samples += batch.samples;
+  });
+  CHECK(samples == 20);
+  CHECK_THROWS_WITH(
+      images.each_batch("test", training::NoiseLevel{"replace", 0.5}, [](const auto&) {}),
+      Catch::Contains("replace"));
 }
 
 TEST_CASE("losses: label smoothing is read from the configuration", "[training]") {

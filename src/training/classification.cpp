@@ -1,4 +1,6 @@
-#include "training/image_classification.h"
+#include "training/classification.h"
+
+#include <utility>
 
 #include "autograd/mode.h"
 #include "ops/elementwise.h"
@@ -7,27 +9,24 @@
 
 namespace fovea::training {
 
-ImageClassification::ImageClassification(models::Model& model, const DataTaskSetup& setup)
-    : DataTask(model, setup, false), loss_(make_class_loss(setup.loss)) {}
+Classification::Classification(models::Model& model, std::shared_ptr<BatchSource> source,
+                               const schema::Component& loss)
+    : DataTask(model, std::move(source), Target::kClasses), loss_(make_class_loss(loss)) {}
 
-Tensor ImageClassification::loss(const Batch& batch) {
-  const data::Batch& data = data_of(batch);
-  return loss_(output(data.images), ops::to(data.targets, device()));
+Tensor Classification::loss(const Batch& batch) {
+  const DataBatch& data = data_of(batch);
+  return loss_(output(data.inputs), ops::to(data.targets, device()));
 }
 
-Metrics ImageClassification::evaluate(const std::string& split) {
-  return evaluate_in_full(split).metrics;
-}
-
-ImageClassification::Evaluation ImageClassification::evaluate_in_full(
-    const std::string& split, std::optional<data::CorruptionLevel> corruption) {
+Classification::Evaluation Classification::evaluate_in_full(
+    const std::string& split, const std::optional<NoiseLevel>& noise) {
   const autograd::NoGrad no_grad;
-  const std::int64_t classes = dataset(split)->num_classes();
+  const auto classes = static_cast<std::int64_t>(source().class_names().size());
   Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}, {}};
   metrics::RunningMean loss;
   std::int64_t top1 = 0;
   std::int64_t top5 = 0;
-  for_each_batch(split, corruption, [&](const data::Batch& batch, const Tensor& scores) {
+  for_each_batch(split, noise, [&](const DataBatch& batch, const Tensor& scores) {
     const std::vector<std::int64_t> predicted = metrics::predictions(scores);
     const auto truth = batch.targets.values<std::int64_t>();
     loss.add(scalar_of(ops::cross_entropy(scores, batch.targets)),
@@ -39,6 +38,10 @@ ImageClassification::Evaluation ImageClassification::evaluate_in_full(
     result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });
+  const auto order = ascending(result.indices);
+  result.indices = reordered(result.indices, order);
+  result.labels = reordered(result.labels, order);
+  result.predictions = reordered(result.predictions, order);
   const auto percent = [&](std::int64_t correct) {
     return 100.0 * static_cast<double>(correct) / loss.weight();
   };

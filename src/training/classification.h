@@ -1,6 +1,7 @@
-// Task: one label for each image.
+// Task: one label for each sample, images and texts alike.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,27 +14,28 @@ namespace fovea::training {
 
 /// Metrics: loss (cross-entropy without smoothing), top1 and, for more than five classes, top5, in
 /// percent.
-class ImageClassification final : public DataTask {
+class Classification final : public DataTask {
  public:
   /// `model` outlives the task.
-  ImageClassification(models::Model& model, const DataTaskSetup& setup);
+  Classification(models::Model& model, std::shared_ptr<BatchSource> source,
+                 const schema::Component& loss = {"cross_entropy", {}});
 
   Tensor loss(const Batch& batch) override;
   Monitor monitor() const override { return {splits().front(), "top1", true}; }
-  Metrics evaluate(const std::string& split) override;
+  Metrics evaluate(const std::string& split) override { return evaluate_in_full(split).metrics; }
 
   struct Evaluation {
     Metrics metrics;
     metrics::ConfusionMatrix confusion;
-    std::vector<std::int64_t> indices;  // of the samples in the data set, in its order
+    std::vector<std::int64_t> indices;  // of the samples in the split, ascending
     std::vector<std::int64_t> labels;   // the truth
     std::vector<std::int64_t> predictions;
   };
   /// Everything about one split ("train", "val", "test"), optionally with noise on every sample.
   /// Switches recording of gradients off; the model's mode is the caller's. Throws ConfigError for
-  /// a split that is not there.
+  /// a split that is not there and for an unknown type of noise.
   Evaluation evaluate_in_full(const std::string& split,
-                              std::optional<data::CorruptionLevel> corruption = {});
+                              const std::optional<NoiseLevel>& noise = {});
 
  private:
   Loss loss_;

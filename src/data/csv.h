@@ -1,0 +1,23 @@
+// Tables of comma-separated values (RFC 4180).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea::data {
+
+struct CsvRow {
+  std::int64_t line = 0;  // where it begins, from 1
+  std::vector<std::string> fields;
+};
+
+/// Rows of a table; empty lines are left out. Lines end in \n or \r\n. With `quotes`, a field may
+/// stand in double quotes, inside of which "" is a quote and separators and line breaks are text;
+/// backslashes mean nothing. Throws FileError "NAME:LINE: ..." for a quote that is never closed and
+/// for text behind a closing quote.
+std::vector<CsvRow> parse_csv(std::string_view text, char separator, bool quotes,
+                              const std::string& name);
+
+}  // namespace fovea::data

@@ -1,0 +1,19 @@
+// Bytes of a text file to UTF-8. Nothing in a file can make this fail.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fovea::data {
+
+enum class TextEncoding {
+  kAuto,    // a byte order mark decides; else UTF-8 if all of it is valid, else Windows-1252
+  kUtf8,    // bytes that are none become U+FFFD
+  kLatin1,  // read as Windows-1252, which has letters where Latin-1 has control codes
+  kUtf16,   // little-endian unless a byte order mark says otherwise; halves of pairs become U+FFFD
+};
+
+/// Valid UTF-8 without a byte order mark.
+std::string to_utf8(std::string_view bytes, TextEncoding encoding);
+
+}  // namespace fovea::data

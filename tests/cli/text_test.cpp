@@ -1,0 +1,139 @@
+// The real programs on texts.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "tests/support/run_cli.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using nlohmann::json;
+
+namespace {
+
+// Texts of 2 to 8 words; one of them tells the class.
+std::string table(int rows) {
+  std::string text = "label,text\n";
+  for (int i = 0; i < rows; ++i) {
+    text += i % 2 == 0 ? "yes,good" : "no,bad";
+    for (int k = 0; k <= i * 5 % 7; ++k) text += fmt::format(" w{}", (i * 3 + k * k) % 11);
+    text += "\n";
+  }
+  return text;
+}
+
+// An experiment of a second; writes its data too.
+std::string tiny(const TestFolder& folder, const std::string& more = "") {
+  io::make_directories(folder.path("data"));
+  folder.write("data/train.csv", table(80));
+  folder.write("data/test.csv", table(20));
+  return folder.write("tiny.json", fmt::format(R"({{"name": "tiny", "task": "text_classification",
+  "dataset": {{"type": "text_csv", "root": "{}", "val_fraction": 0.2}},
+  "model": {{"type": "dgt", "embed_dim": 16, "depth": 1, "attention": {{"num_heads": 2}},
+             "ffn": {{"expansion": 2}}}},
+  "optimizer": {{"type": "adamw", "lr": 1e-2}},
+  "train": {{"epochs": 4, "batch_size": 16}}{}}})",
+                                               folder.path("data").string(), more));
+}
+
+void check_refusal(const CliResult& result, int code, const std::string& message) {
+  CHECK(result.code == code);
+  CHECK(result.out.empty());
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  CHECK_THAT(result.err, Catch::Contains(message));
+}
+
+}  // namespace
+
+TEST_CASE("texts: train, eval, inspect", "[cli]") {
+  const TestFolder folder("cli-text");
+  const std::string experiment = tiny(folder);
+  const std::string run = folder.path("run").string();
+  const CliResult trained = run_cli("train", {experiment, "--out", run, "--json"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const json summary = json::parse(trained.out);
+  CHECK(summary["metrics"]["test"]["top1"].get<double>() > 80);
+  CHECK(summary["vocab_size"] == 15);
+
+  const CliResult scored =
+      run_cli("eval", {run, "--checkpoint", "best", "--noise", "all", "--level", "0.3", "--json"});
+  REQUIRE(scored.code == 0);
+  const json score = json::parse(scored.out);
+  CHECK(score["name"] == "tiny");
+  CHECK(score["metrics"]["top1"] == summary["metrics"]["test"]["top1"]);
+  CHECK(score["corruption"]["top1"].size() == 5);
+  CHECK_THAT(io::read_text(folder.path("run/eval/test/predictions.csv")),
+             Catch::Contains("test.csv:2,1,"));
+  check_refusal(run_cli("eval", {run, "--noise", "gaussian"}), 2, "known: insert, replace");
+
+  // Evaluation takes the words of the checkpoint, whatever train says now.
+  folder.write("data/train.csv", table(80) + "no,fresh fresh fresh\n");
+  const CliResult again = run_cli("eval", {run, "--checkpoint", "best", "--no-noise", "--json"});
+  REQUIRE(again.code == 0);
+  CHECK(json::parse(again.out)["metrics"] == score["metrics"]);
+  check_refusal(run_cli("train", {"--resume", "--out", run, "--quiet"}), 1,
+                "vocabulary.txt: does not fit the data set");
+  const auto words = io::fs::canonical(folder.path("run/checkpoints/last")) / "vocabulary.txt";
+  io::write_atomic(words, "<pad>\n<unk>\n");
+  check_refusal(run_cli("eval", {run}), 1, "vocabulary.txt");
+
+  const CliResult cost = run_cli("inspect", {experiment, "--set", "dataset.max_len=32", "--json"});
+  REQUIRE(cost.code == 0);
+  CHECK(json::parse(cost.out)["macs"].get<std::int64_t>() > 0);
+  CHECK(run_cli("inspect", {experiment, "--profile"}).code == 0);
+}
+
+TEST_CASE("texts: the same bits for any number of threads, in both precisions", "[cli]") {
+  const TestFolder folder("cli-text-threads");
+  const std::string experiment = tiny(folder);
+  const std::string precision = GENERATE("float32", "bfloat16");
+  std::string first;
+  for (const char* threads : {"1", "3"}) {
+    const std::string run = folder.path(precision + threads).string();
+    REQUIRE(run_cli("train", {experiment, "--out", run, "--threads", threads, "--set",
+                              "train.precision=" + precision, "--quiet"})
+                .code == 0);
+    const std::string weights = io::read_text(run + "/checkpoints/last/model.safetensors");
+    if (first.empty()) first = weights;
+    CHECK(weights == first);
+  }
+}
+
+TEST_CASE("texts: what does not fit is refused in one line and leaves nothing", "[cli]") {
+  const TestFolder folder("cli-text-bad");
+  const std::string experiment = tiny(folder);
+  const std::string out = folder.path("run").string();
+  const auto refuses = [&](const std::string& setting, const std::string& message, int code = 2) {
+    check_refusal(run_cli("train", {experiment, "--out", out, "--set", setting}), code, message);
+    CHECK_FALSE(io::fs::exists(out));
+  };
+  refuses("task=image_classification", "dataset.type text_csv holds texts");
+  refuses("model.type=vit", "model.type vit reads images");
+  refuses("task=text_clasification", "did you mean \"text_classification\"?");
+  refuses("model.vocab_size=7", "the vocabulary has 15 words");
+  refuses("dataset.root=/nonexistent", "train.csv: not found", 1);
+  refuses("dataset.label_column=class", "has no column \"class\"", 1);
+  refuses("dataset.tokenizer=word", "did you mean");
+  folder.write("data/train.csv", "label,text\nyes,good\nno,\"bad\n");
+  refuses("seed=1", "train.csv:3: the quote that opens a field", 1);
+  folder.write("data/train.csv", "label,text\nyes,good\nyes,good\nno,...\nno,\n");
+  refuses("dataset.min_freq=1", "train.csv:5: holds no word", 1);
+}
+
+TEST_CASE("texts: ablate trains every family", "[cli]") {
+  const TestFolder folder("cli-text-ablate");
+  tiny(folder);
+  const std::string file = folder.write("ablation.json", R"({"name": "families",
+    "base": "tiny.json", "metrics": ["test_top1"], "set": {"train.epochs": 1},
+    "rows": [{"name": "Transformer", "set": {"model.type": "transformer"}},
+             {"name": "DIFF", "set": {"model.type": "diff_transformer"}}, {"name": "DGT"}]})");
+  const CliResult result =
+      run_cli("ablate", {file, "--out", folder.path("sweep").string(), "--json"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(json::parse(result.out).size() == 3);
+}
