@@ -15,6 +15,7 @@
 #include "experiment/profile.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
+#include "experiment/text_table.h"
 #include "layer_attention/layer_attention.h"
 #include "nn/ffn.h"
 #include "optim/registry.h"
@@ -23,6 +24,7 @@
 #include "training/loss.h"
 #include "visualise/curves.h"
 #include "visualise/plot.h"
+#include "visualise/robustness.h"
 
 namespace {
 
@@ -37,13 +39,14 @@ struct Arguments {
   std::vector<std::int64_t> across_depth;
   std::string other;
   std::vector<std::string> runs;
-  std::string out = "curves.png";
+  std::string split = "test";
+  std::string out;
   std::string picture = "across-depth.png";
 };
 
 std::vector<schema::Choices> registries() {
-  return {attention::choices(),      layer_attention::choices(),    nn::ffn_choices(),
-          models::choices(),         data::dataset_choices(),       optim::optimiser_choices(),
+  return {attention::choices(),      layer_attention::choices(), nn::ffn_choices(),
+          models::choices(),         data::dataset_choices(),    optim::optimiser_choices(),
           optim::schedule_choices(), training::loss_choices()};
 }
 
@@ -171,13 +174,26 @@ int print_difference(const Arguments& args) {
   return 0;
 }
 
-int draw_curves(const Arguments& args) {
+int draw_curves(Arguments args) {
+  if (args.out.empty()) args.out = "curves.png";
   std::vector<visualise::NamedRun> runs;
   for (const std::string& folder : args.runs) {
     runs.push_back({experiment::load_config(folder).at("name").as_string(), folder});
   }
   visualise::write_curves(args.out, runs);
   fmt::print("{}\n", args.out);
+  return 0;
+}
+
+int draw_robustness(Arguments args) {
+  if (args.out.empty()) args.out = "robustness.png";
+  const auto robustness = visualise::read_robustness(
+      std::vector<std::filesystem::path>(args.runs.begin(), args.runs.end()), args.split);
+  visualise::write_robustness(args.out, robustness);
+  auto table = visualise::robustness_table(robustness);
+  const std::vector<std::string> header = table.front();
+  table.erase(table.begin());
+  fmt::print("{}{}\n", experiment::plain_table({header, table}), args.out);
   return 0;
 }
 
@@ -215,6 +231,12 @@ int main(int argc, char** argv) {
   CLI::App* curves = cli.add_subcommand("curves", "learning curves of runs in one picture");
   curves->add_option("RUN", args.runs, "folders of runs made by train")->required();
   curves->add_option("-o,--out", args.out, "picture, .png or .svg (default: curves.png)");
+  CLI::App* robustness = cli.add_subcommand(
+      "robustness", "accuracy against level of noise of runs that eval has scored");
+  robustness->add_option("RUN", args.runs, "folders of runs made by train")->required();
+  robustness->add_option("--split", args.split, "train, val or test (default)");
+  robustness->add_option("-o,--out", args.out,
+                         "picture, .png or .svg, with a .csv beside it (default: robustness.png)");
   CLI::App* docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
   return program.run(argc, argv, [&] {
     if (!args.list.empty()) return list_registry(args.list, program.common.json);
@@ -226,6 +248,7 @@ int main(int argc, char** argv) {
     if (config->parsed()) return print_config(args, program.common.json);
     if (diff->parsed()) return print_difference(args);
     if (curves->parsed()) return draw_curves(args);
+    if (robustness->parsed()) return draw_robustness(args);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see inspect --help");
     if (!args.across_depth.empty()) return draw_across_depth(args, program.common.json);

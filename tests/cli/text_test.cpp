@@ -69,6 +69,11 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
   CHECK_THAT(io::read_text(folder.path("run/eval/test/predictions.csv")),
              Catch::Contains("test.csv:2,1,"));
   check_refusal(run_cli("eval", {run, "--noise", "gaussian"}), 2, "known: insert, replace");
+  const std::string plot = folder.path("robustness.svg").string();
+  const CliResult report = run_cli("inspect", {"robustness", run, run, "--out", plot});
+  CHECK(report.code == 0);
+  CHECK_THAT(report.out, Catch::Contains("retention") && Catch::Contains("tiny"));
+  CHECK(io::fs::exists(folder.path("robustness.csv")));
 
   // Evaluation takes the words of the checkpoint, whatever train says now.
   folder.write("data/train.csv", table(80) + "no,fresh fresh fresh\n");

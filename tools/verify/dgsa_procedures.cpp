@@ -1,5 +1,5 @@
-// The dgsa paper's procedures: optimiser, schedules, image noise, rollout and heat maps, and whole
-// training sequences.
+// The dgsa paper's procedures: optimiser, schedules, image and text noise, rollout and heat maps,
+// and whole training sequences.
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "data/corruptions.h"
+#include "data/text_noise.h"
 #include "ops/create.h"
 #include "ops/loss.h"
 #include "optim/registry.h"
@@ -182,6 +183,21 @@ void run_image_noise(const Case& c, Checker& check) {
   }
 }
 
+void run_text_noise(const Case& c, Checker& check) {
+  const auto ids = c.at("input/tokens").values<std::int64_t>();
+  const auto u = c.at("input/u").values<float>();
+  const auto w = c.at("input/w").values<float>();
+  for (const Value& level : c.config().at("levels").items()) {
+    for (const data::TextCorruption type : data::all_text_corruptions()) {
+      const double s = level.as_double();
+      const data::Ids changed = data::corrupt(data::Ids(ids.begin(), ids.end()), {type, s}, u, w,
+                                              c.integer("vocab_size"));
+      check.compare(fmt::format("output/{}/{}", s, data::name_of(type)),
+                    std::vector<double>(changed.begin(), changed.end()));
+    }
+  }
+}
+
 visualise::RolloutOptions rollout_options(const Value& given) {
   visualise::RolloutOptions o;
   const auto text = [&](const char* key) {
@@ -341,6 +357,7 @@ Table dgsa_procedures() {
   table["CosineAnnealingLR"] = schedule_runner(cosine_of, "output/lr_per_epoch");
   table["linear_warmup_linear_decay"] = schedule_runner(warmup_linear_of, "output/lr_per_step");
   table["image_noise"] = run_image_noise;
+  table["text_noise"] = run_text_noise;
   table["attention_rollout"] = run_rollout;
   table["attention_rollout_text"] = run_text_rollout;
   table["heatmap_upsample_colormap"] = run_heatmap;
