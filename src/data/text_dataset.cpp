@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -10,9 +11,17 @@
 namespace fovea::data {
 
 TextPart::TextPart(TextSource source, const TextOptions& options) : source_(std::move(source)) {
+  std::unordered_map<std::string, std::int32_t> places;
   words_.reserve(source_.documents.size());
-  for (const Document& document : source_.documents)
-    words_.push_back(tokenise(options.tokeniser, document.text));
+  for (const Document& document : source_.documents) {
+    std::vector<std::int32_t>& words = words_.emplace_back();
+    for (std::string& word : tokenise(options.tokeniser, document.text)) {
+      const auto next = static_cast<std::int32_t>(distinct_.size());
+      const auto [place, fresh] = places.emplace(std::move(word), next);
+      if (fresh) distinct_.push_back(place->first);
+      words.push_back(place->second);
+    }
+  }
 }
 
 std::vector<std::int64_t> TextPart::labels() const {
@@ -31,9 +40,8 @@ TextDataset::TextDataset(std::shared_ptr<const TextPart> part, Split split,
       eval_noise_(make_noise(options.noise.eval)) {
   std::vector<std::int64_t> texts(part_->source().class_names.size(), 0);
   for (const std::int64_t i : indices) {
-    const auto at = static_cast<std::size_t>(i);
-    const Document& document = part_->source().documents[at];
-    if (part_->words()[at].empty() && options_.on_empty != OnEmpty::kKeep) {
+    const Document& document = part_->source().documents[static_cast<std::size_t>(i)];
+    if (part_->words(i).empty() && options_.on_empty != OnEmpty::kKeep) {
       const std::string complaint = fmt::format(
           "{}: holds no word; expected a text; dataset.on_empty=keep takes it for one unknown "
           "word, skip leaves it out",
@@ -56,26 +64,37 @@ TextDataset::TextDataset(std::shared_ptr<const TextPart> part, Split split,
 }
 
 void TextDataset::count_words(WordCounts& counts) const {
+  std::vector<std::int64_t> times(part_->distinct_words().size(), 0);
   for (const std::int64_t i : indices_) {
-    for (const std::string& word : part_->words()[static_cast<std::size_t>(i)]) ++counts[word];
+    for (const std::int32_t word : part_->words(i)) ++times[static_cast<std::size_t>(word)];
+  }
+  for (std::size_t word = 0; word < times.size(); ++word) {
+    if (times[word] > 0) counts[part_->distinct_words()[word]] += times[word];
   }
 }
 
 void TextDataset::set_vocabulary(std::shared_ptr<const Vocabulary> vocabulary) {
   vocabulary_ = std::move(vocabulary);
+  std::vector<std::int32_t> id_of;
+  for (const std::string& word : part_->distinct_words())
+    id_of.push_back(static_cast<std::int32_t>(vocabulary_->id(word)));
   ids_.clear();
   for (const std::int64_t i : indices_) {
     std::vector<std::int32_t>& ids = ids_.emplace_back();
-    for (const std::string& word : part_->words()[static_cast<std::size_t>(i)])
-      ids.push_back(static_cast<std::int32_t>(vocabulary_->id(word)));
+    for (const std::int32_t word : part_->words(i))
+      ids.push_back(id_of[static_cast<std::size_t>(word)]);
     if (ids.empty()) ids.push_back(static_cast<std::int32_t>(Vocabulary::kUnknown));
   }
 }
 
 std::vector<std::string> TextDataset::words(std::int64_t i) const {
-  const auto& all = part_->words()[static_cast<std::size_t>(source_index(i))];
-  const auto count = std::min<std::int64_t>(options_.max_len, std::ssize(all));
-  return {all.begin(), all.begin() + count};
+  const auto& all = part_->words(source_index(i));
+  std::vector<std::string> words;
+  for (const std::int32_t word : all) {
+    if (std::ssize(words) == options_.max_len) break;
+    words.push_back(part_->distinct_words()[static_cast<std::size_t>(word)]);
+  }
+  return words;
 }
 
 std::int64_t TextDataset::source_index(std::int64_t i) const {

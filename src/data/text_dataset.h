@@ -22,18 +22,23 @@ struct TextDraw {
   std::optional<TextCorruptionLevel> corruption = {};  // evaluation noise, on every text
 };
 
-/// The texts of one part, tokenised once, and which of them make a split.
+/// The texts of one part, tokenised once. Words are kept as places in a list of the distinct ones.
 class TextPart {
  public:
   TextPart(TextSource source, const TextOptions& options);
 
   const TextSource& source() const { return source_; }
-  const std::vector<std::vector<std::string>>& words() const { return words_; }
   std::vector<std::int64_t> labels() const;
+  const std::vector<std::string>& distinct_words() const { return distinct_; }
+  /// Words of a text, as places in distinct_words().
+  const std::vector<std::int32_t>& words(std::int64_t document) const {
+    return words_[static_cast<std::size_t>(document)];
+  }
 
  private:
   TextSource source_;
-  std::vector<std::vector<std::string>> words_;
+  std::vector<std::string> distinct_;
+  std::vector<std::vector<std::int32_t>> words_;
 };
 
 /// Thread-safe after construction.
