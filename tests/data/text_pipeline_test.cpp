@@ -166,3 +166,27 @@ TEST_CASE("text noise: levels, limits and the stream", "[data]") {
   CHECK(changed > 70);
   CHECK(changed < 130);
 }
+
+TEST_CASE("csv and vocabulary: damaged files throw FileError or are read", "[data]") {
+  const std::string table = "\"1\",\"a \"\"b\"\"\",\"c\nd\"\r\n2,x,y\n\"3\",\"\",z";
+  const std::string words = "<pad>\n<unk>\nthe\na\n";
+  const RandomStream random(17);
+  int broken = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const auto damaged = [&](std::string text) {
+      text.resize(static_cast<std::size_t>(random.fork(i).below(std::ssize(text) + 1, 0)));
+      for (std::uint64_t k = 1; k < 3 && !text.empty(); ++k) {
+        const auto at = static_cast<std::size_t>(random.fork(i).below(std::ssize(text), k));
+        text[at] = "\",\n\r\0a\xFF"[random.fork(i).below(7, k + 9)];
+      }
+      return text;
+    };
+    try {
+      parse_csv(damaged(table), ',', true, "t");
+      Vocabulary::parse(damaged(words), "v");
+    } catch (const FileError&) {
+      ++broken;
+    }
+  }
+  CHECK(broken > 100);
+}
