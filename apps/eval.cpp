@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/suggest.h"
 #include "common/app.h"
+#include "common/csv.h"
 #include "experiment/results.h"
 #include "experiment/runner.h"
 #include "training/run_state.h"
@@ -89,21 +90,13 @@ std::vector<std::int64_t> counts_of(const Evaluation& clean) {
   return counts;
 }
 
-// One field of a CSV file.
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + "\"";
-}
-
 // Rows are the truth, columns the prediction.
 std::string confusion_csv(const std::vector<std::int64_t>& counts,
                           const std::vector<std::string>& classes) {
   std::string text = "truth \\ prediction";
-  for (const std::string& name : classes) text += "," + quoted(name);
+  for (const std::string& name : classes) text += "," + apps::csv_field(name);
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    text += "\n" + quoted(classes[i]);
+    text += "\n" + apps::csv_field(classes[i]);
     for (std::size_t j = 0; j < classes.size(); ++j)
       text += fmt::format(",{}", counts[i * classes.size() + j]);
   }
@@ -115,7 +108,7 @@ std::string predictions_csv(const Evaluation& clean, const training::BatchSource
   std::string text = "index,name,label,prediction\n";
   for (std::size_t i = 0; i < clean.indices.size(); ++i) {
     text += fmt::format("{},{},{},{}\n", clean.indices[i],
-                        quoted(data.sample_name(split, clean.indices[i])), clean.labels[i],
+                        apps::csv_field(data.sample_name(split, clean.indices[i])), clean.labels[i],
                         clean.predictions[i]);
   }
   return text;
@@ -249,10 +242,10 @@ std::string samples_csv(const MaskEvaluation& clean, const training::BatchSource
   std::string text = "index,name,iou,dsc,true_positives,false_positives,false_negatives\n";
   for (std::size_t i = 0; i < clean.indices.size(); ++i) {
     const metrics::MaskCounts& counts = clean.by_sample[i];
-    text +=
-        fmt::format("{},{},{},{},{},{},{}\n", clean.indices[i],
-                    quoted(data.sample_name(split, clean.indices[i])), counts.iou(), counts.dice(),
-                    counts.true_positives(), counts.false_positives(), counts.false_negatives());
+    text += fmt::format("{},{},{},{},{},{},{}\n", clean.indices[i],
+                        apps::csv_field(data.sample_name(split, clean.indices[i])), counts.iou(),
+                        counts.dice(), counts.true_positives(), counts.false_positives(),
+                        counts.false_negatives());
   }
   return text;
 }

@@ -97,6 +97,20 @@ std::vector<std::string> TextDataset::words(std::int64_t i) const {
   return words;
 }
 
+std::vector<std::string> TextDataset::words_of(std::string_view text) const {
+  std::vector<std::string> words = tokenise(options_.tokeniser, text);
+  if (std::ssize(words) > options_.max_len)
+    words.resize(static_cast<std::size_t>(options_.max_len));
+  return words;
+}
+
+Ids TextDataset::ids_of(const std::vector<std::string>& words) const {
+  Ids ids;
+  for (const std::string& word : words) ids.push_back(vocabulary_->id(word));
+  if (ids.empty()) ids.push_back(Vocabulary::kUnknown);
+  return ids;
+}
+
 std::int64_t TextDataset::source_index(std::int64_t i) const {
   FOVEA_CHECK(i >= 0 && i < size(), ShapeError, fmt::format("dataset: text {} of {}", i, size()));
   return indices_[static_cast<std::size_t>(i)];

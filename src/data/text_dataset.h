@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/text_options.h"
@@ -79,6 +80,11 @@ class TextDataset {
   std::int64_t source_index(std::int64_t i) const;
   /// Noise, then truncation; never empty.
   Ids encode(std::int64_t i, const TextDraw& draw = {}) const;
+  // Any text, read like those of the data set.
+  /// Its first max_len words.
+  std::vector<std::string> words_of(std::string_view text) const;
+  /// One unknown word if there is none.
+  Ids ids_of(const std::vector<std::string>& words) const;
 
  private:
   const Document& document(std::int64_t i) const {

@@ -184,10 +184,4 @@ std::unique_ptr<Run> open_run(const TrainedRun& from) {
   return run;
 }
 
-void load_run_weights(const std::filesystem::path& run_folder, const std::string& which, bool ema,
-                      models::Model& model, const Device& host) {
-  const training::Checkpoint checkpoint = training::CheckpointStore(run_folder).load(which, host);
-  load_weights_of(checkpoint, {run_folder, which, ema}, model);
-}
-
 }  // namespace fovea::experiment

@@ -82,8 +82,4 @@ struct TrainedRun {
 };
 std::unique_ptr<Run> open_run(const TrainedRun& run);
 
-/// Copies the weights of checkpoints/<which> into the network; `ema` takes the averaged ones.
-void load_run_weights(const std::filesystem::path& run_folder, const std::string& which, bool ema,
-                      models::Model& model, const Device& host);
-
 }  // namespace fovea::experiment

@@ -19,7 +19,7 @@ std::vector<double> host_values(const Tensor& x) {
   return {values.begin(), values.end()};
 }
 
-// Row of one head's map that stands for the image: the class token's, or the mean.
+// Row of one head's map that stands for the input: the class token's, or the mean.
 std::vector<double> head_row(const AttentionMap& map, std::int64_t head, std::int64_t prefix) {
   const auto first = map.values.begin() + head * map.n * map.n;
   const Matrix matrix{map.n, map.n, std::vector<double>(first, first + map.n * map.n)};
@@ -33,12 +33,12 @@ std::int64_t Observation::prediction() const {
   return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
 
-Observation observe(models::Model& model, const Tensor& image) {
+Observation observe(models::Model& model, const Tensor& input) {
   const autograd::NoGrad no_grad;
   model.train(false);
   attention::Probe probe;
   Observation seen;
-  seen.logits = host_values(model(image, &probe));
+  seen.logits = host_values(model(input, &probe));
   for (const Tensor& map : probe.all("attn")) {
     seen.layers.push_back({map.size(1), map.size(2), host_values(map)});
   }
@@ -50,7 +50,7 @@ Observation observe(models::Model& model, const Tensor& image) {
   return seen;
 }
 
-std::vector<double> patch_weights(const Observation& seen, const RolloutOptions& options) {
+std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options) {
   const Matrix rollout = attention_rollout(seen.layers, options);
   return seen.prefix_tokens > 0 ? class_row(rollout, seen.prefix_tokens) : mean_row(rollout);
 }

@@ -1,4 +1,4 @@
-// From a trained network and an image to maps, rollouts and pictures of them. dgsa section 9.
+// From a trained network and its input to maps, rollouts and pictures of them. dgsa section 9.
 #pragma once
 
 #include <string>
@@ -12,23 +12,24 @@
 
 namespace fovea::visualise {
 
-/// What one network does with one image.
+/// What one network does with one image or text.
 struct Observation {
   std::vector<AttentionMap> layers;  // in network order
   std::vector<double> logits;
-  std::int64_t grid_h = 0, grid_w = 0;  // tokens of the image
+  std::int64_t grid_h = 0, grid_w = 0;  // tokens of an image; 0 for a text
   std::int64_t prefix_tokens = 0;
 
   std::int64_t prediction() const;
 };
 
-/// Runs the network in evaluation mode on one image (1, c, h, w), normalised as in training. Throws
-/// ConfigError if its attention has no map over tokens.
-Observation observe(models::Model& model, const Tensor& image);
+/// Runs the network in evaluation mode on one image (1, c, h, w), normalised as in training, or the
+/// ids (1, n) of one text without padding. Throws ConfigError if its attention has no map over
+/// tokens.
+Observation observe(models::Model& model, const Tensor& input);
 
-/// Weights of the patches: the class token's row of the rollout, or the mean over all rows where
-/// there is no class token.
-std::vector<double> patch_weights(const Observation& seen, const RolloutOptions& options);
+/// Weights of the patches or words: the class token's row of the rollout, or the mean over all rows
+/// where there is no class token.
+std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options);
 
 struct HeatOptions {
   Scale scale = Scale::kMinMax;

@@ -95,6 +95,8 @@ TEST_CASE("train, eval, visualise-attention: files, contents and exit codes", "[
                 "the split has 60 samples");
   check_refusal(run_cli("visualise-attention", {run, "--input", "no.png", "--out", maps}), 1,
                 "no.png");
+  check_refusal(run_cli("visualise-attention", {run, "--text", "words", "--out", maps}), 2,
+                "reads images");
 
   check_refusal(run_cli("train", {experiment, "--out", run}), 1, "holds a run already");
   check_refusal(run_cli("train", {experiment, "--out", run, "--resume", "--set", "train.epochs=3"}),

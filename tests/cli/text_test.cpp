@@ -92,6 +92,49 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
   CHECK(run_cli("inspect", {experiment, "--profile"}).code == 0);
 }
 
+TEST_CASE("texts: attention of several runs as pictures and as a page", "[cli]") {
+  const TestFolder folder("cli-text-attention");
+  const std::string experiment = tiny(folder);
+  const auto trained = [&](const std::string& name, const std::vector<std::string>& settings) {
+    std::vector<std::string> arguments = {experiment, "--out",       folder.path(name).string(),
+                                          "--quiet",  "--set",       "train.epochs=1",
+                                          "--set",    "name=" + name};
+    for (const std::string& s : settings) arguments.insert(arguments.end(), {"--set", s});
+    REQUIRE(run_cli("train", arguments).code == 0);
+    return folder.path(name).string();
+  };
+  const std::string dgt = trained("dgt", {});
+  // Cuts texts into other words, and has a class token.
+  const std::string plain = trained(
+      "plain", {"model.type=transformer", "dataset.tokeniser=word", "model.global_pool=token"});
+  const std::string out = folder.path("maps").string();
+  const CliResult drawn = run_cli("visualise-attention", {dgt, plain, "--input", "3", "--text",
+                                                          "a good, unheard-of w3", "--out", out});
+  INFO(drawn.err);
+  REQUIRE(drawn.code == 0);
+  CHECK_THAT(drawn.out, Catch::Contains("3: no") && Catch::Contains("text 1"));
+  for (const char* name : {"rollout-3.png", "rollout-text-1.png"})
+    CHECK(io::read_text(folder.path("maps") / name).substr(1, 3) == "PNG");
+  const std::string weights = io::read_text(folder.path("maps/weights.csv"));
+  CHECK_THAT(weights, Catch::Contains("dgt,text 1,") && Catch::Contains(",3,unheard-of,") &&
+                          Catch::Contains(",2,\",\",") && Catch::Contains(",2,unheard,"));
+  const std::string page = io::read_text(folder.path("maps/explorer.html"));
+  CHECK_THAT(page, Catch::Contains("maps-1-1") && Catch::Contains("words unknown") &&
+                       Catch::Contains("\"unheard\"") && Catch::Contains("\\u003ccls>"));
+  CHECK(io::fs::exists(folder.path("maps/maps.safetensors")));
+
+  const auto refuses = [&](const std::vector<std::string>& arguments, const std::string& message) {
+    std::vector<std::string> all = {dgt, "--out", folder.path("none").string()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    check_refusal(run_cli("visualise-attention", all), 2, message);
+    CHECK_FALSE(io::fs::exists(folder.path("none")));
+  };
+  refuses({"--input", "20"}, "the split has 20 samples");
+  refuses({"--input", "cat.png"}, "give words with --text");
+  refuses({"--text", "  "}, "holds no word");
+  refuses({"--heads"}, "explorer.html shows every layer and head");
+}
+
 TEST_CASE("texts: the same bits for any number of threads, in both precisions", "[cli]") {
   const TestFolder folder("cli-text-threads");
   const std::string experiment = tiny(folder);

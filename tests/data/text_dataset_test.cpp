@@ -56,6 +56,11 @@ TEST_CASE("text_csv: classes, words, labels and names", "[data]") {
   CHECK(train.label(0) == 1);
   CHECK_THAT(train.name(1), Catch::EndsWith("train.csv:3"));
   CHECK(train.words(0) == std::vector<std::string>{"w0", "good"});
+  CHECK(train.words_of(train.text(0)) == train.words(0));
+  CHECK(train.ids_of(train.words(0)) == train.encode(0));
+  CHECK(train.ids_of(train.words_of("Good  unheard-of")) ==
+        Ids{train.vocabulary().id("good"), Vocabulary::kUnknown});
+  CHECK(train.ids_of({}) == Ids{Vocabulary::kUnknown});
   CHECK(train.vocabulary().token(train.encode(0)[1]) == "good");
   CHECK(&texts.test->vocabulary() == &train.vocabulary());
   for (std::int64_t i = 0; i < train.size(); ++i) {

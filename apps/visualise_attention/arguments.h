@@ -1,0 +1,34 @@
+// What visualise-attention was asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fovea::apps {
+
+struct Arguments {
+  std::vector<std::string> runs;
+  std::vector<std::string> inputs;  // numbers of samples, or image files
+  std::vector<std::string> texts;   // words to be read
+  std::string split = "test";
+  std::string checkpoint = "last";
+  bool ema = false;
+  std::string sign, normalise;
+  std::string fusion = "mean";
+  double discard = 0;
+  double alpha = 0.5;
+  std::int64_t start_layer = 0;
+  std::string scale = "minmax";
+  std::string colours = "plasma";
+  double overlay = 0;
+  std::int64_t factor = 0;
+  bool heads = false;
+  bool no_explorer = false;
+  bool across_depth = false;
+  std::int64_t samples = 512;
+  std::string out = "attention";
+  int threads = 0;
+};
+
+}  // namespace fovea::apps

@@ -1,0 +1,55 @@
+// A run whose attention is drawn, and the parts of the output that are the same for images and
+// texts.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "experiment/runner.h"
+#include "visualise/attention_maps.h"
+#include "visualise/explorer.h"
+#include "visualise_attention/arguments.h"
+
+namespace fovea::apps {
+
+/// A run with its network and what it saw.
+struct Subject {
+  std::string name;  // different for all subjects
+  std::unique_ptr<experiment::Run> run;
+  bool signed_maps = false;
+  visualise::RolloutOptions rollout;
+  std::vector<visualise::Observation> seen;  // one for each input
+
+  /// The class that the run sees in an input.
+  const std::string& predicted(std::size_t input) const;
+  /// "raw, sum".
+  std::string policy() const;
+};
+
+/// What was drawn: names of the inputs, and of the files in the folder.
+struct Drawn {
+  std::vector<std::string> inputs;
+  std::vector<std::string> files;
+};
+
+std::unique_ptr<experiment::Run> open_run(const std::string& folder, const Arguments& args);
+/// All runs of `args`. Runs of one name are told apart by their folders.
+std::vector<Subject> open_subjects(const Arguments& args);
+
+/// A number of a sample of a split with `size` samples. Throws ConfigError.
+bool is_index(const std::string& text);
+std::int64_t sample_index(const std::string& text, std::int64_t size);
+
+/// A part of a file's name.
+std::string slug(std::string text);
+
+/// maps.safetensors: <run>/<input>/attn/<layer> (heads, n, n) and <run>/<input>/rollout (n, n).
+void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,
+                const std::vector<std::string>& inputs);
+
+/// Everything but what the tokens are.
+visualise::ExplorerModel explorer_model(const Subject& subject, std::size_t input);
+
+}  // namespace fovea::apps
