@@ -38,21 +38,29 @@ struct Tile<float> {
     transpose16(low);
     transpose16(high);
   }
-  // Takes the bfloat16 rounding (ties away from zero) of a number away from it; the upper half of
-  // the result.
-  static __m512i take(__m512& x) {
-    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
-    const __m512i part = _mm512_and_si512(
-        _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000)), upper);
-    x = _mm512_sub_ps(x, _mm512_castsi512_ps(part));
-    return part;
+  // The bfloat16 rounding of a number (ties away from zero), as the upper half of the result.
+  static __m512i rounded(__m512 x) {
+    return upper(_mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000)));
   }
-  void write(BFloat16* to, std::int64_t stride) {
-    for (int i = 0; i < 16; ++i) {
-      for (int part = 0; part < kParts; ++part) {
-        const __m512i lower = _mm512_srli_epi32(take(low[i]), 16);
-        _mm512_store_si512(to + part * stride + i * 32, _mm512_or_si512(lower, take(high[i])));
+  static __m512i upper(__m512i x) {
+    return _mm512_and_si512(x, _mm512_set1_epi32(static_cast<int>(0xffff0000u)));
+  }
+  void write(BFloat16* to, std::int64_t stride) const {
+    for (int i = 0; i < 16; ++i, to += 32) {
+      __m512 l = low[i];
+      __m512 h = high[i];
+      for (int part = 0; part + 1 < kParts; ++part) {
+        const __m512i lower = rounded(l);
+        const __m512i higher = rounded(h);
+        _mm512_store_si512(to + part * stride,
+                           _mm512_or_si512(_mm512_srli_epi32(lower, 16), higher));
+        l = _mm512_sub_ps(l, _mm512_castsi512_ps(lower));
+        h = _mm512_sub_ps(h, _mm512_castsi512_ps(higher));
       }
+      // Of 24 bits 8 are left, or fewer.
+      const __m512i lower = _mm512_srli_epi32(_mm512_castps_si512(l), 16);
+      _mm512_store_si512(to + (kParts - 1) * stride,
+                         _mm512_or_si512(lower, upper(_mm512_castps_si512(h))));
     }
   }
 };
@@ -78,7 +86,7 @@ struct Tile<BFloat16> {
     pairs[i] = _mm512_castsi512_ps(_mm512_permutexvar_epi16(order, rows));
   }
   void transpose() { transpose16(pairs); }
-  void write(BFloat16* to, std::int64_t) {
+  void write(BFloat16* to, std::int64_t) const {
     for (int i = 0; i < 16; ++i) _mm512_store_ps(to + i * 32, pairs[i]);
   }
 };
