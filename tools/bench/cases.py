@@ -3,6 +3,8 @@
 import fnmatch
 from dataclasses import dataclass
 
+VOCABULARY = 7613  # words of experiments/bench/text.json, the padding word 0 included
+
 
 @dataclass(frozen=True)
 class Case:
@@ -15,6 +17,7 @@ class Case:
     classes: int = 0  # 0 for a part
     overrides: tuple = ()  # for the experiment, key=value
     channels_last: bool = False  # in PyTorch, where it is faster
+    shortest: int = 0  # of texts: words of the shortest one; sample is the longest's
 
     @property
     def title(self):
@@ -25,12 +28,22 @@ class Case:
     @property
     def label(self):
         labels = {"vit": "ViT", "diff_vit": "DIFF-ViT", "dgvit": "DGViT", "vit_s16": "ViT-S/16",
-                  "m_dgsa": "M-DGSA", "resnet56": "ResNet-56", "mix_ffn": "Mix-FFN"}
+                  "transformer": "Transformer", "diff_transformer": "DIFF Transformer",
+                  "dgt": "DGT", "m_dgsa": "M-DGSA", "resnet56": "ResNet-56", "mix_ffn": "Mix-FFN"}
         return labels[self.model]
 
     @property
     def size(self):
-        return f"batch {self.batch}" if self.classes else f"{self.batch} x {self.sample[0]} tokens"
+        if not self.classes:
+            return f"{self.batch} x {self.sample[0]} tokens"
+        words = f", {self.shortest} - {self.sample[0]} words" if self.shortest else ""
+        return f"batch {self.batch}{words}"
+
+
+def text_case(model, shortest, longest):
+    name = f"{model}_{longest}"
+    return Case(name, model, f"text_{model}.json", "train", (longest,), 32, 2,
+                overrides=(f"model.max_len={longest}",), shortest=shortest)
 
 
 def all_cases():
@@ -43,6 +56,10 @@ def all_cases():
             cases.append(Case(f"{model}_infer_{batch}", model, f"{model}.json", "infer", image,
                               batch, 10))
     cases.append(Case("vit_s16", "vit_s16", "vit_s16.json", "train", (3, 224, 224), 8, 1000))
+    # Lengths as sorting leaves them in a batch, and as they come.
+    for model in ("transformer", "diff_transformer", "dgt"):
+        cases.append(text_case(model, 29, 32))
+    cases.append(text_case("dgt", 5, 50))
     for tokens in (1024, 4096):
         cases.append(Case(f"dgvit_attention_{tokens}", "m_dgsa", "dgvit.json", "attention",
                           (tokens, 256), 1))

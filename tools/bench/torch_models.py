@@ -5,10 +5,13 @@ the words of the C++ sources: b samples, n tokens, dim channels. dgsa and kcla a
 """
 
 import math
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from cases import VOCABULARY
 
 # Up to here two maps that are formed, fused and applied once beat two flash attentions, beyond it
 # the other way round (float32, forward and backward, dim 256, 8 heads, one core with AVX-512:
@@ -16,10 +19,11 @@ from torch import nn
 MOST_TOKENS_FOR_MAPS = 192
 
 
-def two_map_attention(q, k, v, c1, c2):
+def two_map_attention(q, k, v, c1, c2, mask=None):
     """(c1 A1 + c2 A2) V with A = softmax(q k^T / sqrt(d)) for each of two streams.
 
-    q, k: (b, n, heads, 2, d); v: (b, n, heads, 2 d); c1 and c2 broadcast against (b, heads, n, 1).
+    q, k: (b, n, heads, 2, d); v: (b, n, heads, 2 d); c1 and c2 broadcast against (b, heads, n, 1);
+    mask: (b, 1, 1, n), added to the scores, -inf where a key is padding.
     Returns (b, n, heads, 2 d).
     """
     b, n, heads, _, d = q.shape
@@ -27,7 +31,10 @@ def two_map_attention(q, k, v, c1, c2):
     if n <= MOST_TOKENS_FOR_MAPS:
         q1, q2 = (q * scale).permute(3, 0, 2, 1, 4).unbind(0)
         k1, k2 = k.permute(3, 0, 2, 4, 1).unbind(0)
-        a1, a2 = torch.softmax(q1 @ k1, -1), torch.softmax(q2 @ k2, -1)
+        s1, s2 = q1 @ k1, q2 @ k2
+        if mask is not None:
+            s1, s2 = s1.add_(mask), s2.add_(mask)
+        a1, a2 = torch.softmax(s1, -1), torch.softmax(s2, -1)
         u = torch.addcmul(c1 * a1, c2, a2) @ v.transpose(1, 2)
         return u.transpose(1, 2)
     # PyTorch's flash attention wants q, k and v of one width; zeros change no score. One call for
@@ -35,7 +42,7 @@ def two_map_attention(q, k, v, c1, c2):
     q = F.pad(q, (0, d)).reshape(b, n, 2 * heads, 2 * d).transpose(1, 2)
     k = F.pad(k, (0, d)).reshape(b, n, 2 * heads, 2 * d).transpose(1, 2)
     v = v.transpose(1, 2).repeat_interleave(2, dim=1)
-    u = F.scaled_dot_product_attention(q, k, v, scale=scale)
+    u = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
     return torch.addcmul(c1 * u[:, 0::2], c2, u[:, 1::2]).transpose(1, 2)
 
 
@@ -46,10 +53,10 @@ class SoftmaxAttention(nn.Module):
         self.qkv = nn.Linear(dim, 3 * dim)
         self.proj = nn.Linear(dim, dim)
 
-    def forward(self, x):
+    def forward(self, x, mask=None):
         b, n, dim = x.shape
         q, k, v = self.qkv(x).view(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
-        y = F.scaled_dot_product_attention(q, k, v)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         return self.proj(y.transpose(1, 2).reshape(b, n, dim))
 
 
@@ -78,12 +85,12 @@ class TwoStreams(nn.Module):
         self.out_proj = nn.Linear(dim, dim, bias=False)
         self.subln = RmsNorm(2 * self.stream_dim)
 
-    def attend(self, x, q, c1, c2, scale):
+    def attend(self, x, q, c1, c2, scale, mask):
         """out_proj(scale norm((c1 A1 + c2 A2) V)): (b, n, dim)."""
         b, n, dim = x.shape
         streams = (b, n, self.heads, 2, self.stream_dim)
         k, v = self.k_proj(x).view(streams), self.v_proj(x).view(b, n, self.heads, -1)
-        u = two_map_attention(q.view(streams), k, v, c1, c2)
+        u = two_map_attention(q.view(streams), k, v, c1, c2, mask)
         return self.out_proj((self.subln(u) * scale).reshape(b, n, dim))
 
 
@@ -96,34 +103,37 @@ class Differential(TwoStreams):
         for name in ("lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"):
             self.register_parameter(name, nn.Parameter(0.1 * torch.randn(self.stream_dim)))
 
-    def forward(self, x):
+    def forward(self, x, mask=None):
         first = torch.exp(torch.dot(self.lambda_q1, self.lambda_k1).float())
         second = torch.exp(torch.dot(self.lambda_q2, self.lambda_k2).float())
         c2 = (second - first - self.lambda_init).to(x.dtype)
-        return self.attend(x, self.q_proj(x), torch.ones_like(c2), c2, 1 - self.lambda_init)
+        return self.attend(x, self.q_proj(x), torch.ones_like(c2), c2, 1 - self.lambda_init, mask)
 
 
 class GatedDifferential(TwoStreams):
-    """M-DGSA with lambda = 0.8 and the inner residual. dgsa 2.2."""
+    """M-DGSA with lambda = 0.8; DGViT has the inner residual, DGT not. dgsa 2.2."""
 
-    def __init__(self, dim, heads, layer=1):
+    def __init__(self, dim, heads, layer=1, residual=True):
         super().__init__(dim, heads)
+        self.residual = residual
         self.gate = nn.Linear(dim, heads)
 
-    def forward(self, x):
+    def forward(self, x, mask=None):
         q = self.q_proj(x)
         g = torch.sigmoid(self.gate(x)).transpose(1, 2).unsqueeze(-1)  # (b, heads, n, 1)
-        return self.attend(x, q, g, g - 1, 0.2) + q
+        y = self.attend(x, q, g, g - 1, 0.2, mask)
+        return y + q if self.residual else y
 
 
 class Mlp(nn.Module):
-    def __init__(self, dim, expansion=4):
+    def __init__(self, dim, expansion=4, activation=F.gelu):
         super().__init__()
+        self.activation = activation
         self.fc1 = nn.Linear(dim, expansion * dim)
         self.fc2 = nn.Linear(expansion * dim, dim)
 
     def forward(self, x):
-        return self.fc2(F.gelu(self.fc1(x)))
+        return self.fc2(self.activation(self.fc1(x)))
 
 
 class SwiGlu(nn.Module):
@@ -167,8 +177,8 @@ class Block(nn.Module):
         self.norm2 = nn.LayerNorm(dim, eps=1e-6)
         self.mlp = ffn
 
-    def forward(self, x):
-        x = x + self.attn(self.norm1(x))
+    def forward(self, x, mask=None):
+        x = x + self.attn(self.norm1(x), mask)
         return x + self.mlp(self.norm2(x))
 
 
@@ -192,6 +202,42 @@ class ViT(nn.Module):
         x = self.patch_embed.proj(images).flatten(2).transpose(1, 2)
         x = torch.cat([self.cls_token.expand(x.shape[0], -1, -1), x], dim=1) + self.pos_embed
         return self.head(self.norm(self.blocks(x))[:, 0])
+
+
+def sinusoidal_positions(n, dim):
+    """Sines at even and cosines at odd channels: (n, dim). dgsa 2.7."""
+    rates = 10000 ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
+    angles = torch.arange(n, dtype=torch.float64)[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
+
+
+class TextTransformer(nn.Module):
+    """dgsa 3.3: scaled embedding, sinusoidal positions, pre-norm blocks, mean over the words.
+
+    Word 0 is padding: no token attends to it and the mean leaves it out. Blocks of our own are a
+    little faster than nn.TransformerEncoder, whose fast path is for inference only.
+    """
+
+    def __init__(self, attention, ffn, vocabulary=VOCABULARY, max_len=256, dim=256, depth=4,
+                 heads=8, classes=2):
+        super().__init__()
+        self.embed = nn.Embedding(vocabulary, dim, padding_idx=0)
+        nn.init.normal_(self.embed.weight[1:], std=dim**-0.5)
+        self.scale = dim**0.5
+        self.register_buffer("positions", sinusoidal_positions(max_len, dim), persistent=False)
+        self.blocks = nn.ModuleList(
+            Block(dim, attention(dim, heads, i + 1), ffn(dim)) for i in range(depth))
+        self.norm = nn.LayerNorm(dim, eps=1e-6)
+        self.head = nn.Linear(dim, classes)
+
+    def forward(self, ids):
+        words = ids != 0
+        x = torch.add(self.positions[:ids.shape[1]], self.embed(ids), alpha=self.scale)
+        mask = torch.zeros_like(words, dtype=x.dtype).masked_fill_(~words, -math.inf)
+        for block in self.blocks:
+            x = block(x, mask[:, None, None])
+        words = words.to(x.dtype).unsqueeze(-1)
+        return self.head((self.norm(x) * words).sum(1) / words.sum(1))
 
 
 class Bottleneck(nn.Module):
@@ -244,6 +290,9 @@ BUILDERS = {
     "dgvit": lambda: ViT(GatedDifferential, SwiGlu),
     "vit_s16": lambda: ViT(SoftmaxAttention, Mlp, img_size=224, patch_size=16, dim=384, depth=12,
                            heads=6, classes=1000),
+    "transformer": lambda: TextTransformer(SoftmaxAttention, partial(Mlp, activation=F.relu)),
+    "diff_transformer": lambda: TextTransformer(Differential, SwiGlu),
+    "dgt": lambda: TextTransformer(partial(GatedDifferential, residual=False), SwiGlu),
     "m_dgsa": lambda: GatedDifferential(256, 8),
     "resnet56": CifarResNet,
     "mix_ffn": lambda: MixFfn(32, 8, 56),

@@ -8,6 +8,7 @@ the milliseconds of the steps and the memory so far.
 
 import contextlib
 import json
+import math
 import os
 import sys
 import time
@@ -17,7 +18,7 @@ STARTED = time.perf_counter()
 import torch
 import torch.nn.functional as F
 
-from cases import all_cases
+from cases import VOCABULARY, all_cases
 from memory import peak_resident_bytes, reset_peak_resident, resident_bytes
 from torch_models import BUILDERS
 
@@ -51,9 +52,22 @@ def make_model(case):
     return model
 
 
+def make_texts(case, generator):
+    """Word ids (batch, longest), padded on the right with 0.
+
+    Lengths spread evenly from shortest to longest; the i-th word comes in proportion to 1 / i.
+    """
+    longest, = case.sample
+    drawn = torch.rand(case.batch, longest, generator=generator)
+    words = torch.exp(math.log(VOCABULARY) * drawn).long().clamp_(max=VOCABULARY - 1)
+    lengths = torch.linspace(case.shortest, longest, case.batch).round()
+    return words * (torch.arange(longest) < lengths[:, None])
+
+
 def make_inputs(case):
     generator = torch.Generator().manual_seed(2)
-    inputs = {"x": torch.randn(case.batch, *case.sample, generator=generator)}
+    inputs = {"x": make_texts(case, generator) if case.shortest
+              else torch.randn(case.batch, *case.sample, generator=generator)}
     if case.classes:
         inputs["y"] = torch.randint(case.classes, (case.batch,), generator=generator)
     else:
