@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "data/image_file.h"
 
 namespace fovea::data {
 
@@ -35,6 +36,21 @@ fs::file_type type_of(const char* reader, const fs::directory_entry& entry) {
               fmt::format("{}: {}: is a link that leads nowhere: {}", reader, entry.path().string(),
                           code ? code.message() : "its target is missing"));
   return status.type();
+}
+
+std::vector<fs::path> image_files(const char* reader, const fs::path& folder, const char* page) {
+  std::vector<fs::path> files;
+  for (const auto& entry : sorted_entries(reader, folder)) {
+    if (has_image_extension(entry.path()) && type_of(reader, entry) == fs::file_type::regular) {
+      files.push_back(entry.path());
+    }
+  }
+  FOVEA_CHECK(
+      !files.empty(), FileError,
+      fmt::format("{}: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, .ppm or .pnm "
+                  "files; see {}",
+                  reader, folder.string(), page));
+  return files;
 }
 
 std::vector<std::string> class_folders(const char* reader, const fs::path& folder,

@@ -16,6 +16,12 @@ std::vector<std::filesystem::directory_entry> sorted_entries(const char* reader,
 std::filesystem::file_type type_of(const char* reader,
                                    const std::filesystem::directory_entry& entry);
 
+/// Files named like an image, in the order of sorted_entries(); notes and thumbnail caches may lie
+/// beside them. Throws FileError if there is none; `page` ends the message.
+std::vector<std::filesystem::path> image_files(const char* reader,
+                                               const std::filesystem::path& folder,
+                                               const char* page);
+
 /// Names of the folders in it. Throws FileError if there is none; `expected` and `page` end the
 /// message.
 std::vector<std::string> class_folders(const char* reader, const std::filesystem::path& folder,

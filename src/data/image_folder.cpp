@@ -23,22 +23,6 @@ struct Options : CommonOptions {
   std::int64_t in_chans = 3;
 };
 
-std::vector<fs::path> image_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : sorted_entries(kReader, folder)) {
-    // Only what is named like an image is looked at: notes and thumbnail caches may lie beside.
-    if (has_image_extension(entry.path()) && type_of(kReader, entry) == fs::file_type::regular) {
-      files.push_back(entry.path());
-    }
-  }
-  FOVEA_CHECK(
-      !files.empty(), FileError,
-      fmt::format("image_folder: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, "
-                  ".ppm or .pnm files; see {}",
-                  folder.string(), kPage));
-  return files;
-}
-
 // The largest centred square, brought to size x size.
 Image centre_square(const Image& image, std::int64_t size) {
   const std::int64_t side = std::min(image.height, image.width);
@@ -69,7 +53,7 @@ class ImageFolder final : public Source {
     }
     for (const std::string& name : class_folders(kReader, part, "<class>/<image>", kPage)) {
       const std::int64_t label = class_of(kReader, part, name, info_.class_names);
-      for (fs::path& file : image_files(part / name)) {
+      for (fs::path& file : image_files(kReader, part / name, kPage)) {
         files_.push_back(std::move(file));
         labels_.push_back(label);
       }
@@ -100,7 +84,7 @@ class ImageFolder final : public Source {
   void measure(const fs::path& train) {
     std::string first_error;
     for (const std::string& name : info_.class_names) {
-      for (const fs::path& file : image_files(train / name)) {
+      for (const fs::path& file : image_files(kReader, train / name, kPage)) {
         try {
           const Image image = read_image(file);
           info_.height = image.height;

@@ -20,24 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kReader = "paired_folder";
 constexpr const char* kPage = "datasets/paired_folder.md";
-
-// Files named like an image; notes and thumbnail caches may lie beside them.
-std::vector<fs::path> image_files(const fs::path& folder) {
-  constexpr const char* kReader = "paired_folder";
-  std::vector<fs::path> files;
-  for (const auto& entry : sorted_entries(kReader, folder)) {
-    if (has_image_extension(entry.path()) && type_of(kReader, entry) == fs::file_type::regular) {
-      files.push_back(entry.path());
-    }
-  }
-  FOVEA_CHECK(
-      !files.empty(), FileError,
-      fmt::format("{}: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, .ppm or .pnm "
-                  "files; see {}",
-                  kReader, folder.string(), kPage));
-  return files;
-}
 
 enum class Layout { kShared, kBySplit, kIsic2017, kIsic2018 };
 enum class Intensity { kUnit, kMinMax255 };
@@ -101,7 +85,7 @@ std::vector<Pair> pairs_in(const Folders& folders) {
                 fmt::format("dataset.root: {}: not found; see {}", folder.string(), kPage));
   }
   std::map<std::string, fs::path> masks;
-  for (fs::path& mask : image_files(folders.masks)) {
+  for (fs::path& mask : image_files(kReader, folders.masks, kPage)) {
     const std::string stem = mask.stem().string();
     const auto [known, added] = masks.emplace(stem, mask);
     FOVEA_CHECK(added, FileError,
@@ -109,7 +93,7 @@ std::vector<Pair> pairs_in(const Folders& folders) {
                             known->second.string(), mask.filename().string()));
   }
   std::vector<Pair> pairs;
-  for (fs::path& image : image_files(folders.images)) {
+  for (fs::path& image : image_files(kReader, folders.images, kPage)) {
     const std::string stem = image.stem().string();
     if (stem.ends_with("_superpixels")) continue;  // come with ISIC 2017
     const auto mask = masks.find(stem + folders.mask_suffix);
