@@ -91,7 +91,7 @@ void multiply_onednn(const GemmArgs& args, const Tile& tile, const Operands<A, C
   }
 }
 
-// What oneDNN's matrix product takes; the rest is rare.
+// What tile registers and oneDNN's matrix product take; the rest is rare.
 bool plain(const GemmArgs& args) { return args.alpha == 1 && (args.beta == 0 || args.beta == 1); }
 
 template <class T>
@@ -165,7 +165,8 @@ Tensor widened(const CpuBackend& backend, const Tensor& x) {
 void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
                       const Tensor& c) const {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
-  if (amx_is_fast(args, a.dtype(), c.dtype())) return multiply_amx(pool_, args, a, b, bias, c);
+  if (plain(args) && amx_is_fast(args, a.dtype(), c.dtype()))
+    return multiply_amx(pool_, args, a, b, bias, c);
   if (a.dtype() == DType::kBFloat16) return gemm_bfloat16(args, a, b, bias, c);
   dispatch_float("gemm", c.dtype(), [&]<class T>(T) {
     const Operands<T> whole{a.data<T>(), b.data<T>(), bias.defined() ? bias.data<T>() : nullptr,

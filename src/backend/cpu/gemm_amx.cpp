@@ -203,8 +203,7 @@ class Product {
 
 bool amx_is_fast(const GemmArgs& args, DType operands, DType result) {
   if (simd::amx() == nullptr || operands == DType::kFloat64) return false;
-  if (args.batch != 1 || args.alpha != 1) return false;
-  if (args.beta != 0 && args.beta != 1) return false;
+  if (args.batch != 1) return false;
   // Packing b must pay, and the last rows and columns of a panel not be most of it.
   constexpr std::int64_t kRows = 128, kColumns = 16, kDepth = 32;
   if (args.m < kRows || args.n < kColumns || args.k < kDepth) return false;

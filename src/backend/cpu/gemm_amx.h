@@ -6,7 +6,7 @@
 
 namespace fovea::cpu {
 
-/// True where multiply_amx() is there and worth its preparations.
+/// True where multiply_amx() is there and worth its preparations. alpha is 1 and beta 0 or 1.
 bool amx_is_fast(const GemmArgs& args, DType operands, DType result);
 
 /// As Backend::gemm: a and b both float32 or both bfloat16, c float32, or bfloat16 where they are.

@@ -15,10 +15,15 @@
 namespace fovea::cpu::simd {
 namespace {
 
-Table choose() {
+// The wish of the environment; empty: none.
+std::string_view wished() {
   const char* wish = std::getenv("FOVEA_SIMD");
-  const std::string_view limit = wish == nullptr ? "" : wish;
+  return wish == nullptr ? "" : wish;
+}
+
+Table choose() {
 #if defined(__x86_64__)
+  const std::string_view limit = wished();
   if (limit != "sse2") {
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
@@ -50,8 +55,8 @@ bool tiles_usable() {
 
 std::optional<AmxTable> choose_amx() {
 #if defined(__x86_64__)
-  const bool allowed = std::getenv("FOVEA_SIMD") == nullptr;
-  if (allowed && std::string_view(kernels().name) == "avx512" && tiles_usable()) return amx_table();
+  if (wished().empty() && std::string_view(kernels().name) == "avx512" && tiles_usable())
+    return amx_table();
 #endif
   return std::nullopt;
 }
