@@ -67,7 +67,7 @@ void run_node(Node& node) {
                           "graph again",
                           node.op));
   const Tensor gradient = std::exchange(node.gradient, {});
-  if (gradient.defined()) {
+  if (gradient.defined() || node.called) {
     const auto start = Clock::now();
     Gradients inputs(node.inputs);
     node.backward(gradient, inputs);
@@ -128,6 +128,10 @@ Tensor Gradients::buffer(int input) {
   return sum;
 }
 
+void Gradients::call(int input) {
+  if (wanted(input) && at(input).node()) at(input).node()->called = true;
+}
+
 Op::Op(const char* name, std::initializer_list<Tensor> inputs)
     : Op(name, std::vector<Tensor>(inputs)) {}
 
@@ -170,6 +174,20 @@ Tensor Op::output(Tensor result, Backward backward) {
     result.set_node(std::move(node));
   }
   return result;
+}
+
+void count_macs(const char* op, std::int64_t macs) {
+  if (Profiler* profiler = mode().profiler) {
+    profiler->add({op, module_path(), false, macs, 0, 0, {}, {}});
+  }
+}
+
+Tensor side_result(const Tensor& main, Tensor value, std::shared_ptr<Tensor> gradient) {
+  Op op("side_result", {main});
+  return op.output(std::move(value), [gradient](const Tensor& dvalue, Gradients& in) {
+    *gradient = dvalue;
+    in.call(0);
+  });
 }
 
 void backward(const Tensor& output, const Tensor& gradient) {

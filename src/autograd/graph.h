@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ class Gradients {
   /// Adds to the gradient of an input. Pass temporaries (or std::move) so that it need not be
   /// copied.
   void add(int input, Tensor gradient);
+  /// Sees to it that the operation behind an input runs backward, with or without a gradient.
+  void call(int input);
   /// The gradient accumulated so far, zero at first, to be added to in place (slices, gathers).
   Tensor buffer(int input);
 
@@ -39,9 +42,10 @@ struct Node {
   std::int64_t macs = 0;
   std::vector<Tensor> inputs;  // without values, and leaves; undefined where no gradient is wanted
   Backward backward;
-  std::any recipe;    // how the output is made again, of a type that some operations know; or empty
-  Tensor gradient;    // accumulated until the node's turn
-  bool done = false;  // backward() has been through here and freed it
+  std::any recipe;  // how the output is made again, of a type that some operations know; or empty
+  Tensor gradient;  // accumulated until the node's turn
+  bool called = false;  // backward runs even without a gradient
+  bool done = false;    // backward() has been through here and freed it
 };
 
 /// One operation being executed. Typical use, in ops/:
@@ -82,6 +86,15 @@ class Op {
   std::any recipe_;
   std::chrono::steady_clock::time_point start_;
 };
+
+/// Multiply-adds that another operation does on its way, for the profiler: a factor that went into
+/// the kernel of a convolution still counts as one of the map.
+void count_macs(const char* op, std::int64_t macs);
+
+/// `value` as a second result of the operation that made `main`, whose backward finds the gradient
+/// of it in *gradient, or an undefined tensor there. That backward runs even where only this result
+/// is used: the gradient it is called with is then undefined.
+Tensor side_result(const Tensor& main, Tensor value, std::shared_ptr<Tensor> gradient);
 
 /// How x can be made again, or null: it has to be kept.
 template <class Recipe>

@@ -112,6 +112,26 @@ struct ChannelNormGradients {
   Tensor x, weight, bias, residual;
 };
 
+/// One layer of attention whose values are a running sum of maps (kcla 2.9), all in (b, c, h, w):
+///   y = x + keep act(norm(v)), or without x;  v = depthwise 3x3 convolution of u, zeros around it.
+/// kernel (c, 9) is scaled for every plane; scale and keep (b c). keep may be undefined, which
+/// is 1.
+struct ValueNorm {
+  Tensor u, kernel, scale;
+  ChannelNorm norm;  // by channel
+  Tensor keep;
+  bool fixed_stats = false;  // mean and rstd are constants
+  bool relu = false;
+  bool add_x = true;
+};
+/// u is the gradient of ValueNorm::u, which is that of the sum before as well; if `adds`, it holds
+/// what comes from later layers. w is the weight that x has in u, x takes part in y and in u. x may
+/// be written over dy. Undefined (not u, kernel or scale): not wanted.
+struct ValueNormGradients {
+  Tensor u, w, x, kernel, scale, weight, bias;
+  bool adds = false;
+};
+
 /// What a convolution reads: x, or where norm.mean (c) is defined the result of a batch norm of x
 /// and what follows it, which the kernel makes again piece by piece.
 struct ConvInput {

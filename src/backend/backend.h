@@ -150,6 +150,19 @@ class Backend {
                                      const ChannelNormGradients&) const {
     missing("channel_norm_backward");
   }
+  /// u = before + w x, w (b c); before may be undefined. norm.mean and norm.rstd become the
+  /// statistics of the convolution of u, unless they are fixed.
+  virtual void running_value(double /*eps*/, const Tensor& /*before*/, const Tensor& /*w*/,
+                             const Tensor& /*x*/, const ValueNorm&) const {
+    missing("running_value");
+  }
+  virtual void value_norm(const ValueNorm&, const Tensor& /*x*/, const Tensor& /*y*/) const {
+    missing("value_norm");
+  }
+  virtual void value_norm_backward(const ValueNorm&, const Tensor& /*w*/, const Tensor& /*x*/,
+                                   const Tensor& /*dy*/, const ValueNormGradients&) const {
+    missing("value_norm_backward");
+  }
 
   // Convolution, pooling, resizing.
   virtual void conv(const ConvArgs&, const ConvInput& /*x*/, const Tensor& /*weight*/,

@@ -1,5 +1,7 @@
 #include "layer_attention/heads.h"
 
+#include "autograd/graph.h"
+#include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/shape.h"
 
@@ -25,6 +27,17 @@ Tensor stack(const std::vector<Tensor>& layers) {
   return layers.size() == 1 ? layers.front() : ops::concat(layers, 2);
 }
 
+Tensor per_channel(const Tensor& x, std::int64_t channels) {
+  const std::int64_t b = x.size(0), heads = x.size(1);
+  const Tensor wide = ops::expand(ops::reshape(x, {b, heads, 1}), {b, heads, channels / heads});
+  return ops::reshape(wide, {b, channels});
+}
+
+Tensor sample_kernels(const Tensor& weight, const Tensor& scale) {
+  const std::int64_t b = scale.size(0), c = weight.size(0);
+  return ops::mul(ops::reshape(weight, {1, c, 9}), ops::reshape(per_channel(scale, c), {b, c, 1}));
+}
+
 std::unique_ptr<nn::Conv2d> ValueConv::make(const nn::Build& build, std::int64_t channels) {
   return std::make_unique<nn::Conv2d>(build, channels, channels, ops::Sizes{3},
                                       ops::ConvOptions{.padding = {1}, .groups = channels}, false);
@@ -46,6 +59,16 @@ Tensor Projections::split(const Tensor& y) const {
 Tensor Projections::value(const Tensor& x) {
   const Tensor v = v_(x);
   return ops::reshape(v, {x.size(0), num_heads_, 1, head_dim_ * x.size(2) * x.size(3)});
+}
+
+Tensor Projections::gated_value(const Tensor& x, const Tensor& gate) const {
+  const std::int64_t planes = x.size(0) * x.size(1);
+  const Tensor kernels = sample_kernels(v_.weight(), ops::cast(gate, compute_dtype(x.dtype())));
+  const Tensor y =
+      ops::conv(ops::reshape(x, {1, planes, x.size(2), x.size(3)}),
+                ops::reshape(kernels, {planes, 1, 3, 3}), {}, {.padding = {1}, .groups = planes});
+  autograd::count_macs("gate", x.numel());
+  return ops::reshape(y, x.shape());
 }
 
 Tensor Projections::combine(const Tensor& weights, const Tensor& values, const Tensor& x) const {

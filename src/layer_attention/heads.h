@@ -35,6 +35,13 @@ struct Cache {
 /// (b, heads, 1, n) of every layer -> (b, heads, layers, n).
 Tensor stack(const std::vector<Tensor>& layers);
 
+/// One number for each head -> one for each channel: (b, heads) -> (b, channels).
+Tensor per_channel(const Tensor& x, std::int64_t channels);
+
+/// f_V times a number for every head of every sample is a depthwise convolution with kernels of
+/// its own for every sample: weight (c, 1, 3, 3), scale (b, heads) -> (b, c, 9).
+Tensor sample_kernels(const Tensor& weight, const Tensor& scale);
+
 /// Depthwise 3x3 convolution without bias.
 struct ValueConv {
   static std::unique_ptr<nn::Conv2d> make(const nn::Build& build, std::int64_t channels);
@@ -64,6 +71,8 @@ class Projections final : public nn::Module {
 
   /// (b, c) -> (b, heads, 1, head_dim); no copy.
   Tensor split(const Tensor& y) const;
+  /// gate f_V(x) in one pass over the map; gate (b, heads).
+  Tensor gated_value(const Tensor& x, const Tensor& gate) const;
   /// sum_i weights_i values_i; weights (b, heads, 1, layers), values (b, heads, layers, n), as a
   /// map like x.
   Tensor combine(const Tensor& weights, const Tensor& values, const Tensor& x) const;

@@ -12,6 +12,7 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
+#include "ops/running_value.h"
 #include "ops/scaled_sum.h"
 #include "ops/shape.h"
 
@@ -52,12 +53,8 @@ Tensor key_norms(const Tensor& k) {
 
 namespace {
 
-// One number for each head -> one for each channel: (b, heads) -> (b, channels).
-Tensor per_channel(const Tensor& x, std::int64_t channels) {
-  const std::int64_t b = x.size(0), heads = x.size(1);
-  const Tensor wide = ops::expand(ops::reshape(x, {b, heads, 1}), {b, heads, channels / heads});
-  return ops::reshape(wide, {b, channels});
-}
+// The mean of a map in the compute type: weights of maps have it.
+Tensor summary(const Tensor& map) { return ops::cast(pooled(map), compute_dtype(map.dtype())); }
 
 Tensor scaled(const Tensor& map, const Tensor& z) {
   return ops::scaled_sum({}, per_channel(z, map.size(1)), map);
@@ -87,7 +84,7 @@ KclaState Algorithm1::operator()(const KclaState& state, std::int64_t next_heads
   const Tensor narrow = conv_(mean);
   const std::int64_t channels = heads * narrow.size(1);
   const Tensor map = ops::reshape(narrow, {b, channels, narrow.size(2), narrow.size(3)});
-  const Tensor k = ops::reshape(f_k_(pooled(map)), {b, next_heads, 1, channels / next_heads});
+  const Tensor k = ops::reshape(f_k_(summary(map)), {b, next_heads, 1, channels / next_heads});
   const Tensor z = ops::exp(key_norms(k));
   return {scaled(map, z), z};
 }
@@ -120,20 +117,26 @@ class Kcla final : public LayerAttention {
     if (opens()) add_transition();
   }
   std::string type() const override { return "KCLA"; }
-  Join join() const override { return {.norm = false, .drop_path = o_.drop_path}; }
+  Join join() const override {
+    return {.norm = false, .adds = o_.value_cache == ValueCache::kRaw, .drop_path = o_.drop_path};
+  }
 
  protected:
   Tensor forward(const Layer& in, State& carried, attention::Probe* probe) override {
     const bool forgets = slot_.layer == 0 ? !o_.cross_stage : *o_.reset_inside_stage && !opens();
     auto& state = carried.get<KclaState>(forgets);
     if (opens() && state.u.defined()) cross(state, in.x);
-    const Tensor y = pooled(in.x);
+    const Tensor y = summary(in.x);
     const Tensor k = k_(y);
     const Tensor norms = key_norms(split(k));  // (b, heads)
     const Tensor g = o_.head_attention ? gate(q_(y), k, norms) : Tensor();
     if (probe != nullptr) record(*probe, norms, g);
-    const Tensor gated = attended(state, in.x, weights(norms), g);
-    return *o_.relu_after_bn ? bn_.with_relu(gated) : bn_(gated);
+    const Tensor w = weights(norms);
+    state.z = state.z.defined() ? ops::add(state.z, w) : w;
+    Tensor scale = ops::reciprocal(ops::add(state.z, *o_.z_eps));
+    if (g.defined()) scale = ops::mul(g, scale);
+    return o_.value_cache == ValueCache::kRaw ? attended(in, state, w, scale)
+                                              : attended_transformed(in, state, w, scale);
   }
 
  private:
@@ -167,24 +170,23 @@ class Kcla final : public LayerAttention {
     return ops::exp(o_.clamp ? ops::clamp(exponent, -1e30, *o_.clamp) : exponent);
   }
 
-  // Takes the layer into the running sums and returns g f_V of the average. kcla Eq. 8-9, 11. What
-  // multiplies a whole head, g and 1 / z, goes into the kernel of f_V, which is then one of every
-  // sample: the map itself is passed over once.
-  Tensor attended(KclaState& state, const Tensor& x, const Tensor& w, const Tensor& g) {
-    const std::int64_t b = x.size(0), c = x.size(1);
-    const bool raw = o_.value_cache == ValueCache::kRaw;
-    const Tensor added = raw ? x : ops::conv(x, v_, {}, {.padding = {1}, .groups = c});
-    state.u = ops::scaled_sum(state.u, per_channel(w, c), added);
-    state.z = state.z.defined() ? ops::add(state.z, w) : w;
-    Tensor scale = ops::reciprocal(ops::add(state.z, *o_.z_eps));
-    if (g.defined()) scale = ops::mul(g, scale);
-    if (!raw) return times(state.u, scale);
-    const Tensor kernels =
-        ops::mul(ops::reshape(v_, {1, c, 9}), ops::reshape(per_channel(scale, c), {b, c, 1}));
-    const Tensor planes = ops::reshape(state.u, {1, b * c, x.size(2), x.size(3)});
-    const ops::ConvOptions options{.padding = {1}, .groups = b * c};
-    return ops::reshape(ops::conv(planes, ops::reshape(kernels, {b * c, 1, 3, 3}), {}, options),
-                        x.shape());
+  // Takes the layer into the running sum and returns act(BN(g f_V of the average)); scale
+  // is what multiplies a whole head, g and 1 / z. kcla Eq. 8-9, 11.
+  Tensor attended(const Layer& in, KclaState& state, const Tensor& w, const Tensor& scale) {
+    const ops::RunningValue result = ops::running_value(
+        bn_.take(), {*o_.relu_after_bn, in.add, in.keep}, state.u, per_channel(w, slot_.channels),
+        in.x, v_, per_channel(scale, slot_.channels));
+    state.u = result.sum;
+    return result.y;
+  }
+
+  // The same where every layer transforms its own map (ablation d).
+  Tensor attended_transformed(const Layer& in, KclaState& state, const Tensor& w,
+                              const Tensor& scale) {
+    const Tensor added = ops::conv(in.x, v_, {}, {.padding = {1}, .groups = slot_.channels});
+    state.u = ops::scaled_sum(state.u, per_channel(w, slot_.channels), added);
+    const Tensor gated = times(state.u, scale);
+    return *o_.relu_after_bn ? bn_.with_relu(gated) : bn_(gated);
   }
 
   // g = sigmoid(Phi(Q . K / |K|)): (b, heads). kcla Eq. 10.
@@ -210,7 +212,7 @@ class Kcla final : public LayerAttention {
     const bool fits = map.size(1) == slot_.channels && map.size(2) == x.size(2);
     if (shared_key || !fits) map = (*adjust_)(map);
     map = (*adjust_bn_)(map);
-    const Tensor k = shared_key ? k_(pooled(map)) : (*adjust_k_)(pooled(map));
+    const Tensor k = shared_key ? k_(summary(map)) : (*adjust_k_)(summary(map));
     state.z = weights(key_norms(split(k)));
     state.u = scaled(map, state.z);
   }

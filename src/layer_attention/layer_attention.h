@@ -40,6 +40,10 @@ struct Slot {
 struct Layer {
   Tensor x;         // (b, c, h, w): the block's output, or its branch before the sum
   Tensor shortcut;  // like x: what is added to the branch
+  // x + keep o is wanted instead of o; only of variants whose Join says that they add. keep (b, c)
+  // is of drop path, undefined: 1.
+  bool add = false;
+  Tensor keep = {};
 };
 
 /// What is carried from layer to layer during one forward pass. A network makes an empty one for
@@ -66,6 +70,7 @@ struct Join {
   bool norm = true;      // o <- batch norm of o
   bool relu = false;     // then a ReLU
   bool replace = false;  // the block's output is o instead of x + drop_path(o)
+  bool adds = false;     // the variant does that sum itself when asked to (Layer::add)
   double drop_path = 0;
 };
 

@@ -21,10 +21,10 @@ Tensor Light::operator()(const Tensor& x, const Tensor& y, const Tensor& previou
   const auto scope = enter();
   const double scale = 1 / std::sqrt(static_cast<double>(p_.head_dim()));
   const Tensor product = ops::matmul(p_.query(y), p_.key(y), false, true);
-  const Tensor a = ops::sigmoid(ops::mul(product, scale));  // (b, heads, 1, 1)
-  if (probe != nullptr) probe->record("gate", ops::reshape(a, {a.size(0), a.size(1)}));
-  const Tensor o = p_.combine(a, p_.value(x), x);
-  return ops::add_product(o, lambda_, previous);
+  const Tensor a =
+      ops::reshape(ops::sigmoid(ops::mul(product, scale)), {x.size(0), p_.num_heads()});
+  if (probe != nullptr) probe->record("gate", a);
+  return ops::add_product(p_.gated_value(x, a), lambda_, previous);
 }
 
 namespace {

@@ -33,19 +33,28 @@ Attached::Attached(const Slot& slot, const schema::Component& component)
   }
 }
 
+// The mask of drop path as weights of planes, or nothing.
+Tensor Attached::keep(const Tensor& x) const {
+  if (drop_path_ == nullptr || !training()) return {};
+  return (*drop_path_)(ops::ones({x.size(0), x.size(1)}, compute_dtype(x.dtype()), x.device()));
+}
+
 Tensor Attached::operator()(const Layer& in, State& state, attention::Probe* probe) {
   const auto scope = enter();
+  if (join_.adds) {
+    Layer with_sum = in;
+    with_sum.add = true;
+    with_sum.keep = keep(in.x);
+    return core_(with_sum, state, probe);
+  }
   Tensor o = core_(in, state, probe);
   if (join_.on_branch) return o;
   if (norm_ != nullptr) {
     o = join_.relu ? norm_->with_relu(o) : (*norm_)(o);
   }
-  if (probe != nullptr) probe->record("output", o);
   if (join_.replace) return o;
-  if (drop_path_ == nullptr || !training()) return ops::add(in.x, o);
-  // The mask as weights of planes: sum and drop path in one pass.
-  const Tensor ones = ops::ones({o.size(0), o.size(1)}, compute_dtype(o.dtype()), o.device());
-  return ops::scaled_sum(in.x, (*drop_path_)(ones), o);
+  const Tensor mask = keep(in.x);
+  return mask.defined() ? ops::scaled_sum(in.x, mask, o) : ops::add(in.x, o);
 }
 
 const Names& names_of(const std::optional<schema::Component>& component, Family family) {

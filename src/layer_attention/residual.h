@@ -21,6 +21,8 @@ class Attached final : public nn::Module {
   Tensor operator()(const Layer& in, State& state, attention::Probe* probe);
 
  private:
+  Tensor keep(const Tensor& x) const;
+
   LayerAttention& core_;
   Join join_;
   nn::BatchNorm2d* norm_ = nullptr;

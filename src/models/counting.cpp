@@ -6,6 +6,8 @@ namespace {
 std::int64_t count(const autograd::Event& event) {
   if (event.op == "conv" || event.op == "linear") return event.macs;
   if (event.op == "batch_norm") return 4 * event.output.numel();
+  // Its convolution and its norm; the running sum is not counted.
+  if (event.op == "running_value") return (9 + 4) * event.output.numel();
   if (event.op == "avg_pool") return event.output.numel();
   if (event.op == "adaptive_avg_pool") return event.input.numel() + event.output.numel();
   if (event.op == "resize") return 11 * event.output.numel();

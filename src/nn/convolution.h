@@ -14,6 +14,7 @@ class Conv2d final : public UnaryModule {
   Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
          const ops::ConvOptions& options = {}, bool bias = true);
   std::string type() const override { return "Conv2d"; }
+  const Tensor& weight() const { return weight_; }
 
  protected:
   Tensor forward(const Tensor& x) override;

@@ -48,11 +48,12 @@ Tensor BatchNorm2d::with_relu(const Tensor& x, const Tensor& residual) {
 Tensor BatchNorm2d::apply(const Tensor& x, const Tensor& residual, bool relu) {
   FOVEA_CHECK(x.rank() == 4, ShapeError,
               fmt::format("BatchNorm2d: x is {}; expected (b, c, h, w)", to_string(x.shape())));
-  const ops::BatchNorm norm{weight_,           bias_,       running_mean_, running_var_, training(),
-                            options_.momentum, options_.eps};
-  const Tensor y = ops::batch_norm(norm, x, residual, relu);
+  return ops::batch_norm(take(), x, residual, relu);
+}
+
+ops::BatchNorm BatchNorm2d::take() {
   if (training()) count_batch();
-  return y;
+  return {weight_, bias_, running_mean_, running_var_, training(), options_.momentum, options_.eps};
 }
 
 std::unique_ptr<UnaryModule> make_norm(NormKind kind, const Build& build, std::int64_t dim,

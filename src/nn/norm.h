@@ -56,6 +56,8 @@ class BatchNorm2d final : public UnaryModule {
 
   /// ReLU(norm(x) + residual) in one pass over memory; residual is like x, or undefined.
   Tensor with_relu(const Tensor& x, const Tensor& residual = {});
+  /// For an operation that has the norm inside; one call is one batch.
+  ops::BatchNorm take();
 
  protected:
   Tensor forward(const Tensor& x) override { return apply(x, {}, false); }

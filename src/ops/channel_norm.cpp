@@ -6,7 +6,7 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
-#include "ops/norm.h"
+#include "ops/batch_statistics.h"
 
 namespace fovea::ops {
 namespace {
@@ -60,23 +60,6 @@ Tensor normalise(Op& op, const ChannelNormArgs& args, const Tensor& x, const Cha
       });
 }
 
-// running = (1 - momentum) running + momentum batch. The variance is recovered from rstd, and
-// divided by n - 1 where rstd has n.
-void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd,
-                    std::int64_t count) {
-  const Backend& kernels = backend(mean);
-  const double n = static_cast<double>(count);
-  const double unbiased = n / (n - 1);
-  const Tensor variance = Tensor::empty_like(rstd);
-  kernels.unary(UnaryOp::kSquare, {}, rstd, variance);
-  kernels.unary(UnaryOp::kReciprocal, {}, variance, variance);
-  kernels.unary(UnaryOp::kAffine, {unbiased, -norm.eps * unbiased}, variance, variance);
-  // A constant channel may come out a rounding error below zero.
-  kernels.unary(UnaryOp::kClamp, {0, std::numeric_limits<double>::infinity()}, variance, variance);
-  kernels.ema(1 - norm.momentum, mean, norm.running_mean);
-  kernels.ema(1 - norm.momentum, variance, norm.running_var);
-}
-
 }  // namespace
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
@@ -94,36 +77,61 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
   return normalise(op, {.groups = groups}, x, {mean, rstd, weight, bias}, {});
 }
 
+void check_batch_norm(const char* op, const BatchNorm& norm, const Tensor& x) {
+  check_input(op, x);
+  check_per_channel(op, "weight", x, norm.weight);
+  check_per_channel(op, "bias", x, norm.bias);
+  check_per_channel(op, "running_mean", x, norm.running_mean);
+  check_per_channel(op, "running_var", x, norm.running_var);
+  FOVEA_CHECK(!norm.training || x.numel() > x.size(1), ShapeError,
+              fmt::format("{}: x is {}; training needs more than one value per channel", op,
+                          to_string(x.shape())));
+  FOVEA_CHECK(norm.training || (norm.running_mean.defined() && norm.running_var.defined()),
+              ShapeError,
+              fmt::format("{}: no running statistics were given; evaluation mode needs them", op));
+}
+
+// running = (1 - momentum) running + momentum batch. The variance is recovered from rstd, and
+// divided by n - 1 where rstd has n.
+void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd,
+                    std::int64_t count) {
+  if (!norm.running_mean.defined() || !norm.running_var.defined()) return;
+  const Backend& kernels = backend(mean);
+  const double n = static_cast<double>(count);
+  const double unbiased = n / (n - 1);
+  const Tensor variance = Tensor::empty_like(rstd);
+  kernels.unary(UnaryOp::kSquare, {}, rstd, variance);
+  kernels.unary(UnaryOp::kReciprocal, {}, variance, variance);
+  kernels.unary(UnaryOp::kAffine, {unbiased, -norm.eps * unbiased}, variance, variance);
+  // A constant channel may come out a rounding error below zero.
+  kernels.unary(UnaryOp::kClamp, {0, std::numeric_limits<double>::infinity()}, variance, variance);
+  kernels.ema(1 - norm.momentum, mean, norm.running_mean);
+  kernels.ema(1 - norm.momentum, variance, norm.running_var);
+}
+
+void read_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd) {
+  const Backend& kernels = backend(mean);
+  kernels.cast(norm.running_mean, mean);
+  kernels.unary(UnaryOp::kAffine, {1, norm.eps}, norm.running_var, rstd);
+  kernels.unary(UnaryOp::kRsqrt, {}, rstd, rstd);
+}
+
 Tensor batch_norm(const BatchNorm& norm, const Tensor& x, const Tensor& residual, bool relu) {
-  check_input("batch_norm", x);
-  check_per_channel("batch_norm", "weight", x, norm.weight);
-  check_per_channel("batch_norm", "bias", x, norm.bias);
-  check_per_channel("batch_norm", "running_mean", x, norm.running_mean);
-  check_per_channel("batch_norm", "running_var", x, norm.running_var);
+  check_batch_norm("batch_norm", norm, x);
   FOVEA_CHECK(
       !residual.defined() || (residual.shape() == x.shape() && residual.dtype() == x.dtype()),
       ShapeError,
       fmt::format("batch_norm: residual is {} {}; expected {} {} as x is",
                   name_of(residual.dtype()), to_string(residual.shape()), name_of(x.dtype()),
                   to_string(x.shape())));
-  const bool tracked = norm.running_mean.defined() && norm.running_var.defined();
   Op op("batch_norm", {x, norm.weight, norm.bias, residual});
   const Tensor mean = Tensor::empty({x.size(1)}, compute_dtype(x.dtype()), x.device());
   const Tensor rstd = Tensor::empty_like(mean);
   if (norm.training) {
-    const std::int64_t count = x.numel() / x.size(1);
-    FOVEA_CHECK(count > 1, ShapeError,
-                fmt::format("batch_norm: x is {}; training needs more than one value per channel",
-                            to_string(x.shape())));
     backend(x).channel_norm_stats(0, norm.eps, x, mean, rstd);
-    if (tracked) update_running(norm, mean, rstd, count);
+    update_running(norm, mean, rstd, x.numel() / x.size(1));
   } else {
-    FOVEA_CHECK(tracked, ShapeError,
-                "batch_norm: no running statistics were given; evaluation mode needs them");
-    // A copy: training may move the statistics before backward asks for them.
-    backend(x).cast(norm.running_mean, mean);
-    backend(x).unary(UnaryOp::kAffine, {1, norm.eps}, norm.running_var, rstd);
-    backend(x).unary(UnaryOp::kRsqrt, {}, rstd, rstd);
+    read_running(norm, mean, rstd);
   }
   return normalise(op, {.fixed_stats = !norm.training, .relu = relu}, x,
                    {mean, rstd, norm.weight, norm.bias}, residual);

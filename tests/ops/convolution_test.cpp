@@ -159,6 +159,17 @@ TEST_CASE("conv: large shapes that need many tiles equal direct loops", "[ops]")
   check_against_direct(g, 3, DType::kFloat32, 3e-4);
 }
 
+TEST_CASE("conv: depthwise 3x3 of planes of all widths equals direct loops", "[ops]") {
+  for (const std::int64_t width : {1, 2, 3, 7, 8, 9, 15, 16, 17, 32, 33, 50}) {
+    for (const std::int64_t height : {1, 2, 5, 150}) {
+      const Geometry g{2, 3, 3, 3, {1, height, width}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
+      CAPTURE(width, height);
+      check_against_direct(g, 2, DType::kFloat64, 1e-11);
+      check_against_direct(g, 2, DType::kFloat32, 1e-4);
+    }
+  }
+}
+
 TEST_CASE("conv: gradients of input, weight and bias", "[ops]") {
   const auto check = [](const Shape& x, const Shape& w, const ConvOptions& options) {
     CAPTURE(to_string(x), to_string(w));

@@ -1,8 +1,13 @@
-// What batch and group norm move and scale the planes of a tensor by.
+// What batch and group norm know of the planes of a tensor: how they are shared out, sums over sets
+// of them, and what they are moved and scaled by.
 #pragma once
+
+#include <algorithm>
+#include <cmath>
 
 #include "backend/backend.h"
 #include "backend/cpu/simd/simd.h"
+#include "backend/cpu/thread_pool.h"
 
 namespace fovea::cpu {
 
@@ -63,5 +68,118 @@ class PlaneNumbers {
   Tensor memory_;
   C* values_;
 };
+
+template <class T>
+T* optional(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+/// Calls body(first plane, planes, first of their numbers) so that all planes are visited; the
+/// planes of one call belong to one item.
+template <class Body>
+void for_planes(ThreadPool& pool, const Planes& planes, const Body& body) {
+  constexpr std::int64_t kPieceElements = 1 << 15;
+  const std::int64_t block =
+      std::clamp<std::int64_t>(kPieceElements / planes.size, 1, planes.channels);
+  const std::int64_t blocks = (planes.channels + block - 1) / block;
+  const std::int64_t items =
+      blocks > 1 ? 1 : std::max<std::int64_t>(1, kPieceElements / (planes.channels * planes.size));
+  const std::int64_t pieces = (planes.batch + items - 1) / items;
+  pool.run(pieces * blocks, [&](std::int64_t piece) {
+    const std::int64_t channel = piece % blocks * block;
+    const std::int64_t count = std::min(block, planes.channels - channel);
+    const std::int64_t first = piece / blocks * items;
+    for (std::int64_t i = first; i < std::min(planes.batch, first + items); ++i) {
+      const std::int64_t plane = i * planes.channels + channel;
+      body(plane, count, planes.groups == 0 ? channel : plane);
+    }
+  });
+}
+
+/// Mean and sum of (x - mean)^2 of every plane.
+struct PlaneMoments {
+  Tensor memory;
+  double *means, *squares;
+  PlaneMoments(const Planes& planes, const Device& device)
+      : memory(Tensor::empty({2, planes.count()}, DType::kFloat64, device)),
+        means(memory.data<double>()),
+        squares(means + planes.count()) {}
+};
+
+/// mean and rstd of every set. Planes are of equal size: the variance is the mean of theirs plus
+/// that of their means.
+template <class C>
+void write_statistics(const Planes& planes, const PlaneMoments& of, double eps, const Tensor& mean,
+                      const Tensor& rstd) {
+  const std::int64_t sets = planes.sets();
+  const Tensor memory = Tensor::empty({2, sets}, DType::kFloat64, mean.device());
+  double* centres = memory.data<double>();
+  double* variances = centres + sets;
+  std::fill_n(centres, 2 * sets, 0.0);
+  for (std::int64_t p = 0; p < planes.count(); ++p) centres[planes.set_of(p)] += of.means[p];
+  const double n = static_cast<double>(planes.planes_per_set());
+  for (std::int64_t set = 0; set < sets; ++set) centres[set] /= n;
+  for (std::int64_t p = 0; p < planes.count(); ++p) {
+    const std::int64_t set = planes.set_of(p);
+    const double apart = of.means[p] - centres[set];
+    variances[set] += of.squares[p] / static_cast<double>(planes.size) + apart * apart;
+  }
+  for (std::int64_t set = 0; set < sets; ++set) {
+    mean.data<C>()[set] = static_cast<C>(centres[set]);
+    rstd.data<C>()[set] = static_cast<C>(1 / std::sqrt(variances[set] / n + eps));
+  }
+}
+
+/// Sums of dz and of dz (x - mean) over every plane.
+struct GradientSums {
+  Tensor memory;
+  double *sums, *products;
+  GradientSums(const Planes& planes, const Device& device)
+      : memory(Tensor::empty({2, planes.count()}, DType::kFloat64, device)),
+        sums(memory.data<double>()),
+        products(sums + planes.count()) {}
+};
+
+/// Gradients of weight and bias; null: not wanted.
+template <class C>
+void write_parameter_gradients(const Planes& planes, const GradientSums& of, const C* rstd,
+                               C* dweight, C* dbias) {
+  for (std::int64_t c = 0; c < planes.channels; ++c) {
+    double weight = 0;
+    double bias = 0;
+    for (std::int64_t plane = c; plane < planes.count(); plane += planes.channels) {
+      weight += of.products[plane] * static_cast<double>(rstd[planes.set_of(plane)]);
+      bias += of.sums[plane];
+    }
+    if (dweight != nullptr) dweight[c] = static_cast<C>(weight);
+    if (dbias != nullptr) dbias[c] = static_cast<C>(bias);
+  }
+}
+
+/// With h = (x - mean) rstd and g = w dz: dx = rstd (g - mean(g) - h mean(g h)) over the set, which
+/// is scale dz + by_x (x - mean) + constant. by_x and constant of all distinct planes.
+template <class C>
+void write_slopes(const Planes& planes, const GradientSums& of, const C* rstd, const C* weight,
+                  const Tensor& slope) {
+  const Tensor memory = Tensor::empty({2, planes.sets()}, DType::kFloat64, slope.device());
+  double* mean_g = memory.data<double>();
+  double* mean_gh = mean_g + planes.sets();
+  std::fill_n(mean_g, 2 * planes.sets(), 0.0);
+  for (std::int64_t plane = 0; plane < planes.count(); ++plane) {
+    const std::int64_t set = planes.set_of(plane);
+    const double w = weight != nullptr ? static_cast<double>(weight[plane % planes.channels]) : 1.0;
+    mean_g[set] += w * of.sums[plane];
+    mean_gh[set] += w * of.products[plane];
+  }
+  const std::int64_t count = planes.distinct();
+  C* by_x = slope.data<C>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t set = planes.set_of(i);
+    const double scale = static_cast<double>(rstd[set]) / planes.elements_per_set();
+    const double square = static_cast<double>(rstd[set]) * static_cast<double>(rstd[set]);
+    by_x[i] = static_cast<C>(-scale * square * mean_gh[set]);
+    by_x[count + i] = static_cast<C>(-scale * mean_g[set]);
+  }
+}
 
 }  // namespace fovea::cpu

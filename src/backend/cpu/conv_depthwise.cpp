@@ -135,12 +135,95 @@ class Padded {
   std::vector<std::int64_t> distances_, behind_;
 };
 
+// 3x3 windows around every element, one output channel per group: conv3x3 of simd.h, which needs no
+// padded copy. Planes are copied for the room around them, and into the compute type.
+bool same3x3(const ConvGeometry& g) {
+  constexpr Axes kOnes{1, 1, 1};
+  return g.c_out == 1 && g.kernel == Axes{1, 3, 3} && g.padding == Axes{0, 1, 1} &&
+         g.stride == kOnes && g.dilation == kOnes;
+}
+
+// Two planes in the compute type of T, for one thread.
+template <class T>
+class TwoPlanes {
+ public:
+  using C = Compute<T>;
+  TwoPlanes(std::int64_t size, const Tensor& like)
+      : stride_(size + 2 * simd::kSlack), memory_(scratch<C>(2 * stride_, like)) {
+    std::fill_n(memory_.template data<C>(), 2 * stride_, C{0});
+  }
+  static void reserve_all(const ThreadPool& pool, std::int64_t size, const Tensor& like) {
+    reserve<C>(pool, 2 * (size + 2 * simd::kSlack), like);
+  }
+  C* first() const { return memory_.template data<C>() + simd::kSlack; }
+  C* second() const { return first() + stride_; }
+
+ private:
+  std::int64_t stride_;
+  Tensor memory_;
+};
+
+// y of every plane from x; reversed: dx from dy.
+template <class T>
+void correlate3x3(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
+                  bool reversed, const Compute<T>* bias, const Tensor& y) {
+  using C = Compute<T>;
+  const std::int64_t size = g.in_size();
+  const std::int64_t planes = g.batch * g.groups;
+  const std::int64_t grain = plane_grain(size);
+  TwoPlanes<T>::reserve_all(pool, size, y);
+  pool.run(divide_up(planes, grain), [&](std::int64_t piece) {
+    const TwoPlanes<T> memory(size, y);
+    for (std::int64_t p = piece * grain; p < std::min(planes, (piece + 1) * grain); ++p) {
+      const std::int64_t channel = p % g.groups;
+      if (p + 1 < planes) {
+        bring_near<Access::kRead>(x.data<T>() + (p + 1) * size, size);
+        bring_near<Access::kWrite>(y.data<T>() + (p + 1) * size, size);
+      }
+      copy_row(x.data<T>() + p * size, size, memory.first());
+      simd::kernels().of<C>().conv3x3(memory.first(), g.in[1], g.in[2],
+                                      weight.data<C>() + 9 * channel, reversed, memory.second());
+      if (bias != nullptr) {
+        for (std::int64_t i = 0; i < size; ++i) memory.second()[i] += bias[channel];
+      }
+      copy_row(memory.second(), size, y.data<T>() + p * size);
+    }
+  });
+}
+
+template <class T>
+void correlate3x3_sums(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& dy,
+                       const Tensor& dweight) {
+  using C = Compute<T>;
+  const std::int64_t size = g.in_size();
+  const std::int64_t grain = plane_grain(g.batch * size);
+  TwoPlanes<T>::reserve_all(pool, size, dweight);
+  pool.run(divide_up(g.groups, grain), [&](std::int64_t piece) {
+    const TwoPlanes<T> memory(size, dweight);
+    for (std::int64_t c = piece * grain; c < std::min(g.groups, (piece + 1) * grain); ++c) {
+      double sums[9] = {};
+      for (std::int64_t p = c; p < g.batch * g.groups; p += g.groups) {
+        if (p + g.groups < g.batch * g.groups) {
+          bring_near<Access::kRead>(x.data<T>() + (p + g.groups) * size, size);
+          bring_near<Access::kRead>(dy.data<T>() + (p + g.groups) * size, size);
+        }
+        copy_row(x.data<T>() + p * size, size, memory.first());
+        copy_row(dy.data<T>() + p * size, size, memory.second());
+        simd::kernels().of<C>().conv3x3_sums(memory.first(), memory.second(), g.in[1], g.in[2],
+                                             sums);
+      }
+      for (int tap = 0; tap < 9; ++tap) dweight.data<C>()[9 * c + tap] = static_cast<C>(sums[tap]);
+    }
+  });
+}
+
 }  // namespace
 
 template <class T>
 void depthwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
                        const Tensor& weight, const Compute<T>* bias, const Tensor& y) {
   using C = Compute<T>;
+  if (same3x3(g)) return correlate3x3<T>(pool, g, x, weight, false, bias, y);
   const Padded layout(g);
   const auto& kernels = simd::kernels().of<C>();
   const std::int64_t planes = g.batch * g.groups;
@@ -170,6 +253,7 @@ template <class T>
 void depthwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx) {
   using C = Compute<T>;
+  if (same3x3(g)) return correlate3x3<T>(pool, g, dy, weight, true, nullptr, dx);
   const Padded layout(g);
   const auto& kernels = simd::kernels().of<C>();
   const std::int64_t planes = g.batch * g.groups;
@@ -202,6 +286,7 @@ template <class T>
 void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
                                const Tensor& dy, const Tensor& dweight) {
   using C = Compute<T>;
+  if (same3x3(g)) return correlate3x3_sums<T>(pool, g, x, dy, dweight);
   const Padded layout(g);
   const auto& kernels = simd::kernels().of<C>();
   const std::int64_t weights = g.c_out * g.taps();

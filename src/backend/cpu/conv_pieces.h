@@ -28,6 +28,17 @@ void reserve(const ThreadPool& pool, std::int64_t elements, const Tensor& like) 
   for (int i = 0; i < pool.threads(); ++i) all.push_back(scratch<T>(elements, like));
 }
 
+/// Starts to bring n elements into the cache, for loops whose arithmetic on one plane is so long
+/// that the processor does not see by itself which plane comes next.
+enum class Access { kRead, kWrite };
+template <Access kAccess, class T>
+void bring_near(const T* x, std::int64_t n) {
+  constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(T));
+  for (std::int64_t i = 0; i < n; i += kLine) {
+    __builtin_prefetch(x + i, kAccess == Access::kWrite ? 1 : 0, 2);
+  }
+}
+
 /// A matrix as BLAS wants it: distance between rows as stored.
 template <class T>
 struct Matrix {

@@ -76,6 +76,12 @@ class CpuBackend final : public Backend {
   void token_conv_backward(const Tensor& x, const Tensor& weight, const Tensor& dy,
                            const Tensor& dx, const Tensor& dweight,
                            const Tensor& dbias) const override;
+  // value_norm.cpp
+  void running_value(double eps, const Tensor& before, const Tensor& w, const Tensor& x,
+                     const ValueNorm&) const override;
+  void value_norm(const ValueNorm&, const Tensor& x, const Tensor& y) const override;
+  void value_norm_backward(const ValueNorm&, const Tensor& w, const Tensor& x, const Tensor& dy,
+                           const ValueNormGradients&) const override;
   // pool.cpp
   void pool(const PoolArgs&, const Tensor& x, const Tensor& y, const Tensor& argmax) const override;
   void pool_backward(const PoolArgs&, const Tensor& dy, const Tensor& argmax,

@@ -54,10 +54,15 @@ void for_windows(const PoolGeometry& g, const Visit& visit) {
   }
 }
 
-// Calls row(first index, elements) for the rows of a window inside its plane.
+// Calls row(first index, elements) for the rows of a window inside its plane, for all of them at
+// once where they are whole.
 template <class Row>
 void for_rows(const PoolGeometry& g, const Window& d, const Window& h, const Window& w,
               const Row& row) {
+  if (w.size() == g.in[2] && d.size() == 1) {
+    row((d.begin * g.in[1] + h.begin) * g.in[2], h.size() * w.size());
+    return;
+  }
   for (std::int64_t i = d.begin; i < d.end; ++i) {
     for (std::int64_t j = h.begin; j < h.end; ++j) {
       row((i * g.in[1] + j) * g.in[2] + w.begin, w.size());
@@ -91,20 +96,26 @@ double divisor(bool count_include_pad, const Window& d, const Window& h, const W
                                                : d.size() * h.size() * w.size());
 }
 
+// In vectors and then in float64; short rows, where windows are small, straight in float64.
+template <class S>
+double row_sum(const S* x, std::int64_t n) {
+  constexpr std::int64_t kStretch = 1 << 12;
+  double sum = 0;
+  if (n < simd::kSlack) {
+    for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]);
+    return sum;
+  }
+  for (std::int64_t i = 0; i < n; i += kStretch) {
+    sum += static_cast<double>(simd::kernels().of<S>().sum(x + i, std::min(kStretch, n - i)));
+  }
+  return sum;
+}
+
 template <class S>
 void average_plane(const PoolGeometry& g, bool count_include_pad, const S* x, S* y) {
   for_windows(g, [&](std::int64_t o, const Window& d, const Window& h, const Window& w) {
-    // Several sums hide the latency of the additions where windows are whole planes.
-    double sums[4] = {};
-    for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) {
-      const S* from = x + first;
-      std::int64_t i = 0;
-      for (; i + 4 <= n; i += 4) {
-        for (std::int64_t j = 0; j < 4; ++j) sums[j] += static_cast<double>(from[i + j]);
-      }
-      for (; i < n; ++i) sums[0] += static_cast<double>(from[i]);
-    });
-    const double sum = sums[0] + sums[1] + sums[2] + sums[3];
+    double sum = 0;
+    for_rows(g, d, h, w, [&](std::int64_t first, std::int64_t n) { sum += row_sum(x + first, n); });
     y[o] = static_cast<S>(static_cast<Compute<S>>(sum / divisor(count_include_pad, d, h, w)));
   });
 }

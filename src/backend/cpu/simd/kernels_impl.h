@@ -8,6 +8,7 @@
 #include "backend/cpu/simd/correlate_impl.h"
 #include "backend/cpu/simd/elementwise_impl.h"
 #include "backend/cpu/simd/layout_impl.h"
+#include "backend/cpu/simd/plane_conv_impl.h"
 #include "backend/cpu/simd/product_impl.h"
 #include "backend/cpu/simd/rows_impl.h"
 #include "backend/cpu/simd/simd.h"
@@ -51,7 +52,7 @@ Kernels<T> make() {
           softmax_backward<T>, combine<T>,      softmax_rows<T>,
           probability_rows<T>, combine_rows<T>, score_gradient_rows<T>,
           product<T>,          adamw<T>,        correlate<T>,
-          correlate_sums<T>};
+          correlate_sums<T>,   conv3x3<T>,       conv3x3_sums<T>};
 }
 
 }  // namespace

@@ -144,6 +144,15 @@ struct Kernels : Maps<T> {
   /// elements, where g must be zero and x finite.
   void (*correlate_sums)(const T* g, const T* x, const std::int64_t* distances, std::int64_t taps,
                          double* sums, std::int64_t n);
+  // 3x3 windows around every element of a plane (height, width), zeros around it. From kSlack
+  // elements before the plane to kSlack behind it, memory can be read, and holds finite numbers.
+  /// y = the correlation of x with `kernel` (9), or with its reverse. y may be written up to kSlack
+  /// elements behind its end, and is not x.
+  void (*conv3x3)(const T* x, std::int64_t height, std::int64_t width, const T* kernel,
+                  bool reversed, T* y);
+  /// sums (9) += gradient of the kernel.
+  void (*conv3x3_sums)(const T* x, const T* dy, std::int64_t height, std::int64_t width,
+                       double* sums);
 };
 
 struct Table {

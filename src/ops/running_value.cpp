@@ -1,0 +1,98 @@
+#include "ops/running_value.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "autograd/graph.h"
+#include "backend/backend.h"
+#include "ops/batch_statistics.h"
+
+namespace fovea::ops {
+namespace {
+
+using autograd::Gradients;
+using autograd::Op;
+
+void check_operand(const char* name, const Tensor& tensor, const Shape& shape, DType dtype) {
+  FOVEA_CHECK(
+      tensor.shape() == shape && tensor.dtype() == dtype, ShapeError,
+      fmt::format("running_value: {} is {} {}; expected {} {}", name, name_of(tensor.dtype()),
+                  to_string(tensor.shape()), name_of(dtype), to_string(shape)));
+}
+
+void check(const BatchNorm& norm, const Tensor& before, const Tensor& w, const Tensor& x,
+           const Tensor& kernel, const Tensor& scale, const Tensor& keep) {
+  FOVEA_CHECK(x.rank() == 4, ShapeError,
+              fmt::format("running_value: x is {}; expected (b, c, h, w)", to_string(x.shape())));
+  check_batch_norm("running_value", norm, x);
+  const DType dtype = compute_dtype(x.dtype());
+  const Shape planes{x.size(0), x.size(1)};
+  check_operand("w", w, planes, dtype);
+  check_operand("kernel", kernel, {x.size(1), 1, 3, 3}, dtype);
+  check_operand("scale", scale, planes, dtype);
+  if (before.defined()) check_operand("before", before, x.shape(), x.dtype());
+  if (keep.defined()) check_operand("keep", keep, planes, dtype);
+}
+
+// The gradient of the sum, to be added to if `adds`: that of later layers where there is one.
+Tensor gradient_of_sum(Tensor later, bool adds, const Tensor& like) {
+  if (!adds) return Tensor::empty_like(like);
+  if (later.unique_storage()) return later;
+  Tensor copy = Tensor::empty_like(later);
+  backend(later).cast(later, copy);
+  return copy;
+}
+
+}  // namespace
+
+RunningValue running_value(const BatchNorm& norm, const RunningValueOptions& options,
+                           const Tensor& before, const Tensor& w, const Tensor& x,
+                           const Tensor& kernel, const Tensor& scale) {
+  check(norm, before, w, x, kernel, scale, options.keep);
+  Op op("running_value", {before, w, x, kernel, norm.weight, norm.bias, scale});
+  const Tensor mean = Tensor::empty({x.size(1)}, compute_dtype(x.dtype()), x.device());
+  const ValueNorm args{.u = Tensor::empty_like(x),
+                       .kernel = kernel,
+                       .scale = scale,
+                       .norm = {mean, Tensor::empty_like(mean), norm.weight, norm.bias},
+                       .keep = options.keep,
+                       .fixed_stats = !norm.training,
+                       .relu = options.relu,
+                       .add_x = options.add_x};
+  if (!norm.training) read_running(norm, mean, args.norm.rstd);
+  backend(x).running_value(norm.eps, before, w, x, args);
+  if (norm.training) update_running(norm, mean, args.norm.rstd, x.numel() / x.size(1));
+  const Tensor y = Tensor::empty_like(x);
+  backend(x).value_norm(args, x, y);
+  op.macs(10 * x.numel());
+  const auto later = std::make_shared<Tensor>();
+  const Tensor result = op.output(y, [=](const Tensor& upstream, Gradients& in) {
+    const bool room = upstream.defined() && upstream.unique_storage();
+    Tensor dy = upstream;
+    if (!dy.defined()) {
+      dy = Tensor::empty_like(x);
+      backend(dy).fill(dy, 0);
+    }
+    ValueNormGradients to;
+    to.adds = later->defined();
+    to.u = gradient_of_sum(std::exchange(*later, {}), to.adds, x);
+    to.kernel = Tensor::empty_like(kernel);
+    to.scale = Tensor::empty_like(scale);
+    if (in.wanted(1)) to.w = Tensor::empty_like(w);
+    if (in.wanted(2)) to.x = room ? dy : Tensor::empty_like(x);
+    if (in.wanted(4)) to.weight = Tensor::empty_like(norm.weight);
+    if (in.wanted(5)) to.bias = Tensor::empty_like(norm.bias);
+    backend(dy).value_norm_backward(args, w, x, dy, to);
+    in.add(0, std::move(to.u));
+    in.add(1, std::move(to.w));
+    in.add(2, std::move(to.x));
+    in.add(3, std::move(to.kernel));
+    in.add(4, std::move(to.weight));
+    in.add(5, std::move(to.bias));
+    in.add(6, std::move(to.scale));
+  });
+  return {autograd::side_result(result, args.u.detach(), later), result};
+}
+
+}  // namespace fovea::ops
