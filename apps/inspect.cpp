@@ -1,7 +1,6 @@
 // inspect: looks at experiments, registries and configurations without training anything.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <iostream>
 
@@ -16,6 +15,7 @@
 #include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "experiment/text_table.h"
+#include "inspect/across_depth.h"
 #include "layer_attention/layer_attention.h"
 #include "nn/ffn.h"
 #include "optim/registry.h"
@@ -23,7 +23,6 @@
 #include "schema/describe.h"
 #include "training/loss.h"
 #include "visualise/curves.h"
-#include "visualise/plot.h"
 #include "visualise/robustness.h"
 
 namespace {
@@ -37,6 +36,8 @@ struct Arguments {
   int depth = 3;
   bool profile = false;
   std::vector<std::int64_t> across_depth;
+  std::vector<std::string> layer_attentions;
+  std::int64_t timed_steps = 0;
   std::string other;
   std::vector<std::string> runs;
   std::string split = "test";
@@ -98,55 +99,15 @@ int profile_step(const Arguments& args, bool json) {
   return 0;
 }
 
-experiment::Summary summary_of(const Arguments& args, const std::vector<std::string>& more) {
-  std::vector<std::string> overrides = args.overrides;
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  const auto e = experiment::parse(
-      experiment::resolve(experiment::load_unresolved(args.experiment, overrides)));
-  const models::DataShape shape = experiment::data_shape(e);
-  return experiment::summarise(
-      [&](const Device& device) { return experiment::make_model(e, device, shape); },
-      experiment::sample_shape(e, shape), e.train.batch_size, 0);
-}
-
-// What layer attention adds to its backbone when stages have more blocks. kcla figure 6.
 int draw_across_depth(const Arguments& args, bool json) {
-  const auto e = experiment::parse(
-      experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides)));
-  const schema::Value* attention = e.model.options.find("layer_attention");
-  FOVEA_CHECK(attention != nullptr && !attention->is_null(), ConfigError,
-              "--across-depth: the network has no model.layer_attention");
-  const std::size_t stages = e.model.options.at("depths").items().size();
-  visualise::LinePlot macs, memory;
-  macs.title = "added multiply-adds";
-  macs.y_label = "million";
-  memory.title = "added memory of a training step";
-  memory.y_label = "MiB";
-  macs.x_label = memory.x_label = "blocks of a stage";
-  visualise::Series of_macs, of_memory;
-  schema::Value rows = schema::Value::array();
-  if (!json) fmt::print("{:>6} {:>16} {:>20}\n", "blocks", "added macs", "added peak bytes");
-  for (const std::int64_t blocks : args.across_depth) {
-    const std::vector<std::int64_t> depths(stages, blocks);
-    const std::string set = fmt::format("model.depths=[{}]", fmt::join(depths, ","));
-    const auto with = summary_of(args, {set});
-    const auto plain = summary_of(args, {set, "model.layer_attention=null"});
-    const std::int64_t added = with.macs - plain.macs;
-    const std::int64_t bytes = with.train_peak_bytes - plain.train_peak_bytes;
-    if (!json) fmt::print("{:>6} {:>16} {:>20}\n", blocks, added, bytes);
-    rows.push_back(schema::Value::object(
-        {{"blocks", blocks}, {"added_macs", added}, {"added_train_peak_bytes", bytes}}));
-    of_macs.x.push_back(static_cast<double>(blocks));
-    of_macs.y.push_back(static_cast<double>(added) / 1e6);
-    of_memory.x.push_back(static_cast<double>(blocks));
-    of_memory.y.push_back(static_cast<double>(bytes) / (1 << 20));
-  }
-  macs.series = {of_macs};
-  memory.series = {of_memory};
-  const std::vector<visualise::LinePlot> plots = {macs, memory};
-  visualise::write_png(args.picture, visualise::render(std::span(plots), 2));
-  fmt::print("{}\n", json ? rows.dump() : args.picture);
-  return 0;
+  const auto variation = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> overrides = args.overrides;
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return experiment::parse(
+        experiment::resolve(experiment::load_unresolved(args.experiment, overrides)));
+  };
+  return apps::draw_across_depth(
+      variation, {args.across_depth, args.layer_attentions, args.timed_steps}, args.picture, json);
 }
 
 int print_config(const Arguments& args, bool json) {
@@ -197,6 +158,32 @@ int draw_robustness(Arguments args) {
   return 0;
 }
 
+void add_across_depth(CLI::App& cli, Arguments& args) {
+  CLI::Option* across =
+      cli.add_option("--across-depth", args.across_depth,
+                     "what layer attention adds to its backbone with these numbers of blocks a "
+                     "stage, and how fast that grows with the number of layers (3 of a bottleneck "
+                     "block, 2 of a basic one, and 2 more: 2,4,8,12,17,22 are 20 to 200 in three "
+                     "stages), as tables and as a picture")
+          ->delimiter(',')
+          ->check(CLI::PositiveNumber);
+  cli.add_option("--layer-attention", args.layer_attentions,
+                 "names to compare in --across-depth (default: model.layer_attention)")
+      ->delimiter(',')
+      ->needs(across);
+  cli.add_option(
+         "--time", args.timed_steps,
+         "timed training steps of every network of the greatest depth, more of the others; they "
+         "take turns, on random inputs of train.batch_size. Time is the median; memory is "
+         "the measured peak, which is otherwise counted")
+      ->check(CLI::PositiveNumber)
+      ->type_name("STEPS")
+      ->needs(across);
+  cli.add_option("--picture", args.picture,
+                 "of --across-depth, .png or .svg (default: across-depth.png)")
+      ->needs(across);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -205,6 +192,7 @@ int main(int argc, char** argv) {
       "Shows what an experiment is made of: parameters, multiply-adds, output shapes, memory.\n\n"
       "Example: inspect experiments/smoke/dgvit.json --set model.depth=2\n"
       "         inspect experiments/smoke/dgvit.json --profile\n"
+      "         inspect experiments/kcla/kcla56.json --across-depth 2,6,12\n"
       "         inspect --list attention\n");
   Arguments args;
   CLI::App& cli = program.cli();
@@ -215,12 +203,7 @@ int main(int argc, char** argv) {
   cli.add_option("--depth", args.depth, "levels of modules to show")->check(CLI::Range(0, 100));
   cli.add_flag("--profile", args.profile,
                "time and memory of a training step by operation, on random inputs");
-  cli.add_option("--across-depth", args.across_depth,
-                 "what model.layer_attention adds to its backbone with these numbers of blocks a "
-                 "stage, e.g. 2,4,6,12, as numbers and as a picture")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  cli.add_option("--picture", args.picture, "of --across-depth (default: across-depth.png)");
+  add_across_depth(cli, args);
   CLI::App* config =
       cli.add_subcommand("config", "every setting with the file and line it came from");
   config->fallthrough();

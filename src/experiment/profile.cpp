@@ -6,13 +6,10 @@
 #include <chrono>
 #include <map>
 
-#include "autograd/graph.h"
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
 #include "experiment/summary.h"
-#include "ops/create.h"
-#include "ops/loss.h"
-#include "optim/registry.h"
+#include "experiment/training_step.h"
 
 namespace fovea::experiment {
 
@@ -78,55 +75,16 @@ std::string to_text(const std::vector<ProfileRow>& rows) {
   return text;
 }
 
-namespace {
-
-// One class for each row of logits.
-Tensor some_classes(const Tensor& logits) {
-  std::vector<std::int64_t> classes(static_cast<std::size_t>(logits.size(0)));
-  for (std::size_t i = 0; i < classes.size(); ++i)
-    classes[i] = static_cast<std::int64_t>(i) % logits.size(-1);
-  return Tensor::from(classes, {logits.size(0)}, logits.device());
-}
-
-}  // namespace
-
 StepProfile profile_step(const Experiment& e, const Device& device) {
-  const auto in_use = [&] { return device.allocator().stats().bytes_in_use; };
-  const models::DataShape shape = data_shape(e);
-  const Tensor x = random_batch(e, shape, e.train.batch_size, device);
-
+  TrainingStep step(e, device);
   StepProfile result;
-  std::int64_t before = in_use();
-  const auto model = make_model(e, device, shape);
-  model->train(true);
-  result.parameter_bytes = in_use() - before;
-  std::vector<optim::Parameter> parameters;
-  for (const nn::NamedTensor& named : model->parameters()) {
-    parameters.push_back({named.name, named.tensor});
-    result.gradient_bytes += named.tensor.bytes();
-  }
-  before = in_use();
-  const auto optimiser = optim::make_optimiser(e.optimizer, parameters);
-  const bool masks = e.task == "segmentation";
-  Tensor targets;
-  std::uint64_t number = 0;
-  const auto step = [&] {
-    model->set_random(RandomStream(1).fork(number++));
-    optimiser->zero_grad();
-    const std::int64_t start = in_use();
-    const Tensor output = (*model)(x);
-    if (!targets.defined()) targets = masks ? ops::zeros_like(output) : some_classes(output);
-    const Tensor loss =
-        masks ? ops::bce_dice(output, targets) : ops::cross_entropy(output, targets);
-    result.saved_bytes = in_use() - start;
-    autograd::backward(loss);
-    optimiser->step(optimiser->base_lr());
-  };
   for (int i = 0; i < 2; ++i) step();  // warms the allocator and the kernels' caches
-  optimiser->zero_grad();
-  result.optimiser_bytes = in_use() - before - targets.bytes();
+  result.parameter_bytes = step.parameter_bytes();
+  result.gradient_bytes = step.gradient_bytes();
+  result.optimiser_bytes = step.optimiser_bytes();
   device.allocator().reset_peak();
-  result.rows = profile(step);
+  result.rows = profile([&] { step(); });
+  result.saved_bytes = step.saved_bytes();
   result.peak_bytes = device.allocator().stats().peak_bytes;
   for (const ProfileRow& row : result.rows) result.ms_per_step += row.ms_per_step;
   return result;

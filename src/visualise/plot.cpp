@@ -72,8 +72,9 @@ void draw_axes(const LinePlot& plot, const Layout& l, Painter& painter) {
   };
   for (const Tick& tick : l.x_ticks) {
     const double x = l.x.position(tick.value);
-    segment({x, in.y}, {x, in.bottom()}, grid);
-    segment({x, in.bottom()}, {x, in.bottom() + kTickLength}, axis);
+    const bool major = !tick.label.empty();
+    if (major) segment({x, in.y}, {x, in.bottom()}, grid);
+    segment({x, in.bottom()}, {x, in.bottom() + (major ? kTickLength : kTickLength / 2)}, axis);
     painter.text({x, in.bottom() + kGap + kTickSize / 2}, tick.label,
                  {kTickSize, kInk, Align::kCentre, false});
   }
@@ -187,6 +188,7 @@ void draw_dot(Point centre, Colour colour, Painter& painter) {
 void draw_curve(const Series& s, const Layout& l, const Stroke& stroke, Painter& painter) {
   constexpr std::size_t kMostDots = 15;  // sparse measurements are shown as such
   for (const auto& line : curve(s, l)) painter.line(line, stroke);
+  if (s.guide) return;
   for (const auto& run : runs(s, l)) {
     if (run.size() > 1 && s.x.size() > kMostDots) continue;
     for (const std::size_t i : run) {
@@ -247,11 +249,11 @@ void draw(const LinePlot& plot, const Rect& area, Painter& painter) {
   draw_axes(plot, layout, painter);
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     for (const auto& outline : band_outlines(plot.series[i], layout)) {
-      painter.polygon(outline, series_stroke(i).colour, 0.2);
+      painter.polygon(outline, series_stroke(plot, i).colour, 0.2);
     }
   }
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
-    draw_curve(plot.series[i], layout, series_stroke(i), painter);
+    draw_curve(plot.series[i], layout, series_stroke(plot, i), painter);
   }
   draw_spines(layout, painter);
   draw_legend(plot, legend, painter);

@@ -13,13 +13,14 @@
 
 namespace fovea::visualise {
 
-/// One curve. A point whose x or y is not finite or beyond 1e150 (or, on a logarithmic axis, y not
+/// One curve. A point whose x or y is not finite or beyond 1e150 (or, on a logarithmic axis, not
 /// positive) leaves a gap.
 struct Series {
   std::string name;  // in the legend; empty: not listed
   std::vector<double> x;
   std::vector<double> y;
   std::vector<double> band;  // empty, or the half width of the shaded area around y (a std)
+  bool guide = false;        // a thin grey line to compare with, without dots
 };
 
 struct LinePlot {
@@ -27,6 +28,7 @@ struct LinePlot {
   std::string x_label;
   std::string y_label;
   std::vector<Series> series;
+  bool log_x = false;
   bool log_y = false;
   std::optional<double> y_low;  // limits; otherwise from the data
   std::optional<double> y_high;

@@ -58,16 +58,21 @@ bool Axis::shows(double value) const { return drawable(value) && (!log || value 
 Axis x_axis(const LinePlot& plot) {
   Range range;
   for (const Series& series : plot.series) {
-    for (const double x : series.x) range.add(x, false);
+    for (const double x : series.x) range.add(x, plot.log_x);
   }
   Axis axis;
-  if (range.empty()) return axis;
+  axis.log = plot.log_x;
+  if (range.empty()) {
+    if (axis.log) axis.low = 0.1;
+    return axis;
+  }
   axis.low = range.low;
   axis.high = range.high;
   // A curve may touch the sides; only a single value needs room.
   if (axis.low == axis.high) {
-    axis.low -= 0.5;
-    axis.high += 0.5;
+    const double low = axis.low;
+    axis.low = axis.log ? low / 2 : low - 0.5;
+    axis.high = axis.log ? low * 2 : low + 0.5;
   }
   return axis;
 }

@@ -12,6 +12,7 @@ constexpr double kTextSize = 11;
 constexpr double kRow = 17;
 constexpr double kSample = 22;  // length of the line beside a name
 constexpr double kPad = 7;
+constexpr Colour kGuide{130, 130, 130};
 
 // Longer names are cut, so that a legend outside leaves room for the curves.
 double widest_name(const LinePlot& plot) { return std::min(230.0, 0.4 * plot.width); }
@@ -35,8 +36,12 @@ int crossings(const Rect& box, std::span<const std::vector<Point>> lines) {
 
 }  // namespace
 
-Stroke series_stroke(std::size_t i) {
+Stroke series_stroke(const LinePlot& plot, std::size_t i) {
   constexpr std::size_t kColours = 7;
+  if (plot.series[i].guide) {
+    const bool second = i > 0 && plot.series[i - 1].guide;
+    return {kGuide, 1.2, second ? std::vector<double>{1.5, 3.5} : std::vector<double>{6, 4}};
+  }
   Stroke stroke{palette_colour(static_cast<std::int64_t>(i)), 1.8, {}};
   if (i / kColours % 3 == 1) stroke.dash = {6, 4};
   if (i / kColours % 3 == 2) stroke.dash = {1.5, 3.5};
@@ -77,7 +82,7 @@ void draw_legend(const LinePlot& plot, const Legend& legend, Painter& painter) {
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     if (plot.series[i].name.empty()) continue;
     const double x = legend.box.x + kPad;
-    painter.line(std::vector<Point>{{x, y}, {x + kSample, y}}, series_stroke(i));
+    painter.line(std::vector<Point>{{x, y}, {x + kSample, y}}, series_stroke(plot, i));
     painter.text({x + kSample + kPad, y},
                  fit_text(plot.series[i].name, kTextSize, widest_name(plot)),
                  {kTextSize, kInk, Align::kLeft, false});

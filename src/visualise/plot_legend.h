@@ -9,8 +9,9 @@
 
 namespace fovea::visualise {
 
-/// Colour and dashes of the i-th series: seven colours, then the same colours dashed.
-Stroke series_stroke(std::size_t i);
+/// Colour and dashes of the i-th series: seven colours, then the same colours dashed; grey dashes
+/// for a guide, dots for a guide that follows one.
+Stroke series_stroke(const LinePlot& plot, std::size_t i);
 
 struct Legend {
   Rect box;  // width 0: no series has a name

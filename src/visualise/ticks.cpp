@@ -87,7 +87,7 @@ std::vector<Tick> log_ticks(double low, double high) {
       const double value = factor * std::pow(10.0, e);
       if (!inside(value) || (stride > 1 && factor > 1)) continue;
       const bool labelled =
-          powers >= 2 ? factor == 1 && e % stride == 0 : factor == 1 || factor == 2 || factor == 5;
+          powers >= 3 ? factor == 1 && e % stride == 0 : factor == 1 || factor == 2 || factor == 5;
       ticks.push_back({value, labelled ? power_label(value) : ""});
     }
   }

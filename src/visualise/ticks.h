@@ -17,8 +17,8 @@ struct Tick {
 std::vector<Tick> linear_ticks(double low, double high, int target, bool whole = false);
 
 /// Powers of ten inside [low, high], labelled, with unlabelled minor ticks between them; where
-/// less than two powers are inside, 1, 2 and 5 times powers of ten are labelled, and on an axis too
-/// narrow for those the linear ticks are used. Needs 0 < low < high.
+/// less than three powers are inside, 1, 2 and 5 times powers of ten are labelled, and on an axis
+/// too narrow for those the linear ticks are used. Needs 0 < low < high.
 std::vector<Tick> log_ticks(double low, double high);
 
 /// `value` with `decimals` digits after the point and a proper minus sign.

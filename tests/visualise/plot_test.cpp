@@ -98,6 +98,31 @@ TEST_CASE("plot: values that are not positive are gaps on a logarithmic axis onl
   CHECK(line[2].y - line[1].y == Approx(line[9].y - line[8].y));
 }
 
+TEST_CASE("plot: two logarithmic axes make powers straight", "[visualise]") {
+  LinePlot plot;
+  plot.log_x = plot.log_y = true;
+  plot.series.push_back({"", {20, 40, 80, 160}, {1, 4, 16, 64}, {}});
+  const Drawn r = record(plot);
+  REQUIRE(r.curves.size() == 1);
+  const auto& line = r.curves[0];
+  CHECK(line[1].x - line[0].x == Approx(line[3].x - line[2].x));
+  CHECK(line[0].y - line[1].y == Approx(line[2].y - line[3].y));
+  CHECK(r.dots.size() == 4);
+  CHECK(std::count(r.texts.begin(), r.texts.end(), "50") == 2);  // on both axes
+  plot.series[0].x[0] = 0;
+  CHECK(record(plot).curves.at(0).size() == 3);
+  plot.series[0].x = {5, 5, 5, 5};
+  CHECK_NOTHROW(render(plot, 1));
+}
+
+TEST_CASE("plot: guides have no dots and no colour of the palette", "[visualise]") {
+  LinePlot plot = decay(5, 1);
+  const std::size_t dots = record(plot).dots.size();
+  plot.series.push_back({"guide", {0, 4}, {1, 0.5}, {}, true});
+  CHECK(record(plot).dots.size() == dots);
+  CHECK(to_svg(plot).find("stroke-dasharray") != std::string::npos);
+}
+
 TEST_CASE("plot: limits cut curves and bands", "[visualise]") {
   LinePlot plot = decay(60, 1);
   plot.series[0].name.clear();

@@ -35,6 +35,7 @@ TEST_CASE("log_ticks: powers of ten, or steps between them", "[visualise]") {
   CHECK(labels(log_ticks(0.005, 20)) == Labels{"0.01", "0.1", "1", "10"});
   CHECK(log_ticks(0.005, 20).size() > 20);  // minor ticks
   CHECK(labels(log_ticks(0.3, 3)) == Labels{"0.5", "1", "2"});
+  CHECK(labels(log_ticks(0.6, 15)) == Labels{"1", "2", "5", "10"});
   CHECK(labels(log_ticks(3.1, 4.1)).size() >= 3);
   CHECK(labels(log_ticks(1e-6, 1e-4)) == Labels{"10⁻⁶", "10⁻⁵", "10⁻⁴"});
 }
