@@ -6,7 +6,8 @@
 // assert. Floating kernels accept float32 and float64; those of the groups elementwise, linear
 // algebra, normalisation, convolution, pooling, dropout and attention, and sums, accept bfloat16
 // too: parameters (weight, bias, their gradients) and statistics (mean, rstd, lse) are float32
-// then, and so is all arithmetic. Every kernel gives the same bits for any number of threads.
+// then, and so is all arithmetic. Subnormal numbers may count as zero. Every kernel gives the same
+// bits for any number of threads.
 #pragma once
 
 #include <cstdint>

@@ -211,3 +211,11 @@ TEST_CASE("cast: bfloat16 rounds to nearest even, integers round trip, gradients
   check_gradients([](const auto& t) { return ops::mul(ops::cast(t[0], DType::kFloat64), 2.0); },
                   {random_tensor({5}, 1)});
 }
+
+TEST_CASE("subnormal numbers count as zero, and only in kernels", "[ops]") {
+  const double tiny = 1e-310;
+  const Tensor x = ops::mul(ops::full({4096}, 1e-300, DType::kFloat64, cpu()), 1e-10);
+  CHECK(to_doubles(x)[4095] == 0.0);
+  const volatile double one = 1;
+  CHECK(tiny * one > 0.0);
+}

@@ -15,7 +15,8 @@ namespace fovea::cpu {
 /// network mostly comes sooner than a sleeping thread would wake.
 ///
 /// Which thread runs a piece is not determined; what a piece computes must depend on its number
-/// alone. One caller at a time; a run() from inside a piece runs its pieces in the calling thread.
+/// alone. Inside a piece subnormal numbers count as zero. One caller at a time; a run() from inside
+/// a piece runs its pieces in the calling thread.
 class ThreadPool {
  public:
   /// The caller takes part, so `threads` - 1 workers are started.
