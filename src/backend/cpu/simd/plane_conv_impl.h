@@ -96,36 +96,37 @@ inline void meet(const Shifted<T>& row, const xsimd::batch<T>& dy, xsimd::batch<
   sums[2] = xsimd::fma(row.right, dy, sums[2]);
 }
 
+// Rows [begin, end) of x in one strip; sums stay in registers.
 template <class T>
-void conv3x3_sums(const T* x, const T* dy, std::int64_t height, std::int64_t width, double* sums) {
+inline void strip_sums(const Strip<T>& strip, const T* x, const T* dy, std::int64_t begin,
+                       std::int64_t end, std::int64_t height, std::int64_t width, double* sums) {
   using B = xsimd::batch<T>;
-  constexpr std::int64_t kStretch = 128;  // rows that a lane adds up before float64 takes over
   const B zero(T{0});
   B parts[9];
-  for (B& part : parts) part = zero;
-  std::int64_t added = 0;
-  const auto flush = [&] {
-    for (int i = 0; i < 9; ++i) {
-      sums[i] += static_cast<double>(horizontal_sum<T>(parts[i]));
-      parts[i] = zero;
-    }
-    added = 0;
-  };
+  for (int i = 0; i < 9; ++i) parts[i] = zero;
+  B above = begin > 0 ? strip.inside(dy + (begin - 1) * width) : zero;
+  B here = strip.inside(dy + begin * width);
+  for (std::int64_t r = begin; r < end; ++r) {
+    const B below = r + 1 < height ? strip.inside(dy + (r + 1) * width) : zero;
+    const Shifted<T> row = strip.shifted_inside(x + r * width);
+    meet<T>(row, below, parts);
+    meet<T>(row, here, parts + 3);
+    meet<T>(row, above, parts + 6);
+    above = here;
+    here = below;
+  }
+  for (int i = 0; i < 9; ++i) sums[i] += static_cast<double>(horizontal_sum<T>(parts[i]));
+}
+
+template <class T>
+void conv3x3_sums(const T* x, const T* dy, std::int64_t height, std::int64_t width, double* sums) {
+  constexpr std::int64_t kStretch = 128;  // rows that a lane adds up before float64 takes over
   for_strips<T>(width, [&](const Strip<T>& strip) {
-    B above = zero;
-    B here = strip.inside(dy);
-    for (std::int64_t r = 0; r < height; ++r) {
-      const B below = r + 1 < height ? strip.inside(dy + (r + 1) * width) : zero;
-      const Shifted<T> row = strip.shifted_inside(x + r * width);
-      meet<T>(row, below, parts);
-      meet<T>(row, here, parts + 3);
-      meet<T>(row, above, parts + 6);
-      above = here;
-      here = below;
-      if (++added == kStretch) flush();
+    for (std::int64_t r = 0; r < height; r += kStretch) {
+      const std::int64_t end = height - r < kStretch ? height : r + kStretch;
+      strip_sums<T>(strip, x, dy, r, end, height, width, sums);
     }
   });
-  if (added > 0) flush();
 }
 
 }  // namespace
