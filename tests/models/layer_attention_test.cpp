@@ -1,6 +1,8 @@
 // ResNets with attention across their blocks: sizes of kcla's tables, names, state, depth.
+#include <array>
 #include <map>
 
+#include "backend/backend.h"
 #include "base/error.h"
 #include "layer_attention/layer_attention.h"
 #include "ops/elementwise.h"
@@ -246,6 +248,45 @@ TEST_CASE("every layer attention: gradients of a whole ResNet along random direc
         CHECK(analytic == Approx(numeric).epsilon(1e-4).margin(1e-6));
       }
     }
+  }
+}
+
+TEST_CASE("every layer attention: a ResNet learns in mixed precision as in float32", "[models]") {
+  const Tensor x = random_tensor({8, 3, 16, 8}, 1, DType::kFloat32);
+  const Tensor labels = Tensor::from<std::int64_t>({2, 0, 1, 2, 1, 0, 0, 1}, {8}, cpu());
+  // Losses before and after some steps, all with one batch.
+  const auto losses = [&](const Value& options, DType activations) {
+    const auto model = build(options, cpu(), {3, 16, 8, 3}, DType::kFloat32, activations);
+    model->train(true);
+    model->set_random(RandomStream(1));
+    std::array<double, 2> result{};
+    for (int i = 0; i <= 3; ++i) {
+      const Tensor loss = ops::cross_entropy((*model)(x), labels);
+      result[i == 0 ? 0 : 1] = loss.item<float>();
+      autograd::backward(loss);
+      const autograd::NoGrad no_grad;
+      for (const nn::NamedTensor& named : model->parameters()) {
+        if (!named.tensor.requires_grad() || !named.tensor.grad().defined()) continue;
+        backend(x).axpy(-0.1, named.tensor.grad(), named.tensor);
+        named.tensor.set_grad({});
+      }
+    }
+    return result;
+  };
+  std::vector<Value> networks{Value::object(
+      {{"type", "rla_resnet50"}, {"depths", numbers({2, 2})}, {"planes", numbers({2, 4})}})};
+  for (const layer_attention::Variant& variant : layer_attention::variants()) {
+    networks.push_back(tiny(plainly(variant)));
+  }
+  for (const Value& options : networks) {
+    INFO(options.dump());
+    const auto full = losses(options, DType::kFloat32);
+    const auto half = losses(options, DType::kBFloat16);
+    CAPTURE(full[0], full[1], half[0], half[1]);
+    CHECK(half[0] != full[0]);
+    CHECK(half[0] == Approx(full[0]).epsilon(0.03));
+    CHECK(half[1] < 0.97 * half[0]);
+    CHECK(half[1] == Approx(full[1]).epsilon(0.2));
   }
 }
 
