@@ -67,6 +67,8 @@ Dataset::Dataset(std::shared_ptr<const Source> source, Split split,
     augment_.push_back(make_transform(transform, "dataset.augment"));
   }
   const SourceInfo& info = source_->info();
+  cuts_files_ =
+      info.own_sizes && split_ == Split::kTrain && !augment_.empty() && augment_[0]->cuts();
   mean_ = {0.0};
   std_ = {1.0};
   if (options_.normalise) {
@@ -113,6 +115,7 @@ const Dataset::Decoded& Dataset::decode(std::int64_t source_index, Decoded& fres
   const Decoded* known = cache_ ? cache_->find(source_index) : nullptr;
   if (known != nullptr) return *known;
   fresh.image = source_->read(source_index);
+  if (source_->info().own_sizes && !cuts_files_) fresh.image = source_->fit(fresh.image);
   if (has_masks()) fresh.mask = source_->read_mask(source_index, fresh.image);
   return fresh;
 }
@@ -121,9 +124,18 @@ void Dataset::keep(std::int64_t source_index, Decoded&& fresh) const {
   if (cache_ && fresh.image.bytes() > 0) cache_->keep(source_index, std::move(fresh));
 }
 
-void Dataset::read_scaled(std::int64_t source_index, float* out) const {
+void Dataset::read_scaled(std::int64_t source_index, const TransformContext* cut,
+                          float* out) const {
   Decoded fresh;
-  const Image& image = decode(source_index, fresh).image;
+  const Image& decoded = decode(source_index, fresh).image;
+  Image fitted;
+  if (cut != nullptr) {
+    const Box box = augment_[0]->cut(decoded.height, decoded.width, *cut);
+    fitted = resize(crop(decoded, box), height(), width());
+  } else if (cuts_files_) {
+    fitted = source_->fit(decoded);
+  }
+  const Image& image = cuts_files_ ? fitted : decoded;
   const std::int64_t c = channels();
   const std::int64_t plane = height() * width();
   // Divided, not multiplied by a reciprocal: the bits are then those of other toolkits.
@@ -144,7 +156,7 @@ Sample Dataset::get(std::int64_t i) const {
     sample.mask.resize(static_cast<std::size_t>(target_shape().numel()));
     read_pair(source_index(i), nullptr, sample.image.data(), sample.mask.data());
   } else {
-    read_scaled(source_index(i), sample.image.data());
+    read_scaled(source_index(i), nullptr, sample.image.data());
   }
   return sample;
 }
@@ -161,8 +173,10 @@ void Dataset::prepare(std::int64_t i, const Draw& draw, float* image, float* mas
   if (has_masks()) {
     read_pair(index, draw.augment ? &augment : nullptr, image, mask);
   } else {
-    read_scaled(index, image);
-    for (std::size_t k = 0; draw.augment && k < augment_.size(); ++k) {
+    const bool cut = draw.augment && cuts_files_;
+    const TransformContext first{augment.fork(std::uint64_t{0}), mean_};
+    read_scaled(index, cut ? &first : nullptr, image);
+    for (std::size_t k = cut ? 1 : 0; draw.augment && k < augment_.size(); ++k) {
       augment_[k]->apply(x, {augment.fork(k), mean_});
     }
   }

@@ -80,7 +80,8 @@ class Dataset {
   /// Undecorated. Throws FileError if the sample cannot be read.
   Sample get(std::int64_t i) const;
   /// Writes sample_size() floats: scale to [0, 1], augment, noise, normalise; where there are
-  /// masks, resize after augmentation, and the mask follows its image. Throws FileError.
+  /// masks, resize after augmentation, and the mask follows its image. A random resized crop that
+  /// is the first of the list is cut from the picture as its file has it. Throws FileError.
   void prepare(std::int64_t i, const Draw& draw, float* image, float* mask = nullptr) const;
   /// The same into row `row` of a batch: images (b, image_shape), targets (b, target_shape).
   void prepare(std::int64_t i, const Draw& draw, const Tensor& images, const Tensor& targets,
@@ -94,7 +95,8 @@ class Dataset {
   /// From the cache, or read into `fresh`, which is then offered to the cache by keep().
   const Decoded& decode(std::int64_t source_index, Decoded& fresh) const;
   void keep(std::int64_t source_index, Decoded&& fresh) const;
-  void read_scaled(std::int64_t source_index, float* out) const;
+  /// At the data set's size: the whole picture, or with a context what the first transform cuts.
+  void read_scaled(std::int64_t source_index, const TransformContext* cut, float* out) const;
   /// dataset_masks.cpp: both at the data set's size; a stream if they are to be augmented.
   void read_pair(std::int64_t source_index, const RandomStream* augment, float* image,
                  float* mask) const;
@@ -104,6 +106,7 @@ class Dataset {
   std::vector<std::int64_t> indices_;
   CommonOptions options_;
   std::vector<std::unique_ptr<const Transform>> augment_;
+  bool cuts_files_ = false;  // pictures are decoded, and kept, as large as their files have them
   Noise train_noise_;
   Noise eval_noise_;
   std::vector<double> mean_;

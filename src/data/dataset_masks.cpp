@@ -1,5 +1,6 @@
 // Samples of an image and its mask (dataset.h): decoded at their own size, augmented together,
 // brought to the data set's size. kcla 5.4.
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -23,6 +24,14 @@ struct Picture {
   }
   Picture(const Picture&) = delete;
   Picture& operator=(const Picture&) = delete;
+
+  void keep(Box box) {
+    std::vector<float> part(static_cast<std::size_t>(planes.channels * box.height * box.width));
+    const Planes kept{planes.channels, box.height, box.width, part.data()};
+    crop(planes, box, kept);
+    values = std::move(part);
+    planes = {kept.channels, kept.height, kept.width, values.data()};
+  }
 
   std::vector<float> values;
   Planes planes;
@@ -51,6 +60,12 @@ void Dataset::read_pair(std::int64_t source_index, const RandomStream* augment, 
   if (info.masks->threshold > 0) binarise(m.planes, info.masks->threshold);
   for (std::size_t k = 0; augment != nullptr && k < augment_.size(); ++k) {
     const TransformContext context{augment->fork(k), mean_};
+    if (augment_[k]->cuts()) {  // resized below, once
+      const Box box = augment_[k]->cut(x.planes.height, x.planes.width, context);
+      x.keep(box);
+      m.keep(box);
+      continue;
+    }
     augment_[k]->apply(x.planes, context);
     if (augment_[k]->moves_pixels()) augment_[k]->apply(m.planes, context);
   }

@@ -39,6 +39,25 @@ std::vector<Tap> taps(std::int64_t from, std::int64_t to, Resampling how) {
 
 }  // namespace
 
+Image crop(const Image& image, Box box) {
+  Image part{box.height, box.width, image.channels, {}};
+  part.pixels.reserve(static_cast<std::size_t>(box.height * box.width * image.channels));
+  for (std::int64_t y = box.top; y < box.top + box.height; ++y) {
+    const auto row = image.pixels.begin() + (y * image.width + box.left) * image.channels;
+    part.pixels.insert(part.pixels.end(), row, row + box.width * image.channels);
+  }
+  return part;
+}
+
+void crop(Planes from, Box box, Planes to) {
+  for (std::int64_t c = 0; c < from.channels; ++c) {
+    for (std::int64_t y = 0; y < box.height; ++y) {
+      const float* row = from.channel(c) + (box.top + y) * from.width + box.left;
+      std::copy_n(row, box.width, to.channel(c) + y * box.width);
+    }
+  }
+}
+
 void flip_horizontally(Planes x) {
   for (std::int64_t row = 0; row < x.channels * x.height; ++row) {
     std::reverse(x.data + row * x.width, x.data + (row + 1) * x.width);

@@ -5,8 +5,18 @@
 #include <cstdint>
 
 #include "data/corruptions.h"
+#include "data/image_file.h"
 
 namespace fovea::data {
+
+/// A part of a picture, in pixels.
+struct Box {
+  std::int64_t top = 0, left = 0, height = 0, width = 0;
+};
+/// The pixels of a box, which lies inside.
+Image crop(const Image& image, Box box);
+/// The same into `to`, which has the channels of `from` and the size of the box.
+void crop(Planes from, Box box, Planes to);
 
 /// Mirrors left and right, in place.
 void flip_horizontally(Planes x);

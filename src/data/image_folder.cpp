@@ -26,15 +26,8 @@ struct Options : CommonOptions {
 // The largest centred square, brought to size x size.
 Image centre_square(const Image& image, std::int64_t size) {
   const std::int64_t side = std::min(image.height, image.width);
-  if (image.height == image.width) return resize(image, size, size);
-  Image square{side, side, image.channels, {}};
-  const std::int64_t top = (image.height - side) / 2;
-  const std::int64_t left = (image.width - side) / 2;
-  for (std::int64_t y = 0; y < side; ++y) {
-    const auto row = image.pixels.begin() + ((top + y) * image.width + left) * image.channels;
-    square.pixels.insert(square.pixels.end(), row, row + side * image.channels);
-  }
-  return resize(square, size, size);
+  const Box square{(image.height - side) / 2, (image.width - side) / 2, side, side};
+  return resize(crop(image, square), size, size);
 }
 
 class ImageFolder final : public Source {
@@ -59,20 +52,21 @@ class ImageFolder final : public Source {
       }
     }
     info_.height = info_.width = img_size_;
+    info_.own_sizes = img_size_ > 0;
     if (img_size_ == 0) measure(train);
   }
 
   Image read(std::int64_t index) const override {
     const fs::path& file = files_[static_cast<std::size_t>(index)];
     Image image = read_image(file, info_.channels);
-    if (img_size_ > 0) return centre_square(image, img_size_);
     FOVEA_CHECK(
-        image.height == info_.height && image.width == info_.width, FileError,
+        img_size_ > 0 || (image.height == info_.height && image.width == info_.width), FileError,
         fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
                     "bring all to one size",
                     file.string(), image.height, image.width, info_.height, info_.width));
     return image;
   }
+  Image fit(const Image& picture) const override { return centre_square(picture, img_size_); }
 
   std::string name(std::int64_t index) const override {
     return files_[static_cast<std::size_t>(index)].string();

@@ -37,6 +37,8 @@ struct SourceInfo {
   /// Given: a mask belongs to every image. Its files may have any size; image and mask are brought
   /// to height x width after augmentation.
   std::optional<MaskInfo> masks = {};
+  /// read() gives pictures as large as their files have them, which fit() brings to height x width.
+  bool own_sizes = false;
 };
 
 /// A sample that was found to be unusable without decoding it, e.g. a label out of range.
@@ -54,9 +56,11 @@ class Source {
   /// Class of every sample, 0 where there are masks; unspecified for those in problems().
   const std::vector<std::int64_t>& labels() const { return labels_; }
   const std::vector<Problem>& problems() const { return problems_; }
-  /// Pixels of info().height x width x channels (any height and width where there are masks),
-  /// values 0..pixel_max. Throws FileError that names the file and the record.
+  /// Pixels of info().height x width x channels (any height and width where there are masks or
+  /// own_sizes), values 0..pixel_max. Throws FileError that names the file and the record.
   virtual Image read(std::int64_t index) const = 0;
+  /// A picture of read() at info().height x width. Only where info().own_sizes is set.
+  virtual Image fit(const Image& picture) const { return picture; }
   /// The mask of an image of this size, one channel, 0..255. Only where info().masks is given.
   virtual Image read_mask(std::int64_t index, const Image& image) const;
   /// File, or file and record, for messages and reports.

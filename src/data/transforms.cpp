@@ -30,6 +30,55 @@ class RandomCrop final : public Transform {
   std::int64_t padding_;
 };
 
+class RandomResizedCrop final : public Transform {
+ public:
+  explicit RandomResizedCrop(const RandomResizedCropOptions& o) : o_(o) {}
+
+  void apply(Planes x, const TransformContext& context) const override {
+    const Box box = cut(x.height, x.width, context);
+    std::vector<float> part(static_cast<std::size_t>(x.channels * box.height * box.width));
+    const Planes kept{x.channels, box.height, box.width, part.data()};
+    crop(x, box, kept);
+    resample(kept, x, Resampling::kBilinear);
+  }
+  bool moves_pixels() const override { return true; }
+  bool cuts() const override { return true; }
+
+  Box cut(std::int64_t height, std::int64_t width, const TransformContext& context) const override {
+    for (std::uint64_t attempt = 0; attempt < 10; ++attempt) {
+      const RandomStream place = context.stream.fork(attempt);
+      const double share = between(o_.scale, double{place.uniform(0)});
+      const double area = static_cast<double>(height * width) * share;
+      const double ratio = std::exp(
+          between({std::log(o_.ratio[0]), std::log(o_.ratio[1])}, double{place.uniform(1)}));
+      const auto wide = static_cast<std::int64_t>(std::nearbyint(std::sqrt(area * ratio)));
+      const auto tall = static_cast<std::int64_t>(std::nearbyint(std::sqrt(area / ratio)));
+      if (tall < 1 || wide < 1 || tall > height || wide > width) continue;
+      return {place.below(height - tall + 1, 1), place.below(width - wide + 1, 2), tall, wide};
+    }
+    return centre(height, width);
+  }
+
+ private:
+  static double between(const std::array<double, 2>& range, double share) {
+    return range[0] + (range[1] - range[0]) * share;
+  }
+
+  // All of one side, and of the other what the nearest ratio allows.
+  Box centre(std::int64_t height, std::int64_t width) const {
+    const auto at_least_one = [](double length) {
+      return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::nearbyint(length)));
+    };
+    const auto h = static_cast<double>(height);
+    const auto w = static_cast<double>(width);
+    const std::int64_t tall = std::min(height, at_least_one(w / o_.ratio[0]));
+    const std::int64_t wide = std::min(width, at_least_one(h * o_.ratio[1]));
+    return {(height - tall) / 2, (width - wide) / 2, tall, wide};
+  }
+
+  RandomResizedCropOptions o_;
+};
+
 class HorizontalFlip final : public Transform {
  public:
   explicit HorizontalFlip(const HorizontalFlipOptions& o) : prob_(o.prob) {}
@@ -96,10 +145,6 @@ class RandomErasing final : public Transform {
   }
 
  private:
-  struct Box {
-    std::int64_t top, left, height, width;
-  };
-
   void fill(Planes x, Box box, const TransformContext& context) const {
     const RandomStream noise = context.stream.fork("fill");
     for (std::int64_t c = 0; c < x.channels; ++c) {
@@ -167,6 +212,21 @@ FOVEA_TRANSFORM(random_crop, "pad with zeros and cut the original size at a rand
                 schema::Fields<RandomCropOptions>{}.add("padding", &RandomCropOptions::padding,
                                                         schema::in_range(0, 1024),
                                                         "zero pixels on every side"))
+
+FOVEA_TRANSFORM(
+    random_resized_crop,
+    "keep a random part, resized; first in the list it is cut from the picture as its file has it",
+    schema::Fields<RandomResizedCropOptions>{}
+        .add("scale", &RandomResizedCropOptions::scale,
+             schema::greater_than(0) && schema::at_most(1),
+             "smallest and largest share of the area")
+        .add("ratio", &RandomResizedCropOptions::ratio, schema::greater_than(0),
+             "smallest and largest width over height, between which it is log-uniform")
+        .check([](const RandomResizedCropOptions& o) {
+          return o.scale[0] <= o.scale[1] && o.ratio[0] <= o.ratio[1]
+                     ? std::string()
+                     : std::string("scale and ratio must each be a smallest and a largest number");
+        }))
 
 FOVEA_TRANSFORM(horizontal_flip, "mirror left and right",
                 schema::Fields<HorizontalFlipOptions>{}.add("prob", &HorizontalFlipOptions::prob,
@@ -250,6 +310,10 @@ std::unique_ptr<Transform> make_random_crop(const RandomCropOptions& options) {
   FOVEA_CHECK(options.padding >= 0, ConfigError,
               fmt::format("random_crop: padding is {}; expected at least 0", options.padding));
   return std::make_unique<RandomCrop>(options);
+}
+
+std::unique_ptr<Transform> make_random_resized_crop(const RandomResizedCropOptions& options) {
+  return std::make_unique<RandomResizedCrop>(options);
 }
 
 std::unique_ptr<Transform> make_horizontal_flip(const HorizontalFlipOptions& options) {

@@ -1,8 +1,10 @@
 // Random changes of training images. A sample passes through: scale to [0, 1] -> the `augment` list
 // in its order -> noise (corruptions.h) -> normalise; so augmentation and noise see [0, 1], and the
-// zero padding of a crop is black. Every transform keeps the shape.
+// zero padding of a crop is black. Every transform keeps the shape; one that cuts (cuts()) may be
+// asked instead which part of a picture it keeps, before that has its final size.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "data/corruptions.h"
+#include "data/geometry.h"
 #include "schema/description.h"
 #include "tensor/random.h"
 
@@ -30,6 +33,12 @@ class Transform {
   /// True if it only moves pixels. A mask then goes through apply() as well, with the same stream
   /// and so with the same draws: it stays on its image.
   virtual bool moves_pixels() const { return false; }
+  /// True if all it does is to keep a part of the picture, cut(), and resize that.
+  virtual bool cuts() const { return false; }
+  /// The part it keeps of a picture of this size; the same draws as apply().
+  virtual Box cut(std::int64_t height, std::int64_t width, const TransformContext&) const {
+    return {0, 0, height, width};
+  }
 };
 
 struct RandomCropOptions {
@@ -37,6 +46,16 @@ struct RandomCropOptions {
 };
 /// Pads with zeros on every side and cuts the original size at a uniform place.
 std::unique_ptr<Transform> make_random_crop(const RandomCropOptions& options = {});
+
+struct RandomResizedCropOptions {
+  std::array<double, 2> scale = {0.08, 1};
+  std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0};
+};
+/// Keeps a part of the picture (Szegedy et al., "Going deeper with convolutions", CVPR 2015, as
+/// torchvision draws it): its share of the area is uniform in `scale`, width over height
+/// log-uniform in `ratio`; ten places are tried, then the largest centred part of such a ratio is
+/// taken. apply() resizes it to the old size (geometry.h, resample, bilinear). kcla 5.2.
+std::unique_ptr<Transform> make_random_resized_crop(const RandomResizedCropOptions& options = {});
 
 struct HorizontalFlipOptions {
   double prob = 0.5;

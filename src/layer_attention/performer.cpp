@@ -43,16 +43,17 @@ class Performer final : public layer_attention::Headwise {
     cache.values.push_back(p_.value(in.x));
     const Tensor k = features(layer_attention::stack(cache.keys));
     const Tensor a = ops::matmul(features(p_.query(y)), k, false, true);
-    return p_.combine(a, layer_attention::stack(cache.values), in.x);
+    return p_.combine(ops::as_activation(a, in.x), layer_attention::stack(cache.values), in.x);
   }
 
  private:
-  // f(u) = sqrt(2 / m) [sin(u W), cos(u W)]: (b, heads, layers, head_dim) -> (..., m).
+  // f(u) = sqrt(2 / m) [sin(u W), cos(u W)]: (b, heads, layers, head_dim) -> (..., m). Float32 in
+  // mixed precision too: what comes of them is a sum of terms of either sign.
   Tensor features(const Tensor& u) const {
     const Tensor w =
         ops::expand(ops::reshape(directions_, {1, p_.num_heads(), p_.head_dim(), features_ / 2}),
                     {u.size(0), p_.num_heads(), p_.head_dim(), features_ / 2});
-    const Tensor angles = ops::matmul(u, w);
+    const Tensor angles = ops::matmul(ops::cast(u, w.dtype()), w);
     return ops::mul(ops::concat({ops::sin(angles), ops::cos(angles)}, 3),
                     std::sqrt(2.0 / static_cast<double>(features_)));
   }

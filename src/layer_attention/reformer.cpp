@@ -61,7 +61,7 @@ class Reformer final : public layer_attention::Headwise {
   // argmax [u R, -u R]: (b, heads, layers, head_dim) -> (b, heads, layers).
   Tensor bucket(const Tensor& u) const {
     const autograd::NoGrad no_grad;
-    const Tensor turned = ops::matmul(u, rotation_);
+    const Tensor turned = ops::matmul(ops::cast(u, rotation_.dtype()), rotation_);
     return ops::argmax(ops::concat({turned, ops::neg(turned)}, 3));
   }
   // (b heads, layers): 1 where a key is in the bucket of the last one, which is the query's.

@@ -60,8 +60,9 @@ class TransformerVq final : public layer_attention::Headwise {
   }
 
  private:
-  // k + (code - k) without the gradient of the difference. k: (b, heads, 1, head_dim).
-  Tensor quantised(const Tensor& k) const {
+  // k + (code - k) without the gradient of the difference. key: (b, heads, 1, head_dim).
+  Tensor quantised(const Tensor& key) const {
+    const Tensor k = ops::cast(key, shared_.codebook.dtype());
     Tensor difference;
     {
       const autograd::NoGrad no_grad;
@@ -73,7 +74,7 @@ class TransformerVq final : public layer_attention::Headwise {
       const Tensor index = ops::expand(ops::reshape(nearest, {k.size(0), heads, 1, 1}), k.shape());
       difference = ops::neg(ops::gather(apart, 2, index));
     }
-    return ops::add(k, difference);
+    return ops::cast(ops::add(k, difference), key.dtype());
   }
 
   Shared& shared_;

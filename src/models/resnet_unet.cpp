@@ -5,7 +5,6 @@
 
 #include "models/resnet_backbone.h"
 #include "models/unet_parts.h"
-#include "ops/elementwise.h"
 
 namespace {
 
@@ -27,7 +26,7 @@ std::int64_t reduction_of(const Options& o) {
 class ResNetUNet final : public models::SegmentationNetwork {
  public:
   ResNetUNet(const nn::Build& build, const Options& o, const DataShape& data)
-      : SegmentationNetwork(o, data, reduction_of(o)),
+      : SegmentationNetwork(build, o, data, reduction_of(o)),
         encoder_(child("encoder",
                        models::make_resnet_backbone(build.at("encoder"), o.encoder, in_chans()))) {
     const std::vector<std::int64_t>& levels = encoder_.channels();
@@ -48,13 +47,13 @@ class ResNetUNet final : public models::SegmentationNetwork {
  protected:
   // A stage of stride 1 gives two levels of one size: the map is enlarged all the same, and its
   // middle goes on.
-  Tensor forward(const Tensor& images, attention::Probe* probe) override {
+  Tensor logits(const Tensor& images, attention::Probe* probe) override {
     const std::vector<Tensor> levels = encoder_(images, probe);
     Tensor x = levels.back();
     for (std::size_t k = 0; k < ups_.size(); ++k) {
       x = (*ups_[k])(x, levels[levels.size() - 2 - k]);
     }
-    return ops::sigmoid((*head_)(x));
+    return (*head_)(x);
   }
 
  private:

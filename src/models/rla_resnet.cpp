@@ -37,6 +37,7 @@ class RlaResNet final : public models::Model {
       : o_(checked(o, data)) {
     nn::Build build = outer;
     build.init = nn::Init::kKaiming;
+    activations_ = build.activation_dtype();
     std::int64_t width = o.stem_width.value_or(o.planes.front());
     conv1_ =
         &child<nn::Conv2d>("conv1", build, o.in_chans.value_or(data.channels), width, ops::Sizes{7},
@@ -56,7 +57,8 @@ class RlaResNet final : public models::Model {
 
  protected:
   Tensor forward(const Tensor& images, attention::Probe*) override {
-    Tensor x = ops::max_pool(bn1_->with_relu((*conv1_)(images)), {3}, {2}, {1});
+    Tensor x =
+        ops::max_pool(bn1_->with_relu((*conv1_)(ops::cast(images, activations_))), {3}, {2}, {1});
     Tensor h =
         ops::zeros({x.size(0), o_.rla_channels, x.size(2), x.size(3)}, x.dtype(), x.device());
     for (const Stage& stage : stages_) {
@@ -117,6 +119,7 @@ class RlaResNet final : public models::Model {
   }
 
   Options o_;
+  DType activations_ = DType::kFloat32;
   nn::Conv2d* conv1_ = nullptr;
   nn::BatchNorm2d* bn1_ = nullptr;
   std::vector<Stage> stages_;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "models/unet_parts.h"
-#include "ops/elementwise.h"
 
 namespace {
 
@@ -27,7 +26,7 @@ std::int64_t reduction_of(const Options& o) {
 class UNet final : public models::SegmentationNetwork {
  public:
   UNet(const nn::Build& build, const Options& o, const DataShape& data)
-      : SegmentationNetwork(o, data, reduction_of(o)) {
+      : SegmentationNetwork(build, o, data, reduction_of(o)) {
     const std::size_t depth = o.decoder_channels.size();
     FOVEA_CHECK(!o.widths.empty() && o.widths.size() == depth + 1, ConfigError,
                 fmt::format("model.decoder_channels: {} numbers for {} widths; expected one less",
@@ -55,7 +54,7 @@ class UNet final : public models::SegmentationNetwork {
   std::string type() const override { return "UNet"; }
 
  protected:
-  Tensor forward(const Tensor& images, attention::Probe*) override {
+  Tensor logits(const Tensor& images, attention::Probe*) override {
     std::vector<Tensor> levels{(*inc_)(images)};
     for (DoubleConv* down : down_) levels.push_back((*down)(ops::max_pool(levels.back(), {2})));
     Tensor x = levels.back();
@@ -63,7 +62,7 @@ class UNet final : public models::SegmentationNetwork {
       const Tensor large = up_t_.empty() ? models::doubled(x) : (*up_t_[k])(x);
       x = (*up_[k])(models::with_skip(levels[levels.size() - 2 - k], large));
     }
-    return ops::sigmoid((*head_)(x));
+    return (*head_)(x);
   }
 
  private:

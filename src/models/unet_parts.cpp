@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "models/counting.h"
+#include "ops/elementwise.h"
 #include "ops/shape.h"
 
 namespace fovea::models {
@@ -53,9 +54,10 @@ Tensor Up::operator()(const Tensor& x, const Tensor& skip) {
   return conv_(with_skip(skip, doubled(x)));
 }
 
-SegmentationNetwork::SegmentationNetwork(const DenseOptions& options, const DataShape& data,
-                                         std::int64_t reduction)
-    : in_chans_(options.in_chans.value_or(data.channels)),
+SegmentationNetwork::SegmentationNetwork(const nn::Build& build, const DenseOptions& options,
+                                         const DataShape& data, std::int64_t reduction)
+    : activations_(build.activation_dtype()),
+      in_chans_(options.in_chans.value_or(data.channels)),
       num_classes_(options.num_classes.value_or(data.num_classes)) {
   FOVEA_CHECK(num_classes_ > 0, ConfigError,
               "model.num_classes: not given, and the data set has no classes");
@@ -77,6 +79,13 @@ std::optional<std::int64_t> SegmentationNetwork::paper_macs(
 nn::Conv2d& SegmentationNetwork::add_head(const std::string& name, const nn::Build& build,
                                           std::int64_t in) {
   return child<nn::Conv2d>(name, build, in, num_classes_, ops::Sizes{1});
+}
+
+// The sigmoid is float32 in mixed precision too: bfloat16 rounds what is above 0.998 to 1, of whose
+// complement the loss takes the logarithm.
+Tensor SegmentationNetwork::forward(const Tensor& images, attention::Probe* probe) {
+  const Tensor x = logits(ops::cast(images, activations_), probe);
+  return ops::sigmoid(ops::cast(x, compute_dtype(x.dtype())));
 }
 
 }  // namespace fovea::models

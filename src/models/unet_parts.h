@@ -72,13 +72,19 @@ class SegmentationNetwork : public Model {
  protected:
   /// Resolves what is null; throws ConfigError if the image is smaller than `reduction`, by which
   /// the network divides its sides.
-  SegmentationNetwork(const DenseOptions& options, const DataShape& data, std::int64_t reduction);
+  SegmentationNetwork(const nn::Build& build, const DenseOptions& options, const DataShape& data,
+                      std::int64_t reduction);
   std::int64_t in_chans() const { return in_chans_; }
   std::int64_t num_classes() const { return num_classes_; }
   /// The last convolution, 1x1, called `name`.
   nn::Conv2d& add_head(const std::string& name, const nn::Build& build, std::int64_t in);
+  /// (b, in_chans, h, w) -> the head's result, before the sigmoid.
+  virtual Tensor logits(const Tensor& images, attention::Probe* probe) = 0;
 
  private:
+  Tensor forward(const Tensor& images, attention::Probe* probe) final;
+
+  DType activations_;
   std::int64_t in_chans_ = 0;
   std::int64_t num_classes_ = 0;
 };

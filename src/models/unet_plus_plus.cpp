@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "models/unet_parts.h"
-#include "ops/elementwise.h"
 #include "ops/shape.h"
 
 namespace {
@@ -47,7 +46,7 @@ class Node final : public nn::UnaryModule {
 class UNetPlusPlus final : public models::SegmentationNetwork {
  public:
   UNetPlusPlus(const nn::Build& build, const Options& o, const DataShape& data)
-      : SegmentationNetwork(o, data, std::int64_t{1} << (o.widths.size() - 1)) {
+      : SegmentationNetwork(build, o, data, std::int64_t{1} << (o.widths.size() - 1)) {
     nodes_.resize(o.widths.size());
     for (std::size_t j = 0; j < o.widths.size(); ++j) {
       for (std::size_t i = 0; i + j < o.widths.size(); ++i) {
@@ -62,7 +61,7 @@ class UNetPlusPlus final : public models::SegmentationNetwork {
   std::string type() const override { return "UNetPlusPlus"; }
 
  protected:
-  Tensor forward(const Tensor& images, attention::Probe*) override {
+  Tensor logits(const Tensor& images, attention::Probe*) override {
     std::vector<std::vector<Tensor>> rows(nodes_.size());
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       rows[i].push_back((*nodes_[i][0])(i == 0 ? images : ops::max_pool(rows[i - 1][0], {2})));
@@ -74,7 +73,7 @@ class UNetPlusPlus final : public models::SegmentationNetwork {
             (*nodes_[i][j])(models::with_skip(skips, models::doubled(rows[i + 1][j - 1]))));
       }
     }
-    return ops::sigmoid((*head_)(rows[0].back()));
+    return (*head_)(rows[0].back());
   }
 
  private:

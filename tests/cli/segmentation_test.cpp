@@ -101,6 +101,17 @@ TEST_CASE("segmentation: train, eval, inspect and resume", "[cli]") {
         io::read_text(folder.path("other/checkpoints/last/model.safetensors")));
 }
 
+TEST_CASE("segmentation: mixed precision learns as well", "[cli]") {
+  const TestFolder folder("cli-segmentation-mixed");
+  write_discs(folder.path("discs"));
+  const std::string file = folder.write("discs.json", experiment(folder.path("discs")));
+  const CliResult trained = run_cli("train", {file, "--out", folder.path("run").string(), "--json",
+                                              "--set", "train.precision=bfloat16"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK(json::parse(trained.out).at("metrics").at("test").at("dsc") > 50);
+}
+
 TEST_CASE("segmentation: an ablation over networks", "[cli]") {
   const TestFolder folder("cli-segmentation-ablation");
   write_discs(folder.path("discs"));

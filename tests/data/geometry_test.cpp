@@ -37,6 +37,16 @@ TEST_CASE("geometry: flips mirror every channel and undo themselves", "[data]") 
   CHECK(x.values == before);
 }
 
+TEST_CASE("geometry: a crop keeps the pixels of its box", "[data]") {
+  Picture x(2, 3, 4), part(2, 2, 3);
+  crop(x.planes, {1, 1, 2, 3}, part.planes);
+  CHECK(part.values == std::vector<float>{6, 7, 8, 10, 11, 12, 18, 19, 20, 22, 23, 24});
+  const Image image{2, 3, 2, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+  const Image right = crop(image, {0, 1, 2, 2});
+  CHECK(right.pixels == std::vector<std::uint8_t>{3, 4, 5, 6, 9, 10, 11, 12});
+  CHECK((right.height == 2 && right.width == 2 && right.channels == 2));
+}
+
 TEST_CASE("geometry: a shift brings in zeros", "[data]") {
   Picture x(1, 2, 3);
   shift(x.planes, 1, -1);

@@ -141,6 +141,22 @@ TEST_CASE("paired_folder: a mask stays on its image through augmentation", "[dat
   CHECK(seen.size() > 15);
 }
 
+TEST_CASE("paired_folder: a random resized crop takes the mask along", "[data]") {
+  const Folder folder;
+  write_kvasir(folder);
+  const auto d = open(folder, Split::kTrain,
+                      R"("normalise": false, "img_size": 10, "mask_resize": "bilinear",
+                         "augment": ["horizontal_flip", "random_resized_crop", "vertical_flip"])");
+  std::set<std::vector<float>> seen;
+  for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
+    std::vector<float> image(3 * 10 * 10), mask(10 * 10);
+    d->prepare(1, {.seed = 4, .epoch = epoch, .augment = true}, image.data(), mask.data());
+    CHECK(std::equal(mask.begin(), mask.end(), image.begin()));
+    seen.insert(mask);
+  }
+  CHECK(seen.size() > 15);
+}
+
 TEST_CASE("paired_folder: resizing, thresholds and intensities", "[data]") {
   const Folder folder;
   write_pair(folder, "images", "masks", "a0");

@@ -286,6 +286,43 @@ TEST_CASE("image_folder: img_size takes the centre and resizes; without it sizes
                     Catch::Contains("2.png: is 4 x 12, the first image of train 6 x 6"));
 }
 
+TEST_CASE("image_folder: a random resized crop sees all of a picture, and only in training",
+          "[data]") {
+  const Folder folder;
+  // Grey values rise by 8 from column to column; the centre is columns 8 to 15.
+  Image wide{8, 24, 1, {}};
+  for (int i = 0; i < 8 * 24; ++i) wide.pixels.push_back(static_cast<std::uint8_t>(8 * (i % 24)));
+  folder.write("train/cat/0.png", encode_png(wide));
+  folder.write("test/cat/0.png", encode_png(wide));
+  const std::string size = R"("img_size": 8, "in_chans": 1, "normalise": false)";
+  const auto bytes = GENERATE(0, 1 << 20);
+  const std::string more =
+      size + R"(, "cache_bytes": )" + std::to_string(bytes) +
+      R"(, "augment": [{"type": "random_resized_crop", "scale": [0.08, 0.3]}])";
+  const auto plain = open("image_folder", folder, size);
+  const auto train = open("image_folder", folder, more);
+  CHECK(train->image_shape() == Shape{1, 8, 8});
+  CHECK(train->get(0).image == plain->get(0).image);
+  CHECK(train->get(0).image[0] == 64.0f / 255);
+  const auto prepared = [](const Dataset& d, const Draw& draw) {
+    std::vector<float> x(64);
+    d.prepare(0, draw, x.data());
+    return x;
+  };
+  CHECK(prepared(*train, {}) == plain->get(0).image);
+  CHECK(prepared(*open("image_folder", folder, more, Split::kTest), {}) == plain->get(0).image);
+  float least = 1, most = 0;
+  for (std::int64_t epoch = 0; epoch < 40; ++epoch) {
+    const Draw draw{.seed = 3, .epoch = epoch, .augment = true};
+    const auto x = prepared(*train, draw);
+    CHECK(x == prepared(*train, draw));
+    least = std::min(least, x.front());
+    most = std::max(most, x.back());
+  }
+  CHECK(least < 40.0f / 255);
+  CHECK(most > 150.0f / 255);
+}
+
 TEST_CASE("image_folder: val is read, and stands in for a missing test", "[data]") {
   const Folder folder;
   write_pictures(folder);

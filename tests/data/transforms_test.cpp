@@ -3,9 +3,11 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
+#include "schema/parse.h"
 
 using namespace fovea;
 using namespace fovea::data;
@@ -72,6 +74,77 @@ TEST_CASE("random_crop: shifts by at most the padding and fills with zeros", "[d
   CHECK(shifts.size() == 25);
 }
 
+TEST_CASE("random_resized_crop: parts lie inside, with shares and ratios in their ranges",
+          "[data]") {
+  constexpr std::int64_t kHeight = 90, kWidth = 120;
+  const auto crop = make_random_resized_crop();
+  double least = 1, most = 0, sum = 0, log_ratio = 0;
+  std::set<std::int64_t> tops, lefts;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const Box box = crop->cut(kHeight, kWidth, {RandomStream(seed), {}});
+    REQUIRE((box.top >= 0 && box.left >= 0 && box.height >= 1 && box.width >= 1));
+    REQUIRE((box.top + box.height <= kHeight && box.left + box.width <= kWidth));
+    const double share =
+        static_cast<double>(box.height * box.width) / static_cast<double>(kHeight * kWidth);
+    const double ratio = static_cast<double>(box.width) / static_cast<double>(box.height);
+    CHECK((share > 0.075 && share <= 1));
+    CHECK((ratio > 0.73 && ratio < 1.37));  // sides are whole numbers
+    least = std::min(least, share);
+    most = std::max(most, share);
+    sum += share;
+    log_ratio += std::log(ratio);
+    tops.insert(box.top);
+    lefts.insert(box.left);
+  }
+  CHECK(least < 0.1);
+  CHECK(most > 0.95);
+  // Means of 200,000 draws of the same procedure in Python; large parts of a ratio that does not
+  // fit are drawn again.
+  CHECK(sum / 1000 == Approx(0.436).margin(0.02));
+  CHECK(log_ratio / 1000 == Approx(0.031).margin(0.015));
+  CHECK((tops.size() > 40 && lefts.size() > 50));
+}
+
+TEST_CASE("random_resized_crop: what never fits is the largest centred part of a near ratio",
+          "[data]") {
+  const auto crop = make_random_resized_crop({.scale = {1, 1}, .ratio = {0.75, 1.25}});
+  const auto check = [&](std::int64_t height, std::int64_t width, const Box& expected) {
+    const Box box = crop->cut(height, width, {RandomStream(1), {}});
+    CHECK(box.top == expected.top);
+    CHECK(box.left == expected.left);
+    CHECK(box.height == expected.height);
+    CHECK(box.width == expected.width);
+  };
+  check(100, 30, {30, 0, 40, 30});
+  check(40, 101, {0, 25, 40, 50});
+  check(1, 1, {0, 0, 1, 1});
+}
+
+TEST_CASE("random_resized_crop: the part is resized to the old size", "[data]") {
+  const auto crop = make_random_resized_crop();
+  const std::vector<float> original = counting(2, 8, 6);
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const TransformContext context{RandomStream(seed), {}};
+    const Box box = crop->cut(8, 6, context);
+    std::vector<float> x = original;
+    crop->apply({2, 8, 6, x.data()}, context);
+    // Pixels grow by one along a row and by six down a column, at every scale.
+    for (std::int64_t i = 0; i < 8; ++i) {
+      for (std::int64_t j = 0; j < 6; ++j) {
+        const auto place = [](std::int64_t at, std::int64_t from, std::int64_t to) {
+          const double centre =
+              (static_cast<double>(at) + 0.5) * static_cast<double>(from) / static_cast<double>(to);
+          return std::clamp(centre - 0.5, 0.0, static_cast<double>(from - 1));
+        };
+        const double row = static_cast<double>(box.top) + place(i, box.height, 8);
+        const double column = static_cast<double>(box.left) + place(j, box.width, 6);
+        CHECK(x[static_cast<std::size_t>(i * 6 + j)] ==
+              Approx((6 * row + column + 1) / 96).epsilon(1e-5));
+      }
+    }
+  }
+}
+
 TEST_CASE("horizontal_flip: mirrors every row, with its probability", "[data]") {
   const std::vector<float> original = counting(2, 2, 3);
   std::vector<float> x = original;
@@ -121,6 +194,9 @@ TEST_CASE("make_transform: unknown names and options out of range are refused", 
                     Catch::Contains("did you mean \"random_crop\"?"));
   schema::Value options = schema::Value::object({{"type", "random_crop"}, {"padding", -1}});
   CHECK_THROWS_AS(make_transform({"random_crop", options}, "dataset.augment.0"), ConfigError);
+  options = schema::parse(R"({"type": "random_resized_crop", "scale": [0.5, 0.2]})", "test");
+  CHECK_THROWS_WITH(make_transform({"random_resized_crop", options}, "dataset.augment.0"),
+                    Catch::Contains("a smallest and a largest number"));
   options = schema::Value::object({{"type", "random_erasing"}, {"min_area", 0.9}});
   CHECK_THROWS_AS(make_transform({"random_erasing", options}, "dataset.augment.0"), ConfigError);
 }

@@ -1,5 +1,6 @@
 // What every layer attention of the registry must do. New variants are covered without a change
 // here.
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
@@ -10,7 +11,7 @@
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "tests/support/tensors.h"
+#include "tests/support/mixed_precision.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -39,13 +40,14 @@ struct Stage {
   }
 };
 
-Stage make(const layer_attention::Variant& variant, const Value& more = Value::object({})) {
+Stage make(const layer_attention::Variant& variant, const Value& more = Value::object({}),
+           DType dtype = DType::kFloat64) {
   Value options = Value::object({{"type", variant.name}});
   if (variant.fields->find("head_dim") != nullptr) options.set("head_dim", 2);
   for (const auto& member : more.members()) options.set(member.key, member.value);
   const schema::Component component{variant.name,
                                     variant.fields->resolve_component(options, "attention")};
-  Slot slot{.build = {cpu(), DType::kFloat64, RandomStream(11), nn::Init::kKaiming}};
+  Slot slot{.build = {cpu(), dtype, RandomStream(11), nn::Init::kKaiming}};
   slot.channels = kChannels;
   slot.layers = kLayers;
   Stage stage;
@@ -66,6 +68,42 @@ std::vector<Tensor> maps(std::int64_t batch = 2) {
     list.push_back(random_tensor({batch, kChannels, 3, 2}, 20 + i));
   }
   return list;
+}
+
+struct Step {
+  Tensor o;
+  double loss = 0;
+  std::vector<double> gradient;  // of all maps and parameters, one behind the other
+};
+
+// Forward and backward through a stage of float32 parameters, with maps stored as said.
+Step step(const layer_attention::Variant& variant, const Value& options, DType stored) {
+  Stage stage = make(variant, options, DType::kFloat32);
+  std::vector<Tensor> leaves, given;
+  for (std::uint64_t i = 0; i < 2 * kLayers; ++i) {
+    const Tensor map = random_tensor({4, kChannels, 6, 5}, 20 + i, DType::kFloat32);
+    // Values that bfloat16 holds exactly.
+    leaves.push_back(trainable(ops::cast(ops::cast(map, DType::kBFloat16), DType::kFloat32)));
+    given.push_back(ops::cast(leaves.back(), stored));
+  }
+  const auto add_parameters = [&](const nn::Module& module) {
+    for (const nn::NamedTensor& named : module.parameters()) leaves.push_back(named.tensor);
+  };
+  for (const auto& layer : stage.layers) add_parameters(*layer);
+  if (stage.shared) add_parameters(*stage.shared);
+  const Tensor o = stage(given);
+  CHECK(o.dtype() == stored);
+  Step result{ops::cast(o, DType::kFloat32), 0, {}};
+  const Tensor target = random_tensor(o.shape(), 99, DType::kFloat32);
+  const Tensor loss = ops::mean(ops::square(ops::sub(result.o, target)));
+  autograd::backward(loss);
+  result.loss = loss.item<float>();
+  for (const Tensor& leaf : leaves) {
+    if (!leaf.grad().defined()) continue;  // not every variant reads the shortcuts
+    const std::vector<double> values = to_doubles(leaf.grad());
+    result.gradient.insert(result.gradient.end(), values.begin(), values.end());
+  }
+  return result;
 }
 
 }  // namespace
@@ -104,6 +142,26 @@ TEST_CASE("every layer attention: the result is like the map, and a probe change
       for (const double sum : to_doubles(ops::sum(map, {-1}))) {
         CHECK(sum == Approx(1.0).epsilon(1e-12));
       }
+    }
+  }
+}
+
+TEST_CASE("every layer attention: a step in mixed precision is that of float32, rounded",
+          "[layer_attention]") {
+  for (const layer_attention::Variant& variant : layer_attention::variants()) {
+    std::vector<Value> choices{Value::object({})};
+    if (variant.fields->find("form") != nullptr) {
+      choices.push_back(Value::object({{"form", "recurrent"}}));
+    }
+    for (const Value& options : choices) {
+      INFO(variant.name << " " << options.dump());
+      const Step full = step(variant, options, DType::kFloat32);
+      const Step half = step(variant, options, DType::kBFloat16);
+      CHECK(max_difference(half.o, full.o) > 0);
+      check_close(half.o, full.o);
+      CHECK(half.loss == Approx(full.loss).epsilon(0.02));
+      // Single gradients that are differences, as that of a query in a quotient, lose more.
+      CHECK(cosine(half.gradient, full.gradient) > 0.99);
     }
   }
 }

@@ -1,12 +1,16 @@
 #include <map>
+#include <tuple>
 
 #include "base/error.h"
 #include "models/resnet_backbone.h"
 #include "models/unet_parts.h"
+#include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/loss.h"
 #include "ops/reduce.h"
 #include "schema/parse.h"
 #include "tests/models/network.h"
+#include "tests/support/mixed_precision.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -63,6 +67,35 @@ TEST_CASE("segmentation networks: gradients of every parameter", "[models]") {
     const Tensor x = random_tensor({2, 3, 8, 12}, 1);
     const Tensor weight = random_tensor({2, 2, 8, 12}, 2);
     check_directions(*model, [&] { return ops::sum(ops::mul((*model)(x), weight)); });
+  }
+}
+
+TEST_CASE("segmentation networks: mixed precision trains as float32 does", "[models]") {
+  const Tensor x = random_tensor({4, 3, 16, 12}, 1, DType::kFloat32);
+  const Tensor noise = random_tensor({4, 1, 16, 12}, 2, DType::kFloat32);
+  const Tensor masks = ops::cast(ops::greater(noise, ops::zeros_like(noise)), DType::kFloat32);
+  for (const auto& [name, json] : kTiny) {
+    INFO(name);
+    const auto run = [&, &json = json](DType activations) {
+      const auto model = build(options(json), cpu(), {3, 16, 12, 1}, DType::kFloat32, activations);
+      model->train(true);
+      const Tensor prob = (*model)(x);
+      CHECK(prob.dtype() == DType::kFloat32);
+      const Tensor loss = ops::bce_dice(prob, masks);
+      autograd::backward(loss);
+      std::vector<double> gradient;
+      for (const nn::NamedTensor& named : model->parameters()) {
+        const auto values = to_doubles(named.tensor.grad());
+        gradient.insert(gradient.end(), values.begin(), values.end());
+      }
+      return std::tuple{prob, loss.item<float>(), gradient};
+    };
+    const auto [prob, loss, gradient] = run(DType::kFloat32);
+    const auto [half_prob, half_loss, half_gradient] = run(DType::kBFloat16);
+    CHECK(max_difference(half_prob, prob) > 0);
+    CHECK(max_difference(half_prob, prob) < 0.05);
+    CHECK(half_loss == Approx(loss).epsilon(0.01));
+    CHECK(cosine(half_gradient, gradient) > 0.95);
   }
 }
 

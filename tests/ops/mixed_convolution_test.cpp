@@ -91,6 +91,28 @@ TEST_CASE("mixed precision: pooling", "[ops]") {
   check("adaptive_max_pool", [](const auto& t) { return ops::adaptive_max_pool(t[0], {4, 2}); });
 }
 
+TEST_CASE("mixed precision: resizing", "[ops]") {
+  const auto mode = GENERATE(ops::Interpolation::kLinear, ops::Interpolation::kNearest);
+  const bool align = GENERATE(false, true);
+  const auto check = [&](const char* name, const Shape& x, const ops::Sizes& output) {
+    check_mixed_precision(
+        {name, {x}, {}, [=](const auto& t) { return ops::resize(t[0], output, mode, align); }});
+  };
+  check("up", {3, 4, 9, 7}, {18, 14});
+  check("down", {2, 3, 23, 40}, {5, 7});
+  check("one axis", {2, 3, 5}, {41});
+  check("three axes", {1, 2, 3, 4, 5}, {5, 3, 9});
+}
+
+TEST_CASE("mixed precision: the gradient of resizing is rounded once", "[ops]") {
+  // 4096 outputs of gradient 2^-10 read one input: a sum kept in bfloat16 would stop at 2^-2.
+  const Tensor x = trainable(Tensor::from(std::vector<float>{1}, {1, 1, 1}, cpu()));
+  const auto mode = GENERATE(ops::Interpolation::kLinear, ops::Interpolation::kNearest);
+  const Tensor y = ops::resize(half(x), {4096}, mode);
+  autograd::backward(ops::mul(ops::sum(full(y)), 0x1p-10));
+  check_values(x.grad(), {4.0});
+}
+
 TEST_CASE("mixed precision: convolutions have the same bits for any number of threads", "[ops]") {
   check_threads(
       [](const auto& t) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "ops/elementwise.h"
@@ -60,6 +61,16 @@ inline double largest(const Tensor& x) {
 /// A few roundings to 8 bits, relative to the largest element.
 inline void check_close(const Tensor& half, const Tensor& full) {
   CHECK(max_difference(half, full) <= 0.02 * largest(full));
+}
+
+/// Of the angle between two lists of numbers, such as the gradients of a whole network: single ones
+/// that are small differences are lost to rounding.
+inline double cosine(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  const auto dot = [](const std::vector<double>& x, const std::vector<double>& y) {
+    return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
+  };
+  return dot(a, b) / std::sqrt(dot(a, a) * dot(b, b));
 }
 
 /// Results and gradients in bfloat16 are those of float32, rounded.

@@ -29,7 +29,8 @@ class Case:
     def label(self):
         labels = {"vit": "ViT", "diff_vit": "DIFF-ViT", "dgvit": "DGViT", "vit_s16": "ViT-S/16",
                   "transformer": "Transformer", "diff_transformer": "DIFF Transformer",
-                  "dgt": "DGT", "m_dgsa": "M-DGSA", "resnet56": "ResNet-56", "mix_ffn": "Mix-FFN"}
+                  "dgt": "DGT", "m_dgsa": "M-DGSA", "resnet20": "ResNet-20",
+                  "resnet56": "ResNet-56", "mix_ffn": "Mix-FFN"}
         return labels[self.model]
 
     @property
@@ -63,8 +64,9 @@ def all_cases():
     for tokens in (1024, 4096):
         cases.append(Case(f"dgvit_attention_{tokens}", "m_dgsa", "dgvit.json", "attention",
                           (tokens, 256), 1))
-    cases.append(Case("resnet56", "resnet56", "resnet56.json", "train", image, 128, 10,
-                      channels_last=True))
+    for model in ("resnet20", "resnet56"):
+        cases.append(Case(model, model, f"{model}.json", "train", image, 128, 10,
+                          channels_last=True))
     cases.append(Case("mix_ffn", "mix_ffn", "images32.json", "ffn", (56 * 56, 32), 8,
                       overrides=("model.embed_dim=32", "model.ffn.type=mix_ffn",
                                  "model.ffn.expansion=8")))

@@ -264,7 +264,7 @@ class Bottleneck(nn.Module):
 class CifarResNet(nn.Module):
     """Bottleneck ResNet of depth 9 n + 2 for 32 x 32 images. kcla 3.1."""
 
-    def __init__(self, depth=56, classes=10):
+    def __init__(self, depth, classes=10):
         super().__init__()
         self.conv1 = nn.Conv2d(3, 16, 3, padding=1, bias=False)
         self.bn1 = nn.BatchNorm2d(16)
@@ -294,6 +294,7 @@ BUILDERS = {
     "diff_transformer": lambda: TextTransformer(Differential, SwiGlu),
     "dgt": lambda: TextTransformer(partial(GatedDifferential, residual=False), SwiGlu),
     "m_dgsa": lambda: GatedDifferential(256, 8),
-    "resnet56": CifarResNet,
+    "resnet20": partial(CifarResNet, depth=20),
+    "resnet56": partial(CifarResNet, depth=56),
     "mix_ffn": lambda: MixFfn(32, 8, 56),
 }

@@ -1,9 +1,11 @@
 // Nearest and (bi-, tri-)linear resizing, plane by plane. Linear interpolation is separable: the
 // two or four source rows of an output row are blended first, then the columns of the blend.
+// Planes of bfloat16 are widened first and the result is rounded once.
 #include <cmath>
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/simd/simd.h"
 #include "backend/cpu/spatial.h"
 
 namespace fovea::cpu {
@@ -140,23 +142,62 @@ void linear_plane_backward(const Resampling& r, const T* dy, T* blend, T* dx) {
       [](std::int64_t) {});
 }
 
+// Planes of `elements` stored as S, seen in the type they are computed in: themselves, or for
+// bfloat16 a copy of one plane at a time.
+template <class S>
+class ComputePlane {
+ public:
+  using C = Compute<S>;
+  ComputePlane(std::int64_t elements, const Tensor& like)
+      : elements_(elements),
+        copy_(kDirect ? Tensor() : Tensor::empty({elements}, kDTypeOf<C>, like.device())) {}
+
+  const C* read(const S* x) const {
+    if constexpr (kDirect) {
+      return x;
+    } else {
+      simd::kernels().of<S>().widen(x, copy_.data<C>(), elements_);
+      return copy_.data<C>();
+    }
+  }
+  /// Where the plane y is to be computed; store(y) follows.
+  C* write(S* y) const {
+    if constexpr (kDirect) {
+      return y;
+    } else {
+      return copy_.data<C>();
+    }
+  }
+  void store(S* y) const {
+    if constexpr (!kDirect) simd::kernels().of<S>().narrow(copy_.data<C>(), y, elements_);
+  }
+
+ private:
+  static constexpr bool kDirect = std::is_same_v<S, C>;
+  std::int64_t elements_;
+  Tensor copy_;
+};
+
 }  // namespace
 
 void CpuBackend::resize(const ResizeArgs& args, const Tensor& x, const Tensor& y) const {
   const Resampling r(args, x.shape(), y.shape());
   const std::int64_t in = product(r.in);
   const std::int64_t out = product(r.out);
-  dispatch_float("resize", x.dtype(), [&]<class T>(T) {
+  dispatch_stored("resize", x.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
     parallel(r.planes, plane_grain(out), [&](std::int64_t begin, std::int64_t end) {
-      const Tensor blend = Tensor::empty({r.in[2]}, x.dtype(), x.device());
+      const ComputePlane<S> source(in, x), result(out, y);
+      const Tensor blend = Tensor::empty({r.in[2]}, kDTypeOf<C>, x.device());
       for (std::int64_t p = begin; p < end; ++p) {
-        const T* from = x.data<T>() + p * in;
-        T* to = y.data<T>() + p * out;
+        const C* from = source.read(x.data<S>() + p * in);
+        C* to = result.write(y.data<S>() + p * out);
         if (args.mode == ResizeMode::kNearest) {
           nearest_plane(r, from, to);
         } else {
-          linear_plane(r, from, blend.data<T>(), to);
+          linear_plane(r, from, blend.data<C>(), to);
         }
+        result.store(y.data<S>() + p * out);
       }
     });
   });
@@ -166,18 +207,21 @@ void CpuBackend::resize_backward(const ResizeArgs& args, const Tensor& dy, const
   const Resampling r(args, dx.shape(), dy.shape());
   const std::int64_t in = product(r.in);
   const std::int64_t out = product(r.out);
-  dispatch_float("resize_backward", dx.dtype(), [&]<class T>(T) {
+  dispatch_stored("resize_backward", dx.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
     parallel(r.planes, plane_grain(out), [&](std::int64_t begin, std::int64_t end) {
-      const Tensor blend = Tensor::empty({r.in[2]}, dx.dtype(), dx.device());
+      const ComputePlane<S> upstream(out, dy), gradient(in, dx);
+      const Tensor blend = Tensor::empty({r.in[2]}, kDTypeOf<C>, dx.device());
       for (std::int64_t p = begin; p < end; ++p) {
-        const T* from = dy.data<T>() + p * out;
-        T* to = dx.data<T>() + p * in;
-        std::fill_n(to, in, T{0});
+        const C* from = upstream.read(dy.data<S>() + p * out);
+        C* to = gradient.write(dx.data<S>() + p * in);
+        std::fill_n(to, in, C{0});
         if (args.mode == ResizeMode::kNearest) {
           nearest_plane_backward(r, from, to);
         } else {
-          linear_plane_backward(r, from, blend.data<T>(), to);
+          linear_plane_backward(r, from, blend.data<C>(), to);
         }
+        gradient.store(dx.data<S>() + p * in);
       }
     });
   });
