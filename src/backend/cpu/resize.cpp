@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "backend/cpu/compute_plane.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/simd/simd.h"
 #include "backend/cpu/spatial.h"
 
 namespace fovea::cpu {
@@ -142,40 +142,19 @@ void linear_plane_backward(const Resampling& r, const T* dy, T* blend, T* dx) {
       [](std::int64_t) {});
 }
 
-// Planes of `elements` stored as S, seen in the type they are computed in: themselves, or for
-// bfloat16 a copy of one plane at a time.
+// One thread's: a row that is blended, and where planes are not computed in place a plane of x and
+// of y.
 template <class S>
-class ComputePlane {
- public:
+struct Memory {
   using C = Compute<S>;
-  ComputePlane(std::int64_t elements, const Tensor& like)
-      : elements_(elements),
-        copy_(kDirect ? Tensor() : Tensor::empty({elements}, kDTypeOf<C>, like.device())) {}
-
-  const C* read(const S* x) const {
-    if constexpr (kDirect) {
-      return x;
-    } else {
-      simd::kernels().of<S>().widen(x, copy_.data<C>(), elements_);
-      return copy_.data<C>();
-    }
-  }
-  /// Where the plane y is to be computed; store(y) follows.
-  C* write(S* y) const {
-    if constexpr (kDirect) {
-      return y;
-    } else {
-      return copy_.data<C>();
-    }
-  }
-  void store(S* y) const {
-    if constexpr (!kDirect) simd::kernels().of<S>().narrow(copy_.data<C>(), y, elements_);
-  }
-
- private:
-  static constexpr bool kDirect = std::is_same_v<S, C>;
-  std::int64_t elements_;
-  Tensor copy_;
+  Tensor all;
+  C *blend, *source, *result;
+  Memory(const Resampling& r, const Device& device)
+      : all(Tensor::empty({r.in[2] + copy_size<S>(product(r.in)) + copy_size<S>(product(r.out))},
+                          kDTypeOf<C>, device)),
+        blend(all.template data<C>()),
+        source(blend + r.in[2]),
+        result(source + copy_size<S>(product(r.in))) {}
 };
 
 }  // namespace
@@ -187,17 +166,16 @@ void CpuBackend::resize(const ResizeArgs& args, const Tensor& x, const Tensor& y
   dispatch_stored("resize", x.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
     parallel(r.planes, plane_grain(out), [&](std::int64_t begin, std::int64_t end) {
-      const ComputePlane<S> source(in, x), result(out, y);
-      const Tensor blend = Tensor::empty({r.in[2]}, kDTypeOf<C>, x.device());
+      const Memory<S> memory(r, x.device());
       for (std::int64_t p = begin; p < end; ++p) {
-        const C* from = source.read(x.data<S>() + p * in);
-        C* to = result.write(y.data<S>() + p * out);
+        const C* from = widened(x.data<S>() + p * in, in, memory.source);
+        C* to = room_for(y.data<S>() + p * out, memory.result);
         if (args.mode == ResizeMode::kNearest) {
           nearest_plane(r, from, to);
         } else {
-          linear_plane(r, from, blend.data<C>(), to);
+          linear_plane(r, from, memory.blend, to);
         }
-        result.store(y.data<S>() + p * out);
+        narrowed(to, out, y.data<S>() + p * out);
       }
     });
   });
@@ -210,18 +188,17 @@ void CpuBackend::resize_backward(const ResizeArgs& args, const Tensor& dy, const
   dispatch_stored("resize_backward", dx.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
     parallel(r.planes, plane_grain(out), [&](std::int64_t begin, std::int64_t end) {
-      const ComputePlane<S> upstream(out, dy), gradient(in, dx);
-      const Tensor blend = Tensor::empty({r.in[2]}, kDTypeOf<C>, dx.device());
+      const Memory<S> memory(r, dx.device());
       for (std::int64_t p = begin; p < end; ++p) {
-        const C* from = upstream.read(dy.data<S>() + p * out);
-        C* to = gradient.write(dx.data<S>() + p * in);
+        const C* from = widened(dy.data<S>() + p * out, out, memory.result);
+        C* to = room_for(dx.data<S>() + p * in, memory.source);
         std::fill_n(to, in, C{0});
         if (args.mode == ResizeMode::kNearest) {
           nearest_plane_backward(r, from, to);
         } else {
-          linear_plane_backward(r, from, blend.data<C>(), to);
+          linear_plane_backward(r, from, memory.blend, to);
         }
-        gradient.store(dx.data<S>() + p * in);
+        narrowed(to, in, dx.data<S>() + p * in);
       }
     });
   });

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backend/cpu/channel_planes.h"
+#include "backend/cpu/compute_plane.h"
 #include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -36,29 +37,6 @@ class Buffers {
   std::int64_t stride_;
   Tensor memory_;
 };
-
-template <class S>
-const Compute<S>* widened(const S* x, std::int64_t n, Compute<S>* memory) {
-  if constexpr (std::is_same_v<S, Compute<S>>) {
-    return x;
-  } else {
-    simd::kernels().of<S>().widen(x, memory, n);
-    return memory;
-  }
-}
-// Where a result is to be made, and how it gets from there to where it belongs.
-template <class S>
-Compute<S>* room_for(S* y, Compute<S>* memory) {
-  if constexpr (std::is_same_v<S, Compute<S>>) {
-    return y;
-  } else {
-    return memory;
-  }
-}
-template <class S>
-void narrowed(const Compute<S>* x, std::int64_t n, S* y) {
-  if constexpr (!std::is_same_v<S, Compute<S>>) simd::kernels().of<S>().narrow(x, y, n);
-}
 
 // The tensors of one call as planes.
 template <class S>
