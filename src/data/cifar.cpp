@@ -130,7 +130,9 @@ class Cifar final : public Source {
   std::vector<File> files_;
 };
 
-struct Options10 : CommonOptions {};
+struct Options10 : CommonOptions {
+  SampleShape sample_shape() const { return {3, 32, 32, 10}; }
+};
 
 std::unique_ptr<Source> open_cifar10(const Place& place, const Options10&) {
   if (place.split == Split::kVal) return nullptr;
@@ -147,6 +149,7 @@ std::unique_ptr<Source> open_cifar10(const Place& place, const Options10&) {
 
 struct Options100 : CommonOptions {
   std::string labels = "fine";
+  SampleShape sample_shape() const { return {3, 32, 32, labels == "fine" ? 100 : 20}; }
 };
 
 std::unique_ptr<Source> open_cifar100(const Place& place, const Options100& options) {

@@ -77,6 +77,10 @@ Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
 struct Options : CommonOptions {
   bool pad_to_32 = false;
   bool repeat_channels = false;
+  SampleShape sample_shape() const {
+    const std::int64_t side = pad_to_32 ? 32 : 28;
+    return {repeat_channels ? 3 : 1, side, side, 10};
+  }
 };
 
 struct Variant {

@@ -40,6 +40,10 @@ struct Options : CommonOptions {
   std::int64_t mask_threshold = 128;
   Resampling mask_resize = Resampling::kNearest;
   Intensity intensity = Intensity::kUnit;
+  std::optional<SampleShape> sample_shape() const {
+    if (img_size == 0) return std::nullopt;
+    return SampleShape{in_chans, img_size, img_size, 1};
+  }
 };
 
 // Where the images and masks of a split lie.

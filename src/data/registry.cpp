@@ -70,6 +70,11 @@ std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, 
   return choose_split(configured.open, split, std::move(configured.common));
 }
 
+std::optional<SampleShape> known_shape(const schema::Component& component,
+                                       const std::string& path) {
+  return configure(component, path).shape;
+}
+
 bool has_val(const schema::Component& component, const std::string& path) {
   const Configured configured = configure(component, path);
   return configured.common.val_fraction > 0.0 || configured.open(Split::kVal) != nullptr;

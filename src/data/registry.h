@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,16 @@ namespace fovea::data {
 /// The samples of a split as the files provide them, nullptr if there is no such part (only val).
 using OpenSplit = std::function<std::unique_ptr<Source>(Split)>;
 
+/// What is known of a data set of images before its files are there.
+struct SampleShape {
+  std::int64_t channels = 0, height = 0, width = 0, classes = 0;
+};
+
 /// A data set with its options read.
 struct Configured {
   CommonOptions common;
   OpenSplit open;
+  std::optional<SampleShape> shape;
 };
 
 /// The texts of a part as the files provide them, nothing if there is no such part (only val).
@@ -59,6 +66,11 @@ Kind kind_of(const schema::Component& component, const std::string& path = "data
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
                                             const std::string& path = "dataset");
 
+/// The shape that all copies of a data set of images have, without a look at its files; nothing
+/// where the files say. Throws ConfigError for options.
+std::optional<SampleShape> known_shape(const schema::Component& component,
+                                       const std::string& path = "dataset");
+
 /// Whether there is a validation part: val_fraction above 0, or one that the files provide.
 bool has_val(const schema::Component& component, const std::string& path = "dataset");
 
@@ -69,7 +81,8 @@ TextSplits make_texts(const schema::Component& component,
                       const std::string& path = "dataset");
 
 /// Used by the macros below. Options derives from CommonOptions or TextOptions, whose keys follow
-/// its own; a member kKind says what the samples are where they are not plain images or texts.
+/// its own; a member kKind says what the samples are where they are not plain images or texts, a
+/// member sample_shape() what is known of all copies.
 template <class Options, class Common>
 std::shared_ptr<const schema::Fields<Options>> with_common(const std::string& name,
                                                            schema::Fields<Options> fields,
@@ -89,9 +102,13 @@ DatasetEntry make_entry(std::string name, std::string title, std::string page,
   const auto configure = [shared, open](const schema::Component& component,
                                         const std::string& path) {
     const Options options = shared->parse(component, path);
-    return Configured{options, [open, options](Split split) {
-                        return open({options.root, split}, options);
-                      }};
+    Configured configured{options,
+                          [open, options](Split split) {
+                            return open({options.root, split}, options);
+                          },
+                          {}};
+    if constexpr (requires { options.sample_shape(); }) configured.shape = options.sample_shape();
+    return configured;
   };
   return {
       std::move(name), std::move(title), std::move(page), Options::kKind, shared, configure, {}};

@@ -121,6 +121,13 @@ models::DataShape data_shape(const Experiment& experiment) {
     return shape_of(*data::make_texts(experiment.dataset).train);
   }
   if (given("num_classes") && given("in_chans") && given("img_size")) return shape;
+  if (const auto known = data::known_shape(experiment.dataset)) {
+    shape.channels = known->channels;
+    shape.height = known->height;
+    shape.width = known->width;
+    shape.num_classes = known->classes;
+    return shape;
+  }
   return shape_of(*data::make_dataset(experiment.dataset, data::Split::kTrain));
 }
 

@@ -39,7 +39,8 @@ schema::Value resolve(const schema::Value& unresolved);
 /// The struct of a resolved value.
 Experiment parse(const schema::Value& resolved);
 
-/// Sizes of the data set without its files where the model gives them all, else from the files.
+/// Sizes of the data set, without its files where the model or the kind of data set gives them
+/// all.
 models::DataShape data_shape(const Experiment& experiment);
 
 /// What a data set says of itself.

@@ -85,6 +85,30 @@ void check_refused(const std::string& type, const Folder& folder, const std::str
 
 }  // namespace
 
+TEST_CASE("what is known of a data set before its files are there is what they hold", "[data]") {
+  const Folder folder;
+  write_cifar10(folder);
+  folder.write("train.bin", cifar_records(3, "\x07"));
+  write_mnist(folder);
+  const std::vector<std::pair<std::string, std::string>> known = {
+      {"cifar10", ""},
+      {"cifar100", ""},
+      {"cifar100", R"("labels": "coarse")"},
+      {"mnist", ""},
+      {"fashion_mnist", R"("pad_to_32": true, "repeat_channels": true)"}};
+  for (const auto& [type, more] : known) {
+    CAPTURE(type, more);
+    const auto shape = known_shape(component(type, "/nowhere", more));
+    REQUIRE(shape.has_value());
+    const auto dataset = open(type, folder, more);
+    CHECK(shape->channels == dataset->channels());
+    CHECK(shape->height == dataset->height());
+    CHECK(shape->width == dataset->width());
+    CHECK(shape->classes == dataset->num_classes());
+  }
+  CHECK_FALSE(known_shape(component("image_folder", "/nowhere", "")).has_value());
+}
+
 TEST_CASE("cifar10: records, planes and labels", "[data]") {
   const Folder folder;
   write_cifar10(folder);
