@@ -30,7 +30,7 @@ class Case:
         labels = {"vit": "ViT", "diff_vit": "DIFF-ViT", "dgvit": "DGViT", "vit_s16": "ViT-S/16",
                   "transformer": "Transformer", "diff_transformer": "DIFF Transformer",
                   "dgt": "DGT", "m_dgsa": "M-DGSA", "resnet20": "ResNet-20",
-                  "resnet56": "ResNet-56", "mix_ffn": "Mix-FFN"}
+                  "resnet56": "ResNet-56", "resnet56_kcla": "ResNet-56 + KCLA", "mix_ffn": "Mix-FFN"}
         return labels[self.model]
 
     @property
@@ -67,6 +67,9 @@ def all_cases():
     for model in ("resnet20", "resnet56"):
         cases.append(Case(model, model, f"{model}.json", "train", image, 128, 10,
                           channels_last=True))
+    cases.append(Case("resnet56_kcla", "resnet56_kcla", "resnet56_kcla.json", "train", image, 128,
+                      10, channels_last=True,
+                      overrides=("model.layer_attention.drop_path=0",)))
     cases.append(Case("mix_ffn", "mix_ffn", "images32.json", "ffn", (56 * 56, 32), 8,
                       overrides=("model.embed_dim=32", "model.ffn.type=mix_ffn",
                                  "model.ffn.expansion=8")))

@@ -284,6 +284,91 @@ class CifarResNet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+class ChannelConv(nn.Conv1d):
+    """A kernel along the channels; its size is that of kcla 2.0."""
+
+    def __init__(self, channels):
+        kernel = int((math.log2(channels) + 1) / 2) // 2 * 2 + 1
+        super().__init__(1, 1, kernel, padding=kernel // 2, bias=False)
+
+    def forward(self, y):
+        return super().forward(y.unsqueeze(1)).squeeze(1)
+
+
+class Kcla(nn.Module):
+    """Key-correlated layer attention without drop path. kcla 2.9."""
+
+    def __init__(self, channels, previous, head_dim=16, p=0.7):
+        super().__init__()
+        self.heads = channels // head_dim
+        self.Wq, self.Wk = ChannelConv(channels), ChannelConv(channels)
+        self.Wv = nn.Conv2d(channels, channels, 3, padding=1, groups=channels, bias=False)
+        self.head_att = nn.Linear(self.heads, self.heads, bias=False)
+        self.bn_attention = nn.BatchNorm2d(channels)
+        temperatures = torch.linspace(math.log(p), -math.log(p), self.heads).exp()
+        self.register_buffer("divisors", 1 / temperatures, persistent=False)
+        if previous:
+            self.adjust_channel = nn.Conv2d(previous, channels, 1, stride=2, groups=self.heads,
+                                            bias=False)
+            self.u_Wk = ChannelConv(channels)
+            self.u_bn = nn.BatchNorm2d(channels)
+
+    # With its five axes it would be in the way of channels_last.
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "norm_d"] = self.divisors.view(1, -1, 1, 1, 1)
+
+    def keys(self, conv, x):
+        k = conv(x.mean((2, 3))).view(x.shape[0], self.heads, -1)
+        return k, k.norm(dim=2)
+
+    def weights(self, norms):
+        return (norms / self.divisors).clamp(max=10).exp()
+
+    def per_channel(self, z, x):
+        return z.repeat_interleave(x.shape[1] // self.heads, 1)[:, :, None, None]
+
+    def forward(self, x, state):
+        k, norms = self.keys(self.Wk, x)
+        q = self.Wq(x.mean((2, 3))).view_as(k)
+        if state is not None and state[0].shape != x.shape:
+            u, z = state
+            z = z.repeat_interleave(u.shape[1] // z.shape[1], 1)[:, :, None, None]
+            u = self.u_bn(self.adjust_channel(u / z))
+            z = self.weights(self.keys(self.u_Wk, u)[1])
+            state = u * self.per_channel(z, x), z
+        w = self.weights(norms)
+        u = x * self.per_channel(w, x)
+        z = w
+        if state is not None:
+            u, z = state[0] + u, state[1] + z
+        gate = torch.sigmoid(self.head_att((q * k).sum(2) / norms)) / (z + 1e-3)
+        o = self.Wv(u) * self.per_channel(gate, x)
+        return x + F.relu(self.bn_attention(o)), (u, z)
+
+
+class KclaResNet(nn.Module):
+    """CifarResNet with KCLA in every block; names are those of its public code."""
+
+    def __init__(self, depth, classes=10):
+        super().__init__()
+        plain = CifarResNet(depth, classes)
+        self.conv1, self.bn1, self.fc = plain.conv1, plain.bn1, plain.fc
+        self.stages = nn.ModuleList(
+            nn.ModuleList(stage) for stage in (plain.layer1, plain.layer2, plain.layer3))
+        for channels, stage in zip((64, 128, 256), self.stages):
+            for i, block in enumerate(stage):
+                block.kcla = Kcla(channels, channels // 2 if i == 0 else None)
+
+    def forward(self, x):
+        x = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        state = None
+        for stage in self.stages:
+            for block in stage:
+                x, state = block.kcla(block(x), state)
+        return self.fc(x.mean((2, 3)))
+
+
 BUILDERS = {
     "vit": lambda: ViT(SoftmaxAttention, Mlp),
     "diff_vit": lambda: ViT(Differential, SwiGlu),
@@ -296,5 +381,6 @@ BUILDERS = {
     "m_dgsa": lambda: GatedDifferential(256, 8),
     "resnet20": partial(CifarResNet, depth=20),
     "resnet56": partial(CifarResNet, depth=56),
+    "resnet56_kcla": partial(KclaResNet, depth=56),
     "mix_ffn": lambda: MixFfn(32, 8, 56),
 }
