@@ -68,7 +68,7 @@ def all_cases():
         cases.append(Case(model, model, f"{model}.json", "train", image, 128, 10,
                           channels_last=True))
     cases.append(Case("resnet56_kcla", "resnet56_kcla", "resnet56_kcla.json", "train", image, 128,
-                      10, channels_last=True,
+                      10,
                       overrides=("model.layer_attention.drop_path=0",)))
     cases.append(Case("mix_ffn", "mix_ffn", "images32.json", "ffn", (56 * 56, 32), 8,
                       overrides=("model.embed_dim=32", "model.ffn.type=mix_ffn",

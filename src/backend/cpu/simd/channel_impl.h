@@ -24,9 +24,12 @@ inline void put(const Batch<S>& batch, S* to, std::int64_t lanes) {
 }
 
 // a, b = sums over n elements of f(i, lanes, x0[i], ...) = {a, b}; lanes is the number of valid
-// ones. Sums are merged in float64 after every stretch.
+// ones. Sums are merged in float64 after every stretch. Inlined by force: called with a batch
+// inside f, GCC 12 returns from it, and then from its caller, with the upper halves of the
+// registers in use, which slows every scalar instruction of the baseline that follows.
 template <class S, class F, class... X>
-inline void sum_two(std::int64_t n, F f, double& a, double& b, const X*... x) {
+[[gnu::always_inline]] inline void sum_two(std::int64_t n, F f, double& a, double& b,
+                                           const X*... x) {
   constexpr std::int64_t kStretch = 128 * kLanes<S>;  // a lane adds up few numbers of any width
   a = 0;
   b = 0;
@@ -64,7 +67,8 @@ void plane_moments(const S* x, std::int64_t planes, std::int64_t size, double* m
   using B = Batch<S>;
   constexpr double kCancellation = 64;
   const double n = static_cast<double>(size);
-  const auto around = [size](const S* plane, B origin, double& sum, double& square) {
+  const auto around = [size](const S* plane, Compute<S> value, double& sum, double& square) {
+    const B origin(value);
     sum_two<S>(
         size,
         [=](std::int64_t, std::int64_t, B xi) {
@@ -77,11 +81,11 @@ void plane_moments(const S* x, std::int64_t planes, std::int64_t size, double* m
     double origin = static_cast<double>(value_of(x[0]));
     double sum = 0;
     double square = 0;
-    around(x, B(value_of(x[0])), sum, square);
+    around(x, value_of(x[0]), sum, square);
     if (square - sum * sum / n < square / kCancellation) {
       const auto mean = static_cast<Compute<S>>(origin + sum / n);
       origin = static_cast<double>(mean);
-      around(x, B(mean), sum, square);
+      around(x, mean, sum, square);
     }
     means[p] = origin + sum / n;
     const double rest = square - sum * sum / n;
@@ -116,19 +120,22 @@ void plane_normalise(const NormPlanes<S>& p, S* y) {
 }
 
 // Calls use(gate, operand) with gate: (norm, value of the operand, dy) -> gradient before the ReLU.
-// The operand is dy itself where the gate does not look at it.
+// The operand is dy itself where the gate does not look at it. Gates hold no batch: see sum_two.
 template <class S, class Use>
 inline void with_relu_gate(const NormPlanes<S>& p, const S* dy, Use use) {
   using B = Batch<S>;
-  const B zero(Compute<S>{0});
+  const auto open = [](B where, B d) {
+    const B zero(Compute<S>{0});
+    return xsimd::select(where > zero, d, zero);
+  };
   if (!p.relu) {
     use([](B, B, B d) { return d; }, dy);
   } else if (p.y != nullptr) {
-    use([=](B, B y, B d) { return xsimd::select(y > zero, d, zero); }, p.y);
+    use([=](B, B y, B d) { return open(y, d); }, p.y);
   } else if (p.residual != nullptr) {
-    use([=](B norm, B r, B d) { return xsimd::select(norm + r > zero, d, zero); }, p.residual);
+    use([=](B norm, B r, B d) { return open(norm + r, d); }, p.residual);
   } else {
-    use([=](B norm, B, B d) { return xsimd::select(norm > zero, d, zero); }, dy);
+    use([=](B norm, B, B d) { return open(norm, d); }, dy);
   }
 }
 
