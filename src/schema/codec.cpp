@@ -2,11 +2,22 @@
 
 namespace fovea::schema {
 
-Codec<Component> component_codec(Choices choices) {
-  Codec<Component> codec;
-  codec.type.kind = Type::Kind::kComponent;
-  codec.type.choices = std::move(choices);
-  codec.to_value = [](const Component& component) {
+template Codec scalar_codec<bool>();
+template Codec scalar_codec<std::int64_t>();
+template Codec scalar_codec<double>();
+template Codec scalar_codec<std::string>();
+template struct Lift<std::optional<bool>>;
+template struct Lift<std::optional<std::int64_t>>;
+template struct Lift<std::optional<double>>;
+template struct Lift<std::vector<std::int64_t>>;
+template struct Lift<std::vector<double>>;
+template struct Lift<std::vector<std::string>>;
+
+Codec component_codec(Choices choices) {
+  Type type;
+  type.kind = Type::Kind::kComponent;
+  type.choices = std::move(choices);
+  const auto to = [](const Component& component) {
     if (component.type.empty()) return Value();
     Value object = Value::object({{"type", component.type}});
     if (component.options.is_object()) {
@@ -16,18 +27,15 @@ Codec<Component> component_codec(Choices choices) {
     }
     return object;
   };
-  codec.from_value = [](const Value& value) {
-    return Component{value.at("type").as_string(), value};
-  };
-  return codec;
+  return codec_of<Component>(type, to, [](const Value& value, Component& component) {
+    component = {value.at("type").as_string(), value};
+  });
 }
 
-Codec<Value> any_codec() {
-  Codec<Value> codec;
-  codec.type.kind = Type::Kind::kAny;
-  codec.to_value = [](const Value& value) { return value; };
-  codec.from_value = [](const Value& value) { return value; };
-  return codec;
+Codec any_codec() {
+  return codec_of<Value>(
+      Type(), [](const Value& object) { return object; },
+      [](const Value& value, Value& object) { object = value; });
 }
 
 }  // namespace fovea::schema

@@ -14,7 +14,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,8 +23,29 @@
 
 namespace fovea::schema {
 
+/// What Fields does without knowing the struct: members are known by their distance from its start.
+class MemberFields : public Description {
+ protected:
+  struct Member {
+    std::ptrdiff_t offset = 0;
+    std::function<Value(const void*)> to_value;
+    std::function<void(const Value&, void*)> from_value;
+    std::function<void(Field&, const void*)> set_default;  // from the member of the defaults
+  };
+
+  void put(std::string key, std::ptrdiff_t offset, Codec codec, Range range, std::string help,
+           const void* defaults);
+  /// Those of a base, which begins at `offset`.
+  void include_all(const MemberFields& base, std::ptrdiff_t offset, const void* defaults);
+  void take_defaults(const void* defaults);
+  Value read(const void* options) const;
+  void write(const Value& resolved, void* options) const;
+
+  std::vector<Member> members_;
+};
+
 template <class Options>
-class Fields : public Description {
+class Fields : public MemberFields {
  public:
   /// Defaults are Options{} or the given object, so that one struct can serve several registry
   /// entries that differ in their defaults.
@@ -36,7 +56,7 @@ class Fields : public Description {
   template <class T, class Owner>
   requires std::derived_from<Options, Owner> Fields& add(std::string key, T Owner::*member,
                                                          Range range, std::string help) {
-    return put(std::move(key), member, lift<T>(scalar_codec<innermost_t<T>>()), std::move(range),
+    return put(std::move(key), member, scalar_codec<innermost_t<T>>(), std::move(range),
                std::move(help));
   }
   template <class T, class Owner>
@@ -53,8 +73,8 @@ class Fields : public Description {
       std::string help) {
     std::vector<std::string> words;
     for (const auto& name : names) words.push_back(name.first);
-    return put(std::move(key), member, lift<T>(enum_codec(std::move(names))),
-               one_of(std::move(words)), std::move(help));
+    return put(std::move(key), member, enum_codec(std::move(names)), one_of(std::move(words)),
+               std::move(help));
   }
 
   /// A nested struct, an optional one, or a list of them. The defaults of a plain nested struct are
@@ -63,16 +83,16 @@ class Fields : public Description {
   requires std::derived_from<Options, Owner> Fields& add_object(
       std::string key, T Owner::*member, const Fields<innermost_t<T>>& fields, std::string help) {
     using Inner = innermost_t<T>;
-    put(std::move(key), member, lift<T>(object_codec<Inner>(fields)), any(), std::move(help));
+    put(std::move(key), member, object_codec<Inner>(fields), any(), std::move(help));
     if constexpr (std::same_as<T, Inner>) {
-      const auto rebased = [fields, member](Field& field, const Options& defaults) {
+      members_.back().set_default = [fields](Field& field, const void* object) {
+        const Inner& defaults = *static_cast<const Inner*>(object);
         auto inner = std::make_shared<Fields<Inner>>(fields);
-        inner->set_defaults(defaults.*member);
-        field.default_value = inner->raw(defaults.*member);
+        inner->set_defaults(defaults);
+        field.default_value = inner->raw(defaults);
         field.type.object = std::move(inner);
       };
-      bindings_.back().set_default = rebased;
-      rebased(fields_.back(), defaults_);
+      take_defaults(&defaults_);
     }
     return *this;
   }
@@ -84,8 +104,7 @@ class Fields : public Description {
   requires std::derived_from<Options, Owner> && std::same_as<innermost_t<T>, Component> Fields&
   add_component(std::string key, T Owner::*member, Choices choices, std::string help) {
     if (choices.kind.empty()) choices.kind = key;
-    return put(std::move(key), member, lift<T>(component_codec(std::move(choices))), any(),
-               std::move(help));
+    return put(std::move(key), member, component_codec(std::move(choices)), any(), std::move(help));
   }
 
   /// A free-form value, kept as it is.
@@ -104,31 +123,24 @@ class Fields : public Description {
   /// All fields and checks of a base struct; defaults are this struct's.
   template <class Base>
   requires std::derived_from<Options, Base> Fields& include(const Fields<Base>& base) {
-    for (std::size_t i = 0; i < base.fields_.size(); ++i) {
-      const auto& from = base.bindings_[i];
-      fields_.push_back(base.fields_[i]);
-      bindings_.push_back({from.set_default, from.to_value, from.from_value});
-      bindings_.back().set_default(fields_.back(), defaults_);
-    }
-    checks_.insert(checks_.end(), base.checks_.begin(), base.checks_.end());
+    include_all(base, distance(static_cast<const Base*>(&defaults_)), &defaults_);
     return *this;
   }
 
   /// A condition on several fields: returns the complaint, or "". Sees the fields added before.
   Fields& check(std::function<std::string(const Options&)> complaint) {
-    checks_.push_back([fields = fields_, bindings = bindings_, defaults = defaults_,
-                       complaint = std::move(complaint)](const Value& resolved) {
-      return complaint(bind(fields, bindings, defaults, resolved));
+    checks_.push_back([so_far = *this, complaint = std::move(complaint)](const Value& resolved) {
+      return complaint(so_far.from_resolved(resolved));
     });
     return *this;
   }
 
   /// Strict parsing: see Description::resolve for what is refused.
   Options parse(const Value& object, const std::string& path = "") const {
-    return bind(fields_, bindings_, defaults_, resolve(object, path));
+    return from_resolved(resolve(object, path));
   }
   Options parse(const Component& component, const std::string& path = "") const {
-    return bind(fields_, bindings_, defaults_, resolve_component(component.options, path));
+    return from_resolved(resolve_component(component.options, path));
   }
 
   /// Every key, fully resolved: parse(dump(o)) == o. Throws ConfigError if `options` are not valid.
@@ -138,61 +150,34 @@ class Fields : public Description {
   const Options& defaults() const { return defaults_; }
   Fields& set_defaults(const Options& defaults) {
     defaults_ = defaults;
-    for (std::size_t i = 0; i < fields_.size(); ++i)
-      bindings_[i].set_default(fields_[i], defaults_);
+    take_defaults(&defaults_);
     return *this;
   }
 
   /// The members as they stand, unchecked.
-  Value raw(const Options& options) const {
-    Value object = Value::object();
-    for (std::size_t i = 0; i < fields_.size(); ++i) {
-      object.set(fields_[i].key, bindings_[i].to_value(options));
-    }
-    return object;
-  }
+  Value raw(const Options& options) const { return read(&options); }
   /// The struct of an object that was resolved by this description.
   Options from_resolved(const Value& resolved) const {
-    return bind(fields_, bindings_, defaults_, resolved);
-  }
-
- private:
-  template <class>
-  friend class Fields;
-
-  struct Binding {
-    std::function<void(Field&, const Options&)> set_default;
-    std::function<Value(const Options&)> to_value;
-    std::function<void(const Value&, Options&)> from_value;
-  };
-
-  template <class T, class Owner>
-  Fields& put(std::string key, T Owner::*member, Codec<T> codec, Range range, std::string help) {
-    Binding binding;
-    binding.to_value = [member, to = codec.to_value](const Options& o) { return to(o.*member); };
-    binding.from_value = [member, from = codec.from_value](const Value& value, Options& o) {
-      o.*member = from(value);
-    };
-    binding.set_default = [to = binding.to_value](Field& field, const Options& o) {
-      field.default_value = to(o);
-    };
-    fields_.push_back(
-        {std::move(key), std::move(codec.type), std::move(range), Value(), std::move(help), false});
-    binding.set_default(fields_.back(), defaults_);
-    bindings_.push_back(std::move(binding));
-    return *this;
-  }
-
-  static Options bind(const std::vector<Field>& fields, const std::vector<Binding>& bindings,
-                      Options options, const Value& resolved) {
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      bindings[i].from_value(resolved.at(fields[i].key), options);
-    }
+    Options options = defaults_;
+    write(resolved, &options);
     return options;
   }
 
+ private:
+  std::ptrdiff_t distance(const void* part) const {
+    return static_cast<const std::byte*>(part) -
+           static_cast<const std::byte*>(static_cast<const void*>(&defaults_));
+  }
+
+  template <class T, class Owner>
+  Fields& put(std::string key, T Owner::*member, Codec innermost, Range range, std::string help) {
+    MemberFields::put(std::move(key), distance(&(defaults_.*member)),
+                      Lift<T>::from(std::move(innermost)), std::move(range), std::move(help),
+                      &defaults_);
+    return *this;
+  }
+
   Options defaults_;
-  std::vector<Binding> bindings_;
 };
 
 }  // namespace fovea::schema
