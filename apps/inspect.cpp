@@ -24,6 +24,7 @@
 #include "training/loss.h"
 #include "visualise/curves.h"
 #include "visualise/robustness.h"
+#include "visualise/run_names.h"
 
 namespace {
 
@@ -137,10 +138,13 @@ int print_difference(const Arguments& args) {
 
 int draw_curves(Arguments args) {
   if (args.out.empty()) args.out = "curves.png";
-  std::vector<visualise::NamedRun> runs;
+  std::vector<std::string> names;
   for (const std::string& folder : args.runs) {
-    runs.push_back({experiment::load_config(folder).at("name").as_string(), folder});
+    names.push_back(experiment::load_config(folder).at("name").as_string());
   }
+  names = visualise::without_sweep(std::move(names));
+  std::vector<visualise::NamedRun> runs;
+  for (std::size_t i = 0; i < names.size(); ++i) runs.push_back({names[i], args.runs[i]});
   visualise::write_curves(args.out, runs);
   fmt::print("{}\n", args.out);
   return 0;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "tensor/safetensors.h"
+#include "visualise/run_names.h"
 
 namespace fovea::apps {
 namespace {
@@ -30,14 +31,10 @@ visualise::RolloutOptions rollout_options(const Arguments& args, bool signed_map
 
 // Runs of one experiment are told apart by their folders.
 void tell_apart(std::vector<Subject>& subjects, const std::vector<std::string>& folders) {
-  // Rows of one sweep need not repeat its name.
-  const std::string sweep = subjects[0].name.substr(0, subjects[0].name.find('/') + 1);
-  const bool common = std::all_of(subjects.begin(), subjects.end(), [&](const Subject& s) {
-    return s.name.size() > sweep.size() && s.name.starts_with(sweep);
-  });
-  for (Subject& s : subjects) {
-    if (common) s.name.erase(0, sweep.size());
-  }
+  std::vector<std::string> names;
+  for (const Subject& s : subjects) names.push_back(s.name);
+  names = visualise::without_sweep(std::move(names));
+  for (std::size_t i = 0; i < subjects.size(); ++i) subjects[i].name = names[i];
   std::map<std::string, int> count;
   for (const Subject& s : subjects) ++count[s.name];
   for (std::size_t i = 0; i < subjects.size(); ++i) {

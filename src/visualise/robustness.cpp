@@ -1,4 +1,5 @@
 #include "visualise/robustness.h"
+#include "visualise/run_names.h"
 
 #include <fmt/format.h>
 
@@ -173,7 +174,9 @@ Robustness read_robustness(const std::vector<std::filesystem::path>& runs,
     if (!by_name.contains(scores.name)) names.push_back(scores.name);
     by_name[scores.name].push_back(std::move(scores));
   }
-  for (const std::string& name : names) result.rows.push_back(row_of(name, by_name.at(name)));
+  const std::vector<std::string> shown = without_sweep(names);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    result.rows.push_back(row_of(shown[i], by_name.at(names[i])));
   return result;
 }
 
