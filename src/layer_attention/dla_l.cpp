@@ -2,6 +2,7 @@
 
 #include "layer_attention/dla.h"
 #include "layer_attention/light.h"
+#include "layer_attention/paper_counts.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 
@@ -76,6 +77,7 @@ class DlaL final : public LayerAttention {
   Tensor forward(const Layer& in, State& state, attention::Probe* probe) override {
     auto& cell = state.get<CellState>(first_);
     const Tensor y = pooled(in.x);
+    count_pooling(in.x, 1);  // there once for the cell and once for query and key
     cell = shared_.unit()(y, cell);
     const Tensor& p = in.shortcut;
     const Tensor m = shared_.unit()(pooled(p), refreshing(cell, o_.dsu_state)).hidden;

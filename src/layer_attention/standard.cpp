@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "layer_attention/heads.h"
+#include "layer_attention/paper_counts.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
@@ -40,6 +41,8 @@ class Standard final : public layer_attention::Headwise {
     auto& seen = state.get<layer_attention::History>(first());
     seen.pooled.push_back(layer_attention::pooled(in.x));
     seen.maps.push_back(in.x);
+    // There every layer pools all maps for its keys, and its own again for its query.
+    layer_attention::count_pooling(in.x, std::ssize(seen.maps));
     const Tensor q = p_.query(seen.pooled.back());
     std::vector<Tensor> keys, values;
     for (std::size_t i = 0; i < seen.maps.size(); ++i) {

@@ -9,7 +9,8 @@ std::int64_t count(const autograd::Event& event) {
   // Its convolution and its norm; the running sum is not counted.
   if (event.op == "running_value") return (9 + 4) * event.output.numel();
   if (event.op == "avg_pool") return event.output.numel();
-  if (event.op == "adaptive_avg_pool") return event.input.numel() + event.output.numel();
+  if (event.op == "adaptive_avg_pool" || event.op == "pooled_again")
+    return event.input.numel() + event.output.numel();
   if (event.op == "resize") return 11 * event.output.numel();
   if (event.op == "conv_transpose") {
     const std::int64_t outputs = event.output.numel() / event.output[1];  // places
