@@ -33,11 +33,6 @@ Tensor per_channel(const Tensor& x, std::int64_t channels) {
   return ops::reshape(wide, {b, channels});
 }
 
-Tensor sample_kernels(const Tensor& weight, const Tensor& scale) {
-  const std::int64_t b = scale.size(0), c = weight.size(0);
-  return ops::mul(ops::reshape(weight, {1, c, 9}), ops::reshape(per_channel(scale, c), {b, c, 1}));
-}
-
 std::unique_ptr<nn::Conv2d> ValueConv::make(const nn::Build& build, std::int64_t channels) {
   return std::make_unique<nn::Conv2d>(build, channels, channels, ops::Sizes{3},
                                       ops::ConvOptions{.padding = {1}, .groups = channels}, false);
@@ -62,8 +57,11 @@ Tensor Projections::value(const Tensor& x) {
 }
 
 Tensor Projections::gated_value(const Tensor& x, const Tensor& gate) const {
-  const std::int64_t planes = x.size(0) * x.size(1);
-  const Tensor kernels = sample_kernels(v_.weight(), ops::cast(gate, compute_dtype(x.dtype())));
+  const std::int64_t b = x.size(0), c = x.size(1), planes = b * c;
+  // A depthwise convolution with kernels of its own for every sample.
+  const Tensor scale = per_channel(ops::cast(gate, compute_dtype(x.dtype())), c);
+  const Tensor kernels =
+      ops::mul(ops::reshape(v_.weight(), {1, c, 9}), ops::reshape(scale, {b, c, 1}));
   const Tensor y =
       ops::conv(ops::reshape(x, {1, planes, x.size(2), x.size(3)}),
                 ops::reshape(kernels, {planes, 1, 3, 3}), {}, {.padding = {1}, .groups = planes});

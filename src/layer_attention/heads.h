@@ -38,10 +38,6 @@ Tensor stack(const std::vector<Tensor>& layers);
 /// One number for each head -> one for each channel: (b, heads) -> (b, channels).
 Tensor per_channel(const Tensor& x, std::int64_t channels);
 
-/// f_V times a number for every head of every sample is a depthwise convolution with kernels of
-/// its own for every sample: weight (c, 1, 3, 3), scale (b, heads) -> (b, c, 9).
-Tensor sample_kernels(const Tensor& weight, const Tensor& scale);
-
 /// Depthwise 3x3 convolution without bias.
 struct ValueConv {
   static std::unique_ptr<nn::Conv2d> make(const nn::Build& build, std::int64_t channels);

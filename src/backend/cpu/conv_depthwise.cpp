@@ -143,26 +143,6 @@ bool same3x3(const ConvGeometry& g) {
          g.stride == kOnes && g.dilation == kOnes;
 }
 
-// Two planes in the compute type of T, for one thread.
-template <class T>
-class TwoPlanes {
- public:
-  using C = Compute<T>;
-  TwoPlanes(std::int64_t size, const Tensor& like)
-      : stride_(size + 2 * simd::kSlack), memory_(scratch<C>(2 * stride_, like)) {
-    std::fill_n(memory_.template data<C>(), 2 * stride_, C{0});
-  }
-  static void reserve_all(const ThreadPool& pool, std::int64_t size, const Tensor& like) {
-    reserve<C>(pool, 2 * (size + 2 * simd::kSlack), like);
-  }
-  C* first() const { return memory_.template data<C>() + simd::kSlack; }
-  C* second() const { return first() + stride_; }
-
- private:
-  std::int64_t stride_;
-  Tensor memory_;
-};
-
 // y of every plane from x; reversed: dx from dy.
 template <class T>
 void correlate3x3(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
@@ -171,22 +151,22 @@ void correlate3x3(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, cons
   const std::int64_t size = g.in_size();
   const std::int64_t planes = g.batch * g.groups;
   const std::int64_t grain = plane_grain(size);
-  TwoPlanes<T>::reserve_all(pool, size, y);
+  RoomyPlanes<C>::reserve_all(pool, 2, size, y);
   pool.run(divide_up(planes, grain), [&](std::int64_t piece) {
-    const TwoPlanes<T> memory(size, y);
+    const RoomyPlanes<C> memory(2, size, y);
     for (std::int64_t p = piece * grain; p < std::min(planes, (piece + 1) * grain); ++p) {
       const std::int64_t channel = p % g.groups;
       if (p + 1 < planes) {
         bring_near<Access::kRead>(x.data<T>() + (p + 1) * size, size);
         bring_near<Access::kWrite>(y.data<T>() + (p + 1) * size, size);
       }
-      copy_row(x.data<T>() + p * size, size, memory.first());
-      simd::kernels().of<C>().conv3x3(memory.first(), g.in[1], g.in[2],
-                                      weight.data<C>() + 9 * channel, reversed, memory.second());
+      copy_row(x.data<T>() + p * size, size, memory[0]);
+      simd::kernels().of<C>().conv3x3(memory[0], g.in[1], g.in[2], weight.data<C>() + 9 * channel,
+                                      reversed, memory[1]);
       if (bias != nullptr) {
-        for (std::int64_t i = 0; i < size; ++i) memory.second()[i] += bias[channel];
+        for (std::int64_t i = 0; i < size; ++i) memory[1][i] += bias[channel];
       }
-      copy_row(memory.second(), size, y.data<T>() + p * size);
+      copy_row(memory[1], size, y.data<T>() + p * size);
     }
   });
 }
@@ -197,9 +177,9 @@ void correlate3x3_sums(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
   using C = Compute<T>;
   const std::int64_t size = g.in_size();
   const std::int64_t grain = plane_grain(g.batch * size);
-  TwoPlanes<T>::reserve_all(pool, size, dweight);
+  RoomyPlanes<C>::reserve_all(pool, 2, size, dweight);
   pool.run(divide_up(g.groups, grain), [&](std::int64_t piece) {
-    const TwoPlanes<T> memory(size, dweight);
+    const RoomyPlanes<C> memory(2, size, dweight);
     for (std::int64_t c = piece * grain; c < std::min(g.groups, (piece + 1) * grain); ++c) {
       double sums[9] = {};
       for (std::int64_t p = c; p < g.batch * g.groups; p += g.groups) {
@@ -207,10 +187,9 @@ void correlate3x3_sums(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
           bring_near<Access::kRead>(x.data<T>() + (p + g.groups) * size, size);
           bring_near<Access::kRead>(dy.data<T>() + (p + g.groups) * size, size);
         }
-        copy_row(x.data<T>() + p * size, size, memory.first());
-        copy_row(dy.data<T>() + p * size, size, memory.second());
-        simd::kernels().of<C>().conv3x3_sums(memory.first(), memory.second(), g.in[1], g.in[2],
-                                             sums);
+        copy_row(x.data<T>() + p * size, size, memory[0]);
+        copy_row(dy.data<T>() + p * size, size, memory[1]);
+        simd::kernels().of<C>().conv3x3_sums(memory[0], memory[1], g.in[1], g.in[2], sums);
       }
       for (int tap = 0; tap < 9; ++tap) dweight.data<C>()[9 * c + tap] = static_cast<C>(sums[tap]);
     }

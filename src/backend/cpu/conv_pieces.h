@@ -2,9 +2,11 @@
 // inside a piece, and sums of the pieces' results.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "backend/cpu/simd/simd.h"
 #include "backend/cpu/thread_pool.h"
 #include "tensor/tensor.h"
 
@@ -27,6 +29,31 @@ void reserve(const ThreadPool& pool, std::int64_t elements, const Tensor& like) 
   std::vector<Tensor> all;
   for (int i = 0; i < pool.threads(); ++i) all.push_back(scratch<T>(elements, like));
 }
+
+/// One thread's memory for `count` planes of `size` elements, with room around each as conv3x3 of
+/// simd.h wants it.
+template <class T>
+class RoomyPlanes {
+ public:
+  RoomyPlanes(std::int64_t count, std::int64_t size, const Tensor& like)
+      : stride_(size + 2 * simd::kSlack), memory_(scratch<T>(count * stride_, like)) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::fill_n((*this)[i] - simd::kSlack, simd::kSlack, T{0});
+      std::fill_n((*this)[i] + size, simd::kSlack, T{0});
+    }
+  }
+  static void reserve_all(const ThreadPool& pool, std::int64_t count, std::int64_t size,
+                          const Tensor& like) {
+    reserve<T>(pool, count * (size + 2 * simd::kSlack), like);
+  }
+  T* operator[](std::int64_t i) const {
+    return memory_.template data<T>() + i * stride_ + simd::kSlack;
+  }
+
+ private:
+  std::int64_t stride_;
+  Tensor memory_;
+};
 
 /// Starts to bring n elements into the cache, for loops whose arithmetic on one plane is so long
 /// that the processor does not see by itself which plane comes next.

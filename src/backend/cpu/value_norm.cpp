@@ -12,30 +12,14 @@
 namespace fovea::cpu {
 namespace {
 
-// One thread's memory for planes, in the compute type, with room around each as conv3x3 wants it.
+// Planes in the compute type that one thread works in.
 template <class S>
-class Buffers {
- public:
-  using C = Compute<S>;
+struct Buffers : RoomyPlanes<Compute<S>> {
   static constexpr std::int64_t kCount = 7;
-
-  Buffers(std::int64_t size, const Tensor& like)
-      : stride_(size + 2 * simd::kSlack), memory_(scratch<C>(kCount * stride_, like)) {
-    for (std::int64_t i = 0; i < kCount; ++i) {
-      std::fill_n((*this)[i] - simd::kSlack, simd::kSlack, C{0});
-      std::fill_n((*this)[i] + size, simd::kSlack, C{0});
-    }
-  }
+  Buffers(std::int64_t size, const Tensor& like) : RoomyPlanes<Compute<S>>(kCount, size, like) {}
   static void reserve_all(const ThreadPool& pool, std::int64_t size, const Tensor& like) {
-    reserve<C>(pool, kCount * (size + 2 * simd::kSlack), like);
+    RoomyPlanes<Compute<S>>::reserve_all(pool, kCount, size, like);
   }
-  C* operator[](std::int64_t i) const {
-    return memory_.template data<C>() + i * stride_ + simd::kSlack;
-  }
-
- private:
-  std::int64_t stride_;
-  Tensor memory_;
 };
 
 // The tensors of one call as planes.
@@ -77,13 +61,13 @@ struct Layer {
 };
 
 // y = scale x + residual.
-template <class C>
-void scaled_plane(std::int64_t size, const C* x, C scale, const C* residual, C* y) {
-  const C zero{0};
-  simd::NormPlanes<C> plane{
+template <class S>
+void scaled_plane(std::int64_t size, const S* x, Compute<S> scale, const S* residual, S* y) {
+  const Compute<S> zero{0};
+  simd::NormPlanes<S> plane{
       .count = 1, .size = size, .x = x, .mean = &zero, .scale = &scale, .shift = &zero};
   plane.residual = residual;
-  simd::kernels().of<C>().plane_normalise(plane, y);
+  simd::kernels().of<S>().plane_normalise(plane, y);
 }
 
 // The first pass of backward: sums of dy behind keep and ReLU.
@@ -158,7 +142,7 @@ class PlaneGradient {
     }
     if (dx_ == nullptr) return;
     C* dx = room_for(dx_ + at, buffers[6]);
-    scaled_plane(size, du, w_[p], add_x_ ? dy : nullptr, dx);
+    scaled_plane<C>(size, du, w_[p], add_x_ ? dy : nullptr, dx);
     narrowed(dx, size, dx_ + at);
   }
 
@@ -208,17 +192,10 @@ void CpuBackend::running_value(double eps, const Tensor& before, const Tensor& w
     Buffers<S>::reserve_all(pool_, size, x);
     for_planes(pool_, layer.planes, [&](std::int64_t first, std::int64_t count, std::int64_t) {
       const Buffers<S> buffers(size, x);
-      const Tensor zeros = scratch<C>(count, x);
-      std::fill_n(zeros.data<C>(), count, C{0});
       for (std::int64_t p = first; p < first + count; ++p) {
-        simd::NormPlanes<S> sum{.count = 1,
-                                .size = size,
-                                .x = x.data<S>() + layer.at(p),
-                                .mean = zeros.data<C>(),
-                                .scale = w.data<C>() + p,
-                                .shift = zeros.data<C>()};
-        if (before.defined()) sum.residual = before.data<S>() + layer.at(p);
-        simd::kernels().of<S>().plane_normalise(sum, args.u.data<S>() + layer.at(p));
+        const std::int64_t at = layer.at(p);
+        scaled_plane<S>(size, x.data<S>() + at, w.data<C>()[p],
+                        before.defined() ? before.data<S>() + at : nullptr, args.u.data<S>() + at);
         if (args.fixed_stats) continue;
         if (p + 1 < first + count) {
           bring_near<Access::kRead>(x.data<S>() + layer.at(p + 1), size);
@@ -252,8 +229,9 @@ void CpuBackend::value_norm(const ValueNorm& args, const Tensor& x, const Tensor
       layer.kernels().plane_normalise(v, buffers[2]);
       S* to = y.data<S>() + layer.at(p);
       C* sum = room_for(to, buffers[4]);
-      scaled_plane(size, buffers[2], layer.kept(p),
-                   base == nullptr ? nullptr : widened(base + layer.at(p), size, buffers[3]), sum);
+      scaled_plane<C>(size, buffers[2], layer.kept(p),
+                      base == nullptr ? nullptr : widened(base + layer.at(p), size, buffers[3]),
+                      sum);
       narrowed(sum, size, to);
     };
     for_planes(pool_, layer.planes,
