@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
 using namespace fovea;
@@ -167,7 +168,7 @@ TEST_CASE("inspect --across-depth: refusals", "[cli]") {
   refused(file, {"--across-depth", "2", "--time", "0"}, "--time");
   refused(file, {"--time", "3"}, "--across-depth");
   refused(plain, {"--across-depth", "2"}, "no model.layer_attention");
-  refused(std::string(FOVEA_SOURCE_DIR) + "/experiments/smoke/dgvit.json",
+  refused(test::source_dir() + "/experiments/smoke/dgvit.json",
           {"--across-depth", "2", "--layer-attention", "kcla"}, "expected a ResNet");
   check_refusal(run_cli("inspect", {file, "--across-depth", "2", "--picture", "growth.gif"}),
                 "ends neither in .png nor in .svg");

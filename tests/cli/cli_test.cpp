@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "base/file.h"
+#include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
 using namespace fovea;
@@ -16,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kDigits = std::string(FOVEA_SOURCE_DIR) + "/datasets/digits";
+const std::string kDigits = test::source_dir() + "/datasets/digits";
 
 // A run of a second or two.
 std::string tiny(const std::string& more = "") {
@@ -307,8 +308,7 @@ TEST_CASE("train: a full disk ends in one line", "[cli]") {
 }
 
 TEST_CASE("documentation: the page on experiment files is what the schema says", "[cli]") {
-  const std::string page =
-      io::read_text(std::string(FOVEA_SOURCE_DIR) + "/docs/experiment-files.md");
+  const std::string page = io::read_text(test::source_dir() + "/docs/experiment-files.md");
   const CliResult docs = run_cli("inspect", {"docs"});
   REQUIRE(docs.code == 0);
   INFO("run tools/make-docs");

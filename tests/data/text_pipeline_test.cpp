@@ -10,6 +10,7 @@
 #include "data/vocabulary.h"
 #include "schema/parse.h"
 #include "schema/utf8.h"
+#include "tests/support/paths.h"
 
 using namespace fovea;
 using namespace fovea::data;
@@ -19,7 +20,7 @@ namespace {
 
 Value golden() {
   const auto file =
-      std::filesystem::path(FOVEA_SOURCE_DIR) / "tests/fixtures/dgsa/text_pipeline.json";
+      std::filesystem::path(test::source_dir()) / "tests/fixtures/dgsa/text_pipeline.json";
   return schema::parse(io::read_text(file), file.string());
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "tests/support/paths.h"
 
 using namespace fovea;
 using namespace fovea::experiment;
@@ -24,7 +25,7 @@ Variation variation_of(const char* file, const std::vector<std::string>& own) {
   return [=](const std::vector<std::string>& more) {
     std::vector<std::string> overrides = own;
     overrides.insert(overrides.end(), more.begin(), more.end());
-    const auto path = std::filesystem::path(FOVEA_SOURCE_DIR) / "experiments" / file;
+    const auto path = std::filesystem::path(test::source_dir()) / "experiments" / file;
     return parse(resolve(load_unresolved(path, overrides)));
   };
 }

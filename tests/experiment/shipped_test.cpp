@@ -5,6 +5,7 @@
 #include "experiment/ablation.h"
 #include "experiment/experiment.h"
 #include "schema/load.h"
+#include "tests/support/paths.h"
 
 using namespace fovea;
 using namespace fovea::experiment;
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 fs::path shipped(const std::string& name) {
-  return fs::path(FOVEA_SOURCE_DIR) / "experiments" / name;
+  return fs::path(test::source_dir()) / "experiments" / name;
 }
 
 schema::Value resolve_experiment(const schema::Value& value) { return resolve(value); }

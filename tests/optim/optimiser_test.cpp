@@ -10,6 +10,7 @@
 #include "optim/registry.h"
 #include "schema/parse.h"
 #include "tensor/safetensors.h"
+#include "tests/support/paths.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -36,8 +37,7 @@ void set_gradient(const Parameter& parameter, const std::vector<double>& values)
 }
 
 TensorFile fixture(const std::string& name) {
-  return read_safetensors(std::string(FOVEA_SOURCE_DIR) + "/tests/fixtures/dgsa/" + name,
-                          test::cpu());
+  return read_safetensors(test::source_dir() + "/tests/fixtures/dgsa/" + name, test::cpu());
 }
 
 void check_near(const Tensor& value, const Tensor& expected, const std::string& what) {

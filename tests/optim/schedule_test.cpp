@@ -9,6 +9,7 @@
 #include "optim/registry.h"
 #include "schema/parse.h"
 #include "tensor/safetensors.h"
+#include "tests/support/paths.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -24,7 +25,7 @@ Schedule make(const std::string& json, const RunLength& run) {
 
 std::vector<double> fixture(const std::string& name, const std::string& tensor) {
   const auto file =
-      read_safetensors(std::string(FOVEA_SOURCE_DIR) + "/tests/fixtures/dgsa/" + name, test::cpu());
+      read_safetensors(test::source_dir() + "/tests/fixtures/dgsa/" + name, test::cpu());
   return test::to_doubles(file.tensors.at(tensor));
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "tests/support/paths.h"
 
 namespace fovea::test {
 namespace {
@@ -49,7 +50,7 @@ CliResult run_cli(const std::string& program, const std::vector<std::string>& ar
   const TestFolder output("cli-output");
   const auto out = output.path("out");
   const auto err = output.path("err");
-  std::vector<std::string> words{std::string(FOVEA_BIN_DIR) + "/" + program};
+  std::vector<std::string> words{bin_dir() + "/" + program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const pid_t child = ::fork();
   if (child == 0) {

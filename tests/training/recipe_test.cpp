@@ -5,6 +5,7 @@
 
 #include "autograd/graph.h"
 #include "models/model.h"
+#include "tests/support/paths.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 #include "training/loss.h"
@@ -13,8 +14,7 @@ using namespace fovea;
 
 TEST_CASE("dgvit: three steps of the vision recipe follow the reference", "[training][fixture]") {
   const TensorFile file = read_safetensors(
-      std::string(FOVEA_SOURCE_DIR) + "/tests/fixtures/dgsa/train_dgvit_steps.safetensors",
-      test::cpu());
+      test::source_dir() + "/tests/fixtures/dgsa/train_dgvit_steps.safetensors", test::cpu());
   const nn::Build build{test::cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch};
   const auto model = models::make(
       test::component(R"({"type": "dgvit", "patch_size": 4, "embed_dim": 16, "depth": 2,
