@@ -37,7 +37,7 @@ TEST_CASE("datasets: every entry documents itself and shares the common keys", "
   for (const DatasetEntry& entry : datasets()) {
     INFO(entry.name);
     CHECK_FALSE(entry.title.empty());
-    CHECK(std::filesystem::exists(std::filesystem::path(test::source_dir()) / entry.page));
+    CHECK(std::filesystem::exists(std::filesystem::path(fovea::test::source_dir()) / entry.page));
     for (const schema::Field& field : entry.fields->fields()) CHECK_FALSE(field.help.empty());
     REQUIRE(entry.fields->find("root") != nullptr);
     CHECK(entry.fields->find("root")->default_text() == "\"datasets/" + entry.name + "\"");
@@ -56,7 +56,7 @@ TEST_CASE("datasets: every entry documents itself and shares the common keys", "
 }
 
 TEST_CASE("digits: size, split and first sample", "[data]") {
-  const auto root = std::filesystem::path(test::source_dir()) / "datasets/digits";
+  const auto root = std::filesystem::path(fovea::test::source_dir()) / "datasets/digits";
   const auto train = make_dataset(component("digits", root), Split::kTrain);
   const auto test = make_dataset(component("digits", root), Split::kTest);
   CHECK(train->size() == 1442);
