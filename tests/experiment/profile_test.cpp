@@ -9,7 +9,7 @@ using namespace fovea;
 
 TEST_CASE("profile: shares add up and memory is that of the parts", "[experiment]") {
   const auto e = experiment::parse(experiment::resolve(
-      experiment::load_unresolved(test::source_dir() + "/experiments/bench/dgvit.json",
+      experiment::load_unresolved(fovea::test::source_dir() + "/experiments/bench/dgvit.json",
                                   {"train.batch_size=4", "model.depth=1", "model.embed_dim=32",
                                    "model.attention.num_heads=2"})));
   const Device device = make_cpu(2);

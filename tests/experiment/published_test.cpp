@@ -29,7 +29,7 @@ TEST_CASE("published: files with mistakes are refused with the position", "[expe
 }
 
 TEST_CASE("published: the shipped numbers of dgsa are those of its tables", "[experiment]") {
-  const Published paper(io::fs::path(test::source_dir()) / "experiments/dgsa/published.json");
+  const Published paper(io::fs::path(fovea::test::source_dir()) / "experiments/dgsa/published.json");
   CHECK(paper.find("Table 1", "ViT", "CIFAR-10") == PublishedValue{75.9, 0.09});
   CHECK(paper.find("Table 1", "DGViT proj x4, dropout x2", "CIFAR-100") ==
         PublishedValue{47.72, 0.35});

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 fs::path shipped(const std::string& name) {
-  return fs::path(test::source_dir()) / "experiments" / name;
+  return fs::path(fovea::test::source_dir()) / "experiments" / name;
 }
 
 schema::Value resolve_experiment(const schema::Value& value) { return resolve(value); }
