@@ -12,7 +12,8 @@ struct Visit {
   std::string console;    // messages and uncaught errors, one a line; empty if all is well
 };
 
-/// True if Chromium is installed; else says that the test is skipped.
+/// True if Chromium is installed; else says that the test is skipped, or fails it if the
+/// environment has FOVEA_TEST_BROWSER.
 bool have_browser();
 
 /// Opens a page, runs `script` in it when it is ready, and closes it. The script is the body of an

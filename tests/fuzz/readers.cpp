@@ -1,0 +1,107 @@
+#include "tests/fuzz/readers.h"
+
+#include "backend/devices.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/csv.h"
+#include "data/image_file.h"
+#include "data/packed_file.h"
+#include "data/registry.h"
+#include "data/text_decode.h"
+#include "data/vocabulary.h"
+#include "experiment/experiment.h"
+#include "schema/parse.h"
+#include "tensor/safetensors.h"
+#include "tests/support/run_cli.h"
+
+namespace fovea::test {
+namespace {
+
+std::span<const std::byte> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// What is written must be read back as it was.
+void same(bool equal, const char* what) {
+  if (!equal) throw std::logic_error(what);
+}
+
+void safetensors(std::string_view bytes) {
+  static const Device host = make_cpu(1);
+  const TensorFile file = parse_safetensors(bytes, "file", host);
+  const std::string written = serialise_safetensors(file);
+  same(serialise_safetensors(parse_safetensors(written, "file", host)) == written,
+       "tensors change on the way");
+}
+
+void json(std::string_view bytes) {
+  const schema::Value value = schema::parse(bytes, "file");
+  same(schema::parse(value.dump(), "file").dump() == value.dump(), "JSON changes on the way");
+}
+
+void experiment_file(std::string_view bytes) {
+  schema::Value value = schema::parse(bytes, "file");
+  value = experiment::resolve(value);
+  same(experiment::resolve(value) == value, "a resolved experiment is resolved to another");
+}
+
+void image(std::string_view bytes) {
+  for (const std::int64_t channels : {0, 1, 3}) {
+    const data::Image image = data::decode_image(as_bytes(bytes), "file", channels);
+    same(image.height > 0 && image.width > 0, "an image without pixels");
+    data::resize(image, 5, 3);
+  }
+}
+
+void csv(std::string_view bytes) {
+  data::parse_csv(bytes, ',', true, "file");
+  data::parse_csv(bytes, '\t', false, "file");
+}
+
+void gzip(std::string_view bytes) { data::inflate(as_bytes(bytes), std::size_t{1} << 20, "file"); }
+
+void vocabulary(std::string_view bytes) {
+  const auto words = data::Vocabulary::parse(bytes, "file");
+  same(data::Vocabulary::parse(words.to_text(), "file") == words, "words change on the way");
+}
+
+void text(std::string_view bytes) {
+  using data::TextEncoding;
+  for (const auto encoding :
+       {TextEncoding::kAuto, TextEncoding::kUtf8, TextEncoding::kLatin1, TextEncoding::kUtf16}) {
+    // (A byte order mark in front would be left out.)
+    const std::string utf8 = "x" + data::to_utf8(bytes, encoding);
+    same(data::to_utf8(utf8, TextEncoding::kUtf8) == utf8, "text is not UTF-8");
+  }
+}
+
+// The training images of MNIST; the labels beside them are those of two images.
+void idx(std::string_view bytes) {
+  static const TestFolder folder("fuzz-idx");
+  const auto write = [&](const char* name, std::string_view content) {
+    io::File(folder.path(name), io::File::Mode::kCreate).write(content);
+  };
+  write("train-images-idx3-ubyte", bytes);
+  write("train-labels-idx1-ubyte", std::string_view("\0\0\x08\x01\0\0\0\x02\x03\x07", 10));
+  schema::Value options = schema::Value::object({{"type", "mnist"}});
+  options.set("root", folder.path().string());
+  const auto images = data::make_dataset({"mnist", options}, data::Split::kTrain);
+  images->get(images->size() - 1);
+}
+
+}  // namespace
+
+const std::vector<Reader>& readers() {
+  static const std::vector<Reader> all = {{"safetensors", safetensors},
+                                          {"json", json},
+                                          {"experiment", experiment_file},
+                                          {"image", image},
+                                          {"csv", csv},
+                                          {"gzip", gzip},
+                                          {"vocabulary", vocabulary},
+                                          {"text", text},
+                                          {"idx", idx}};
+  return all;
+}
+
+}  // namespace fovea::test
