@@ -105,9 +105,12 @@ std::string png_damage(Bytes file) {
   }
 }
 
+// The Huffman tables that a file has given so far: bit 4 x class (0 DC, 1 AC) + number.
+using HuffmanTables = std::uint32_t;
+
 // Tables of a class and a number, 16 counts of codes, and the codes. stb 2.27 has room for 256
 // codes and does not check; nor, in progressive files, that a DC code stands for at most 15 bits.
-bool huffman_tables_are_valid(Bytes payload) {
+bool huffman_tables_are_valid(Bytes payload, HuffmanTables& given) {
   while (!payload.empty()) {
     if (payload.size() < 17) return false;
     std::size_t codes = 0;
@@ -117,7 +120,23 @@ bool huffman_tables_are_valid(Bytes payload) {
     for (std::size_t k = 17; dc && k < 17 + codes; ++k) {
       if (at(payload, k) > 15) return false;
     }
+    given |= 1u << (4 * (at(payload, 0) >> 4 & 1) + (at(payload, 0) & 3));
     payload = payload.subspan(17 + codes);
+  }
+  return true;
+}
+
+// A scan of n components: n, then a name and two table numbers (DC, AC) each, then the first and
+// the last coefficient. stb does not ask whether the tables were ever given.
+bool scan_has_its_tables(Bytes payload, HuffmanTables given, bool progressive) {
+  const std::size_t n = payload.empty() ? 0 : at(payload, 0);
+  if (n == 0 || payload.size() < 2 * n + 4) return false;
+  const bool dc = !progressive || at(payload, 2 * n + 1) == 0;
+  const bool ac = !progressive || !dc;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::uint32_t numbers = at(payload, 2 * k + 2);
+    if (dc && (given >> (numbers >> 4 & 3) & 1u) == 0) return false;
+    if (ac && (given >> (4 + (numbers & 3)) & 1u) == 0) return false;
   }
   return true;
 }
@@ -127,9 +146,12 @@ std::string jpeg_damage(Bytes file) {
   constexpr std::uint32_t kScan = 0xDA;
   constexpr std::uint32_t kEnd = 0xD9;
   constexpr std::uint32_t kHuffman = 0xC4;
+  constexpr std::uint32_t kProgressive = 0xC2;
   // Every scan walks over the whole picture: a few bytes each, so their number must be bounded.
   constexpr int kMaxScans = 64;
   int scans = 0;
+  HuffmanTables tables = 0;
+  bool progressive = false;
   const auto is_restart = [](std::uint32_t marker) { return marker >= 0xD0 && marker <= 0xD7; };
   std::size_t i = 2;
   for (;;) {
@@ -152,10 +174,17 @@ std::string jpeg_damage(Bytes file) {
     if (file.size() - i - 2 < length) {
       return marker == kScan ? "cut short before its pixels" : "cut short inside a segment";
     }
-    if (marker == kHuffman && !huffman_tables_are_valid(file.subspan(i + 4, length - 2))) {
+    const Bytes payload = file.subspan(i + 4, length - 2);
+    if (marker == kHuffman && !huffman_tables_are_valid(payload, tables)) {
       return "a Huffman table is not valid";
     }
-    if (marker == kScan && ++scans > kMaxScans) return fmt::format("more than {} scans", kMaxScans);
+    if (marker == kProgressive) progressive = true;
+    if (marker == kScan) {
+      if (++scans > kMaxScans) return fmt::format("more than {} scans", kMaxScans);
+      if (!scan_has_its_tables(payload, tables, progressive)) {
+        return "a scan needs a Huffman table that is not there";
+      }
+    }
     i += 2 + length;
   }
 }
