@@ -24,12 +24,23 @@ void check(const RolloutFigure& f) {
   }
 }
 
+// The column with a value for every pixel.
+HeatColumn drawn(const RolloutColumn& column, const RolloutFigure& f) {
+  HeatColumn pixels = column.heat;
+  for (std::size_t i = 0; i < f.inputs.size(); ++i) {
+    const Matrix grid = as_grid(column.heat.values[i], column.grid_h, column.grid_w);
+    pixels.values[i] = heat_map(grid, f.inputs[i].height, f.inputs[i].width, f.smooth).values;
+  }
+  return pixels;
+}
+
 }  // namespace
 
 Canvas render(const RolloutFigure& figure) {
   check(figure);
+  // Limits are those of what is drawn: smooth maps do not reach the values of single patches.
   std::vector<HeatColumn> heats;
-  for (const RolloutColumn& column : figure.columns) heats.push_back(column.heat);
+  for (const RolloutColumn& column : figure.columns) heats.push_back(drawn(column, figure));
   const auto limits = limits_of(heats, figure.scale);
   Montage montage;
   montage.title = figure.title;
@@ -38,19 +49,17 @@ Canvas render(const RolloutFigure& figure) {
   montage.column_labels.push_back("input");
   for (const Canvas& input : figure.inputs) montage.rows.push_back({input});
   for (std::size_t k = 0; k < figure.columns.size(); ++k) {
-    const RolloutColumn& column = figure.columns[k];
-    const ColourMap palette = palette_of(column.heat.quantity, figure.sequential);
-    montage.column_labels.push_back(column.heat.name);
+    const ColourMap palette = palette_of(heats[k].quantity, figure.sequential);
+    montage.column_labels.push_back(heats[k].name);
     for (std::size_t i = 0; i < figure.inputs.size(); ++i) {
       const Canvas& input = figure.inputs[i];
-      const Matrix grid = as_grid(column.heat.values[i], column.grid_h, column.grid_w);
-      const Matrix heat = heat_map(grid, input.height, input.width, figure.smooth);
+      const Matrix heat = as_grid(heats[k].values[i], input.height, input.width);
       const Limits& ends = limits[k][i];
       montage.rows[i].push_back(overlay(
           colourise(scale_between(heat, ends.low, ends.high), palette), input, figure.overlay));
     }
     MontageBar bar;
-    bar.bar = bar_of(column.heat, limits[k], figure.scale, figure.sequential);
+    bar.bar = bar_of(heats[k], limits[k], figure.scale, figure.sequential);
     bar.side = MontageBar::Side::kBelow;
     bar.first = static_cast<std::int64_t>(k) + 1;
     bar.count = 1;
