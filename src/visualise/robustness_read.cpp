@@ -78,7 +78,8 @@ Scores scores_from(const Value& result, const Value& corruption) {
   }
   FOVEA_CHECK(!scores.types.empty(), ConfigError, "corruption has no metric with types of noise");
   scores.clean = number(result.at("metrics").at(scores.metric));
-  if (const Value* weights = result.find("checkpoint")) scores.weights = weights->as_string();
+  if (const Value* weights = result.find("checkpoint"))
+    scores.weights = weights->is_string() ? weights->as_string() : weights->dump(0);
   if (const Value* samples = result.find("samples")) scores.samples = samples->as_int();
   return scores;
 }

@@ -82,8 +82,10 @@ class Stack final : public nn::Module {
         const std::function<Slot(std::int64_t)>& slot_of) {
     for (std::int64_t t = 0; t < layer_count(c); ++t) {
       Slot slot = slot_of(t);
-      if (t == 0) shared_ = layer_attention::make_shared(slot, attention).release();
-      if (t == 0 && shared_ != nullptr) child("", std::unique_ptr<nn::Module>(shared_));
+      if (t == 0) {
+        auto shared = layer_attention::find_variant(attention.type).make_shared(slot, attention);
+        if (shared != nullptr) shared_ = &child("", std::move(shared));
+      }
       slot.shared = shared_;
       layers_.push_back(
           &child(fmt::format("layers.{}", t),
@@ -201,13 +203,14 @@ Runner single_runner(const char* type, const Keys& keys) {
 /// A stage of dynamic layer attention as networks have it: attention.<t>, lstm, excite.
 class DynamicStage final : public nn::Module {
  public:
-  DynamicStage(const Case& c, const schema::Component& attention)
-      : shared_(child("", layer_attention::make_shared(slot_at(c, 0), attention))) {
-    for (std::int64_t t = 0; t < layer_count(c); ++t) {
-      Slot slot = slot_at(c, t);
-      slot.shared = &shared_;
-      layers_.push_back(&child(fmt::format("attention.{}", t),
-                               std::make_unique<layer_attention::Attached>(slot, attention)));
+  DynamicStage(const Case& c, const schema::Component& attention) {
+    const Slot slot = slot_at(c, 0);
+    const auto& names = layer_attention::names_of(attention, slot.family);
+    layer_attention::Stage stage = layer_attention::make_stage(slot, attention);
+    child("", std::move(stage.shared));
+    for (std::int64_t t = 0; t < slot.layers; ++t) {
+      layers_.push_back(&child(layer_attention::layer_name(names, t),
+                               std::move(stage.layers[static_cast<std::size_t>(t)])));
     }
   }
   std::string type() const override { return "DynamicStage"; }
@@ -225,7 +228,6 @@ class DynamicStage final : public nn::Module {
   }
 
  private:
-  nn::Module& shared_;
   std::vector<layer_attention::Attached*> layers_;
 };
 
