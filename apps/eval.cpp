@@ -13,6 +13,7 @@
 #include "base/suggest.h"
 #include "common/app.h"
 #include "common/csv.h"
+#include "experiment/eval_results.h"
 #include "experiment/results.h"
 #include "experiment/runner.h"
 #include "training/run_state.h"
@@ -307,9 +308,10 @@ int evaluate(Arguments args, bool json) {
       args.out.empty() ? io::fs::path(args.run) / "eval" / args.split : io::fs::path(args.out);
   io::make_directories(out);
   const Job job{args, run, data, grid, json, out};
-  const Value result =
+  const Value measured =
       run.experiment().task == "segmentation" ? evaluate_masks(job) : evaluate_classes(job);
-  io::write_atomic(out / "results.json", result.dump() + "\n");
+  const Value result = experiment::write_eval_results(
+      out, measured, {experiment::weights_hash(run.model()), args.overrides});
   if (json) {
     fmt::print("{}\n", result.dump());
   } else {

@@ -152,8 +152,10 @@ int draw_curves(Arguments args) {
 
 int draw_robustness(Arguments args) {
   if (args.out.empty()) args.out = "robustness.png";
-  const auto robustness = visualise::read_robustness(
-      std::vector<std::filesystem::path>(args.runs.begin(), args.runs.end()), args.split);
+  std::vector<visualise::ScoredRun> runs;
+  for (const std::string& folder : args.runs)
+    runs.push_back({folder, experiment::load_config(folder)});
+  const auto robustness = visualise::read_robustness(runs, args.split);
   visualise::write_robustness(args.out, robustness);
   auto table = visualise::robustness_table(robustness);
   const std::vector<std::string> header = table.front();
@@ -219,7 +221,9 @@ int main(int argc, char** argv) {
   curves->add_option("RUN", args.runs, "folders of runs made by train")->required();
   curves->add_option("-o,--out", args.out, "picture, .png or .svg (default: curves.png)");
   CLI::App* robustness = cli.add_subcommand(
-      "robustness", "accuracy against level of noise of runs that eval has scored");
+      "robustness",
+      "score against level of noise of runs that eval has scored; runs that differ in their seed "
+      "alone make a row");
   robustness->add_option("RUN", args.runs, "folders of runs made by train")->required();
   robustness->add_option("--split", args.split, "train, val or test (default)");
   robustness->add_option("-o,--out", args.out,

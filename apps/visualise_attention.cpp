@@ -78,8 +78,14 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1.0));
   cli.add_option("--start-layer", args.start_layer, "first layer of the rollout, from 0")
       ->check(CLI::NonNegativeNumber);
-  cli.add_option("--scale", args.scale, "minmax (default), or symmetric around zero");
-  cli.add_option("--colours", args.colours, "plasma (default), viridis, cividis, diverging, grey");
+  cli.add_option("--scale", args.scale,
+                 "what shares its colours: the images of a run (column, the default), all runs of "
+                 "one quantity (figure), nothing (image); or minmax: from the least to the largest "
+                 "of each image, for quantities without sign");
+  cli.add_option("--colours", args.colours,
+                 "of quantities without sign: reds (default), plasma, viridis, cividis, blues, "
+                 "grey; signed ones are always blue, light grey at 0, red");
+  cli.add_flag("--smooth", args.smooth, "blend between patches instead of a block for each");
   cli.add_option("--overlay", args.overlay, "share of the image under the map, 0 to 1")
       ->check(CLI::Range(0.0, 1.0));
   cli.add_option("--factor", args.factor, "enlargement of the images")->check(CLI::Range(1, 64));

@@ -19,8 +19,9 @@ struct Arguments {
   double discard = 0;
   double alpha = 0.5;
   std::int64_t start_layer = 0;
-  std::string scale = "minmax";
-  std::string colours = "plasma";
+  std::string scale = "column";
+  std::string colours = "reds";
+  bool smooth = false;
   double overlay = 0;
   std::int64_t factor = 0;
   bool heads = false;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/image_file.h"
-#include "visualise/montage.h"
+#include "visualise/rollout_figure.h"
 
 namespace fovea::apps {
 namespace {
@@ -71,33 +71,30 @@ Tensor prepared(const Input& input, const Subject& s, const data::Dataset& datas
   return Tensor::from(values, {1, planes.channels, planes.height, planes.width}, s.run->device());
 }
 
-void write_montage(const std::vector<Subject>& subjects, const std::vector<Input>& inputs,
-                   const Arguments& args, const io::fs::path& path) {
-  const visualise::HeatOptions heat{visualise::scale_from_name(args.scale),
-                                    visualise::colour_map_from_name(args.colours), args.overlay};
-  visualise::Montage montage;
-  montage.column_labels.push_back("input");
+void write_figure(const std::vector<Subject>& subjects, const std::vector<Input>& inputs,
+                  const Arguments& args, const io::fs::path& path) {
+  visualise::RolloutFigure figure;
+  figure.title = "attention rollout";
+  figure.scale = visualise::heat_scale_from_name(args.scale);
+  figure.sequential = visualise::sequential_from_name(args.colours);
+  figure.smooth = args.smooth;
+  figure.overlay = args.overlay;
+  for (const Input& input : inputs) {
+    figure.names.push_back(input.name);
+    figure.inputs.push_back(input.picture);
+  }
   for (const Subject& s : subjects) {
-    montage.column_labels.push_back(fmt::format("{} ({})", s.name, s.policy()));
+    visualise::RolloutColumn column;
+    column.heat = {fmt::format("{} ({})", s.name, s.policy()), s.quantity(), {}};
+    column.grid_h = s.seen[0].grid_h;
+    column.grid_w = s.seen[0].grid_w;
+    for (const visualise::Observation& seen : s.seen)
+      column.heat.values.push_back(visualise::token_weights(seen, s.rollout));
+    figure.columns.push_back(std::move(column));
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    montage.row_labels.push_back(inputs[i].name);
-    std::vector<Canvas> row{inputs[i].picture};
-    for (const Subject& s : subjects) {
-      const auto weights = visualise::token_weights(s.seen[i], s.rollout);
-      row.push_back(visualise::heat_picture(weights, s.seen[i], inputs[i].picture, heat));
-    }
-    montage.rows.push_back(std::move(row));
-  }
-  const bool symmetric = heat.scale == visualise::Scale::kSymmetric;
-  visualise::MontageBar bar;
-  bar.bar = {heat.colours, symmetric ? -1.0 : 0.0, 1.0,
-             symmetric ? "rollout / largest |rollout|" : "rollout, min-max of each image"};
-  montage.bars.push_back(bar);
-  montage.title = "attention rollout";
   const std::int64_t size = std::max(inputs[0].picture.height, inputs[0].picture.width);
-  montage.factor = args.factor > 0 ? args.factor : std::max<std::int64_t>(1, 128 / size);
-  visualise::write_png(path, visualise::render(montage));
+  figure.factor = args.factor > 0 ? args.factor : std::max<std::int64_t>(1, 128 / size);
+  visualise::write_png(path, visualise::render(figure));
 }
 
 void write_weights(const std::vector<Subject>& subjects, const std::vector<Input>& inputs,
@@ -160,7 +157,7 @@ Drawn draw_images(std::vector<Subject>& subjects, const Arguments& args) {
   for (const Input& input : inputs) drawn.inputs.push_back(input.name);
   const io::fs::path out = args.out;
   io::make_directories(out);
-  write_montage(subjects, inputs, args, out / "rollout.png");
+  write_figure(subjects, inputs, args, out / "rollout.png");
   write_maps(out / "maps.safetensors", subjects, drawn.inputs);
   write_weights(subjects, inputs, out / "weights.csv");
   drawn.files = {"rollout.png", "maps.safetensors", "weights.csv"};
@@ -169,7 +166,7 @@ Drawn draw_images(std::vector<Subject>& subjects, const Arguments& args) {
       const std::string name = fmt::format("heads-{}-{}.png", slug(s.name), slug(inputs[i].name));
       visualise::write_png(out / name,
                            visualise::head_grid(s.seen[i], s.signed_maps, inputs[i].picture,
-                                                s.name + ", " + inputs[i].name));
+                                                s.name + ", " + inputs[i].name, args.smooth));
       drawn.files.push_back(name);
     }
   }

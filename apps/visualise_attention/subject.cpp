@@ -56,6 +56,10 @@ std::string Subject::policy() const {
                      visualise::name_of(rollout.normalise));
 }
 
+visualise::Quantity Subject::quantity() const {
+  return visualise::rollout_quantity(rollout, signed_maps);
+}
+
 std::unique_ptr<experiment::Run> open_run(const std::string& folder, const Arguments& args) {
   return experiment::open_run({folder, args.checkpoint, args.ema, args.threads});
 }
@@ -122,7 +126,9 @@ visualise::ExplorerModel explorer_model(const Subject& s, std::size_t input) {
   model.name = s.name;
   model.note = "predicts " + s.predicted(input);
   model.layers = seen.layers;
+  model.attention = visualise::attention_quantity(s.signed_maps);
   model.rollout = visualise::attention_rollout(seen.layers, s.rollout);
+  model.rolled_out = s.quantity();
   model.policy = s.policy();
   model.prefix_tokens = seen.prefix_tokens;
   return model;

@@ -24,6 +24,8 @@ struct Subject {
 
   /// The class that the run sees in an input.
   const std::string& predicted(std::size_t input) const;
+  /// What its rollouts are.
+  visualise::Quantity quantity() const;
   /// "raw, sum".
   std::string policy() const;
 };

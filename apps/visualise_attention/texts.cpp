@@ -76,14 +76,14 @@ void write_figures(const std::vector<Subject>& subjects, const std::vector<Input
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     visualise::TextFigure figure;
     figure.title = "attention rollout, " + inputs[i].name;
-    figure.scale = visualise::scale_from_name(args.scale);
-    figure.colours = visualise::colour_map_from_name(args.colours);
+    figure.scale = visualise::heat_scale_from_name(args.scale);
+    figure.sequential = visualise::sequential_from_name(args.colours);
     if (args.factor > 0) figure.factor = static_cast<double>(args.factor);
     for (std::size_t k = 0; k < subjects.size(); ++k) {
       const Subject& s = subjects[k];
       figure.panels.push_back({fmt::format("{} ({}): {}", s.name, s.policy(), s.predicted(i)),
-                               readings[k][i].words,
-                               visualise::token_weights(s.seen[i], s.rollout)});
+                               readings[k][i].words, visualise::token_weights(s.seen[i], s.rollout),
+                               s.quantity()});
     }
     visualise::write_png(io::fs::path(args.out) / inputs[i].file, visualise::render(figure));
   }

@@ -73,8 +73,21 @@ std::string block_name(const Names& names, std::int64_t block) {
                                : fmt::format("{}.{}", names.blocks, block);
 }
 
-std::unique_ptr<nn::Module> make_shared(const Slot& slot, const schema::Component& component) {
-  return find_variant(component.type).make_shared(slot, component);
+std::string layer_name(const Names& names, std::int64_t layer) {
+  return names.beside ? fmt::format("attention.{}", layer) : block_name(names, layer);
+}
+
+Stage make_stage(Slot slot, const schema::Component& component) {
+  const Names& names = names_of(component, slot.family);
+  const nn::Build build = slot.build;
+  Stage stage;
+  stage.shared = find_variant(component.type).make_shared(slot, component);
+  slot.shared = stage.shared.get();
+  for (slot.layer = 0; slot.layer < slot.layers; ++slot.layer) {
+    slot.build = build.at(layer_name(names, slot.layer));
+    stage.layers.push_back(std::make_unique<Attached>(slot, component));
+  }
+  return stage;
 }
 
 }  // namespace fovea::layer_attention

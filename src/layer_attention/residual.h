@@ -1,7 +1,10 @@
 // A layer attention with what surrounds it in a network: names, batch norm, drop path, sum.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "layer_attention/layer_attention.h"
 #include "nn/dropout.h"
@@ -35,7 +38,16 @@ const Names& names_of(const std::optional<schema::Component>& component, Family 
 std::string stage_name(const Names& names, std::int64_t stage);
 /// "3", "layers.3" for block 3.
 std::string block_name(const Names& names, std::int64_t block);
-/// What the layers of a stage share, or null.
-std::unique_ptr<nn::Module> make_shared(const Slot& slot, const schema::Component& component);
+
+/// The layer attentions of one stage.
+struct Stage {
+  std::unique_ptr<nn::Module> shared;  // of all its layers, or null; its names have no prefix
+  std::vector<std::unique_ptr<Attached>> layers;
+};
+/// One for each of slot.layers, from layer 0 on; `slot` says the rest.
+Stage make_stage(Slot slot, const schema::Component& component);
+/// Under which name a stage has the attention of a layer: "attention.3", or that of the block which
+/// has it inside.
+std::string layer_name(const Names& names, std::int64_t layer);
 
 }  // namespace fovea::layer_attention

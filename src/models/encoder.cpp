@@ -89,7 +89,9 @@ Tensor Encoder::operator()(const Tensor& x, const attention::Context& context) {
                         [block, context](const auto& t) { return (*block)(t[0], context); }, {y})
                   : (*block)(y, context);
   }
-  return norm_ != nullptr ? (*norm_)(y) : y;
+  if (norm_ == nullptr) return y;
+  if (context.probe != nullptr) context.probe->record("tokens_before_final_norm", y);
+  return (*norm_)(y);
 }
 
 }  // namespace fovea::models

@@ -1,7 +1,5 @@
 #include "models/residual_stage.h"
 
-#include <fmt/format.h>
-
 namespace fovea::models {
 
 std::string stage_name(const StageOptions& o) {
@@ -27,25 +25,16 @@ ResidualStage::ResidualStage(const nn::Build& build, const StageOptions& o) {
     block.stride = 1;
   }
   if (!o.layer_attention) return;
-  if (auto shared = layer_attention::make_shared(slot, *o.layer_attention)) {
-    slot.shared = &child("", std::move(shared));
-  }
-  for (; slot.layer < o.depth; ++slot.layer) add_attention(slot, *o.layer_attention, names);
-}
-
-void ResidualStage::add_attention(const layer_attention::Slot& slot,
-                                  const schema::Component& component,
-                                  const layer_attention::Names& names) {
-  layer_attention::Slot here = slot;
-  const std::string name = names.beside ? fmt::format("attention.{}", slot.layer)
-                                        : layer_attention::block_name(names, slot.layer);
-  here.build = slot.build.at(name);
-  auto attention = std::make_unique<layer_attention::Attached>(here, component);
-  ResidualBlock& block = *blocks_[static_cast<std::size_t>(slot.layer)];
-  if (names.beside) {
-    block.use(child(name, std::move(attention)));
-  } else {
-    block.own(std::move(attention));
+  layer_attention::Stage stage = layer_attention::make_stage(slot, *o.layer_attention);
+  if (stage.shared != nullptr) child("", std::move(stage.shared));
+  for (std::int64_t i = 0; i < o.depth; ++i) {
+    const auto place = static_cast<std::size_t>(i);
+    if (names.beside) {
+      blocks_[place]->use(
+          child(layer_attention::layer_name(names, i), std::move(stage.layers[place])));
+    } else {
+      blocks_[place]->own(std::move(stage.layers[place]));
+    }
   }
 }
 

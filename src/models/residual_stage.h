@@ -31,9 +31,6 @@ class ResidualStage final : public nn::Module {
                     attention::Probe* probe = nullptr);
 
  private:
-  void add_attention(const layer_attention::Slot& slot, const schema::Component& component,
-                     const layer_attention::Names& names);
-
   std::vector<ResidualBlock*> blocks_;
 };
 

@@ -87,7 +87,9 @@ class TextTransformer final : public models::Model {
     if (pos_embed_.defined()) x = ops::add(x, ops::slice(pos_embed_, 1, 0, x.size(1)));
     if (positions_.defined()) x = ops::add(x, ops::slice(positions_, 1, 0, x.size(1)));
     if (pos_drop_ != nullptr) x = (*pos_drop_)(x);
-    return (*head_)(pool((*encoder_)(x, context), valid));
+    const Tensor pooled = pool((*encoder_)(x, context), valid);
+    if (probe != nullptr) probe->record("pooled", pooled);
+    return (*head_)(pooled);
   }
 
  private:

@@ -8,6 +8,8 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
+#include "visualise/heat_scale.h"
+#include "visualise/heatmap.h"
 #include "visualise/montage.h"
 
 namespace fovea::visualise {
@@ -55,37 +57,39 @@ std::vector<double> token_weights(const Observation& seen, const RolloutOptions&
   return seen.prefix_tokens > 0 ? class_row(rollout, seen.prefix_tokens) : mean_row(rollout);
 }
 
-Canvas heat_picture(const std::vector<double>& weights, const Observation& seen,
-                    const Canvas& image, const HeatOptions& options) {
-  const Matrix grid = as_grid(weights, seen.grid_h, seen.grid_w);
-  const Matrix scaled =
-      scale_values(upsample_bilinear(grid, image.height, image.width), options.scale);
-  return overlay(colourise(scaled, options.colours), image, options.overlay);
-}
-
 Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
-                 const std::string& title) {
+                 const std::string& title, bool smooth) {
+  const Quantity quantity = attention_quantity(signed_maps);
+  const ColourMap palette = palette_of(quantity);
   Montage montage;
   montage.title = title;
   montage.factor = std::max<std::int64_t>(1, 64 / std::max<std::int64_t>(1, image.height));
   for (std::size_t layer = 0; layer < seen.layers.size(); ++layer) {
+    const AttentionMap& map = seen.layers[layer];
     montage.row_labels.push_back(fmt::format("layer {}", layer + 1));
-    std::vector<Canvas> row;
-    for (std::int64_t head = 0; head < seen.layers[layer].heads; ++head) {
-      if (layer == 0) montage.column_labels.push_back(fmt::format("head {}", head + 1));
-      const Matrix grid =
-          as_grid(head_row(seen.layers[layer], head, seen.prefix_tokens), seen.grid_h, seen.grid_w);
-      const Matrix up = upsample_bilinear(grid, image.height, image.width);
-      row.push_back(signed_maps ? colourise(scale_symmetric(up), ColourMap::kDiverging)
-                                : colourise(scale_minmax(up), ColourMap::kPlasma));
+    std::vector<std::vector<double>> rows;
+    std::vector<double> all;
+    for (std::int64_t head = 0; head < map.heads; ++head) {
+      rows.push_back(head_row(map, head, seen.prefix_tokens));
+      all.insert(all.end(), rows.back().begin(), rows.back().end());
     }
-    montage.rows.push_back(std::move(row));
+    const Limits limits = limits_of(quantity, all);
+    std::vector<Canvas>& pictures = montage.rows.emplace_back();
+    for (const auto& row : rows) {
+      const Matrix heat =
+          heat_map(as_grid(row, seen.grid_h, seen.grid_w), image.height, image.width, smooth);
+      pictures.push_back(colourise(scale_between(heat, limits.low, limits.high), palette));
+    }
+    MontageBar bar;
+    bar.bar = {palette, limits.low, limits.high, quantity.name};
+    bar.first = static_cast<std::int64_t>(layer);
+    bar.count = 1;
+    montage.bars.push_back(std::move(bar));
   }
-  MontageBar bar;
-  bar.bar = signed_maps ? ColourBar{ColourMap::kDiverging, -1, 1,
-                                    "attention / largest |attention| of the map"}
-                        : ColourBar{ColourMap::kPlasma, 0, 1, "attention, min-max of the map"};
-  montage.bars.push_back(bar);
+  std::size_t columns = 0;
+  for (const auto& row : montage.rows) columns = std::max(columns, row.size());
+  for (std::size_t head = 1; head <= columns; ++head)
+    montage.column_labels.push_back(fmt::format("head {}", head));
   return render(montage);
 }
 

@@ -6,8 +6,6 @@
 
 #include "models/model.h"
 #include "visualise/canvas.h"
-#include "visualise/colour_map.h"
-#include "visualise/heatmap.h"
 #include "visualise/rollout.h"
 
 namespace fovea::visualise {
@@ -31,20 +29,11 @@ Observation observe(models::Model& model, const Tensor& input);
 /// where there is no class token.
 std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options);
 
-struct HeatOptions {
-  Scale scale = Scale::kMinMax;
-  ColourMap colours = ColourMap::kPlasma;
-  double overlay = 0;  // share of the image in the picture
-};
-
-/// Patch weights as a picture of the image's size.
-Canvas heat_picture(const std::vector<double>& weights, const Observation& seen,
-                    const Canvas& image, const HeatOptions& options);
-
-/// The class token's (or mean) row of every layer (rows) and head (columns), each scaled by itself:
-/// signed maps symmetrically in blue and red, others from 0. `image` gives the size.
+/// The class token's (or mean) row of every layer (rows) and head (columns). The heads of a layer
+/// share their colours, from 0 or, for signed maps, around 0; a bar beside them has the numbers.
+/// `image` gives the size; `smooth` as in heat_map().
 Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
-                 const std::string& title);
+                 const std::string& title, bool smooth);
 
 /// An image (c, h, w) in [0, 1] with 1 or 3 channels as a picture.
 Canvas picture_of(const std::vector<float>& image, std::int64_t channels, std::int64_t height,

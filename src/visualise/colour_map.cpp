@@ -22,24 +22,26 @@ constexpr std::array kViridis = {0x440154, 0x482878, 0x3e4a89, 0x31688e, 0x26828
                                  0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725};
 constexpr std::array kCividis = {0x00224e, 0x123570, 0x3b496c, 0x575d6d, 0x707173,
                                  0x8a8678, 0xa59c74, 0xc3b369, 0xe1cc55, 0xfee838};
-// An odd number of anchors puts the white middle exactly at 0.5.
+// An odd number of anchors puts the light middle exactly at 0.5.
 constexpr std::array kDiverging = {0x053061, 0x2166ac, 0x4393c3, 0x92c5de, 0xd1e5f0, 0xf7f7f7,
                                    0xfddbc7, 0xf4a582, 0xd6604d, 0xb2182b, 0x67001f};
+constexpr std::span<const int> kReds = std::span(kDiverging).subspan(5);
 constexpr std::array kBlues = {0xf7fbff, 0xdeebf7, 0xc6dbef, 0x9ecae1, 0x6baed6,
                                0x4292c6, 0x2171b5, 0x08519c, 0x08306b};
 constexpr std::array kGrey = {0x000000, 0xffffff};
 constexpr std::array kPalette = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
                                  0xe69f00, 0x56b4e9, 0x000000};
 
-constexpr std::array<std::pair<std::string_view, ColourMap>, 6> kNames = {
+constexpr std::array<std::pair<std::string_view, ColourMap>, 7> kNames = {
     {{"plasma", ColourMap::kPlasma},
      {"viridis", ColourMap::kViridis},
      {"cividis", ColourMap::kCividis},
      {"diverging", ColourMap::kDiverging},
+     {"reds", ColourMap::kReds},
      {"blues", ColourMap::kBlues},
      {"grey", ColourMap::kGrey}}};
 
-std::span<const int> anchors_of(ColourMap map) {
+std::span<const int> hex_anchors_of(ColourMap map) {
   switch (map) {
     case ColourMap::kPlasma:
       return kPlasma;
@@ -49,6 +51,8 @@ std::span<const int> anchors_of(ColourMap map) {
       return kCividis;
     case ColourMap::kDiverging:
       return kDiverging;
+    case ColourMap::kReds:
+      return kReds;
     case ColourMap::kBlues:
       return kBlues;
     case ColourMap::kGrey:
@@ -85,7 +89,7 @@ std::string_view name_of(ColourMap map) {
 
 Colour colour_of(ColourMap map, double t) {
   if (std::isnan(t)) return kMissing;
-  const std::span<const int> anchors = anchors_of(map);
+  const std::span<const int> anchors = hex_anchors_of(map);
   const double position = std::clamp(t, 0.0, 1.0) * static_cast<double>(anchors.size() - 1);
   const std::size_t lower = std::min(static_cast<std::size_t>(position), anchors.size() - 2);
   const double fraction = position - static_cast<double>(lower);
@@ -94,6 +98,12 @@ Colour colour_of(ColourMap map, double t) {
     return static_cast<std::uint8_t>(std::floor((1 - fraction) * x + fraction * y + 0.5));
   };
   return {channel(a.r, b.r), channel(a.g, b.g), channel(a.b, b.b)};
+}
+
+std::vector<Colour> anchors_of(ColourMap map) {
+  std::vector<Colour> colours;
+  for (const int hex : hex_anchors_of(map)) colours.push_back(from_hex(hex));
+  return colours;
 }
 
 Colour palette_colour(std::int64_t k) {

@@ -2,27 +2,34 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "visualise/canvas.h"
 
 namespace fovea::visualise {
 
 enum class ColourMap {
-  kPlasma,  // default of heat maps: deep blue to bright yellow
+  kPlasma,  // deep blue to bright yellow
   kViridis,
-  kCividis,    // for colour-blind readers
-  kDiverging,  // blue, white, red: signed values scaled symmetrically
-  kBlues,      // white to dark blue: confusion matrices
+  kCividis,  // for colour-blind readers
+  // Signed values, 0 in the middle: blue below, light grey at 0, red above. Told apart with any
+  // colour vision; the same in PNG, SVG and the explorer.
+  kDiverging,
+  kReds,   // values from 0 on: the upper half of kDiverging, so that a sign keeps its colour
+  kBlues,  // white to dark blue: confusion matrices
   kGrey,
 };
 
-/// plasma, viridis, cividis, diverging, blues, grey. Throws ConfigError for other names.
+/// plasma, viridis, cividis, diverging, reds, blues, grey. Throws ConfigError for other names.
 ColourMap colour_map_from_name(std::string_view name);
 std::string_view name_of(ColourMap map);
 
 /// Linear interpolation between equally spaced anchors (10 for plasma, viridis and cividis), each
 /// channel rounded half up; t is clamped to [0, 1]; NaN gives kMissing.
 Colour colour_of(ColourMap map, double t);
+
+/// The colours at equal distances that a map is made of.
+std::vector<Colour> anchors_of(ColourMap map);
 
 /// The k-th colour (any k >= 0, repeating after 7) of a palette that colour-blind readers can tell
 /// apart (Okabe and Ito).

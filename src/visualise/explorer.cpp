@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -63,21 +62,30 @@ void check(const ExplorerModel& model, bool image) {
   }
 }
 
-bool has_negative(const std::vector<double>& values) {
-  return std::any_of(values.begin(), values.end(), [](double w) { return w < 0; });
+Json describe(const Quantity& quantity) {
+  return {{"name", quantity.name}, {"signed", quantity.is_signed}};
+}
+
+// The anchors of the palette for both signs; those from the middle on are the one for values
+// without sign.
+Json palette() {
+  Json colours = Json::array();
+  for (const Colour& c : anchors_of(ColourMap::kDiverging)) colours.push_back({c.r, c.g, c.b});
+  return colours;
 }
 
 Json describe(const ExplorerModel& model, bool image) {
   Json heads = Json::array();
-  bool is_signed = has_negative(model.rollout.values);
-  for (const AttentionMap& map : model.layers) {
-    heads.push_back(map.heads);
-    is_signed = is_signed || has_negative(map.values);
-  }
-  Json json = {{"name", model.name},     {"note", model.note},
-               {"policy", model.policy}, {"n", model.layers[0].n},
-               {"heads", heads},         {"rollout", !model.rollout.values.empty()},
-               {"signed", is_signed},    {"prefix", model.prefix_tokens}};
+  for (const AttentionMap& map : model.layers) heads.push_back(map.heads);
+  Json json = {{"name", model.name},
+               {"note", model.note},
+               {"policy", model.policy},
+               {"n", model.layers[0].n},
+               {"heads", heads},
+               {"rollout", !model.rollout.values.empty()},
+               {"attention", describe(model.attention)},
+               {"rolled_out", describe(model.rolled_out)},
+               {"prefix", model.prefix_tokens}};
   if (image) {
     json["rows"] = model.grid_h;
     json["cols"] = model.grid_w;
@@ -110,7 +118,7 @@ void put(std::string& page, std::string_view slot, std::string_view content) {
 
 std::string explorer_page(const Explorer& explorer) {
   FOVEA_CHECK(!explorer.samples.empty(), ShapeError, "explorer: no samples; expected at least one");
-  Json data = {{"title", explorer.title}, {"samples", Json::array()}};
+  Json data = {{"title", explorer.title}, {"palette", palette()}, {"samples", Json::array()}};
   std::string maps;
   for (std::size_t i = 0; i < explorer.samples.size(); ++i) {
     const ExplorerSample& sample = explorer.samples[i];

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "visualise/canvas.h"
+#include "visualise/heat_scale.h"
 #include "visualise/rollout.h"
 
 namespace fovea::visualise {
@@ -16,13 +17,15 @@ namespace fovea::visualise {
 /// What one network does with one input of n tokens: words, or a grid of patches.
 struct ExplorerModel {
   std::string name;
-  std::string note;                  // beside the name, e.g. "predicts cat"; may be empty
-  std::vector<AttentionMap> layers;  // in network order, all of n tokens
-  Matrix rollout;                    // (n, n); empty where there is none
-  std::string policy;                // of the rollout, e.g. "raw, abs"; may be empty
-  std::int64_t prefix_tokens = 0;    // class and register tokens before the words or patches
-  std::vector<std::string> tokens;   // of a text: n words, those of the prefix included
-  std::int64_t grid_h = 0;           // of an image: n = prefix_tokens + grid_h * grid_w
+  std::string note;                           // beside the name, e.g. "predicts cat"; may be empty
+  std::vector<AttentionMap> layers;           // in network order, all of n tokens
+  Quantity attention = {false, "attention"};  // what their values are
+  Matrix rollout;                             // (n, n); empty where there is none
+  Quantity rolled_out = {false, "attention rollout, share"};
+  std::string policy;               // of the rollout, e.g. "raw, abs"; may be empty
+  std::int64_t prefix_tokens = 0;   // class and register tokens before the words or patches
+  std::vector<std::string> tokens;  // of a text: n words, those of the prefix included
+  std::int64_t grid_h = 0;          // of an image: n = prefix_tokens + grid_h * grid_w
   std::int64_t grid_w = 0;
 };
 
@@ -39,11 +42,11 @@ struct Explorer {
   std::vector<ExplorerSample> samples;
 };
 
-/// The page. Names and tokens may hold anything: bytes that are not UTF-8 become U+FFFD, and no
-/// text is read as HTML. Weights are rounded as pack_maps says, about 1 byte each before
-/// compression.
-/// Throws ShapeError if there is no sample, a sample has no model, or sizes do not agree, and
-/// NumericError for weights that are not finite.
+/// The page. Signed quantities are coloured around 0, others from 0 on, with the palettes of all
+/// pictures (colour_map.h). Names and tokens may hold anything: bytes that are not UTF-8 become
+/// U+FFFD, and no text is read as HTML. Weights are rounded as pack_maps says, about 1 byte each
+/// before compression. Throws ShapeError if there is no sample, a sample has no model, or sizes do
+/// not agree, and NumericError for weights that are not finite.
 std::string explorer_page(const Explorer& explorer);
 /// Writes the page in one rename. Throws FileError.
 void write_explorer(const std::filesystem::path& path, const Explorer& explorer);

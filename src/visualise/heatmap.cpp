@@ -42,13 +42,6 @@ constexpr double kFlat = 1e-12;
 
 }  // namespace
 
-Scale scale_from_name(std::string_view name) {
-  if (name == "minmax") return Scale::kMinMax;
-  if (name == "symmetric") return Scale::kSymmetric;
-  throw ConfigError(
-      fmt::format("heatmap: no scale called \"{}\" (known: minmax, symmetric)", name));
-}
-
 Matrix as_grid(std::span<const double> weights, std::int64_t rows, std::int64_t cols) {
   FOVEA_CHECK(rows >= 1 && cols >= 1 && std::ssize(weights) == rows * cols, ShapeError,
               fmt::format("heatmap: {} weights for a {} x {} grid; expected {}", weights.size(),
@@ -85,6 +78,20 @@ Matrix upsample_bilinear(const Matrix& grid, std::int64_t height, std::int64_t w
   return result;
 }
 
+Matrix heat_map(const Matrix& grid, std::int64_t height, std::int64_t width, bool smooth) {
+  if (smooth) return upsample_bilinear(grid, height, width);
+  check_matrix(grid, "heatmap");
+  FOVEA_CHECK(height >= 1 && width >= 1, ShapeError,
+              fmt::format("heatmap: target size {} x {}; expected at least 1 x 1", height, width));
+  Matrix result{height, width, {}};
+  result.values.reserve(static_cast<std::size_t>(height * width));
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x)
+      result.values.push_back(grid.at(y * grid.rows / height, x * grid.cols / width));
+  }
+  return result;
+}
+
 Matrix scale_minmax(const Matrix& values) {
   check_matrix(values, "heatmap");
   // fmin and fmax pass over NaN, which stays NaN and is drawn as missing.
@@ -105,15 +112,12 @@ Matrix scale_symmetric(const Matrix& values) {
                      [&](double v) { return largest < kFlat ? 0.5 : v / (2 * largest) + 0.5; });
 }
 
-Matrix scale_values(const Matrix& values, Scale scale) {
-  return scale == Scale::kSymmetric ? scale_symmetric(values) : scale_minmax(values);
-}
-
 Matrix scale_between(const Matrix& values, double low, double high) {
   check_matrix(values, "heatmap");
-  return transformed(values, [&](double v) {
-    return high - low < kFlat ? 0.0 : std::clamp((v - low) / (high - low), 0.0, 1.0);
-  });
+  FOVEA_CHECK(low < high, ConfigError,
+              fmt::format("heatmap: colours from {} to {}; expected low < high", low, high));
+  return transformed(values,
+                     [&](double v) { return std::clamp((v - low) / (high - low), 0.0, 1.0); });
 }
 
 Canvas colourise(const Matrix& values, ColourMap map) {

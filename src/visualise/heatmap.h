@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "visualise/canvas.h"
@@ -12,10 +11,6 @@
 #include "visualise/rollout.h"
 
 namespace fovea::visualise {
-
-enum class Scale { kMinMax, kSymmetric };
-/// minmax or symmetric. Throws ConfigError for other names.
-Scale scale_from_name(std::string_view name);
 
 /// Token weights as a (rows, cols) grid, row by row. Throws ShapeError unless sizes agree.
 Matrix as_grid(std::span<const double> weights, std::int64_t rows, std::int64_t cols);
@@ -28,12 +23,15 @@ Matrix patch_grid(std::span<const double> weights, std::int64_t height, std::int
 /// [0, n - 1].
 Matrix upsample_bilinear(const Matrix& grid, std::int64_t height, std::int64_t width);
 
+/// A grid of patches at the size of the image: each patch a block, or `smooth` (upsample_bilinear).
+Matrix heat_map(const Matrix& grid, std::int64_t height, std::int64_t width, bool smooth);
+
 /// To [0, 1] over all values: (v - min) / (max - min), all 0 when max - min < 1e-12.
 Matrix scale_minmax(const Matrix& values);
 /// v / (2 max|v|) + 0.5, so that 0 is the middle of the colour map; all 0.5 when max|v| < 1e-12.
 Matrix scale_symmetric(const Matrix& values);
-Matrix scale_values(const Matrix& values, Scale scale);
-/// To [0, 1] with given ends, for panels that share one colour bar; values beyond are clamped.
+/// To [0, 1] with given ends, those of a colour bar; values beyond are clamped, NaN stays NaN.
+/// Throws ConfigError unless low < high.
 Matrix scale_between(const Matrix& values, double low, double high);
 
 /// Values in [0, 1] to colours, one pixel each.

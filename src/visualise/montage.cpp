@@ -109,6 +109,19 @@ double bars_breadth(const Montage& m, const Track& track, Side side) {
   return breadth > 0 ? breadth + 1.5 * kGap : 0;
 }
 
+// Widens the last column (or row) under a bar that would be too short for its numbers.
+void make_room(const Montage& m, Side side, Track& track) {
+  for (const MontageBar& bar : m.bars) {
+    if (bar.side != side) continue;
+    const auto end = static_cast<std::size_t>(end_of(bar, std::ssize(track.size)));
+    double length = -kGap;
+    for (auto i = static_cast<std::size_t>(bar.first); i < end; ++i)
+      length += std::ceil(track.size[i]) + kGap;
+    const double least = colour_bar_least_length(bar.bar, m.text_size - 2, side == Side::kRight);
+    track.size[end - 1] += std::max(0.0, std::ceil(least - length));
+  }
+}
+
 Layout lay_out(const Montage& m) {
   Layout l;
   l.columns.size.resize(static_cast<std::size_t>(count_columns(m)), 0.0);
@@ -133,6 +146,8 @@ Layout lay_out(const Montage& m) {
     left = std::max(left, widest(l.row_labels.back(), m.text_size));
     l.rows.size[i] = std::max(l.rows.size[i], height_of(l.row_labels.back(), m.text_size));
   }
+  make_room(m, Side::kBelow, l.columns);
+  make_room(m, Side::kRight, l.rows);
   l.columns.place(std::ceil(kMargin + (left > 0 ? left + kGap : 0)));
   l.rows.place(0);
   const double right = l.columns.end() + bars_breadth(m, l.rows, Side::kRight);

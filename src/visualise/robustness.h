@@ -1,4 +1,4 @@
-// Accuracy against the level of noise, several runs side by side, from what `eval` wrote. dgsa
+// A metric against the level of noise, several runs side by side, from what `eval` wrote. dgsa
 // section 8.
 #pragma once
 
@@ -6,42 +6,54 @@
 #include <string>
 #include <vector>
 
+#include "schema/value.h"
 #include "visualise/plot.h"
 
 namespace fovea::visualise {
 
-/// Of the runs of one name, which differ by their seeds: mean, standard deviation (n - 1; 0 for a
-/// single run) and number of runs. Percent.
+/// A run folder and its resolved configuration.
+struct ScoredRun {
+  std::filesystem::path folder;
+  schema::Value config;
+};
+
+/// Of the runs of one configuration, which differ by their seeds: mean, standard deviation (n - 1;
+/// 0 for a single run) and number of runs, of one number that each run has. Percent.
 struct Spread {
   double mean = 0;
   double std = 0;
   std::int64_t n = 0;
 };
 
-/// One name's accuracies.
+/// The scores of one configuration.
 struct RobustnessRow {
   std::string name;
   Spread clean;
   std::vector<std::vector<Spread>> noisy;  // by type and level
-  Spread mean;                             // over all types and levels
+  std::vector<Spread> by_type;             // of the runs' means over the levels
+  std::vector<Spread> by_level;            // of the runs' means over the types
+  Spread mean;                             // of the runs' means over both
   Spread retention;                        // mean / clean, a share
 };
 
 struct Robustness {
   std::string split;
+  std::string metric;  // "top1", "dsc"
   std::vector<std::string> types;
   std::vector<double> levels;
   std::vector<RobustnessRow> rows;  // in the order of the runs
 };
 
-/// RUN/eval/<split>/results.json of every folder. Throws FileError if one is missing, damaged or
-/// without noise, ConfigError if the types or levels differ.
-Robustness read_robustness(const std::vector<std::filesystem::path>& runs,
-                           const std::string& split);
+/// RUN/eval/<split>/results.json of every folder. Runs that differ in their seed alone make a row;
+/// rows of one name are told apart by the settings in which they differ. Throws FileError if a file
+/// is missing, damaged or without noise; ConfigError if metrics, types or levels differ, or runs of
+/// one row have one seed or were scored on other weights (last, best) or samples.
+Robustness read_robustness(const std::vector<ScoredRun>& runs, const std::string& split);
 
-/// A row a name: clean, every type (mean over levels), mean, retention. The first is the header.
+/// A line a row: clean, every type (mean over levels), mean, retention. The first is the header.
 std::vector<std::vector<std::string>> robustness_table(const Robustness& robustness);
-/// Columns run, type, level, top1_mean, top1_std, n; the clean accuracy is type "clean", level 0.
+/// Columns run, type, level, <metric>_mean, <metric>_std, n; the clean score is type "clean",
+/// level 0.
 std::string robustness_csv(const Robustness& robustness);
 /// A plot for each type, and one of the mean over types if there are several; level 0 is clean.
 std::vector<LinePlot> robustness_plots(const Robustness& robustness);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "schema/utf8.h"
 #include "visualise/colour_bar.h"
+#include "visualise/heatmap.h"
 #include "visualise/painter.h"
 
 namespace fovea::visualise {
@@ -68,41 +69,27 @@ Column flow(const TextPanel& panel, const TextFigure& f) {
   return column;
 }
 
-void draw_tokens(const TextPanel& panel, const Column& column, const TextFigure& f, Point origin,
-                 Painter& painter) {
+void draw_tokens(const TextPanel& panel, const Column& column, const TextFigure& f,
+                 const Limits& limits, Point origin, Painter& painter) {
   const Matrix weights{1, std::ssize(panel.weights), panel.weights};
-  const Matrix scaled = scale_values(weights, f.scale);
+  const Matrix scaled = scale_between(weights, limits.low, limits.high);
+  const ColourMap palette = palette_of(panel.quantity, f.sequential);
   for (std::size_t i = 0; i < column.tokens.size(); ++i) {
     Rect rect = column.tokens[i].rect;
     rect.x += origin.x;
     rect.y += origin.y;
-    const Colour colour = colour_of(f.colours, scaled.values[i]);
+    const Colour colour = colour_of(palette, scaled.values[i]);
     painter.rectangle(rect, colour);
     painter.text({rect.centre_x(), rect.centre_y()}, column.tokens[i].text,
                  {f.text_size, readable_on(colour), Align::kCentre, false});
   }
 }
 
-// The bar with the panel's own ends; a line of text where all weights are the same.
-void draw_legend(const TextPanel& panel, const TextFigure& f, Point origin, Painter& painter) {
-  const double size = f.text_size - 2;
-  const auto [least, most] = std::minmax_element(panel.weights.begin(), panel.weights.end());
-  double low = *least, high = *most;
-  if (f.scale == Scale::kSymmetric) {
-    high = std::max(std::abs(low), std::abs(high));
-    low = -high;
-  }
-  if (!(high - low >= 1e-12)) {
-    painter.text({origin.x, origin.y + size / 2}, fmt::format("every weight is {:.4g}", high),
-                 {size, kInk, Align::kLeft, false});
-    return;
-  }
-  draw_colour_bar({f.colours, low, high, "weight of the token"}, origin, f.column_width, size,
-                  false, painter);
-}
-
-double legend_height(const TextFigure& f) {
-  return colour_bar_breadth({f.colours, 0, 1, "weight"}, f.column_width, f.text_size - 2, false);
+std::vector<HeatColumn> heats_of(const TextFigure& f) {
+  std::vector<HeatColumn> heats;
+  for (const TextPanel& panel : f.panels)
+    heats.push_back({panel.name, panel.quantity, {panel.weights}});
+  return heats;
 }
 
 }  // namespace
@@ -132,6 +119,15 @@ std::string visible_token(std::string_view token) {
 Canvas render(const TextFigure& figure) {
   check(figure);
   const double size = figure.text_size;
+  const std::vector<HeatColumn> heats = heats_of(figure);
+  const auto limits = limits_of(heats, figure.scale);
+  std::vector<ColourBar> bars;
+  double bar_height = 0;
+  for (std::size_t i = 0; i < heats.size(); ++i) {
+    bars.push_back(bar_of(heats[i], limits[i], figure.scale, figure.sequential));
+    bar_height =
+        std::max(bar_height, colour_bar_breadth(bars.back(), figure.column_width, size - 2, false));
+  }
   std::vector<Column> columns;
   double tallest = 0;
   for (const TextPanel& panel : figure.panels) {
@@ -143,7 +139,7 @@ Canvas render(const TextFigure& figure) {
   const double title = figure.title.empty() ? 0 : 2 * size;
   const double top = kMargin + title + 1.8 * size;
   const double legend = top + tallest + 0.6 * size;
-  const double height = legend + legend_height(figure) + kMargin;
+  const double height = legend + bar_height + kMargin;
   Canvas canvas(std::llround(width * figure.factor), std::llround(height * figure.factor));
   CanvasPainter painter(canvas, figure.factor);
   painter.text({kMargin, kMargin + size / 2}, fit_text(figure.title, size + 2, width - 2 * kMargin),
@@ -154,8 +150,8 @@ Canvas render(const TextFigure& figure) {
     painter.text({x, kMargin + title + size / 2},
                  fit_text(panel.name, size + 1, figure.column_width),
                  {size + 1, kInk, Align::kLeft, false});
-    draw_tokens(panel, columns[i], figure, {x, top}, painter);
-    draw_legend(panel, figure, {x, legend}, painter);
+    draw_tokens(panel, columns[i], figure, limits[i][0], {x, top}, painter);
+    draw_colour_bar(bars[i], {x, legend}, figure.column_width, size - 2, false, painter);
     x += figure.column_width + kColumnGap;
   }
   return canvas;

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "visualise/canvas.h"
-#include "visualise/colour_map.h"
-#include "visualise/heatmap.h"
+#include "visualise/heat_scale.h"
 
 namespace fovea::visualise {
 
@@ -17,14 +16,15 @@ struct TextPanel {
   std::string name;
   std::vector<std::string> tokens;
   std::vector<double> weights;  // one for each token, e.g. mean_row of a rollout
+  Quantity quantity;            // what they are
 };
 
 struct TextFigure {
   std::string title;
   std::vector<TextPanel> panels;  // columns, left to right
-  Scale scale = Scale::kMinMax;   // of each panel by itself
-  ColourMap colours = ColourMap::kPlasma;
-  double column_width = 300;  // of a panel
+  HeatScale scale = HeatScale::kColumn;
+  ColourMap sequential = ColourMap::kReds;  // of quantities without sign
+  double column_width = 300;                // of a panel
   double text_size = 13;
   double factor = 2;  // pixels per unit of these sizes
 };
@@ -34,7 +34,8 @@ struct TextFigure {
 /// stands below each. Control characters are drawn as symbols. Letters come from DejaVu Sans from
 /// left to right and unjoined: right-to-left scripts are better read in the explorer.
 /// Throws ShapeError if there is no panel or weights do not fit tokens, ConfigError for a column
-/// narrower than 4 text sizes, a text size outside [6, 100] or a factor outside [1, 8].
+/// narrower than 4 text sizes, a text size outside [6, 100] or a factor outside [1, 8], and what
+/// limits_of throws.
 Canvas render(const TextFigure& figure);
 
 /// A token as pictures show it: line breaks and control characters as symbols, the empty token as

@@ -87,6 +87,13 @@ TEST_CASE("segmentation: train, eval, inspect and resume", "[cli]") {
                        "--out", folder.path("noisy").string()});
   REQUIRE(noisy.code == 0);
   CHECK(json::parse(noisy.out).at("corruption").contains("mean_dsc"));
+  REQUIRE(run_cli("eval", {run, "--noise", "gaussian", "--level", "0.3", "--overlays", "0"}).code ==
+          0);
+  const CliResult robust =
+      run_cli("inspect", {"robustness", run, "--out", folder.path("r.svg").string()});
+  INFO(robust.err);
+  CHECK(robust.code == 0);
+  CHECK_THAT(robust.out, Catch::Contains("dsc in %"));
 
   const CliResult inspected = run_cli("inspect", {file, "--json"});
   REQUIRE(inspected.code == 0);

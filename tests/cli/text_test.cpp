@@ -70,16 +70,22 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
              Catch::Contains("test.csv:2,1,"));
   check_refusal(run_cli("eval", {run, "--noise", "gaussian"}), 2, "known: insert, replace");
   const std::string plot = folder.path("robustness.svg").string();
-  const CliResult report = run_cli("inspect", {"robustness", run, run, "--out", plot});
+  const CliResult report = run_cli("inspect", {"robustness", run, "--out", plot});
   CHECK(report.code == 0);
   CHECK_THAT(report.out, Catch::Contains("retention") && Catch::Contains("tiny"));
   CHECK(io::fs::exists(folder.path("robustness.csv")));
+  check_refusal(run_cli("inspect", {"robustness", run, run, "--out", plot}), 2,
+                "name every run once");
 
   // Evaluation takes the words of the checkpoint, whatever train says now.
   folder.write("data/train.csv", table(80) + "no,fresh fresh fresh\n");
   const CliResult again = run_cli("eval", {run, "--checkpoint", "best", "--no-noise", "--json"});
   REQUIRE(again.code == 0);
   CHECK(json::parse(again.out)["metrics"] == score["metrics"]);
+  // What was measured under noise on these weights stays; other weights have a file of their own.
+  CHECK(json::parse(again.out)["corruption"] == score["corruption"]);
+  CHECK(json::parse(io::read_text(folder.path("run/eval/test/results.json")))["corruption"] ==
+        score["corruption"]);
   check_refusal(run_cli("train", {"--resume", "--out", run, "--quiet"}), 1,
                 "vocabulary.txt: does not fit the data set");
   const auto words = io::fs::canonical(folder.path("run/checkpoints/last")) / "vocabulary.txt";

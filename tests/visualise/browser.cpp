@@ -199,8 +199,8 @@ const press = async (key) => {
   await settle();
 };
 const strength = (span) => {
-  const [red, , blue] = span.style.backgroundColor.match(/\d+/g).map(Number);
-  return blue >= red ? 255 - red : 0;
+  const [red, green, blue] = span.style.backgroundColor.match(/\d+/g).map(Number);
+  return red >= blue ? 255 - green : 0;
 };
 const strongest = (k) => tokens(k).reduce((best, span, i, all) => strength(span) > strength(all[best]) ? i : best, 0);
 await ready(0);

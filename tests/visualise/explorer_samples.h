@@ -53,6 +53,8 @@ inline visualise::ExplorerModel pattern_model(const std::string& name, std::int6
     model.layers.push_back(pattern_map(heads, n, layer + 1, negative));
   }
   model.rollout = visualise::attention_rollout(model.layers, visualise::default_rollout(negative));
+  model.attention = visualise::attention_quantity(negative);
+  model.rolled_out = visualise::rollout_quantity(visualise::default_rollout(negative), negative);
   model.policy = negative ? "raw, abs" : "raw, sum";
   return model;
 }

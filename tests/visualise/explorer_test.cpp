@@ -150,8 +150,25 @@ TEST_CASE("explorer: text stays text", "[visualise]") {
   CHECK(model["tokens"][4] == tokens[4]);
   CHECK(model["tokens"][5] == tokens[5]);
   CHECK(model["name"] == "</title><b>\xEF\xBF\xBD(");
-  CHECK_FALSE(model["signed"]);
-  CHECK(data_of(page)["samples"][0]["models"][1]["signed"]);
+}
+
+TEST_CASE("explorer: signs and palette come from what is shown, not from its values",
+          "[visualise]") {
+  Explorer explorer = test::text_explorer(6, 1, 2);
+  for (auto& layer : explorer.samples[0].models[1].layers) {
+    for (double& w : layer.values) w = std::abs(w);
+  }
+  explorer.samples[0].models[1].rolled_out = {false, "rollout of |attention|, share"};
+  const auto data = data_of(explorer_page(explorer));
+  const auto& models = data["samples"][0]["models"];
+  CHECK(models[0]["attention"] == nlohmann::json{{"name", "attention"}, {"signed", false}});
+  CHECK(models[0]["rolled_out"]["name"] == "attention rollout, share");
+  CHECK(models[1]["attention"] == nlohmann::json{{"name", "signed attention"}, {"signed", true}});
+  CHECK(models[1]["rolled_out"]["signed"] == false);
+  const auto anchors = anchors_of(ColourMap::kDiverging);
+  REQUIRE(data["palette"].size() == anchors.size());
+  for (std::size_t i = 0; i < anchors.size(); ++i)
+    CHECK(data["palette"][i] == nlohmann::json{anchors[i].r, anchors[i].g, anchors[i].b});
 }
 
 TEST_CASE("explorer: the page is one file and small", "[visualise]") {

@@ -25,6 +25,16 @@ TEST_CASE("upsample_bilinear: half-pixel centres, clamped at the border", "[visu
   CHECK(tall.at(1, 0) == Approx(0.25));
 }
 
+TEST_CASE("heat_map: a block for each patch, or smooth between them", "[visualise]") {
+  const Matrix grid{1, 2, {0, 1}};
+  const Matrix blocks = heat_map(grid, 2, 4, false);
+  CHECK(blocks.rows == 2);
+  CHECK(blocks.values == std::vector<double>{0, 0, 1, 1, 0, 0, 1, 1});
+  CHECK(heat_map(grid, 2, 4, true).values == upsample_bilinear(grid, 2, 4).values);
+  CHECK(heat_map(grid, 1, 5, false).values == std::vector<double>{0, 0, 0, 1, 1});
+  CHECK_THROWS_AS(heat_map(grid, 0, 4, false), ShapeError);
+}
+
 TEST_CASE("scaling: min-max, symmetric, shared ends and flat maps", "[visualise]") {
   const Matrix m{1, 3, {-1, 0, 3}};
   CHECK(scale_minmax(m).values == std::vector<double>{0, 0.25, 1});
@@ -33,6 +43,9 @@ TEST_CASE("scaling: min-max, symmetric, shared ends and flat maps", "[visualise]
   CHECK(symmetric.values[1] == 0.5);
   CHECK(symmetric.values[2] == 1);
   CHECK(scale_between(m, 0, 2).values == std::vector<double>{0, 0, 1});
+  CHECK(std::isnan(scale_between({1, 2, {NAN, 1}}, -1, 1).values[0]));
+  CHECK(scale_between({1, 2, {0, 1e-13}}, -1e-13, 1e-13).values == std::vector<double>{0.5, 1});
+  CHECK_THROWS_AS(scale_between(m, 1, 1), ConfigError);
   const Matrix flat{1, 2, {0.3, 0.3 + 1e-13}};
   CHECK(scale_minmax(flat).values == std::vector<double>{0, 0});
   CHECK(scale_symmetric({1, 2, {0, 0}}).values == std::vector<double>{0.5, 0.5});
@@ -51,10 +64,28 @@ TEST_CASE("colour_of: anchors, interpolation with rounding, clamping", "[visuali
   CHECK(colour_of(ColourMap::kViridis, 7) == colour_of(ColourMap::kViridis, 1));
   CHECK(colour_of(ColourMap::kViridis, NAN) == kMissing);
   CHECK(colour_of(ColourMap::kDiverging, 0.5) == Colour{0xf7, 0xf7, 0xf7});
-  for (const auto* name : {"plasma", "viridis", "cividis", "diverging", "blues", "grey"}) {
+  for (const auto* name : {"plasma", "viridis", "cividis", "diverging", "reds", "blues", "grey"}) {
     CHECK(name_of(colour_map_from_name(name)) == name);
   }
   CHECK_THROWS_WITH(colour_map_from_name("plasm"), Catch::Contains("did you mean \"plasma\""));
+}
+
+TEST_CASE("colours: a sign has one colour, with and without the other", "[visualise]") {
+  for (const double t : {0.0, 0.3, 0.77, 1.0})
+    CHECK(colour_of(ColourMap::kReds, t) == colour_of(ColourMap::kDiverging, 0.5 + t / 2));
+  const auto anchors = anchors_of(ColourMap::kDiverging);
+  REQUIRE(anchors.size() % 2 == 1);
+  const Colour zero = anchors[anchors.size() / 2];
+  CHECK(zero.r == zero.g);
+  CHECK(zero.g == zero.b);
+  CHECK(zero.r > 240);
+  // Blue and red differ for every kind of eye; both darken away from 0.
+  CHECK(anchors.front().b > anchors.front().r);
+  CHECK(anchors.back().r > anchors.back().b);
+  for (std::size_t i = 1; i < anchors.size(); ++i) {
+    const bool below = i <= anchors.size() / 2;
+    CHECK((below ? anchors[i].g > anchors[i - 1].g : anchors[i].g < anchors[i - 1].g));
+  }
 }
 
 TEST_CASE("enlarge: every pixel becomes a block", "[visualise]") {

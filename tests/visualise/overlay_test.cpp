@@ -29,10 +29,10 @@ TEST_CASE("overlay grid: three pictures for each sample", "[visualise]") {
               3,
               6,
               5};
-  const Canvas one = overlay_grid("title", {s}, 8);
-  const Canvas two = overlay_grid("title", {s, s}, 8);
-  CHECK(one.width >= 3 * 5 * 8);
-  CHECK(two.height >= one.height + 6 * 8);
+  const Canvas one = overlay_grid("title", {s}, 16);
+  const Canvas two = overlay_grid("title", {s, s}, 16);
+  CHECK(one.width >= 3 * 5 * 16);
+  CHECK(two.height >= one.height + 6 * 16);
   CHECK_THROWS_AS(overlay_grid("title", {}), ShapeError);
   s.prob.pop_back();
   CHECK_THROWS_AS(overlay_grid("title", {s}), ShapeError);

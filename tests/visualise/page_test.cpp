@@ -46,8 +46,14 @@ TEST_CASE("page: hovering a word colours what it attends to, in all networks",
     seen.heads.push([strongest(0), strongest(1)]);
     seen.negative = tokens(1).some((span) => {
       const [red, , blue] = span.style.backgroundColor.match(/\d+/g).map(Number);
-      return red > blue;
+      return blue > red;
     });
+    seen.unsigned = tokens(0).some((span) => {
+      const [red, , blue] = span.style.backgroundColor.match(/\d+/g).map(Number);
+      return blue > red;
+    });
+    seen.quantities = [0, 1].map((k) => panel(k).querySelector('.quantity').textContent);
+    seen.ends = [0, 1].map((k) => Array.from(panel(k).querySelectorAll('.ends span'), (e) => e.textContent));
     await press('t');
     seen.incoming = [strongest(0), strongest(1)];
     await leave();
@@ -65,7 +71,13 @@ TEST_CASE("page: hovering a word colours what it attends to, in all networks",
   CHECK_THAT(r["picked"][0].get<std::string>(), Catch::Contains("head"));
   // Head h looks h + 1 words back.
   CHECK(r["heads"] == nlohmann::json::parse("[[19, 19], [29, 29], [27, 27]]"));
-  CHECK(r["negative"] == true);
+  CHECK(r["negative"] == true);  // blue below 0, and only where there is a sign
+  CHECK(r["unsigned"] == false);
+  CHECK(r["quantities"] == nlohmann::json({"attention", "signed attention"}));
+  CHECK(r["ends"][0][0] == "0");
+  REQUIRE(r["ends"][1].size() == 5);
+  CHECK(r["ends"][1][2] == "0");
+  CHECK(r["ends"][1][0] == "\u2212" + r["ends"][1][4].get<std::string>());
   CHECK(r["incoming"] == nlohmann::json::parse("[33, 33]"));
   CHECK_THAT(r["left"][0].get<std::string>(), Catch::Contains("mean over all tokens"));
 }
@@ -142,7 +154,7 @@ TEST_CASE("page: hovering a patch puts the heat over the picture", "[visualise][
     await click(button('1'));  // layer and
     await press('d');          // head
     const canvas = (k) => panel(k).querySelector('.view canvas');
-    // The patch with the least red, which blue takes away, on a grid of `size` x `size`.
+    // The patch with the least green, which red takes away, on a grid of `size` x `size`.
     const hottest = (k, size) => {
       const copy = Object.assign(document.createElement('canvas'), {width: canvas(k).width, height: canvas(k).height});
       const context = copy.getContext('2d', {willReadFrequently: true}), step = copy.width / size;
@@ -150,7 +162,7 @@ TEST_CASE("page: hovering a patch puts the heat over the picture", "[visualise][
       let best = 0, least = 1e9;
       for (let i = 0; i < size * size; ++i) {
         const pixel = context.getImageData((i % size + 0.5) * step, (Math.floor(i / size) + 0.5) * step, 1, 1).data;
-        if (pixel[0] < least) [best, least] = [i, pixel[0]];
+        if (pixel[1] < least) [best, least] = [i, pixel[1]];
       }
       return best;
     };

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "schema/parse.h"
 
 using namespace fovea;
 using namespace fovea::visualise;
@@ -19,30 +20,39 @@ struct Folder {
     std::filesystem::remove_all(path);
   }
   ~Folder() { std::filesystem::remove_all(path); }
-  // A run's results as eval writes them.
-  std::filesystem::path run(const std::string& id, const std::string& content) const {
+  // A run with its configuration, and its results as eval writes them.
+  ScoredRun run(const std::string& id, const std::string& config,
+                const std::string& content) const {
     io::make_directories(path / id / "eval/test");
     io::write_atomic(path / id / "eval/test/results.json", content);
-    return path / id;
+    return {path / id, schema::parse(config, "config.json")};
   }
   std::filesystem::path path;
 };
 
-std::string results(const std::string& name, double clean, double low, double high) {
+std::string results(double clean, double low, double high, const std::string& metric = "top1",
+                    const std::string& checkpoint = "last") {
   const auto text = [](double value) { return std::to_string(value); };
-  return "{\"name\": \"" + name + "\", \"metrics\": {\"top1\": " + text(clean) +
-         "}, \"corruption\": {\"top1\": {\"insert\": {\"0.1\": " + text(low) +
-         ", \"0.5\": " + text(high) + ", \"mean\": 0.0}, \"delete\": {\"0.1\": " + text(low) +
-         ", \"0.5\": " + text(low) + ", \"mean\": 0.0}}}}";
+  return "{\"checkpoint\": \"" + checkpoint + "\", \"samples\": 10, \"metrics\": {\"" + metric +
+         "\": " + text(clean) + "}, \"corruption\": {\"" + metric +
+         "\": {\"insert\": {\"0.1\": " + text(low) + ", \"0.5\": " + text(high) +
+         ", \"mean\": 0.0}, \"delete\": {\"0.1\": " + text(low) + ", \"0.5\": " + text(low) +
+         ", \"mean\": 0.0}}, \"mean_" + metric + "\": 0.0}}";
+}
+
+std::string config(const std::string& name, int seed, double lr = 0.1) {
+  return "{\"name\": \"" + name + "\", \"seed\": " + std::to_string(seed) +
+         ", \"optimizer\": {\"lr\": " + std::to_string(lr) +
+         "}, \"train\": {\"threads\": " + std::to_string(seed) + "}}";
 }
 
 }  // namespace
 
-TEST_CASE("robustness: runs of one name are seeds, others are rows", "[visualise]") {
+TEST_CASE("robustness: runs of one configuration are seeds, others are rows", "[visualise]") {
   const Folder folder;
-  const auto a = folder.run("a", results("DGT", 80, 70, 50));
-  const auto b = folder.run("b", results("DGT", 82, 72, 52));
-  const auto c = folder.run("c", results("Transformer", 75, 60, 30));
+  const auto a = folder.run("a", config("DGT", 1), results(80, 70, 50));
+  const auto b = folder.run("b", config("DGT", 2), results(82, 72, 52));
+  const auto c = folder.run("c", config("Transformer", 1), results(75, 60, 30));
   const Robustness r = read_robustness({a, c, b}, "test");
   CHECK(r.types == std::vector<std::string>{"insert", "delete"});
   CHECK(r.levels == std::vector<double>{0.1, 0.5});
@@ -59,7 +69,7 @@ TEST_CASE("robustness: runs of one name are seeds, others are rows", "[visualise
   const auto table = robustness_table(r);
   REQUIRE(table.size() == 3);
   CHECK(table[0] ==
-        std::vector<std::string>{"top-1 in %", "clean", "insert", "delete", "mean", "retention"});
+        std::vector<std::string>{"top1 in %", "clean", "insert", "delete", "mean", "retention"});
   CHECK(table[2] ==
         std::vector<std::string>{"Transformer", "75.00", "45.00", "60.00", "52.50", "0.700"});
   CHECK_THAT(robustness_csv(r), Catch::Contains("\"Transformer\",insert,0.5,30,0,1\n"));
@@ -74,17 +84,69 @@ TEST_CASE("robustness: runs of one name are seeds, others are rows", "[visualise
   CHECK_THROWS_WITH(write_robustness(folder.path / "r.gif", r), Catch::Contains(".png or .svg"));
 }
 
+TEST_CASE("robustness: the spread of a mean is that of the seeds' means", "[visualise]") {
+  const Folder folder;
+  // One seed is better at one level, the other at the other; their means are equal.
+  const auto a = folder.run("a", config("DGT", 1), results(80, 70, 50));
+  const auto b = folder.run("b", config("DGT", 2), results(80, 50, 70));
+  const Robustness r = read_robustness({a, b}, "test");
+  REQUIRE(r.rows.size() == 1);
+  CHECK(r.rows[0].by_type[0].mean == Approx(60));
+  CHECK(r.rows[0].by_type[0].std == Approx(0).margin(1e-12));
+  CHECK(r.rows[0].by_type[1].std == Approx(std::sqrt(200.0)));  // 70 and 50
+  CHECK(r.rows[0].by_level[0].std == Approx(std::sqrt(200.0)));
+  CHECK(r.rows[0].by_level[1].std == Approx(0).margin(1e-12));  // 50 and 50; 70 and 70 -> 60, 60
+  CHECK(robustness_table(r)[1][2] == "60.00 ± 0.00");
+}
+
+TEST_CASE("robustness: one name, two configurations: two rows that say what differs",
+          "[visualise]") {
+  const Folder folder;
+  const auto a = folder.run("a", config("DGT", 1, 0.1), results(90, 80, 80));
+  const auto b = folder.run("b", config("DGT", 1, 0.2), results(10, 8, 8));
+  const auto c = folder.run("c", config("other", 1, 0.2), results(10, 8, 8));
+  const Robustness r = read_robustness({a, b, c}, "test");
+  REQUIRE(r.rows.size() == 3);
+  CHECK(r.rows[0].name == "DGT (optimizer.lr=0.1)");
+  CHECK(r.rows[1].name == "DGT (optimizer.lr=0.2)");
+  CHECK(r.rows[2].name == "other");
+  CHECK(r.rows[0].clean.mean == 90);
+  CHECK(r.rows[0].clean.n == 1);
+}
+
+TEST_CASE("robustness: runs of segmentation are read by their own metric", "[visualise]") {
+  const Folder folder;
+  const auto a = folder.run("a", config("unet", 1), results(80, 70, 50, "dsc"));
+  const Robustness r = read_robustness({a}, "test");
+  CHECK(r.metric == "dsc");
+  CHECK(robustness_table(r)[0][0] == "dsc in %");
+  CHECK(robustness_table(r)[1][1] == "80.00");
+  CHECK_THAT(robustness_csv(r), Catch::Contains("run,type,level,dsc_mean,dsc_std,n\n"));
+  CHECK(robustness_plots(r)[0].y_label == "dsc (%)");
+  const auto b = folder.run("b", config("vit", 1), results(80, 70, 50));
+  CHECK_THROWS_WITH(read_robustness({a, b}, "test"), Catch::Contains("draw them apart"));
+}
+
 TEST_CASE("robustness: runs without fitting scores are refused", "[visualise]") {
   const Folder folder;
-  const auto a = folder.run("a", results("a", 80, 70, 50));
-  const auto refuses = [&](const std::filesystem::path& other, const std::string& message) {
+  const auto a = folder.run("a", config("a", 1), results(80, 70, 50));
+  const auto refuses = [&](const ScoredRun& other, const std::string& message) {
     CHECK_THROWS_WITH(read_robustness({a, other}, "test"), Catch::Contains(message));
   };
-  refuses(folder.path / "none", "run: eval");
-  refuses(folder.run("b", "{\"metrics\": {\"top1\": 1.0}}"), "no scores under noise");
-  refuses(folder.run("c", "{\"metrics\": "), "damaged");
-  refuses(folder.run("d",
-                     "{\"name\": \"d\", \"metrics\": {\"top1\": 1.0}, \"corruption\": "
-                     "{\"top1\": {\"mask\": {\"0.1\": 1.0}}}}"),
+  const std::string b = config("b", 1);
+  refuses({folder.path / "none", a.config}, "run: eval");
+  refuses(folder.run("b", b, "{\"metrics\": {\"top1\": 1.0}}"), "no scores under noise");
+  refuses(folder.run("c", b, "{\"metrics\": "), "cannot be read");
+  refuses(folder.run("d", b,
+                     "{\"metrics\": {\"top1\": 1.0}, \"corruption\": {\"top1\": {\"mask\": "
+                     "{\"0.1\": 1.0}}}}"),
           "other types or levels");
+  refuses(folder.run("e", b,
+                     "{\"metrics\": {\"top1\": 1.0}, \"corruption\": {\"top1\": {\"insert\": "
+                     "{\"0.1\": 1.0}, \"delete\": {\"0.2\": 1.0}}}}"),
+          "insert was scored at levels 0.1, delete at 0.2");
+  refuses(folder.run("f", b, "{\"metrics\": {}, \"corruption\": {}}"), "no metric");
+  refuses(a, "name every run once");
+  refuses(folder.run("g", config("a", 2), results(80, 70, 50, "top1", "best")),
+          "score both in the same way");
 }

@@ -28,21 +28,46 @@ Box box_of(const Canvas& canvas, Colour colour, std::int64_t above = 1 << 30) {
 
 TextFigure figure() {
   TextFigure f;
-  f.panels = {{"DGT", {"draws", "a", "filled", "rectangle"}, {0.1, 0.2, 0.3, 0.4}}};
+  f.panels = {
+      {"DGT", {"draws", "a", "filled", "rectangle"}, {0.1, 0.2, 0.3, 0.4}, {false, "rollout"}}};
   f.factor = 1;
   return f;
 }
 
 }  // namespace
 
-TEST_CASE("text figure: the least and the most weight get the ends of the colours", "[visualise]") {
-  const Canvas canvas = render(figure());
+TEST_CASE("text figure: colours begin at 0 and end at the largest weight", "[visualise]") {
+  TextFigure f = figure();
+  f.panels[0].weights[0] = 0;
+  f.sequential = ColourMap::kPlasma;
+  const Canvas canvas = render(f);
   const Box dark = box_of(canvas, colour_of(ColourMap::kPlasma, 0), 60);
   const Box bright = box_of(canvas, colour_of(ColourMap::kPlasma, 1), 60);
   CHECK(dark.left == 16);                // the first word stands at the margin
   CHECK(bright.left > dark.right + 20);  // the last in the same line, after others
   CHECK(bright.top == dark.top);
   CHECK(bright.height() == dark.height());
+  f.panels[0].weights[0] = 0.05;  // not the end any more
+  CHECK(box_of(render(f), colour_of(ColourMap::kPlasma, 0), 60).right == -1);
+}
+
+TEST_CASE("text figure: signed weights have blue, grey at 0 and red, whatever their values",
+          "[visualise]") {
+  TextFigure f = figure();
+  f.panels[0].quantity = {true, "signed rollout"};
+  f.panels[0].weights = {0.1, 0, -0.4, 0.4};
+  const auto shows = [&](double t) {
+    return box_of(render(f), colour_of(ColourMap::kDiverging, t), 60).right >= 0;
+  };
+  CHECK(shows(0.5));
+  CHECK(shows(0));
+  CHECK(shows(1));
+  CHECK(shows(0.625));
+  f.panels[0].weights = {0.1, 0.2, 0.3, 0.4};  // positive by chance
+  CHECK(shows(0.625));
+  CHECK_FALSE(shows(0));
+  f.scale = HeatScale::kMinMax;
+  CHECK_THROWS_WITH(render(f), Catch::Contains("would move the zero of signed rollout"));
 }
 
 TEST_CASE("text figure: words flow into lines, line breaks end them", "[visualise]") {
@@ -57,17 +82,16 @@ TEST_CASE("text figure: words flow into lines, line breaks end them", "[visualis
   f.panels[0].tokens[3] = std::string(100000, 'm');
   const Canvas canvas = render(f);
   CHECK(canvas.width == 60 + 2 * 16);
-  CHECK(box_of(canvas, colour_of(ColourMap::kPlasma, 1)).right < 60 + 16);
+  CHECK(box_of(canvas, colour_of(ColourMap::kReds, 1)).right < 60 + 16);
 }
 
 TEST_CASE("text figure: panels stand side by side, each with its own numbers", "[visualise]") {
   TextFigure f = figure();
   const std::int64_t one = render(f).width;
-  f.panels.push_back({"DIFF", {"\xff", "", "\t", "日本"}, {0.5, 0.5, 0.5, 0.5}});  // no bar
-  f.panels.push_back({"Transformer", {"x"}, {-1e-3}});
+  f.panels.push_back({"DIFF", {"\xff", "", "\t", "日本"}, {0, 0, 0, 0}, {false, "rollout"}});
+  f.panels.push_back({"Transformer", {"x"}, {-1e-3}, {true, "signed rollout"}});
   f.title = "a text";
-  f.scale = Scale::kSymmetric;
-  f.colours = ColourMap::kDiverging;
+  f.scale = HeatScale::kFigure;
   const Canvas canvas = render(f);
   CHECK(canvas.width == 3 * (one - 32) + 2 * 28 + 32);
   f.factor = 2;

@@ -40,21 +40,34 @@ Case::Case(const std::filesystem::path& path, const Device& device)
   training_ = meta("mode") == "train";
   config_ = schema::parse(meta("config").empty() ? "{}" : meta("config"), name_ + " config");
   const schema::Value tolerance = schema::parse(meta("tolerance"), name_ + " tolerance");
-  output_ = read_tolerance(tolerance.at("output"));
-  grad_ = read_tolerance(tolerance.at("grad"));
+  // One for all, or one for outputs and one for gradients.
+  const bool one = tolerance.find("output") == nullptr;
+  output_ = read_tolerance(one ? tolerance : tolerance.at("output"));
+  grad_ = read_tolerance(one ? tolerance : tolerance.at("grad"));
   tensors_ = std::move(file.tensors);
 }
 
 const Tensor& Case::at(const std::string& key) const {
   const auto found = tensors_.find(key);
   FOVEA_CHECK(found != tensors_.end(), FileError, fmt::format("{}: no tensor {}", name_, key));
+  touched_.insert(key);
   return found->second;
+}
+
+std::vector<std::string> Case::untouched() const {
+  std::vector<std::string> names;
+  for (const auto& [key, tensor] : tensors_) {
+    if (touched_.count(key) == 0) names.push_back(key);
+  }
+  return names;
 }
 
 std::map<std::string, Tensor> Case::below(const std::string& prefix) const {
   std::map<std::string, Tensor> found;
   for (const auto& [key, tensor] : tensors_) {
-    if (begins_with(key, prefix)) found.emplace(key.substr(prefix.size()), tensor);
+    if (!begins_with(key, prefix)) continue;
+    touched_.insert(key);
+    found.emplace(key.substr(prefix.size()), tensor);
   }
   return found;
 }
@@ -159,12 +172,12 @@ void Checker::compare_values(const std::string& key, const std::vector<double>& 
 }
 
 void Checker::finish() {
-  for (const char* prefix :
-       {"output/", "grad_input/", "grad_param/", "buffer_after/", "param_after/"}) {
-    for (const auto& [rest, tensor] : case_.below(prefix)) {
-      if (compared_.count(prefix + rest) == 0)
-        fail(fmt::format("{}{}: was not computed", prefix, rest));
-    }
+  for (const std::string& key : case_.untouched())
+    fail(fmt::format("{}: nothing looked at it", key));
+  for (const auto& [key, tensor] : case_.below("")) {
+    const bool given =
+        begins_with(key, "input/") || begins_with(key, "param/") || begins_with(key, "upstream/");
+    if (!given && compared_.count(key) == 0) fail(fmt::format("{}: was not compared", key));
   }
 }
 

@@ -29,6 +29,8 @@ class Case {
   const std::string& name() const { return name_; }
   const std::string& op() const { return operator_; }
   const std::string& kind() const { return kind_; }
+  /// Names of all tensors that were never handed out.
+  std::vector<std::string> untouched() const;
   const schema::Value& config() const { return config_; }
   bool training() const { return training_; }
   const Device& device() const { return device_; }
@@ -53,10 +55,12 @@ class Case {
   schema::Value config_;
   Tolerance output_, grad_;
   std::map<std::string, Tensor> tensors_;
+  mutable std::set<std::string> touched_;
   Device device_;
 };
 
-/// Collects comparisons; every expected value must be compared.
+/// Collects comparisons; every expected value must be compared, and nothing else in the file may be
+/// left unread.
 class Checker {
  public:
   explicit Checker(const Case& c) : case_(c) {}
@@ -68,7 +72,8 @@ class Checker {
   void compare_within(const std::string& key, const std::vector<double>& got, double slack);
   void fail(const std::string& complaint);
 
-  /// Fails for expected values (outputs, gradients, buffers and parameters after) never compared.
+  /// Fails for values that were expected (anything that is no input, parameter or upstream
+  /// gradient) and never compared, and for those that nothing read.
   void finish();
   bool passed() const { return complaint_.empty(); }
   const std::string& complaint() const { return complaint_; }

@@ -5,13 +5,13 @@
 
 #include "autograd/graph.h"
 #include "base/error.h"
+#include "metrics/classification.h"
 #include "models/encoder.h"
 #include "models/model.h"
 #include "nn/ffn.h"
 #include "nn/norm.h"
 #include "ops/create.h"
 #include "ops/loss.h"
-#include "ops/reduce.h"
 #include "verify/dgsa.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
@@ -156,28 +156,29 @@ void compare_cross_entropy(const Case& c, const std::string& name, double smooth
                            Checker& check) {
   const Tensor logits = ops::clone(c.at("input/logits"));
   logits.set_requires_grad(true);
-  const Tensor loss =
-      ops::cross_entropy(logits, c.at("input/labels"), {.label_smoothing = smoothing});
+  const auto reduction =
+      c.text("reduction", "mean") == "sum" ? ops::Reduction::kSum : ops::Reduction::kMean;
+  const Tensor loss = ops::cross_entropy(logits, c.at("input/labels"),
+                                         {.label_smoothing = smoothing, .reduction = reduction});
   check.compare("output/" + name + "loss", loss);
   autograd::backward(loss);
   check.compare("grad_input/" + name + "logits", logits.grad());
 }
 
+// One smoothing, none, or a list of them.
 void run_cross_entropy(const Case& c, Checker& check) {
-  if (!c.given("label_smoothing")) return compare_cross_entropy(c, "", 0, check);
-  for (const Value& smoothing : c.config().at("label_smoothing").items()) {
-    compare_cross_entropy(c, fmt::format("ls{}/", smoothing.as_double()), smoothing.as_double(),
-                          check);
+  const Value* smoothing = c.config().find("label_smoothing");
+  if (smoothing != nullptr && smoothing->is_array()) {
+    for (const Value& value : smoothing->items())
+      compare_cross_entropy(c, fmt::format("ls{}/", value.as_double()), value.as_double(), check);
+  } else {
+    compare_cross_entropy(c, "", c.number("label_smoothing"), check);
   }
-  if (c.has("output/accuracy")) {
-    const Tensor predicted = ops::argmax(c.at("input/logits"));
-    const auto got = predicted.values<std::int64_t>();
-    const auto labels = c.at("input/labels").values<std::int64_t>();
-    double correct = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) correct += got[i] == labels[i] ? 1 : 0;
-    check.compare("output/accuracy",
-                  std::vector<double>{correct / static_cast<double>(got.size())});
-  }
+  if (!c.has("output/accuracy")) return;
+  const Tensor& logits = c.at("input/logits");
+  const auto correct = metrics::top_k_correct(logits, c.at("input/labels"), 1);
+  check.compare("output/accuracy", std::vector<double>{static_cast<double>(correct) /
+                                                       static_cast<double>(logits.size(0))});
 }
 
 }  // namespace
@@ -217,30 +218,30 @@ std::unique_ptr<models::Model> make_network(const Case& c) {
 
 Table dgsa_networks() {
   Table table;
-  table["M-DGSA"] = attention_runner("m_dgsa");
-  table["DiffAttention"] = attention_runner("differential");
-  table["MHSA"] = attention_runner("softmax");
-  table["SwiGLU-FFN"] = unary_runner([](const Case& c) {
+  table.add("M-DGSA") = attention_runner("m_dgsa");
+  table.add("DiffAttention") = attention_runner("differential");
+  table.add("MHSA") = attention_runner("softmax");
+  table.add("SwiGLU-FFN") = unary_runner([](const Case& c) {
     return nn::make_ffn(ffn_of(c, "swiglu", "expand", "bias"), build_for(c), c.integer("dim"), 0);
   });
-  table["MLP"] = unary_runner([](const Case& c) {
+  table.add("MLP") = unary_runner([](const Case& c) {
     return nn::make_ffn(ffn_of(c, c.text("activation", c.text("act", "gelu")), "expand", "bias"),
                         build_for(c), c.integer("dim"), 0);
   });
-  table["LayerNorm"] = unary_runner([](const Case& c) {
+  table.add("LayerNorm") = unary_runner([](const Case& c) {
     return nn::make_norm(nn::NormKind::kLayerNorm, build_for(c), c.integer("dim"),
                          c.number("eps", 1e-6));
   });
-  table["RMSNorm"] = unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
+  table.add("RMSNorm") = unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
     return std::make_unique<nn::RMSNorm>(build_for(c), c.integer("dim"), c.number("eps", 1e-5),
                                          c.flag("affine", true));
   });
-  table["Block"] = run_block;
+  table.add("Block") = run_block;
   for (const char* network :
        {"DGViT", "ViT", "DIFF-ViT", "DGT", "DIFF-Transformer", "Transformer"}) {
-    table[network] = run_network;
+    table.add(network) = run_network;
   }
-  table["cross_entropy"] = run_cross_entropy;
+  table.add("cross_entropy") = run_cross_entropy;
   return table;
 }
 

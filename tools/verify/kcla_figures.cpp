@@ -82,10 +82,10 @@ void run_log_uniform(const Case& c, Checker& check) {
 
 Table kcla_figures() {
   Table table;
-  table["figure2_key_cosine"] = run_key_cosine;
-  table["figure4_beta"] = run_beta;
-  table["figure7_scores"] = run_scores;
-  table["log_uniform_sequence"] = run_log_uniform;
+  table.add("figure2_key_cosine") = run_key_cosine;
+  table.add("figure4_beta") = run_beta;
+  table.add("figure7_scores") = run_scores;
+  table.add("log_uniform_sequence") = run_log_uniform;
   return table;
 }
 

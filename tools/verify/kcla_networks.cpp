@@ -180,11 +180,11 @@ void run_rla_resnet(const Case& c, Checker& check) {
 
 Table kcla_networks() {
   Table table;
-  table["BatchNorm2d"] = run_batch_norm;
-  table["primitives"] = run_primitives;
-  table["cifar_resnet"] = run_cifar_resnet;
-  table["imagenet_resnet"] = run_imagenet_resnet;
-  table["rla_resnet"] = run_rla_resnet;
+  table.add("BatchNorm2d") = run_batch_norm;
+  table.add("primitives") = run_primitives;
+  table.add("cifar_resnet") = run_cifar_resnet;
+  table.add("imagenet_resnet") = run_imagenet_resnet;
+  table.add("rla_resnet") = run_rla_resnet;
   return table;
 }
 

@@ -50,21 +50,28 @@ Slot slot_at(const Case& c, std::int64_t t) {
   return slot;
 }
 
-// A transition's parameters say what the layer is: it opens a stage where width or resolution
-// change, or (kcla 2.9) it is one that takes in the state anew. All others are inside a stage.
-Slot kcla_slot(const Case& c, std::int64_t t, std::int64_t reinit_index, std::int64_t head_dim) {
+// Whether layer t takes in the state of a stage before. Some cases say so in their configuration;
+// in those of the segmentation code only the presence of a transition's parameters tells.
+bool opens(const Case& c, std::int64_t t) {
+  const Value& layers = c.config().at("layers");
+  if (!layers.is_array()) return c.has(fmt::format("param/layers.{}.adjust_channel.0.weight", t));
+  const Value* flag = layers.at(static_cast<std::size_t>(t)).find("init_layer");
+  return flag != nullptr && flag->as_bool();
+}
+
+// A layer opens a stage, is one inside a stage that takes in the state anew (reinit_index, kcla
+// 2.9), or is any other one inside a stage.
+Slot kcla_slot(const Case& c, std::int64_t t, std::int64_t reinit_index) {
   Slot slot = slot_at(c, t);
   slot.layer = reinit_index + 1;
-  const std::string name = fmt::format("param/layers.{}.adjust_channel", t);
-  const std::string weight = c.has(name + ".weight") ? name + ".weight" : name + ".0.weight";
-  if (!c.has(weight)) return slot;
-  slot.previous_channels = c.at(weight).size(1) * (slot.channels / head_dim);
+  if (!opens(c, t)) return slot;
   slot.layer = 0;
   if (t == 0) return slot;
   const Tensor& before = c.at(fmt::format("input/x{}", t - 1));
   const Tensor& x = c.at(fmt::format("input/x{}", t));
+  if (before.shape() == x.shape() && !c.given("transition")) slot.layer = reinit_index;
+  slot.previous_channels = before.size(1);
   slot.stride = before.size(2) / x.size(2);
-  if (before.shape() == x.shape() && c.has(name + ".weight")) slot.layer = reinit_index;
   return slot;
 }
 
@@ -75,8 +82,10 @@ class Stack final : public nn::Module {
         const std::function<Slot(std::int64_t)>& slot_of) {
     for (std::int64_t t = 0; t < layer_count(c); ++t) {
       Slot slot = slot_of(t);
-      if (t == 0) shared_ = layer_attention::make_shared(slot, attention).release();
-      if (t == 0 && shared_ != nullptr) child("", std::unique_ptr<nn::Module>(shared_));
+      if (t == 0) {
+        auto shared = layer_attention::find_variant(attention.type).make_shared(slot, attention);
+        if (shared != nullptr) shared_ = &child("", std::move(shared));
+      }
       slot.shared = shared_;
       layers_.push_back(
           &child(fmt::format("layers.{}", t),
@@ -165,10 +174,8 @@ void run_kcla(const Case& c, Checker& check) {
   if (c.given("transition") && c.text("transition") != "conv_bn") {
     options.set("transition", "conv_bn_shared_key");
   }
-  const std::int64_t head_dim = c.integer("head_dim");
   run_stack(
-      c, component(options), [&](std::int64_t t) { return kcla_slot(c, t, kReinit, head_dim); },
-      check);
+      c, component(options), [&](std::int64_t t) { return kcla_slot(c, t, kReinit); }, check);
 }
 
 // One channel attention with its parameters at the top.
@@ -196,13 +203,14 @@ Runner single_runner(const char* type, const Keys& keys) {
 /// A stage of dynamic layer attention as networks have it: attention.<t>, lstm, excite.
 class DynamicStage final : public nn::Module {
  public:
-  DynamicStage(const Case& c, const schema::Component& attention)
-      : shared_(child("", layer_attention::make_shared(slot_at(c, 0), attention))) {
-    for (std::int64_t t = 0; t < layer_count(c); ++t) {
-      Slot slot = slot_at(c, t);
-      slot.shared = &shared_;
-      layers_.push_back(&child(fmt::format("attention.{}", t),
-                               std::make_unique<layer_attention::Attached>(slot, attention)));
+  DynamicStage(const Case& c, const schema::Component& attention) {
+    const Slot slot = slot_at(c, 0);
+    const auto& names = layer_attention::names_of(attention, slot.family);
+    layer_attention::Stage stage = layer_attention::make_stage(slot, attention);
+    child("", std::move(stage.shared));
+    for (std::int64_t t = 0; t < slot.layers; ++t) {
+      layers_.push_back(&child(layer_attention::layer_name(names, t),
+                               std::move(stage.layers[static_cast<std::size_t>(t)])));
     }
   }
   std::string type() const override { return "DynamicStage"; }
@@ -220,7 +228,6 @@ class DynamicStage final : public nn::Module {
   }
 
  private:
-  nn::Module& shared_;
   std::vector<layer_attention::Attached*> layers_;
 };
 
@@ -320,34 +327,6 @@ void run_algorithm1(const Case& c, Checker& check) {
   run_module(c, transition, forward, check);
 }
 
-class Nothing final : public nn::Module {
- public:
-  std::string type() const override { return "Nothing"; }
-};
-
-// The mask is drawn, not given: a stream that draws the case's mask is looked for.
-void run_drop_path(const Case& c, Checker& check) {
-  const double p = c.number("drop_prob");
-  const std::vector<double> mask = to_doubles(c.at("input/mask"));
-  const auto draws_mask = [&](std::uint64_t seed) {
-    const Tensor ones = ops::ones(c.at("input/mask").shape(), DType::kFloat32, c.device());
-    const std::vector<double> drawn = to_doubles(ops::drop_path(ones, p, RandomStream(seed)));
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-      if ((drawn[i] > 0) != (mask[i] > 0)) return false;
-    }
-    return true;
-  };
-  std::uint64_t seed = 0;
-  while (!draws_mask(seed)) {
-    if (++seed == 100000) return check.fail("no stream draws this mask");
-  }
-  Nothing module;
-  const auto forward = [&](const Tensors& inputs) -> Tensors {
-    return {{"y", ops::drop_path(inputs.at("x"), p, RandomStream(seed))}};
-  };
-  run_module(c, module, forward, check);
-}
-
 }  // namespace
 
 Table kcla_operators() {
@@ -358,34 +337,33 @@ Table kcla_operators() {
     keys.emplace_back(from, to);
     return keys;
   };
-  table["layer_attention"] = stack_runner("standard", heads);
-  table["mrla_b"] = stack_runner("mrla_b", heads);
-  table["mrla_l"] = stack_runner("mrla_l", heads);
-  table["linear_layer_attention"] = stack_runner("linear", with("eps", "eps"));
-  table["focused_linear_layer_attention"] =
+  table.add("layer_attention") = stack_runner("standard", heads);
+  table.add("mrla_b") = stack_runner("mrla_b", heads);
+  table.add("mrla_l") = stack_runner("mrla_l", heads);
+  table.add("linear_layer_attention") = stack_runner("linear", with("eps", "eps"));
+  table.add("focused_linear_layer_attention") =
       stack_runner("focused", {{"head_dim", "head_dim"}, {"p", "focusing_factor"}, {"eps", "eps"}});
-  table["hydra_layer_attention"] = stack_runner("hydra", {});
-  table["linformer_layer_attention"] = stack_runner(
+  table.add("hydra_layer_attention") = stack_runner("hydra", {});
+  table.add("linformer_layer_attention") = stack_runner(
       "linformer", {{"head_dim", "head_dim"}, {"rank", "rank"}, {"threshold", "threshold"}});
-  table["performer_layer_attention"] = stack_runner("performer", with("features", "features"));
-  table["gated_linear_layer_attention"] = stack_runner("gated_linear", with("tau", "tau"));
-  table["reformer_layer_attention"] = stack_runner("reformer", with("buckets", "buckets"));
-  table["vq_layer_attention"] = stack_runner("transformer_vq", with("codes", "codes"));
-  table["kcla"] = run_kcla;
-  table["kcla_transition_algorithm1"] = run_algorithm1;
-  table["dla_l"] = dynamic_runner("dla_l");
-  table["dla_b"] = dynamic_runner("dla_b");
-  table["dia_lstm_unit"] = run_unit;
-  table["dsu_unit"] = run_unit;
-  table["rla_g"] = run_rla;
-  table["SE"] = single_runner("se", {{"reduction", "reduction"}});
-  table["ECA"] = single_runner("eca", {});
-  table["CBAM"] = single_runner("cbam", {{"reduction", "reduction"},
-                                         {"pool", "pool"},
-                                         {"spatial_kernel", "spatial_kernel"},
-                                         {"bn_momentum", "bn_momentum"}});
-  table["attention_augmented_conv"] = run_augmented_conv;
-  table["drop_path"] = run_drop_path;
+  table.add("performer_layer_attention") = stack_runner("performer", with("features", "features"));
+  table.add("gated_linear_layer_attention") = stack_runner("gated_linear", with("tau", "tau"));
+  table.add("reformer_layer_attention") = stack_runner("reformer", with("buckets", "buckets"));
+  table.add("vq_layer_attention") = stack_runner("transformer_vq", with("codes", "codes"));
+  table.add("kcla") = run_kcla;
+  table.add("kcla_transition_algorithm1") = run_algorithm1;
+  table.add("dla_l") = dynamic_runner("dla_l");
+  table.add("dla_b") = dynamic_runner("dla_b");
+  table.add("dia_lstm_unit") = run_unit;
+  table.add("dsu_unit") = run_unit;
+  table.add("rla_g") = run_rla;
+  table.add("SE") = single_runner("se", {{"reduction", "reduction"}});
+  table.add("ECA") = single_runner("eca", {});
+  table.add("CBAM") = single_runner("cbam", {{"reduction", "reduction"},
+                                             {"pool", "pool"},
+                                             {"spatial_kernel", "spatial_kernel"},
+                                             {"bn_momentum", "bn_momentum"}});
+  table.add("attention_augmented_conv") = run_augmented_conv;
   return table;
 }
 

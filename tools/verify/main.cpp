@@ -31,9 +31,14 @@ std::vector<fs::path> cases_in(const std::vector<std::string>& paths) {
       found.emplace_back(path);
       continue;
     }
+    const std::size_t before = found.size();
     for (const auto& entry : fs::recursive_directory_iterator(path)) {
       if (entry.path().extension() == ".safetensors") found.push_back(entry.path());
     }
+    // Nothing to compare would look like nothing to complain about.
+    FOVEA_CHECK(
+        found.size() > before, FileError,
+        fmt::format("{}: holds no golden case; expected files that end in .safetensors", path));
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -43,11 +48,10 @@ Outcome run(const fs::path& path, const Device& device) {
   Outcome outcome{path.filename().string(), "failed", "", 0, 0, 0};
   try {
     const verify::Case c(path, device);
-    const auto runner = verify::runners().find(c.op());
-    if (runner == verify::runners().end())
-      throw verify::NotImplemented(fmt::format("no {}", c.op()));
+    const verify::Runner* runner = verify::runners().find(c.op());
+    if (runner == nullptr) throw verify::NotImplemented(fmt::format("no {}", c.op()));
     verify::Checker check(c);
-    runner->second(c, check);
+    (*runner)(c, check);
     check.finish();
     outcome.max_abs = check.max_abs();
     outcome.max_rel = check.max_rel();
@@ -73,6 +77,7 @@ void print_line(const Outcome& o) {
 }
 
 int verify_all(const std::vector<std::string>& paths, bool json, int threads) {
+  verify::runners();  // a table that is wrong is told before anything runs
   const Device device = make_cpu(threads);
   int passed = 0, failed = 0, missing = 0;
   schema::Value list = schema::Value::array();

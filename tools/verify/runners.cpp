@@ -5,8 +5,9 @@ namespace fovea::verify {
 const Table& runners() {
   static const Table all = [] {
     Table table;
-    for (Table part : {dgsa_networks(), dgsa_procedures(), kcla_operators(), kcla_networks(),
-                       kcla_figures(), kcla_segmentation()}) {
+    for (const Table& part :
+         {dgsa_networks(), dgsa_procedures(), dgsa_rollouts(), dgsa_training(), kcla_operators(),
+          kcla_drop_path(), kcla_networks(), kcla_figures(), kcla_segmentation()}) {
       table.merge(part);
     }
     return table;

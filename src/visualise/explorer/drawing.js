@@ -1,14 +1,11 @@
 // Colours, numbers and small parts that all panels use.
 
-// Blue and vermillion of Okabe and Ito, told apart with any colour vision.
-const POSITIVE = [0, 114, 178];
-const NEGATIVE = [213, 94, 0];
-
-// White for 0 to the full colour for 1 and -1.
+// The colour of t from -1 over 0 to 1: the palette of all pictures, as colour_map.h interpolates it.
 function tint(t) {
-  const full = t < 0 ? NEGATIVE : POSITIVE;
-  const share = Math.min(Math.abs(t), 1);
-  return full.map((channel) => Math.round(255 + (channel - 255) * share));
+  const place = (Math.max(-1, Math.min(t, 1)) + 1) / 2 * (data.palette.length - 1);
+  const lower = Math.min(Math.floor(place), data.palette.length - 2), share = place - lower;
+  return data.palette[lower].map(
+      (channel, i) => Math.floor((1 - share) * channel + share * data.palette[lower + 1][i] + 0.5));
 }
 
 const css = (rgb) => `rgb(${rgb.join(',')})`;
@@ -68,22 +65,32 @@ function nameOfView(model, view) {
       (view.head < 0 ? `mean of ${heads} heads` : `head ${view.head + 1}`);
 }
 
+// What the numbers of a view are: {name, signed}.
+function quantityOf(model, view) {
+  return view.layer < 0 ? model.rolled_out : model.attention;
+}
+
 // What is shown, the colours with their values, and the weight of a token that is probed.
 class Legend {
   constructor() {
     this.what = make('div', {className: 'what', 'aria-live': 'polite'});
     this.bar = make('div', {className: 'bar'});
     this.ends = make('div', {className: 'ends'});
+    this.quantity = make('div', {className: 'quantity'});
     this.sums = make('div', {className: 'sums'});
-    this.element = make('div', {className: 'legend'}, this.what, this.bar, this.ends, this.sums);
+    this.element = make(
+        'div', {className: 'legend'}, this.what, this.bar, this.ends, this.quantity, this.sums);
   }
 
-  paint(model, what, weights, {low, high, signed}, probe) {
+  paint(model, what, weights, quantity, {low, high, signed}, probe) {
     this.what.replaceChildren(...what);
     this.what.title = this.what.textContent;
-    const below = signed ? css(NEGATIVE) + ', ' : '';
-    this.bar.style.background = `linear-gradient(to right, ${below}#fff, ${css(POSITIVE)})`;
-    const values = signed ? [-high, -high / 2, 0, high / 2, high] : [low, (low + high) / 2, high];
+    const colours = data.palette.slice(signed ? 0 : (data.palette.length - 1) / 2).map(css);
+    this.bar.style.background = `linear-gradient(to right, ${colours.join(', ')})`;
+    this.quantity.textContent = quantity.name + (low > 0 ? ', from the weakest' : '');
+    const values = high <= 0 ? [0] :
+        signed               ? [-high, -high / 2, 0, high / 2, high] :
+                               [low, (low + high) / 2, high];
     this.ends.replaceChildren(...values.map((v) => make('span', {textContent: number(v)})));
     let plus = 0, minus = 0;
     weights.forEach((w) => {
@@ -92,7 +99,7 @@ class Legend {
       else
         minus += w;
     });
-    const sums = `sum ${number(plus)}` + (model.signed ? ` and ${number(minus)}` : '');
+    const sums = `sum ${number(plus)}` + (quantity.signed ? ` and ${number(minus)}` : '');
     const probed = probe < 0 ? [] : [
       make('bdi', {textContent: nameOf(model, probe)}),
       make('span', {textContent: number(weights[probe])})
@@ -118,7 +125,7 @@ class Strongest {
         [make('bdi', {textContent: nameOf(model, i)}), make('div', {
            className: 'fill',
            style: `width: ${100 * Math.abs(weights[i]) / largest}%; ` +
-               `background: ${css(weights[i] < 0 ? NEGATIVE : POSITIVE)}`
+               `background: ${css(tint(weights[i] < 0 ? -0.7 : 0.7))}`
          }),
          make('span', {textContent: number(weights[i])})];
     const rows = Array.from(

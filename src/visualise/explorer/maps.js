@@ -90,9 +90,9 @@ class Maps {
   }
 
   // The ends of the colours. `high` is the largest size of a weight on another token than the class
-  // and register tokens and the token itself, which would hide all others. `low` gets white: 0, or
-  // with `spread` the least of weights of one sign.
-  range(weights, token, spread) {
+  // and register tokens and the token itself, which would hide all others. Signed quantities reach
+  // from -high to high; others begin at `low`: 0, or with `spread` the least weight.
+  range(weights, token, spread, signed) {
     const self = token === -1 && this.model.prefix > 0 ? 0 : token;
     let low = Infinity, high = 0;
     weights.forEach((w, i) => {
@@ -100,18 +100,17 @@ class Maps {
       low = Math.min(low, w);
       high = Math.max(high, Math.abs(w));
     });
-    return {low: spread && low > 0 && low < high ? low : 0, high, signed: low < 0};
+    return {low: spread && !signed && low > 0 && low < high ? low : 0, high, signed};
   }
 
   // The same over all tokens of a view, from 0.
-  overall(view) {
+  overall(view, signed) {
     const key = `${view.layer} ${view.head} range`;
     if (!this.summaries.has(key)) {
-      const all = {low: 0, high: 0, signed: false};
+      const all = {low: 0, high: 0, signed};
       for (let token = 0; token < this.n; ++token) {
-        const {high, signed} = this.range(this.weights(view, token, false), token, false);
+        const {high} = this.range(this.weights(view, token, false), token, false, signed);
         all.high = Math.max(all.high, high);
-        all.signed = all.signed || signed;
       }
       this.summaries.set(key, all);
     }
@@ -119,10 +118,10 @@ class Maps {
   }
 }
 
-// Where a weight lies between the ends of the colours: 1 full blue, 0 white, -1 full vermillion.
+// Where a weight lies between the ends of the colours: from -1 over 0 to 1.
 function position(weight, range) {
   if (range.high <= 0) return 0;
-  if (weight < 0) return Math.max(weight / range.high, -1);
+  if (range.signed) return Math.max(-1, Math.min(weight / range.high, 1));
   return Math.min(Math.max((weight - range.low) / (range.high - range.low), 0), 1);
 }
 

@@ -17,7 +17,7 @@ const state = {
   probe: -1,
   probeSource: 0,
   incoming: false,
-  scale: 'spread',
+  scale: 'row',
   image: 0.45,
 };
 let panels = [];
@@ -61,9 +61,11 @@ class Panel {
     const view = this.maps.nearest(state);
     const weights = this.maps.weights(view, token, state.incoming);
     const spread = state.scale === 'spread';
-    const range =
-        state.scale === 'map' ? this.maps.overall(view) : this.maps.range(weights, token, spread);
-    this.legend.paint(this.model, this.describe(view, token), weights, range, probe);
+    const quantity = quantityOf(this.model, view);
+    const range = state.scale === 'map' ?
+        this.maps.overall(view, quantity.signed) :
+        this.maps.range(weights, token, spread, quantity.signed);
+    this.legend.paint(this.model, this.describe(view, token), weights, quantity, range, probe);
     this.view.paint(weights, range, token, probe, state.image);
     this.strongest.paint(this.model, weights);
     this.picker.paint(view, token, state.incoming, spread);
@@ -102,8 +104,8 @@ const controls = {
   scale: group(
       'Colours',
       [
-        ['spread', 'weakest to strongest', 'weights of both signs: from 0'],
-        ['row', '0 to strongest'], ['map', '0 to strongest of the map', 'comparable between tokens']
+        ['row', '0 to strongest'], ['map', '0 to strongest of the map', 'comparable between tokens'],
+        ['spread', 'weakest to strongest', 'signed weights: around 0 as ever']
       ],
       (scale) => change({scale})),
 };

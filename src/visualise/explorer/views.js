@@ -131,8 +131,9 @@ class Picture {
     };
     for (let token = prefix; token < weights.length; ++token) {
       const t = position(weights[token], range);
-      const share = Math.abs(t) * 0.92;  // a trace of the picture stays under the strongest
-      context.fillStyle = `rgba(${(t < 0 ? NEGATIVE : POSITIVE).join(',')},${share})`;
+      // Faint weights leave the picture, a trace of which stays under the strongest.
+      const share = Math.sqrt(Math.abs(t)) * 0.92;
+      context.fillStyle = `rgba(${tint(t).join(',')},${share})`;
       context.fillRect(...box(token));
     }
     for (const [token, colour] of [[probe, '#8a929b'], [selected, '#1f2328']]) {
@@ -227,7 +228,8 @@ class Picker {
   paintCell(layer, head, token, incoming, spread) {
     const pixels = this.small.createImageData(this.cols, this.rows);
     const weights = this.maps.weights({layer, head}, token, incoming);
-    const range = this.maps.range(weights, token, spread);
+    const range =
+        this.maps.range(weights, token, spread, quantityOf(this.maps.model, {layer, head}).signed);
     for (let i = this.skip; i < weights.length; ++i) {
       pixels.data.set([...tint(position(weights[i], range)), 255], 4 * (i - this.skip));
     }

@@ -1,0 +1,146 @@
+// The dgsa paper's rollouts and heat maps.
+
+#include <fmt/format.h>
+
+#include "verify/dgsa.h"
+#include "verify/module_case.h"
+#include "verify/runners.h"
+#include "visualise/attention_maps.h"
+#include "visualise/colour_map.h"
+#include "visualise/heatmap.h"
+#include "visualise/rollout.h"
+
+namespace fovea::verify {
+namespace {
+
+using schema::Value;
+
+visualise::RolloutOptions rollout_options(const Value& given) {
+  visualise::RolloutOptions o;
+  const auto text = [&](const char* key) {
+    return given.find(key) ? given.at(key).as_string() : std::string();
+  };
+  if (given.find("fusion")) o.fusion = visualise::fusion_from_name(text("fusion"));
+  if (given.find("sign")) o.sign = visualise::sign_from_name(text("sign"));
+  if (given.find("normalise")) o.normalise = visualise::normalise_from_name(text("normalise"));
+  if (given.find("alpha")) o.alpha = given.at("alpha").as_double();
+  if (given.find("discard")) o.discard = given.at("discard").as_double();
+  if (given.find("start_layer")) o.start_layer = given.at("start_layer").as_int();
+  return o;
+}
+
+std::vector<visualise::AttentionMap> input_maps(const Case& c) {
+  std::vector<visualise::AttentionMap> layers;
+  while (c.has(fmt::format("input/attn/{}", layers.size()))) {
+    const Tensor& map = c.at(fmt::format("input/attn/{}", layers.size()));
+    layers.push_back({map.size(-3), map.size(-1), to_doubles(map)});
+  }
+  return layers;
+}
+
+// As visualise-attention draws it with --smooth --scale minmax.
+std::vector<double> heat_of(const std::vector<double>& weights, std::int64_t grid_h,
+                            std::int64_t grid_w, std::int64_t height, std::int64_t width) {
+  const visualise::Matrix grid = visualise::as_grid(weights, grid_h, grid_w);
+  return visualise::scale_minmax(visualise::heat_map(grid, height, width, true)).values;
+}
+
+void run_rollout(const Case& c, Checker& check) {
+  // dformer rolls its own blocks out under this name.
+  if (!c.given("variants")) throw NotImplemented("attention_rollout of windows");
+  const auto layers = input_maps(c);
+  const Value& grid = c.config().at("grid");
+  const Value& image = c.config().at("image");
+  for (const auto& [name, options, origin] : c.config().at("variants").members()) {
+    const visualise::Matrix rollout =
+        visualise::attention_rollout(layers, rollout_options(options));
+    check.compare("output/" + name + "/rollout", rollout.values);
+    check.compare("output/" + name + "/heat",
+                  heat_of(visualise::class_row(rollout), grid.at(0).as_int(), grid.at(1).as_int(),
+                          image.at(0).as_int(), image.at(1).as_int()));
+  }
+}
+
+void run_text_rollout(const Case& c, Checker& check) {
+  auto layers = input_maps(c);
+  const auto mask = c.at("input/key_mask").values<std::uint8_t>();
+  for (auto& layer : layers) layer = visualise::crop(layer, mask);
+  const visualise::Matrix rollout =
+      visualise::attention_rollout(layers, rollout_options(c.config()));
+  const std::vector<double> mean = visualise::mean_row(rollout);
+  check.compare("output/rollout_valid", rollout.values);
+  check.compare("output/row_mean", mean);
+  check.compare("output/row_cls", visualise::class_row(rollout));
+  const visualise::Matrix bar{1, static_cast<std::int64_t>(mean.size()), mean};
+  check.compare("output/bar_mean_minmax", visualise::scale_minmax(bar).values);
+  check.compare("output/bar_mean_symmetric", visualise::scale_symmetric(bar).values);
+}
+
+std::vector<double> colours(const std::vector<double>& values, visualise::ColourMap map) {
+  std::vector<double> bytes;
+  for (const double value : values) {
+    const visualise::Colour rgb = visualise::colour_of(map, value);
+    bytes.insert(bytes.end(), {double(rgb.r), double(rgb.g), double(rgb.b)});
+  }
+  return bytes;
+}
+
+void run_heatmap(const Case& c, Checker& check) {
+  const Tensor& grid = c.at("input/grid");
+  const Value& image = c.config().at("image");
+  const visualise::Matrix small{grid.size(0), grid.size(1), to_doubles(grid)};
+  const visualise::Matrix up =
+      visualise::heat_map(small, image.at(0).as_int(), image.at(1).as_int(), true);
+  const visualise::Matrix scaled = visualise::scale_minmax(up);
+  check.compare("output/up", up.values);
+  check.compare("output/minmax", scaled.values);
+  check.compare("output/symmetric", visualise::scale_symmetric(up).values);
+  for (const char* name : {"plasma", "viridis", "cividis"}) {
+    const visualise::ColourMap map = visualise::colour_map_from_name(name);
+    check.compare_within(fmt::format("output/rgb_minmax/{}", name), colours(scaled.values, map), 1);
+    check.compare_within(fmt::format("output/rgb_ramp/{}", name),
+                         colours(to_doubles(c.at("input/ramp")), map), 1);
+  }
+}
+
+// Image by image, as visualise-attention looks at a network.
+void run_network_rollout(const Case& c, Checker& check) {
+  const auto model = make_network(c);
+  load_parameters(c, *model, check);
+  if (!check.passed()) return;
+  const Tensor& x = c.at("input/x");
+  std::vector<visualise::Observation> seen;
+  std::vector<double> logits;
+  for (std::int64_t item = 0; item < x.size(0); ++item) {
+    seen.push_back(visualise::observe(*model, x.rows(item, item + 1)));
+    logits.insert(logits.end(), seen.back().logits.begin(), seen.back().logits.end());
+  }
+  check.compare("output/logits", logits);
+  for (const auto& [name, options, origin] : c.config().at("variants").members()) {
+    const visualise::RolloutOptions rollout = rollout_options(options);
+    std::vector<double> rollouts, heats;
+    for (const visualise::Observation& one : seen) {
+      const auto matrix = visualise::attention_rollout(one.layers, rollout);
+      const auto heat = heat_of(visualise::token_weights(one, rollout), one.grid_h, one.grid_w,
+                                x.size(2), x.size(3));
+      rollouts.insert(rollouts.end(), matrix.values.begin(), matrix.values.end());
+      heats.insert(heats.end(), heat.begin(), heat.end());
+    }
+    check.compare("output/" + name + "/rollout", rollouts);
+    check.compare("output/" + name + "/heat", heats);
+  }
+}
+
+}  // namespace
+
+Table dgsa_rollouts() {
+  Table table;
+  table.add("attention_rollout") = run_rollout;
+  table.add("attention_rollout_text") = run_text_rollout;
+  table.add("heatmap_upsample_colormap") = run_heatmap;
+  for (const char* network : {"DGViT", "ViT", "DIFF-ViT"})
+    table.add(std::string(network) + "+attention_rollout") = run_network_rollout;
+  return table;
+}
+
+}  // namespace fovea::verify
