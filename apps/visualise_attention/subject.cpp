@@ -29,7 +29,7 @@ visualise::RolloutOptions rollout_options(const Arguments& args, bool signed_map
   return o;
 }
 
-// Runs of one experiment are told apart by their folders.
+// Networks of one experiment are told apart by their folders or files of weights.
 void tell_apart(std::vector<Subject>& subjects, const std::vector<std::string>& folders) {
   std::vector<std::string> names;
   for (const Subject& s : subjects) names.push_back(s.name);
@@ -42,6 +42,12 @@ void tell_apart(std::vector<Subject>& subjects, const std::vector<std::string>& 
     io::fs::path folder = io::fs::canonical(folders[i]);
     if (io::fs::is_regular_file(folder)) folder = subjects[i].weights.file;
     subjects[i].name = fmt::format("{} ({})", subjects[i].name, folder.filename().string());
+  }
+  // Folders and files of one name are counted, so that no map overwrites another.
+  std::map<std::string, int> seen;
+  for (Subject& s : subjects) {
+    const int nth = ++seen[s.name];
+    if (nth > 1) s.name += fmt::format(" {}", nth);
   }
 }
 

@@ -105,6 +105,13 @@ TEST_CASE("eval, visualise-attention: weights of another program, by other names
   CHECK(std::equal(first.begin(), first.end(), same.begin(), same.end()));
   CHECK(maps.metadata.size() == 2);
 
+  // The same files twice are four maps all the same.
+  const CliResult twice = run_cli(
+      "visualise-attention", {folder.path("run").string(), folder.path("run").string(), "--input",
+                              "2", "--no-explorer", "--out", folder.path("twice").string()});
+  REQUIRE(twice.code == 0);
+  CHECK(read_safetensors(folder.path("twice/maps.safetensors"), make_cpu(1)).tensors.size() == 4);
+
   // What does not fit is refused with what to do, and is never left random in silence.
   const std::string out = folder.path("none").string();
   check_refusal(run_cli("eval", {experiment, "--weights", file, "--out", out}), 1,
