@@ -4,10 +4,12 @@
 
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
+#include "common/weights_flags.h"
 #include "experiment/results.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
@@ -27,7 +29,7 @@ struct Arguments {
   bool resume = false;
   bool dry_run = false;
   std::int64_t overfit = 0;
-  std::string init;
+  training::ForeignWeights init;
   std::vector<std::string> init_ignore;
 };
 
@@ -43,6 +45,19 @@ schema::Value configuration(const Arguments& args) {
   FOVEA_CHECK(args.overrides.empty(), ConfigError,
               "--set: a resumed run keeps its configuration; remove --set");
   return experiment::load_config(args.out);
+}
+
+// Nothing unless --init is given.
+std::optional<training::ForeignWeights> initial_weights(const Arguments& args) {
+  if (args.init.file.empty()) return std::nullopt;
+  training::ForeignWeights init = args.init;
+  init.options = {args.init_ignore, args.init_ignore, "--init-ignore", "--init-ignore"};
+  return init;
+}
+
+void report_init(const training::ForeignWeights& from, const training::LoadReport& report) {
+  fmt::print(stderr, "{}: {} of {} tensors{}\n", from.file.string(), report.loaded, report.tensors,
+             report.random.empty() ? "" : "; " + training::random_text(report.random));
 }
 
 int report_dry_run(experiment::Run& run, bool json) {
@@ -71,6 +86,12 @@ int report_dry_run(experiment::Run& run, bool json) {
 }
 
 void report(const schema::Value& summary, const std::string& out) {
+  if (const schema::Value* init = summary.find("init");
+      init != nullptr && summary.at("steps").as_int() == 0) {
+    std::vector<std::string> random;
+    for (const schema::Value& name : init->at("random").items()) random.push_back(name.as_string());
+    if (!random.empty()) fmt::print("{}\n", training::random_text(random));
+  }
   for (const auto& split : summary.at("metrics").members()) {
     std::string line = fmt::format("{:<6}", split.key);
     for (const auto& metric : split.value.members()) {
@@ -102,10 +123,11 @@ int main(int argc, char** argv) {
   cli.add_flag("--dry-run", args.dry_run, "one step without an update; write nothing");
   cli.add_option("--overfit", args.overfit, "train and evaluate on this many samples")
       ->check(CLI::PositiveNumber);
-  cli.add_option("--init", args.init, "safetensors file with initial weights");
+  cli.add_option("--init", args.init.file, "safetensors file with initial weights");
   cli.add_option("--init-ignore", args.init_ignore,
-                 "names it may lack or have otherwise, e.g. head.*")
+                 "names that are not taken from it and begin with random numbers, e.g. head.*")
       ->allow_extra_args(false);
+  apps::add_renaming_flags(cli, args.init);
   cli.add_option("--device", args.device, "cpu, opencl, cuda");
   cli.add_option("--threads", args.threads, "threads (0: all cores); results do not depend on it")
       ->check(CLI::Range(0, 1024));
@@ -124,11 +146,11 @@ int main(int argc, char** argv) {
     options.resume = args.resume;
     options.threads = args.threads;
     options.overfit = args.overfit;
-    options.init = args.init;
-    options.init_ignore = args.init_ignore;
+    options.init = initial_weights(args);
     options.progress = &progress;
     options.stop = &apps::stop_requested();
     experiment::Run run(config, options);
+    if (run.init() && !program.common.quiet) report_init(args.init, *run.init());
     if (args.dry_run) return report_dry_run(run, program.common.json);
     const schema::Value summary = run.train();
     visualise::write_curves(options.folder / "curves.png", {{"", options.folder}});

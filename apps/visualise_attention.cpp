@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
+#include "common/weights_flags.h"
 #include "visualise_attention/arguments.h"
 #include "visualise_attention/images.h"
 #include "visualise_attention/layers.h"
@@ -36,6 +37,7 @@ int visualise_runs(const Arguments& args, const apps::Common& common) {
   const apps::Drawn drawn =
       texts ? apps::draw_texts(subjects, args) : apps::draw_images(subjects, args);
   if (common.quiet) return 0;
+  for (const Subject& s : subjects) fmt::print("{:<20} {}\n", s.name, apps::weights_text(s));
   for (const Subject& s : subjects) {
     for (std::size_t i = 0; i < drawn.inputs.size(); ++i)
       fmt::print("{:<20} {:<20} predicted {}\n", s.name, drawn.inputs[i], s.predicted(i));
@@ -56,18 +58,28 @@ int main(int argc, char** argv) {
       "the page is one file and\nneeds no network.\n\n"
       "Example: visualise-attention runs/dgvit runs/vit --input 0 --input 7 --input cat.jpg "
       "--heads\n"
-      "         visualise-attention runs/dgt runs/transformer --input 3 --text \"a good film\"\n");
+      "         visualise-attention runs/dgt runs/transformer --input 3 --text \"a good film\"\n"
+      "         visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights "
+      "vit.safetensors\n");
   Arguments args;
   CLI::App& cli = program.cli();
-  cli.add_option("RUN", args.runs, "folders of runs made by train")->required();
+  cli.add_option("RUN", args.runs,
+                 "folders of runs made by train, or experiment files with --weights")
+      ->required();
   cli.add_option("-i,--input", args.inputs,
                  "number of a sample of the split, or an image file; repeatable (default: 0 1 2 3)")
       ->allow_extra_args(false);
   cli.add_option("--text", args.texts, "words for runs that read texts; repeatable")
       ->allow_extra_args(false);
   cli.add_option("--split", args.split, "train, val or test (default)");
-  cli.add_option("--checkpoint", args.checkpoint, "last (default), best, or step-00001234");
-  cli.add_flag("--ema", args.ema, "the averaged weights");
+  cli.add_option("--checkpoint", args.checkpoint,
+                 "best, last or step-00001234 (default: those that summary.json is about)");
+  apps::add_averaged_flags(cli, args.averaged);
+  cli.add_option("--weights", args.weights,
+                 "safetensors file with the weights of an experiment file; once for each, in order")
+      ->allow_extra_args(false);
+  apps::add_renaming_flags(cli, args.reading);
+  apps::add_mismatch_flags(cli, args.reading);
   cli.add_option("--sign", args.sign, "raw (default), abs, positive, negative");
   cli.add_option("--normalise", args.normalise,
                  "rows: sum, abs, none (default: sum; abs for raw signed maps)");
@@ -99,6 +111,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)");
   cli.add_option("--threads", args.threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
+  program.add_overrides(args.overrides);
   program.add_verbosity();
   return program.run(argc, argv, [&] { return visualise_runs(args, program.common); });
 }

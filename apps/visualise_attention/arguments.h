@@ -2,18 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "training/foreign_weights.h"
 
 namespace fovea::apps {
 
 struct Arguments {
-  std::vector<std::string> runs;
+  std::vector<std::string> runs;    // or experiment files, each with a file of weights
   std::vector<std::string> inputs;  // numbers of samples, or image files
   std::vector<std::string> texts;   // words to be read
   std::string split = "test";
-  std::string checkpoint = "last";
-  bool ema = false;
+  std::string checkpoint;
+  std::optional<bool> averaged;
+  std::vector<std::filesystem::path> weights;  // of the experiment files among `runs`, in order
+  training::ForeignWeights reading;            // how they are read; its file is not used
+  std::vector<std::string> overrides;
   std::string sign, normalise;
   std::string fusion = "mean";
   double discard = 0;

@@ -12,9 +12,10 @@ namespace fovea::apps {
 
 void draw_across_depth(const Arguments& args, const Common& common) {
   constexpr std::int64_t kBatch = 64;
-  for (const std::string& folder : args.runs) {
-    const auto opened = open_run(folder, args);
-    experiment::Run& run = *opened;
+  for (std::size_t place = 0; place < args.runs.size(); ++place) {
+    const std::string& folder = args.runs[place];
+    const experiment::Opened opened = open_run(place, args);
+    experiment::Run& run = *opened.run;
     const data::Dataset& dataset = run.images().images(args.split);
     const std::int64_t count = std::min(args.samples, dataset.size());
     std::int64_t at = 0;

@@ -29,7 +29,7 @@ visualise::RolloutOptions rollout_options(const Arguments& args, bool signed_map
   return o;
 }
 
-// Runs of one experiment are told apart by their folders.
+// Networks of one experiment are told apart by their folders or files of weights.
 void tell_apart(std::vector<Subject>& subjects, const std::vector<std::string>& folders) {
   std::vector<std::string> names;
   for (const Subject& s : subjects) names.push_back(s.name);
@@ -39,8 +39,15 @@ void tell_apart(std::vector<Subject>& subjects, const std::vector<std::string>& 
   for (const Subject& s : subjects) ++count[s.name];
   for (std::size_t i = 0; i < subjects.size(); ++i) {
     if (count[subjects[i].name] == 1) continue;
-    const io::fs::path folder = io::fs::canonical(folders[i]);
+    io::fs::path folder = io::fs::canonical(folders[i]);
+    if (io::fs::is_regular_file(folder)) folder = subjects[i].weights.file;
     subjects[i].name = fmt::format("{} ({})", subjects[i].name, folder.filename().string());
+  }
+  // Folders and files of one name are counted, so that no map overwrites another.
+  std::map<std::string, int> seen;
+  for (Subject& s : subjects) {
+    const int nth = ++seen[s.name];
+    if (nth > 1) s.name += fmt::format(" {}", nth);
   }
 }
 
@@ -60,15 +67,38 @@ visualise::Quantity Subject::quantity() const {
   return visualise::rollout_quantity(rollout, signed_maps);
 }
 
-std::unique_ptr<experiment::Run> open_run(const std::string& folder, const Arguments& args) {
-  return experiment::open_run({folder, args.checkpoint, args.ema, args.threads});
+experiment::Opened open_run(std::size_t place, const Arguments& args) {
+  const auto is_experiment = [](const std::string& path) { return io::fs::is_regular_file(path); };
+  const auto first = args.runs.begin();
+  const auto before = static_cast<std::size_t>(
+      std::count_if(first, first + static_cast<std::ptrdiff_t>(place), is_experiment));
+  const auto experiments =
+      static_cast<std::size_t>(std::count_if(first, args.runs.end(), is_experiment));
+  FOVEA_CHECK(experiments == args.weights.size(), ConfigError,
+              fmt::format("--weights: {} given for {} experiment files; expected one for each",
+                          args.weights.size(), experiments));
+  const std::string& path = args.runs[place];
+  if (!is_experiment(path)) {
+    return experiment::open_run(
+        {path, args.checkpoint, args.averaged, args.threads, args.overrides});
+  }
+  training::ForeignWeights weights = args.reading;
+  weights.file = args.weights[before];
+  return experiment::open_experiment({path, weights, args.threads, args.overrides});
+}
+
+std::string weights_text(const Subject& s) {
+  const std::string random = training::random_text(s.weights.random);
+  return s.weights.text() + (random.empty() ? "" : "; " + random);
 }
 
 std::vector<Subject> open_subjects(const Arguments& args) {
   std::vector<Subject> subjects;
-  for (const std::string& folder : args.runs) {
+  for (std::size_t place = 0; place < args.runs.size(); ++place) {
     Subject s;
-    s.run = open_run(folder, args);
+    experiment::Opened opened = open_run(place, args);
+    s.run = std::move(opened.run);
+    s.weights = opened.weights;
     const experiment::Experiment& e = s.run->experiment();
     s.name = e.name;
     const std::string type = e.model.options.at("attention").at("type").as_string();
@@ -104,6 +134,7 @@ void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,
   TensorFile file;
   for (const Subject& s : subjects) {
     const Device& host = s.run->task().source().options().host;
+    file.metadata.emplace(slug(s.name), weights_text(s));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const visualise::Observation& seen = s.seen[i];
       const std::string key = slug(s.name) + "/" + slug(inputs[i]);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "experiment/runner.h"
+#include "experiment/open_run.h"
 #include "visualise/attention_maps.h"
 #include "visualise/explorer.h"
 #include "visualise_attention/arguments.h"
@@ -18,6 +18,7 @@ namespace fovea::apps {
 struct Subject {
   std::string name;  // different for all subjects
   std::unique_ptr<experiment::Run> run;
+  experiment::WeightsUsed weights;
   bool signed_maps = false;
   visualise::RolloutOptions rollout;
   std::vector<visualise::Observation> seen;  // one for each input
@@ -36,7 +37,11 @@ struct Drawn {
   std::vector<std::string> files;
 };
 
-std::unique_ptr<experiment::Run> open_run(const std::string& folder, const Arguments& args);
+/// The `place`-th of the runs and experiment files. Throws ConfigError unless every experiment file
+/// has a file of weights and every file of weights an experiment file.
+experiment::Opened open_run(std::size_t place, const Arguments& args);
+/// Which weights are drawn, and what of them is random.
+std::string weights_text(const Subject& subject);
 /// All runs of `args`. Runs of one name are told apart by their folders.
 std::vector<Subject> open_subjects(const Arguments& args);
 
@@ -47,7 +52,8 @@ std::int64_t sample_index(const std::string& text, std::int64_t size);
 /// A part of a file's name.
 std::string slug(std::string text);
 
-/// maps.safetensors: <run>/<input>/attn/<layer> (heads, n, n) and <run>/<input>/rollout (n, n).
+/// maps.safetensors: <run>/<input>/attn/<layer> (heads, n, n) and <run>/<input>/rollout (n, n);
+/// metadata <run>: which weights these are of.
 void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,
                 const std::vector<std::string>& inputs);
 

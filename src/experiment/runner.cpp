@@ -8,11 +8,13 @@
 #include "backend/backend.h"
 #include "backend/devices.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/version.h"
 #include "data/registry.h"
 #include "experiment/summary.h"
 #include "schema/load.h"
-#include "training/weights.h"
+#include "schema/parse.h"
+#include "training/checkpoint.h"
 
 namespace fovea::experiment {
 namespace {
@@ -89,9 +91,7 @@ std::shared_ptr<training::BatchSource> Run::open_texts(training::BatchOptions op
 
 void Run::build_model() {
   model_ = make_model(experiment_, device_, shape_);
-  if (options_.init.empty()) return;
-  training::load_weights(*model_, read_safetensors(options_.init, host_).tensors,
-                         options_.init.string(), {options_.init_ignore});
+  if (options_.init) init_ = training::load_foreign(*model_, *options_.init, host_);
 }
 
 training::Classification& Run::classification() {
@@ -138,7 +138,26 @@ schema::Value Run::train() {
                                             {"backend", device_.backend().description()},
                                             {"host", host_name()}});
   if (shape_.vocab_size > 0) with_facts.about.set("vocab_size", shape_.vocab_size);
+  if (const auto init = described_init()) {
+    with_facts.about.set("init", *init);
+    with_facts.files[kInitFile] = init->dump() + "\n";
+  }
   return training::Trainer(*task_, std::move(with_facts)).run();
+}
+
+// A resumed run began with what its folder says.
+std::optional<schema::Value> Run::described_init() const {
+  const auto file = options_.folder / kInitFile;
+  if (options_.resume) {
+    if (!std::filesystem::exists(file)) return std::nullopt;
+    FOVEA_CHECK(init_ || training::CheckpointStore(options_.folder).has_last(), FileError,
+                fmt::format("{}: the run began with weights of a file and has no checkpoint yet; "
+                            "give them again with --init",
+                            file.string()));
+    return schema::parse(io::read_text(file), file.string());
+  }
+  if (!init_) return std::nullopt;
+  return training::to_value(*options_.init, *init_);
 }
 
 training::DryRun Run::dry_run() { return training::Trainer(*task_, setup()).dry_run(); }
@@ -149,39 +168,6 @@ schema::Value load_config(const std::filesystem::path& run_folder) {
       std::filesystem::exists(path), FileError,
       fmt::format("{}: not found; expected the folder of a run made by train", path.string()));
   return resolve(schema::load(path));
-}
-
-namespace {
-
-void load_weights_of(const training::Checkpoint& checkpoint, const TrainedRun& run,
-                     models::Model& model) {
-  const std::string file = (run.folder / "checkpoints" / run.checkpoint /
-                            (run.ema ? "ema.safetensors" : "model.safetensors"))
-                               .string();
-  FOVEA_CHECK(
-      !run.ema || !checkpoint.ema.empty(), FileError,
-      fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)", file));
-  training::load_weights(model, run.ema ? checkpoint.ema : checkpoint.model, file);
-}
-
-}  // namespace
-
-std::unique_ptr<Run> open_run(const TrainedRun& from) {
-  schema::Value config = load_config(from.folder);
-  for (const std::string& assignment : from.overrides) schema::apply_override(config, assignment);
-  const training::Checkpoint checkpoint =
-      training::CheckpointStore(from.folder).load(from.checkpoint, make_cpu(1));
-  RunOptions options;
-  options.threads = from.threads;
-  if (const auto words = checkpoint.files.find(training::kVocabularyFile);
-      words != checkpoint.files.end()) {
-    const auto file = from.folder / "checkpoints" / from.checkpoint / training::kVocabularyFile;
-    options.vocabulary = std::make_shared<const data::Vocabulary>(
-        data::Vocabulary::parse(words->second, file.string()));
-  }
-  auto run = std::make_unique<Run>(resolve(config), options);
-  load_weights_of(checkpoint, from, run->model());
-  return run;
 }
 
 }  // namespace fovea::experiment

@@ -11,6 +11,7 @@
 #include "data/vocabulary.h"
 #include "experiment/experiment.h"
 #include "training/classification.h"
+#include "training/foreign_weights.h"
 #include "training/image_batches.h"
 #include "training/segmentation.h"
 #include "training/text_batches.h"
@@ -21,10 +22,9 @@ namespace fovea::experiment {
 struct RunOptions {
   std::filesystem::path folder;
   bool resume = false;
-  int threads = 0;             // 0 = train.threads, or all cores
-  std::int64_t overfit = 0;    // train and evaluate on this many samples; 0 = off
-  std::filesystem::path init;  // weights to start from; empty = none
-  std::vector<std::string> init_ignore;
+  int threads = 0;                               // 0 = train.threads, or all cores
+  std::int64_t overfit = 0;                      // train and evaluate on this many samples; 0 = off
+  std::optional<training::ForeignWeights> init;  // weights to start from
   /// Of texts, instead of the one that train gives; null = that one.
   std::shared_ptr<const data::Vocabulary> vocabulary;
   training::ProgressSink* progress = nullptr;
@@ -50,6 +50,8 @@ class Run {
   const training::ImageBatches& images() const;
   const training::TextBatches& texts() const;
   const Device& device() const { return device_; }
+  /// What was taken from RunOptions::init; nothing without it.
+  const std::optional<training::LoadReport>& init() const { return init_; }
 
  private:
   // Open the data and set shape_.
@@ -57,6 +59,7 @@ class Run {
   std::shared_ptr<training::BatchSource> open_texts(training::BatchOptions options);
   void build_model();
   training::TrainerSetup setup() const;
+  std::optional<schema::Value> described_init() const;
 
   schema::Value resolved_;
   RunOptions options_;
@@ -65,21 +68,14 @@ class Run {
   Device host_;
   models::DataShape shape_;  // of the opened data set
   std::unique_ptr<models::Model> model_;
+  std::optional<training::LoadReport> init_;
   std::unique_ptr<training::DataTask> task_;
 };
 
 /// The configuration of a run folder (config.json).
 schema::Value load_config(const std::filesystem::path& run_folder);
 
-/// A run made by train with the weights of checkpoints/<which> and, for texts, the vocabulary they
-/// were trained with; `ema` takes the averaged weights. Throws FileError and ConfigError.
-struct TrainedRun {
-  std::filesystem::path folder;
-  std::string checkpoint = "last";
-  bool ema = false;
-  int threads = 0;
-  std::vector<std::string> overrides = {};  // "key=value" over config.json
-};
-std::unique_ptr<Run> open_run(const TrainedRun& run);
+/// Name of the file in a run folder that says which weights training began with (train --init).
+inline constexpr const char* kInitFile = "init.json";
 
 }  // namespace fovea::experiment

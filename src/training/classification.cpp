@@ -1,8 +1,12 @@
 #include "training/classification.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "autograd/mode.h"
+#include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "training/weights.h"
@@ -18,8 +22,9 @@ Tensor Classification::loss(const Batch& batch) {
   return loss_(output(data.inputs), ops::to(data.targets, device()));
 }
 
-Classification::Evaluation Classification::evaluate_in_full(
-    const std::string& split, const std::optional<NoiseLevel>& noise) {
+Classification::Evaluation Classification::evaluate_in_full(const std::string& split,
+                                                            const std::optional<NoiseLevel>& noise,
+                                                            const Visit& also) {
   const autograd::NoGrad no_grad;
   const auto classes = static_cast<std::int64_t>(source().class_names().size());
   Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}, {}};
@@ -27,7 +32,14 @@ Classification::Evaluation Classification::evaluate_in_full(
   std::int64_t top1 = 0;
   std::int64_t top5 = 0;
   for_each_batch(split, noise, [&](const DataBatch& batch, const Tensor& scores) {
+    if (also) also(batch, scores);
     const std::vector<std::int64_t> predicted = metrics::predictions(scores);
+    const std::int64_t largest = *std::max_element(predicted.begin(), predicted.end());
+    FOVEA_CHECK(
+        largest < classes, ConfigError,
+        fmt::format("model.num_classes: the network gives {} classes and predicts class {}; "
+                    "the data set has {}",
+                    scores.size(1), largest, classes));
     const auto truth = batch.targets.values<std::int64_t>();
     loss.add(scalar_of(ops::cross_entropy(scores, batch.targets)),
              static_cast<double>(truth.size()));

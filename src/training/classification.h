@@ -33,9 +33,9 @@ class Classification final : public DataTask {
   };
   /// Everything about one split ("train", "val", "test"), optionally with noise on every sample.
   /// Switches recording of gradients off; the model's mode is the caller's. Throws ConfigError for
-  /// a split that is not there and for an unknown type of noise.
-  Evaluation evaluate_in_full(const std::string& split,
-                              const std::optional<NoiseLevel>& noise = {});
+  /// a split that is not there and for an unknown type of noise. `also` sees every batch.
+  Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},
+                              const Visit& also = {});
 
  private:
   Loss loss_;

@@ -36,6 +36,9 @@ class DataTask : public Task {
   double wait_seconds() const override { return source_->wait_seconds(); }
   std::int64_t skipped_samples() const override { return source_->skipped_samples(); }
 
+  /// Called with a batch and the network's output for it, on the host.
+  using Visit = std::function<void(const DataBatch& batch, const Tensor& output)>;
+
   BatchSource& source() { return *source_; }
   const BatchSource& source() const { return *source_; }
 
@@ -51,7 +54,6 @@ class DataTask : public Task {
 
   /// Every batch of a split, in any order, with the network's output on the host and with noise on
   /// every sample if asked for. Throws ConfigError for a split that is not there.
-  using Visit = std::function<void(const DataBatch& batch, const Tensor& output)>;
   void for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
                       const Visit& visit);
   void check_split(const std::string& split) const;

@@ -19,11 +19,13 @@ Tensor Segmentation::loss(const Batch& batch) {
 }
 
 Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split,
-                                                        const std::optional<NoiseLevel>& noise) {
+                                                        const std::optional<NoiseLevel>& noise,
+                                                        const Visit& also) {
   const autograd::NoGrad no_grad;
   Evaluation result;
   metrics::RunningMean loss;
   for_each_batch(split, noise, [&](const DataBatch& batch, const Tensor& prob) {
+    if (also) also(batch, prob);
     const std::int64_t b = batch.targets.size(0);
     // Images are of one size, so the loss of a batch is the mean over its images.
     loss.add(scalar_of(loss_(prob, batch.targets)), static_cast<double>(b));

@@ -115,6 +115,7 @@ void Trainer::open_run() {
     remove_temporaries(folder);
   }
   if (!setup_.resume || !io::fs::exists(config_file)) {
+    for (const auto& [name, content] : setup_.files) io::write_atomic(folder / name, content);
     for (const auto& [name, content] : task_.files()) io::write_atomic(folder / name, content);
     io::write_atomic(config_file, setup_.config.dump() + "\n");
   }
@@ -151,7 +152,7 @@ schema::Value Trainer::run() {
   timing_->start();
   open_run();
   task_.model().train(true);
-  if (total_steps_ == 0) state_.stop_reason = "completed";
+  if (total_steps_ == 0 && !finished()) keep_given_weights();
   while (!finished()) {
     train_epoch();
     finish_epoch();
@@ -237,6 +238,14 @@ void Trainer::finish_epoch() {
     throw Interrupted(fmt::format(
         "stopped after step {}; everything is saved, continue with --resume", state_.step));
   }
+}
+
+// A run of no steps scores the weights it was given, and keeps them.
+void Trainer::keep_given_weights() {
+  evaluate_epoch();
+  update_best();
+  state_.stop_reason = "completed";
+  save();
 }
 
 void Trainer::evaluate_epoch() {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct TrainerSetup {
   std::filesystem::path run_folder;
   schema::Value config;  // fully resolved, for config.json and to compare on resume
   schema::Value about;   // members added to summary.json: versions, host, macs, ...
+  std::map<std::string, std::string> files;  // written beside config.json, by name
   Device host;
   bool resume = false;
   ProgressSink* progress = nullptr;
@@ -86,6 +88,7 @@ class Trainer {
   Group next_group();
   void after_step(const Group& group, double loss, double grad_norm, double lr);
   void finish_epoch();
+  void keep_given_weights();
   void evaluate_epoch();
   bool update_best();
   void save();

@@ -3,72 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "backend/backend.h"
 #include "base/error.h"
-#include "base/suggest.h"
 #include "ops/elementwise.h"
+#include "training/weights_differences.h"
 
 namespace fovea::training {
 namespace {
 
-constexpr std::size_t kMostListed = 5;
-
-bool ignored(const std::string& name, const LoadOptions& options) {
-  return std::any_of(options.ignore.begin(), options.ignore.end(),
+bool any_matches(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return matches(pattern, name); });
 }
 
 // Of a batch norm; PyTorch wrote none at first.
 bool is_batch_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
-
-std::map<std::string, Tensor> without_wrapper(const std::map<std::string, Tensor>& tensors) {
-  const std::string wrapper = "module.";
-  std::map<std::string, Tensor> inner;
-  for (const auto& [name, tensor] : tensors) {
-    if (!name.starts_with(wrapper)) return tensors;
-    inner[name.substr(wrapper.size())] = tensor;
-  }
-  return inner;
-}
-
-// "head.weight" -> "head.*": what a user would most likely want to skip together.
-std::string pattern_for(const std::string& name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string::npos ? name : name.substr(0, dot) + ".*";
-}
-
-class Complaints {
- public:
-  void add(const std::string& name, std::string sentence) {
-    sentences_.push_back(std::move(sentence));
-    const std::string pattern = pattern_for(name);
-    if (std::find(patterns_.begin(), patterns_.end(), pattern) == patterns_.end()) {
-      patterns_.push_back(pattern);
-    }
-  }
-
-  void throw_if_any(const std::string& file, std::size_t of) const {
-    if (sentences_.empty()) return;
-    std::string text = file + ": ";
-    for (std::size_t i = 0; i < std::min(sentences_.size(), kMostListed); ++i) {
-      text += sentences_[i] + "; ";
-    }
-    if (sentences_.size() > kMostListed) {
-      text += fmt::format("and {} more; ", sentences_.size() - kMostListed);
-    }
-    text += fmt::format("{} of {} tensors differ; pass", sentences_.size(), of);
-    for (std::size_t i = 0; i < std::min(patterns_.size(), kMostListed); ++i) {
-      text += " --init-ignore " + patterns_[i];
-    }
-    throw FileError(text + " to skip");
-  }
-
- private:
-  std::vector<std::string> sentences_;
-  std::vector<std::string> patterns_;
-};
 
 void check_finite(const std::string& name, const Tensor& value, const std::string& file) {
   if (!is_floating(value.dtype())) return;
@@ -131,50 +83,57 @@ double scalar_of(const Tensor& x) {
   });
 }
 
+std::map<std::string, Tensor> without_wrapper(const std::map<std::string, Tensor>& tensors) {
+  const std::string wrapper = "module.";
+  std::map<std::string, Tensor> inner;
+  for (const auto& [name, tensor] : tensors) {
+    if (!name.starts_with(wrapper)) return tensors;
+    inner[name.substr(wrapper.size())] = tensor;
+  }
+  return inner;
+}
+
 LoadReport load_weights(const nn::Module& module, const std::map<std::string, Tensor>& given,
                         const std::string& file, const LoadOptions& options) {
   const autograd::NoGrad no_grad;
-  const std::map<std::string, Tensor> tensors = without_wrapper(given);
+  std::map<std::string, Tensor> tensors = without_wrapper(given);
   const std::map<std::string, Tensor> own = named_tensors(module);
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : own) names.push_back(name);
-
   LoadReport report;
-  Complaints complaints;
+  report.tensors = std::ssize(own);
+  for (auto at = tensors.begin(); at != tensors.end();) {
+    const bool leave_out = any_matches(options.ignore, at->first);
+    if (leave_out && !is_batch_counter(at->first)) report.unused.push_back(at->first);
+    at = leave_out ? tensors.erase(at) : std::next(at);
+  }
+
+  WeightsDifferences differences(own, tensors, options);
   std::vector<std::pair<Tensor, Tensor>> copies;  // from, to
   for (const auto& [name, tensor] : own) {
     const auto found = tensors.find(name);
     const bool fits = found != tensors.end() && found->second.shape() == tensor.shape() &&
                       is_floating(found->second.dtype()) == is_floating(tensor.dtype());
-    if (fits && !ignored(name, options)) {
+    if (fits) {
       check_finite(name, found->second, file);
       copies.emplace_back(found->second, tensor);
       continue;
     }
-    report.kept.push_back(name);
-    if (ignored(name, options)) continue;
     if (found == tensors.end() && is_batch_counter(name)) continue;
+    report.random.push_back(name);
+    if (found != tensors.end()) report.unused.push_back(name);
+    if (any_matches(options.random, name)) continue;
     if (found == tensors.end()) {
-      complaints.add(name, fmt::format("{} is missing", name));
+      differences.missing(name);
     } else {
-      complaints.add(
-          name, fmt::format("{} is {}{}, model has {}{}", name, to_string(found->second.shape()),
-                            is_floating(found->second.dtype()) ? "" : " of integers",
-                            to_string(tensor.shape()),
-                            is_floating(tensor.dtype()) ? "" : " of integers"));
+      differences.other_shape(name);
     }
   }
   for (const auto& [name, tensor] : tensors) {
     if (own.contains(name) || is_batch_counter(name)) continue;
-    report.unused.push_back(name);
-    if (!ignored(name, options)) {
-      complaints.add(name,
-                     fmt::format("{} is not in the model{}", name, did_you_mean(name, names)));
-    }
+    differences.left_over(name);
   }
-  complaints.throw_if_any(file, own.size());
+  differences.throw_if_any(file);
   for (const auto& [from, to] : copies) backend(to).cast(ops::to(from, to.device()), to);
-  report.loaded = static_cast<std::int64_t>(copies.size());
+  report.loaded = std::ssize(copies);
   return report;
 }
 

@@ -59,8 +59,7 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
   CHECK(summary["metrics"]["test"]["top1"].get<double>() > 80);
   CHECK(summary["vocab_size"] == 15);
 
-  const CliResult scored =
-      run_cli("eval", {run, "--checkpoint", "best", "--noise", "all", "--level", "0.3", "--json"});
+  const CliResult scored = run_cli("eval", {run, "--noise", "all", "--level", "0.3", "--json"});
   REQUIRE(scored.code == 0);
   const json score = json::parse(scored.out);
   CHECK(score["name"] == "tiny");
@@ -79,7 +78,7 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
 
   // Evaluation takes the words of the checkpoint, whatever train says now.
   folder.write("data/train.csv", table(80) + "no,fresh fresh fresh\n");
-  const CliResult again = run_cli("eval", {run, "--checkpoint", "best", "--no-noise", "--json"});
+  const CliResult again = run_cli("eval", {run, "--no-noise", "--json"});
   REQUIRE(again.code == 0);
   CHECK(json::parse(again.out)["metrics"] == score["metrics"]);
   // What was measured under noise on these weights stays; other weights have a file of their own.
@@ -90,7 +89,7 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
                 "vocabulary.txt: does not fit the data set");
   const auto words = io::fs::canonical(folder.path("run/checkpoints/last")) / "vocabulary.txt";
   io::write_atomic(words, "<pad>\n<unk>\n");
-  check_refusal(run_cli("eval", {run}), 1, "vocabulary.txt");
+  check_refusal(run_cli("eval", {run, "--checkpoint", "last"}), 1, "vocabulary.txt");
 
   const CliResult cost = run_cli("inspect", {experiment, "--set", "dataset.max_len=32", "--json"});
   REQUIRE(cost.code == 0);

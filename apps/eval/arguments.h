@@ -1,0 +1,29 @@
+// What eval was asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/foreign_weights.h"
+
+namespace fovea::apps {
+
+struct EvalArguments {
+  std::string run;  // or an experiment file, with weights
+  std::string split = "test";
+  std::string checkpoint;
+  std::optional<bool> averaged;
+  training::ForeignWeights weights;
+  std::string out;
+  std::vector<std::string> overrides;
+  std::vector<std::string> noise;
+  std::vector<double> levels;
+  bool no_noise = false;
+  std::vector<std::string> save;
+  std::int64_t overlays = 12;
+  int threads = 0;
+};
+
+}  // namespace fovea::apps

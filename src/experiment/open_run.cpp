@@ -1,0 +1,131 @@
+#include "experiment/open_run.h"
+
+#include <fmt/format.h>
+
+#include "backend/devices.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/registry.h"
+#include "schema/load.h"
+#include "schema/parse.h"
+#include "training/checkpoint.h"
+#include "training/weights.h"
+
+namespace fovea::experiment {
+namespace {
+
+using schema::Value;
+
+// "best" or "last": the weights that the final numbers of a summary are of.
+std::string weights_of(const Value& summary, const Value& config) {
+  if (const Value* said = summary.find("weights"); said != nullptr && said->is_string())
+    return said->as_string();
+  // Written before summaries said so: the best ones, where a validation part had chosen them.
+  const Value* best = summary.find("best");
+  const bool chosen = best != nullptr && best->is_object() &&
+                      best->at("split").as_string() == "val" &&
+                      summary.at("metrics").find("test") != nullptr;
+  return chosen && config.at("train").at("select").as_string() != "last" ? "best" : "last";
+}
+
+void choose_checkpoint(const TrainedRun& from, const Value& config, WeightsUsed& weights) {
+  weights.checkpoint = from.checkpoint;
+  if (!weights.checkpoint.empty()) return;
+  const auto summary = from.folder / "summary.json";
+  if (io::fs::exists(summary)) {
+    weights.checkpoint =
+        weights_of(schema::parse(io::read_text(summary), summary.string()), config);
+  } else {
+    weights.checkpoint = "last";
+    weights.note = "the run has no summary.json yet";
+  }
+}
+
+std::shared_ptr<const data::Vocabulary> parse_vocabulary(const std::string& text,
+                                                         const std::filesystem::path& file) {
+  return std::make_shared<const data::Vocabulary>(data::Vocabulary::parse(text, file.string()));
+}
+
+// What a run that took no step kept of its random start.
+std::vector<std::string> still_random(const std::filesystem::path& folder) {
+  const auto file = folder / kInitFile;
+  std::vector<std::string> names;
+  if (!io::fs::exists(file)) return names;
+  const Value init = schema::parse(io::read_text(file), file.string());
+  for (const Value& name : init.at("random").items()) names.push_back(name.as_string());
+  return names;
+}
+
+}  // namespace
+
+std::string WeightsUsed::text() const {
+  if (!file.empty()) return "weights " + file.string();
+  return fmt::format("checkpoint {}, step {}{}{}", checkpoint, step,
+                     averaged ? ", averaged weights" : "", note.empty() ? "" : "; " + note);
+}
+
+void WeightsUsed::describe(Value& record) const {
+  if (file.empty()) {
+    record.set("checkpoint", checkpoint);
+    record.set("step", step);
+    record.set("averaged", averaged);
+    if (!note.empty()) record.set("note", note);
+  } else {
+    record.set("weights", file.string());
+    record.set("unused", Value::array(unused));
+  }
+  record.set("random", Value::array(random));
+}
+
+Opened open_run(const TrainedRun& from) {
+  Value config = load_config(from.folder);
+  for (const std::string& assignment : from.overrides) schema::apply_override(config, assignment);
+  config = resolve(config);
+  Opened opened;
+  WeightsUsed& weights = opened.weights;
+  choose_checkpoint(from, config, weights);
+  const training::CheckpointStore store(from.folder);
+  const training::Checkpoint checkpoint = store.load(weights.checkpoint, make_cpu(1));
+  const auto folder =
+      store.folder() / training::CheckpointStore::folder_name(checkpoint.state.step);
+  weights.step = checkpoint.state.step;
+  const bool chosen_by_averages =
+      config.at("train").at("monitor").as_string().starts_with("ema_") && !checkpoint.ema.empty();
+  weights.averaged = from.averaged.value_or(chosen_by_averages);
+  FOVEA_CHECK(!weights.averaged || !checkpoint.ema.empty(), FileError,
+              fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)",
+                          (folder / "ema.safetensors").string()));
+  if (weights.step == 0) weights.random = still_random(from.folder);
+
+  RunOptions options;
+  options.threads = from.threads;
+  if (const auto words = checkpoint.files.find(training::kVocabularyFile);
+      words != checkpoint.files.end()) {
+    options.vocabulary = parse_vocabulary(words->second, folder / training::kVocabularyFile);
+  }
+  opened.run = std::make_unique<Run>(config, options);
+  const auto file = folder / (weights.averaged ? "ema.safetensors" : "model.safetensors");
+  training::load_weights(opened.run->model(), weights.averaged ? checkpoint.ema : checkpoint.model,
+                         file.string());
+  return opened;
+}
+
+Opened open_experiment(const ForeignRun& from) {
+  RunOptions options;
+  options.threads = from.threads;
+  options.init = from.weights;
+  const auto words = from.weights.file.parent_path() / training::kVocabularyFile;
+  const Value config = resolve(load_unresolved(from.experiment, from.overrides));
+  const bool reads_texts = data::kind_of(parse(config).dataset) == data::Kind::kTexts;
+  if (reads_texts && io::fs::exists(words))
+    options.vocabulary = parse_vocabulary(io::read_text(words), words);
+  Opened opened;
+  opened.run = std::make_unique<Run>(config, options);
+  const training::LoadReport& report = *opened.run->init();
+  opened.weights.file = from.weights.file;
+  opened.weights.random = report.random;
+  opened.weights.unused = report.unused;
+  return opened;
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,120 @@
+#include "training/foreign_weights.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "training/positions.h"
+
+namespace fovea::training {
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+
+// Gives every tensor the name that `change` makes of its own.
+template <class Change>
+Tensors with_names(const Tensors& tensors, const std::string& flag, Change change) {
+  Tensors result;
+  std::map<std::string, std::string> before;
+  bool changed = false;
+  for (const auto& [name, tensor] : tensors) {
+    const std::string now = change(name);
+    changed = changed || now != name;
+    const auto [other, added] = before.emplace(now, name);
+    FOVEA_CHECK(
+        added, ConfigError,
+        fmt::format("{}: {} and {} would both be called \"{}\"", flag, other->second, name, now));
+    result.emplace(now, tensor);
+  }
+  FOVEA_CHECK(changed, ConfigError,
+              fmt::format("{}: changes no name of the file, which has {}{}", flag,
+                          tensors.empty() ? "none" : tensors.begin()->first,
+                          tensors.size() > 1 ? ", ..., " + tensors.rbegin()->first : ""));
+  return result;
+}
+
+std::string without_prefix(const std::string& name, const std::string& prefix) {
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+struct Renaming {
+  std::string from, to;
+  bool at_start = false;
+};
+
+Renaming parse_renaming(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  FOVEA_CHECK(equals != std::string::npos && equals > 0, ConfigError,
+              fmt::format("--rename {}: expected OLD=NEW, or ^OLD=NEW for the beginning", text));
+  Renaming renaming{text.substr(0, equals), text.substr(equals + 1), text[0] == '^'};
+  if (renaming.at_start) renaming.from.erase(0, 1);
+  return renaming;
+}
+
+std::string replaced(std::string name, const Renaming& r) {
+  if (r.at_start) {
+    return name.starts_with(r.from) ? r.to + name.substr(r.from.size()) : name;
+  }
+  for (std::size_t at = name.find(r.from); at != std::string::npos;
+       at = name.find(r.from, at + r.to.size())) {
+    name.replace(at, r.from.size(), r.to);
+  }
+  return name;
+}
+
+}  // namespace
+
+Tensors renamed(const Tensors& tensors, const ForeignWeights& from) {
+  Tensors result = without_wrapper(tensors);
+  for (const std::string& prefix : from.strip_prefix) {
+    result = with_names(result, "--strip-prefix " + prefix,
+                        [&](const std::string& name) { return without_prefix(name, prefix); });
+  }
+  for (const std::string& text : from.rename) {
+    const Renaming renaming = parse_renaming(text);
+    result = with_names(result, "--rename " + text,
+                        [&](const std::string& name) { return replaced(name, renaming); });
+  }
+  return result;
+}
+
+LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host) {
+  const std::string file = from.file.string();
+  Tensors tensors = renamed(read_safetensors(from.file, host).tensors, from);
+  if (from.interpolate_pos_embed) {
+    const auto own = named_tensors(model);
+    const auto to = own.find("pos_embed");
+    const auto given = tensors.find("pos_embed");
+    FOVEA_CHECK(to != own.end() && given != tensors.end(), ConfigError,
+                fmt::format("--interpolate-pos-embed: {} has no pos_embed",
+                            to == own.end() ? "the network" : file));
+    const attention::Context geometry = model.geometry();
+    given->second = resample_positions(
+        given->second,
+        {geometry.prefix_tokens, geometry.grid_h, geometry.grid_w, to->second.size(1)}, file);
+  }
+  return load_weights(model, tensors, file, from.options);
+}
+
+schema::Value to_value(const ForeignWeights& from, const LoadReport& report) {
+  return schema::Value::object({{"file", from.file.string()},
+                                {"loaded", report.loaded},
+                                {"random", schema::Value::array(report.random)},
+                                {"unused", schema::Value::array(report.unused)}});
+}
+
+std::string random_text(const std::vector<std::string>& random) {
+  constexpr std::size_t kMostListed = 8;
+  if (random.empty()) return {};
+  const std::vector<std::string> first(
+      random.begin(),
+      random.begin() + static_cast<std::ptrdiff_t>(std::min(random.size(), kMostListed)));
+  std::string more;
+  if (random.size() > kMostListed) more = fmt::format(" and {} more", random.size() - kMostListed);
+  return fmt::format("{}{}: random, not in the file", fmt::join(first, ", "), more);
+}
+
+}  // namespace fovea::training
