@@ -153,7 +153,7 @@ TEST_CASE("text classification: the vocabulary lies beside the weights and is ch
 
 TEST_CASE("text classification: evaluation in the order of the data set, and noise", "[training]") {
   const test::Folder folder("text_evaluation");
-  Job job(folder.path, 1, R"(, "val_fraction": 0.25)");
+  Job job(folder.path, 1, R"(, "split": {"val": 0.25})");
   CHECK(job.task->splits() == std::vector<std::string>{"val"});
   CHECK(job.task->final_split() == "test");
   job.model->train(false);
