@@ -133,8 +133,10 @@ Kind kind_of(const schema::Component& component, const std::string& path) {
 
 Splits<Dataset> make_images(const schema::Component& component, const std::string& path) {
   Images images(configure(component, path));
+  // First train: what is wrong with the files is said before what is wrong with the parts.
+  auto train = images.make(Split::kTrain);
   images.division().check();
-  return {images.make(Split::kTrain), images.make(Split::kVal), images.make(Split::kTest)};
+  return {std::move(train), images.make(Split::kVal), images.make(Split::kTest)};
 }
 
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
@@ -167,7 +169,6 @@ TextSplits make_texts(const schema::Component& component,
   DivisionRules rules;
   rules.val_every = options.val_every;
   Division division(options, rules, [&](Split split) { return own.samples(split); });
-  if (wanted == Wanted::kAll) division.check();
   const auto make = [&](Split split) -> std::shared_ptr<TextDataset> {
     if (wanted == Wanted::kTrain && split != Split::kTrain) return nullptr;
     const std::optional<Places> places = division.find(split);
@@ -175,6 +176,7 @@ TextSplits make_texts(const schema::Component& component,
     return std::make_shared<TextDataset>(own.source(places->part), split, places->indices, options);
   };
   const std::shared_ptr<TextDataset> train = make(Split::kTrain);
+  if (wanted == Wanted::kAll) division.check();
   const std::shared_ptr<TextDataset> val = make(Split::kVal);
   const std::shared_ptr<TextDataset> test = make(Split::kTest);
   if (vocabulary == nullptr) {
