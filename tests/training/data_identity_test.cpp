@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 #include "backend/devices.h"
@@ -55,6 +56,12 @@ TEST_CASE("data of a run: written once, compared on resume, the difference is na
   CHECK(summary.at("data") == known);
   CHECK(io::read_text(folder.path / "splits.json") == kLists);
   CHECK(run(known, kLists, true).at("data") == known);
+
+  KnownData promising(device);
+  promising.lists = kLists;
+  const auto files =
+      training::Trainer(promising, test::toy_setup(folder.path, device)).dry_run().files;
+  CHECK(std::count(files.begin(), files.end(), "splits.json") == 1);
 
   const auto refused = [&](const Value& what, const std::string& lists,
                            const std::string& message) {
