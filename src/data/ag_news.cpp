@@ -35,6 +35,7 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
                           "dataset.parts=test_file",
                           path.string(), kPage));
   TextSource source;
+  source.files = {path};
   source.class_names = {"World", "Sports", "Business", "Sci/Tech"};
   const auto rows =
       parse_csv(read_text_file(path, options.encoding, kPage), ',', true, path.string());

@@ -90,6 +90,12 @@ class Cifar final : public Source {
     return fmt::format("{}: record {}", file->path.string(), record);
   }
 
+  std::vector<std::filesystem::path> files() const override {
+    std::vector<std::filesystem::path> paths;
+    for (const File& file : files_) paths.push_back(file.path);
+    return paths;
+  }
+
  private:
   struct File {
     std::filesystem::path path;

@@ -196,20 +196,4 @@ void Dataset::prepare(std::int64_t i, const Draw& draw, const Tensor& images, co
   }
 }
 
-std::shared_ptr<const Dataset> choose_split(
-    const std::function<std::unique_ptr<Source>(Split)>& own, Split split, CommonOptions options) {
-  const double fraction = options.val_fraction;
-  FOVEA_CHECK(fraction >= 0.0 && fraction < 1.0, ConfigError,
-              fmt::format("dataset.val_fraction: {} is outside [0, 1)", fraction));
-  const bool cut = fraction > 0.0 && split != Split::kTest;
-  std::shared_ptr<const Source> source = own(cut ? Split::kTrain : split);
-  FOVEA_CHECK(source != nullptr, ConfigError,
-              fmt::format("dataset.val_fraction: this data set has no {} part of its own; set "
-                          "val_fraction above 0 to hold out a part of train",
-                          name_of(split)));
-  std::vector<std::int64_t> indices = choose_samples(source->labels(), split, options);
-  return std::make_shared<const Dataset>(std::move(source), split, std::move(indices),
-                                         std::move(options));
-}
-
 }  // namespace fovea::data

@@ -72,10 +72,14 @@ class Dataset {
   /// Samples left out when the data set was opened, with the reason.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
+  // As Source.
+  std::vector<std::filesystem::path> files() const { return source_->files(); }
+  std::string recipe() const { return source_->recipe(); }
+
   // i in [0, size()).
   std::int64_t label(std::int64_t i) const;
   std::string name(std::int64_t i) const;
-  /// Place in the files, independent of limit and val_fraction.
+  /// Place in the files, independent of limit and split.
   std::int64_t source_index(std::int64_t i) const;
   /// Undecorated. Throws FileError if the sample cannot be read.
   Sample get(std::int64_t i) const;
@@ -114,11 +118,5 @@ class Dataset {
   std::vector<std::string> left_out_;
   std::unique_ptr<Cache> cache_;
 };
-
-/// Chooses the samples of a split. `own` opens the part that the files provide and returns nullptr
-/// if there is none, which only kVal may do; val is then cut from train by val_fraction. Throws
-/// ConfigError if there is no validation part either way, and if a split is left without samples.
-std::shared_ptr<const Dataset> choose_split(
-    const std::function<std::unique_ptr<Source>(Split)>& own, Split split, CommonOptions options);
 
 }  // namespace fovea::data

@@ -57,6 +57,8 @@ class Digits final : public Source {
     return fmt::format("{}:{}", path_.string(), lines_[static_cast<std::size_t>(index)]);
   }
 
+  std::vector<std::filesystem::path> files() const override { return {path_}; }
+
  private:
   // 64 pixels 0..16 and a label 0..9.
   std::vector<std::uint8_t> parse(std::string_view line, std::int64_t number) const {

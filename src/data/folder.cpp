@@ -66,6 +66,27 @@ std::vector<std::string> class_folders(const char* reader, const fs::path& folde
   return names;
 }
 
+std::optional<fs::path> part_folder(const fs::path& root, Split split, const CutOptions& cut,
+                                    const char* page) {
+  std::error_code code;
+  const auto is_there = [&](Split s) { return fs::is_directory(root / name_of(s), code); };
+  if (is_there(split)) return root / name_of(split);
+  if (is_there(Split::kTrain)) return std::nullopt;
+  const auto holds_folders = [&] {
+    const auto entries = fs::directory_iterator(root, code);
+    return std::any_of(begin(entries), end(entries),
+                       [&](const auto& entry) { return entry.is_directory(code); });
+  };
+  FOVEA_CHECK(!is_there(Split::kVal) && !is_there(Split::kTest) && holds_folders(), FileError,
+              fmt::format("dataset.root: {}: not found; see {}", (root / "train").string(), page));
+  FOVEA_CHECK(cut.cuts_val() || cut.cuts_test(), ConfigError,
+              fmt::format("dataset.split: {} has class folders, but no train and test; set for "
+                          "example dataset.split.test=0.2 and dataset.split.val=0.1; see {}",
+                          root.string(), page));
+  if (split == Split::kTrain) return root;
+  return std::nullopt;
+}
+
 std::int64_t class_of(const char* reader, const fs::path& folder, const std::string& name,
                       const std::vector<std::string>& known) {
   const auto found = std::lower_bound(known.begin(), known.end(), name);

@@ -1,9 +1,13 @@
-// Folders that hold one file a sample, by class: ROOT/<part>/<class>/<file>.
+// Folders that hold one file a sample, by class: ROOT/<part>/<class>/<file> or
+// ROOT/<class>/<file>.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "data/split.h"
 
 namespace fovea::data {
 
@@ -26,6 +30,13 @@ std::vector<std::filesystem::path> image_files(const char* reader,
 /// message.
 std::vector<std::string> class_folders(const char* reader, const std::filesystem::path& folder,
                                        const char* expected, const char* page);
+
+/// The folder with the class folders of a part: ROOT/train, ROOT/val, ROOT/test. Where there is
+/// none of them, but other folders, ROOT itself is train, of which `dataset.split` must make the
+/// parts. Nothing for a val or test that is not there. Throws FileError if there is no train,
+/// ConfigError if a part must be made and the options make none.
+std::optional<std::filesystem::path> part_folder(const std::filesystem::path& root, Split split,
+                                                 const CutOptions& cut, const char* page);
 
 /// Position of `name` in `known` (ascending). Throws FileError naming the folder if train has no
 /// such class.

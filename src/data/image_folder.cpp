@@ -1,10 +1,9 @@
-// Folders of pictures: ROOT/train/<class>/<file>, ROOT/test/<class>/<file> and optionally ROOT/val.
-// Classes are the folders of train in byte order; so are the files of a class.
+// Folders of pictures: ROOT/train/<class>/<file> and optionally ROOT/val, ROOT/test; or
+// ROOT/<class>/<file>. Classes are the folders of train in byte order; so are the files of a class.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
-#include <system_error>
 
 #include "base/error.h"
 #include "data/folder.h"
@@ -32,9 +31,8 @@ Image centre_square(const Image& image, std::int64_t size) {
 
 class ImageFolder final : public Source {
  public:
-  ImageFolder(const Place& place, const fs::path& part, const Options& options)
+  ImageFolder(const fs::path& train, const fs::path& part, const Options& options)
       : img_size_(options.img_size) {
-    const fs::path train = place.root / "train";
     info_.class_names = class_folders(kReader, train, "<class>/<image>", kPage);
     info_.channels = options.in_chans;
     // The means over ImageNet, as is the custom for photographs; their average for grey.
@@ -71,6 +69,7 @@ class ImageFolder final : public Source {
   std::string name(std::int64_t index) const override {
     return files_[static_cast<std::size_t>(index)].string();
   }
+  std::vector<fs::path> files() const override { return files_; }
   bool in_memory() const override { return false; }
 
  private:
@@ -97,21 +96,10 @@ class ImageFolder final : public Source {
 };
 
 std::unique_ptr<Source> open(const Place& place, const Options& options) {
-  std::error_code code;
-  const auto is_folder = [&](const char* part) {
-    return fs::is_directory(place.root / part, code);
-  };
-  const auto missing = [&](const char* part) {
-    return fmt::format("dataset.root: {}: not found; see {}", (place.root / part).string(), kPage);
-  };
-  FOVEA_CHECK(is_folder("train"), FileError, missing("train"));
-  std::string part(name_of(place.split));
-  if (place.split == Split::kVal && !is_folder("val")) return nullptr;
-  if (place.split == Split::kTest && !is_folder("test")) {
-    FOVEA_CHECK(is_folder("val"), FileError, missing("test"));
-    part = "val";  // the layout of ImageNet, whose test labels are not public
-  }
-  return std::make_unique<ImageFolder>(place, place.root / part, options);
+  const auto part = part_folder(place.root, place.split, options.split, kPage);
+  if (!part) return nullptr;
+  const fs::path train = *part_folder(place.root, Split::kTrain, options.split, kPage);
+  return std::make_unique<ImageFolder>(train, *part, options);
 }
 
 }  // namespace

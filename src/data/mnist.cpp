@@ -115,6 +115,7 @@ class Mnist final : public Source {
       }
       labels_.push_back(label);
     }
+    labels_file_ = labels.path;
     info_.class_names = variant.class_names;
     info_.channels = options.repeat_channels ? 3 : 1;
     info_.height = options.pad_to_32 ? 32 : images_.sizes[1];
@@ -145,8 +146,11 @@ class Mnist final : public Source {
     return fmt::format("{}: image {}", images_.path.string(), index);
   }
 
+  std::vector<std::filesystem::path> files() const override { return {images_.path, labels_file_}; }
+
  private:
   Idx images_;
+  std::filesystem::path labels_file_;
 };
 
 std::unique_ptr<Source> open_mnist(const Place& place, const Options& options) {

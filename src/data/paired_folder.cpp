@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <sstream>
 
@@ -33,18 +32,27 @@ struct Options : CommonOptions {
   std::string masks = "masks";
   std::string mask_suffix;
   std::string splits = "splits";
-  double test_fraction = 0;
-  std::int64_t test_seed = 0;
   std::int64_t img_size = 0;
   std::int64_t in_chans = 3;
   std::int64_t mask_threshold = 128;
   Resampling mask_resize = Resampling::kNearest;
   Intensity intensity = Intensity::kUnit;
+  bool lists_test() const;
   std::optional<SampleShape> sample_shape() const {
     if (img_size == 0) return std::nullopt;
     return SampleShape{in_chans, img_size, img_size, 1};
   }
 };
+
+bool has_list(const fs::path& lists, const Options& o, Split split) {
+  std::error_code code;
+  return !o.splits.empty() && fs::exists(lists / (std::string(name_of(split)) + ".txt"), code);
+}
+
+bool Options::lists_test() const {
+  const fs::path lists = fs::path(root) / splits;
+  return has_list(lists, *this, Split::kTrain) && has_list(lists, *this, Split::kTest);
+}
 
 // Where the images and masks of a split lie.
 struct Folders {
@@ -164,24 +172,6 @@ std::vector<Pair> listed(const std::vector<Pair>& all, const fs::path& lists, Sp
   throw FileError(fmt::format("{}: two images of one name", path_of(split).string()));
 }
 
-// Train or test of a shuffle; the same for every seed of a run.
-std::vector<Pair> shuffled(const std::vector<Pair>& all, Split split, const Options& o) {
-  const auto n = static_cast<std::int64_t>(all.size());
-  const auto order =
-      RandomStream(static_cast<std::uint64_t>(o.test_seed)).fork("test_split").permutation(n);
-  const auto keep =
-      static_cast<std::int64_t>((1.0 - o.test_fraction) * static_cast<double>(n) + 0.5);
-  std::vector<bool> train(all.size(), false);
-  for (std::int64_t k = 0; k < keep; ++k) {
-    train[static_cast<std::size_t>(order[static_cast<std::size_t>(k)])] = true;
-  }
-  std::vector<Pair> chosen;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (train[i] == (split == Split::kTrain)) chosen.push_back(all[i]);
-  }
-  return chosen;
-}
-
 class PairedFolder final : public Source {
  public:
   PairedFolder(std::vector<Pair> pairs, const std::vector<Pair>& train, const Options& o)
@@ -226,6 +216,11 @@ class PairedFolder final : public Source {
   std::string name(std::int64_t index) const override {
     return pairs_[static_cast<std::size_t>(index)].image.string();
   }
+  std::vector<fs::path> files() const override {
+    std::vector<fs::path> files;
+    for (const Pair& pair : pairs_) files.insert(files.end(), {pair.image, pair.mask});
+    return files;
+  }
   bool in_memory() const override { return false; }
 
  private:
@@ -249,33 +244,31 @@ class PairedFolder final : public Source {
   std::int64_t img_size_;
 };
 
-// Pairs of a split; nothing for a validation part that is not there.
+// Pairs of a part; nothing for a val or test part that is not there.
 std::optional<std::vector<Pair>> pairs_of(const fs::path& root, Split split, const Options& o) {
   std::error_code code;
   const fs::path lists = root / o.splits;
-  const auto has_list = [&](const char* name) { return fs::exists(lists / name, code); };
   const std::vector<Pair> all = pairs_in(folders_of(root, Split::kTrain, o));
-  if (!o.splits.empty() && has_list("train.txt")) {
-    if (split == Split::kVal && !has_list("val.txt")) return std::nullopt;
-    // Where there is no test part, as in papers that report on their validation part.
-    if (split == Split::kTest && !has_list("test.txt")) split = Split::kVal;
+  if (has_list(lists, o, Split::kTrain)) {
+    if (split != Split::kTrain && !has_list(lists, o, split)) return std::nullopt;
     return listed(all, lists, split);
   }
-  if (o.test_fraction > 0) {
-    if (split == Split::kVal) return std::nullopt;
-    return shuffled(all, split, o);
+  for (const Split other : {Split::kVal, Split::kTest}) {
+    FOVEA_CHECK(!has_list(lists, o, other), FileError,
+                fmt::format("dataset.splits: {}: not found, but {}.txt is there; list the names of "
+                            "train too; see {}",
+                            (lists / "train.txt").string(), name_of(other), kPage));
   }
-  FOVEA_CHECK(o.layout != Layout::kShared, FileError,
+  FOVEA_CHECK(o.layout != Layout::kShared || o.split.cuts_val() || o.split.cuts_test(), FileError,
               fmt::format("dataset.splits: {}: not found; list the names of each split there, or "
-                          "set dataset.test_fraction; see {}",
+                          "set dataset.split.test; see {}",
                           (lists / "train.txt").string(), kPage));
   if (split == Split::kTrain) return all;
-  const auto is_there = [&](Split s) {
-    return fs::is_directory(folders_of(root, s, o).images, code);
-  };
-  if (split == Split::kVal && !is_there(Split::kVal)) return std::nullopt;
-  if (split == Split::kTest && !is_there(Split::kTest)) split = Split::kVal;
-  return pairs_in(folders_of(root, split, o));
+  // A test part that is cut from the training part, as in the papers, replaces the other folders.
+  if (o.layout == Layout::kShared || o.split.cuts_test()) return std::nullopt;
+  const Folders folders = folders_of(root, split, o);
+  if (!fs::is_directory(folders.images, code)) return std::nullopt;
+  return pairs_in(folders);
 }
 
 std::unique_ptr<Source> open(const Place& place, const Options& options) {
@@ -301,13 +294,11 @@ schema::Fields<Options> fields() {
       .add("mask_suffix", &O::mask_suffix,
            "what a mask's name has after its image's, e.g. \"_segmentation\"; the endings may "
            "differ")
-      .add("splits", &O::splits,
-           "folder of train.txt, test.txt and optionally val.txt below root, one name a line; they "
-           "choose from all images, in the isic layouts from those of the training part")
-      .add("test_fraction", &O::test_fraction, schema::at_least(0) && schema::less_than(1),
-           "where there are no lists: share of the images (of the training part) drawn as test")
-      .add("test_seed", &O::test_seed, schema::at_least(0),
-           "seed of that draw; does not follow the seed of the run")
+      .add(
+          "splits", &O::splits,
+          "folder of train.txt and optionally val.txt and test.txt below root, one name a line; "
+          "they choose from all images, in the isic layouts from those of the training part, and a "
+          "test.txt comes before split.test")
       .add("img_size", &O::img_size, schema::in_range(0, 8192),
            "image and mask are resized to this square after augmentation; 0: all have the size of "
            "the first")

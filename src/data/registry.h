@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/division.h"
 #include "data/options.h"
 #include "data/source.h"
 #include "data/text_dataset.h"
@@ -17,7 +18,7 @@
 
 namespace fovea::data {
 
-/// The samples of a split as the files provide them, nullptr if there is no such part (only val).
+/// The samples of a part as the files provide them, nullptr if there is no such part (never train).
 using OpenSplit = std::function<std::unique_ptr<Source>(Split)>;
 
 /// What is known of a data set of images before its files are there.
@@ -30,9 +31,10 @@ struct Configured {
   CommonOptions common;
   OpenSplit open;
   std::optional<SampleShape> shape;
+  DivisionRules rules;
 };
 
-/// The texts of a part as the files provide them, nothing if there is no such part (only val).
+/// The texts of a part as the files provide them, nothing if there is no such part (never train).
 using OpenTexts = std::function<std::optional<TextSource>(Split)>;
 
 /// A data set of texts with its options read.
@@ -60,9 +62,14 @@ schema::Choices dataset_choices();
 /// What `component` holds. Throws ConfigError for an unknown type.
 Kind kind_of(const schema::Component& component, const std::string& path = "dataset");
 
-/// The split of a configured data set of images, e.g. schema::Component{"digits"}. A relative root
+/// All parts of a configured data set of images, e.g. schema::Component{"digits"}. A relative root
 /// is relative to the current directory. `path` is the place of the component in its file, for
-/// messages. Throws ConfigError for options, FileError for files.
+/// messages. Throws ConfigError for options and where there is neither val nor test, FileError for
+/// files.
+Splits<Dataset> make_images(const schema::Component& component,
+                            const std::string& path = "dataset");
+
+/// One part alone. Throws ConfigError also for a part that is not there.
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
                                             const std::string& path = "dataset");
 
@@ -71,18 +78,22 @@ std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, 
 std::optional<SampleShape> known_shape(const schema::Component& component,
                                        const std::string& path = "dataset");
 
-/// Whether there is a validation part: val_fraction above 0, or one that the files provide.
-bool has_val(const schema::Component& component, const std::string& path = "dataset");
+/// Whether a data set of images has a part, of its own or cut from train.
+bool has_part(const schema::Component& component, Split split, const std::string& path = "dataset");
 
-/// All splits of a data set of texts. The vocabulary is counted on train, after limits and the
-/// validation part, unless one is given. Throws ConfigError for options, FileError for files.
+/// Which parts of a data set are opened.
+enum class Wanted { kAll, kTrain };
+
+/// All parts of a data set of texts, or train alone. The vocabulary is counted on train, after
+/// limits and without what is held out, unless one is given. Throws as make_images().
 TextSplits make_texts(const schema::Component& component,
                       std::shared_ptr<const Vocabulary> vocabulary = nullptr,
-                      const std::string& path = "dataset");
+                      Wanted wanted = Wanted::kAll, const std::string& path = "dataset");
 
 /// Used by the macros below. Options derives from CommonOptions or TextOptions, whose keys follow
 /// its own; a member kKind says what the samples are where they are not plain images or texts, a
-/// member sample_shape() what is known of all copies.
+/// member sample_shape() what is known of all copies, a member lists_test() whether the names of
+/// the test samples are listed.
 template <class Options, class Common>
 std::shared_ptr<const schema::Fields<Options>> with_common(const std::string& name,
                                                            schema::Fields<Options> fields,
@@ -106,8 +117,11 @@ DatasetEntry make_entry(std::string name, std::string title, std::string page,
                           [open, options](Split split) {
                             return open({options.root, split}, options);
                           },
+                          {},
                           {}};
     if constexpr (requires { options.sample_shape(); }) configured.shape = options.sample_shape();
+    if constexpr (requires { options.lists_test(); })
+      configured.rules.lists_test = options.lists_test();
     return configured;
   };
   return {

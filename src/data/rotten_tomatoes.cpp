@@ -31,6 +31,7 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
   for (const std::int64_t label : {1, 0}) {  // positives first
     const std::filesystem::path path =
         place.root / (label == 1 ? "rt-polarity.pos" : "rt-polarity.neg");
+    source.files.push_back(path);
     const auto lines = lines_of(read_text_file(path, options.encoding, kPage));
     const auto bound = [&](double share) {
       return static_cast<std::size_t>(std::floor(share * static_cast<double>(lines.size()) + 0.5));

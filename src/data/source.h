@@ -65,6 +65,10 @@ class Source {
   virtual Image read_mask(std::int64_t index, const Image& image) const;
   /// File, or file and record, for messages and reports.
   virtual std::string name(std::int64_t index) const = 0;
+  /// The files that the samples come from, masks included; none where they are made in memory.
+  virtual std::vector<std::filesystem::path> files() const = 0;
+  /// What samples that are made in memory are made by, with all that changes them.
+  virtual std::string recipe() const { return ""; }
   /// True if read() does not touch a file, so that caching would only double the memory.
   virtual bool in_memory() const { return true; }
 

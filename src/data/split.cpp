@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <charconv>
+#include <filesystem>
+#include <regex>
 #include <utility>
 
 #include "base/error.h"
@@ -26,6 +28,53 @@ std::optional<std::int64_t> limit_of(const Limits& limit, Split split) {
   return std::nullopt;
 }
 
+std::string complaint(const CutOptions& o) {
+  if (o.val + o.test >= 1)
+    return fmt::format("val is {} and test is {}; expected a sum below 1, the rest is train", o.val,
+                       o.test);
+  if (!o.fold.empty() && !parse_fold(o.fold))
+    return fmt::format("fold is \"{}\"; expected \"i/k\" with i from 0 to k - 1, e.g. \"0/5\"",
+                       o.fold);
+  if (!o.fold.empty() && o.val > 0) return "val and fold are both given; choose one of them";
+  if (!o.fold.empty() && o.stratified.value_or(false))
+    return "stratified is true, but folds follow nnU-Net's rule, which knows no classes; set it to "
+           "null or hold out a share with val";
+  try {
+    const std::regex pattern(o.by_group);
+  } catch (const std::regex_error&) {
+    return fmt::format(
+        "by_group is \"{}\"; expected \"folder\" or a regular expression (ECMAScript)", o.by_group);
+  }
+  return "";
+}
+
+Fields<CutOptions> make_cut_fields() {
+  const auto share = at_least(0) && schema::less_than(1);
+  return Fields<CutOptions>{}
+      .add("val", &CutOptions::val, share,
+           "share of train that is held out as val; 0: the val part that the data set comes with, "
+           "if any")
+      .add("test", &CutOptions::test, share,
+           "share of train that is held out as test; 0: the test part that the data set comes "
+           "with, if any")
+      .add("seed", &CutOptions::seed, at_least(0),
+           "seed of these draws; does not follow the seed of the run")
+      .add("stratified", &CutOptions::stratified,
+           "draw the shares within each class; null: where samples have classes")
+      .add(
+          "by_group", &CutOptions::by_group,
+          "samples of one group, such as a patient, never lie in two parts, and shares are shares "
+          "of the groups. \"folder\": the folder that a file is in; else a regular expression that "
+          "is searched in a sample's name below root, whose first (...), or whole match, is the "
+          "group")
+      .add(
+          "fold", &CutOptions::fold,
+          "\"i/k\": fold i of k, counted from 0, is val, as nnU-Net has it: \"0/5\" is its fold_0. "
+          "The folds of root/splits_final.json, or without that file those that nnU-Net would "
+          "draw")
+      .check(complaint);
+}
+
 Fields<SplitOptions> make_split_fields() {
   const auto limits = Fields<Limits>{}
                           .add("train", &Limits::train, at_least(1), "samples of train; null: all")
@@ -36,11 +85,9 @@ Fields<SplitOptions> make_split_fields() {
            "folder of the files, relative to the current directory; empty: datasets/<type>")
       .add_object("limit", &SplitOptions::limit, limits,
                   "number of samples kept of each split: the first of every class in turn")
-      .add("val_fraction", &SplitOptions::val_fraction, at_least(0) && schema::less_than(1),
-           "share of train that is held out as val, stratified by class; 0: the val part that the "
-           "data set comes with, if any")
-      .add("val_seed", &SplitOptions::val_seed, at_least(0),
-           "seed of that split; does not follow the seed of the run");
+      .add_object("split", &SplitOptions::split, make_cut_fields(),
+                  "parts that are cut from train; a part of that name that the data set comes "
+                  "with is then not used");
 }
 
 }  // namespace
@@ -82,26 +129,36 @@ std::string_view name_of(Kind kind) {
 }
 
 void no_split(std::string_view name) {
-  throw ConfigError(fmt::format("dataset: has no split \"{}\"", name));
+  const std::string hint = name == "val" || name == "test"
+                               ? fmt::format("; set dataset.split.{} to cut one from train", name)
+                               : std::string();
+  throw ConfigError(fmt::format("dataset: has no split \"{}\"{}", name, hint));
 }
 
-std::vector<std::int64_t> choose_samples(const std::vector<std::int64_t>& labels, Split split,
-                                         const SplitOptions& options, std::int64_t val_every) {
-  std::vector<std::int64_t> indices(labels.size());
-  std::iota(indices.begin(), indices.end(), std::int64_t{0});
-  const bool cut = split != Split::kTest && (options.val_fraction > 0 || val_every > 0);
-  if (cut) {
-    SplitIndices parts = val_every > 0
-                             ? regular_split(labels, indices, val_every)
-                             : stratified_split(labels, indices, options.val_fraction,
-                                                static_cast<std::uint64_t>(options.val_seed));
-    indices = split == Split::kTrain ? std::move(parts.train) : std::move(parts.val);
-  }
-  if (const auto limit = limit_of(options.limit, split))
+std::optional<Fold> parse_fold(std::string_view text) {
+  Fold fold;
+  const char* end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, fold.index);
+  if (index.ec != std::errc() || index.ptr == end || *index.ptr != '/') return std::nullopt;
+  const auto count = std::from_chars(index.ptr + 1, end, fold.count);
+  if (count.ec != std::errc() || count.ptr != end) return std::nullopt;
+  if (fold.index < 0 || fold.count < 2 || fold.index >= fold.count) return std::nullopt;
+  return fold;
+}
+
+std::string below(const std::string& root, const std::string& name) {
+  const std::string prefix = (std::filesystem::path(root) / "").string();
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+std::vector<std::int64_t> limited(const std::vector<std::int64_t>& labels,
+                                  std::vector<std::int64_t> indices, Split split,
+                                  const Limits& limits) {
+  if (const auto limit = limit_of(limits, split))
     indices = balanced_subset(labels, indices, *limit);
   FOVEA_CHECK(!indices.empty(), ConfigError,
               fmt::format("dataset: split {} is left without samples; check dataset.limit and "
-                          "dataset.val_fraction",
+                          "dataset.split",
                           name_of(split)));
   return indices;
 }

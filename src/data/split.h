@@ -17,8 +17,8 @@ enum class Kind { kImages, kMaskedImages, kTexts };
 /// "images", "images with masks", "texts".
 std::string_view name_of(Kind kind);
 
-/// The three parts of a data set. kVal is either a part that the data set comes with or a piece cut
-/// from train.
+/// The three parts of a data set. Val and test are parts that the data set comes with, or pieces
+/// cut from train. A part that is not there is never another one.
 enum class Split { kTrain, kVal, kTest };
 
 /// "train", "val", "test".
@@ -55,17 +55,40 @@ struct Limits {
   std::optional<std::int64_t> test;
 };
 
+/// `dataset.split`: parts that are cut from train (division.h).
+struct CutOptions {
+  double val = 0;
+  double test = 0;
+  std::int64_t seed = 0;
+  std::optional<bool> stratified;
+  std::string by_group;  // empty: off; "folder", or a regular expression
+  std::string fold;      // empty: off; "i/k"
+
+  bool cuts_val() const { return val > 0 || !fold.empty(); }
+  bool cuts_test() const { return test > 0; }
+};
+
+/// Fold `index` of `count`, from 0: "0/5" is what nnU-Net calls fold_0.
+struct Fold {
+  std::int64_t index = 0;
+  std::int64_t count = 0;
+};
+/// Nothing for a text that is not "i/k" with 0 <= i < k and k >= 2.
+std::optional<Fold> parse_fold(std::string_view text);
+
 struct SplitOptions {
   std::string root;  // empty: datasets/<type>
   Limits limit;
-  double val_fraction = 0.0;
-  std::int64_t val_seed = 0;
+  CutOptions split;
 };
 const schema::Fields<SplitOptions>& split_fields();
 
-/// The samples of a split, ascending. labels: of the part it is taken from, which is train for a
-/// kVal that is cut from it. Throws ConfigError if none is left.
-std::vector<std::int64_t> choose_samples(const std::vector<std::int64_t>& labels, Split split,
-                                         const SplitOptions& options, std::int64_t val_every = 0);
+/// A file, or a file and a record, as it is called below the root of its data set.
+std::string below(const std::string& root, const std::string& name);
+
+/// The samples that a limit keeps. Throws ConfigError if there are none.
+std::vector<std::int64_t> limited(const std::vector<std::int64_t>& labels,
+                                  std::vector<std::int64_t> indices, Split split,
+                                  const Limits& limits);
 
 }  // namespace fovea::data

@@ -1,9 +1,11 @@
-// Choosing samples: class-balanced limits and stratified validation parts. Pure functions of the
-// labels, so that the same samples are chosen on every machine and in every run.
+// Choosing samples: class-balanced limits, parts that are held out, folds. Pure functions of labels
+// and seeds, so that the same samples are chosen on every machine and in every run.
 #pragma once
 
 #include <cstdint>
 #include <vector>
+
+#include "tensor/random.h"
 
 namespace fovea::data {
 
@@ -15,13 +17,21 @@ std::vector<std::int64_t> balanced_subset(const std::vector<std::int64_t>& label
                                           const std::vector<std::int64_t>& indices,
                                           std::int64_t count);
 
+/// What stays in train and what is held out of it, both ascending.
 struct SplitIndices {
   std::vector<std::int64_t> train;
   std::vector<std::int64_t> val;
 };
 
-/// For each class in ascending order: its indices are shuffled by `seed`, the first
-/// floor((1 - fraction) n + 0.5) stay in train, the rest are val (dgsa section 7). Both ascending.
+/// The indices are shuffled by `stream`, the first floor((1 - fraction) n + 0.5) stay in train.
+SplitIndices random_split(const std::vector<std::int64_t>& indices, double fraction,
+                          const RandomStream& stream);
+
+/// The same within each class, shuffled by stream.fork(class) (dgsa section 7).
+SplitIndices stratified_split(const std::vector<std::int64_t>& labels,
+                              const std::vector<std::int64_t>& indices, double fraction,
+                              const RandomStream& stream);
+/// The draw of validation parts: RandomStream(seed).fork("val_split").
 SplitIndices stratified_split(const std::vector<std::int64_t>& labels,
                               const std::vector<std::int64_t>& indices, double fraction,
                               std::uint64_t seed);
@@ -30,5 +40,10 @@ SplitIndices stratified_split(const std::vector<std::int64_t>& labels,
 /// the order of `indices`.
 SplitIndices regular_split(const std::vector<std::int64_t>& labels,
                            const std::vector<std::int64_t>& indices, std::int64_t every);
+
+/// Places 0..n-1 held out in fold `fold` of `folds`, ascending, as nnU-Net makes its
+/// splits_final.json: scikit-learn's KFold(n_splits=folds, shuffle=True, random_state=12345) over
+/// the sorted names of the cases. 0 <= fold < folds <= n < 2^32.
+std::vector<std::int64_t> held_out_of_fold(std::int64_t n, std::int64_t fold, std::int64_t folds);
 
 }  // namespace fovea::data

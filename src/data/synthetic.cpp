@@ -47,9 +47,9 @@ class Synthetic final : public Source {
  public:
   Synthetic(const Place& place, const Options& o)
       : o_(o),
-        stream_(RandomStream(static_cast<std::uint64_t>(o.shape_seed))
-                    .fork("synthetic")
-                    .fork(place.split == Split::kTest ? "test" : "train")) {
+        part_(name_of(place.split)),
+        stream_(
+            RandomStream(static_cast<std::uint64_t>(o.shape_seed)).fork("synthetic").fork(part_)) {
     for (std::int64_t k = 0; k < o.num_classes; ++k) {
       info_.class_names.emplace_back(kShapes[static_cast<std::size_t>(k)].name);
     }
@@ -88,12 +88,23 @@ class Synthetic final : public Source {
     return image;
   }
 
-  std::string name(std::int64_t index) const override { return fmt::format("synthetic:{}", index); }
+  std::string name(std::int64_t index) const override {
+    return fmt::format("synthetic {}:{}", part_, index);
+  }
+  std::vector<std::filesystem::path> files() const override { return {}; }
+  std::string recipe() const override {
+    return fmt::format(
+        "synthetic: num_classes {} img_size {} in_chans {} train_size {} "
+        "test_size {} pixel_noise {} shape_seed {}",
+        o_.num_classes, o_.img_size, o_.in_chans, o_.train_size, o_.test_size, o_.pixel_noise,
+        o_.shape_seed);
+  }
   // Generating costs more than keeping.
   bool in_memory() const override { return false; }
 
  private:
   Options o_;
+  std::string_view part_;
   RandomStream stream_;
 };
 

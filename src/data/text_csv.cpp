@@ -1,4 +1,4 @@
-// A table of texts and labels: ROOT/train.csv, ROOT/test.csv and optionally ROOT/val.csv. Classes
+// A table of texts and labels: ROOT/train.csv and optionally ROOT/val.csv, ROOT/test.csv. Classes
 // are the labels of train in byte order.
 #include <fmt/format.h>
 
@@ -96,9 +96,13 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
                                                 : options.test_file);
   };
   std::error_code code;
-  if (place.split == Split::kVal && !fs::exists(path_of(Split::kVal), code)) return std::nullopt;
+  const bool named = place.split == Split::kVal    ? options.val_file != Options{}.val_file
+                     : place.split == Split::kTest ? options.test_file != Options{}.test_file
+                                                   : true;
+  if (!named && !fs::exists(path_of(place.split), code)) return std::nullopt;
   const Table table = read_table(path_of(place.split), options);
   TextSource source;
+  source.files = {table.path};
   source.class_names = classes_of(
       place.split == Split::kTrain ? table : read_table(path_of(Split::kTrain), options));
   const auto& known = source.class_names;
@@ -121,8 +125,9 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
 FOVEA_DATASET(text_csv, open, "a table of texts and labels, comma or otherwise separated", kPage,
               schema::Fields<Options>{}
                   .add("train_file", &Options::train_file, "file of train, in root")
-                  .add("val_file", &Options::val_file, "file of val; there need not be one")
-                  .add("test_file", &Options::test_file, "file of test")
+                  .add("val_file", &Options::val_file, "file of val; there need not be a val.csv")
+                  .add("test_file", &Options::test_file,
+                       "file of test; there need not be a test.csv")
                   .add("separator", &Options::separator, "one character between the columns")
                   .add("quotes", &Options::quotes, "fields may stand in double quotes")
                   .add("header", &Options::header, "the first row holds the names of the columns")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ class TextPart {
 
   const TextSource& source() const { return source_; }
   std::vector<std::int64_t> labels() const;
+  const std::string& name(std::int64_t i) const {
+    return source_.documents[static_cast<std::size_t>(i)].name;
+  }
   const std::vector<std::string>& distinct_words() const { return distinct_; }
   /// Words of a text, as places in distinct_words().
   const std::vector<std::int32_t>& words(std::int64_t document) const {
@@ -68,6 +72,10 @@ class TextDataset {
   /// Texts without a word that were left out, with their names.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
+  // As TextSource.
+  const std::vector<std::filesystem::path>& files() const { return part_->source().files; }
+  std::string recipe() const { return ""; }
+
   // i in [0, size()).
   std::int64_t label(std::int64_t i) const { return document(i).label; }
   const std::string& name(std::int64_t i) const { return document(i).name; }
@@ -76,7 +84,7 @@ class TextDataset {
   std::vector<std::string> words(std::int64_t i) const;
   /// Number of ids without noise, at most max_len.
   std::int64_t length(std::int64_t i) const;
-  /// Place in the files, independent of limit and val_fraction.
+  /// Place in the files, independent of limit and split.
   std::int64_t source_index(std::int64_t i) const;
   /// Noise, then truncation; never empty.
   Ids encode(std::int64_t i, const TextDraw& draw = {}) const;
@@ -102,7 +110,7 @@ class TextDataset {
   std::vector<std::string> left_out_;
 };
 
-/// The splits of one data set, which share a vocabulary; val may be null.
+/// The splits of one data set, which share a vocabulary; val or test may be null.
 using TextSplits = Splits<TextDataset>;
 
 }  // namespace fovea::data

@@ -1,7 +1,5 @@
-// Folders of texts: ROOT/train/<class>/<file>, ROOT/test/<class>/<file> and optionally ROOT/val.
-// Classes are the folders of train in byte order.
-#include <system_error>
-
+// Folders of texts: ROOT/train/<class>/<file> and optionally ROOT/val, ROOT/test; or
+// ROOT/<class>/<file>. Classes are the folders of train in byte order.
 #include "data/folder.h"
 #include "data/registry.h"
 
@@ -14,14 +12,12 @@ constexpr const char* kPage = "datasets/text_folder.md";
 struct Options : TextOptions {};
 
 std::optional<TextSource> open(const Place& place, const Options& options) {
-  std::error_code code;
-  const std::filesystem::path part = place.root / name_of(place.split);
-  if (place.split == Split::kVal && !std::filesystem::is_directory(part, code)) return std::nullopt;
+  const auto part = part_folder(place.root, place.split, options.split, kPage);
+  if (!part) return std::nullopt;
   std::vector<std::string> classes;
-  const std::filesystem::path train = place.root / "train";
-  if (place.split != Split::kTrain && std::filesystem::is_directory(train, code))
-    classes = class_folders(kReader, train, "<class>/<text>", kPage);
-  return read_text_folder(kReader, part, std::move(classes), true, options.encoding, kPage);
+  if (place.split != Split::kTrain)
+    classes = class_folders(kReader, place.root / "train", "<class>/<text>", kPage);
+  return read_text_folder(kReader, *part, std::move(classes), true, options.encoding, kPage);
 }
 
 }  // namespace

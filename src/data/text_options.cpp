@@ -47,7 +47,7 @@ Fields<TextOptions> make_text_fields() {
       .include(split_fields())
       .add("val_every", &O::val_every, schema::in_range(0, 1000000),
            "every so many-th text of each class of train is held out as val, in the order of the "
-           "files, instead of val_fraction; 0: off")
+           "files, instead of split.val; 0: off")
       .add_enum("encoding", &O::encoding,
                 {{"auto", TextEncoding::kAuto},
                  {"utf8", TextEncoding::kUtf8},
@@ -77,8 +77,11 @@ Fields<TextOptions> make_text_fields() {
                 "counted")
       .add_object("noise", &O::noise, noise, "corruptions (dgsa section 8)")
       .check([](const O& o) {
-        return o.val_every == 1 || (o.val_every > 0 && o.val_fraction > 0)
-                   ? std::string("val_every is 1, or val_fraction is given too; choose one of them")
+        return o.val_every == 1 ||
+                       (o.val_every > 0 && (o.split.cuts_val() || !o.split.by_group.empty()))
+                   ? std::string(
+                         "val_every is 1, or split has val, fold or by_group too; choose "
+                         "one of them")
                    : std::string();
       });
 }

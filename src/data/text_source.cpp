@@ -64,6 +64,7 @@ TextSource read_text_folder(const char* reader, const fs::path& folder,
     const std::int64_t label = class_of(reader, folder, name, known);
     for (const fs::path& file : text_files(reader, folder / name, page)) {
       source.documents.push_back({read_text_file(file, encoding, page), label, file.string()});
+      source.files.push_back(file);
     }
   }
   return source;

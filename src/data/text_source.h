@@ -22,6 +22,7 @@ struct Document {
 struct TextSource {
   std::vector<std::string> class_names;
   std::vector<Document> documents;
+  std::vector<std::filesystem::path> files;  // that the documents come from
 };
 
 /// Content of a text file as UTF-8. Throws FileError "dataset.root: PATH: not found; see PAGE", and

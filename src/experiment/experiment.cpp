@@ -118,7 +118,7 @@ models::DataShape data_shape(const Experiment& experiment) {
   models::DataShape shape;
   if (reads_texts(experiment)) {
     if (given("num_classes") && given("vocab_size") && given("max_len")) return shape;
-    return shape_of(*data::make_texts(experiment.dataset).train);
+    return shape_of(*data::make_texts(experiment.dataset, nullptr, data::Wanted::kTrain).train);
   }
   if (given("num_classes") && given("in_chans") && given("img_size")) return shape;
   if (const auto known = data::known_shape(experiment.dataset)) {

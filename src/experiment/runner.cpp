@@ -68,17 +68,19 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
 
 std::shared_ptr<training::BatchSource> Run::open_images(training::BatchOptions options) {
   training::ImageSplits images;
-  images.train = data::make_dataset(experiment_.dataset, data::Split::kTrain);
-  if (data::has_val(experiment_.dataset))
-    images.val = data::make_dataset(experiment_.dataset, data::Split::kVal);
-  if (!options.overfit) images.test = data::make_dataset(experiment_.dataset, data::Split::kTest);
+  if (options.overfit) {
+    images.train = data::make_dataset(experiment_.dataset, data::Split::kTrain);
+  } else {
+    images = data::make_images(experiment_.dataset);
+  }
   shape_ = shape_of(*images.train);
   return std::make_shared<training::ImageBatches>(std::move(images), std::move(options));
 }
 
 std::shared_ptr<training::BatchSource> Run::open_texts(training::BatchOptions options) {
-  data::TextSplits texts = data::make_texts(experiment_.dataset, options_.vocabulary);
-  if (options.overfit) texts.test = nullptr;
+  data::TextSplits texts =
+      data::make_texts(experiment_.dataset, options_.vocabulary,
+                       options.overfit ? data::Wanted::kTrain : data::Wanted::kAll);
   shape_ = shape_of(*texts.train);
   const schema::Value* rows = experiment_.model.options.find("vocab_size");
   FOVEA_CHECK(

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "schema/value.h"
 #include "tensor/device.h"
 #include "training/options.h"
 #include "training/task.h"
@@ -86,6 +87,9 @@ class BatchSource {
   virtual std::map<std::string, std::string> files() const { return {}; }
   virtual void check_files(const std::map<std::string, std::string>& /*files*/,
                            const std::string& /*folder*/) const {}
+  /// As Task::fingerprint and Task::sample_lists.
+  virtual schema::Value fingerprint() const { return {}; }
+  virtual std::string sample_lists() const { return {}; }
   /// Seconds spent waiting for data so far.
   virtual double wait_seconds() const { return 0; }
   /// Samples that could not be read and were left out.

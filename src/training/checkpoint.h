@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hash.h"
 #include "tensor/safetensors.h"
 #include "training/run_state.h"
 
@@ -24,8 +25,7 @@ struct Checkpoint {
   std::map<std::string, std::string> files;  // of the task (Task::files)
 };
 
-/// 16 hexadecimal digits: FNV-1a over 8-byte words. Any single changed bit changes it.
-std::string hash_bytes(std::string_view bytes);
+using fovea::hash_bytes;
 
 class CheckpointStore {
  public:

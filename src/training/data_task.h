@@ -33,6 +33,8 @@ class DataTask : public Task {
                    const std::string& folder) const override {
     source_->check_files(files, folder);
   }
+  schema::Value fingerprint() const override { return source_->fingerprint(); }
+  std::string sample_lists() const override { return source_->sample_lists(); }
   double wait_seconds() const override { return source_->wait_seconds(); }
   std::int64_t skipped_samples() const override { return source_->skipped_samples(); }
 

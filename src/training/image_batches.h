@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "data/identity.h"
 #include "data/loader.h"
 #include "training/batch_source.h"
 
@@ -31,6 +32,8 @@ class ImageBatches final : public BatchSource {
   const std::vector<std::string>& class_names() const override;
   NoiseGrid noise_grid() const override;
   std::vector<std::string> noise_types() const override;
+  schema::Value fingerprint() const override { return data::fingerprint(splits_); }
+  std::string sample_lists() const override { return data::sample_lists(splits_); }
   double wait_seconds() const override;
   std::int64_t skipped_samples() const override;
 

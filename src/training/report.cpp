@@ -124,7 +124,8 @@ Value Trainer::write_summary() {
                                  {"peak_bytes", device_.allocator().stats().peak_bytes},
                                  {"skipped_samples", task_.skipped_samples()},
                                  {"stop_reason", state_.stop_reason},
-                                 {"config_hash", state_.config_hash}});
+                                 {"config_hash", state_.config_hash},
+                                 {"data", state_.data}});
   if (setup_.about.is_object()) {
     for (const Value::Member& member : setup_.about.members())
       summary.set(member.key, member.value);

@@ -39,6 +39,7 @@ struct RunState {
   std::int64_t event_bytes = 0;    // length of the TensorBoard file
   std::vector<std::int64_t> kept;  // steps whose checkpoints are never removed
   std::string config_hash;
+  schema::Value data;                               // Task::fingerprint
   std::string stop_reason;                          // why the run is over; "" while it is not
   double time_s = 0;                                // of training, over all parts of the run
   schema::Value metrics = schema::Value::object();  // last evaluation of each split

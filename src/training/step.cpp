@@ -124,6 +124,7 @@ DryRun Trainer::dry_run() {
                   "checkpoints/last/model.safetensors",
                   "checkpoints/last/optimiser.safetensors"};
   if (ema_) report.files.push_back("checkpoints/last/ema.safetensors");
+  if (!task_.sample_lists().empty()) report.files.push_back("splits.json");
   for (const auto& [name, content] : task_.files()) {
     report.files.push_back(name);
     report.files.push_back("checkpoints/last/" + name);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "schema/value.h"
 #include "tensor/tensor.h"
 
 namespace fovea::training {
@@ -64,6 +65,11 @@ class Task {
   /// lie.
   virtual void check_files(const std::map<std::string, std::string>& /*files*/,
                            const std::string& /*folder*/) const {}
+  /// What identifies the data by their content, {"hash": hex, "samples": {"train": n, ...}}; null
+  /// where there is nothing to identify. Written to summary.json and to checkpoints.
+  virtual schema::Value fingerprint() const { return {}; }
+  /// splits.json: the names of the samples of every part, {"train": [...], ...}; "" for none.
+  virtual std::string sample_lists() const { return {}; }
   /// Seconds spent waiting for data so far.
   virtual double wait_seconds() const { return 0; }
   /// Samples that could not be read and were left out.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "data/identity.h"
 #include "data/text_loader.h"
 #include "training/batch_source.h"
 
@@ -34,6 +35,8 @@ class TextBatches final : public BatchSource {
   std::map<std::string, std::string> files() const override;
   void check_files(const std::map<std::string, std::string>& files,
                    const std::string& folder) const override;
+  schema::Value fingerprint() const override { return data::fingerprint(splits_); }
+  std::string sample_lists() const override { return data::sample_lists(splits_); }
   std::int64_t skipped_samples() const override;
 
   /// Throws ConfigError for a split that is not there.

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "schema/compare.h"
 #include "schema/parse.h"
+#include "training/data_identity.h"
 #include "training/run_lock.h"
 #include "training/timing.h"
 #include "training/weights.h"
@@ -109,6 +110,7 @@ void Trainer::open_run() {
                           "folder with --out",
                           folder.string()));
   state_.config_hash = schema::content_hash(comparable(setup_.config));
+  state_.data = task_.fingerprint();
   if (setup_.resume) {
     FOVEA_CHECK(has_run, FileError, fmt::format("{}: there is no run to resume", folder.string()));
     if (io::fs::exists(config_file)) refuse_other_configuration(config_file, setup_.config);
@@ -125,6 +127,7 @@ void Trainer::open_run() {
   } else {
     log_->cut_back(state_);  // killed before its first checkpoint: begin again
   }
+  keep_sample_lists(task_, folder);
 }
 
 void Trainer::restore() {
@@ -133,6 +136,8 @@ void Trainer::restore() {
               fmt::format("{}: the checkpoint belongs to another configuration",
                           checkpoints_.folder().string()));
   task_.check_files(checkpoint.files, (checkpoints_.folder() / "last").string());
+  refuse_other_data(checkpoint.state.data, state_.data, setup_.run_folder);
+  const schema::Value data = state_.data;
   const std::string name = (checkpoints_.folder() / "last" / "model.safetensors").string();
   load_weights(task_.model(), checkpoint.model, name);
   optimiser_->load_state(checkpoint.optimiser);
@@ -141,6 +146,7 @@ void Trainer::restore() {
                           checkpoints_.folder().string()));
   if (ema_) ema_->load_state(checkpoint.ema);
   state_ = checkpoint.state;
+  state_.data = data;
   log_->cut_back(state_);
   checkpoints_.repair(state_);
 }

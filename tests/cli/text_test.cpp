@@ -31,7 +31,7 @@ std::string tiny(const TestFolder& folder, const std::string& more = "") {
   folder.write("data/train.csv", table(80));
   folder.write("data/test.csv", table(20));
   return folder.write("tiny.json", fmt::format(R"({{"name": "tiny", "task": "text_classification",
-  "dataset": {{"type": "text_csv", "root": "{}", "val_fraction": 0.2}},
+  "dataset": {{"type": "text_csv", "root": "{}", "split": {{"val": 0.2}}}},
   "model": {{"type": "dgt", "embed_dim": 16, "depth": 1, "attention": {{"num_heads": 2}},
              "ffn": {{"expansion": 2}}}},
   "optimizer": {{"type": "adamw", "lr": 1e-2}},

@@ -112,7 +112,7 @@ TEST_CASE("limit: class-balanced, and noise follows the sample, not its position
   CHECK(make_dataset(component(R"({"type": "synthetic", "limit": {"test": 3}})"), Split::kTest)
             ->size() == 3);
   const auto more =
-      make_dataset(component(R"({"type": "synthetic", "limit": {"train": 30}, "val_fraction": 0,
+      make_dataset(component(R"({"type": "synthetic", "limit": {"train": 30}, "split": {"val": 0},
                     "noise": {"train": {"preset": "noisy_train", "prob": 1}}})"),
                    Split::kTrain);
   CHECK(few->source_index(9) == more->source_index(9));
@@ -121,8 +121,8 @@ TEST_CASE("limit: class-balanced, and noise follows the sample, not its position
   CHECK(prepared(*few, 9, draw) != prepared(*all, few->source_index(9), draw));
 }
 
-TEST_CASE("val_fraction: val and train part the training set", "[data]") {
-  const auto config = component(R"({"type": "synthetic", "val_fraction": 0.25})");
+TEST_CASE("split.val: val and train part the training set", "[data]") {
+  const auto config = component(R"({"type": "synthetic", "split": {"val": 0.25}})");
   const auto train = make_dataset(config, Split::kTrain);
   const auto val = make_dataset(config, Split::kVal);
   CHECK(train->size() == 384);
@@ -133,10 +133,10 @@ TEST_CASE("val_fraction: val and train part the training set", "[data]") {
   for (std::int64_t i = 0; i < 128; ++i) seen.insert(val->source_index(i));
   CHECK(seen.size() == 512);
   CHECK(make_dataset(config, Split::kTest)->size() == 128);
-  CHECK(has_val(config));
-  CHECK_FALSE(has_val(component(R"({"type": "synthetic"})")));
+  CHECK(has_part(config, Split::kVal));
+  CHECK_FALSE(has_part(component(R"({"type": "synthetic"})"), Split::kVal));
   CHECK_THROWS_WITH(make_dataset(component(R"({"type": "synthetic"})"), Split::kVal),
-                    Catch::Contains("set val_fraction above 0"));
+                    Catch::Contains("no split \"val\"; set dataset.split.val"));
 }
 
 TEST_CASE("prepare: scale, then augmentation and noise, then normalisation", "[data]") {
@@ -195,7 +195,18 @@ TEST_CASE("dataset options: what is wrong is refused with its place", "[data]") 
   refused(R"({"type": "cifar11"})", "did you mean \"cifar10\"?");
   refused(R"({"type": "synthetic", "limits": {}})", "did you mean \"limit\"?");
   refused(R"({"type": "synthetic", "limit": {"train": 0}})", "dataset.limit.train");
-  refused(R"({"type": "synthetic", "val_fraction": 1})", "dataset.val_fraction");
+  const auto cut = [&](const std::string& keys, const std::string& part) {
+    refused(R"({"type": "synthetic", "split": {)" + keys + "}}", part);
+  };
+  cut(R"("val": 1)", "dataset.split.val");
+  cut(R"("val": 0.5, "test": 0.5)", "expected a sum below 1");
+  for (const char* fold : {"5/5", "-1/5", "1", "1/", "/5", "1/1", "1/5 ", "a/b", "0.5/5"})
+    cut(R"("fold": ")" + std::string(fold) + "\"", "expected \"i/k\" with i from 0 to k - 1");
+  cut(R"("fold": "0/5", "val": 0.1)", "val and fold are both given");
+  cut(R"("fold": "0/5", "stratified": true)", "folds follow nnU-Net's rule");
+  cut(R"("by_group": "(")", "expected \"folder\" or a regular expression");
+  cut(R"("val": 0.1, "by_group": "patient")", "finds nothing in synthetic train:0");
+  cut(R"("fold": "0/600")", "600 folds of 512 samples");
   refused(R"({"type": "synthetic", "mean": [0.1, 0.2]})", "2 values for images of 3 channels");
   refused(R"({"type": "synthetic", "std": [0.0]})", "dataset.std");
   refused(R"({"type": "synthetic", "augment": ["fliip"]})", "fliip");

@@ -76,12 +76,21 @@ TEST_CASE("paired_folder: lists choose the splits, in the order of the names", "
   CHECK(names(*open(folder, Split::kTrain)) == std::vector<std::string>{"a0", "a1", "a2", "a3"});
   CHECK(names(*open(folder, Split::kTest)) == std::vector<std::string>{"a4", "a5"});
   const auto config = component("paired_folder", folder.path);
-  CHECK_FALSE(has_val(config));
+  CHECK_FALSE(has_part(config, Split::kVal));
   folder.write("splits/val.txt", "a3\n");
   CHECK_THROWS_WITH(open(folder, Split::kVal), Catch::Contains("a3 is also in train.txt"));
   folder.write("splits/train.txt", "a0\na1\n");
-  CHECK(has_val(config));
+  CHECK(has_part(config, Split::kVal));
   CHECK(names(*open(folder, Split::kVal)) == std::vector<std::string>{"a3"});
+  // Listed names come before a draw.
+  const std::string draw = R"("split": {"test": 0.5})";
+  CHECK(names(*open(folder, Split::kTest, draw)) == std::vector<std::string>{"a4", "a5"});
+  std::filesystem::remove(folder.path / "splits/test.txt");
+  CHECK_FALSE(has_part(config, Split::kTest));
+  CHECK(names(*open(folder, Split::kTest, draw)).size() == 1);  // of a0 and a1
+  std::filesystem::remove(folder.path / "splits/train.txt");
+  CHECK_THROWS_WITH(open(folder, Split::kTrain, draw),
+                    Catch::Contains("train.txt: not found, but val.txt is there"));
 }
 
 TEST_CASE("paired_folder: a drawn split is disjoint, complete and follows its seed", "[data]") {
@@ -89,7 +98,7 @@ TEST_CASE("paired_folder: a drawn split is disjoint, complete and follows its se
   for (int i = 0; i < 10; ++i) write_pair(folder, "images", "masks", "b" + std::to_string(i));
   const auto part = [&](Split split, int seed) {
     return names(
-        *open(folder, split, "\"test_fraction\": 0.3, \"test_seed\": " + std::to_string(seed)));
+        *open(folder, split, R"("split": {"test": 0.3, "seed": )" + std::to_string(seed) + "}"));
   };
   const auto train = part(Split::kTrain, 0);
   const auto test = part(Split::kTest, 0);
@@ -98,6 +107,15 @@ TEST_CASE("paired_folder: a drawn split is disjoint, complete and follows its se
   std::set<std::string> all(train.begin(), train.end());
   all.insert(test.begin(), test.end());
   CHECK(all.size() == 10);
+  // Written down: experiments name their parts by seed. The share of val is one of all images.
+  CHECK(test == std::vector<std::string>{"b3", "b5", "b7"});
+  CHECK(part(Split::kTest, 3) == std::vector<std::string>{"b1", "b4", "b9"});
+  const auto val = [&](const std::string& split) {
+    return names(*open(folder, Split::kVal, "\"split\": " + split));
+  };
+  CHECK(val(R"({"val": 0.3})") == std::vector<std::string>{"b2", "b4", "b5"});
+  CHECK(val(R"({"val": 0.3, "seed": 3})") == std::vector<std::string>{"b2", "b5", "b9"});
+  CHECK(val(R"({"val": 0.2, "test": 0.3})").size() == 2);
   CHECK((part(Split::kTest, 1) != test || part(Split::kTest, 2) != test));
 }
 
@@ -111,7 +129,9 @@ TEST_CASE("paired_folder: the folders of the ISIC challenges, and by split", "[d
   const std::string isic = "\"layout\": \"isic2017\"";
   CHECK(names(*open(folder, Split::kTrain, isic)) == std::vector<std::string>{"ISIC_1"});
   CHECK(names(*open(folder, Split::kVal, isic)) == std::vector<std::string>{"ISIC_2"});
-  CHECK(names(*open(folder, Split::kTest, isic)) == std::vector<std::string>{"ISIC_2"});
+  // What is not there is not replaced.
+  CHECK_FALSE(has_part(component("paired_folder", folder.path, isic), Split::kTest));
+  CHECK_THROWS_WITH(open(folder, Split::kTest, isic), Catch::Contains("no split \"test\""));
 
   write_pair(folder, "train/images", "train/masks", "c1");
   write_pair(folder, "test/images", "test/masks", "c2");
@@ -161,7 +181,7 @@ TEST_CASE("paired_folder: resizing, thresholds and intensities", "[data]") {
   const Folder folder;
   write_pair(folder, "images", "masks", "a0");
   write_pair(folder, "images", "masks", "a1", "", 20, 30);
-  const std::string size = "\"test_fraction\": 0.4, \"img_size\": 8";
+  const std::string size = "\"split\": {\"test\": 0.4}, \"img_size\": 8";
   const auto values = [&](const std::string& more) {
     const auto d = open(folder, Split::kTrain, size + more);
     CHECK(d->image_shape() == Shape{3, 8, 8});
@@ -179,7 +199,7 @@ TEST_CASE("paired_folder: resizing, thresholds and intensities", "[data]") {
   CHECK(*std::min_element(stretched.begin(), stretched.end()) >= 0.0f);
   // Without a size all images must have that of the first.
   const auto read_all = [&] {
-    const auto d = open(folder, Split::kTrain, "\"test_fraction\": 0.1");
+    const auto d = open(folder, Split::kTrain, "\"split\": {\"test\": 0.1}");
     for (std::int64_t i = 0; i < d->size(); ++i) d->get(i);
   };
   CHECK_THROWS_WITH(read_all(), Catch::Contains("set dataset.img_size"));

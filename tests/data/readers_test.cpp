@@ -291,7 +291,7 @@ TEST_CASE("image_folder: classes and files in byte order, formats mixed", "[data
   CHECK(train->get(1).image[0] == static_cast<float>(expected.pixels[0]) / 255.0f);
   CHECK(train->get(1).image[36] == static_cast<float>(expected.pixels[1]) / 255.0f);
   CHECK(open("image_folder", folder, R"("in_chans": 1)")->sample_size() == 36);
-  CHECK_FALSE(has_val(component("image_folder", folder.path)));
+  CHECK_FALSE(has_part(component("image_folder", folder.path), Split::kVal));
 }
 
 TEST_CASE("image_folder: img_size takes the centre and resizes; without it sizes must agree",
@@ -347,15 +347,23 @@ TEST_CASE("image_folder: a random resized crop sees all of a picture, and only i
   CHECK(most > 150.0f / 255);
 }
 
-TEST_CASE("image_folder: val is read, and stands in for a missing test", "[data]") {
+TEST_CASE("image_folder: val is read, and never stands in for a missing test", "[data]") {
   const Folder folder;
   write_pictures(folder);
   folder.write("val/cat/9.png", encode_png(pattern(6, 6, 3, 9)));
-  CHECK(has_val(component("image_folder", folder.path)));
+  CHECK(has_part(component("image_folder", folder.path), Split::kVal));
   CHECK(open("image_folder", folder, "", Split::kVal)->size() == 1);
   CHECK(open("image_folder", folder, "", Split::kTest)->size() == 4);
   fs::remove_all(folder.path / "test");
-  CHECK(open("image_folder", folder, "", Split::kTest)->size() == 1);
+  CHECK_THROWS_WITH(open("image_folder", folder, "", Split::kTest),
+                    Catch::Contains("no split \"test\"; set dataset.split.test"));
+  const Splits<Dataset> parts = make_images(component("image_folder", folder.path));
+  CHECK(parts.train->size() == 4);
+  CHECK(parts.val->size() == 1);
+  CHECK(parts.test == nullptr);
+  fs::remove_all(folder.path / "val");
+  CHECK_THROWS_WITH(make_images(component("image_folder", folder.path)),
+                    Catch::Contains("has neither a val nor a test part; set dataset.split.test"));
 }
 
 TEST_CASE("image_folder: what is missing or strange is named", "[data]") {

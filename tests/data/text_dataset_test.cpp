@@ -71,7 +71,7 @@ TEST_CASE("text_csv: classes, words, labels and names", "[data]") {
 
 TEST_CASE("texts: validation parts and limits", "[data]") {
   const test::Folder folder;
-  const TextSplits fraction = small(folder.path, "\"val_fraction\": 0.2");
+  const TextSplits fraction = small(folder.path, "\"split\": {\"val\": 0.2}");
   CHECK(fraction.train->size() == 18 + 17);  // of 22 and 21
   CHECK(fraction.val->size() == 8);
   const TextSplits every = small(folder.path, "\"val_every\": 5");
@@ -81,7 +81,7 @@ TEST_CASE("texts: validation parts and limits", "[data]") {
   const TextSplits limited = small(folder.path, "\"limit\": {\"train\": 2}, \"min_freq\": 1");
   CHECK(limited.train->size() == 2);
   CHECK(limited.train->vocabulary().size() < every.train->vocabulary().size());
-  CHECK_THROWS_WITH(small(folder.path, "\"val_every\": 5, \"val_fraction\": 0.2"),
+  CHECK_THROWS_WITH(small(folder.path, "\"val_every\": 5, \"split\": {\"val\": 0.2}"),
                     Catch::Contains("choose one of them"));
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("rotten_tomatoes: the customary parts, whatever bytes are inside a lin
   CHECK(own.test->words(3)[3] == "19");
   // The paper's protocol: 80 / 20 of train, the public validation part is not used.
   const TextSplits paper =
-      make_texts(component("rotten_tomatoes", folder.path, "\"val_fraction\": 0.2"));
+      make_texts(component("rotten_tomatoes", folder.path, "\"split\": {\"val\": 0.2}"));
   CHECK(paper.train->size() == 26);
   CHECK(paper.val->size() == 6);
   CHECK(paper.test->size() == 4);

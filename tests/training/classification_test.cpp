@@ -82,8 +82,8 @@ TEST_CASE("image classification: a small network learns its own samples by heart
 TEST_CASE("image classification: a validation part is monitored, test is looked at once",
           "[training]") {
   const auto model = small_model(test::cpu());
-  const ImageSplits splits{synthetic(data::Split::kTrain, ", \"val_fraction\": 0.25"),
-                           synthetic(data::Split::kVal, ", \"val_fraction\": 0.25"),
+  const ImageSplits splits{synthetic(data::Split::kTrain, ", \"split\": {\"val\": 0.25}"),
+                           synthetic(data::Split::kVal, ", \"split\": {\"val\": 0.25}"),
                            synthetic(data::Split::kTest)};
   BatchOptions options;
   options.train.batch_size = 7;

@@ -151,9 +151,45 @@ TEST_CASE("text classification: the vocabulary lies beside the weights and is ch
   CHECK_THROWS_WITH(job.task->check_files({}, "x"), Catch::Contains("x/vocabulary.txt: not found"));
 }
 
+TEST_CASE("text classification: a run says what it was made with and goes on with nothing else",
+          "[training]") {
+  const test::Folder folder("text_data");
+  const std::string cut = R"(, "split": {"val": 0.25})";
+  const auto job = [&](const std::string& split, const std::string& extra, bool resume) {
+    auto made = std::make_unique<Job>(folder.path, 1, split, extra);
+    made->trainer.train.epochs = 1;
+    made->trainer.resume = resume;
+    return made;
+  };
+  const std::string row = "w1 good,yes\n";
+  const auto first = job(cut, row, false);
+  const schema::Value data = first->run().at("data");
+  CHECK(data == first->task->fingerprint());
+  CHECK(data.at("samples").at("val").as_int() == 11);
+  CHECK(data.at("samples").at("train").as_int() == 34);
+  CHECK(data.at("samples").at("test").as_int() == 20);
+  const schema::Value lists =
+      schema::parse(io::read_text(folder.path / "run" / "splits.json"), "splits");
+  CHECK(lists.at("train").size() == 34);
+  CHECK(lists.at("test").items().front().as_string() == "test.csv:2");
+  CHECK(training::CheckpointStore(folder.path / "run").load("last", first->device).state.data ==
+        data);
+  CHECK(job(cut, row, true)->run().at("data") == data);
+
+  // Another file with the same vocabulary, since words are made lower case.
+  const auto changed = job(cut, "W1 good,yes\n", true);
+  CHECK_THROWS_WITH(changed->run(),
+                    Catch::Contains("as many samples, but other files or other content of files"));
+
+  // What an older version began does not say; it goes on and says so from then on.
+  std::filesystem::remove(folder.path / "run" / "splits.json");
+  CHECK(job(cut, row, true)->run().at("data") == data);
+  CHECK(io::fs::exists(folder.path / "run" / "splits.json"));
+}
+
 TEST_CASE("text classification: evaluation in the order of the data set, and noise", "[training]") {
   const test::Folder folder("text_evaluation");
-  Job job(folder.path, 1, R"(, "val_fraction": 0.25)");
+  Job job(folder.path, 1, R"(, "split": {"val": 0.25})");
   CHECK(job.task->splits() == std::vector<std::string>{"val"});
   CHECK(job.task->final_split() == "test");
   job.model->train(false);

@@ -1,0 +1,27 @@
+#include "base/hash.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace fovea {
+
+std::string hash_bytes(std::string_view bytes) {
+  constexpr std::uint64_t kPrime = 1099511628211ull;
+  std::uint64_t hash = 14695981039346656037ull ^ bytes.size();
+  while (!bytes.empty()) {
+    std::uint64_t word = 0;
+    const std::size_t taken = std::min<std::size_t>(bytes.size(), 8);
+    std::memcpy(&word, bytes.data(), taken);
+    // Each line is a bijection of the hash, so that differences never cancel in one step; the shift
+    // brings the upper bits, which the product leaves to themselves, back down.
+    hash = (hash ^ word) * kPrime;
+    hash ^= hash >> 32;
+    bytes.remove_prefix(taken);
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace fovea
