@@ -3,6 +3,7 @@
 // pass computes the maps again from the saved log-sum-exp. Heads are copied out of the projections
 // into the compute type first: what follows then runs on small contiguous matrices, and bfloat16
 // needs no code of its own.
+#include "backend/cpu/attention_groups.h"
 #include "backend/cpu/attention_heads.h"
 #include "backend/cpu/attention_lengths.h"
 #include "backend/cpu/attention_maps.h"
@@ -234,27 +235,12 @@ class Problem : public AttentionMaps<S> {
   }
 };
 
-// Heads that share stored keys or values add to the same gradient, so they must take turns.
-bool heads_share(const HeadLayout& layout) {
-  for (std::size_t i = 1; i < layout.head_offsets.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (layout.head_offsets[i] == layout.head_offsets[j]) return true;
-    }
-  }
-  return false;
-}
-
-// Calls body(pair) for all heads of all items; heads of one item in turn if they share gradients.
+// Calls body(pair) for all heads of all items; heads that add to the same gradients in turn.
 template <class Body>
-void for_pairs(ThreadPool& pool, const AttentionArgs& args, const Body& body) {
-  if (heads_share(args.k) || heads_share(args.k2) || heads_share(args.v)) {
-    pool.run(args.batch, [&](std::int64_t item) {
-      for (std::int64_t head = 0; head < args.heads; ++head) body(Pair{item, head});
-    });
-    return;
-  }
-  pool.run(args.batch * args.heads, [&](std::int64_t i) {
-    body(Pair{i / args.heads, i % args.heads});
+void for_pairs(ThreadPool& pool, const AttentionArgs& args, const HeadGroups& groups,
+               const Body& body) {
+  pool.run(args.batch * groups.count(), [&](std::int64_t i) {
+    for (const std::int64_t head : groups[i % groups.count()]) body(Pair{i / groups.count(), head});
   });
 }
 
@@ -295,7 +281,7 @@ void CpuBackend::attention_backward(const AttentionArgs& args, const Tensor& q, 
                                     const Tensor& dv) const {
   dispatch_stored("attention_backward", q.dtype(), [&]<class S>(S) {
     const Problems<Problem<S>> problems(args, 1, mask);
-    for_pairs(pool_, args, [&](Pair at) {
+    for_pairs(pool_, args, HeadGroups(args, dq, dk, dv), [&](Pair at) {
       problems.of(at.item).backward(at, q, k, v, nullptr, lse.data<Compute<S>>(), dout.data<S>(),
                                     dq, dk, dv, nullptr);
       problems.template clear_cut<S>(at, dk, dv);
@@ -326,7 +312,7 @@ void CpuBackend::two_map_attention_backward(const AttentionArgs& args, const Ten
     const S* const c[2] = {c1.data<S>(), c2.data<S>()};
     S* const dc[2] = {dc1.defined() ? dc1.data<S>() : nullptr,
                       dc2.defined() ? dc2.data<S>() : nullptr};
-    for_pairs(pool_, args, [&](Pair at) {
+    for_pairs(pool_, args, HeadGroups(args, dq, dk, dv), [&](Pair at) {
       problems.of(at.item).backward(at, q, k, v, c, lse.data<Compute<S>>(), dout.data<S>(), dq, dk,
                                     dv, dc);
       problems.template clear_cut<S>(at, dk, dv);
