@@ -138,7 +138,7 @@ void CpuBackend::reduce(ReduceOp op, const Tensor& x, const Tensor& y) const {
       cast(x, result);
     }
   }
-  if (op == ReduceOp::kMean && y.numel() > 0 && x.numel() != y.numel()) {
+  if (op == ReduceOp::kMean && x.numel() > 0 && x.numel() != y.numel()) {
     const double scale = static_cast<double>(y.numel()) / static_cast<double>(x.numel());
     unary(UnaryOp::kAffine, {scale, 0}, result, result);
   }
