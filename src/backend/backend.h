@@ -241,7 +241,8 @@ class Backend {
                              double /*low*/, double /*high*/, const Tensor& /*y*/) const {
     missing("random_normal");
   }
-  /// y = keep(i / block) x / (1 - p); block > 1 drops whole runs of elements (drop-path).
+  /// y = keep(i / block) x / (1 - p); block > 1 drops whole runs of elements (drop-path). x has a
+  /// whole number of blocks.
   virtual void dropout(std::uint64_t /*key*/, double /*p*/, std::int64_t /*block*/,
                        const Tensor& /*x*/, const Tensor& /*y*/) const {
     missing("dropout");

@@ -5,13 +5,13 @@
 
 namespace fovea::ops {
 
-/// Throws ShapeError unless x (b, c, spatial...) has elements and norm's tensors fit, or if `op`
-/// cannot be computed in this mode: one value per channel in training, no running statistics in
-/// evaluation.
+/// Throws ShapeError unless x is (b, c, spatial...), where only b may be 0, and norm's tensors fit,
+/// or if `op` cannot be computed in this mode: one value per channel in training, no running
+/// statistics in evaluation.
 void check_batch_norm(const char* op, const BatchNorm& norm, const Tensor& x);
 
 /// Training: moves the running statistics, if there are any, towards those of a batch of `count`
-/// values per channel. Undefined where they are not tracked.
+/// values per channel; 0 values move nothing. Undefined where they are not tracked.
 void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd,
                     std::int64_t count);
 

@@ -15,9 +15,10 @@ using autograd::Gradients;
 using autograd::Op;
 
 void check_input(const char* op, const Tensor& x) {
-  FOVEA_CHECK(x.rank() >= 2 && x.numel() > 0, ShapeError,
-              fmt::format("{}: x is {}; expected (b, c, spatial...) with elements", op,
-                          to_string(x.shape())));
+  FOVEA_CHECK(x.rank() >= 2 && x.shape().part(1, x.rank()).numel() > 0, ShapeError,
+              fmt::format("{}: x is {}; expected (b, c, spatial...) with c and spatial sizes of at "
+                          "least 1",
+                          op, to_string(x.shape())));
 }
 
 void check_per_channel(const char* op, const char* what, const Tensor& x, const Tensor& value) {
@@ -83,7 +84,7 @@ void check_batch_norm(const char* op, const BatchNorm& norm, const Tensor& x) {
   check_per_channel(op, "bias", x, norm.bias);
   check_per_channel(op, "running_mean", x, norm.running_mean);
   check_per_channel(op, "running_var", x, norm.running_var);
-  FOVEA_CHECK(!norm.training || x.numel() > x.size(1), ShapeError,
+  FOVEA_CHECK(!norm.training || x.numel() != x.size(1), ShapeError,
               fmt::format("{}: x is {}; training needs more than one value per channel", op,
                           to_string(x.shape())));
   FOVEA_CHECK(norm.training || (norm.running_mean.defined() && norm.running_var.defined()),
@@ -95,7 +96,7 @@ void check_batch_norm(const char* op, const BatchNorm& norm, const Tensor& x) {
 // divided by n - 1 where rstd has n.
 void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd,
                     std::int64_t count) {
-  if (!norm.running_mean.defined() || !norm.running_var.defined()) return;
+  if (count == 0 || !norm.running_mean.defined() || !norm.running_var.defined()) return;
   const Backend& kernels = backend(mean);
   const double n = static_cast<double>(count);
   const double unbiased = n / (n - 1);

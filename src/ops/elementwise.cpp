@@ -248,8 +248,7 @@ Tensor dropout(const Tensor& x, double p, const RandomStream& random) {
 
 Tensor drop_path(const Tensor& x, double p, const RandomStream& random) {
   FOVEA_CHECK(x.rank() >= 1, ShapeError, "drop_path: x is a scalar; expected a batch axis");
-  return drop("drop_path", x, p,
-              x.size(0) == 0 ? 1 : std::max<std::int64_t>(2, x.numel() / x.size(0)), random);
+  return drop("drop_path", x, p, x.shape().part(1, x.rank()).numel(), random);
 }
 
 Tensor as_activation(const Tensor& x, const Tensor& activations) {

@@ -1,4 +1,4 @@
-// Losses.
+// Losses. The mean over an empty batch is 0, so that it does not end a run with PyTorch's NaN.
 #pragma once
 
 #include <vector>

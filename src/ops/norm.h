@@ -1,4 +1,5 @@
-// Normalisations. weight and bias may be undefined (no affine part).
+// Normalisations. weight and bias may be undefined (no affine part). An empty batch gives an empty
+// result, leaves running statistics as they are, and the gradients of weight and bias are zeros.
 #pragma once
 
 #include "tensor/tensor.h"

@@ -26,7 +26,7 @@ Tensor pool(const char* name, const PoolArgs& args, const Tensor& x, const Shape
     argmax = Tensor::empty(shape, DType::kInt64, x.device());
   }
   backend(x).pool(args, x, y, argmax);
-  const std::int64_t places = x.numel() / (x.size(0) * x.size(1));
+  const std::int64_t places = x.shape().part(2, x.rank()).numel();
   if (args.adaptive && args.kind == PoolKind::kAverage && y.numel() == x.size(0) * x.size(1)) {
     // Of whole planes: a number for each, added to the gradient in place.
     return op.output(y, [=](const Tensor& dy, Gradients& in) {

@@ -57,11 +57,11 @@ Tensor total(const char* name, ReduceOp kind, const Tensor& x, const std::vector
 
 Tensor extremum(const char* name, ReduceOp kind, const Tensor& x, const std::vector<int>& axes,
                 bool keepdim) {
-  FOVEA_CHECK(
-      x.numel() > 0, ShapeError,
-      fmt::format("{}: x is {}; expected at least one element", name, to_string(x.shape())));
-  Op op(name, {x});
   const Shape kept = kept_shape(x, axes);
+  FOVEA_CHECK(x.numel() > 0 || kept.numel() == 0, ShapeError,
+              fmt::format("{}: x is {}; expected at least one element on every reduced axis", name,
+                          to_string(x.shape())));
+  Op op(name, {x});
   const Tensor y = raw_reduce(kind, x, kept);
   return op.output(keepdim ? y : y.alias(squeezed_shape(x, axes)),
                    [x, kept, y = y.detach()](const Tensor& dy, Gradients& in) {
@@ -70,6 +70,12 @@ Tensor extremum(const char* name, ReduceOp kind, const Tensor& x, const std::vec
                          div(dy.alias(kept), raw_reduce(ReduceOp::kSum, hits, kept));
                      in.add(0, mul(hits, share));
                    });
+}
+
+// True if the rows of a tensor of this shape can be divided evenly among `items`.
+bool divides(std::int64_t items, const Shape& shape) {
+  const std::int64_t rows = shape.part(0, shape.rank() - 1).numel();
+  return items == 0 ? rows == 0 : rows % items == 0;
 }
 
 }  // namespace
@@ -94,7 +100,7 @@ Tensor var(const Tensor& x, const std::vector<int>& axes, double correction, boo
   const Tensor squares = square(sub(x, mean(x, axes, true)));
   const double count = static_cast<double>(x.numel()) /
                        static_cast<double>(std::max<std::int64_t>(1, kept_shape(x, axes).numel()));
-  return mul(sum(squares, axes, keepdim), 1.0 / (count - correction));
+  return mul(sum(squares, axes, keepdim), count == 0 ? 0.0 : 1.0 / (count - correction));
 }
 
 namespace {
@@ -133,8 +139,7 @@ Tensor softmax(const Tensor& x, const Tensor& mask, bool causal) {
                           causal ? " with a query axis for causal" : ""));
   if (mask.defined()) {
     const bool fits = mask.dtype() == DType::kUint8 && mask.rank() == 2 &&
-                      mask.size(1) == x.size(-1) && mask.size(0) > 0 &&
-                      (x.numel() / std::max<std::int64_t>(1, x.size(-1))) % mask.size(0) == 0;
+                      mask.size(1) == x.size(-1) && divides(mask.size(0), x.shape());
     FOVEA_CHECK(fits, ShapeError,
                 fmt::format("softmax: mask is {} {} for x {}; expected uint8 (items, {})",
                             name_of(mask.dtype()), to_string(mask.shape()), to_string(x.shape()),

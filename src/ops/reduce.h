@@ -9,11 +9,14 @@ namespace fovea::ops {
 
 /// Over the given axes (negative ones count from the back; empty = all). keepdim leaves them as 1.
 Tensor sum(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
+/// Of nothing it is 0, as the sum is: an empty batch adds nothing to a loss and does not end a run
+/// with PyTorch's NaN.
 Tensor mean(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
-/// The gradient is shared evenly among equal maxima, as in PyTorch's amax.
+/// The gradient is shared evenly among equal maxima, as in PyTorch's amax. A NaN wins over
+/// everything. Throws ShapeError if an axis has no elements.
 Tensor max(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
-/// Divided by n - correction.
+/// Divided by n - correction; 0 of nothing.
 Tensor var(const Tensor& x, const std::vector<int>& axes = {}, double correction = 1,
            bool keepdim = false);
 /// Index (int64) of the first maximum along the last axis; no gradient.

@@ -21,7 +21,7 @@ struct AsNorm {
 
   AsNorm(const Tensor& w, const Tensor& x) {
     const std::int64_t count = x.size(0) * x.size(1);
-    planes = {1, count, x.numel() / count};
+    planes = {1, count, x.shape().part(2, x.rank()).numel()};
     norm.mean = zeros({count}, w.dtype(), w.device());
     norm.rstd = ones({count}, w.dtype(), w.device());
     norm.weight = w.alias({count});
@@ -30,8 +30,9 @@ struct AsNorm {
 };
 
 void check(const Tensor& u, const Tensor& w, const Tensor& x) {
-  FOVEA_CHECK(x.rank() >= 2 && x.numel() > 0, ShapeError,
-              fmt::format("scaled_sum: x is {}; expected (b, c, spatial...) with elements",
+  FOVEA_CHECK(x.rank() >= 2 && x.shape().part(1, x.rank()).numel() > 0, ShapeError,
+              fmt::format("scaled_sum: x is {}; expected (b, c, spatial...) with c and spatial "
+                          "sizes of at least 1",
                           to_string(x.shape())));
   FOVEA_CHECK(
       w.shape() == (Shape{x.size(0), x.size(1)}) && w.dtype() == compute_dtype(x.dtype()),

@@ -39,12 +39,12 @@ Tensor bce(const Tensor& prob, const Tensor& target, Reduction reduction) {
 
 Tensor dice_loss(const Tensor& prob, const Tensor& target, double smooth) {
   check_maps("dice_loss", prob, target);
-  const std::int64_t b = prob.size(0);
-  const Tensor p = reshape(prob, {b, -1});
-  const Tensor t = reshape(target, {b, -1});
+  const Shape items{prob.size(0), prob.shape().part(1, prob.rank()).numel()};
+  const Tensor p = reshape(prob, items);
+  const Tensor t = reshape(target, items);
   const Tensor both = affine(sum(mul(p, t), {1}), 2, smooth);
   const Tensor all = add(add(sum(p, {1}), sum(t, {1})), smooth);
-  return affine(mean(div(both, all)), -1, 1);
+  return mean(affine(div(both, all), -1, 1));
 }
 
 Tensor bce_dice(const Tensor& prob, const Tensor& target, const BceDiceOptions& options) {

@@ -92,12 +92,17 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> given) {
   std::vector<std::int64_t> sizes(given);
   const auto unknown = std::find(sizes.begin(), sizes.end(), std::int64_t{-1});
   if (unknown != sizes.end()) {
+    // Where an axis of size 0 is asked for, such axes are left out on both sides: they would leave
+    // nothing to divide.
+    const bool empty = std::find(sizes.begin(), sizes.end(), std::int64_t{0}) != sizes.end();
     std::int64_t known = 1;
-    for (const std::int64_t size : sizes) known *= size == -1 ? 1 : size;
-    FOVEA_CHECK(known > 0 && x.numel() % known == 0, ShapeError,
+    for (const std::int64_t size : sizes) known *= size > 0 ? size : 1;
+    std::int64_t elements = 1;
+    for (const std::int64_t size : x.shape()) elements *= empty && size == 0 ? 1 : size;
+    FOVEA_CHECK(elements % known == 0, ShapeError,
                 fmt::format("reshape: {} elements of {} do not divide by {}", x.numel(),
                             to_string(x.shape()), known));
-    *unknown = x.numel() / known;
+    *unknown = elements / known;
   }
   return reshape(x, Shape(std::span<const std::int64_t>(sizes)));
 }

@@ -20,8 +20,8 @@ constexpr std::int64_t kAlignment = 64;
 // time on finding pages.
 constexpr std::int64_t kHugePage = 2 << 20;
 
-// Sizes are rounded up to sixteenths of a power of two (waste below 1/16), so that tensors of slightly
-// different sizes, such as batches of texts, share blocks.
+// Sizes are rounded up to sixteenths of a power of two (waste below 1/16), so that tensors of
+// slightly different sizes, such as batches of texts, share blocks.
 std::int64_t size_class(std::int64_t bytes) {
   const std::int64_t least = std::max<std::int64_t>(bytes, kAlignment);
   const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(least)));
@@ -54,12 +54,45 @@ void* CachingAllocator::take_cached(std::int64_t& size) {
   const std::int64_t most = size + size / 4;
   for (auto at = free_.lower_bound(size); at != free_.end() && at->first <= most; ++at) {
     if (at->second.empty()) continue;
-    void* memory = at->second.back();
+    void* memory = at->second.back().memory;
     at->second.pop_back();
     size = at->first;
     return memory;
   }
   return nullptr;
+}
+
+bool CachingAllocator::give_back_oldest() {
+  auto oldest = free_.end();
+  for (auto at = free_.begin(); at != free_.end(); ++at) {
+    if (at->second.empty()) continue;
+    if (oldest == free_.end() || at->second.front().since < oldest->second.front().since)
+      oldest = at;
+  }
+  if (oldest == free_.end()) return false;
+  source_.release(oldest->second.front().memory);
+  oldest->second.pop_front();
+  stats_.bytes_reserved -= oldest->first;
+  ++given_back_[oldest->first];
+  return true;
+}
+
+// For `size` bytes from the source.
+void CachingAllocator::make_room(std::int64_t size) {
+  const auto before = given_back_.find(size);
+  if (before != given_back_.end() && before->second > 0) {
+    --before->second;
+    missed_ += size;
+  }
+  const std::int64_t peak = std::max(stats_.peak_bytes, stats_.bytes_in_use + size);
+  if (peak > stats_.peak_bytes) {  // something new, not a step like those before
+    given_back_.clear();
+    missed_ = 0;
+  }
+  missed_ = std::min(missed_, peak - peak / 4);
+  const std::int64_t most = std::max(kFree, peak + peak / 4 + missed_);
+  while (stats_.bytes_reserved + size > most && give_back_oldest()) {
+  }
 }
 
 Block CachingAllocator::allocate(std::int64_t bytes) {
@@ -71,6 +104,7 @@ Block CachingAllocator::allocate(std::int64_t bytes) {
   if (!over_limit) {
     memory = take_cached(size);
     if (memory == nullptr) {
+      make_room(size);
       memory = source_.allocate(size);
       if (memory == nullptr) {
         trim_locked();
@@ -94,7 +128,7 @@ Block CachingAllocator::allocate(std::int64_t bytes) {
 void CachingAllocator::release(const Block& block) {
   const std::lock_guard lock(mutex_);
   stats_.bytes_in_use -= block.size;
-  free_[block.size].push_back(block.memory);
+  free_[block.size].push_back({block.memory, stats_.requests});
 }
 
 void CachingAllocator::trim() {
@@ -104,10 +138,12 @@ void CachingAllocator::trim() {
 
 void CachingAllocator::trim_locked() {
   for (auto& [size, blocks] : free_) {
-    for (void* block : blocks) source_.release(block);
+    for (const Cached& block : blocks) source_.release(block.memory);
     stats_.bytes_reserved -= size * static_cast<std::int64_t>(blocks.size());
     blocks.clear();
   }
+  given_back_.clear();
+  missed_ = 0;
 }
 
 void CachingAllocator::set_limit(std::int64_t bytes) {

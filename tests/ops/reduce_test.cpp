@@ -1,9 +1,12 @@
 #include "ops/reduce.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/shape.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -47,6 +50,31 @@ TEST_CASE("reductions: values equal explicit loops for long and odd axes", "[ops
       CHECK(tops[at] == top);
     }
   }
+}
+
+TEST_CASE("max and min: of any length, and a NaN anywhere wins", "[ops]") {
+  const std::int64_t n = GENERATE(1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 700);
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64, DType::kBFloat16);
+  const std::int64_t inner = GENERATE(1, 3, 18);  // other columns, all the same
+  CAPTURE(n, name_of(dtype), inner);
+  const Tensor column = ops::cast(random_tensor({n, 1}, 3), dtype);
+  const Tensor x = ops::expand(column, {n, inner});
+  const std::vector<int> axis = {0};
+  const std::vector<double> values = to_doubles(x);
+  CHECK(to_doubles(ops::max(x, axis))[0] == *std::max_element(values.begin(), values.end()));
+  CHECK(to_doubles(ops::min(x, axis))[0] == *std::min_element(values.begin(), values.end()));
+  const std::int64_t step = n > 70 ? 37 : 1;
+  for (std::int64_t at = 0; at < n; at += step) {
+    std::vector<double> spoilt = values;
+    spoilt[static_cast<std::size_t>(at * inner)] = std::numeric_limits<double>::quiet_NaN();
+    const Tensor y = ops::cast(Tensor::from(spoilt, x.shape(), cpu()), dtype);
+    CHECK(std::isnan(to_doubles(ops::max(y, axis))[0]));
+    CHECK(std::isnan(to_doubles(ops::min(y, axis))[0]));
+  }
+  const double never = -std::numeric_limits<double>::infinity();
+  const Tensor lowest = ops::full({2, n}, never, dtype, cpu());
+  CHECK(to_doubles(ops::max(lowest, {1})) == std::vector<double>(2, never));
+  CHECK(to_doubles(ops::min(ops::neg(lowest), {1})) == std::vector<double>(2, -never));
 }
 
 TEST_CASE("max: equal maxima share the gradient; argmax takes the first", "[ops]") {

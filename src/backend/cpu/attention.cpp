@@ -1,8 +1,10 @@
 // Softmax attention with one map a head, or two maps over one value stream. A block of queries at a
-// time sees all keys, so memory grows with the number of keys, not with its square; the backward
-// pass computes the maps again from the saved log-sum-exp. Heads are copied out of the projections
-// into the compute type first: what follows then runs on small contiguous matrices, and bfloat16
-// needs no code of its own.
+// time meets all keys that it sees, so memory grows with the number of keys, not with its square,
+// and what lies above the diagonal of a causal map is left out; the backward pass computes the maps
+// again from the saved log-sum-exp. Heads are copied out of the projections into the compute type
+// first: what follows then runs on small contiguous matrices, and bfloat16 needs no code of its
+// own.
+#include "backend/cpu/attention_groups.h"
 #include "backend/cpu/attention_heads.h"
 #include "backend/cpu/attention_lengths.h"
 #include "backend/cpu/attention_maps.h"
@@ -15,8 +17,8 @@ template <class S>
 class Problem : public AttentionMaps<S> {
   using Base = AttentionMaps<S>;
   using Base::args_, Base::rows_, Base::ld_, Base::streams_, Base::kernels_;
-  using Base::pair, Base::place, Base::row, Base::coefficients;
-  using Base::product, Base::scores;
+  using Base::block, Base::reach, Base::pair, Base::place, Base::row;
+  using Base::coefficients, Base::product, Base::scores;
 
  public:
   using C = Compute<S>;
@@ -29,45 +31,48 @@ class Problem : public AttentionMaps<S> {
   void forward(std::int64_t piece, const Tensor& q, const Tensor& k, const Tensor& v,
                const S* const* c, S* out, C* lse) const {
     const Pair at = pair(piece / groups());
+    const std::int64_t begin = piece % groups() * group();
+    const std::int64_t end = std::min(args_.queries, begin + group());
+    const std::int64_t seen = reach(end - 1);
+    const std::int64_t ld = whole_vectors(seen);
     const std::int64_t dim = args_.q.dim;
     const std::int64_t width = args_.v.dim;
     const auto maps = static_cast<std::int64_t>(streams_.size());
-    Scratch<C> scratch(
-        args_.keys * width + maps * ld_ * dim + rows_ * (maps * ld_ + dim + width + 4), q);
-    C* values = scratch.take(args_.keys * width);
-    load<S>(v, args_.v, at, 0, args_.keys, values);
-    C* keys = scratch.take(maps * ld_ * dim);  // transposed
+    Scratch<C> scratch(seen * width + maps * ld * dim + rows_ * (maps * ld + dim + width + 4), q);
+    C* values = scratch.take(seen * width);
+    load<S>(v, args_.v, at, 0, seen, values);
+    C* keys = scratch.take(maps * ld * dim);  // transposed
     for (const Stream& stream : streams_)
-      load_transposed<S>(k, stream.k, at, args_.keys, ld_, keys + stream.index * ld_ * dim);
+      load_transposed<S>(k, stream.k, at, seen, ld, keys + stream.index * ld * dim);
     C* queries = scratch.take(rows_ * dim);
     C* sums[2] = {scratch.take(rows_), scratch.take(rows_)};
     C* scales[2] = {scratch.take(rows_), scratch.take(rows_)};
-    C* map = scratch.take(maps * rows_ * ld_);
+    C* map = scratch.take(maps * rows_ * ld);
     C* result = scratch.take(rows_ * width);
-    const std::int64_t begin = piece % groups() * group();
-    const std::int64_t end = std::min(args_.queries, begin + group());
     for (std::int64_t first = begin; first < end; first += rows_) {
-      const std::int64_t rows = std::min(rows_, end - first);
+      const QueryBlock now = block(first, end);
+      const std::int64_t rows = now.rows;
       for (const Stream& stream : streams_) {
         load<S>(q, stream.q, at, first, rows, queries);
-        C* here = map + stream.index * rows_ * ld_;
-        scores(queries, keys + stream.index * ld_ * dim, dim, at.item, first, rows, here);
-        kernels_.softmax_rows(here, rows, ld_, sums[stream.index], lse + row(stream, at, first));
+        C* here = map + stream.index * rows_ * ld;
+        scores(queries, keys + stream.index * ld * dim, ld, at.item, now, here);
+        kernels_.softmax_rows(here, rows, now.ld, sums[stream.index], lse + row(stream, at, first));
       }
       if (maps == 2) {
         for (int i = 0; i < 2; ++i) {
           coefficients(c[i], at, first, rows, scales[i]);
           for (std::int64_t r = 0; r < rows; ++r) scales[i][r] /= sums[i][r];
         }
-        kernels_.combine_rows(scales[0], map, scales[1], map + rows_ * ld_, map, rows, ld_);
+        kernels_.combine_rows(scales[0], map, scales[1], map + rows_ * ld, map, rows, now.ld);
         std::fill_n(sums[0], rows, C{1});
       }
       product({.m = rows,
                .n = width,
-               .k = args_.keys,
+               .k = now.keys,
                .a = map,
-               .a_row = ld_,
+               .a_row = now.ld,
                .b = values,
+               .b_row = width,
                .c = result});
       for (std::int64_t r = 0; r < rows; ++r) {
         simd::kernels().of<S>().put_rows(C{1} / sums[0][r], result + r * width, false,
@@ -84,39 +89,42 @@ class Problem : public AttentionMaps<S> {
     Backward state(*this, q);
     load_keys(at, k, v, state);
     for (std::int64_t first = 0; first < args_.queries; first += rows_) {
-      const std::int64_t rows = std::min(rows_, args_.queries - first);
-      load_block(at, first, rows, q, lse, dout, c, state);
-      if (dv.defined()) add_value_gradients(rows, state);
-      product({.m = rows,
-               .n = ld_,
+      const QueryBlock now = block(first, args_.queries);
+      load_block(at, now, q, lse, dout, c, state);
+      if (dv.defined()) add_value_gradients(now, state);
+      product({.m = now.rows,
+               .n = now.ld,
                .k = args_.v.dim,
                .a = state.dy,
                .a_row = args_.v.dim,
                .b = state.values,
+               .b_row = ld_,
                .c = state.dfused});
       for (const Stream& stream : streams_) {
-        score_gradients(at, stream, first, rows, dc, state);
+        score_gradients(at, stream, now, dc, state);
         if (dq.defined()) {
           C* gradients = state.query_gradients;
-          product({.m = rows,
+          product({.m = now.rows,
                    .n = args_.q.dim,
-                   .k = args_.keys,
+                   .k = now.keys,
                    .alpha = static_cast<C>(args_.scale),
                    .a = state.map[stream.index],
-                   .a_row = ld_,
+                   .a_row = now.ld,
                    .b = state.keys[stream.index],
+                   .b_row = args_.q.dim,
                    .c = gradients});
-          put<S>(gradients, args_.add, dq, stream.q, at, first, rows);
+          put<S>(gradients, args_.add, dq, stream.q, at, first, now.rows);
         }
         if (!dk.defined()) continue;
-        product({.m = args_.keys,
+        product({.m = now.keys,
                  .n = args_.q.dim,
-                 .k = rows,
+                 .k = now.rows,
                  .alpha = static_cast<C>(args_.scale),
                  .a = state.map[stream.index],
                  .a_row = 1,
-                 .a_column = ld_,
+                 .a_column = now.ld,
                  .b = state.queries[stream.index],
+                 .b_row = args_.q.dim,
                  .c = state.key_gradients[stream.index],
                  .accumulate = true});
       }
@@ -185,47 +193,48 @@ class Problem : public AttentionMaps<S> {
   }
 
   // Queries, upstream gradients and maps of one block.
-  void load_block(Pair at, std::int64_t first, std::int64_t rows, const Tensor& q, const C* lse,
-                  const S* dout, const S* const* c, const Backward& to) const {
+  void load_block(Pair at, const QueryBlock& now, const Tensor& q, const C* lse, const S* dout,
+                  const S* const* c, const Backward& to) const {
     const std::int64_t width = args_.v.dim;
-    simd::kernels().of<S>().take_rows(dout + place(at, first) * width, args_.heads * width, to.dy,
-                                      rows, width);
+    simd::kernels().of<S>().take_rows(dout + place(at, now.first) * width, args_.heads * width,
+                                      to.dy, now.rows, width);
     for (const Stream& stream : streams_) {
       const std::int64_t i = stream.index;
-      load<S>(q, stream.q, at, first, rows, to.queries[i]);
-      scores(to.queries[i], to.keys_transposed[i], args_.q.dim, at.item, first, rows, to.map[i]);
-      if (streams_.size() == 2) coefficients(c[i], at, first, rows, to.c[i]);
-      kernels_.probability_rows(to.map[i], rows, ld_, lse + row(stream, at, first));
+      load<S>(q, stream.q, at, now.first, now.rows, to.queries[i]);
+      scores(to.queries[i], to.keys_transposed[i], ld_, at.item, now, to.map[i]);
+      if (streams_.size() == 2) coefficients(c[i], at, now.first, now.rows, to.c[i]);
+      kernels_.probability_rows(to.map[i], now.rows, now.ld, lse + row(stream, at, now.first));
     }
   }
 
-  void add_value_gradients(std::int64_t rows, const Backward& state) const {
+  void add_value_gradients(const QueryBlock& now, const Backward& state) const {
     const C* fused = state.map[0];
     if (streams_.size() == 2) {
-      kernels_.combine_rows(state.c[0], state.map[0], state.c[1], state.map[1], state.fused, rows,
-                            ld_);
+      kernels_.combine_rows(state.c[0], state.map[0], state.c[1], state.map[1], state.fused,
+                            now.rows, now.ld);
       fused = state.fused;
     }
-    product({.m = args_.keys,
+    product({.m = now.keys,
              .n = args_.v.dim,
-             .k = rows,
+             .k = now.rows,
              .a = fused,
              .a_row = 1,
-             .a_column = ld_,
+             .a_column = now.ld,
              .b = state.dy,
+             .b_row = args_.v.dim,
              .c = state.value_gradients,
              .accumulate = true});
   }
 
   // Turns the map of a stream into the gradient of its scores.
-  void score_gradients(Pair at, const Stream& stream, std::int64_t first, std::int64_t rows,
-                       S* const* dc, const Backward& state) const {
+  void score_gradients(Pair at, const Stream& stream, const QueryBlock& now, S* const* dc,
+                       const Backward& state) const {
     const std::int64_t i = stream.index;
     kernels_.score_gradient_rows(streams_.size() == 2 ? state.c[i] : nullptr, state.dfused,
-                                 state.map[i], rows, ld_, state.dots);
+                                 state.map[i], now.rows, now.ld, state.dots);
     if (dc == nullptr || dc[i] == nullptr) return;
-    for (std::int64_t r = 0; r < rows; ++r)
-      dc[i][place(at, first + r)] = static_cast<S>(state.dots[r]);
+    for (std::int64_t r = 0; r < now.rows; ++r)
+      dc[i][place(at, now.first + r)] = static_cast<S>(state.dots[r]);
   }
 
   std::int64_t group() const {
@@ -234,27 +243,12 @@ class Problem : public AttentionMaps<S> {
   }
 };
 
-// Heads that share stored keys or values add to the same gradient, so they must take turns.
-bool heads_share(const HeadLayout& layout) {
-  for (std::size_t i = 1; i < layout.head_offsets.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (layout.head_offsets[i] == layout.head_offsets[j]) return true;
-    }
-  }
-  return false;
-}
-
-// Calls body(pair) for all heads of all items; heads of one item in turn if they share gradients.
+// Calls body(pair) for all heads of all items; heads that add to the same gradients in turn.
 template <class Body>
-void for_pairs(ThreadPool& pool, const AttentionArgs& args, const Body& body) {
-  if (heads_share(args.k) || heads_share(args.k2) || heads_share(args.v)) {
-    pool.run(args.batch, [&](std::int64_t item) {
-      for (std::int64_t head = 0; head < args.heads; ++head) body(Pair{item, head});
-    });
-    return;
-  }
-  pool.run(args.batch * args.heads, [&](std::int64_t i) {
-    body(Pair{i / args.heads, i % args.heads});
+void for_pairs(ThreadPool& pool, const AttentionArgs& args, const HeadGroups& groups,
+               const Body& body) {
+  pool.run(args.batch * groups.count(), [&](std::int64_t i) {
+    for (const std::int64_t head : groups[i % groups.count()]) body(Pair{i / groups.count(), head});
   });
 }
 
@@ -295,7 +289,7 @@ void CpuBackend::attention_backward(const AttentionArgs& args, const Tensor& q, 
                                     const Tensor& dv) const {
   dispatch_stored("attention_backward", q.dtype(), [&]<class S>(S) {
     const Problems<Problem<S>> problems(args, 1, mask);
-    for_pairs(pool_, args, [&](Pair at) {
+    for_pairs(pool_, args, HeadGroups(args, dq, dk, dv), [&](Pair at) {
       problems.of(at.item).backward(at, q, k, v, nullptr, lse.data<Compute<S>>(), dout.data<S>(),
                                     dq, dk, dv, nullptr);
       problems.template clear_cut<S>(at, dk, dv);
@@ -326,7 +320,7 @@ void CpuBackend::two_map_attention_backward(const AttentionArgs& args, const Ten
     const S* const c[2] = {c1.data<S>(), c2.data<S>()};
     S* const dc[2] = {dc1.defined() ? dc1.data<S>() : nullptr,
                       dc2.defined() ? dc2.data<S>() : nullptr};
-    for_pairs(pool_, args, [&](Pair at) {
+    for_pairs(pool_, args, HeadGroups(args, dq, dk, dv), [&](Pair at) {
       problems.of(at.item).backward(at, q, k, v, c, lse.data<Compute<S>>(), dout.data<S>(), dq, dk,
                                     dv, dc);
       problems.template clear_cut<S>(at, dk, dv);

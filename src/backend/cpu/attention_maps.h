@@ -14,9 +14,11 @@ template <class C>
 constexpr C kNever = -std::numeric_limits<C>::infinity();
 
 // Rows of scores a block holds: a few tens of KiB to a few hundred, in blocks of nearly equal size.
+// Under a causal mask blocks are low, since each ends at the last key that one of its queries sees.
 inline std::int64_t block_rows(const AttentionArgs& args) {
+  constexpr std::int64_t kLow = 32;
   const std::int64_t most =
-      std::max<std::int64_t>(32, (1 << 15) / std::max<std::int64_t>(1, args.keys));
+      args.causal ? kLow : std::max(kLow, (1 << 15) / std::max<std::int64_t>(1, args.keys));
   const std::int64_t blocks = std::max<std::int64_t>(1, (args.queries + most - 1) / most);
   return std::max<std::int64_t>(1, (args.queries + blocks - 1) / blocks);
 }
@@ -28,9 +30,19 @@ struct Stream {
   std::int64_t index;
 };
 
-/// S: how the tensors are stored. Memory of a map is (rows, ld), `rows_` rows at most; ld is the
-/// number of keys rounded up to whole vectors, and the columns behind the last key are keys that
-/// nobody may attend to.
+// Queries [first, first + rows) and the leading keys that at least one of them may attend to. Their
+// maps are (rows, ld): ld is the number of keys rounded up to whole vectors, and the columns behind
+// the last key are keys that nobody may attend to.
+struct QueryBlock {
+  std::int64_t first, rows, keys, ld;
+};
+
+// Never 0: the kernels of rows want a vector.
+inline std::int64_t whole_vectors(std::int64_t keys) {
+  return std::max<std::int64_t>(1, (keys + simd::kSlack - 1) / simd::kSlack) * simd::kSlack;
+}
+
+/// S: how the tensors are stored. A block has rows_ rows at most, and ld_ columns.
 template <class S>
 class AttentionMaps {
  public:
@@ -39,7 +51,7 @@ class AttentionMaps {
   AttentionMaps(const AttentionArgs& args, int maps, const Tensor& mask)
       : args_(args),
         rows_(block_rows(args)),
-        ld_((args.keys + simd::kSlack - 1) / simd::kSlack * simd::kSlack),
+        ld_(whole_vectors(args.keys)),
         mask_(mask.defined() ? mask.data<std::uint8_t>() : nullptr),
         kernels_(simd::kernels().of<C>()) {
     streams_.push_back({args.q, args.k, 0});
@@ -57,35 +69,43 @@ class AttentionMaps {
   std::int64_t row(const Stream& stream, Pair at, std::int64_t query) const {
     return ((stream.index * args_.batch + at.item) * args_.heads + at.head) * args_.queries + query;
   }
-  // b and c without gaps between their rows.
+  // Keys that query `query` sees if no mask forbids them.
+  std::int64_t reach(std::int64_t query) const {
+    if (!args_.causal) return args_.keys;
+    return std::clamp<std::int64_t>(query + 1 + args_.keys - args_.queries, 0, args_.keys);
+  }
+  QueryBlock block(std::int64_t first, std::int64_t end) const {
+    const std::int64_t rows = std::min(rows_, end - first);
+    const std::int64_t keys = reach(first + rows - 1);
+    return {first, rows, keys, whole_vectors(keys)};
+  }
+  // c without gaps between its rows.
   void product(simd::Product<C> p) const {
-    p.b_row = p.n;
     p.ldc = p.n;
     kernels_.product(p);
   }
 
-  // (rows, ld); disallowed keys are -inf. keys_transposed: (dim, ld).
-  void scores(const C* queries, const C* keys_transposed, std::int64_t dim, std::int64_t item,
-              std::int64_t first, std::int64_t rows, C* to) const {
-    product({.m = rows,
-             .n = ld_,
-             .k = dim,
+  // The maps of a block before the softmax; disallowed keys are -inf. keys_transposed: (dim, ld) of
+  // all keys that the block sees.
+  void scores(const C* queries, const C* keys_transposed, std::int64_t ld, std::int64_t item,
+              const QueryBlock& of, C* to) const {
+    product({.m = of.rows,
+             .n = of.ld,
+             .k = args_.q.dim,
              .alpha = static_cast<C>(args_.scale),
              .a = queries,
-             .a_row = dim,
+             .a_row = args_.q.dim,
              .b = keys_transposed,
+             .b_row = ld,
              .c = to});
-    const std::int64_t keys = args_.keys;
-    const std::uint8_t* allowed = mask_ == nullptr ? nullptr : mask_ + item * keys;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const std::int64_t reach = first + r + 1 + keys - args_.queries;
-      const std::int64_t seen =
-          args_.causal ? std::max<std::int64_t>(0, std::min(keys, reach)) : keys;
-      C* row = to + r * ld_;
+    const std::uint8_t* allowed = mask_ == nullptr ? nullptr : mask_ + item * args_.keys;
+    for (std::int64_t r = 0; r < of.rows; ++r) {
+      const std::int64_t seen = reach(of.first + r);
+      C* row = to + r * of.ld;
       if (allowed != nullptr) {
         for (std::int64_t j = 0; j < seen; ++j) row[j] = allowed[j] ? row[j] : kNever<C>;
       }
-      std::fill(row + seen, row + ld_, kNever<C>);
+      std::fill(row + seen, row + of.ld, kNever<C>);
     }
   }
 

@@ -23,7 +23,11 @@ struct Planes {
   std::int64_t count() const { return batch * channels; }
   std::int64_t sets() const { return groups == 0 ? channels : batch * groups; }
   std::int64_t planes_per_set() const { return groups == 0 ? batch : channels / groups; }
-  double elements_per_set() const { return static_cast<double>(planes_per_set() * size); }
+  /// Numbers that means are divided by: at least 1, so that those of an empty batch are 0.
+  double divisor() const {
+    return static_cast<double>(std::max<std::int64_t>(1, planes_per_set()));
+  }
+  double elements_per_set() const { return divisor() * static_cast<double>(size); }
   std::int64_t set_of(std::int64_t plane) const {
     return groups == 0 ? plane % channels : plane / (channels / groups);
   }
@@ -78,6 +82,7 @@ T* optional(const Tensor& tensor) {
 /// planes of one call belong to one item.
 template <class Body>
 void for_planes(ThreadPool& pool, const Planes& planes, const Body& body) {
+  if (planes.count() == 0) return;
   constexpr std::int64_t kPieceElements = 1 << 15;
   const std::int64_t block =
       std::clamp<std::int64_t>(kPieceElements / planes.size, 1, planes.channels);
@@ -117,7 +122,7 @@ void write_statistics(const Planes& planes, const PlaneMoments& of, double eps, 
   double* variances = centres + sets;
   std::fill_n(centres, 2 * sets, 0.0);
   for (std::int64_t p = 0; p < planes.count(); ++p) centres[planes.set_of(p)] += of.means[p];
-  const double n = static_cast<double>(planes.planes_per_set());
+  const double n = planes.divisor();
   for (std::int64_t set = 0; set < sets; ++set) centres[set] /= n;
   for (std::int64_t p = 0; p < planes.count(); ++p) {
     const std::int64_t set = planes.set_of(p);

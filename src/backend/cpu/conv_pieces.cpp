@@ -45,7 +45,11 @@ void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_
   pool.run(divide_up(size, kGrain), [&](std::int64_t piece) {
     const std::int64_t begin = piece * kGrain;
     const std::int64_t n = std::min(size, begin + kGrain) - begin;
-    std::copy_n(parts + begin, n, to + begin);
+    if (count == 0) {
+      std::fill_n(to + begin, n, T{0});
+    } else {
+      std::copy_n(parts + begin, n, to + begin);
+    }
     for (std::int64_t part = 1; part < count; ++part)
       simd::kernels().of<T>().axpy(T{1}, parts + part * size + begin, to + begin, n);
   });

@@ -87,7 +87,7 @@ struct Chunks {
   Chunks(std::int64_t units, std::int64_t size);
 };
 
-/// to = sum of the `count` arrays of `size` elements in `parts`, in order.
+/// to = sum of the `count` arrays of `size` elements in `parts`, in order; of none it is 0.
 template <class T>
 void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_t size, T* to);
 

@@ -154,6 +154,7 @@ void CpuBackend::axpy(double alpha, const Tensor& x, const Tensor& y) const {
 }
 
 void CpuBackend::gated(UnaryOp op, bool gate_last, const Tensor& x, const Tensor& y) const {
+  if (y.numel() == 0) return;
   const std::int64_t h = y.shape().back();
   dispatch_stored("gated", x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();
@@ -169,6 +170,7 @@ void CpuBackend::gated(UnaryOp op, bool gate_last, const Tensor& x, const Tensor
 
 void CpuBackend::gated_backward(UnaryOp op, bool gate_last, const Tensor& x, const Tensor& dy,
                                 const Tensor& dx) const {
+  if (dy.numel() == 0) return;
   const std::int64_t h = dy.shape().back();
   dispatch_stored("gated_backward", x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();

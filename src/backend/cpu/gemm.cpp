@@ -165,6 +165,7 @@ Tensor widened(const CpuBackend& backend, const Tensor& x) {
 void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
                       const Tensor& c) const {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
+  if (args.k == 0 && !bias.defined()) return fill(c, 0);  // rows of an empty batch, summed
   if (plain(args) && amx_is_fast(args, a.dtype(), c.dtype()))
     return multiply_amx(pool_, args, a, b, bias, c);
   if (a.dtype() == DType::kBFloat16) return gemm_bfloat16(args, a, b, bias, c);

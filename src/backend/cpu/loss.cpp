@@ -17,9 +17,7 @@ void CpuBackend::cross_entropy(double smoothing, std::int64_t ignore_index, cons
                for (std::int64_t r = begin; r < end; ++r) {
                  const T* row = logits.data<T>() + r * n;
                  const T top = kernels.max(row, n);
-                 T sum = 0;
-                 for (std::int64_t j = 0; j < n; ++j) sum += std::exp(row[j] - top);
-                 const T log_sum = top + std::log(sum);
+                 const T log_sum = top + std::log(kernels.exp_sum(row, top, nullptr, n));
                  lse.data<T>()[r] = log_sum;
                  const std::int64_t label = target.data<std::int64_t>()[r];
                  T value = 0;
@@ -40,7 +38,8 @@ void CpuBackend::cross_entropy_backward(double smoothing, std::int64_t ignore_in
                                         const Tensor& dlogits) const {
   const std::int64_t n = logits.shape().back();
   dispatch_float("cross_entropy_backward", logits.dtype(), [&]<class T>(T) {
-    const T rest = static_cast<T>(smoothing / static_cast<double>(n));
+    const auto& kernels = simd::kernels().of<T>();
+    const double rest = smoothing / static_cast<double>(n);
     parallel(target.numel(), std::max<std::int64_t>(1, 4096 / n),
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t r = begin; r < end; ++r) {
@@ -52,9 +51,9 @@ void CpuBackend::cross_entropy_backward(double smoothing, std::int64_t ignore_in
                    continue;
                  }
                  const T scale = dloss.data<T>()[r];
-                 const T shift = lse.data<T>()[r];
-                 for (std::int64_t j = 0; j < n; ++j)
-                   to[j] = scale * (std::exp(row[j] - shift) - rest);
+                 kernels.exp_sum(row, lse.data<T>()[r], to, n);
+                 const auto by = static_cast<double>(scale);
+                 kernels.unary(UnaryOp::kAffine, by, -by * rest, to, to, n);
                  to[label] -= scale * static_cast<T>(1 - smoothing);
                }
              });

@@ -26,7 +26,7 @@ void backward(ThreadPool& pool, const Tensor& x, const Tensor& weight, const Ten
   using T = Compute<S>;
   const std::int64_t n = x.shape().back();
   const std::int64_t rows = x.numel() / n;
-  const std::int64_t chunk = (rows + kPieces - 1) / kPieces;
+  const std::int64_t chunk = std::max<std::int64_t>(1, (rows + kPieces - 1) / kPieces);
   const std::int64_t pieces = (rows + chunk - 1) / chunk;
   Tensor partial;
   if (dweight.defined() || dbias.defined()) {

@@ -64,11 +64,18 @@ void CpuBackend::dropout(std::uint64_t key, double p, std::int64_t block, const 
       });
       return;
     }
-    parallel(x.numel() / block, 1, [&](std::int64_t item, std::int64_t) {
-      const auto draw = static_cast<std::uint64_t>(item);
-      const T u = static_cast<T>(to_uniform(philox_block(key, draw / 4)[draw % 4]));
-      const double factor = u < static_cast<T>(p) ? 0.0 : static_cast<double>(scale);
-      kernels.unary(UnaryOp::kAffine, factor, 0, from + item * block, to + item * block, block);
+    const std::int64_t items = std::max<std::int64_t>(1, kGrain / block);
+    parallel(x.numel() / block, items, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t item = begin; item < end; ++item) {
+        const auto draw = static_cast<std::uint64_t>(item);
+        const T u = static_cast<T>(to_uniform(philox_block(key, draw / 4)[draw % 4]));
+        if (u < static_cast<T>(p)) {
+          std::fill_n(to + item * block, block, S{});
+        } else {
+          kernels.unary(UnaryOp::kAffine, static_cast<double>(scale), 0, from + item * block,
+                        to + item * block, block);
+        }
+      }
     });
   });
 }

@@ -45,9 +45,32 @@ Compute<S> reduce_contiguous(ReduceOp op, const S* x, std::int64_t n) {
   const auto& kernels = simd::kernels().of<S>();
   if (op == ReduceOp::kSumSquares) return kernels.dot(x, x, n);
   if (op == ReduceOp::kSum || op == ReduceOp::kMean) return kernels.sum(x, n);
-  Compute<S> best = start_value<Compute<S>>(op);
-  for (std::int64_t i = 0; i < n; ++i) fold(op, x + i, &best, 1);
-  return best;
+  if constexpr (std::is_same_v<S, Compute<S>>) {
+    if (n > 0) return kernels.extremum(op == ReduceOp::kMax, x, n);
+  }
+  return start_value<Compute<S>>(op);
+}
+
+// The same over rows of few elements, where calls would cost more than the work inside them.
+template <class S>
+void fold_narrow(ReduceOp op, const S* x, std::int64_t rows, std::int64_t inner, Compute<S>* y) {
+  using T = Compute<S>;
+  const auto run = [&](const auto& f) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t i = 0; i < inner; ++i) y[i] = f(y[i], static_cast<T>(x[r * inner + i]));
+    }
+  };
+  switch (op) {
+    // A NaN on either side fails both comparisons and comes out of the sum.
+    case ReduceOp::kMax:
+      return run([](T a, T b) { return a >= b ? a : b > a ? b : a + b; });
+    case ReduceOp::kMin:
+      return run([](T a, T b) { return a <= b ? a : b < a ? b : a + b; });
+    case ReduceOp::kSumSquares:
+      return run([](T a, T b) { return a + b * b; });
+    default:
+      return run([](T a, T b) { return a + b; });
+  }
 }
 
 // Rows of the reduced axis into y (inner elements), [begin, end) of the axis.
@@ -55,6 +78,7 @@ template <class S>
 void reduce_columns(ReduceOp op, const S* x, std::int64_t begin, std::int64_t end,
                     std::int64_t inner, Compute<S>* y) {
   std::fill_n(y, inner, start_value<Compute<S>>(op));
+  if (inner < simd::kSlack) return fold_narrow(op, x + begin * inner, end - begin, inner, y);
   for (std::int64_t r = begin; r < end; ++r) fold(op, x + r * inner, y, inner);
 }
 
@@ -138,7 +162,7 @@ void CpuBackend::reduce(ReduceOp op, const Tensor& x, const Tensor& y) const {
       cast(x, result);
     }
   }
-  if (op == ReduceOp::kMean && y.numel() > 0 && x.numel() != y.numel()) {
+  if (op == ReduceOp::kMean && x.numel() > 0 && x.numel() != y.numel()) {
     const double scale = static_cast<double>(y.numel()) / static_cast<double>(x.numel());
     unary(UnaryOp::kAffine, {scale, 0}, result, result);
   }

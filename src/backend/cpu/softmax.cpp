@@ -36,10 +36,8 @@ void CpuBackend::softmax(const SoftmaxArgs& args, const Tensor& x, const Tensor&
         if (top == kNever) {
           std::fill(row, row + n, T{0});
         } else if (args.log) {
-          T sum = 0;
-          for (std::int64_t j = 0; j < n; ++j) sum += std::exp(row[j] - top);
-          const T shift = top + std::log(sum);
-          for (std::int64_t j = 0; j < n; ++j) row[j] -= shift;
+          const T shift = top + std::log(kernels.exp_sum(row, top, nullptr, n));
+          kernels.unary(UnaryOp::kAffine, 1, -static_cast<double>(shift), row, row, n);
         } else {
           const T sum = kernels.exp_sum(row, top, row, n);
           kernels.unary(UnaryOp::kAffine, 1.0 / static_cast<double>(sum), 0, row, row, n);
@@ -63,7 +61,9 @@ void CpuBackend::softmax_backward(const SoftmaxArgs& args, const Tensor& y, cons
                  T* pdx = dx.data<T>() + r * n;
                  if (args.log) {
                    const T sum = kernels.sum(pdy, n);
-                   for (std::int64_t j = 0; j < n; ++j) pdx[j] = pdy[j] - std::exp(py[j]) * sum;
+                   kernels.exp_sum(py, T{0}, pdx, n);
+                   kernels.unary(UnaryOp::kAffine, -static_cast<double>(sum), 0, pdx, pdx, n);
+                   kernels.axpy(T{1}, pdy, pdx, n);
                  } else {
                    kernels.softmax_backward(T{1}, py, pdy, kernels.dot(py, pdy, n), pdx, n);
                  }

@@ -90,6 +90,11 @@ void product(const Product<T>& p) {
   constexpr std::int64_t kPair = 2 * kLanes<T>;
   alignas(64) T packed[kDepth * kPair];
   const bool reused = p.m >= 4 * kTileRows<T> && p.b_row > kPair;
+  if (p.k == 0 && !p.accumulate) {  // a sum of nothing
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      for (std::int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] = T{0};
+    }
+  }
   Product<T> part = p;
   for (std::int64_t first = 0; first < p.k; first += kDepth) {
     part.k = p.k - first < kDepth ? p.k - first : kDepth;

@@ -40,20 +40,56 @@ T max(const T* x, std::int64_t n) {
   return best;
 }
 
+// A NaN is remembered apart: min and max drop it on one side.
+template <bool kLargest, class T>
+T extremum_of(const T* x, std::int64_t n) {
+  using B = Batch<T>;
+  const auto better = [](B a, B b) { return kLargest ? xsimd::max(a, b) : xsimd::min(a, b); };
+  B even(x[0]);
+  B odd(x[0]);
+  auto whole = even == even;  // (for a NaN this is false everywhere, != only on some processors)
+  std::int64_t i = 0;
+  for (; i + 2 * kLanes<T> <= n; i += 2 * kLanes<T>) {
+    const B left = load(x + i);
+    const B right = load(x + i + kLanes<T>);
+    even = better(even, left);
+    odd = better(odd, right);
+    whole = whole & (left == left) & (right == right);
+  }
+  for (; i < n; i += kLanes<T>) {
+    Tail<T> tail(x + i, n - i < kLanes<T> ? n - i : kLanes<T>);
+    for (std::int64_t j = n - i; j < kLanes<T>; ++j) tail.values[j] = x[0];
+    const B last = tail.get();
+    even = better(even, last);
+    whole = whole & (last == last);
+  }
+  if (!xsimd::all(whole)) return static_cast<T>(__builtin_nan(""));
+  return fold<T>(better(even, odd), [](T a, T b) { return (a > b) == kLargest ? a : b; });
+}
+
+template <class T>
+T extremum(bool largest, const T* x, std::int64_t n) {
+  return largest ? extremum_of<true>(x, n) : extremum_of<false>(x, n);
+}
+
 template <class T>
 T exp_sum(const T* x, T shift, T* y, std::int64_t n) {
   Batch<T> total(T{0});
   std::int64_t i = 0;
   for (; i + kLanes<T> <= n; i += kLanes<T>) {
     const Batch<T> e = exponential(load(x + i) - shift);
-    store(e, y + i);
+    if (y != nullptr) store(e, y + i);
     total += e;
   }
   T result = horizontal_sum<T>(total);
   if (i < n) {
-    Tail<T> tail(x + i, n - i);
-    tail.put(exponential(tail.get() - shift), y + i, n - i);
-    for (; i < n; ++i) result += y[i];
+    const std::int64_t left = n - i;
+    Tail<T> tail(x + i, left);
+    store(exponential(tail.get() - shift), tail.values);
+    for (std::int64_t j = 0; j < left; ++j) {
+      if (y != nullptr) y[i + j] = tail.values[j];
+      result += tail.values[j];
+    }
   }
   return result;
 }

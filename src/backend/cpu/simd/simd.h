@@ -113,7 +113,9 @@ struct Maps {
 template <class T>
 struct Kernels : Maps<T> {
   T (*max)(const T* x, std::int64_t n);
-  /// y = exp(x - shift), returns the sum of y.
+  /// The largest or smallest element; NaN if there is one. n is at least 1.
+  T (*extremum)(bool largest, const T* x, std::int64_t n);
+  /// y = exp(x - shift), returns the sum of y. y may be null: not wanted.
   T (*exp_sum)(const T* x, T shift, T* y, std::int64_t n);
   /// dx = scale y (dy - shift): backward of a softmax row.
   void (*softmax_backward)(T scale, const T* y, const T* dy, T shift, T* dx, std::int64_t n);

@@ -1,0 +1,344 @@
+// Operations that do not belong to networks alone, on a batch of 0; and that the table is whole.
+#include "tests/ops/empty_batch.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "ops/indexing.h"
+#include "ops/loss.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+#include "tests/support/paths.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace fovea::test {
+
+std::vector<Case> shape_cases() {
+  const Shape rows{0, 4};
+  return {
+      {"reshape",
+       {{0, 2, 6}},
+       {},
+       [](const auto& t) {
+         return ops::reshape(t[0], {0, 3, -1});
+       },
+       {0, 3, 4}},
+      {"reshape an empty axis by itself",
+       {{0, 2, 6}},
+       {},
+       [](const auto& t) {
+         return ops::reshape(t[0], {-1, 3});
+       },
+       {0, 3}},
+      {"reshape by shape",
+       {rows},
+       {},
+       [](const auto& t) {
+         return ops::reshape(t[0], Shape{2, 0});
+       },
+       {2, 0}},
+      {"permute",
+       {{0, 2, 3}},
+       {},
+       [](const auto& t) {
+         return ops::permute(t[0], {2, 0, 1});
+       },
+       {3, 0, 2}},
+      {"transpose",
+       {{0, 2, 3}},
+       {},
+       [](const auto& t) { return ops::transpose(t[0], 0, 1); },
+       {2, 0, 3}},
+      {"expand",
+       {},
+       {{4}},
+       [](const auto& t) {
+         return ops::expand(t[0], {0, 4});
+       },
+       rows},
+      {"concat",
+       {rows, rows},
+       {},
+       [](const auto& t) {
+         return ops::concat({t[0], t[1]}, 1);
+       },
+       {0, 8}},
+      {"concat",
+       {rows},
+       {{3, 4}},
+       [](const auto& t) {
+         return ops::concat({t[0], t[1]}, 0);
+       },
+       {3, 4},
+       false},
+      {"slice", {rows}, {}, [](const auto& t) { return ops::slice(t[0], 1, 1, 2); }, {0, 2}},
+      {"slice to nothing",
+       {},
+       {{3, 4}},
+       [](const auto& t) { return ops::slice(t[0], 0, 3, 0); },
+       {0, 4}},
+      {"split",
+       {rows},
+       {},
+       [](const auto& t) {
+         return ops::split(t[0], 1, {1, 3})[1];
+       },
+       {0, 3}},
+      {"pad",
+       {rows},
+       {},
+       [](const auto& t) {
+         return ops::pad(t[0], {{0, 0}, {1, -2}});
+       },
+       {0, 3}},
+      {"roll",
+       {rows},
+       {},
+       [](const auto& t) {
+         return ops::roll(t[0], {1, 2}, {0, 1});
+       },
+       rows},
+      {"flip", {rows}, {}, [](const auto& t) { return ops::flip(t[0], 0); }, rows},
+      {"embedding",
+       {},
+       {{5, 3}},
+       [](const auto& t) {
+         return ops::embedding(t[0], indices({0, 2}), 0);
+       },
+       {0, 2, 3},
+       false},
+      {"gather",
+       {rows},
+       {},
+       [](const auto& t) {
+         return ops::gather(t[0], 1, indices({0, 2}));
+       },
+       {0, 2},
+       false},
+      {"scatter_add",
+       {rows, {0, 2}},
+       {},
+       [](const auto& t) {
+         return ops::scatter_add(t[0], 1, indices({0, 2}), t[1]);
+       },
+       rows,
+       false},
+      {"zeros_like", {rows}, {}, [](const auto& t) { return ops::zeros_like(t[0]); }, rows},
+      {"ones_like", {rows}, {}, [](const auto& t) { return ops::ones_like(t[0]); }, rows},
+      {"clone", {rows}, {}, [](const auto& t) { return ops::clone(t[0]); }, rows},
+      {"full",
+       {},
+       {},
+       [=](const auto&) { return ops::full(rows, 2, DType::kFloat32, cpu()); },
+       rows},
+      {"zeros",
+       {},
+       {},
+       [=](const auto&) { return ops::zeros(rows, DType::kFloat32, cpu()); },
+       rows},
+      {"ones", {}, {}, [=](const auto&) { return ops::ones(rows, DType::kFloat32, cpu()); }, rows},
+      {"random_uniform",
+       {},
+       {},
+       [=](const auto&) {
+         return ops::random_uniform(rows, 0, 1, RandomStream(1), DType::kFloat32, cpu());
+       },
+       rows},
+      {"random_normal",
+       {},
+       {},
+       [=](const auto&) {
+         return ops::random_normal(rows, 0, 1, RandomStream(1), DType::kFloat32, cpu());
+       },
+       rows},
+      {"truncated_normal",
+       {},
+       {},
+       [=](const auto&) {
+         return ops::truncated_normal(rows, 0, 1, -1, 1, RandomStream(1), DType::kFloat32, cpu());
+       },
+       rows},
+  };
+}
+
+std::vector<Case> elementwise_cases() {
+  using Unary = Tensor (*)(const Tensor&);
+  using Binary = Tensor (*)(const Tensor&, const Tensor&);
+  const Shape rows{0, 4};
+  std::vector<Case> cases = {
+      {"affine", {rows}, {}, [](const auto& t) { return ops::affine(t[0], 2, 1); }, rows},
+      {"pow", {rows}, {}, [](const auto& t) { return ops::pow(t[0], 2.5); }, rows},
+      {"clamp", {rows}, {}, [](const auto& t) { return ops::clamp(t[0], -1, 1); }, rows},
+      {"elu", {rows}, {}, [](const auto& t) { return ops::elu(t[0]); }, rows},
+      {"add_product",
+       {rows, rows},
+       {{4}},
+       [](const auto& t) { return ops::add_product(t[0], t[1], t[2]); },
+       rows,
+       false},
+      {"swiglu", {rows}, {}, [](const auto& t) { return ops::swiglu(t[0]); }, {0, 2}},
+      {"activate",
+       {rows},
+       {},
+       [](const auto& t) { return ops::activate({.kind = UnaryOp::kGelu, .gated = true}, t[0]); },
+       {0, 2}},
+      {"where",
+       {rows},
+       {{4}},
+       [](const auto& t) {
+         return ops::where(flags({0, 1}), t[0], t[1]);
+       },
+       rows,
+       false},
+      {"dropout",
+       {rows},
+       {},
+       [](const auto& t) { return ops::dropout(t[0], 0.5, RandomStream(1)); },
+       rows},
+      {"drop_path",
+       {rows},
+       {},
+       [](const auto& t) { return ops::drop_path(t[0], 0.5, RandomStream(1)); },
+       rows},
+      {"cast", {rows}, {}, [](const auto& t) { return ops::cast(t[0], DType::kFloat32); }, rows},
+      {"as_activation",
+       {rows},
+       {},
+       [](const auto& t) { return ops::as_activation(t[0], t[0]); },
+       rows},
+      {"to", {rows}, {}, [](const auto& t) { return ops::to(t[0], make_cpu(1)); }, rows},
+      {"is_finite", {rows}, {}, [](const auto& t) { return ops::is_finite(t[0]); }, rows},
+  };
+  const std::vector<std::pair<const char*, Unary>> unary = {
+      {"neg", ops::neg},       {"exp", ops::exp},
+      {"log", ops::log},       {"log1p", ops::log1p},
+      {"expm1", ops::expm1},   {"sqrt", ops::sqrt},
+      {"rsqrt", ops::rsqrt},   {"reciprocal", ops::reciprocal},
+      {"square", ops::square}, {"abs", ops::abs},
+      {"sin", ops::sin},       {"cos", ops::cos},
+      {"tanh", ops::tanh},     {"sigmoid", ops::sigmoid},
+      {"erf", ops::erf},       {"relu", ops::relu},
+      {"gelu", ops::gelu},     {"gelu_tanh", ops::gelu_tanh},
+      {"silu", ops::silu},     {"softplus", ops::softplus}};
+  for (const auto& [name, op] : unary)
+    cases.push_back({name, {rows}, {}, [f = op](const auto& t) { return f(t[0]); }, rows});
+  const std::vector<std::pair<const char*, Binary>> binary = {
+      {"add", ops::add},         {"sub", ops::sub},
+      {"mul", ops::mul},         {"div", ops::div},
+      {"maximum", ops::maximum}, {"minimum", ops::minimum},
+      {"equal", ops::equal},     {"not_equal", ops::not_equal},
+      {"less", ops::less},       {"less_equal", ops::less_equal},
+      {"greater", ops::greater}, {"greater_equal", ops::greater_equal}};
+  for (const auto& [name, op] : binary) {
+    cases.push_back(
+        {name, {rows}, {{4}}, [f = op](const auto& t) { return f(t[0], t[1]); }, rows, false});
+  }
+  return cases;
+}
+
+std::vector<Case> reduction_cases() {
+  const Shape rows{0, 4};
+  return {
+      {"sum", {rows}, {}, [](const auto& t) { return ops::sum(t[0]); }, {}},
+      {"sum over the batch", {rows}, {}, [](const auto& t) { return ops::sum(t[0], {0}); }, {4}},
+      {"mean", {rows}, {}, [](const auto& t) { return ops::mean(t[0]); }, {}},
+      {"mean over the batch", {rows}, {}, [](const auto& t) { return ops::mean(t[0], {0}); }, {4}},
+      {"mean over the rest", {rows}, {}, [](const auto& t) { return ops::mean(t[0], {1}); }, {0}},
+      {"max", {rows}, {}, [](const auto& t) { return ops::max(t[0], {1}); }, {0}, false},
+      {"min", {rows}, {}, [](const auto& t) { return ops::min(t[0], {1}, true); }, {0, 1}, false},
+      {"var", {rows}, {}, [](const auto& t) { return ops::var(t[0], {0}, 0); }, {4}, false},
+      {"var", {rows}, {}, [](const auto& t) { return ops::var(t[0], {1}); }, {0}, false},
+      {"argmax", {rows}, {}, [](const auto& t) { return ops::argmax(t[0]); }, {0}, false},
+      {"argmin", {rows}, {}, [](const auto& t) { return ops::argmin(t[0]); }, {0}, false},
+      {"reduce_to", {rows}, {}, [](const auto& t) { return ops::reduce_to(t[0], {4}); }, {4}},
+      {"softmax",
+       {{0, 3, 4}},
+       {},
+       [](const auto& t) {
+         return ops::softmax(t[0], flags({0, 4}), true);
+       },
+       {0, 3, 4}},
+      {"log_softmax",
+       {rows},
+       {},
+       [](const auto& t) { return ops::log_softmax(t[0]); },
+       rows,
+       false},
+      {"cross_entropy",
+       {rows},
+       {},
+       [](const auto& t) {
+         return ops::cross_entropy(t[0], indices({0}), {.label_smoothing = 0.1});
+       },
+       {},
+       false},
+      {"cross_entropy",
+       {rows},
+       {},
+       [](const auto& t) {
+         return ops::cross_entropy(t[0], indices({0}), {.reduction = ops::Reduction::kNone});
+       },
+       {0},
+       false},
+      {"bce_with_logits",
+       {rows, rows},
+       {},
+       [](const auto& t) { return ops::bce_with_logits(t[0], t[1]); },
+       {},
+       false},
+      {"mse", {rows, rows}, {}, [](const auto& t) { return ops::mse(t[0], t[1]); }, {}, false},
+      {"bce", {rows, rows}, {}, [](const auto& t) { return ops::bce(t[0], t[1]); }, {}, false},
+      {"dice_loss",
+       {{0, 1, 2, 2}, {0, 1, 2, 2}},
+       {},
+       [](const auto& t) { return ops::dice_loss(t[0], t[1]); },
+       {},
+       false},
+      {"bce_dice",
+       {{0, 1, 2, 2}, {0, 1, 2, 2}},
+       {},
+       [](const auto& t) { return ops::bce_dice(t[0], {t[0]}, {0.5}, t[1]); },
+       {},
+       false},
+  };
+}
+
+}  // namespace fovea::test
+
+namespace {
+
+// Names of the functions that headers of operations declare.
+std::set<std::string> declared() {
+  std::set<std::string> names;
+  const std::regex function(R"(^(?:inline )?(?:Tensor|std::vector<Tensor>|RunningValue) (\w+)\()");
+  for (const auto& file : std::filesystem::directory_iterator(source_dir() + "/src/ops")) {
+    if (file.path().extension() != ".h") continue;
+    std::ifstream in(file.path());
+    for (std::string line; std::getline(in, line);) {
+      std::smatch found;
+      if (std::regex_search(line, found, function)) names.insert(found[1]);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("empty batch: the table leaves no operation out", "[ops]") {
+  std::set<std::string> walked;
+  for (const Case& one : all_cases()) walked.insert(one.name.substr(0, one.name.find(' ')));
+  const std::set<std::string> names = declared();
+  CHECK(names.size() > 90);
+  std::vector<std::string> missing;
+  std::set_difference(names.begin(), names.end(), walked.begin(), walked.end(),
+                      std::back_inserter(missing));
+  CHECK(missing == std::vector<std::string>{});
+}

@@ -1,0 +1,82 @@
+#include "ops/loss.h"
+
+#include <cmath>
+#include <limits>
+
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+TEST_CASE("cross_entropy: values and gradients equal explicit loops at any width", "[ops]") {
+  const std::int64_t classes = GENERATE(1, 2, 3, 7, 8, 9, 16, 17, 33, 1000);
+  const double smoothing = GENERATE(0.0, 0.1);
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);
+  CAPTURE(classes, smoothing, name_of(dtype));
+  const std::int64_t rows = 5;
+  // Far apart, so that most of a row's terms vanish.
+  const Tensor logits = trainable(ops::mul(random_tensor({rows, classes}, 3, dtype), 20).detach());
+  std::vector<std::int64_t> labels;
+  for (std::int64_t r = 0; r < rows; ++r) labels.push_back(r == 2 ? -100 : r * 7 % classes);
+  const Tensor loss =
+      ops::cross_entropy(logits, Tensor::from(labels, {rows}, cpu()),
+                         {.label_smoothing = smoothing, .reduction = ops::Reduction::kNone});
+  autograd::backward(loss, ops::ones_like(loss));
+  const std::vector<double> x = to_doubles(logits.detach());
+  const std::vector<double> found = to_doubles(loss.detach());
+  const std::vector<double> gradient = to_doubles(logits.grad());
+  const double tolerance = dtype == DType::kFloat64 ? 1e-12 : 1e-5;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double* row = x.data() + r * classes;
+    const double top = *std::max_element(row, row + classes);
+    double total = 0, sum = 0;
+    for (std::int64_t j = 0; j < classes; ++j) {
+      total += std::exp(row[j] - top);
+      sum += row[j];
+    }
+    const double lse = top + std::log(total);
+    const std::int64_t label = labels[static_cast<std::size_t>(r)];
+    const bool counts = label >= 0;
+    const double mean = sum / static_cast<double>(classes);
+    const double expected = counts ? lse - (1 - smoothing) * row[label] - smoothing * mean : 0;
+    CHECK(std::abs(found[static_cast<std::size_t>(r)] - expected) <=
+          tolerance * (1 + std::abs(expected)));
+    for (std::int64_t j = 0; j < classes; ++j) {
+      const double target =
+          (j == label ? 1 - smoothing : 0) + smoothing / static_cast<double>(classes);
+      const double slope = counts ? std::exp(row[j] - lse) - target : 0;
+      CHECK(std::abs(gradient[static_cast<std::size_t>(r * classes + j)] - slope) <= tolerance);
+    }
+  }
+}
+
+TEST_CASE("cross_entropy: classes that are ruled out, and what is not a number", "[ops]") {
+  const double never = -std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> values = {1, never, 1, never, never, 1, never, never, never,
+                                      1, 2,     3, 4,     nan,   6, 7,     8,     9};
+  const Tensor x =
+      ops::cast(Tensor::from(values, {2, 9}, cpu()), GENERATE(DType::kFloat32, DType::kFloat64));
+  const Tensor loss = ops::cross_entropy(x, Tensor::from<std::int64_t>({0, 0}, {2}, cpu()),
+                                         {.reduction = ops::Reduction::kNone});
+  CHECK(to_doubles(loss)[0] == Approx(std::log(3.0)));
+  CHECK(std::isnan(to_doubles(loss)[1]));
+}
+
+TEST_CASE("log_softmax: the same as logarithms of sums at any width", "[ops]") {
+  const std::int64_t n = GENERATE(1, 5, 8, 9, 31, 200);
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);
+  const Tensor x = ops::mul(random_tensor({4, n}, 2, dtype), 5);
+  const std::vector<double> values = to_doubles(x);
+  const std::vector<double> found = to_doubles(ops::log_softmax(x));
+  for (std::size_t r = 0; r < 4; ++r) {
+    const auto width = static_cast<std::size_t>(n);
+    double total = 0;
+    for (std::size_t j = 0; j < width; ++j) total += std::exp(values[r * width + j]);
+    for (std::size_t j = 0; j < width; ++j)
+      CHECK(found[r * width + j] == Approx(values[r * width + j] - std::log(total)).margin(1e-5));
+  }
+}
