@@ -35,15 +35,12 @@ struct Drawn {
 };
 
 std::unique_ptr<experiment::Run> open_run(const std::string& folder, const Arguments& args);
-/// All runs of `args`. Runs of one name are told apart by their folders.
+/// All runs of `args`. Runs of one name are told apart by their folders, or numbered.
 std::vector<Subject> open_subjects(const Arguments& args);
 
 /// A number of a sample of a split with `size` samples. Throws ConfigError.
 bool is_index(const std::string& text);
 std::int64_t sample_index(const std::string& text, std::int64_t size);
-
-/// A part of a file's name.
-std::string slug(std::string text);
 
 /// maps.safetensors: <run>/<input>/attn/<layer> (heads, n, n) and <run>/<input>/rollout (n, n).
 void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,

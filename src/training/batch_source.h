@@ -88,6 +88,8 @@ class BatchSource {
                            const std::string& /*folder*/) const {}
   /// Seconds spent waiting for data so far.
   virtual double wait_seconds() const { return 0; }
+  /// What a user should know of the files that were opened; one line each.
+  virtual std::vector<std::string> notes() const { return {}; }
   /// Samples that could not be read and were left out.
   virtual std::int64_t skipped_samples() const { return 0; }
 

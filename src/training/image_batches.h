@@ -31,6 +31,7 @@ class ImageBatches final : public BatchSource {
   const std::vector<std::string>& class_names() const override;
   NoiseGrid noise_grid() const override;
   std::vector<std::string> noise_types() const override;
+  std::vector<std::string> notes() const override;
   double wait_seconds() const override;
   std::int64_t skipped_samples() const override;
 
