@@ -181,7 +181,7 @@ Value begin_report(const Job& job, std::size_t samples, const training::Metrics&
     fmt::print("{} ({} samples of {}, checkpoint {})\n", job.name(), samples, args.split,
                args.checkpoint);
     for (const auto& [name, value] : metrics) {
-      fmt::print("  {:<12} {}\n", name,
+      fmt::print("  {:<14} {}\n", name,
                  experiment::is_percent(name) ? fmt::format("{:.2f} %", value)
                                               : fmt::format("{:.4f}", value));
     }
@@ -243,8 +243,8 @@ std::string samples_csv(const MaskEvaluation& clean, const training::BatchSource
   for (std::size_t i = 0; i < clean.indices.size(); ++i) {
     const metrics::MaskCounts& counts = clean.by_sample[i];
     text += fmt::format("{},{},{},{},{},{},{}\n", clean.indices[i],
-                        apps::csv_field(data.sample_name(split, clean.indices[i])), counts.iou(),
-                        counts.dice(), counts.true_positives(), counts.false_positives(),
+                        apps::csv_field(data.sample_name(split, clean.indices[i])), counts.iou(1),
+                        counts.dice(1), counts.true_positives(), counts.false_positives(),
                         counts.false_negatives());
   }
   return text;
@@ -264,7 +264,7 @@ void write_overlays(const Job& job, training::Segmentation& task, const MaskEval
       data::Sample seen = images.get(sample);
       const std::string label =
           fmt::format("{}, DSC {:.1f} %", io::fs::path(seen.name).stem().string(),
-                      100 * clean.by_sample[place].dice());
+                      100 * clean.by_sample[place].dice(1));
       page.push_back({label, std::move(seen.image), std::move(seen.mask),
                       task.predict(job.args.split, sample), images.channels(), images.height(),
                       images.width()});
@@ -292,6 +292,15 @@ Value evaluate_masks(const Job& job) {
                                       {"false_positives", counts.false_positives()},
                                       {"false_negatives", counts.false_negatives()},
                                       {"true_negatives", counts.true_negatives()}}));
+  result.set("images_without_foreground",
+             Value::object(
+                 {{"in_truth", clean.truth_empty}, {"in_truth_and_prediction", clean.both_empty}}));
+  if (!job.json && clean.truth_empty > 0) {
+    fmt::print(
+        "  {} of the {} images have no foreground; for {} of these none was predicted: they count "
+        "100 % in dice_per_image and iou_per_image, the others 0 %\n",
+        clean.truth_empty, clean.indices.size(), clean.both_empty);
+  }
   return result;
 }
 
@@ -302,6 +311,7 @@ int evaluate(Arguments args, bool json) {
   run.model().train(false);
   if (args.split.empty()) args.split = "test";
   const training::BatchSource& data = run.task().source();
+  for (const std::string& note : data.notes()) fmt::print(stderr, "note: {}\n", note);
   const training::NoiseGrid grid = noise_grid(args, data);
   const io::fs::path out =
       args.out.empty() ? io::fs::path(args.run) / "eval" / args.split : io::fs::path(args.out);
