@@ -139,8 +139,9 @@ std::vector<T> resized(const std::vector<T>& values, const Image& image,
   const std::int64_t c = image.channels;
   const std::int64_t row_values = across.size() * c;
   const std::int64_t top = *std::min_element(down.first.begin(), down.first.end());
-  std::vector<typename Sums::Between> between;
-  between.reserve(static_cast<std::size_t>((down.end() - top) * row_values));
+  std::vector<typename Sums::Between> between(
+      static_cast<std::size_t>((down.end() - top) * row_values));
+  auto* out = between.data();
   for (std::int64_t y = top; y < down.end(); ++y) {
     for (std::size_t x = 0; x < across.first.size(); ++x) {
       const T* from = values.data() + (y * image.width + across.first[x]) * c;
@@ -151,22 +152,23 @@ std::vector<T> resized(const std::vector<T>& values, const Image& image,
           sum += weight * static_cast<typename Sums::Sum>(*next);
           next += c;
         }
-        between.push_back(Sums::between(sum));
+        *out++ = Sums::between(sum);
       }
     }
   }
-  std::vector<T> result;
-  result.reserve(static_cast<std::size_t>(down.size() * row_values));
+  std::vector<T> result(static_cast<std::size_t>(down.size() * row_values));
+  std::vector<typename Sums::Sum> sums(static_cast<std::size_t>(row_values));
   for (std::size_t y = 0; y < down.first.size(); ++y) {
-    for (std::int64_t x = 0; x < row_values; ++x) {
-      typename Sums::Sum sum = 0;
-      const auto* next = between.data() + (down.first[y] - top) * row_values + x;
-      for (const auto weight : down.weights[y]) {
-        sum += weight * static_cast<typename Sums::Sum>(*next);
-        next += row_values;
+    std::fill(sums.begin(), sums.end(), typename Sums::Sum{0});
+    const auto* row = between.data() + (down.first[y] - top) * row_values;
+    for (const auto weight : down.weights[y]) {
+      for (std::size_t x = 0; x < sums.size(); ++x) {
+        sums[x] += weight * static_cast<typename Sums::Sum>(row[x]);
       }
-      result.push_back(Sums::last(sum));
+      row += row_values;
     }
+    std::transform(sums.begin(), sums.end(),
+                   result.begin() + static_cast<std::int64_t>(y) * row_values, Sums::last);
   }
   return result;
 }
