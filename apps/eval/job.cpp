@@ -27,7 +27,7 @@ Value begin_report(const Job& job, std::size_t samples, const training::Metrics&
     if (!job.weights.random.empty())
       fmt::print("  {}\n", training::random_text(job.weights.random));
     for (const auto& [name, value] : metrics) {
-      fmt::print("  {:<12} {}\n", name,
+      fmt::print("  {:<14} {}\n", name,
                  experiment::is_percent(name) ? fmt::format("{:.2f} %", value)
                                               : fmt::format("{:.4f}", value));
     }

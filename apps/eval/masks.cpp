@@ -21,8 +21,8 @@ std::string samples_csv(const MaskEvaluation& clean, const training::BatchSource
   for (std::size_t i = 0; i < clean.indices.size(); ++i) {
     const metrics::MaskCounts& counts = clean.by_sample[i];
     text += fmt::format("{},{},{},{},{},{},{}\n", clean.indices[i],
-                        csv_field(data.sample_name(split, clean.indices[i])), counts.iou(),
-                        counts.dice(), counts.true_positives(), counts.false_positives(),
+                        csv_field(data.sample_name(split, clean.indices[i])), counts.iou(1),
+                        counts.dice(1), counts.true_positives(), counts.false_positives(),
                         counts.false_negatives());
   }
   return text;
@@ -42,7 +42,7 @@ void write_overlays(const Job& job, training::Segmentation& task, const MaskEval
       data::Sample seen = images.get(sample);
       const std::string label =
           fmt::format("{}, DSC {:.1f} %", io::fs::path(seen.name).stem().string(),
-                      100 * clean.by_sample[place].dice());
+                      100 * clean.by_sample[place].dice(1));
       page.push_back({label, std::move(seen.image), std::move(seen.mask),
                       task.predict(job.args.split, sample), images.channels(), images.height(),
                       images.width()});
@@ -75,6 +75,15 @@ Value evaluate_masks(const Job& job) {
                                       {"false_positives", counts.false_positives()},
                                       {"false_negatives", counts.false_negatives()},
                                       {"true_negatives", counts.true_negatives()}}));
+  result.set("images_without_foreground",
+             Value::object(
+                 {{"in_truth", clean.truth_empty}, {"in_truth_and_prediction", clean.both_empty}}));
+  if (!job.json && clean.truth_empty > 0) {
+    fmt::print(
+        "  {} of the {} images have no foreground; for {} of these none was predicted: they count "
+        "100 % in dice_per_image and iou_per_image, the others 0 %\n",
+        clean.truth_empty, clean.indices.size(), clean.both_empty);
+  }
   add_saved(job, files.finish(), result);
   return result;
 }

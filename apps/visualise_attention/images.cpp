@@ -3,72 +3,83 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/image_file.h"
 #include "visualise/rollout_figure.h"
+#include "visualise_attention/names.h"
 
 namespace fovea::apps {
 namespace {
 
 using visualise::Canvas;
 
-// One image as every run sees it.
+// A sample of the split or a file. Every run prepares it as its own data set does.
 struct Input {
-  std::string name;           // "7 (cat)" or the file's
-  std::vector<float> values;  // (c, h, w) in [0, 1]
+  std::string name;                   // "7: cat" or the file's
+  std::string file;                   // empty for a sample
+  std::optional<std::int64_t> index;  // of a sample in the first run's split
   Canvas picture;
 };
 
-// Pixels 0..255 of a file at the size and with the channels of the data set.
-std::vector<float> read_file(const std::string& path, const data::Dataset& dataset) {
-  const data::Image image = data::resize(data::read_image(path), dataset.height(), dataset.width());
-  std::vector<float> values(static_cast<std::size_t>(dataset.sample_size()));
-  const std::int64_t plane = image.height * image.width;
-  for (std::int64_t pixel = 0; pixel < plane; ++pixel) {
-    float grey = 0;
-    for (std::int64_t c = 0; c < image.channels; ++c) {
-      grey +=
-          static_cast<float>(image.pixels[static_cast<std::size_t>(pixel * image.channels + c)]) /
-          static_cast<float>(image.channels);
-    }
-    for (std::int64_t c = 0; c < dataset.channels(); ++c) {
-      const bool own = dataset.channels() == image.channels;
-      const float value =
-          own ? static_cast<float>(
-                    image.pixels[static_cast<std::size_t>(pixel * image.channels + c)])
-              : grey;
-      values[static_cast<std::size_t>(c * plane + pixel)] = value / 255.0f;
-    }
-  }
-  return values;
+// A sample's place in its files, wherever these lie.
+std::string place_of(const data::Dataset& dataset, std::int64_t i) {
+  const std::string name = dataset.name(i);
+  const std::string& root = dataset.options().root;
+  return name.rfind(root, 0) == 0 ? name.substr(root.size()) : name;
 }
 
-Input read_input(const std::string& text, const data::Dataset& dataset) {
-  Input input;
-  if (is_index(text)) {
-    const std::int64_t index = sample_index(text, dataset.size());
-    const data::Sample sample = dataset.get(index);
-    input.name =
-        fmt::format("{}: {}", index, dataset.class_names()[static_cast<std::size_t>(sample.label)]);
-    input.values = sample.image;
-  } else {
-    input.name = io::fs::path(text).stem().string();
-    input.values = read_file(text, dataset);
+// The sample of `own` that is sample `i` of `first`; runs may be limited to different ones.
+std::int64_t same_sample(const data::Dataset& own, const data::Dataset& first, std::int64_t i,
+                         const std::string& run) {
+  const std::string place = place_of(first, i);
+  if (i < own.size() && place_of(own, i) == place) return i;
+  for (std::int64_t k = 0; k < own.size(); ++k) {
+    if (place_of(own, k) == place) return k;
   }
-  input.picture =
-      visualise::picture_of(input.values, dataset.channels(), dataset.height(), dataset.width());
-  return input;
+  throw ConfigError(fmt::format("--input {}: {} has no {} in its split; give the name of a file", i,
+                                run, first.name(i)));
 }
 
-// Every run normalises by its own data set.
-Tensor prepared(const Input& input, const Subject& s, const data::Dataset& dataset) {
-  std::vector<float> values = input.values;
+// (c, h, w) in [0, 1].
+std::vector<float> values_of(const Input& input, const data::Dataset& own,
+                             const data::Dataset& first, const std::string& run) {
+  if (!input.index) return own.get_file(input.file).image;
+  return own.get(same_sample(own, first, *input.index, run)).image;
+}
+
+Tensor prepared(std::vector<float> values, const Subject& s, const data::Dataset& dataset) {
   const data::Planes planes{dataset.channels(), dataset.height(), dataset.width(), values.data()};
   data::normalise(planes, dataset.mean(), dataset.std());
   return Tensor::from(values, {1, planes.channels, planes.height, planes.width}, s.run->device());
+}
+
+std::vector<Input> named_inputs(const std::vector<std::string>& wanted,
+                                const data::Dataset& first) {
+  std::vector<std::string> files;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(files),
+               [](const std::string& text) { return !is_index(text); });
+  const std::vector<std::string> short_names = file_names(files);
+  std::vector<std::string> names;
+  std::vector<Input> inputs(wanted.size());
+  std::size_t file = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (is_index(wanted[i])) {
+      const std::int64_t index = sample_index(wanted[i], first.size());
+      inputs[i].index = index;
+      const auto label = static_cast<std::size_t>(first.label(index));
+      names.push_back(fmt::format("{}: {}", index, first.class_names()[label]));
+    } else {
+      inputs[i].file = wanted[i];
+      names.push_back(short_names[file++]);
+    }
+  }
+  names = distinct(std::move(names));
+  for (std::size_t i = 0; i < wanted.size(); ++i) inputs[i].name = names[i];
+  return inputs;
 }
 
 void write_figure(const std::vector<Subject>& subjects, const std::vector<Input>& inputs,
@@ -136,15 +147,20 @@ std::vector<Input> observe_all(std::vector<Subject>& subjects, const Arguments& 
   const data::Dataset& first = subjects[0].run->images().images(args.split);
   std::vector<std::string> wanted = args.inputs;
   if (wanted.empty()) wanted = {"0", "1", "2", "3"};
-  std::vector<Input> inputs;
-  for (const std::string& text : wanted) inputs.push_back(read_input(text, first));
+  std::vector<Input> inputs = named_inputs(wanted, first);
+  for (Input& input : inputs) {
+    input.picture = visualise::picture_of(values_of(input, first, first, subjects[0].name),
+                                          first.channels(), first.height(), first.width());
+  }
   for (Subject& s : subjects) {
     const data::Dataset& own = s.run->images().images(args.split);
     FOVEA_CHECK(own.sample_size() == first.sample_size() && own.height() == first.height(),
                 ConfigError,
                 fmt::format("{}: sees images of another size than {}", s.name, subjects[0].name));
-    for (const Input& input : inputs)
-      s.seen.push_back(visualise::observe(s.run->model(), prepared(input, s, own)));
+    for (const Input& input : inputs) {
+      const Tensor x = prepared(values_of(input, own, first, s.name), s, own);
+      s.seen.push_back(visualise::observe(s.run->model(), x));
+    }
   }
   return inputs;
 }

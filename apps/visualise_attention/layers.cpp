@@ -3,18 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/file.h"
 #include "visualise/across_depth.h"
+#include "visualise_attention/names.h"
 #include "visualise_attention/subject.h"
 
 namespace fovea::apps {
 
 void draw_across_depth(const Arguments& args, const Common& common) {
   constexpr std::int64_t kBatch = 64;
-  for (std::size_t place = 0; place < args.runs.size(); ++place) {
-    const std::string& folder = args.runs[place];
-    const experiment::Opened opened = open_run(place, args);
+  std::vector<std::string> names;
+  for (const std::string& folder : args.runs) {
+    names.push_back(io::fs::path(folder).filename().string());
+  }
+  names = distinct(std::move(names));
+  for (std::size_t i = 0; i < args.runs.size(); ++i) {
+    const experiment::Opened opened = open_run(i, args);
     experiment::Run& run = *opened.run;
     const data::Dataset& dataset = run.images().images(args.split);
     const std::int64_t count = std::min(args.samples, dataset.size());
@@ -34,9 +40,7 @@ void draw_across_depth(const Arguments& args, const Common& common) {
       return Tensor::from(values, shape, run.device());
     };
     const io::fs::path out =
-        args.runs.size() == 1
-            ? io::fs::path(args.out)
-            : io::fs::path(args.out) / slug(io::fs::path(folder).filename().string());
+        args.runs.size() == 1 ? io::fs::path(args.out) : io::fs::path(args.out) / slug(names[i]);
     for (const std::string& name : visualise::write_across_depth(run.model(), next, out.string())) {
       if (!common.quiet) fmt::print("{}\n", (out / name).string());
     }

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <utility>
 
 #include "base/error.h"
 #include "tensor/safetensors.h"
 #include "visualise/run_names.h"
+#include "visualise_attention/names.h"
 
 namespace fovea::apps {
 namespace {
@@ -43,12 +43,10 @@ void tell_apart(std::vector<Subject>& subjects, const std::vector<std::string>& 
     if (io::fs::is_regular_file(folder)) folder = subjects[i].weights.file;
     subjects[i].name = fmt::format("{} ({})", subjects[i].name, folder.filename().string());
   }
-  // Folders and files of one name are counted, so that no map overwrites another.
-  std::map<std::string, int> seen;
-  for (Subject& s : subjects) {
-    const int nth = ++seen[s.name];
-    if (nth > 1) s.name += fmt::format(" {}", nth);
-  }
+  names.clear();
+  for (const Subject& s : subjects) names.push_back(s.name);
+  names = distinct(std::move(names));
+  for (std::size_t i = 0; i < subjects.size(); ++i) subjects[i].name = names[i];
 }
 
 }  // namespace
@@ -120,13 +118,6 @@ std::int64_t sample_index(const std::string& text, std::int64_t size) {
   FOVEA_CHECK(index < size, ConfigError,
               fmt::format("--input {}: the split has {} samples, counted from 0", text, size));
   return index;
-}
-
-std::string slug(std::string text) {
-  for (char& c : text) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
-  }
-  return text;
 }
 
 void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,

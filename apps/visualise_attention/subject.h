@@ -42,15 +42,12 @@ struct Drawn {
 experiment::Opened open_run(std::size_t place, const Arguments& args);
 /// Which weights are drawn, and what of them is random.
 std::string weights_text(const Subject& subject);
-/// All runs of `args`. Runs of one name are told apart by their folders.
+/// All runs of `args`. Runs of one name are told apart by their folders, or numbered.
 std::vector<Subject> open_subjects(const Arguments& args);
 
 /// A number of a sample of a split with `size` samples. Throws ConfigError.
 bool is_index(const std::string& text);
 std::int64_t sample_index(const std::string& text, std::int64_t size);
-
-/// A part of a file's name.
-std::string slug(std::string text);
 
 /// maps.safetensors: <run>/<input>/attn/<layer> (heads, n, n) and <run>/<input>/rollout (n, n);
 /// metadata <run>: which weights these are of.

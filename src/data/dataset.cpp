@@ -93,6 +93,7 @@ Dataset::Dataset(std::shared_ptr<const Source> source, Split split,
   }
   FOVEA_CHECK(!indices_.empty(), FileError,
               fmt::format("dataset: split {} is left without samples", name_of(split_)));
+  source_->check_targets(indices_, split_);
   if (!source_->in_memory() && options_.cache_bytes > 0) {
     cache_ = std::make_unique<Cache>(source_->size(), options_.cache_bytes);
   }
@@ -115,7 +116,7 @@ const Dataset::Decoded& Dataset::decode(std::int64_t source_index, Decoded& fres
   const Decoded* known = cache_ ? cache_->find(source_index) : nullptr;
   if (known != nullptr) return *known;
   fresh.image = source_->read(source_index);
-  if (source_->info().own_sizes && !cuts_files_) fresh.image = source_->fit(fresh.image);
+  if (source_->info().own_sizes && !cuts_files_) fresh.image = source_->fitted(fresh.image);
   if (has_masks()) fresh.mask = source_->read_mask(source_index, fresh.image);
   return fresh;
 }
@@ -131,22 +132,18 @@ void Dataset::read_scaled(std::int64_t source_index, const TransformContext* cut
   Image fitted;
   if (cut != nullptr) {
     const Box box = augment_[0]->cut(decoded.height, decoded.width, *cut);
-    fitted = resize(crop(decoded, box), height(), width());
+    fitted = resize(crop(decoded, box), height(), width(), source_->info().fit.resize);
   } else if (cuts_files_) {
-    fitted = source_->fit(decoded);
+    fitted = source_->fitted(decoded);
   }
-  const Image& image = cuts_files_ ? fitted : decoded;
-  const std::int64_t c = channels();
-  const std::int64_t plane = height() * width();
-  // Divided, not multiplied by a reciprocal: the bits are then those of other toolkits.
-  const float white = source_->info().pixel_max;
-  for (std::int64_t k = 0; k < c; ++k) {
-    const std::uint8_t* from = image.pixels.data() + k;
-    float* to = out + k * plane;
-    for (std::int64_t p = 0; p < plane; ++p) to[p] = static_cast<float>(from[p * c]) / white;
-  }
-  if (source_->info().stretch) stretch({c, height(), width(), out});
+  scale(cuts_files_ ? fitted : decoded, source_->info().pixel_max, out);
   keep(source_index, std::move(fresh));
+}
+
+void Dataset::scale(const Image& image, float white, float* out) const {
+  const Planes planes{channels(), height(), width(), out};
+  to_planes(image, white, planes);
+  if (source_->info().stretch) stretch(planes);
 }
 
 Sample Dataset::get(std::int64_t i) const {
@@ -157,6 +154,19 @@ Sample Dataset::get(std::int64_t i) const {
     read_pair(source_index(i), nullptr, sample.image.data(), sample.mask.data());
   } else {
     read_scaled(source_index(i), nullptr, sample.image.data());
+  }
+  return sample;
+}
+
+Sample Dataset::get_file(const std::filesystem::path& file) const {
+  constexpr float kWhite = 255.0f;
+  Sample sample{{}, {}, 0, file.string()};
+  sample.image.resize(static_cast<std::size_t>(sample_size()));
+  const Image image = source_->read_file(file);
+  if (has_masks()) {
+    scale_whole(image, kWhite, sample.image.data());
+  } else {
+    scale(source_->fitted(image), kWhite, sample.image.data());
   }
   return sample;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -71,6 +72,8 @@ class Dataset {
   std::span<const double> std() const { return std_; }
   /// Samples left out when the data set was opened, with the reason.
   const std::vector<std::string>& left_out() const { return left_out_; }
+  /// What a user should know of the files (Source::notes).
+  const std::vector<std::string>& notes() const { return source_->notes(); }
 
   // As Source.
   std::vector<std::filesystem::path> files() const { return source_->files(); }
@@ -83,6 +86,10 @@ class Dataset {
   std::int64_t source_index(std::int64_t i) const;
   /// Undecorated. Throws FileError if the sample cannot be read.
   Sample get(std::int64_t i) const;
+  /// Any picture file as the samples are prepared: of a file of the data set what get() gives,
+  /// without its label and mask. Where the samples have no picture files, or all one size, pictures
+  /// of other sizes are fitted (resize.h, fit). Throws FileError.
+  Sample get_file(const std::filesystem::path& file) const;
   /// Writes sample_size() floats: scale to [0, 1], augment, noise, normalise; where there are
   /// masks, resize after augmentation, and the mask follows its image. A random resized crop that
   /// is the first of the list is cut from the picture as its file has it. Throws FileError.
@@ -101,6 +108,10 @@ class Dataset {
   void keep(std::int64_t source_index, Decoded&& fresh) const;
   /// At the data set's size: the whole picture, or with a context what the first transform cuts.
   void read_scaled(std::int64_t source_index, const TransformContext* cut, float* out) const;
+  /// A picture of the data set's size as planes in [0, 1].
+  void scale(const Image& image, float white, float* out) const;
+  /// dataset_masks.cpp: the same of a picture of any size, where samples are resized as planes.
+  void scale_whole(const Image& image, float white, float* out) const;
   /// dataset_masks.cpp: both at the data set's size; a stream if they are to be augmented.
   void read_pair(std::int64_t source_index, const RandomStream* augment, float* image,
                  float* mask) const;

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "data/dataset.h"
 
 namespace fovea::data {
@@ -12,15 +11,9 @@ namespace {
 // Pixels that are worked on.
 struct Picture {
   Picture(const Image& image, float white)
-      : values(image.pixels.size()),
+      : values(static_cast<std::size_t>(image.height * image.width * image.channels)),
         planes{image.channels, image.height, image.width, values.data()} {
-    for (std::int64_t c = 0; c < planes.channels; ++c) {
-      const std::uint8_t* from = image.pixels.data() + c;
-      float* to = planes.channel(c);
-      for (std::int64_t p = 0; p < planes.plane(); ++p) {
-        to[p] = static_cast<float>(from[p * planes.channels]) / white;
-      }
-    }
+    to_planes(image, white, planes);
   }
   Picture(const Picture&) = delete;
   Picture& operator=(const Picture&) = delete;
@@ -37,16 +30,7 @@ struct Picture {
   Planes planes;
 };
 
-void binarise(Planes mask, int threshold) {
-  const float least = static_cast<float>(threshold) / 255.0f;
-  for (float& value : mask.values()) value = value >= least ? 1.0f : 0.0f;
-}
-
 }  // namespace
-
-Image Source::read_mask(std::int64_t, const Image&) const {
-  throw ConfigError("dataset: has no masks");
-}
 
 void Dataset::read_pair(std::int64_t source_index, const RandomStream* augment, float* image,
                         float* mask) const {
@@ -57,7 +41,6 @@ void Dataset::read_pair(std::int64_t source_index, const RandomStream* augment, 
   Picture m(decoded.mask, 255.0f);
   keep(source_index, std::move(fresh));
   if (info.stretch) stretch(x.planes);
-  if (info.masks->threshold > 0) binarise(m.planes, info.masks->threshold);
   for (std::size_t k = 0; augment != nullptr && k < augment_.size(); ++k) {
     const TransformContext context{augment->fork(k), mean_};
     if (augment_[k]->cuts()) {  // resized below, once
@@ -71,8 +54,14 @@ void Dataset::read_pair(std::int64_t source_index, const RandomStream* augment, 
   }
   resample(x.planes, {channels(), height(), width(), image}, Resampling::kBilinear);
   if (mask != nullptr) {
-    resample(m.planes, {1, height(), width(), mask}, info.masks->resampling);
+    resample(m.planes, {1, height(), width(), mask}, *info.masks);
   }
+}
+
+void Dataset::scale_whole(const Image& image, float white, float* out) const {
+  Picture x(image, white);
+  if (source_->info().stretch) stretch(x.planes);
+  resample(x.planes, {channels(), height(), width(), out}, Resampling::kBilinear);
 }
 
 }  // namespace fovea::data

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 #include <system_error>
 
 #include "base/error.h"
@@ -38,18 +40,52 @@ fs::file_type type_of(const char* reader, const fs::directory_entry& entry) {
   return status.type();
 }
 
-std::vector<fs::path> image_files(const char* reader, const fs::path& folder, const char* page) {
+void LeftOut::add(const fs::path& file) {
+  static const std::set<std::string> kPictures = {
+      ".avif", ".dcm", ".exr", ".gif", ".hdr", ".heic", ".heif", ".ico", ".j2k",
+      ".jfif", ".jp2", ".jxl", ".mha", ".nii", ".npy",  ".nrrd", ".pam", ".pbm",
+      ".pfm",  ".psd", ".ras", ".svg", ".tga", ".tif",  ".tiff", ".webp"};
+  std::string ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) {
+    return c < 128 ? static_cast<char>(std::tolower(c)) : '?';
+  });
+  if (kPictures.count(ending) > 0) ++endings_[ending];
+}
+
+std::string LeftOut::text() const {
+  std::int64_t total = 0;
+  std::string list;
+  for (const auto& [ending, count] : endings_) {
+    total += count;
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", ending, count);
+  }
+  return fmt::format("{} {} left out: {}; convert {} to PNG", total, total == 1 ? "file" : "files",
+                     list, total == 1 ? "it" : "them");
+}
+
+void LeftOut::note(const char* reader, const fs::path& folder,
+                   std::vector<std::string>& notes) const {
+  if (!empty()) notes.push_back(fmt::format("{}: {}: {}", reader, folder.string(), text()));
+}
+
+std::vector<fs::path> image_files(const char* reader, const fs::path& folder, const char* page,
+                                  LeftOut* left_out) {
   std::vector<fs::path> files;
+  LeftOut others;
   for (const auto& entry : sorted_entries(reader, folder)) {
-    if (has_image_extension(entry.path()) && type_of(reader, entry) == fs::file_type::regular) {
+    const bool is_image = has_image_extension(entry.path());
+    if (is_image && type_of(reader, entry) == fs::file_type::regular) {
       files.push_back(entry.path());
+    } else if (!is_image) {
+      others.add(entry.path());
+      if (left_out != nullptr) left_out->add(entry.path());
     }
   }
   FOVEA_CHECK(
       !files.empty(), FileError,
       fmt::format("{}: {}: holds no image; expected .png, .jpg, .jpeg, .bmp, .pgm, .ppm or .pnm "
-                  "files; see {}",
-                  reader, folder.string(), page));
+                  "files{}; see {}",
+                  reader, folder.string(), others.empty() ? "" : "; " + others.text(), page));
   return files;
 }
 

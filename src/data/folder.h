@@ -2,7 +2,9 @@
 // ROOT/<class>/<file>.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,11 +22,27 @@ std::vector<std::filesystem::directory_entry> sorted_entries(const char* reader,
 std::filesystem::file_type type_of(const char* reader,
                                    const std::filesystem::directory_entry& entry);
 
-/// Files named like an image, in the order of sorted_entries(); notes and thumbnail caches may lie
-/// beside them. Throws FileError if there is none; `page` ends the message.
+/// Pictures in formats that are not read, by their endings.
+class LeftOut {
+ public:
+  /// Counts a file that is named like such a picture; notes and thumbnail caches are not.
+  void add(const std::filesystem::path& file);
+  bool empty() const { return endings_.empty(); }
+  /// "12 files left out: .webp 10, .tif 2; convert them to PNG".
+  std::string text() const;
+  /// Adds "<reader>: <folder>: <text()>" to the notes of a data set, if there are any.
+  void note(const char* reader, const std::filesystem::path& folder,
+            std::vector<std::string>& notes) const;
+
+ private:
+  std::map<std::string, std::int64_t> endings_;
+};
+
+/// Files named like an image, in the order of sorted_entries(); others may lie beside them, those
+/// in other formats are counted. Throws FileError if there is none; `page` ends the message.
 std::vector<std::filesystem::path> image_files(const char* reader,
                                                const std::filesystem::path& folder,
-                                               const char* page);
+                                               const char* page, LeftOut* left_out = nullptr);
 
 /// Names of the folders in it. Throws FileError if there is none; `expected` and `page` end the
 /// message.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -41,11 +42,14 @@ std::vector<Tap> taps(std::int64_t from, std::int64_t to, Resampling how) {
 
 Image crop(const Image& image, Box box) {
   Image part{box.height, box.width, image.channels, {}};
-  part.pixels.reserve(static_cast<std::size_t>(box.height * box.width * image.channels));
-  for (std::int64_t y = box.top; y < box.top + box.height; ++y) {
-    const auto row = image.pixels.begin() + (y * image.width + box.left) * image.channels;
-    part.pixels.insert(part.pixels.end(), row, row + box.width * image.channels);
-  }
+  visit_values(image, [&]<class T>(const std::vector<T>& values) {
+    std::vector<T>& kept = part.values<T>();
+    kept.reserve(static_cast<std::size_t>(box.height * box.width * image.channels));
+    for (std::int64_t y = box.top; y < box.top + box.height; ++y) {
+      const auto row = values.begin() + (y * image.width + box.left) * image.channels;
+      kept.insert(kept.end(), row, row + box.width * image.channels);
+    }
+  });
   return part;
 }
 
@@ -115,6 +119,24 @@ void rotate(Planes x, double degrees) {
     }
   }
   std::copy(turned.begin(), turned.end(), x.data);
+}
+
+void to_planes(const Image& image, float white, Planes to) {
+  FOVEA_CHECK(to.channels == image.channels && to.height == image.height && to.width == image.width,
+              ShapeError,
+              fmt::format("to_planes: a picture of {} x {} x {} to {} x {} x {}", image.height,
+                          image.width, image.channels, to.height, to.width, to.channels));
+  visit_values(image, [&]<class T>(const std::vector<T>& values) {
+    const float most = std::is_same_v<T, std::uint16_t> ? 65535.0f : white;
+    for (std::int64_t c = 0; c < to.channels; ++c) {
+      const T* from = values.data() + c;
+      float* plane = to.channel(c);
+      // Divided, not multiplied by a reciprocal: the bits are then those of other toolkits.
+      for (std::int64_t p = 0; p < to.plane(); ++p) {
+        plane[p] = static_cast<float>(from[p * to.channels]) / most;
+      }
+    }
+  });
 }
 
 void resample(Planes from, Planes to, Resampling how) {

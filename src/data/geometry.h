@@ -28,12 +28,16 @@ void shift(Planes x, std::int64_t down, std::int64_t right);
 /// of the old image (ties to even), 0 outside: torchvision's `rotate` of tensors. kcla 5.4.
 void rotate(Planes x, double degrees);
 
+/// `white` becomes 1; of an image of 16 bits 65535 does. `to` has the image's shape.
+void to_planes(const Image& image, float white, Planes to);
+
 enum class Resampling {
-  kBilinear,  // of the four pixels around, also when shrinking; PyTorch's align_corners=False
+  kBilinear,  // of the four pixels around; PyTorch's align_corners=False
   kNearest,   // PyTorch's "nearest-exact", which lies on the same grid
+  kBicubic,   // of the sixteen around; pictures only (resize.h)
 };
-/// Half-pixel centres, replicated edges, no antialiasing. The channels must be equal; `to` must not
-/// overlap `from`.
+/// Half-pixel centres, replicated edges, no antialiasing; kBilinear or kNearest. The channels must
+/// be equal; `to` must not overlap `from`.
 void resample(Planes from, Planes to, Resampling how);
 
 /// (x - min) / (max - min) over all channels; zeros where all values are equal. kcla 5.4.

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/exif.h"
 #include "data/image_check.h"
+#include "data/png_palette.h"
 
 // The one translation unit that compiles stb; static, so that no other library's copy collides. Its
 // memory begins as zeros: on damaged JPEG files stb 2.27 reads tables that it never filled.
@@ -98,12 +99,16 @@ Image decode_pnm(Bytes file, std::string_view name) {
               fmt::format("{}: header promises {} bytes of pixels, file holds {}; the copy or "
                           "download was cut short",
                           name, count * sample_bytes, have));
-  image.pixels.resize(static_cast<std::size_t>(count));
-  for (std::size_t k = 0; k < image.pixels.size(); ++k) {
-    std::int64_t value = std::to_integer<std::int64_t>(file[i++]);
-    if (sample_bytes == 2) value = value << 8 | std::to_integer<std::int64_t>(file[i++]);
-    image.pixels[k] =
-        static_cast<std::uint8_t>((std::min(value, *maximum) * 255 + *maximum / 2) / *maximum);
+  const auto next = [&] { return std::to_integer<std::int64_t>(file[i++]); };
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::int64_t value = sample_bytes == 2 ? (next() << 8) + next() : next();
+    const std::int64_t white = sample_bytes == 2 ? 65535 : 255;
+    const std::int64_t scaled = (std::min(value, *maximum) * white + *maximum / 2) / *maximum;
+    if (sample_bytes == 2) {
+      image.deep.push_back(static_cast<std::uint16_t>(scaled));
+    } else {
+      image.pixels.push_back(static_cast<std::uint8_t>(scaled));
+    }
   }
   return image;
 }
@@ -121,60 +126,49 @@ Image decode_stb(Bytes file, std::string_view name) {
   FOVEA_CHECK(std::int64_t{height} * width * channels * sample_bytes <= kMaxDecodedBytes, FileError,
               fmt::format("{}: {} x {} pixels of {} x {} bytes, at most {} bytes are decoded", name,
                           height, width, channels, sample_bytes, kMaxDecodedBytes));
-  const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
-      stbi_load_from_memory(data, size, &width, &height, &channels, 0), stbi_image_free);
-  FOVEA_CHECK(pixels != nullptr, FileError,
-              fmt::format("{}: cannot be decoded: {}", name, stbi_failure_reason()));
   Image image{.height = height, .width = width, .channels = channels, .pixels = {}};
-  image.pixels.assign(pixels.get(), pixels.get() + image.height * image.width * image.channels);
+  const std::int64_t count = image.height * image.width * image.channels;
+  const auto take = [&]<class T>(T* decoded) {
+    const std::unique_ptr<T, void (*)(void*)> values(decoded, stbi_image_free);
+    FOVEA_CHECK(values != nullptr, FileError,
+                fmt::format("{}: cannot be decoded: {}", name, stbi_failure_reason()));
+    image.values<T>().assign(values.get(), values.get() + count);
+  };
+  if (sample_bytes == 2) {
+    take(stbi_load_16_from_memory(data, size, &width, &height, &channels, 0));
+  } else {
+    take(stbi_load_from_memory(data, size, &width, &height, &channels, 0));
+  }
   return image;
 }
 
-Image convert_channels(Image image, std::int64_t channels) {
-  if (channels == 0 || channels == image.channels) return image;
-  const std::int64_t colours = image.channels >= 3 ? 3 : 1;
+// PIL's weights, in 1 / 65536.
+template <class T>
+T grey(T red, T green, T blue) {
+  const std::uint64_t sum = 19595 * std::uint64_t{red} + 38470 * std::uint64_t{green} +
+                            7471 * std::uint64_t{blue} + 32768;
+  return static_cast<T>(sum >> 16);
+}
+
+Image convert_channels(const Image& image, std::int64_t channels) {
+  const bool colour = image.channels >= 3;
   Image result{image.height, image.width, channels, {}};
-  result.pixels.resize(static_cast<std::size_t>(image.height * image.width * channels));
-  const std::uint8_t* from = image.pixels.data();
-  for (std::uint8_t* to = result.pixels.data(); to != result.pixels.data() + result.pixels.size();
-       to += channels, from += image.channels) {
-    if (channels == 3) {
-      for (std::int64_t c = 0; c < 3; ++c) to[c] = from[colours == 3 ? c : 0];
-    } else {
-      to[0] = colours == 1
-                  ? from[0]
-                  : static_cast<std::uint8_t>((77 * from[0] + 150 * from[1] + 29 * from[2]) >> 8);
+  visit_values(image, [&]<class T>(const std::vector<T>& values) {
+    std::vector<T>& converted = result.values<T>();
+    converted.reserve(static_cast<std::size_t>(image.height * image.width * channels));
+    for (auto from = values.begin(); from != values.end(); from += image.channels) {
+      if (channels == 1) {
+        converted.push_back(colour ? grey(from[0], from[1], from[2]) : from[0]);
+      } else {
+        for (std::int64_t c = 0; c < 3; ++c) converted.push_back(from[colour ? c : 0]);
+      }
     }
-  }
+  });
   return result;
 }
 
-// One axis of a bilinear resize: which inputs an output reads, with which weights.
-struct Tap {
-  std::int64_t first = 0;
-  std::vector<float> weights;
-};
-
-std::vector<Tap> bilinear_taps(std::int64_t in, std::int64_t out) {
-  const double scale = static_cast<double>(in) / static_cast<double>(out);
-  const double support = std::max(1.0, scale);
-  std::vector<Tap> taps(static_cast<std::size_t>(out));
-  for (std::int64_t o = 0; o < out; ++o) {
-    const double centre = (static_cast<double>(o) + 0.5) * scale;
-    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - support + 0.5));
-    const auto last = std::min(in, static_cast<std::int64_t>(centre + support + 0.5));
-    Tap& tap = taps[static_cast<std::size_t>(o)];
-    tap.first = first;
-    double total = 0.0;
-    for (std::int64_t i = first; i < last; ++i) {
-      const double distance = std::abs((static_cast<double>(i) + 0.5 - centre) / support);
-      const double weight = std::max(0.0, 1.0 - distance);
-      tap.weights.push_back(static_cast<float>(weight));
-      total += weight;
-    }
-    for (float& weight : tap.weights) weight = static_cast<float>(weight / total);
-  }
-  return taps;
+std::vector<std::byte> read_file(const std::filesystem::path& path) {
+  return io::read_bytes(path, kMaxImageFileBytes);
 }
 
 }  // namespace
@@ -190,7 +184,7 @@ bool has_image_extension(const std::filesystem::path& path) {
   return false;
 }
 
-Image decode_image(Bytes file, std::string_view name, std::int64_t channels) {
+Image decode_image(Bytes file, std::string_view name, std::int64_t channels, Exif exif) {
   FOVEA_CHECK(channels == 0 || channels == 1 || channels == 3, ShapeError,
               fmt::format("decode_image: channels is {}; expected 0, 1 or 3", channels));
   FOVEA_CHECK(!file.empty(), FileError, fmt::format("{}: is empty, expected an image", name));
@@ -204,13 +198,29 @@ Image decode_image(Bytes file, std::string_view name, std::int64_t channels) {
   FOVEA_CHECK(
       damage.empty(), FileError,
       fmt::format("{}: is damaged: {}; the copy or download may have failed", name, damage));
-  return convert_channels(
-      format == ImageFormat::kPnm ? decode_pnm(file, name) : decode_stb(file, name), channels);
+  Image image = format == ImageFormat::kPnm ? decode_pnm(file, name) : decode_stb(file, name);
+  if (channels != 0 && channels != image.channels) image = convert_channels(image, channels);
+  if (exif == Exif::kApply && format == ImageFormat::kJpeg) {
+    image = oriented(std::move(image), jpeg_orientation(file));
+  }
+  return image;
 }
 
-Image read_image(const std::filesystem::path& path, std::int64_t channels) {
-  const std::vector<std::byte> file = io::read_bytes(path, kMaxImageFileBytes);
-  return decode_image(file, path.string(), channels);
+Image read_image(const std::filesystem::path& path, std::int64_t channels, Exif exif) {
+  return decode_image(read_file(path), path.string(), channels, exif);
+}
+
+MaskFile read_mask_file(const std::filesystem::path& path, MaskPixels pixels) {
+  const std::vector<std::byte> file = read_file(path);
+  MaskFile mask{decode_image(file, path.string(), 1), image_format(file) == ImageFormat::kJpeg};
+  if (pixels == MaskPixels::kGrey) return mask;
+  if (const auto palette = find_colour_palette(file)) {
+    mask.image = decode_image(palette->grey_file, path.string(), 1);
+    for (std::uint8_t& value : mask.image.pixels) {
+      value = static_cast<std::uint8_t>(value / palette->scale);
+    }
+  }
+  return mask;
 }
 
 std::string encode_png(const Image& image) {
@@ -235,43 +245,6 @@ std::string encode_png(const Image& image) {
 
 void write_png(const std::filesystem::path& path, const Image& image) {
   io::write_atomic(path, encode_png(image));
-}
-
-Image resize(const Image& image, std::int64_t height, std::int64_t width) {
-  FOVEA_CHECK(height >= 1 && width >= 1 && image.height >= 1 && image.width >= 1, ShapeError,
-              fmt::format("resize: {} x {} to {} x {}; every size must be at least 1", image.height,
-                          image.width, height, width));
-  if (image.height == height && image.width == width) return image;
-  const auto across = bilinear_taps(image.width, width);
-  const auto down = bilinear_taps(image.height, height);
-  const std::int64_t c = image.channels;
-  std::vector<float> rows(static_cast<std::size_t>(image.height * width * c));
-  for (std::int64_t y = 0; y < image.height; ++y) {
-    for (std::int64_t x = 0; x < width; ++x) {
-      const Tap& tap = across[static_cast<std::size_t>(x)];
-      const std::uint8_t* from = image.pixels.data() + (y * image.width + tap.first) * c;
-      float* to = rows.data() + (y * width + x) * c;
-      for (const float weight : tap.weights) {
-        for (std::int64_t k = 0; k < c; ++k) to[k] += weight * static_cast<float>(*from++);
-      }
-    }
-  }
-  Image result{height, width, c, {}};
-  result.pixels.resize(static_cast<std::size_t>(height * width * c));
-  for (std::int64_t y = 0; y < height; ++y) {
-    const Tap& tap = down[static_cast<std::size_t>(y)];
-    for (std::int64_t k = 0; k < width * c; ++k) {
-      float sum = 0.0f;
-      const float* from = rows.data() + tap.first * width * c + k;
-      for (const float weight : tap.weights) {
-        sum += weight * *from;
-        from += width * c;
-      }
-      result.pixels[static_cast<std::size_t>(y * width * c + k)] =
-          static_cast<std::uint8_t>(std::clamp(sum + 0.5f, 0.0f, 255.0f));
-    }
-  }
-  return result;
 }
 
 }  // namespace fovea::data

@@ -1,6 +1,7 @@
-// Pictures on disk: reading PNG, JPEG, BMP and binary PNM, writing PNG, bilinear resizing.
+// Pictures on disk: reading PNG, JPEG, BMP and binary PNM, writing PNG.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,15 +13,32 @@
 namespace fovea::data {
 
 /// Decoded pixels, (height, width, channels) row-major; 1 = grey, 2 = grey + alpha, 3 = RGB,
-/// 4 = RGB + alpha.
+/// 4 = RGB + alpha. A value has 8 bits, or 16 where its file has more than 8: then `pixels` is
+/// empty and `deep` holds them.
 struct Image {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::int64_t channels = 0;
   std::vector<std::uint8_t> pixels;
+  std::vector<std::uint16_t> deep = {};
 
-  std::int64_t bytes() const { return static_cast<std::int64_t>(pixels.size()); }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(pixels.size() + 2 * deep.size()); }
+  /// `pixels` or `deep`, by the type of a value.
+  template <class T>
+  std::vector<T>& values() {
+    if constexpr (std::same_as<T, std::uint8_t>) {
+      return pixels;
+    } else {
+      return deep;
+    }
+  }
 };
+
+/// f(pixels) or f(deep): what the image has.
+template <class F>
+decltype(auto) visit_values(const Image& image, F&& f) {
+  return image.deep.empty() ? f(image.pixels) : f(image.deep);
+}
 
 /// Largest height x width that is decoded; a file that declares more is refused by its header.
 inline constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
@@ -30,23 +48,34 @@ inline constexpr std::uint64_t kMaxImageFileBytes = std::uint64_t{1} << 28;
 /// True for the endings .png .jpg .jpeg .bmp .pgm .ppm .pnm, in either case.
 bool has_image_extension(const std::filesystem::path& path);
 
-/// Decodes a whole file that is in memory. `channels` 1 or 3 converts (alpha is dropped, grey =
-/// 0.30 R + 0.59 G + 0.11 B), 0 keeps what the file has. Files of 16 bits are reduced to 8.
-/// The header is checked before anything is allocated; a file that is cut short, fails its
-/// checksum or declares more than kMaxPixels throws FileError starting with `name`.
-Image decode_image(std::span<const std::byte> file, std::string_view name,
-                   std::int64_t channels = 0);
-/// decode_image of a file's content.
-Image read_image(const std::filesystem::path& path, std::int64_t channels = 0);
+/// Whether a picture is turned as the EXIF orientation of its JPEG file says (exif.h).
+enum class Exif { kIgnore, kApply };
 
-/// The file content of a PNG of `image` (1 to 4 channels). Throws ShapeError if pixels.size() is
-/// not height x width x channels.
+/// Decodes a whole file that is in memory. `channels` 1 or 3 converts (alpha is dropped, grey =
+/// 0.299 R + 0.587 G + 0.114 B, rounded as PIL does), 0 keeps what the file has. The header is
+/// checked before anything is allocated; a file that is cut short, fails its checksum or declares
+/// more than kMaxPixels throws FileError starting with `name`.
+Image decode_image(std::span<const std::byte> file, std::string_view name,
+                   std::int64_t channels = 0, Exif exif = Exif::kIgnore);
+/// decode_image of a file's content.
+Image read_image(const std::filesystem::path& path, std::int64_t channels = 0,
+                 Exif exif = Exif::kIgnore);
+
+/// What a mask's values are. kStored: as in the file, so of a palette of colours the numbers of its
+/// entries (a palette that holds only greys stands for those greys). kGrey: of its colours.
+enum class MaskPixels { kStored, kGrey };
+/// One channel.
+struct MaskFile {
+  Image image;
+  bool lossy = false;  // JPEG, which does not keep exact values
+};
+/// Throws FileError as read_image does.
+MaskFile read_mask_file(const std::filesystem::path& path, MaskPixels pixels);
+
+/// The file content of a PNG of `image` (1 to 4 channels of 8 bits). Throws ShapeError if
+/// pixels.size() is not height x width x channels.
 std::string encode_png(const Image& image);
 /// Writes a PNG; the old file stays complete until the new one is.
 void write_png(const std::filesystem::path& path, const Image& image);
-
-/// Bilinear resize with half-pixel centres and replicated edges. When shrinking, every output pixel
-/// averages with the triangle filter of its scale, as PIL does, so that fine detail does not alias.
-Image resize(const Image& image, std::int64_t height, std::int64_t width);
 
 }  // namespace fovea::data

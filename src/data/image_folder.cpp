@@ -2,7 +2,6 @@
 // ROOT/<class>/<file>. Classes are the folders of train in byte order; so are the files of a class.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -20,19 +19,16 @@ constexpr const char* kPage = "datasets/image_folder.md";
 struct Options : CommonOptions {
   std::int64_t img_size = 0;
   std::int64_t in_chans = 3;
+  double crop_pct = 1;
+  Resampling interpolation = Resampling::kBilinear;
+  bool antialias = true;
+  bool exif = false;
 };
-
-// The largest centred square, brought to size x size.
-Image centre_square(const Image& image, std::int64_t size) {
-  const std::int64_t side = std::min(image.height, image.width);
-  const Box square{(image.height - side) / 2, (image.width - side) / 2, side, side};
-  return resize(crop(image, square), size, size);
-}
 
 class ImageFolder final : public Source {
  public:
   ImageFolder(const fs::path& train, const fs::path& part, const Options& options)
-      : img_size_(options.img_size) {
+      : img_size_(options.img_size), exif_(options.exif ? Exif::kApply : Exif::kIgnore) {
     info_.class_names = class_folders(kReader, train, "<class>/<image>", kPage);
     info_.channels = options.in_chans;
     // The means over ImageNet, as is the custom for photographs; their average for grey.
@@ -42,21 +38,24 @@ class ImageFolder final : public Source {
       info_.mean = {0.449};
       info_.std = {0.226};
     }
+    LeftOut left_out;
     for (const std::string& name : class_folders(kReader, part, "<class>/<image>", kPage)) {
       const std::int64_t label = class_of(kReader, part, name, info_.class_names);
-      for (fs::path& file : image_files(kReader, part / name, kPage)) {
+      for (fs::path& file : image_files(kReader, part / name, kPage, &left_out)) {
         files_.push_back(std::move(file));
         labels_.push_back(label);
       }
     }
+    left_out.note(kReader, part, notes_);
     info_.height = info_.width = img_size_;
+    info_.fit = {options.crop_pct, {options.interpolation, options.antialias}};
     info_.own_sizes = img_size_ > 0;
     if (img_size_ == 0) measure(train);
   }
 
   Image read(std::int64_t index) const override {
     const fs::path& file = files_[static_cast<std::size_t>(index)];
-    Image image = read_image(file, info_.channels);
+    Image image = read_file(file);
     FOVEA_CHECK(
         img_size_ > 0 || (image.height == info_.height && image.width == info_.width), FileError,
         fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
@@ -64,7 +63,9 @@ class ImageFolder final : public Source {
                     file.string(), image.height, image.width, info_.height, info_.width));
     return image;
   }
-  Image fit(const Image& picture) const override { return centre_square(picture, img_size_); }
+  Image read_file(const fs::path& file) const override {
+    return read_image(file, info_.channels, exif_);
+  }
 
   std::string name(std::int64_t index) const override {
     return files_[static_cast<std::size_t>(index)].string();
@@ -79,7 +80,7 @@ class ImageFolder final : public Source {
     for (const std::string& name : info_.class_names) {
       for (const fs::path& file : image_files(kReader, train / name, kPage)) {
         try {
-          const Image image = read_image(file);
+          const Image image = read_file(file);
           info_.height = image.height;
           info_.width = image.width;
           return;
@@ -92,6 +93,7 @@ class ImageFolder final : public Source {
   }
 
   std::int64_t img_size_;
+  Exif exif_;
   std::vector<fs::path> files_;
 };
 
@@ -109,12 +111,29 @@ FOVEA_DATASET(
     "datasets/image_folder.md",
     schema::Fields<Options>{}
         .add("img_size", &Options::img_size, schema::in_range(0, 8192),
-             "the largest centred square of every picture is resized to this; 0: all have "
-             "the size of the first")
+             "pixels a side of what the network sees: pictures are resized, keeping their aspect "
+             "ratio, and the centre is cut out; 0: all have the size of the first")
+        .add("crop_pct", &Options::crop_pct, schema::greater_than(0) && schema::at_most(1),
+             "the shorter side is resized to floor(img_size / crop_pct) before the centre is cut "
+             "out; 0.875: 256 for 224")
+        .add_enum("interpolation", &Options::interpolation,
+                  {{"bilinear", Resampling::kBilinear},
+                   {"bicubic", Resampling::kBicubic},
+                   {"nearest", Resampling::kNearest}},
+                  "how pictures are resized, as PIL does")
+        .add("antialias", &Options::antialias,
+             "average over all pixels that fall into one, as PIL always does; false: as PyTorch's "
+             "interpolate without antialiasing")
+        .add("exif", &Options::exif,
+             "turn pictures as the EXIF orientation of their JPEG files says; the loaders of "
+             "torchvision and timm do not")
         .add("in_chans", &Options::in_chans, schema::in_range(1, 3),
              "1 converts to grey, 3 to colour")
         .check([](const Options& o) {
-          return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3") : std::string();
+          if (o.in_chans == 2) return std::string("in_chans is 2, expected 1 or 3");
+          return o.crop_pct < 1 && o.img_size == 0
+                     ? std::string("crop_pct is given without img_size; set both")
+                     : std::string();
         }))
 
 }  // namespace fovea::data

@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
 #include "data/folder.h"
+#include "data/mask_values.h"
 #include "data/registry.h"
 
 namespace fovea::data {
@@ -34,10 +36,12 @@ struct Options : CommonOptions {
   std::string splits = "splits";
   std::int64_t img_size = 0;
   std::int64_t in_chans = 3;
-  std::int64_t mask_threshold = 128;
+  std::optional<std::int64_t> mask_threshold;
+  schema::Value mask_values;
   Resampling mask_resize = Resampling::kNearest;
   Intensity intensity = Intensity::kUnit;
   bool lists_test() const;
+  bool exif = false;
   std::optional<SampleShape> sample_shape() const {
     if (img_size == 0) return std::nullopt;
     return SampleShape{in_chans, img_size, img_size, 1};
@@ -174,12 +178,16 @@ std::vector<Pair> listed(const std::vector<Pair>& all, const fs::path& lists, Sp
 
 class PairedFolder final : public Source {
  public:
+  /// `train` gives what all parts go by: the size, if none was given, and the rule of the masks.
   PairedFolder(std::vector<Pair> pairs, const std::vector<Pair>& train, const Options& o)
-      : pairs_(std::move(pairs)), img_size_(o.img_size) {
+      : pairs_(std::move(pairs)),
+        img_size_(o.img_size),
+        exif_(exif_of(o.exif)),
+        rule_(rule_of(train, o)) {
     labels_.assign(pairs_.size(), 0);
     info_.class_names = {"foreground"};
     info_.channels = o.in_chans;
-    info_.masks = MaskInfo{static_cast<int>(o.mask_threshold), o.mask_resize};
+    info_.masks = o.mask_resize;
     if (o.intensity == Intensity::kMinMax255) {
       info_.stretch = true;
       info_.mean = {0.0};
@@ -190,11 +198,12 @@ class PairedFolder final : public Source {
     }
     info_.height = info_.width = img_size_;
     if (img_size_ == 0) measure(train);
+    note_left_out();
   }
 
   Image read(std::int64_t index) const override {
     const fs::path& file = pairs_[static_cast<std::size_t>(index)].image;
-    Image image = read_image(file, info_.channels);
+    Image image = read_file(file);
     FOVEA_CHECK(
         img_size_ > 0 || (image.height == info_.height && image.width == info_.width), FileError,
         fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
@@ -205,12 +214,32 @@ class PairedFolder final : public Source {
 
   Image read_mask(std::int64_t index, const Image& image) const override {
     const Pair& pair = pairs_[static_cast<std::size_t>(index)];
-    Image mask = read_image(pair.mask, 1);
+    Image mask = rule_.apply(rule_.read(pair.mask), pair.mask.string());
     FOVEA_CHECK(
         mask.height == image.height && mask.width == image.width, FileError,
         fmt::format("{}: is {} x {}, its image {} is {} x {}", pair.mask.string(), mask.height,
                     mask.width, pair.image.filename().string(), image.height, image.width));
     return mask;
+  }
+
+  Image read_file(const fs::path& file) const override {
+    return read_image(file, info_.channels, exif_);
+  }
+
+  void check_targets(const std::vector<std::int64_t>& indices, Split split) const override {
+    MaskValues seen;
+    for (const std::int64_t index : indices) {
+      try {
+        const MaskFile mask = rule_.read(pairs_[static_cast<std::size_t>(index)].mask);
+        if (rule_.has_foreground(mask)) return;
+        seen.add(mask);
+      } catch (const FileError&) {  // reported when the sample itself is used
+      }
+    }
+    FOVEA_CHECK(seen.files() == 0, FileError,
+                fmt::format("dataset: the masks of {} hold no foreground, which is {}: values "
+                            "found: {}; see dataset.mask_values and dataset.mask_threshold in {}",
+                            name_of(split), rule_.text(), seen.text(), kPage));
   }
 
   std::string name(std::int64_t index) const override {
@@ -224,12 +253,32 @@ class PairedFolder final : public Source {
   bool in_memory() const override { return false; }
 
  private:
+  static Exif exif_of(bool wanted) { return wanted ? Exif::kApply : Exif::kIgnore; }
+  static MaskRule rule_of(const std::vector<Pair>& train, const Options& o) {
+    if (const auto given = MaskRule::given(o.mask_threshold, o.mask_values)) return *given;
+    std::vector<fs::path> masks;
+    for (const Pair& pair : train) masks.push_back(pair.mask);
+    return MaskRule::recognise(masks);
+  }
+
+  void note_left_out() {
+    std::set<fs::path> folders;
+    for (const Pair& pair : pairs_) {
+      folders.insert({pair.image.parent_path(), pair.mask.parent_path()});
+    }
+    for (const fs::path& folder : folders) {
+      LeftOut left_out;
+      for (const auto& entry : sorted_entries(kReader, folder)) left_out.add(entry.path());
+      left_out.note(kReader, folder, notes_);
+    }
+  }
+
   // Every split takes its size from the first image of train that can be decoded.
   void measure(const std::vector<Pair>& train) {
     std::string first_error;
     for (const Pair& pair : train) {
       try {
-        const Image image = read_image(pair.image);
+        const Image image = read_file(pair.image);
         info_.height = image.height;
         info_.width = image.width;
         return;
@@ -242,6 +291,8 @@ class PairedFolder final : public Source {
 
   std::vector<Pair> pairs_;
   std::int64_t img_size_;
+  Exif exif_;
+  MaskRule rule_;
 };
 
 // Pairs of a part; nothing for a val or test part that is not there.
@@ -274,8 +325,7 @@ std::optional<std::vector<Pair>> pairs_of(const fs::path& root, Split split, con
 std::unique_ptr<Source> open(const Place& place, const Options& options) {
   auto pairs = pairs_of(place.root, place.split, options);
   if (!pairs) return nullptr;
-  std::vector<Pair> train;
-  if (options.img_size == 0) train = *pairs_of(place.root, Split::kTrain, options);
+  const std::vector<Pair> train = *pairs_of(place.root, Split::kTrain, options);
   return std::make_unique<PairedFolder>(std::move(*pairs), train, options);
 }
 
@@ -304,7 +354,11 @@ schema::Fields<Options> fields() {
            "the first")
       .add("in_chans", &O::in_chans, schema::in_range(1, 3), "1 converts to grey, 3 to colour")
       .add("mask_threshold", &O::mask_threshold, schema::in_range(0, 255),
-           "mask values from here on are foreground; 0: value / 255, which may be soft")
+           "grey values from here on, of 0 to 255, are foreground; 0: value / 255, which may be "
+           "soft; null: recognised from the masks of train, if mask_values is null too")
+      .add_any("mask_values", &O::mask_values,
+               "instead: the values that are foreground, e.g. [1, 2], or \"nonzero\"; of PNG files "
+               "with a palette of colours the numbers of its entries")
       .add_enum("mask_resize", &O::mask_resize,
                 {{"nearest", Resampling::kNearest}, {"bilinear", Resampling::kBilinear}},
                 "how masks are resized; bilinear makes their borders soft (kcla 5.4)")
@@ -312,8 +366,11 @@ schema::Fields<Options> fields() {
                 {{"unit", Intensity::kUnit}, {"min_max_255", Intensity::kMinMax255}},
                 "unit: value / 255, then mean and std; min_max_255: every image is stretched to "
                 "0..255 by its own extremes, as the network of kcla 5.4 sees it")
+      .add("exif", &O::exif,
+           "turn images as the EXIF orientation of their JPEG files says; masks stay")
       .check([](const O& o) {
-        return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3") : std::string();
+        return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3")
+                               : MaskRule::complaint(o.mask_threshold, o.mask_values);
       });
 }
 

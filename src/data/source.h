@@ -12,15 +12,10 @@
 
 #include "data/geometry.h"
 #include "data/image_file.h"
+#include "data/resize.h"
 #include "data/split.h"
 
 namespace fovea::data {
-
-/// What the masks of a data set are and how they reach its size.
-struct MaskInfo {
-  int threshold = 128;  // pixels from here on are 1, others 0; 0: value / 255 as it is
-  Resampling resampling = Resampling::kNearest;
-};
 
 /// What is the same for every sample of a data set.
 struct SourceInfo {
@@ -34,11 +29,14 @@ struct SourceInfo {
   std::vector<double> std;
   /// Every image is stretched to [0, 1] by its own extremes before it is augmented.
   bool stretch = false;
-  /// Given: a mask belongs to every image. Its files may have any size; image and mask are brought
-  /// to height x width after augmentation.
-  std::optional<MaskInfo> masks = {};
-  /// read() gives pictures as large as their files have them, which fit() brings to height x width.
+  /// Given: a mask belongs to every image, and this is how it is resized. Files may have any size;
+  /// image and mask are brought to height x width after augmentation.
+  std::optional<Resampling> masks = {};
+  /// read() gives pictures as large as their files have them, which fitted() brings to height x
+  /// width.
   bool own_sizes = false;
+  /// How fitted() does that.
+  FitOptions fit = {};
 };
 
 /// A sample that was found to be unusable without decoding it, e.g. a label out of range.
@@ -56,13 +54,21 @@ class Source {
   /// Class of every sample, 0 where there are masks; unspecified for those in problems().
   const std::vector<std::int64_t>& labels() const { return labels_; }
   const std::vector<Problem>& problems() const { return problems_; }
+  /// What a user should know of the files, e.g. that some were left out; one line each.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// Pixels of info().height x width x channels (any height and width where there are masks or
   /// own_sizes), values 0..pixel_max. Throws FileError that names the file and the record.
   virtual Image read(std::int64_t index) const = 0;
-  /// A picture of read() at info().height x width. Only where info().own_sizes is set.
-  virtual Image fit(const Image& picture) const { return picture; }
-  /// The mask of an image of this size, one channel, 0..255. Only where info().masks is given.
+  /// Any picture file, as read() reads those of the samples; of data sets without picture files as
+  /// it is, values 0..255. Throws FileError, and ConfigError for samples that no picture can be.
+  virtual Image read_file(const std::filesystem::path& file) const;
+  /// A picture of any size at info().height x width, as info().fit says.
+  Image fitted(const Image& picture) const;
+  /// The mask of an image of this size, one channel, 0..white. Only where info().masks is given.
   virtual Image read_mask(std::int64_t index, const Image& image) const;
+  /// Throws FileError if these samples of a split cannot be learned from or measured, as masks
+  /// without any foreground. Those that cannot be read are left to read().
+  virtual void check_targets(const std::vector<std::int64_t>& /*indices*/, Split /*split*/) const {}
   /// File, or file and record, for messages and reports.
   virtual std::string name(std::int64_t index) const = 0;
   /// The files that the samples come from, masks included; none where they are made in memory.
@@ -79,6 +85,7 @@ class Source {
   SourceInfo info_;
   std::vector<std::int64_t> labels_;
   std::vector<Problem> problems_;
+  std::vector<std::string> notes_;
 };
 
 /// Where a reader looks, and for which part.

@@ -161,8 +161,8 @@ std::string first_difference(const fs::path& file, const std::string& before,
 }  // namespace
 
 bool is_percent(const std::string& metric) {
-  return has_word(metric,
-                  {"top1", "top5", "accuracy", "miou", "dsc", "sensitivity", "specificity"});
+  return has_word(metric, {"top1", "top5", "accuracy", "iou", "miou", "dsc", "dice", "sensitivity",
+                           "specificity"});
 }
 
 bool larger_is_better(const std::string& metric) {

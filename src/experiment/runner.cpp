@@ -122,6 +122,7 @@ training::TrainerSetup Run::setup() const {
   setup.config = resolved_;
   setup.host = host_;
   setup.resume = options_.resume;
+  for (const std::string& note : task_->source().notes()) setup.notes.push_back("note: " + note);
   setup.progress = options_.progress;
   setup.stop = options_.stop;
   return setup;
@@ -139,6 +140,9 @@ schema::Value Run::train() {
                                             {"compiler", compiler()},
                                             {"backend", device_.backend().description()},
                                             {"host", host_name()}});
+  if (const auto notes = task_->source().notes(); !notes.empty()) {
+    with_facts.about.set("data_notes", schema::Value::array(notes));
+  }
   if (shape_.vocab_size > 0) with_facts.about.set("vocab_size", shape_.vocab_size);
   if (const auto init = described_init()) {
     with_facts.about.set("init", *init);

@@ -7,8 +7,8 @@
 namespace fovea::metrics {
 namespace {
 
-double share(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+double share(std::int64_t part, std::int64_t whole, double if_empty = 0.0) {
+  return whole == 0 ? if_empty : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 }  // namespace
@@ -37,8 +37,11 @@ void MaskCounts::add(const MaskCounts& other) {
   tn_ += other.tn_;
 }
 
-double MaskCounts::iou() const { return share(tp_, tp_ + fp_ + fn_); }
-double MaskCounts::dice() const { return share(2 * tp_, 2 * tp_ + fp_ + fn_); }
+double MaskCounts::iou(double if_empty) const { return share(tp_, tp_ + fp_ + fn_, if_empty); }
+double MaskCounts::dice(double if_empty) const {
+  return share(2 * tp_, 2 * tp_ + fp_ + fn_, if_empty);
+}
+double MaskCounts::background_iou() const { return share(tn_, tn_ + fp_ + fn_); }
 double MaskCounts::accuracy() const { return share(tp_ + tn_, total()); }
 double MaskCounts::sensitivity() const { return share(tp_, tp_ + fn_); }
 double MaskCounts::specificity() const { return share(tn_, tn_ + fp_); }

@@ -23,10 +23,15 @@ class MaskCounts {
   std::int64_t true_negatives() const { return tn_; }
   std::int64_t total() const { return tp_ + fp_ + fn_ + tn_; }
 
-  // Shares of 1; 0 where the denominator is 0, as in the reference (so a set without foreground in
-  // truth and prediction has IoU 0).
-  double iou() const;   // TP / (TP + FP + FN) of the foreground: what the paper calls mIoU
-  double dice() const;  // 2 TP / (2 TP + FP + FN), DSC
+  /// No foreground in the truth; nor in the prediction.
+  bool truth_is_empty() const { return tp_ + fn_ == 0; }
+  bool both_are_empty() const { return truth_is_empty() && fp_ == 0; }
+
+  // Shares of 1. Where the denominator is 0 they are 0, as in the reference; iou and dice are then
+  // `if_empty`: 1 for single images, where finding nothing is right if there is nothing.
+  double iou(double if_empty = 0) const;   // TP / (TP + FP + FN) of the foreground
+  double dice(double if_empty = 0) const;  // 2 TP / (2 TP + FP + FN), DSC
+  double background_iou() const;           // TN / (TN + FP + FN)
   double accuracy() const;
   double sensitivity() const;  // TP / (TP + FN)
   double specificity() const;  // TN / (TN + FP)

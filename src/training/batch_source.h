@@ -92,6 +92,8 @@ class BatchSource {
   virtual std::string sample_lists() const { return {}; }
   /// Seconds spent waiting for data so far.
   virtual double wait_seconds() const { return 0; }
+  /// What a user should know of the files that were opened; one line each.
+  virtual std::vector<std::string> notes() const { return {}; }
   /// Samples that could not be read and were left out.
   virtual std::int64_t skipped_samples() const { return 0; }
 

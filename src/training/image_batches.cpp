@@ -1,5 +1,6 @@
 #include "training/image_batches.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace fovea::training {
@@ -89,6 +90,18 @@ std::vector<std::string> ImageBatches::noise_types() const {
   for (const data::Corruption type : data::all_corruptions())
     names.emplace_back(data::name_of(type));
   return names;
+}
+
+std::vector<std::string> ImageBatches::notes() const {
+  std::vector<std::string> all;
+  for (const auto& split : {splits_.train, splits_.val, splits_.test}) {
+    if (split == nullptr) continue;
+    for (const std::string& note : split->notes()) {
+      // Splits may lie in one folder.
+      if (std::find(all.begin(), all.end(), note) == all.end()) all.push_back(note);
+    }
+  }
+  return all;
 }
 
 double ImageBatches::wait_seconds() const { return loader_ ? loader_->wait_seconds() : 0; }

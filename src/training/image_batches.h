@@ -34,6 +34,7 @@ class ImageBatches final : public BatchSource {
   std::vector<std::string> noise_types() const override;
   schema::Value fingerprint() const override { return data::fingerprint(splits_); }
   std::string sample_lists() const override { return data::sample_lists(splits_); }
+  std::vector<std::string> notes() const override;
   double wait_seconds() const override;
   std::int64_t skipped_samples() const override;
 

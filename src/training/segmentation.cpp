@@ -23,7 +23,7 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split
                                                         const Visit& also) {
   const autograd::NoGrad no_grad;
   Evaluation result;
-  metrics::RunningMean loss;
+  metrics::RunningMean loss, dice, iou;
   for_each_batch(split, noise, [&](const DataBatch& batch, const Tensor& prob) {
     if (also) also(batch, prob);
     const std::int64_t b = batch.targets.size(0);
@@ -40,10 +40,19 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split
   const auto order = ascending(result.indices);
   result.indices = reordered(result.indices, order);
   result.by_sample = reordered(result.by_sample, order);
+  for (const metrics::MaskCounts& image : result.by_sample) {
+    dice.add(image.dice(1));
+    iou.add(image.iou(1));
+    result.truth_empty += image.truth_is_empty() ? 1 : 0;
+    result.both_empty += image.both_are_empty() ? 1 : 0;
+  }
   const metrics::MaskCounts& counts = result.counts;
   result.metrics = {{"loss", loss.value()},
-                    {"miou", 100 * counts.iou()},
+                    {"iou_pooled", 100 * counts.iou()},
+                    {"miou", 50 * (counts.iou() + counts.background_iou())},
                     {"dsc", 100 * counts.dice()},
+                    {"dice_per_image", 100 * dice.value()},
+                    {"iou_per_image", 100 * iou.value()},
                     {"accuracy", 100 * counts.accuracy()},
                     {"sensitivity", 100 * counts.sensitivity()},
                     {"specificity", 100 * counts.specificity()}};

@@ -13,8 +13,12 @@
 namespace fovea::training {
 
 /// The network puts out foreground probabilities of the masks' shape. Metrics: loss (mean over the
-/// images of each one's loss), miou, dsc, accuracy, sensitivity, specificity, in percent, from one
-/// confusion matrix over the split. The weights of the lowest loss are the best. kcla 5.4.
+/// images of each one's loss); in percent, from one confusion matrix over the pixels of the split,
+/// iou_pooled (of the foreground; kcla 5.4 calls it mIoU), miou (mean of the IoU of background and
+/// foreground), dsc, accuracy, sensitivity, specificity; and means over the images, dice_per_image
+/// and iou_per_image. An image without foreground in truth and prediction counts 1 in these, as in
+/// MONAI with ignore_empty=False; one with foreground in only one of the two counts 0. The weights
+/// of the lowest loss are the best.
 class Segmentation final : public DataTask {
  public:
   /// `model` outlives the task.
@@ -30,6 +34,8 @@ class Segmentation final : public DataTask {
     metrics::MaskCounts counts;
     std::vector<std::int64_t> indices;  // of the samples in the split, ascending
     std::vector<metrics::MaskCounts> by_sample;
+    std::int64_t truth_empty = 0;  // images without foreground in the truth
+    std::int64_t both_empty = 0;   // of these, those without foreground in the prediction either
   };
   /// Everything about one split ("train", "val", "test"), optionally with noise on every sample.
   /// Switches recording of gradients off; the model's mode is the caller's. Throws ConfigError for

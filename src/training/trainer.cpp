@@ -157,6 +157,9 @@ schema::Value Trainer::run() {
   device_.allocator().reset_peak();
   timing_->start();
   open_run();
+  if (state_.step == 0) {
+    for (const std::string& note : setup_.notes) say(note);
+  }
   task_.model().train(true);
   if (total_steps_ == 0 && !finished()) keep_given_weights();
   while (!finished()) {

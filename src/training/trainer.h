@@ -31,8 +31,9 @@ struct TrainerSetup {
   schema::Component schedule{"constant", {}};
   std::uint64_t seed = 0;
   std::filesystem::path run_folder;
-  schema::Value config;  // fully resolved, for config.json and to compare on resume
-  schema::Value about;   // members added to summary.json: versions, host, macs, ...
+  schema::Value config;            // fully resolved, for config.json and to compare on resume
+  schema::Value about;             // members added to summary.json: versions, host, macs, ...
+  std::vector<std::string> notes;  // said when a run begins, and kept in log.txt
   std::map<std::string, std::string> files;  // written beside config.json, by name
   Device host;
   bool resume = false;

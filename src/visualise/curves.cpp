@@ -60,7 +60,8 @@ Curves read_run(const NamedRun& run) {
 std::string label_of(const std::string& key) {
   if (key == "lr") return "learning rate";
   if (key == "grad_norm") return "gradient norm";
-  for (const char* percent : {"top", "dsc", "miou", "accuracy", "sensitivity", "specificity"}) {
+  for (const char* percent :
+       {"top", "dsc", "dice", "iou", "accuracy", "sensitivity", "specificity"}) {
     if (key.find(percent) != std::string::npos) return key + " (%)";
   }
   return key;
@@ -82,7 +83,7 @@ std::vector<LinePlot> learning_curves(const std::vector<NamedRun>& runs) {
   FOVEA_CHECK(!plots.empty(), FileError, "learning curves: the logs have no lines yet");
   // The loss and what is reported first.
   std::vector<LinePlot> ordered;
-  for (const char* key : {"loss", "top1", "dsc", "miou"}) {
+  for (const char* key : {"loss", "top1", "dsc", "iou_pooled"}) {
     if (const auto found = plots.find(key); found != plots.end()) {
       ordered.push_back(std::move(found->second));
       plots.erase(found);

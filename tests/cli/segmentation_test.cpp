@@ -76,7 +76,8 @@ TEST_CASE("segmentation: train, eval, inspect and resume", "[cli]") {
   const json& pixels = result.at("pixels");
   const double tp = pixels.at("true_positives"), fp = pixels.at("false_positives"),
                fn = pixels.at("false_negatives");
-  CHECK(result.at("metrics").at("miou") == Approx(100 * tp / (tp + fp + fn)));
+  CHECK(result.at("metrics").at("iou_pooled") == Approx(100 * tp / (tp + fp + fn)));
+  CHECK(result.at("images_without_foreground").at("in_truth") == 0);
   CHECK(io::fs::file_size(folder.path("run/eval/test/overlays-1.png")) > 1000);
   CHECK_FALSE(io::fs::exists(folder.path("run/eval/test/overlays-2.png")));
   const std::string samples = io::read_text(folder.path("run/eval/test/samples.csv"));
@@ -108,6 +109,36 @@ TEST_CASE("segmentation: train, eval, inspect and resume", "[cli]") {
         io::read_text(folder.path("other/checkpoints/last/model.safetensors")));
 }
 
+TEST_CASE("segmentation: masks of 0 and 1 train to the same weights", "[cli]") {
+  const TestFolder folder("cli-segmentation-ones");
+  write_discs(folder.path("discs"));
+  const std::string file = folder.write("discs.json", experiment(folder.path("discs")));
+  const auto train = [&](const std::string& out) {
+    const CliResult result = run_cli(
+        "train", {file, "--out", folder.path(out).string(), "--json", "--set", "train.epochs=2"});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return json::parse(result.out).at("metrics");
+  };
+  const json white = train("white");
+  for (const auto& entry : io::fs::directory_iterator(folder.path("discs/masks"))) {
+    data::Image mask = data::read_image(entry.path());
+    for (std::uint8_t& value : mask.pixels) value = value > 0 ? 1 : 0;
+    data::write_png(entry.path(), mask);
+  }
+  CHECK(train("ones") == white);
+  // A part without foreground: not one line of numbers, but what was found.
+  for (int n = 12; n < 16; ++n) {
+    data::write_png(folder.path("discs/masks") / fmt::format("disc{:02}.png", n),
+                    {20, 24, 1, std::vector<std::uint8_t>(20 * 24, 0)});
+  }
+  const CliResult refused = run_cli("eval", {folder.path("ones").string()});
+  CHECK(refused.code == 1);
+  CHECK(std::count(refused.err.begin(), refused.err.end(), '\n') == 1);
+  CHECK_THAT(refused.err, Catch::Contains("masks of test hold no foreground") &&
+                              Catch::Contains("0 (100 % of the pixels) in 4 files"));
+}
+
 TEST_CASE("segmentation: mixed precision learns as well", "[cli]") {
   const TestFolder folder("cli-segmentation-mixed");
   write_discs(folder.path("discs"));
@@ -125,7 +156,7 @@ TEST_CASE("segmentation: an ablation over networks", "[cli]") {
   folder.write("discs.json", experiment(folder.path("discs")));
   const std::string file = folder.write(
       "rows.json", R"({"name": "rows", "base": "discs.json", "set": {"train.epochs": 1},
-      "seeds": [1], "metrics": ["test_miou", "test_dsc"],
+      "seeds": [1], "metrics": ["test_iou_pooled", "test_dsc"],
       "rows": [{"name": "ResNet-UNet"},
                {"name": "UNet", "set": {"model": {"type": "unet", "widths": [2, 4],
                                                   "decoder_channels": [2]}}}]})");

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <unistd.h>
 
@@ -64,6 +65,49 @@ inline Image pattern(std::int64_t height, std::int64_t width, std::int64_t chann
     image.pixels.push_back(static_cast<std::uint8_t>(i * 37 + i / 5 + seed * 11));
   }
   return image;
+}
+
+/// A PNG as a header says: `rows` are the packed bytes of each row, `palette` three bytes an entry.
+/// Colour types: 0 grey, 2 RGB, 3 palette, 4 grey + alpha, 6 RGB + alpha.
+inline std::string png(std::int64_t height, std::int64_t width, int depth, int colour_type,
+                       const std::vector<std::string>& rows, const std::string& palette = "") {
+  const auto number = [](std::uint32_t value) {
+    std::string text;
+    for (int k = 3; k >= 0; --k) text += static_cast<char>(value >> (8 * k) & 0xffu);
+    return text;
+  };
+  const auto chunk = [&](const std::string& type, const std::string& content) {
+    const std::string typed = type + content;
+    const auto crc =
+        ::crc32(0, reinterpret_cast<const Bytef*>(typed.data()), static_cast<uInt>(typed.size()));
+    return number(static_cast<std::uint32_t>(content.size())) + typed +
+           number(static_cast<std::uint32_t>(crc));
+  };
+  std::string raw;
+  for (const std::string& row : rows) raw += '\0' + row;  // no filter
+  std::string packed(compressBound(raw.size()), '\0');
+  uLongf size = packed.size();
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+           reinterpret_cast<const Bytef*>(raw.data()), raw.size());
+  packed.resize(size);
+  const std::string header = number(static_cast<std::uint32_t>(width)) +
+                             number(static_cast<std::uint32_t>(height)) + static_cast<char>(depth) +
+                             static_cast<char>(colour_type) + std::string(3, '\0');
+  return "\x89PNG\r\n\x1a\n" + chunk("IHDR", header) +
+         (palette.empty() ? "" : chunk("PLTE", palette)) + chunk("IDAT", packed) +
+         chunk("IEND", "");
+}
+
+/// A grey PNG of 16 bits.
+inline std::string png16(std::int64_t height, std::int64_t width,
+                         const std::vector<std::uint16_t>& values) {
+  std::vector<std::string> rows(static_cast<std::size_t>(height));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::string& row = rows[i / static_cast<std::size_t>(width)];
+    row += static_cast<char>(values[i] >> 8);
+    row += static_cast<char>(values[i] & 0xff);
+  }
+  return png(height, width, 16, 0, rows);
 }
 
 /// A 24-bit BMP, bottom row first.

@@ -45,8 +45,50 @@ TEST_CASE("bmp and pnm: pixels and their order", "[data]") {
   const Image grey = pattern(4, 3, 1);
   CHECK(decode(ppm(grey)).pixels == grey.pixels);
   CHECK(decode("P5 2 1 3\n\x01\x03").pixels == std::vector<std::uint8_t>{85, 255});
-  CHECK(decode(std::string("P5 2 1 65535\n\xff\xff\x80\x00", 17)).pixels ==
-        std::vector<std::uint8_t>{255, 128});
+}
+
+TEST_CASE("images of 16 bits keep their values", "[data]") {
+  const Image pnm = decode(std::string("P5 2 1 65535\n\xff\xff\x80\x01", 17));
+  CHECK(pnm.pixels.empty());
+  CHECK(pnm.deep == std::vector<std::uint16_t>{65535, 32769});
+  // Twelve bits of range are stretched to sixteen.
+  CHECK(decode(std::string("P5 2 1 4095\n\x0f\xff\x00\x01", 16)).deep ==
+        std::vector<std::uint16_t>{65535, 16});
+  const std::string file = png16(1, 4, {0, 1, 4095, 65535});
+  CHECK(decode(file).deep == std::vector<std::uint16_t>{0, 1, 4095, 65535});
+  CHECK(decode(file, 3).deep[6] == 4095);
+  CHECK(decode(file, 3).bytes() == 24);
+  // Red, green, blue of 16 bits to grey.
+  const std::string colour = png(1, 1, 16, 2, {std::string("\x00\x00\xff\xff\x00\x00", 6)});
+  CHECK(decode(colour, 1).deep == std::vector<std::uint16_t>{38469});
+  CHECK_THROWS_AS(encode_png(decode(file)), ShapeError);
+}
+
+TEST_CASE("mask files: values as they were stored, or the greys of their colours", "[data]") {
+  const Folder folder;
+  const auto values = [&](const std::string& file, MaskPixels pixels) {
+    return read_mask_file(folder.write("mask.png", file), pixels).image.pixels;
+  };
+  using Bytes = std::vector<std::uint8_t>;
+  const std::string colours("\x00\x00\x00\x80\x00\x00\xff\xff\x00\xff\xff\xff", 12);
+  // Packed 8, 4, 2 and 1 bits of a pixel; stb knows only the colours.
+  CHECK(values(png(1, 4, 8, 3, {std::string("\0\1\2\3", 4)}, colours), MaskPixels::kStored) ==
+        Bytes{0, 1, 2, 3});
+  CHECK(values(png(1, 4, 4, 3, {"\x01\x23"}, colours), MaskPixels::kStored) == Bytes{0, 1, 2, 3});
+  CHECK(values(png(1, 4, 2, 3, {"\x1b"}, colours), MaskPixels::kStored) == Bytes{0, 1, 2, 3});
+  CHECK(values(png(1, 4, 1, 3, {"\x50"}, colours), MaskPixels::kStored) == Bytes{0, 1, 0, 1});
+  CHECK(values(png(1, 4, 2, 3, {"\x1b"}, colours), MaskPixels::kGrey) == Bytes{0, 38, 226, 255});
+  // A palette of greys, here white first, stands for the greys.
+  const std::string greys("\xff\xff\xff\x00\x00\x00", 6);
+  CHECK(values(png(1, 4, 1, 3, {"\x50"}, greys), MaskPixels::kStored) == Bytes{255, 0, 255, 0});
+  const auto jpeg = folder.write("mask.jpg", tiny_jpeg());
+  CHECK(read_mask_file(jpeg, MaskPixels::kStored).lossy);
+  CHECK_FALSE(read_mask_file(folder.path / "mask.png", MaskPixels::kStored).lossy);
+  // A damaged one is still no more than a FileError.
+  const std::string whole = png(1, 4, 2, 3, {"\x1b"}, colours);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    CHECK_THROWS_AS(values(whole.substr(0, size), MaskPixels::kStored), FileError);
+  }
 }
 
 TEST_CASE("jpeg: the test picture is decoded", "[data]") {
@@ -70,7 +112,7 @@ TEST_CASE("channels: grey is repeated, colour is weighted, alpha is dropped", "[
   const Image rgba{1, 1, 4, {255, 255, 255, 0}};
   CHECK(decode(encode_png(rgba), 3).pixels == std::vector<std::uint8_t>{255, 255, 255});
   CHECK(int{decode(encode_png(rgba), 1).pixels[0]} == 255);
-  CHECK(int{decode(encode_png({1, 1, 3, {0, 255, 0}}), 1).pixels[0]} == 149);
+  CHECK(int{decode(encode_png({1, 1, 3, {0, 255, 0}}), 1).pixels[0]} == 150);
   CHECK(int{decode(encode_png({1, 1, 2, {90, 7}}), 3).pixels[2]} == 90);
 }
 
@@ -161,19 +203,4 @@ TEST_CASE("images: other files and folders are named", "[data]") {
   CHECK(has_image_extension("a/B.JPEG"));
   CHECK_FALSE(has_image_extension("a/Thumbs.db"));
   CHECK_FALSE(has_image_extension("png"));
-}
-
-TEST_CASE("resize: constants stay, sizes hold, halving averages", "[data]") {
-  const Image flat{4, 6, 3, std::vector<std::uint8_t>(72, 77)};
-  for (const auto& [h, w] : {std::pair{1, 1}, {4, 6}, {9, 2}, {3, 13}}) {
-    const Image out = resize(flat, h, w);
-    CHECK(out.height == h);
-    CHECK(out.width == w);
-    CHECK(out.pixels == std::vector<std::uint8_t>(static_cast<std::size_t>(h * w * 3), 77));
-  }
-  // Half-pixel centres: sources -0.25, 0.25, 0.75, 1.25, the outer ones clamped.
-  CHECK(resize({1, 2, 1, {0, 100}}, 1, 4).pixels == std::vector<std::uint8_t>{0, 25, 75, 100});
-  // Triangle of half-width 2 around 1.0 and 3.0: weights 0.75 0.75 0.25 over their sum.
-  CHECK(resize({1, 4, 1, {0, 70, 140, 210}}, 1, 2).pixels == std::vector<std::uint8_t>{50, 160});
-  CHECK_THROWS_AS(resize(flat, 0, 3), ShapeError);
 }

@@ -256,3 +256,57 @@ TEST_CASE("paired_folder: what does not fit together is refused by name", "[data
   CHECK_THROWS_WITH(open(folder, Split::kTrain),
                     Catch::Contains("splits/train.txt: not found; list the names"));
 }
+
+TEST_CASE("paired_folder: masks of 0 and 1 are those of 0 and 255", "[data]") {
+  const Folder folder;
+  write_kvasir(folder);
+  const auto before = open(folder, Split::kTest)->get(1).mask;
+  CHECK(std::count(before.begin(), before.end(), 1.0f) > 5);
+  for (const char* name : {"a0", "a1", "a2", "a3", "a4", "a5"}) {
+    Image mask = disc(16, 12, static_cast<int>(name[1])).mask;
+    for (std::uint8_t& value : mask.pixels) value = value > 0 ? 1 : 0;
+    folder.write(std::string("masks/") + name + ".png", encode_png(mask));
+  }
+  // Also for a part whose masks show less than those of train.
+  CHECK(open(folder, Split::kTest)->get(1).mask == before);
+  const auto soft = [&] { open(folder, Split::kTest, R"("mask_threshold": 0)"); };
+  CHECK_THROWS_WITH(soft(), Catch::Contains("masks of test hold no foreground") &&
+                                Catch::Contains(" 1 (") && Catch::Contains("in 2 files"));
+  CHECK_THROWS_AS(open(folder, Split::kTrain, R"("mask_threshold": 128)"), FileError);
+}
+
+TEST_CASE("paired_folder: classes are asked for, and mask_values says which", "[data]") {
+  const Folder folder;
+  for (const char* name : {"a0", "a1"}) {
+    folder.write(std::string("images/") + name + ".png", encode_png(pattern(2, 3, 3)));
+    folder.write(std::string("masks/") + name + ".png", encode_png({2, 3, 1, {0, 1, 2, 3, 2, 0}}));
+  }
+  folder.write("splits/train.txt", "a0\n");
+  folder.write("splits/test.txt", "a1\n");
+  CHECK_THROWS_WITH(open(folder, Split::kTest), Catch::Contains("values found: 0 (33.3 % of the"));
+  const auto mask = [&](const std::string& values) {
+    return open(folder, Split::kTest, "\"mask_values\": " + values)->get(0).mask;
+  };
+  CHECK(mask("[2, 3]") == std::vector<float>{0, 0, 1, 1, 1, 0});
+  CHECK(mask("\"nonzero\"") == std::vector<float>{0, 1, 1, 1, 1, 0});
+  CHECK_THROWS_WITH(mask("[7]"), Catch::Contains("masks of test hold no foreground, which is the "
+                                                 "value 7"));
+  CHECK_THROWS_WITH(mask("[]"), Catch::Contains("expected a list of values"));
+  CHECK_THROWS_WITH(mask("\"ones\""), Catch::Contains("mask_values is \"ones\""));
+  CHECK_THROWS_WITH(mask("[1], \"mask_threshold\": 9"), Catch::Contains("choose one"));
+}
+
+TEST_CASE("paired_folder: a part without foreground is refused, a sample without is not",
+          "[data]") {
+  const Folder folder;
+  write_kvasir(folder);
+  const std::string black = encode_png({16, 12, 1, std::vector<std::uint8_t>(16 * 12, 0)});
+  folder.write("masks/a4.png", black);
+  CHECK(open(folder, Split::kTest)->size() == 2);
+  CHECK_THROWS_WITH(open(folder, Split::kTest, R"("limit": {"test": 1})"),
+                    Catch::Contains("masks of test hold no foreground") &&
+                        Catch::Contains("0 (100 % of the pixels) in 1 file"));
+  folder.write("masks/a5.png", black);
+  CHECK_THROWS_AS(open(folder, Split::kTest), FileError);
+  CHECK(open(folder, Split::kTrain)->size() == 4);
+}

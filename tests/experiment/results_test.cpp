@@ -290,3 +290,12 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
   CHECK(lines.find("the file has \"edited\", the run folders give \"(end)\"") != std::string::npos);
   CHECK(lines.find("out/results.tex: not found") != std::string::npos);
 }
+
+TEST_CASE("results: which metrics are percent", "[experiment]") {
+  for (const char* metric : {"test_iou_pooled", "test_miou", "val_dsc", "test_dice_per_image",
+                             "ema_iou_per_image", "test_top1", "accuracy"}) {
+    INFO(metric);
+    CHECK(experiment::is_percent(metric));
+  }
+  CHECK_FALSE(experiment::is_percent("test_loss"));
+}

@@ -65,3 +65,20 @@ TEST_CASE("mask counts: one matrix over the set, not a mean over images", "[metr
   swapped.add(all_target, all_prob);
   CHECK(swapped.dice() == whole.dice());
 }
+
+TEST_CASE("mask counts: images without foreground, and the IoU of the background", "[metrics]") {
+  MaskCounts nothing, missed, invented;
+  nothing.add(std::vector<float>{0, 0, 0}, std::vector<float>{0, 0, 0});
+  CHECK(nothing.both_are_empty());
+  CHECK(nothing.dice(1) == 1.0);
+  CHECK(nothing.iou(1) == 1.0);
+  CHECK(nothing.background_iou() == 1.0);
+  invented.add(std::vector<float>{1, 0, 0}, std::vector<float>{0, 0, 0});
+  CHECK(invented.truth_is_empty());
+  CHECK_FALSE(invented.both_are_empty());
+  CHECK(invented.dice(1) == 0.0);
+  CHECK(invented.background_iou() == Approx(2.0 / 3));
+  missed.add(std::vector<float>{0, 0, 0}, std::vector<float>{1, 0, 0});
+  CHECK_FALSE(missed.truth_is_empty());
+  CHECK(missed.iou(1) == 0.0);
+}

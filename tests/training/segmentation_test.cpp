@@ -109,10 +109,59 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
   for (const auto& counts : one.by_sample) sum.add(counts);
   CHECK(sum.iou() == one.counts.iou());
 
+  const auto value = [&](const std::string& name) {
+    for (const auto& [key, number] : one.metrics) {
+      if (key == name) return number;
+    }
+    return -1.0;
+  };
+  // By hand, from the counts of each image.
+  double dice = 0, iou = 0;
+  for (const auto& c : one.by_sample) {
+    const auto tp = static_cast<double>(c.true_positives());
+    const auto errors = static_cast<double>(c.false_positives() + c.false_negatives());
+    dice += 100 * 2 * tp / (2 * tp + errors) / 3;
+    iou += 100 * tp / (tp + errors) / 3;
+  }
+  const auto tp = static_cast<double>(sum.true_positives());
+  const auto tn = static_cast<double>(sum.true_negatives());
+  const auto errors = static_cast<double>(sum.false_positives() + sum.false_negatives());
+  CHECK(value("dice_per_image") == Approx(dice));
+  CHECK(value("iou_per_image") == Approx(iou));
+  CHECK(value("iou_pooled") == Approx(100 * tp / (tp + errors)));
+  CHECK(value("miou") == Approx(50 * (tp / (tp + errors) + tn / (tn + errors))));
+  CHECK(value("dsc") == Approx(100 * 2 * tp / (2 * tp + errors)));
+  CHECK(one.truth_empty == 0);
+
   Segmentation task(model, batches(data));
   metrics::MaskCounts counts;
   counts.add(task.predict("test", 1), squares(data, data::Split::kTest)->get(1).mask);
   CHECK(counts.dice() == one.by_sample[1].dice());
+}
+
+TEST_CASE("segmentation: an image without foreground counts whole or not at all", "[training]") {
+  const test::Folder data("squares");
+  write_squares(data);
+  data::write_png(data.path / "masks/s7.png", {12, 12, 1, std::vector<std::uint8_t>(12 * 12, 0)});
+  TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
+  model.train(false);
+  const auto per_image = [&](double bias) {
+    for (const nn::NamedTensor& parameter : model.parameters()) {
+      for (float& value : parameter.tensor.values<float>()) {
+        value = parameter.name == "conv.bias" ? static_cast<float>(bias) : 0.0f;
+      }
+    }
+    const auto result = Segmentation(model, batches(data)).evaluate_in_full("test");
+    CHECK(result.truth_empty == 1);
+    CHECK(result.both_empty == (bias < 0 ? 1 : 0));
+    for (const auto& [name, value] : result.metrics) {
+      if (name == "dice_per_image") return value;
+    }
+    return -1.0;
+  };
+  // Nothing predicted: right for the empty one of three. All predicted: 25 of 144 in the others.
+  CHECK(per_image(-9) == Approx(100.0 / 3));
+  CHECK(per_image(9) == Approx(100 * 2 * (50.0 / 169) / 3));
 }
 
 TEST_CASE("segmentation: losses and data that do not fit the task are refused", "[training]") {

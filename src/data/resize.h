@@ -1,0 +1,37 @@
+// Resizing pictures, and how one of any size becomes what a network sees: as PIL does it, and so
+// torchvision and timm, which call PIL.
+#pragma once
+
+#include <cstdint>
+
+#include "data/geometry.h"
+#include "data/image_file.h"
+
+namespace fovea::data {
+
+/// Where the pixels of a smaller or larger picture come from. Half-pixel centres.
+struct ResizeOptions {
+  Resampling how = Resampling::kBilinear;
+  /// When shrinking, average over all pixels that fall into one, as PIL always does. Off: only the
+  /// 2 x 2 or 4 x 4 neighbours of a centre are read, as PyTorch does with antialias=False.
+  bool antialias = true;
+};
+
+/// 8 bits with antialiasing: Pillow's bits where the aspect ratio is kept, else within 2 of 255;
+/// nearest: always; without: torchvision's tensors but for 1. Cubics: a = -0.5, without -0.75.
+Image resize(const Image& image, std::int64_t height, std::int64_t width,
+             const ResizeOptions& options = {});
+
+/// Resizing, then the centre, as timm and torchvision evaluate.
+struct FitOptions {
+  /// Share of the resized picture's shorter side that is kept: that side is resized to
+  /// floor(size / crop_pct). 0.875 is torchvision's 256 for 224.
+  double crop_pct = 1;
+  ResizeOptions resize;
+};
+
+/// A picture of any size at height x width, its aspect ratio kept.
+Image fit(const Image& image, std::int64_t height, std::int64_t width,
+          const FitOptions& options = {});
+
+}  // namespace fovea::data
