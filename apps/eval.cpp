@@ -299,6 +299,7 @@ int evaluate(Arguments args, bool json) {
   const auto opened =
       experiment::open_run({args.run, args.checkpoint, args.ema, args.threads, args.overrides});
   experiment::Run& run = *opened;
+  for (const std::string& note : run.notes()) std::cerr << "eval: " << note << "\n";
   run.model().train(false);
   if (args.split.empty()) args.split = "test";
   const training::BatchSource& data = run.task().source();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iostream>
 #include <map>
 #include <utility>
 
@@ -57,7 +58,9 @@ std::string Subject::policy() const {
 }
 
 std::unique_ptr<experiment::Run> open_run(const std::string& folder, const Arguments& args) {
-  return experiment::open_run({folder, args.checkpoint, args.ema, args.threads});
+  auto run = experiment::open_run({folder, args.checkpoint, args.ema, args.threads});
+  for (const std::string& note : run->notes()) std::cerr << "visualise-attention: " << note << "\n";
+  return run;
 }
 
 std::vector<Subject> open_subjects(const Arguments& args) {

@@ -13,16 +13,26 @@
 #include "experiment/summary.h"
 #include "schema/load.h"
 #include "training/weights.h"
+#include "training/weights_file.h"
 
 namespace fovea::experiment {
 namespace {
 
 // Training and evaluation on the first N training samples, in batches that hold them all if
-// possible.
+// possible. There is nothing to select on.
 schema::Value limited(schema::Value resolved, std::int64_t samples) {
   schema::set_path(resolved, "dataset.limit.train", samples);
   const schema::Value* batch = schema::find_path(resolved, "train.batch_size");
   if (batch->as_int() > samples) schema::set_path(resolved, "train.batch_size", samples);
+  for (const auto& [key, value] :
+       std::initializer_list<std::pair<const char*, schema::Value>>{{"select", "last"},
+                                                                    {"select_on", nullptr},
+                                                                    {"patience", 0},
+                                                                    {"monitor", ""},
+                                                                    {"monitor_mode", "auto"},
+                                                                    {"min_delta", 0.0}}) {
+    schema::set_path(resolved, std::string("train.") + key, value);
+  }
   return resolve(resolved);
 }
 
@@ -90,8 +100,9 @@ std::shared_ptr<training::BatchSource> Run::open_texts(training::BatchOptions op
 void Run::build_model() {
   model_ = make_model(experiment_, device_, shape_);
   if (options_.init.empty()) return;
-  training::load_weights(*model_, read_safetensors(options_.init, host_).tensors,
-                         options_.init.string(), {options_.init_ignore});
+  const std::filesystem::path file = training::weights_file(options_.init);
+  training::load_weights(*model_, read_safetensors(file, host_).tensors, file.string(),
+                         {options_.init_ignore});
 }
 
 training::Classification& Run::classification() {
@@ -108,6 +119,11 @@ const training::ImageBatches& Run::images() const {
 
 const training::TextBatches& Run::texts() const {
   return as<const training::TextBatches>(task_->source(), experiment_.task);
+}
+
+void Run::check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder) {
+  for (std::string& note : task_->check_files(checkpoint.files, folder.string()))
+    notes_.push_back(std::move(note));
 }
 
 training::TrainerSetup Run::setup() const {
@@ -154,10 +170,8 @@ schema::Value load_config(const std::filesystem::path& run_folder) {
 namespace {
 
 void load_weights_of(const training::Checkpoint& checkpoint, const TrainedRun& run,
-                     models::Model& model) {
-  const std::string file = (run.folder / "checkpoints" / run.checkpoint /
-                            (run.ema ? "ema.safetensors" : "model.safetensors"))
-                               .string();
+                     const std::filesystem::path& folder, models::Model& model) {
+  const std::string file = (folder / (run.ema ? "ema.safetensors" : "model.safetensors")).string();
   FOVEA_CHECK(
       !run.ema || !checkpoint.ema.empty(), FileError,
       fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)", file));
@@ -169,18 +183,20 @@ void load_weights_of(const training::Checkpoint& checkpoint, const TrainedRun& r
 std::unique_ptr<Run> open_run(const TrainedRun& from) {
   schema::Value config = load_config(from.folder);
   for (const std::string& assignment : from.overrides) schema::apply_override(config, assignment);
-  const training::Checkpoint checkpoint =
-      training::CheckpointStore(from.folder).load(from.checkpoint, make_cpu(1));
+  const std::filesystem::path folder =
+      training::CheckpointStore(from.folder).folder_of(from.checkpoint);
+  const training::Checkpoint checkpoint = training::read_checkpoint(folder, make_cpu(1));
   RunOptions options;
   options.threads = from.threads;
   if (const auto words = checkpoint.files.find(training::kVocabularyFile);
       words != checkpoint.files.end()) {
-    const auto file = from.folder / "checkpoints" / from.checkpoint / training::kVocabularyFile;
+    const auto file = folder / training::kVocabularyFile;
     options.vocabulary = std::make_shared<const data::Vocabulary>(
         data::Vocabulary::parse(words->second, file.string()));
   }
   auto run = std::make_unique<Run>(resolve(config), options);
-  load_weights_of(checkpoint, from, run->model());
+  run->check_files(checkpoint, folder);
+  load_weights_of(checkpoint, from, folder, run->model());
   return run;
 }
 

@@ -23,7 +23,7 @@ struct RunOptions {
   bool resume = false;
   int threads = 0;             // 0 = train.threads, or all cores
   std::int64_t overfit = 0;    // train and evaluate on this many samples; 0 = off
-  std::filesystem::path init;  // weights to start from; empty = none
+  std::filesystem::path init;  // weights to start from (training/weights_file.h); empty = none
   std::vector<std::string> init_ignore;
   /// Of texts, instead of the one that train gives; null = that one.
   std::shared_ptr<const data::Vocabulary> vocabulary;
@@ -50,6 +50,10 @@ class Run {
   const training::ImageBatches& images() const;
   const training::TextBatches& texts() const;
   const Device& device() const { return device_; }
+  /// Compares what lies beside the weights of a checkpoint with the data (Task::check_files).
+  void check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder);
+  /// Lines for the user about what could not be compared.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   // Open the data and set shape_.
@@ -66,13 +70,15 @@ class Run {
   models::DataShape shape_;  // of the opened data set
   std::unique_ptr<models::Model> model_;
   std::unique_ptr<training::DataTask> task_;
+  std::vector<std::string> notes_;
 };
 
 /// The configuration of a run folder (config.json).
 schema::Value load_config(const std::filesystem::path& run_folder);
 
-/// A run made by train with the weights of checkpoints/<which> and, for texts, the vocabulary they
-/// were trained with; `ema` takes the averaged weights. Throws FileError and ConfigError.
+/// A run made by train with the weights of a checkpoint (CheckpointStore::folder_of) and, for
+/// texts, the vocabulary they were trained with; `ema` takes the averaged weights. Throws
+/// FileError, also where the classes of the data set are not those of the weights, and ConfigError.
 struct TrainedRun {
   std::filesystem::path folder;
   std::string checkpoint = "last";
