@@ -33,7 +33,8 @@ inline io::fs::path scratch() {
 /// A folder of one test, removed at the end of the scope.
 struct Folder {
   io::fs::path path;
-  explicit Folder(const std::string& name) : path(scratch() / ("fovea_training_" + name)) {
+  explicit Folder(const std::string& name)
+      : path(scratch() / ("fovea_training_" + name + "_" + std::to_string(::getpid()))) {
     io::fs::remove_all(path);
     io::fs::create_directories(path);
   }
