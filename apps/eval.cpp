@@ -46,7 +46,9 @@ int evaluate(const EvalArguments& args, bool json) {
   experiment::Run& run = *opened.run;
   run.model().train(false);
   const training::BatchSource& data = run.task().source();
-  for (const std::string& note : data.notes()) fmt::print(stderr, "note: {}\n", note);
+  for (const auto& notes : {data.notes(), run.notes()}) {
+    for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
+  }
   const models::Output output = models::find_entry(run.experiment().model.type).output;
   const apps::Saves saves = apps::parse_saves(args.save, output);
   const training::NoiseGrid grid = apps::noise_grid(args, data);

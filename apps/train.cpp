@@ -103,7 +103,7 @@ void report(const schema::Value& summary, const std::string& out) {
     }
     fmt::print("{}\n", line);
   }
-  fmt::print("run    {}\n", out);
+  fmt::print("{}\nrun    {}\n", training::weights_text(summary), out);
 }
 
 }  // namespace
@@ -121,9 +121,13 @@ int main(int argc, char** argv) {
   program.add_overrides(args.overrides);
   cli.add_flag("--resume", args.resume, "continue the run in --out");
   cli.add_flag("--dry-run", args.dry_run, "one step without an update; write nothing");
-  cli.add_option("--overfit", args.overfit, "train and evaluate on this many samples")
+  cli.add_option("--overfit", args.overfit,
+                 "train and evaluate on this many samples; nothing is selected")
       ->check(CLI::PositiveNumber);
-  cli.add_option("--init", args.init.file, "safetensors file with initial weights");
+  cli.add_option(
+      "--init", args.init.file,
+      "initial weights: a safetensors file, the folder of a run, or a checkpoint such as "
+      "runs/a/checkpoints/best");
   cli.add_option("--init-ignore", args.init_ignore,
                  "names that are not taken from it and begin with random numbers, e.g. head.*")
       ->allow_extra_args(false);

@@ -96,6 +96,7 @@ std::vector<Subject> open_subjects(const Arguments& args) {
     Subject s;
     experiment::Opened opened = open_run(place, args);
     s.run = std::move(opened.run);
+    for (const std::string& note : s.run->notes()) fmt::print(stderr, "note: {}\n", note);
     s.weights = opened.weights;
     const experiment::Experiment& e = s.run->experiment();
     s.name = e.name;

@@ -176,18 +176,9 @@ void sync_directory(const fs::path& path) {
   checked("fsync", path, [&] { return ::fsync(guard.get()); });
 }
 
-void replace_symlink(const fs::path& link, const fs::path& target) {
-  fs::path temporary = link;
-  temporary += fmt::format(".{}.tmp", ::getpid());
-  ::unlink(temporary.c_str());
-  checked("symlink", link, [&] { return ::symlink(target.c_str(), temporary.c_str()); });
-  try {
-    checked("rename", link, [&] { return ::rename(temporary.c_str(), link.c_str()); });
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  sync_directory(link.has_parent_path() ? link.parent_path() : fs::path("."));
+void move(const fs::path& from, const fs::path& to) {
+  checked("rename", to, [&] { return ::rename(from.c_str(), to.c_str()); });
+  sync_directory(to.has_parent_path() ? to.parent_path() : fs::path("."));
 }
 
 void remove_all(const fs::path& path) {

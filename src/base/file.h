@@ -50,14 +50,14 @@ class File {
 void make_directories(const fs::path& path);
 /// Makes the entries of a folder durable.
 void sync_directory(const fs::path& path);
-/// Points the symlink `link` to `target` (relative name in the same folder) in one rename: a rename
-/// cannot replace a full folder, but it can replace a symlink.
-void replace_symlink(const fs::path& link, const fs::path& target);
+/// Moves a file or folder to another name on the same file system, where no full folder is.
+/// Durable.
+void move(const fs::path& from, const fs::path& to);
 /// Removes a file or a whole folder; FileError when impossible.
 void remove_all(const fs::path& path);
 
 /// Test hook: called with the name of a system call ("open", "write", "fsync", "rename", "mkdir",
-/// "symlink", "unlink", "truncate") before it is made; a non-zero return is the errno it shall
+/// "unlink", "truncate") before it is made; a non-zero return is the errno it shall
 /// fail with. An empty function removes the hook. Not for use outside tests.
 void set_fault_hook(std::function<int(std::string_view call)> hook);
 

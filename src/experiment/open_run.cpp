@@ -85,9 +85,8 @@ Opened open_run(const TrainedRun& from) {
   WeightsUsed& weights = opened.weights;
   choose_checkpoint(from, config, weights);
   const training::CheckpointStore store(from.folder);
-  const training::Checkpoint checkpoint = store.load(weights.checkpoint, make_cpu(1));
-  const auto folder =
-      store.folder() / training::CheckpointStore::folder_name(checkpoint.state.step);
+  const auto folder = store.folder_of(weights.checkpoint);
+  const training::Checkpoint checkpoint = training::read_checkpoint(folder, make_cpu(1));
   weights.step = checkpoint.state.step;
   const bool chosen_by_averages =
       config.at("train").at("monitor").as_string().starts_with("ema_") && !checkpoint.ema.empty();
@@ -104,6 +103,7 @@ Opened open_run(const TrainedRun& from) {
     options.vocabulary = parse_vocabulary(words->second, folder / training::kVocabularyFile);
   }
   opened.run = std::make_unique<Run>(config, options);
+  opened.run->check_files(checkpoint, folder);
   const auto file = folder / (weights.averaged ? "ema.safetensors" : "model.safetensors");
   training::load_weights(opened.run->model(), weights.averaged ? checkpoint.ema : checkpoint.model,
                          file.string());

@@ -10,6 +10,7 @@
 #include "experiment/process.h"
 #include "schema/compare.h"
 #include "schema/parse.h"
+#include "training/checkpoint.h"
 
 namespace fovea::experiment {
 namespace {
@@ -79,7 +80,7 @@ JobStatus status_of(const fs::path& sweep, const Job& job) {
   std::error_code code;
   if (is_finished(paths.run, job)) return {JobState::kFinished, ""};
   if (fs::exists(paths.failed, code)) return {JobState::kFailed, last_line(paths.failed)};
-  if (fs::exists(paths.run / "checkpoints" / "last", code)) return {JobState::kPartial, ""};
+  if (training::CheckpointStore(paths.run).any()) return {JobState::kPartial, ""};
   return {JobState::kMissing, ""};
 }
 

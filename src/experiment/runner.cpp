@@ -15,16 +15,26 @@
 #include "schema/load.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"
+#include "training/weights_file.h"
 
 namespace fovea::experiment {
 namespace {
 
 // Training and evaluation on the first N training samples, in batches that hold them all if
-// possible.
+// possible. There is nothing to select on.
 schema::Value limited(schema::Value resolved, std::int64_t samples) {
   schema::set_path(resolved, "dataset.limit.train", samples);
   const schema::Value* batch = schema::find_path(resolved, "train.batch_size");
   if (batch->as_int() > samples) schema::set_path(resolved, "train.batch_size", samples);
+  for (const auto& [key, value] :
+       std::initializer_list<std::pair<const char*, schema::Value>>{{"select", "last"},
+                                                                    {"select_on", nullptr},
+                                                                    {"patience", 0},
+                                                                    {"monitor", ""},
+                                                                    {"monitor_mode", "auto"},
+                                                                    {"min_delta", 0.0}}) {
+    schema::set_path(resolved, std::string("train.") + key, value);
+  }
   return resolve(resolved);
 }
 
@@ -93,7 +103,10 @@ std::shared_ptr<training::BatchSource> Run::open_texts(training::BatchOptions op
 
 void Run::build_model() {
   model_ = make_model(experiment_, device_, shape_);
-  if (options_.init) init_ = training::load_foreign(*model_, *options_.init, host_);
+  if (!options_.init) return;
+  training::ForeignWeights from = *options_.init;
+  from.file = training::weights_file(from.file);
+  init_ = training::load_foreign(*model_, from, host_);
 }
 
 training::Classification& Run::classification() {
@@ -110,6 +123,11 @@ const training::ImageBatches& Run::images() const {
 
 const training::TextBatches& Run::texts() const {
   return as<const training::TextBatches>(task_->source(), experiment_.task);
+}
+
+void Run::check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder) {
+  for (std::string& note : task_->check_files(checkpoint.files, folder.string()))
+    notes_.push_back(std::move(note));
 }
 
 training::TrainerSetup Run::setup() const {
@@ -156,7 +174,7 @@ std::optional<schema::Value> Run::described_init() const {
   const auto file = options_.folder / kInitFile;
   if (options_.resume) {
     if (!std::filesystem::exists(file)) return std::nullopt;
-    FOVEA_CHECK(init_ || training::CheckpointStore(options_.folder).has_last(), FileError,
+    FOVEA_CHECK(init_ || training::CheckpointStore(options_.folder).find_last(), FileError,
                 fmt::format("{}: the run began with weights of a file and has no checkpoint yet; "
                             "give them again with --init",
                             file.string()));

@@ -22,9 +22,10 @@ namespace fovea::experiment {
 struct RunOptions {
   std::filesystem::path folder;
   bool resume = false;
-  int threads = 0;                               // 0 = train.threads, or all cores
-  std::int64_t overfit = 0;                      // train and evaluate on this many samples; 0 = off
-  std::optional<training::ForeignWeights> init;  // weights to start from
+  int threads = 0;           // 0 = train.threads, or all cores
+  std::int64_t overfit = 0;  // train and evaluate on this many samples; 0 = off
+  /// Weights to start from; a run or a checkpoint may stand for its file (training/weights_file.h).
+  std::optional<training::ForeignWeights> init;
   /// Of texts, instead of the one that train gives; null = that one.
   std::shared_ptr<const data::Vocabulary> vocabulary;
   training::ProgressSink* progress = nullptr;
@@ -52,6 +53,10 @@ class Run {
   const Device& device() const { return device_; }
   /// What was taken from RunOptions::init; nothing without it.
   const std::optional<training::LoadReport>& init() const { return init_; }
+  /// Compares what lies beside the weights of a checkpoint with the data (Task::check_files).
+  void check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder);
+  /// Lines for the user about what could not be compared.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   // Open the data and set shape_.
@@ -70,6 +75,7 @@ class Run {
   std::unique_ptr<models::Model> model_;
   std::optional<training::LoadReport> init_;
   std::unique_ptr<training::DataTask> task_;
+  std::vector<std::string> notes_;
 };
 
 /// The configuration of a run folder (config.json).

@@ -18,6 +18,7 @@
 #include "experiment/results.h"
 #include "experiment/run_folder.h"
 #include "schema/parse.h"
+#include "training/checkpoint.h"
 
 namespace fovea::experiment {
 namespace {
@@ -185,8 +186,10 @@ class Sweep {
   void start(const Job& job, FileLock lock) {
     const JobPaths paths = paths_of(options_.out, job);
     std::error_code code;
-    const bool resumed = fs::exists(paths.run / "checkpoints" / "last", code);
-    // Without a checkpoint there is nothing to go on from, and `train` refuses an existing folder.
+    // Also where only the logs are left: `train` then says so, and nothing is begun again silently.
+    const bool resumed =
+        training::CheckpointStore(paths.run).any() || fs::exists(paths.run / "metrics.jsonl", code);
+    // Otherwise there is nothing to go on from, and `train` refuses an existing folder.
     if (!resumed && fs::exists(paths.run, code)) io::remove_all(paths.run);
     if (fs::exists(paths.failed, code)) io::remove_all(paths.failed);
     io::write_atomic(paths.config, job.config.dump() + "\n");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "schema/compare.h"
 #include "schema/parse.h"
+#include "schema/value.h"
 
 namespace fovea::training {
 namespace {
@@ -96,7 +98,42 @@ Value write_content(const Checkpoint& checkpoint, const Path& folder) {
   return files;
 }
 
-bool is_step_folder(const Path& entry) { return entry.filename().string().starts_with("step-"); }
+bool is_step_name(const std::string& name) {
+  const std::string_view digits =
+      std::string_view(name).substr(std::min<std::size_t>(5, name.size()));
+  return name.starts_with("step-") && !digits.empty() &&
+         digits.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_folder(const Path& path) {
+  std::error_code code;
+  return io::fs::is_directory(path, code);
+}
+
+bool is_complete(const Path& folder) {
+  try {
+    verify(folder);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Folders of steps, the newest first.
+std::vector<Path> step_folders(const Path& checkpoints) {
+  std::vector<Path> folders;
+  if (!is_folder(checkpoints)) return folders;
+  for (const auto& entry : io::fs::directory_iterator(checkpoints)) {
+    const Path& path = entry.path();
+    if (is_folder(path) && is_step_name(path.filename().string())) folders.push_back(path);
+  }
+  const auto newer = [](const Path& a, const Path& b) {
+    const std::string left = a.filename().string(), right = b.filename().string();
+    return left.size() != right.size() ? left.size() > right.size() : left > right;
+  };
+  std::sort(folders.begin(), folders.end(), newer);
+  return folders;
+}
 
 }  // namespace
 
@@ -106,14 +143,73 @@ std::string CheckpointStore::folder_name(std::int64_t step) {
   return fmt::format("step-{:08}", step);
 }
 
-bool CheckpointStore::has_last() const { return io::fs::is_symlink(path_ / "last"); }
+// What `last` or `best` names, whether that is there or not; nothing where the name itself is
+// missing.
+std::optional<Path> CheckpointStore::named(const std::string& pointer) const {
+  const Path path = path_ / pointer;
+  std::error_code code;
+  const io::fs::file_status status = io::fs::symlink_status(path, code);
+  if (io::fs::is_symlink(status)) return path_ / io::fs::read_symlink(path).filename();
+  if (io::fs::is_directory(status)) return path;
+  if (!io::fs::is_regular_file(status)) return std::nullopt;
+  std::string name = io::read_text(path, 4096);
+  while (!name.empty() && std::isspace(static_cast<unsigned char>(name.back()))) name.pop_back();
+  FOVEA_CHECK(is_step_name(name), FileError,
+              fmt::format("{}: holds {}, expected the name of a folder like step-00001234",
+                          path.string(), describe(Value(name))));
+  return path_ / name;
+}
+
+bool CheckpointStore::any() const {
+  std::error_code code;
+  return io::fs::exists(io::fs::symlink_status(path_ / "last", code)) ||
+         !step_folders(path_).empty();
+}
+
+std::optional<Path> CheckpointStore::find_last() const {
+  if (const auto last = named("last")) {
+    FOVEA_CHECK(
+        is_folder(*last), FileError,
+        fmt::format("{}: names {}, which is not there; copy it again, or remove {} to go on "
+                    "from the newest complete checkpoint",
+                    (path_ / "last").string(), last->filename().string(),
+                    (path_ / "last").string()));
+    return last;
+  }
+  for (const Path& folder : step_folders(path_)) {
+    if (is_complete(folder)) return folder;
+  }
+  return std::nullopt;
+}
+
+Path CheckpointStore::folder_of(const std::string& which) const {
+  std::optional<Path> folder;
+  if (which == "last") {
+    folder = find_last();
+  } else if (which == "best") {
+    folder = named("best");
+    if (const auto last = folder ? std::nullopt : find_last()) {
+      const RunState state = run_state_from(read_state(*last).at("state"));
+      if (state.best) folder = path_ / folder_name(state.best->step);
+    }
+    FOVEA_CHECK(folder || !any(), FileError,
+                fmt::format("{}: no such checkpoint; the run selected nothing, its weights are "
+                            "those of last",
+                            (path_ / which).string()));
+  } else {
+    folder = path_ / which;
+  }
+  FOVEA_CHECK(folder && is_folder(*folder), FileError,
+              fmt::format("{}: no such checkpoint", (folder ? *folder : path_ / which).string()));
+  return *folder;
+}
 
 void CheckpointStore::save(const Checkpoint& checkpoint) {
   const std::string name = folder_name(checkpoint.state.step);
   const Path folder = path_ / name;
   io::make_directories(path_);
   Value files;
-  if (has_last() && io::fs::read_symlink(path_ / "last") == name) {
+  if (named("last") == folder) {
     // The tensors of a step never change, only what was learnt about them since.
     files = read_state(folder).at("files");
   } else {
@@ -126,44 +222,74 @@ void CheckpointStore::save(const Checkpoint& checkpoint) {
   io::write_atomic(folder / kState, with_hash(record).dump() + "\n");
   io::sync_directory(path_);
   verify(folder);
-  if (!has_last() || io::fs::read_symlink(path_ / "last") != name) {
-    io::replace_symlink(path_ / "last", name);
-  }
-  link_best(checkpoint.state);
+  point("last", checkpoint.state.step);
+  point_best(checkpoint.state);
   prune(checkpoint.state);
 }
 
-void CheckpointStore::link_best(const RunState& state) {
-  if (!state.best) return;
-  const std::string name = folder_name(state.best->step);
-  const Path link = path_ / "best";
-  if (!io::fs::exists(path_ / name)) return;
-  if (io::fs::is_symlink(link) && io::fs::read_symlink(link) == name) return;
-  io::replace_symlink(link, name);
+// A file, not a symlink: copies that leave out or follow links, and file systems without them, keep
+// it.
+void CheckpointStore::point(const std::string& pointer, std::int64_t step) {
+  const std::string name = folder_name(step);
+  std::error_code code;
+  const bool file = io::fs::is_regular_file(io::fs::symlink_status(path_ / pointer, code));
+  if (!file || named(pointer) != path_ / name) io::write_atomic(path_ / pointer, name + "\n");
+}
+
+void CheckpointStore::point_best(const RunState& state) {
+  if (!state.best) {
+    if (named("best")) io::remove_all(path_ / "best");
+  } else if (is_folder(path_ / folder_name(state.best->step))) {
+    point("best", state.best->step);
+  }
+}
+
+// A copy that followed a symlink left a folder with the content of a step. It takes the name of
+// that step, unless the step itself was copied too.
+void CheckpointStore::unfold(const std::string& pointer) {
+  const Path copy = path_ / pointer;
+  if (named(pointer) != copy) return;
+  const Path aside = path_ / (pointer + ".tmp");  // so that no half-removed folder is called `last`
+  const Path folder = path_ / folder_name(run_state_from(read_state(copy).at("state")).step);
+  if (is_complete(folder)) {
+    io::move(copy, aside);
+    io::remove_all(aside);
+  } else {
+    io::remove_all(folder);
+    io::move(copy, folder);
+  }
 }
 
 void CheckpointStore::prune(const RunState& state) {
   std::set<std::string> keep = {folder_name(state.step)};
   if (state.best) keep.insert(folder_name(state.best->step));
   for (const std::int64_t step : state.kept) keep.insert(folder_name(step));
-  std::vector<Path> remove;
-  for (const auto& entry : io::fs::directory_iterator(path_)) {
-    if (is_step_folder(entry.path()) && !keep.contains(entry.path().filename().string())) {
-      remove.push_back(entry.path());
-    }
+  for (const Path& folder : step_folders(path_)) {
+    if (!keep.contains(folder.filename().string())) io::remove_all(folder);
   }
-  for (const Path& folder : remove) io::remove_all(folder);
+}
+
+void CheckpointStore::require_best(const RunState& last) const {
+  if (!last.best || named("best") == path_ / "best") return;
+  const Path folder = path_ / folder_name(last.best->step);
+  FOVEA_CHECK(is_folder(folder), FileError,
+              fmt::format("{}: not found; the best weights of the run lie there; copy it again",
+                          folder.string()));
 }
 
 void CheckpointStore::repair(const RunState& last) {
-  link_best(last);
+  unfold("last");
+  unfold("best");
+  point("last", last.step);
+  point_best(last);
   prune(last);
 }
 
 Checkpoint CheckpointStore::load(const std::string& which, const Device& host) const {
-  const Path folder = path_ / which;
-  FOVEA_CHECK(io::fs::is_directory(folder), FileError,
-              fmt::format("{}: no such checkpoint", folder.string()));
+  return read_checkpoint(folder_of(which), host);
+}
+
+Checkpoint read_checkpoint(const Path& folder, const Device& host) {
   const Value record = read_state(folder);
   Checkpoint checkpoint;
   try {

@@ -21,7 +21,7 @@ class Classification final : public DataTask {
                  const schema::Component& loss = {"cross_entropy", {}});
 
   Tensor loss(const Batch& batch) override;
-  Monitor monitor() const override { return {splits().front(), "top1", true}; }
+  Monitor monitor() const override { return {"top1", true}; }
   Metrics evaluate(const std::string& split) override { return evaluate_in_full(split).metrics; }
 
   struct Evaluation {

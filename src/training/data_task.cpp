@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ops/elementwise.h"
+#include "training/class_names.h"
 
 namespace fovea::training {
 
@@ -35,14 +36,34 @@ Tensor DataTask::output(const Tensor& inputs) {
   return model_(fits ? there : ops::cast(there, dtype_));
 }
 
-std::vector<std::string> DataTask::splits() const {
-  if (source_->options().overfit) return {"train"};
-  if (source_->has("val")) return {"val"};
-  return {source_->has("test") ? "test" : "train"};
+std::vector<std::string> DataTask::parts() const {
+  std::vector<std::string> parts;
+  for (const char* part : {"val", "test"}) {
+    if (!source_->options().overfit && source_->has(part)) parts.emplace_back(part);
+  }
+  if (parts.empty()) parts.emplace_back("train");
+  return parts;
 }
 
-std::string DataTask::final_split() const {
-  return !source_->options().overfit && source_->has("val") && source_->has("test") ? "test" : "";
+std::map<std::string, std::string> DataTask::files() const {
+  std::map<std::string, std::string> files = source_->files();
+  files[kClassesFile] = classes_text(source_->class_names());
+  return files;
+}
+
+std::vector<std::string> DataTask::check_files(const std::map<std::string, std::string>& files,
+                                               const std::string& folder) const {
+  source_->check_files(files, folder);
+  const std::string name = folder + "/" + kClassesFile;
+  const auto found = files.find(kClassesFile);
+  if (found == files.end()) {
+    return {
+        fmt::format("{}: not found, an older program wrote the checkpoint; the names of the "
+                    "classes were not compared",
+                    name)};
+  }
+  check_classes(found->second, source_->class_names(), name);
+  return {};
 }
 
 void DataTask::check_split(const std::string& split) const {

@@ -15,8 +15,6 @@
 
 namespace fovea::training {
 
-/// With a validation part, it is evaluated during training and test once, at the end; without one,
-/// test is evaluated during training (dgsa 6.1, 6.2).
 class DataTask : public Task {
  public:
   nn::Module& model() override { return model_; }
@@ -25,14 +23,13 @@ class DataTask : public Task {
     source_->start_epoch(epoch, first_batch);
   }
   std::unique_ptr<Batch> next_batch() override { return source_->next(); }
-  std::vector<std::string> splits() const override;
-  std::string final_split() const override;
+  std::vector<std::string> parts() const override;
   std::map<std::string, Tensor> tensors(const Batch& batch) const override;
-  std::map<std::string, std::string> files() const override { return source_->files(); }
-  void check_files(const std::map<std::string, std::string>& files,
-                   const std::string& folder) const override {
-    source_->check_files(files, folder);
-  }
+  /// Those of the source, and the names of the classes in the order of the outputs.
+  std::map<std::string, std::string> files() const override;
+  /// A checkpoint without class names, as older programs wrote, is taken with a note.
+  std::vector<std::string> check_files(const std::map<std::string, std::string>& files,
+                                       const std::string& folder) const override;
   schema::Value fingerprint() const override { return source_->fingerprint(); }
   std::string sample_lists() const override { return source_->sample_lists(); }
   double wait_seconds() const override { return source_->wait_seconds(); }

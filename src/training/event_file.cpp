@@ -109,6 +109,9 @@ void EventFile::add(std::int64_t step, const std::vector<Scalar>& scalars) {
   file_->write(bytes);
 }
 
-void EventFile::cut_back(std::int64_t bytes) { file_->truncate(static_cast<std::uint64_t>(bytes)); }
+void EventFile::cut_back(std::int64_t bytes) {
+  // A copy of the run may have come without it; zeros at its end would not be records.
+  file_->truncate(static_cast<std::uint64_t>(std::min(bytes, size())));
+}
 
 }  // namespace fovea::training

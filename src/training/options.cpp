@@ -28,20 +28,29 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add("checkpoint_every_steps", &O::checkpoint_every_steps, at_least(0),
                "steps between further checkpoints; 0 = none")
           .add("keep_every", &O::keep_every, at_least(0),
-               "epochs between checkpoints that are kept for good; 0 = only last and best")
+               "epochs between checkpoints that are kept for good; 0 = only last and, where the "
+               "run selects, best")
           .add("monitor", &O::monitor,
-               "metric that decides which weights are best; empty = the task's own")
+               "metric that decides which weights are best, of the part that select_on says; "
+               "empty = the task's own")
           .add_enum("monitor_mode", &O::monitor_mode,
                     {{"auto", MonitorMode::kAuto},
                      {"max", MonitorMode::kMax},
                      {"min", MonitorMode::kMin}},
                     "whether larger or smaller is better; auto: smaller for losses")
           .add("patience", &O::patience, at_least(0),
-               "evaluations without improvement before the run ends early; 0 = never")
+               "evaluations without improvement before the run ends early; 0 = never; needs a "
+               "part to select on")
           .add("min_delta", &O::min_delta, at_least(0), "smallest improvement that counts")
           .add_enum("select", &O::select,
                     {{"auto", Select::kAuto}, {"best", Select::kBest}, {"last", Select::kLast}},
-                    "weights of the final evaluation; auto: best if there is a validation part")
+                    "weights that the run reports; best and patience need a part to select on; "
+                    "auto: best if there is one")
+          .add_enum("select_on", &O::select_on,
+                    {{"val", SelectOn::kVal}, {"test", SelectOn::kTest}},
+                    "part whose metric chooses the best weights and ends a run early; null: val "
+                    "where there is one, else nothing is selected; test, as some papers do: the "
+                    "results then say \"selected on test\"")
           .add("precision", &O::precision, schema::one_of({"float32", "bfloat16"}),
                "bfloat16: mixed precision, matrix products and activations in bfloat16; weights, "
                "sums, norms, softmax and losses stay float32")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "schema/fields.h"
@@ -11,6 +12,7 @@ namespace fovea::training {
 enum class ClipMode { kNorm, kValue };
 enum class MonitorMode { kAuto, kMax, kMin };
 enum class Select { kAuto, kBest, kLast };
+enum class SelectOn { kVal, kTest };
 
 struct TrainOptions {
   std::int64_t epochs = 100;
@@ -32,6 +34,7 @@ struct TrainOptions {
   std::int64_t patience = 0;  // evaluations; 0 = no early stopping
   double min_delta = 0;
   Select select = Select::kAuto;
+  std::optional<SelectOn> select_on;  // none: val where there is one
   std::string precision = "float32";
   std::string device = "cpu";
   std::int64_t threads = 0;

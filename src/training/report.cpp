@@ -57,20 +57,22 @@ Metrics Trainer::evaluate(const std::string& split) {
   return metrics;
 }
 
-void Trainer::record_evaluation(const std::string& split, const Metrics& metrics) {
+Value Trainer::record_evaluation(const std::string& split, std::int64_t step, std::int64_t epoch,
+                                 const std::string& weights) {
   Value values = Value::object();
   // People count epochs from 1; the records of metrics.jsonl from 0.
-  std::string text = fmt::format("epoch {}  step {}  {}", state_.epoch + 1, state_.step, split);
-  Value line = Value::object({{"step", state_.step}, {"epoch", state_.epoch}, {"split", split}});
-  for (const auto& [name, value] : metrics) {
+  std::string text = fmt::format("epoch {}  step {}  {}", epoch + 1, step, split);
+  Value line = Value::object({{"step", step}, {"epoch", epoch}, {"split", split}});
+  if (!weights.empty()) line.set("weights", weights);
+  for (const auto& [name, value] : evaluate(split)) {
     set_number(line, name, value);
     set_number(values, name, value);
     text += fmt::format("  {} {:.4g}", name, value);
   }
   line.set("time_s", elapsed());
   log_->record(line);
-  state_.metrics.set(split, values);
   say(text);
+  return values;
 }
 
 void Trainer::report_progress(double loss, double lr) {
@@ -91,41 +93,61 @@ void Trainer::report_progress(double loss, double lr) {
   setup_.progress->update(progress);
 }
 
-// The final split is looked at once, with the weights chosen by the monitored split.
-void Trainer::evaluate_selected() {
-  const std::string split = task_.final_split();
-  if (split.empty()) return;
-  const bool validated = monitor_.split == "val";
-  const bool best =
-      setup_.train.select == Select::kBest || (setup_.train.select == Select::kAuto && validated);
-  if (best && state_.best && state_.best->step != state_.step) {
-    const Checkpoint chosen = checkpoints_.load("best", setup_.host);
-    load_weights(task_.model(), chosen.model, "best/model.safetensors");
-    if (ema_ && !chosen.ema.empty()) ema_->load_state(chosen.ema);
+// Members of the summary: which weights the numbers are of, and what chose them.
+Value Trainer::chosen_weights() const {
+  const bool best = selection_.best && state_.best;
+  Value chosen = Value::object({{"metrics", best ? state_.best->metrics : state_.metrics},
+                                {"weights", best ? "best" : "last"},
+                                {"selected_on", Value()},
+                                {"steps", state_.step},
+                                {"epochs", state_.epoch}});
+  if (best || selection_.stops) chosen.set("selected_on", selection_.on);
+  if (state_.best) {
+    chosen.set("best", Value::object({{"split", selection_.on},
+                                      {"metric", selection_.monitor.metric},
+                                      {"value", state_.best->value},
+                                      {"step", state_.best->step},
+                                      {"epoch", state_.best->epoch}}));
   }
-  record_evaluation(split, evaluate(split));
+  // Who selects on test is asked for the numbers of the last epoch, too.
+  if (best) chosen.set("last", Value::object({{"metrics", state_.metrics}}));
+  return chosen;
 }
 
-Value Trainer::write_summary() {
-  Value best;
-  if (state_.best) {
-    best = Value::object({{"split", monitor_.split},
-                          {"metric", monitor_.metric},
-                          {"value", state_.best->value},
-                          {"step", state_.best->step},
-                          {"epoch", state_.best->epoch}});
+// Evaluates with the chosen weights what they were not evaluated on yet: a part that takes no part
+// in the choice is looked at once, here.
+void Trainer::evaluate_chosen(Value& chosen) {
+  const std::string weights = chosen.at("weights").as_string();
+  const bool best = weights == "best";
+  say("final numbers: " + weights_text(chosen));
+  if (best && state_.best->step != state_.step) {
+    const io::fs::path folder = checkpoints_.folder_of("best");
+    const Checkpoint checkpoint = read_checkpoint(folder, setup_.host);
+    load_weights(task_.model(), checkpoint.model, (folder / "model.safetensors").string());
+    if (ema_) ema_->load_state(checkpoint.ema);
   }
-  Value summary = Value::object({{"metrics", state_.metrics},
-                                 {"best", best},
-                                 {"parameters", task_.model().parameter_count()},
-                                 {"steps", state_.step},
-                                 {"epochs", state_.epoch},
-                                 {"time_s", elapsed()},
-                                 {"peak_bytes", device_.allocator().stats().peak_bytes},
-                                 {"skipped_samples", task_.skipped_samples()},
-                                 {"stop_reason", state_.stop_reason},
-                                 {"config_hash", state_.config_hash},
-                                 {"data", state_.data}});
+  const std::int64_t step = best ? state_.best->step : state_.step;
+  // That of the last step; there is none where nothing was trained.
+  const std::int64_t last_epoch = std::max<std::int64_t>(0, state_.epoch - 1);
+  const std::int64_t epoch = best ? state_.best->epoch : last_epoch;
+  std::vector<std::string> parts = selection_.during;
+  parts.push_back(selection_.reported);
+  for (const std::string& part : parts) {
+    Value& metrics = *chosen.find("metrics");
+    if (metrics.find(part) == nullptr)
+      metrics.set(part, record_evaluation(part, step, epoch, weights));
+  }
+}
+
+Value Trainer::write_summary(const Value& chosen) {
+  Value summary = chosen;
+  summary.set("parameters", task_.model().parameter_count());
+  summary.set("time_s", elapsed());
+  summary.set("peak_bytes", device_.allocator().stats().peak_bytes);
+  summary.set("skipped_samples", task_.skipped_samples());
+  summary.set("stop_reason", state_.stop_reason);
+  summary.set("config_hash", state_.config_hash);
+  summary.set("data", state_.data);
   if (setup_.about.is_object()) {
     for (const Value::Member& member : setup_.about.members())
       summary.set(member.key, member.value);

@@ -25,8 +25,8 @@ struct Row {
 
 // Keys of a record that are not metrics.
 bool is_bookkeeping(const std::string& key) {
-  static const std::set<std::string> keys = {"step",    "epoch",  "split",
-                                             "samples", "time_s", "nonfinite"};
+  static const std::set<std::string> keys = {"step",   "epoch",     "split",  "samples",
+                                             "time_s", "nonfinite", "weights"};
   return keys.contains(key);
 }
 
@@ -49,14 +49,10 @@ std::string cell(const Value& value) { return value.is_null() ? "nan" : value.du
 // Lines of the loop itself; an evaluation may be of the training samples, too.
 bool is_training(const Value& line) { return line.find("samples") != nullptr; }
 
-std::string evaluated_split(const std::vector<Value>& lines) {
-  std::string first;
-  for (const Value& line : lines) {
-    const std::string& split = line.at("split").as_string();
-    if (split == "val") return split;
-    if (first.empty() && !is_training(line)) first = split;
-  }
-  return first;
+// What a line is about, for tags and columns.
+std::string part_of(const Value& line) {
+  const std::string& split = line.at("split").as_string();
+  return split == "train" && !is_training(line) ? "train_eval" : split;
 }
 
 void check_length(const io::File& file, std::int64_t promised, const char* name) {
@@ -81,7 +77,7 @@ void RunLog::record(const Value& line) {
   for (const Value::Member& member : line.members()) {
     if (is_bookkeeping(member.key) || !member.value.is_number()) continue;
     const bool of_split = !is_training(line) || member.key == "loss";
-    const std::string tag = of_split ? line.at("split").as_string() + "/" + member.key : member.key;
+    const std::string tag = of_split ? part_of(line) + "/" + member.key : member.key;
     scalars.push_back({tag, member.value.as_double()});
   }
   if (!scalars.empty()) events_->add(line.at("step").as_int(), scalars);
@@ -112,11 +108,9 @@ void RunLog::write_csv() const {
 
 std::string metrics_csv(std::string_view jsonl) {
   const std::vector<Value> lines = lines_of(jsonl);
-  const std::string evaluated = evaluated_split(lines);
   std::map<std::int64_t, Row> rows;
   std::vector<std::string> columns;
   for (const Value& line : lines) {
-    const std::string& split = line.at("split").as_string();
     Row& row = rows[line.at("epoch").as_int()];
     if (is_training(line)) {
       const double samples = line.at("samples").as_double();
@@ -128,7 +122,8 @@ std::string metrics_csv(std::string_view jsonl) {
     }
     for (const Value::Member& member : line.members()) {
       if (is_bookkeeping(member.key)) continue;
-      const std::string column = (split == evaluated ? "eval" : split) + "_" + member.key;
+      const std::string part = part_of(line);
+      const std::string column = (part == "val" ? "eval" : part) + "_" + member.key;
       if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
         columns.push_back(column);
       }

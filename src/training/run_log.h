@@ -20,7 +20,8 @@ class RunLog {
   explicit RunLog(const std::filesystem::path& run_folder, bool tensorboard = true);
 
   /// One line of metrics.jsonl; its numbers also go to the event file, as train/loss, val/top1, lr,
-  /// grad_norm.
+  /// grad_norm. What is evaluated on the training samples is train_eval/..., since train/loss is
+  /// the running loss of the loop.
   void record(const schema::Value& line);
   /// One line of log.txt.
   void text(const std::string& line);
@@ -40,9 +41,10 @@ class RunLog {
 };
 
 /// A row for each epoch with an evaluation or a training loss: epoch, train_loss, eval_<metric>...,
-/// lr. train_loss is the mean over the samples of the epoch. The metrics of "val" (of the first
-/// split evaluated, if there is no val) are called eval_, those of other splits by their split.
-/// Cells without a value are empty. Throws FileError for a line that is not JSON.
+/// lr. train_loss is the mean over the samples of the epoch. The metrics of "val" are called eval_,
+/// those of other parts by their part (test_top1), of the training samples train_eval_. The final
+/// numbers are in the row of the epoch whose weights they are of. Cells without a value are empty.
+/// Throws FileError for a line that is not JSON.
 std::string metrics_csv(std::string_view jsonl);
 
 }  // namespace fovea::training

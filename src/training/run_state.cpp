@@ -11,6 +11,7 @@ Value to_value(const RunState& state) {
   if (state.best) {
     best = Value::object({{"step", state.best->step}, {"epoch", state.best->epoch}});
     best.set("value", state.best->value);
+    best.set("metrics", state.best->metrics);
   }
   const Window& window = state.window;
   return Value::object({{"step", state.step},
@@ -30,7 +31,8 @@ Value to_value(const RunState& state) {
                         {"data", state.data},
                         {"stop_reason", state.stop_reason},
                         {"time_s", state.time_s},
-                        {"metrics", state.metrics}});
+                        {"metrics", state.metrics},
+                        {"parts", Value::array(state.parts)}});
 }
 
 RunState run_state_from(const Value& value) {
@@ -41,6 +43,8 @@ RunState run_state_from(const Value& value) {
   if (const Value& best = value.at("best"); !best.is_null()) {
     state.best =
         Best{best.at("value").as_double(), best.at("step").as_int(), best.at("epoch").as_int()};
+    // Checkpoints of older programs have neither these nor the parts below.
+    if (const Value* metrics = best.find("metrics")) state.best->metrics = *metrics;
   }
   state.evaluations_since_best = value.at("evaluations_since_best").as_int();
   const Value& window = value.at("window");
@@ -56,6 +60,9 @@ RunState run_state_from(const Value& value) {
   state.stop_reason = value.at("stop_reason").as_string();
   state.time_s = value.at("time_s").as_double();
   state.metrics = value.at("metrics");
+  if (const Value* parts = value.find("parts")) {
+    for (const Value& part : parts->items()) state.parts.push_back(part.as_string());
+  }
   return state;
 }
 

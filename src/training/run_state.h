@@ -15,6 +15,7 @@ struct Best {
   double value = 0;
   std::int64_t step = 0;
   std::int64_t epoch = 0;
+  schema::Value metrics = schema::Value::object();  // of all parts evaluated then
   bool operator==(const Best&) const = default;
 };
 
@@ -42,7 +43,8 @@ struct RunState {
   schema::Value data;                               // Task::fingerprint
   std::string stop_reason;                          // why the run is over; "" while it is not
   double time_s = 0;                                // of training, over all parts of the run
-  schema::Value metrics = schema::Value::object();  // last evaluation of each split
+  schema::Value metrics = schema::Value::object();  // last evaluation of each part
+  std::vector<std::string> parts;                   // evaluated while the run goes on
 
   bool operator==(const RunState&) const = default;
 };

@@ -26,7 +26,7 @@ class Segmentation final : public DataTask {
                const schema::Component& loss = {"bce_dice", {}});
 
   Tensor loss(const Batch& batch) override;
-  Monitor monitor() const override { return {splits().front(), "loss", false}; }
+  Monitor monitor() const override { return {"loss", false}; }
   Metrics evaluate(const std::string& split) override { return evaluate_in_full(split).metrics; }
 
   struct Evaluation {

@@ -116,18 +116,17 @@ DryRun Trainer::dry_run() {
   report.grad_norm = result.grad_norm;
   report.step_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.peak_bytes = device_.allocator().stats().peak_bytes;
-  report.files = {"config.json",
-                  "metrics.jsonl",
-                  "metrics.csv",
-                  "log.txt",
-                  "summary.json",
-                  "checkpoints/last/model.safetensors",
-                  "checkpoints/last/optimiser.safetensors"};
-  if (ema_) report.files.push_back("checkpoints/last/ema.safetensors");
+  report.files = {"config.json", "metrics.jsonl", "metrics.csv",
+                  "log.txt",     "summary.json",  "checkpoints/last"};
+  if (selection_.monitored()) report.files.emplace_back("checkpoints/best");
+  for (const char* name : {"model", "optimiser", "ema"}) {
+    if (name != std::string("ema") || ema_)
+      report.files.push_back(fmt::format("checkpoints/step-*/{}.safetensors", name));
+  }
   if (!task_.sample_lists().empty()) report.files.push_back("splits.json");
   for (const auto& [name, content] : task_.files()) {
     report.files.push_back(name);
-    report.files.push_back("checkpoints/last/" + name);
+    report.files.push_back("checkpoints/step-*/" + name);
   }
   return report;
 }

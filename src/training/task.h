@@ -28,7 +28,6 @@ struct Batch {
 
 /// The metric that decides which weights are best.
 struct Monitor {
-  std::string split;   // "val"
   std::string metric;  // "top1"
   bool larger_is_better = true;
 };
@@ -48,10 +47,9 @@ class Task {
   /// mode; the randomness has been set.
   virtual Tensor loss(const Batch& batch) = 0;
 
-  /// Splits that are evaluated during training, the monitored one first.
-  virtual std::vector<std::string> splits() const = 0;
-  /// A split that is evaluated once, at the end, with the selected weights; "" for none.
-  virtual std::string final_split() const { return ""; }
+  /// The parts that can be evaluated: "val" and "test", those of them that are there, or "train"
+  /// alone. selection.h says when each is.
+  virtual std::vector<std::string> parts() const = 0;
   virtual Monitor monitor() const = 0;
   /// Called in evaluation mode without gradients.
   virtual Metrics evaluate(const std::string& split) = 0;
@@ -62,9 +60,11 @@ class Task {
   /// in the run folder and in every checkpoint.
   virtual std::map<std::string, std::string> files() const { return {}; }
   /// Throws FileError if the files of a checkpoint do not fit this task; `folder` is where they
-  /// lie.
-  virtual void check_files(const std::map<std::string, std::string>& /*files*/,
-                           const std::string& /*folder*/) const {}
+  /// lie. Returns a line for what could not be compared.
+  virtual std::vector<std::string> check_files(const std::map<std::string, std::string>& /*files*/,
+                                               const std::string& /*folder*/) const {
+    return {};
+  }
   /// What identifies the data by their content, {"hash": hex, "samples": {"train": n, ...}}; null
   /// where there is nothing to identify. Written to summary.json and to checkpoints.
   virtual schema::Value fingerprint() const { return {}; }

@@ -8,12 +8,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "schema/compare.h"
-#include "schema/parse.h"
-#include "training/data_identity.h"
 #include "training/run_lock.h"
 #include "training/timing.h"
-#include "training/weights.h"
 
 namespace fovea::training {
 namespace {
@@ -34,26 +30,6 @@ std::vector<optim::Parameter> averaged(const nn::Module& model) {
   return list;
 }
 
-Monitor resolve_monitor(const Task& task, const TrainOptions& options) {
-  Monitor monitor = task.monitor();
-  if (!options.monitor.empty() && options.monitor != monitor.metric) {
-    monitor.metric = options.monitor;
-    monitor.larger_is_better = !options.monitor.ends_with("loss");
-  }
-  if (options.monitor_mode == MonitorMode::kMax) monitor.larger_is_better = true;
-  if (options.monitor_mode == MonitorMode::kMin) monitor.larger_is_better = false;
-  return monitor;
-}
-
-// What atomic writes of a killed process left; the lock says that nobody is writing now.
-void remove_temporaries(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> found;
-  for (const auto& entry : io::fs::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".tmp") found.push_back(entry.path());
-  }
-  for (const std::filesystem::path& path : found) io::remove_all(path);
-}
-
 std::string names_of(const schema::Value& object) {
   std::string names;
   for (const schema::Value::Member& member : object.members()) {
@@ -62,24 +38,12 @@ std::string names_of(const schema::Value& object) {
   return names;
 }
 
-void refuse_other_configuration(const std::filesystem::path& file, const schema::Value& config) {
-  const schema::Value before = comparable(schema::parse(io::read_text(file), file.string()));
-  const schema::Value now = comparable(config);
-  if (before == now) return;
-  std::string differences;
-  for (const std::string& line : schema::diff(before, now)) {
-    differences += (differences.empty() ? "" : "; ") + line;
-  }
-  throw ConfigError(
-      fmt::format("{}: this run began with another configuration: {}", file.string(), differences));
-}
-
 }  // namespace
 
 Trainer::Trainer(Task& task, TrainerSetup setup)
     : task_(task),
       setup_(std::move(setup)),
-      monitor_(resolve_monitor(task, setup_.train)),
+      selection_(select(task.parts(), task.monitor(), setup_.train)),
       checkpoints_(setup_.run_folder),
       timing_(std::make_unique<Timing>()) {
   const TrainOptions& options = setup_.train;
@@ -101,56 +65,6 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
 
 Trainer::~Trainer() = default;
 
-void Trainer::open_run() {
-  const std::filesystem::path& folder = setup_.run_folder;
-  const std::filesystem::path config_file = folder / "config.json";
-  const bool has_run = io::fs::exists(config_file) || checkpoints_.has_last();
-  FOVEA_CHECK(setup_.resume || !has_run, FileError,
-              fmt::format("{}: holds a run already; continue it with --resume, or choose another "
-                          "folder with --out",
-                          folder.string()));
-  state_.config_hash = schema::content_hash(comparable(setup_.config));
-  state_.data = task_.fingerprint();
-  if (setup_.resume) {
-    FOVEA_CHECK(has_run, FileError, fmt::format("{}: there is no run to resume", folder.string()));
-    if (io::fs::exists(config_file)) refuse_other_configuration(config_file, setup_.config);
-    remove_temporaries(folder);
-  }
-  if (!setup_.resume || !io::fs::exists(config_file)) {
-    for (const auto& [name, content] : setup_.files) io::write_atomic(folder / name, content);
-    for (const auto& [name, content] : task_.files()) io::write_atomic(folder / name, content);
-    io::write_atomic(config_file, setup_.config.dump() + "\n");
-  }
-  log_ = std::make_unique<RunLog>(folder, setup_.train.tensorboard);
-  if (checkpoints_.has_last()) {
-    restore();
-  } else {
-    log_->cut_back(state_);  // killed before its first checkpoint: begin again
-  }
-  keep_sample_lists(task_, folder);
-}
-
-void Trainer::restore() {
-  const Checkpoint checkpoint = checkpoints_.load("last", setup_.host);
-  FOVEA_CHECK(checkpoint.state.config_hash == state_.config_hash, ConfigError,
-              fmt::format("{}: the checkpoint belongs to another configuration",
-                          checkpoints_.folder().string()));
-  task_.check_files(checkpoint.files, (checkpoints_.folder() / "last").string());
-  refuse_other_data(checkpoint.state.data, state_.data, setup_.run_folder);
-  const schema::Value data = state_.data;
-  const std::string name = (checkpoints_.folder() / "last" / "model.safetensors").string();
-  load_weights(task_.model(), checkpoint.model, name);
-  optimiser_->load_state(checkpoint.optimiser);
-  FOVEA_CHECK((ema_ != nullptr) == !checkpoint.ema.empty(), FileError,
-              fmt::format("{}: averaged weights are missing or not expected",
-                          checkpoints_.folder().string()));
-  if (ema_) ema_->load_state(checkpoint.ema);
-  state_ = checkpoint.state;
-  state_.data = data;
-  log_->cut_back(state_);
-  checkpoints_.repair(state_);
-}
-
 schema::Value Trainer::run() {
   io::make_directories(setup_.run_folder);
   const RunLock lock(setup_.run_folder);
@@ -166,9 +80,10 @@ schema::Value Trainer::run() {
     train_epoch();
     finish_epoch();
   }
-  evaluate_selected();
+  schema::Value chosen = chosen_weights();
+  evaluate_chosen(chosen);
   log_->write_csv();
-  return write_summary();
+  return write_summary(chosen);
 }
 
 Trainer::Group Trainer::next_group() {
@@ -230,8 +145,8 @@ void Trainer::finish_epoch() {
   const std::int64_t patience = setup_.train.patience;
   if (patience > 0 && state_.evaluations_since_best >= patience && !last) {
     state_.stop_reason =
-        fmt::format("early stopping: {} {} has not improved for {} evaluations", monitor_.split,
-                    monitor_.metric, state_.evaluations_since_best);
+        fmt::format("early stopping: {} {} has not improved for {} evaluations", selection_.on,
+                    selection_.monitor.metric, state_.evaluations_since_best);
     say(state_.stop_reason);
   }
   if (last) state_.stop_reason = "completed";
@@ -258,39 +173,30 @@ void Trainer::keep_given_weights() {
 }
 
 void Trainer::evaluate_epoch() {
-  for (const std::string& split : task_.splits()) record_evaluation(split, evaluate(split));
+  for (const std::string& part : selection_.during)
+    state_.metrics.set(part, record_evaluation(part, state_.step, state_.epoch, ""));
 }
 
-// Notes whether the monitored metric is the best so far; the earliest wins a tie.
+// Notes whether the monitored metric is the best so far; the earliest wins a tie. Without a part to
+// select on nothing is best.
 bool Trainer::update_best() {
-  const schema::Value* split = state_.metrics.find(monitor_.split);
-  if (split == nullptr) return false;
-  FOVEA_CHECK(split->find(monitor_.metric) != nullptr, ConfigError,
-              fmt::format("train.monitor: no metric called \"{}\"; known: {}", monitor_.metric,
-                          names_of(*split)));
-  const double value =
-      split->at(monitor_.metric).is_null() ? std::nan("") : split->at(monitor_.metric).as_double();
-  const double sign = monitor_.larger_is_better ? 1 : -1;
+  if (!selection_.monitored()) return false;
+  const Monitor& monitor = selection_.monitor;
+  const schema::Value& part = state_.metrics.at(selection_.on);
+  const schema::Value* metric = part.find(monitor.metric);
+  FOVEA_CHECK(metric != nullptr, ConfigError,
+              fmt::format("train.monitor: no metric called \"{}\"; known: {}", monitor.metric,
+                          names_of(part)));
+  const double value = metric->is_null() ? std::nan("") : metric->as_double();
+  const double sign = monitor.larger_is_better ? 1 : -1;
   const bool first = !state_.best && !std::isnan(value);
   if (first || (state_.best && sign * (value - state_.best->value) > setup_.train.min_delta)) {
-    state_.best = Best{value, state_.step, state_.epoch};
+    state_.best = Best{value, state_.step, state_.epoch, state_.metrics};
     state_.evaluations_since_best = 0;
     return true;
   }
   ++state_.evaluations_since_best;
   return false;
-}
-
-void Trainer::save() {
-  log_->sync(state_);
-  Checkpoint checkpoint;
-  checkpoint.state = state_;
-  checkpoint.state.time_s = elapsed();
-  checkpoint.model = to_host(named_tensors(task_.model()), setup_.host);
-  checkpoint.optimiser = to_host(optimiser_->state(), setup_.host);
-  if (ema_) checkpoint.ema = to_host(ema_->state(), setup_.host);
-  checkpoint.files = task_.files();
-  checkpoints_.save(checkpoint);
 }
 
 }  // namespace fovea::training

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "training/progress.h"
 #include "training/run_log.h"
 #include "training/run_state.h"
+#include "training/selection.h"
 #include "training/task.h"
 
 namespace fovea::training {
@@ -62,8 +64,9 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains to the end, or goes on from checkpoints/last, and writes summary.json, whose content it
-  /// returns. Throws FileError if the folder holds a run and resume is off, or holds none and it is
+  /// Trains to the end, or goes on from the last checkpoint, and writes summary.json, whose content
+  /// it returns; the model then holds the weights that it is about. Throws FileError if the folder
+  /// holds a run and resume is off, or holds none, or one that has lost its checkpoints, and it is
   /// on; ConfigError if the configuration differs from the one the run began with; NumericError,
   /// before the weights are touched, if the loss or the gradients are not finite; Interrupted.
   schema::Value run();
@@ -80,9 +83,16 @@ class Trainer {
  private:
   using Group = std::vector<std::unique_ptr<Batch>>;  // the micro-batches of one step
 
-  // trainer.cpp
+  // open_run.cpp
   void open_run();
-  void restore();
+  void refuse_other_parts(const RunState& before) const;
+  void refuse_lost_checkpoints() const;
+  std::optional<std::filesystem::path> find_last() const;
+  void restore(const std::filesystem::path& folder);
+  void notify(const std::string& line) const;
+  void save();
+
+  // trainer.cpp
   bool stop_requested() const { return setup_.stop != nullptr && setup_.stop->load(); }
   bool finished() const { return !state_.stop_reason.empty(); }
   void train_epoch();
@@ -92,7 +102,6 @@ class Trainer {
   void keep_given_weights();
   void evaluate_epoch();
   bool update_best();
-  void save();
 
   // step.cpp
   struct StepResult {
@@ -107,16 +116,20 @@ class Trainer {
   // report.cpp
   void flush_window();
   Metrics evaluate(const std::string& split);
-  void record_evaluation(const std::string& split, const Metrics& metrics);
+  /// Writes a line of the logs and returns the metrics as a JSON object. `weights`: "best" or
+  /// "last" for the final numbers, "" while the run goes on.
+  schema::Value record_evaluation(const std::string& split, std::int64_t step, std::int64_t epoch,
+                                  const std::string& weights);
   void say(const std::string& line);
   void report_progress(double loss, double lr);
-  void evaluate_selected();
-  schema::Value write_summary();
+  schema::Value chosen_weights() const;
+  void evaluate_chosen(schema::Value& chosen);
+  schema::Value write_summary(const schema::Value& chosen);
   double elapsed() const;
 
   Task& task_;
   TrainerSetup setup_;
-  Monitor monitor_;
+  Selection selection_;
   Device device_;
   std::int64_t steps_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;

@@ -19,8 +19,8 @@ using schema::Value;
 // Curves of one run by quantity ("loss", "top1", ...) and split.
 using Curves = std::map<std::string, std::map<std::string, Series>>;
 
-const std::vector<std::string> kNotPlotted = {"step",          "epoch",  "split",    "samples",
-                                              "samples_per_s", "time_s", "nonfinite"};
+const std::vector<std::string> kNotPlotted = {"step",          "epoch",  "split",     "samples",
+                                              "samples_per_s", "time_s", "nonfinite", "weights"};
 
 Curves read_run(const NamedRun& run) {
   const io::fs::path path = run.folder / "metrics.jsonl";
@@ -36,9 +36,12 @@ Curves read_run(const NamedRun& run) {
     } catch (const ConfigError& error) {
       throw FileError(error.what());
     }
-    const std::string split = record.at("split").as_string();
+    std::string split = record.at("split").as_string();
     const double step = record.at("step").as_double();
-    if (split != "train" && steps_per_epoch == 0) {
+    const bool evaluation = record.find("samples") == nullptr;
+    // The loss of the loop is that of other weights, with dropout and augmentation.
+    if (evaluation && split == "train") split = "train, evaluated";
+    if (evaluation && steps_per_epoch == 0) {
       steps_per_epoch = step / (record.at("epoch").as_double() + 1);
     }
     for (const auto& [key, value, origin] : record.members()) {

@@ -62,13 +62,16 @@ TEST_CASE("read_text: missing files, folders and oversized files are told apart"
   CHECK(io::read_text(folder.path / "big", 5) == "12345");
 }
 
-TEST_CASE("replace_symlink: replaces a link to a full folder", "[base]") {
+TEST_CASE("move: takes a folder to a new name and never replaces a full one", "[base]") {
   const Folder folder;
-  io::make_directories(folder.path / "a");
-  io::make_directories(folder.path / "b");
-  io::write_atomic(folder.path / "a" / "x", "1");
-  io::write_atomic(folder.path / "b" / "x", "2");
-  io::replace_symlink(folder.path / "last", "a");
-  io::replace_symlink(folder.path / "last", "b");
-  CHECK(io::read_text(folder.path / "last" / "x") == "2");
+  for (const char* name : {"a", "b"}) {
+    io::make_directories(folder.path / name);
+    io::write_atomic(folder.path / name / "x", name);
+  }
+  io::move(folder.path / "a", folder.path / "c");
+  CHECK_FALSE(io::fs::exists(folder.path / "a"));
+  CHECK(io::read_text(folder.path / "c" / "x") == "a");
+  CHECK_THROWS_WITH(io::move(folder.path / "c", folder.path / "b"),
+                    Catch::Contains("rename failed"));
+  CHECK(io::read_text(folder.path / "b" / "x") == "b");
 }

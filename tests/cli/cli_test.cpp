@@ -43,7 +43,7 @@ void check_refusal(const CliResult& result, int code, const std::string& message
 }
 
 std::string weights_of(const std::filesystem::path& run) {
-  return io::read_text(run / "checkpoints" / "last" / "model.safetensors");
+  return io::read_text(checkpoint_of(run) / "model.safetensors");
 }
 
 }  // namespace
@@ -57,12 +57,14 @@ TEST_CASE("train, eval, visualise-attention: files, contents and exit codes", "[
   const json summary = json::parse(trained.out);
   CHECK(summary == json::parse(io::read_text(folder.path("run/summary.json"))));
   for (const char* key :
-       {"metrics", "parameters", "macs", "time_s", "peak_bytes", "steps", "epochs", "best"}) {
+       {"metrics", "parameters", "macs", "time_s", "peak_bytes", "steps", "epochs", "weights"}) {
     CHECK(summary.contains(key));
   }
+  CHECK_FALSE(summary.contains("best"));  // there is no validation part
+  CHECK(summary["selected_on"].is_null());
   CHECK(summary["steps"] == 10);
   for (const char* file : {"config.json", "metrics.jsonl", "metrics.csv", "log.txt",
-                           "checkpoints/last/model.safetensors"}) {
+                           "checkpoints/last", "classes.json"}) {
     CHECK(io::fs::exists(folder.path("run") / file));
   }
 
@@ -105,7 +107,7 @@ TEST_CASE("train, eval, visualise-attention: files, contents and exit codes", "[
   check_refusal(run_cli("eval", {folder.path("none").string()}), 1, "config.json: not found");
 
   // A checkpoint that was cut short, and one of another network.
-  const auto model = io::fs::canonical(folder.path("run/checkpoints/last")) / "model.safetensors";
+  const auto model = checkpoint_of(run) / "model.safetensors";
   const std::string whole = io::read_text(model);
   io::write_atomic(model, whole.substr(0, whole.size() / 2));
   check_refusal(run_cli("eval", {run}), 1, "model.safetensors");
@@ -144,8 +146,8 @@ TEST_CASE("train: killed at any moment and resumed, the weights are those of an 
   CHECK(kills >= 1);
   REQUIRE(last.code == 0);
   CHECK(weights_of(folder.path("straight")) == weights_of(folder.path("killed")));
-  CHECK(io::read_text(folder.path("straight/checkpoints/last/ema.safetensors")) ==
-        io::read_text(folder.path("killed/checkpoints/last/ema.safetensors")));
+  CHECK(io::read_text(checkpoint_of(folder.path("straight")) / "ema.safetensors") ==
+        io::read_text(checkpoint_of(folder.path("killed")) / "ema.safetensors"));
 }
 
 TEST_CASE("train: the same bits for any number of threads and workers", "[cli]") {
@@ -290,7 +292,7 @@ TEST_CASE("train: the first interrupt saves and exits 75, the run can go on", "[
       "train.epochs=400", "--set", "train.eval_every=400"};
   const CliResult stopped = run_cli("train", words, {.signal_after_s = 0.6, .signal = SIGINT});
   check_refusal(stopped, 75, "--resume");
-  CHECK(io::fs::exists(folder.path("run/checkpoints/last/model.safetensors")));
+  CHECK(io::fs::exists(checkpoint_of(folder.path("run")) / "model.safetensors"));
   const CliResult again =
       run_cli("train", {"--resume", "--out", folder.path("run").string(), "--quiet"},
               {.signal_after_s = 0.6, .signal = SIGTERM});

@@ -47,7 +47,7 @@ std::string experiment(const io::fs::path& root) {
   "model": {{"type": "resnet_unet", "encoder": {{"stem_width": 4, "depths": [1, 1], "planes": [4, 8],
             "strides": [2, 1]}}, "decoder_channels": [4, 4]}},
   "loss": {{"type": "bce_dice"}}, "optimizer": {{"type": "adamw", "lr": 0.02}},
-  "train": {{"epochs": 8, "batch_size": 4, "select": "best"}}}})",
+  "train": {{"epochs": 8, "batch_size": 4, "select": "best", "select_on": "test"}}}})",
       root.string());
 }
 
@@ -105,8 +105,8 @@ TEST_CASE("segmentation: train, eval, inspect and resume", "[cli]") {
   const std::string other = folder.path("other").string();
   REQUIRE(run_cli("train", {file, "--out", other, "--threads", "3", "--set", "train.num_workers=2"})
               .code == 0);
-  CHECK(io::read_text(folder.path("run/checkpoints/last/model.safetensors")) ==
-        io::read_text(folder.path("other/checkpoints/last/model.safetensors")));
+  CHECK(io::read_text(checkpoint_of(run) / "model.safetensors") ==
+        io::read_text(checkpoint_of(other) / "model.safetensors"));
 }
 
 TEST_CASE("segmentation: masks of 0 and 1 train to the same weights", "[cli]") {

@@ -87,7 +87,7 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
         score["corruption"]);
   check_refusal(run_cli("train", {"--resume", "--out", run, "--quiet"}), 1,
                 "vocabulary.txt: does not fit the data set");
-  const auto words = io::fs::canonical(folder.path("run/checkpoints/last")) / "vocabulary.txt";
+  const auto words = checkpoint_of(run) / "vocabulary.txt";
   io::write_atomic(words, "<pad>\n<unk>\n");
   check_refusal(run_cli("eval", {run, "--checkpoint", "last"}), 1, "vocabulary.txt");
 
@@ -150,7 +150,7 @@ TEST_CASE("texts: the same bits for any number of threads, in both precisions", 
     REQUIRE(run_cli("train", {experiment, "--out", run, "--threads", threads, "--set",
                               "train.precision=" + precision, "--quiet"})
                 .code == 0);
-    const std::string weights = io::read_text(run + "/checkpoints/last/model.safetensors");
+    const std::string weights = io::read_text(checkpoint_of(run) / "model.safetensors");
     if (first.empty()) first = weights;
     CHECK(weights == first);
   }

@@ -45,6 +45,12 @@ std::string TestFolder::write(const std::string& name, const std::string& text) 
   return (path_ / name).string();
 }
 
+std::filesystem::path checkpoint_of(const std::filesystem::path& run, const std::string& which) {
+  std::string name = io::read_text(run / "checkpoints" / which);
+  name.resize(name.find_last_not_of('\n') + 1);
+  return run / "checkpoints" / name;
+}
+
 CliResult run_cli(const std::string& program, const std::vector<std::string>& arguments,
                   const Trouble& trouble) {
   const TestFolder output("cli-output");

@@ -25,6 +25,10 @@ struct Trouble {
 CliResult run_cli(const std::string& program, const std::vector<std::string>& arguments,
                   const Trouble& trouble = {});
 
+/// The folder of a run's checkpoint that `which`, "last" or "best", names.
+std::filesystem::path checkpoint_of(const std::filesystem::path& run,
+                                    const std::string& which = "last");
+
 /// A folder of its own for one test, removed at the end.
 class TestFolder {
  public:

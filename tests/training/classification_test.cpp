@@ -59,9 +59,9 @@ Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int6
   training::Trainer(task, trainer).run();
   const schema::Value summary =
       schema::parse(io::read_text(folder.path / "summary.json"), "summary");
-  return {training::hash_bytes(
-              io::read_text(folder.path / "checkpoints" / "last" / "model.safetensors")),
-          summary.at("metrics")};
+  return {
+      training::hash_bytes(io::read_text(test::in_checkpoint(folder.path, "model.safetensors"))),
+      summary.at("metrics")};
 }
 
 }  // namespace
@@ -79,8 +79,7 @@ TEST_CASE("image classification: a small network learns its own samples by heart
   CHECK(outcome.metrics.at("train").at("top1").as_double() > 60);
 }
 
-TEST_CASE("image classification: a validation part is monitored, test is looked at once",
-          "[training]") {
+TEST_CASE("image classification: the parts of the data and the numbers of a split", "[training]") {
   const auto model = small_model(test::cpu());
   const ImageSplits splits{synthetic(data::Split::kTrain, ", \"split\": {\"val\": 0.25}"),
                            synthetic(data::Split::kVal, ", \"split\": {\"val\": 0.25}"),
@@ -89,9 +88,8 @@ TEST_CASE("image classification: a validation part is monitored, test is looked 
   options.train.batch_size = 7;
   options.host = test::cpu();
   Classification task(*model, std::make_shared<ImageBatches>(splits, options));
-  CHECK(task.splits() == std::vector<std::string>{"val"});
-  CHECK(task.final_split() == "test");
-  CHECK(task.monitor().split == "val");
+  CHECK(task.parts() == std::vector<std::string>{"val", "test"});
+  CHECK(task.monitor().metric == "top1");
   CHECK_THROWS_WITH(task.evaluate("tset"), Catch::Contains("no split"));
 
   model->train(false);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -38,8 +39,8 @@ std::string fingerprint(const io::fs::path& run) {
   std::string text;
   for (const char* name : {"model", "optimiser", "ema"}) {
     for (const char* which : {"last", "best"}) {
-      text += training::hash_bytes(io::read_text(run / "checkpoints" / which /
-                                                 (std::string(name) + ".safetensors"))) +
+      text += training::hash_bytes(io::read_text(
+                  test::in_checkpoint(run, std::string(name) + ".safetensors", which))) +
               "\n";
     }
   }
@@ -51,7 +52,7 @@ std::string fingerprint(const io::fs::path& run) {
     text += value.dump(0) + "\n";
   }
   Value state =
-      schema::parse(io::read_text(run / "checkpoints/last/state.json"), "state").at("state");
+      schema::parse(io::read_text(test::in_checkpoint(run, "state.json")), "state").at("state");
   state.erase("time_s");
   state.erase("metrics_bytes");  // times have different lengths
   state.erase("text_bytes");
@@ -158,4 +159,151 @@ TEST_CASE("resume: a finished run is left as it is", "[training]") {
   const Value summary = training::Trainer(again, setup).run();
   CHECK(summary.at("steps").as_int() == 18);
   CHECK(fingerprint(folder.path) == before);
+}
+
+namespace {
+
+// A run that was stopped after `steps` steps, or one that is finished.
+void stopped_run(const io::fs::path& folder, int steps) {
+  std::atomic<bool> stop{false};
+  struct StopAfter final : training::ProgressSink {
+    std::atomic<bool>* stop = nullptr;
+    int steps = 0;
+    void update(const training::Progress& p) override {
+      if (p.step == steps) *stop = true;
+    }
+    void message(const std::string&) override {}
+  } progress;
+  progress.stop = &stop;
+  progress.steps = steps;
+  test::ToyTask task(test::cpu());
+  TrainerSetup setup = hard_setup(folder, test::cpu());
+  setup.stop = &stop;
+  setup.progress = &progress;
+  try {
+    training::Trainer(task, setup).run();
+  } catch (const Interrupted&) {
+  }
+}
+
+struct Said final : training::ProgressSink {
+  std::string text;
+  void update(const training::Progress&) override {}
+  void message(const std::string& line) override { text += line + "\n"; }
+};
+
+// What --resume says, or the error it ends in.
+std::string resumed(const io::fs::path& folder) {
+  Said said;
+  test::ToyTask task(test::cpu());
+  TrainerSetup setup = hard_setup(folder, test::cpu());
+  setup.resume = true;
+  setup.progress = &said;
+  try {
+    training::Trainer(task, setup).run();
+  } catch (const Error& error) {
+    return std::string("error: ") + error.what();
+  }
+  return said.text;
+}
+
+// Every file of a folder with its content.
+std::map<std::string, std::string> all_files(const io::fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : io::fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file() || entry.path().filename() == "run.lock") continue;
+    files[io::fs::relative(entry.path(), folder).string()] = io::read_text(entry.path());
+  }
+  return files;
+}
+
+// The folder as an older program left it, copied in one of the usual ways.
+void copy_as(const std::string& how, const io::fs::path& run) {
+  const io::fs::path checkpoints = run / "checkpoints";
+  for (const char* name : {"last", "best"}) {
+    const io::fs::path target = training::CheckpointStore(run).folder_of(name);
+    io::fs::remove(checkpoints / name);
+    if (how == "symlinks") io::fs::create_symlink(target.filename(), checkpoints / name);
+    if (how == "folders") io::fs::copy(target, checkpoints / name, io::fs::copy_options::recursive);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("resume: any copy of a run goes on from where it was", "[training]") {
+  const std::string expected = straight_run("resume_copies_straight");
+  // rsync -r, cp -rL or zip, and what older programs made.
+  const std::string how = GENERATE("nothing", "folders", "symlinks");
+  const int steps = GENERATE(4, 7, 11, 18);  // the last one is the end
+  const test::Folder folder("resume_copies");
+  stopped_run(folder.path, steps);
+  copy_as(how, folder.path);
+  INFO(how << " after " << steps << " steps");
+  const std::string text = resumed(folder.path);
+  CHECK_THAT(text, !Catch::Contains("error") && !Catch::Contains("begins again"));
+  CHECK((how == "nothing") == Catch::Contains("the newest complete checkpoint").match(text));
+  CHECK(fingerprint(folder.path) == expected);
+}
+
+TEST_CASE("resume: a run that has lost its checkpoints is refused and left as it is",
+          "[training]") {
+  const test::Folder folder("resume_lost");
+  const int steps = GENERATE(7, 18);
+  stopped_run(folder.path, steps);
+  const io::fs::path checkpoints = folder.path / "checkpoints";
+  SECTION("all of them") {
+    io::fs::remove_all(checkpoints);
+    const auto before = all_files(folder.path);
+    CHECK_THAT(resumed(folder.path), Catch::Contains("error") &&
+                                         Catch::Contains("there is no checkpoint") &&
+                                         Catch::Contains("copy it again"));
+    CHECK(all_files(folder.path) == before);
+  }
+  SECTION("every folder is cut") {
+    io::fs::remove(checkpoints / "last");
+    for (const auto& entry : io::fs::directory_iterator(checkpoints)) {
+      if (entry.is_directory()) io::write_atomic(entry.path() / "model.safetensors", "cut");
+    }
+    const auto before = all_files(folder.path);
+    CHECK_THAT(resumed(folder.path),
+               Catch::Contains("error") && Catch::Contains("no checkpoint is complete"));
+    CHECK(all_files(folder.path) == before);
+  }
+  SECTION("the best one") {
+    if (steps == 18) return;  // the best are the last
+    io::fs::remove_all(training::CheckpointStore(folder.path).folder_of("best"));
+    const auto before = all_files(folder.path);
+    CHECK_THAT(resumed(folder.path),
+               Catch::Contains("error") && Catch::Contains("the best weights of the run"));
+    CHECK(all_files(folder.path) == before);
+  }
+  SECTION("a log that is shorter than the checkpoint says") {
+    io::write_atomic(folder.path / "metrics.jsonl", "");
+    const auto before = all_files(folder.path);
+    CHECK_THAT(resumed(folder.path), Catch::Contains("error") && Catch::Contains("counts on"));
+    CHECK(all_files(folder.path) == before);
+  }
+}
+
+TEST_CASE("resume: a run stopped before its first checkpoint begins again and says so",
+          "[training]") {
+  const std::string expected = straight_run("resume_first_straight");
+  const test::Folder folder("resume_first");
+  // Killed while the first checkpoint was written: no state.json yet.
+  const io::fs::path first = folder.path / "checkpoints/step-00000000";
+  io::make_directories(first);
+  io::write_atomic(first / "model.safetensors", "cut");
+  io::write_atomic(folder.path / "config.json",
+                   hard_setup(folder.path, test::cpu()).config.dump() + "\n");
+  CHECK_THAT(resumed(folder.path), Catch::Contains("begins again"));
+  CHECK(fingerprint(folder.path) == expected);
+}
+
+TEST_CASE("resume: an unfinished folder of another kind is not taken for a new one", "[training]") {
+  const test::Folder folder("resume_logs");
+  io::write_atomic(folder.path / "metrics.jsonl", "{\"step\": 1, \"split\": \"val\"}\n");
+  test::ToyTask task(test::cpu());
+  CHECK_THROWS_WITH(training::Trainer(task, hard_setup(folder.path, test::cpu())).run(),
+                    Catch::Contains("holds a run already"));
+  CHECK(io::fs::file_size(folder.path / "metrics.jsonl") > 0);
 }

@@ -60,15 +60,39 @@ TEST_CASE("run log: the table has a row an epoch and a column a metric", "[train
 {"step":3,"epoch":0,"split":"val","loss":1.5,"top1":50.0,"time_s":1.0}
 {"step":6,"epoch":1,"split":"train","loss":0.5,"lr":0.05,"samples":4,"time_s":1.0}
 {"step":6,"epoch":1,"split":"val","loss":null,"top1":75.0,"ema_top1":80.0,"nonfinite":["loss"]}
-{"step":6,"epoch":2,"split":"test","top1":70.0}
+{"step":3,"epoch":0,"split":"test","weights":"best","top1":70.0}
 )";
   CHECK(training::metrics_csv(jsonl) ==
         "epoch,train_loss,eval_loss,eval_top1,eval_ema_top1,test_top1,lr\n"
-        "0,1.25,1.5,50.0,,,0.1\n"
-        "1,0.5,nan,75.0,80.0,,0.05\n"
-        "2,,,,,70.0,\n");
+        "0,1.25,1.5,50.0,,70.0,0.1\n"
+        "1,0.5,nan,75.0,80.0,,0.05\n");
   CHECK(training::metrics_csv("") == "epoch,train_loss,lr\n");
   CHECK_THROWS_WITH(training::metrics_csv("{\"step\":1,"), Catch::Contains("line 1"));
+}
+
+TEST_CASE("run log: columns and tags say which part a number is of", "[training]") {
+  // Without a validation part, and with the training samples evaluated (--overfit).
+  const std::string jsonl =
+      R"({"step":2,"epoch":0,"split":"train","loss":1.0,"lr":0.1,"samples":3,"time_s":1.0}
+{"step":2,"epoch":0,"split":"test","loss":1.5}
+{"step":2,"epoch":0,"split":"train","loss":0.5}
+)";
+  CHECK(training::metrics_csv(jsonl) ==
+        "epoch,train_loss,test_loss,train_eval_loss,lr\n"
+        "0,1,1.5,0.5,0.1\n");
+  const test::Folder folder("tags");
+  {
+    training::RunLog log(folder.path);
+    std::istringstream lines(jsonl);
+    for (std::string line; std::getline(lines, line);) log.record(schema::parse(line, "test"));
+  }
+  for (const auto& entry : io::fs::directory_iterator(folder.path)) {
+    if (!entry.path().filename().string().starts_with("events.")) continue;
+    const std::string events = io::read_text(entry.path());
+    for (const char* tag : {"train/loss", "test/loss", "train_eval/loss"})
+      CHECK(events.find(tag) == events.rfind(tag));  // one value each
+    CHECK(events.find("train_eval/loss") != std::string::npos);
+  }
 }
 
 TEST_CASE("event file: records as TensorBoard reads them", "[training]") {

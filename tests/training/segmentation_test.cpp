@@ -86,10 +86,13 @@ TEST_CASE("segmentation: a network learns, and the best weights are those of the
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.1})");
   trainer.train.epochs = 30;
+  trainer.train.select_on = training::SelectOn::kTest;
   training::Trainer(task, trainer).run();
   const schema::Value summary = schema::parse(io::read_text(run.path / "summary.json"), "summary");
   CHECK(summary.at("metrics").at("test").at("dsc").as_double() > 90);
   CHECK(summary.at("best").at("metric").as_string() == "loss");
+  CHECK(summary.at("best").at("value") == summary.at("metrics").at("test").at("loss"));
+  CHECK(summary.at("selected_on").as_string() == "test");
 }
 
 TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[training]") {

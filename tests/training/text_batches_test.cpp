@@ -9,6 +9,7 @@
 #include "data/registry.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
+#include "training/class_names.h"
 #include "training/classification.h"
 
 using namespace fovea;
@@ -80,7 +81,7 @@ struct Job {
 };
 
 std::string weights_of(const io::fs::path& folder) {
-  return io::read_text(folder / "run" / "checkpoints" / "last" / "model.safetensors");
+  return io::read_text(test::in_checkpoint(folder / "run", "model.safetensors"));
 }
 
 constexpr const char* kNoise = R"(, "noise": {"train": {"preset": "noisy_train"}})";
@@ -136,7 +137,7 @@ TEST_CASE("text classification: the vocabulary lies beside the weights and is ch
   job.run();
   const std::string words = job.data.train->vocabulary().to_text();
   CHECK(io::read_text(folder.path / "run" / "vocabulary.txt") == words);
-  CHECK(io::read_text(folder.path / "run/checkpoints/last/vocabulary.txt") == words);
+  CHECK(io::read_text(test::in_checkpoint(folder.path / "run", "vocabulary.txt")) == words);
   const training::Checkpoint checkpoint =
       training::CheckpointStore(folder.path / "run").load("last", job.device);
   CHECK(checkpoint.files.at("vocabulary.txt") == words);
@@ -147,8 +148,15 @@ TEST_CASE("text classification: the vocabulary lies beside the weights and is ch
   changed.trainer.resume = true;
   CHECK_THROWS_WITH(
       changed.run(),
-      Catch::Contains("last/vocabulary.txt: does not fit the data set: 21 words against 22"));
+      Catch::Contains("/vocabulary.txt: does not fit the data set: 21 words against 22"));
   CHECK_THROWS_WITH(job.task->check_files({}, "x"), Catch::Contains("x/vocabulary.txt: not found"));
+  std::map<std::string, std::string> files = checkpoint.files;
+  CHECK(job.task->check_files(files, "x").empty());
+  REQUIRE(files.count("classes.json") == 1);
+  files["classes.json"] = training::classes_text({"yes", "no"});
+  CHECK_THROWS_WITH(job.task->check_files(files, "x"),
+                    Catch::Contains("x/classes.json: the data set has the same classes in another "
+                                    "order: class 0 is \"yes\" for the weights, \"no\""));
 }
 
 TEST_CASE("text classification: a run says what it was made with and goes on with nothing else",
@@ -190,8 +198,7 @@ TEST_CASE("text classification: a run says what it was made with and goes on wit
 TEST_CASE("text classification: evaluation in the order of the data set, and noise", "[training]") {
   const test::Folder folder("text_evaluation");
   Job job(folder.path, 1, R"(, "split": {"val": 0.25})");
-  CHECK(job.task->splits() == std::vector<std::string>{"val"});
-  CHECK(job.task->final_split() == "test");
+  CHECK(job.task->parts() == std::vector<std::string>{"val", "test"});
   job.model->train(false);
   const auto clean = job.task->evaluate_in_full("test");
   REQUIRE(clean.indices.size() == 20);

@@ -33,7 +33,8 @@ inline io::fs::path scratch() {
 /// A folder of one test, removed at the end of the scope.
 struct Folder {
   io::fs::path path;
-  explicit Folder(const std::string& name) : path(scratch() / ("fovea_training_" + name)) {
+  explicit Folder(const std::string& name)
+      : path(scratch() / ("fovea_training_" + name + "_" + std::to_string(::getpid()))) {
     io::fs::remove_all(path);
     io::fs::create_directories(path);
   }
@@ -98,12 +99,12 @@ class ToyTask : public training::Task {
     const auto& toy = static_cast<const ToyBatch&>(batch);
     return ops::cross_entropy(model_.forward(toy.x), toy.labels);
   }
-  std::vector<std::string> splits() const override { return {"val"}; }
-  std::string final_split() const override { return "test"; }
-  training::Monitor monitor() const override { return {"val", "loss", false}; }
+  std::vector<std::string> parts() const override { return held_out; }
+  training::Monitor monitor() const override { return {"loss", false}; }
   training::Metrics evaluate(const std::string& split) override {
     std::vector<std::int64_t> all;
-    for (std::int64_t i = 0; i < 10; ++i) all.push_back(split == "val" ? 100 + i : 200 + i);
+    const std::int64_t first = split == "val" ? 100 : split == "test" ? 200 : 0;
+    for (std::int64_t i = 0; i < 10; ++i) all.push_back(first + i);
     const auto batch = batch_of(all);
     const double value =
         training::scalar_of(ops::cross_entropy(model_.forward(batch->x), batch->labels));
@@ -113,6 +114,7 @@ class ToyTask : public training::Task {
     return {{"x", static_cast<const ToyBatch&>(batch).x}};
   }
 
+  std::vector<std::string> held_out = {"val", "test"};
   double scale = 1;            // of the inputs
   std::int64_t poisoned = -1;  // sample with an infinite feature
 
@@ -148,6 +150,12 @@ class ToyTask : public training::Task {
 inline schema::Component component(const std::string& json) {
   const schema::Value value = schema::parse(json, "test");
   return {value.at("type").as_string(), value};
+}
+
+/// A file of the last checkpoint, or of another one.
+inline io::fs::path in_checkpoint(const io::fs::path& run, const std::string& file,
+                                  const std::string& which = "last") {
+  return training::CheckpointStore(run).folder_of(which) / file;
 }
 
 inline training::TrainerSetup toy_setup(const io::fs::path& folder, const Device& device) {

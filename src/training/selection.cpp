@@ -1,0 +1,86 @@
+#include "training/selection.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace fovea::training {
+namespace {
+
+// Settings without an effect where nothing is monitored.
+std::vector<std::string> idle_settings(const TrainOptions& o) {
+  std::vector<std::string> names;
+  if (o.select == Select::kBest) names.emplace_back("train.select=best");
+  if (o.patience > 0) names.push_back(fmt::format("train.patience={}", o.patience));
+  if (!o.monitor.empty()) names.push_back("train.monitor=" + o.monitor);
+  if (o.monitor_mode != MonitorMode::kAuto) names.emplace_back("train.monitor_mode");
+  if (o.min_delta > 0) names.push_back(fmt::format("train.min_delta={}", o.min_delta));
+  return names;
+}
+
+Monitor with_options(Monitor monitor, const TrainOptions& options) {
+  if (!options.monitor.empty() && options.monitor != monitor.metric) {
+    monitor.metric = options.monitor;
+    monitor.larger_is_better = !options.monitor.ends_with("loss");
+  }
+  if (options.monitor_mode == MonitorMode::kMax) monitor.larger_is_better = true;
+  if (options.monitor_mode == MonitorMode::kMin) monitor.larger_is_better = false;
+  return monitor;
+}
+
+}  // namespace
+
+Selection select(const std::vector<std::string>& parts, const Monitor& monitor,
+                 const TrainOptions& options) {
+  const auto has = [&](const char* part) {
+    return std::find(parts.begin(), parts.end(), part) != parts.end();
+  };
+  FOVEA_CHECK(options.select_on != SelectOn::kVal || has("val"), ConfigError,
+              "train.select_on: \"val\", but the data set has no validation part; make one with "
+              "dataset.split.val");
+  FOVEA_CHECK(options.select_on != SelectOn::kTest || has("test"), ConfigError,
+              "train.select_on: \"test\", but the data set has no test part");
+  Selection selection;
+  if (options.select_on == SelectOn::kTest) {
+    selection.on = "test";
+  } else if (has("val")) {
+    selection.on = "val";
+  }
+  if (!selection.monitored()) {
+    const std::vector<std::string> idle = idle_settings(options);
+    FOVEA_CHECK(idle.empty(), ConfigError,
+                fmt::format("{}: the data set has no validation part to select on; make one with "
+                            "dataset.split.val, or set train.select_on=test to select on the test "
+                            "part and have the results say so",
+                            fmt::join(idle, ", ")));
+  }
+  selection.monitor = with_options(monitor, options);
+  selection.best = selection.monitored() && options.select != Select::kLast;
+  selection.stops = options.patience > 0;
+  selection.reported = has("test") ? "test" : parts.front();
+  // A test part that chooses nothing beside a validation part is looked at once, at the end.
+  selection.during = {selection.monitored() ? selection.on : selection.reported};
+  if (selection.on == "test" && has("val")) selection.during.emplace_back("val");
+  return selection;
+}
+
+std::string weights_text(const schema::Value& summary) {
+  const schema::Value* on = summary.find("selected_on");
+  const std::string selected = on == nullptr || on->is_null() ? std::string("nothing was selected")
+                                                              : "selected on " + on->as_string();
+  if (summary.at("weights").as_string() == "last") {
+    // Early stopping selects the step at which training ends.
+    return fmt::format("last weights, of step {} (epoch {}); {}", summary.at("steps").as_int(),
+                       summary.at("epochs").as_int(), selected);
+  }
+  const schema::Value& best = summary.at("best");
+  return fmt::format("best weights, of step {} (epoch {}) by {} {} {:.4g}; {}",
+                     best.at("step").as_int(), best.at("epoch").as_int() + 1,
+                     best.at("split").as_string(), best.at("metric").as_string(),
+                     best.at("value").as_double(), selected);
+}
+
+}  // namespace fovea::training

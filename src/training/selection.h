@@ -1,0 +1,35 @@
+// Which part of the data chooses among the weights of a run, and which weights its numbers are of.
+// A part that chooses is named wherever the numbers are reported.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schema/value.h"
+#include "training/options.h"
+#include "training/task.h"
+
+namespace fovea::training {
+
+struct Selection {
+  std::string on;                   // part whose metric is monitored: "val", "test"; "" = none
+  Monitor monitor;                  // the metric that decides which weights are best
+  bool best = false;                // the run reports its best weights, not its last ones
+  bool stops = false;               // the monitored part may end the run
+  std::vector<std::string> during;  // parts evaluated while the run goes on
+  std::string reported;             // part that the final numbers are of
+
+  bool monitored() const { return !on.empty(); }
+};
+
+/// Val chooses if there is one, test only if train.select_on says so, and otherwise nothing does.
+/// `parts` are those of Task::parts. Throws ConfigError for a part that is not there, and for
+/// options that need a part to choose on where there is none.
+Selection select(const std::vector<std::string>& parts, const Monitor& monitor,
+                 const TrainOptions& options);
+
+/// Of a summary: "best weights, of step 35 (epoch 7) by test loss 0.31; selected on test", "last
+/// weights, of step 100 (epoch 20); nothing was selected".
+std::string weights_text(const schema::Value& summary);
+
+}  // namespace fovea::training
