@@ -10,6 +10,7 @@
 
 #include "data/vocabulary.h"
 #include "experiment/experiment.h"
+#include "experiment/open_data.h"
 #include "training/classification.h"
 #include "training/image_batches.h"
 #include "training/segmentation.h"
@@ -27,6 +28,10 @@ struct RunOptions {
   std::vector<std::string> init_ignore;
   /// Of texts, instead of the one that train gives; null = that one.
   std::shared_ptr<const data::Vocabulary> vocabulary;
+  /// Everything but the arithmetic: the network has shapes and no memory.
+  bool on_meta = false;
+  /// Where data are looked for before they are opened; null = nowhere.
+  OpenData* data = nullptr;
   training::ProgressSink* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;
 };
@@ -40,6 +45,9 @@ class Run {
   /// Trains to the end and returns summary.json.
   schema::Value train();
   training::DryRun dry_run();
+  /// Throws what the training loop would throw before its first step: ConfigError for a monitor
+  /// that is not measured, or options of optimiser and schedule that do not fit.
+  void check();
 
   const Experiment& experiment() const { return experiment_; }
   models::Model& model() { return *model_; }
@@ -50,6 +58,7 @@ class Run {
   const training::ImageBatches& images() const;
   const training::TextBatches& texts() const;
   const Device& device() const { return device_; }
+  const models::DataShape& shape() const { return shape_; }
 
  private:
   // Open the data and set shape_.

@@ -27,6 +27,7 @@ Value to_value(const RunState& state) {
                         {"event_bytes", state.event_bytes},
                         {"kept", Value::array(state.kept)},
                         {"config_hash", state.config_hash},
+                        {"config", state.config},
                         {"stop_reason", state.stop_reason},
                         {"time_s", state.time_s},
                         {"metrics", state.metrics}});
@@ -50,6 +51,7 @@ RunState run_state_from(const Value& value) {
   state.event_bytes = value.at("event_bytes").as_int();
   for (const Value& step : value.at("kept").items()) state.kept.push_back(step.as_int());
   state.config_hash = value.at("config_hash").as_string();
+  if (const Value* config = value.find("config")) state.config = *config;
   state.stop_reason = value.at("stop_reason").as_string();
   state.time_s = value.at("time_s").as_double();
   state.metrics = value.at("metrics");

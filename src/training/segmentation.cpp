@@ -48,6 +48,10 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split
   return result;
 }
 
+std::vector<std::string> Segmentation::mask_metric_names() {
+  return {"loss", "miou", "dsc", "accuracy", "sensitivity", "specificity"};
+}
+
 std::vector<float> Segmentation::predict(const std::string& split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;

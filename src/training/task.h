@@ -52,6 +52,8 @@ class Task {
   /// A split that is evaluated once, at the end, with the selected weights; "" for none.
   virtual std::string final_split() const { return ""; }
   virtual Monitor monitor() const = 0;
+  /// What evaluate() measures, known without training.
+  virtual std::vector<std::string> metric_names() const = 0;
   /// Called in evaluation mode without gradients.
   virtual Metrics evaluate(const std::string& split) = 0;
 

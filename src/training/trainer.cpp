@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "schema/compare.h"
 #include "schema/parse.h"
+#include "training/monitor.h"
 #include "training/run_lock.h"
 #include "training/timing.h"
 #include "training/weights.h"
@@ -34,6 +35,7 @@ std::vector<optim::Parameter> averaged(const nn::Module& model) {
 }
 
 Monitor resolve_monitor(const Task& task, const TrainOptions& options) {
+  check_monitor(options, task.metric_names());
   Monitor monitor = task.monitor();
   if (!options.monitor.empty() && options.monitor != monitor.metric) {
     monitor.metric = options.monitor;
@@ -51,26 +53,6 @@ void remove_temporaries(const std::filesystem::path& folder) {
     if (entry.path().extension() == ".tmp") found.push_back(entry.path());
   }
   for (const std::filesystem::path& path : found) io::remove_all(path);
-}
-
-std::string names_of(const schema::Value& object) {
-  std::string names;
-  for (const schema::Value::Member& member : object.members()) {
-    names += (names.empty() ? "" : ", ") + member.key;
-  }
-  return names;
-}
-
-void refuse_other_configuration(const std::filesystem::path& file, const schema::Value& config) {
-  const schema::Value before = comparable(schema::parse(io::read_text(file), file.string()));
-  const schema::Value now = comparable(config);
-  if (before == now) return;
-  std::string differences;
-  for (const std::string& line : schema::diff(before, now)) {
-    differences += (differences.empty() ? "" : "; ") + line;
-  }
-  throw ConfigError(
-      fmt::format("{}: this run began with another configuration: {}", file.string(), differences));
 }
 
 }  // namespace
@@ -100,6 +82,18 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
 
 Trainer::~Trainer() = default;
 
+void Trainer::refuse_other(const std::string& place, const schema::Value& before) const {
+  const auto identity = [&](const schema::Value& config) {
+    return setup_.identity ? setup_.identity(config) : config;
+  };
+  std::string differences;
+  for (const std::string& line : schema::diff(identity(before), identity(setup_.config))) {
+    differences += (differences.empty() ? "" : "; ") + line;
+  }
+  FOVEA_CHECK(differences.empty(), ConfigError,
+              fmt::format("{}: this run began with another configuration: {}", place, differences));
+}
+
 void Trainer::open_run() {
   const std::filesystem::path& folder = setup_.run_folder;
   const std::filesystem::path config_file = folder / "config.json";
@@ -108,10 +102,15 @@ void Trainer::open_run() {
               fmt::format("{}: holds a run already; continue it with --resume, or choose another "
                           "folder with --out",
                           folder.string()));
-  state_.config_hash = schema::content_hash(comparable(setup_.config));
+  state_.config = setup_.config;
+  state_.config_hash =
+      schema::content_hash(setup_.identity ? setup_.identity(setup_.config) : setup_.config);
   if (setup_.resume) {
     FOVEA_CHECK(has_run, FileError, fmt::format("{}: there is no run to resume", folder.string()));
-    if (io::fs::exists(config_file)) refuse_other_configuration(config_file, setup_.config);
+    if (io::fs::exists(config_file)) {
+      refuse_other(config_file.string(),
+                   schema::parse(io::read_text(config_file), config_file.string()));
+    }
     remove_temporaries(folder);
   }
   if (!setup_.resume || !io::fs::exists(config_file)) {
@@ -128,9 +127,10 @@ void Trainer::open_run() {
 
 void Trainer::restore() {
   const Checkpoint checkpoint = checkpoints_.load("last", setup_.host);
-  FOVEA_CHECK(checkpoint.state.config_hash == state_.config_hash, ConfigError,
-              fmt::format("{}: the checkpoint belongs to another configuration",
-                          checkpoints_.folder().string()));
+  // The hash is that of the program that saved; another one may have other keys. A checkpoint
+  // without its configuration is known by the run's config.json alone.
+  if (checkpoint.state.config.is_object())
+    refuse_other((checkpoints_.folder() / "last").string(), checkpoint.state.config);
   task_.check_files(checkpoint.files, (checkpoints_.folder() / "last").string());
   const std::string name = (checkpoints_.folder() / "last" / "model.safetensors").string();
   load_weights(task_.model(), checkpoint.model, name);
@@ -247,9 +247,6 @@ void Trainer::evaluate_epoch() {
 bool Trainer::update_best() {
   const schema::Value* split = state_.metrics.find(monitor_.split);
   if (split == nullptr) return false;
-  FOVEA_CHECK(split->find(monitor_.metric) != nullptr, ConfigError,
-              fmt::format("train.monitor: no metric called \"{}\"; known: {}", monitor_.metric,
-                          names_of(*split)));
   const double value =
       split->at(monitor_.metric).is_null() ? std::nan("") : split->at(monitor_.metric).as_double();
   const double sign = monitor_.larger_is_better ? 1 : -1;

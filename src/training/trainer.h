@@ -8,6 +8,7 @@
 #include <atomic>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +32,10 @@ struct TrainerSetup {
   std::uint64_t seed = 0;
   std::filesystem::path run_folder;
   schema::Value config;  // fully resolved, for config.json and to compare on resume
-  schema::Value about;   // members added to summary.json: versions, host, macs, ...
+  /// What results depend on, of a configuration that may have been stored by an older program;
+  /// throws ConfigError where it means nothing to this one. Empty: all of it.
+  std::function<schema::Value(const schema::Value& stored)> identity;
+  schema::Value about;  // members added to summary.json: versions, host, macs, ...
   Device host;
   bool resume = false;
   ProgressSink* progress = nullptr;
@@ -53,7 +57,8 @@ struct DryRun {
 
 class Trainer {
  public:
-  /// `task` outlives the trainer. Throws ConfigError for options that do not fit together.
+  /// `task` outlives the trainer. Throws ConfigError for options that do not fit together and for a
+  /// monitor that the task does not measure.
   Trainer(Task& task, TrainerSetup setup);
   ~Trainer();
   Trainer(const Trainer&) = delete;
@@ -79,6 +84,7 @@ class Trainer {
 
   // trainer.cpp
   void open_run();
+  void refuse_other(const std::string& place, const schema::Value& before) const;
   void restore();
   bool stop_requested() const { return setup_.stop != nullptr && setup_.stop->load(); }
   bool finished() const { return !state_.stop_reason.empty(); }

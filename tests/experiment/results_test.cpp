@@ -32,7 +32,7 @@ Ablation example(const io::fs::path& sweep) {
      "published": [{"table": "Table 1", "row": "DGViT", "columns": {"test_top1": "A"}},
                    {"table": "Table 5", "row": "DGViT", "columns": {"parameters": "A"}}]},
     {"name": "half", "set": {"model.depth": 2}}]})");
-  Ablation ablation = load_ablation("a.json", resolve);
+  Ablation ablation = load_ablation("a.json", kind());
   const std::string counts = R"(, "parameters": 5351114, "macs": 359946752, "time_s": 2.5)";
   // Jobs: ViT, DGViT, half with seed 1, then with seed 0.
   finish(sweep, ablation.jobs[0], R"({"test": {"top1": 75.5, "loss": 0.7}})", counts);
@@ -92,13 +92,17 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "mean": 76.0,
         "std": 0.7071067811865476,
         "n": 2,
-        "values": [76.5, 75.5]
+        "values": [76.5, 75.5],
+        "ci95_low": 69.64689763191267,
+        "ci95_high": 82.35310236808733
       },
       "test_loss": {
         "mean": 0.75,
         "std": 0.07071067811865482,
         "n": 2,
-        "values": [0.8, 0.7]
+        "values": [0.8, 0.7],
+        "ci95_low": 0.11468976319126567,
+        "ci95_high": 1.3853102368087344
       }
     },
     "parameters": 5351114,
@@ -114,7 +118,11 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
           "std": 0.09
         }
       }
-    }
+    },
+    "changes": [],
+    "selected_on": null,
+    "differences": {},
+    "remarks": []
   },
   {
     "name": "DGViT λ",
@@ -127,13 +135,17 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "mean": 78.5,
         "std": 0.7071067811865476,
         "n": 2,
-        "values": [79.0, 78.0]
+        "values": [79.0, 78.0],
+        "ci95_low": 72.14689763191267,
+        "ci95_high": 84.85310236808733
       },
       "test_loss": {
         "mean": 0.55,
         "std": 0.07071067811865474,
         "n": 2,
-        "values": [0.5, 0.6]
+        "values": [0.5, 0.6],
+        "ci95_low": -0.08531023680873362,
+        "ci95_high": 1.1853102368087338
       }
     },
     "parameters": 5351114,
@@ -156,7 +168,30 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
           "std": null
         }
       }
-    }
+    },
+    "changes": [],
+    "selected_on": null,
+    "differences": {
+      "test_top1": {
+        "to": "ViT",
+        "mean": 2.5,
+        "ci95_low": 2.5,
+        "ci95_high": 2.5,
+        "pairs": 2,
+        "p_exact": 0.5,
+        "p_holm": 0.5
+      },
+      "test_loss": {
+        "to": "ViT",
+        "mean": -0.2,
+        "ci95_low": -1.470620473617468,
+        "ci95_high": 1.070620473617468,
+        "pairs": 2,
+        "p_exact": 0.5,
+        "p_holm": 0.5
+      }
+    },
+    "remarks": []
   },
   {
     "name": "half",
@@ -169,18 +204,26 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "mean": 76.25,
         "std": 0.0,
         "n": 1,
-        "values": [76.25]
+        "values": [76.25],
+        "ci95_low": null,
+        "ci95_high": null
       },
       "test_loss": {
         "mean": 0.65,
         "std": 0.0,
         "n": 1,
-        "values": [0.65]
+        "values": [0.65],
+        "ci95_low": null,
+        "ci95_high": null
       }
     },
     "parameters": 5351114,
     "macs": 359946752,
-    "published": null
+    "published": null,
+    "changes": [],
+    "selected_on": null,
+    "differences": {},
+    "remarks": []
   }
 ]
 )x");
@@ -191,13 +234,13 @@ TEST_CASE("results: CSV with full precision", "[experiment]") {
   const Ablation ablation = example("out");
   CHECK(
       to_csv(collect_results(ablation, "out")) ==
-      R"x(row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,macs,seeds,values
-ViT,test_top1,2,76,0.7071067811865476,69.64689763191267,82.35310236808733,75.9,0.09,0.09999999999999432,5351114,359946752,0 1,76.5 75.5
-ViT,test_loss,2,0.75,0.07071067811865482,0.11468976319126567,1.3853102368087344,,,,5351114,359946752,0 1,0.8 0.7
-DGViT λ,test_top1,2,78.5,0.7071067811865476,72.14689763191267,84.85310236808733,78.06,,0.4399999999999977,5351114,359946752,0 1,79 78
-DGViT λ,test_loss,2,0.55,0.07071067811865474,-0.08531023680873362,1.1853102368087338,,,,5351114,359946752,0 1,0.5 0.6
-half,test_top1,1,76.25,0,,,,,,5351114,359946752,1,76.25
-half,test_loss,1,0.65,0,,,,,,5351114,359946752,1,0.65
+      R"x(row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,p_exact,p_holm,changes,selected_on,remarks
+ViT,test_top1,2,76,0.7071067811865476,69.64689763191267,82.35310236808733,75.9,0.09,0.09999999999999432,5351114,359946752,0 1,76.5 75.5,,,,,,,,,,
+ViT,test_loss,2,0.75,0.07071067811865482,0.11468976319126567,1.3853102368087344,,,,5351114,359946752,0 1,0.8 0.7,,,,,,,,,,
+DGViT λ,test_top1,2,78.5,0.7071067811865476,72.14689763191267,84.85310236808733,78.06,,0.4399999999999977,5351114,359946752,0 1,79 78,ViT,2.5,2.5,2.5,2,0.5,0.5,,,
+DGViT λ,test_loss,2,0.55,0.07071067811865474,-0.08531023680873362,1.1853102368087338,,,,5351114,359946752,0 1,0.5 0.6,ViT,-0.2,-1.470620473617468,1.070620473617468,2,0.5,0.5,,,
+half,test_top1,1,76.25,0,,,,,,5351114,359946752,1,76.25,,,,,,,,,,
+half,test_loss,1,0.65,0,,,,,,5351114,359946752,1,0.65,,,,,,,,,,
 )x");
 }
 
@@ -244,8 +287,20 @@ TEST_CASE("results: LaTeX", "[experiment]") {
     Row & test\_top1 (\%) $\uparrow$ & Published & $\Delta$ & test\_loss $\downarrow$ & Parameters & Published & MACs \\
     \midrule
     ViT & $76.00_{\pm 0.71}$ & $75.90_{\pm 0.09}$ & $+0.10$ & $0.7500_{\pm 0.0707}$ & 5.351 M & -- & 359.9 M \\
-    DGViT λ & $\textbf{78.50}_{\pm 0.71}$ & $78.06$ & $+0.44$ & $\textbf{0.5500}_{\pm 0.0707}$ & 5.351 M & 5.35 M & 359.9 M \\
+    DGViT $\lambda$ & $\textbf{78.50}_{\pm 0.71}$ & $78.06$ & $+0.44$ & $\textbf{0.5500}_{\pm 0.0707}$ & 5.351 M & 5.35 M & 359.9 M \\
     half & $\underline{76.25}$ & -- & -- & $\underline{0.6500}$ & 5.351 M & -- & 359.9 M \\
+    \bottomrule
+  \end{tabular}
+
+  \medskip
+  {\footnotesize Differences to ViT, paired by seed.}
+
+  \begin{tabular}{llrrrrr}
+    \toprule
+    Row & Metric & Difference & 95\,\% interval & Pairs & $p$ (exact) & $p$ (Holm) \\
+    \midrule
+    DGViT $\lambda$ & test\_top1 & $+2.50$ & $+2.50$ to $+2.50$ & 2 & 0.5 & 0.5 \\
+    DGViT $\lambda$ & test\_loss & $-0.2000$ & $-1.4706$ to $+1.0706$ & 2 & 0.5 & 0.5 \\
     \bottomrule
   \end{tabular}
 
@@ -256,6 +311,7 @@ TEST_CASE("results: LaTeX", "[experiment]") {
   MACs: multiply-adds of one forward pass at batch 1.
   Published: paper, Table 1, Table 5; difference: ours - published.
   Best mean bold, second underlined.
+  Interval: Student's t. p: exact randomisation test of the signs, two-sided; Holm over the rows of a metric.
   With 2 pairs no p below 0.5 is possible; 6 pairs are needed for 0.05.
   }
 \end{table}
@@ -282,6 +338,7 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
                 "job\n") == 0);
 
   finish("out", last, R"({"test_top1": 1})", R"(, "version": "2", "commit": "abc")");
+  write_results(collect_results(ablation, "out"), "out");
   CHECK(lines_of(check_results(ablation, "out")) ==
         "out/runs/" + last.id + ": made by \"2, abc\", but " + ablation.jobs[0].id + " by \"\"\n");
   io::write_atomic("out/results.md", io::read_text("out/results.md") + "edited\n");
@@ -289,4 +346,70 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
   const std::string lines = lines_of(check_results(ablation, "out"));
   CHECK(lines.find("the file has \"edited\", the run folders give \"(end)\"") != std::string::npos);
   CHECK(lines.find("out/results.tex: not found") != std::string::npos);
+}
+
+TEST_CASE("results: what was changed stands beside the published numbers and below the table",
+          "[experiment]") {
+  const Folder folder("changed");
+  write("../paper/published.json", R"({"tables": [{"table": "T", "protocol": {"epochs": 300},
+    "rows": [{"row": "x", "values": {"A": {"mean": 80, "std": 1}}}]}]})");
+  write("a.json", R"({"name": "a", "published": "paper", "base": {"train": {"epochs": 300}},
+    "seeds": [0, 1, 2], "metrics": ["test_top1"], "rows": [
+    {"name": "x", "published": {"table": "T", "row": "x", "columns": {"test_top1": "A"}}},
+    {"name": "y", "set": {"model.depth": 2}},
+    {"name": "z", "set": {"model.depth": 3, "train.epochs": 12}}]})");
+  const Ablation ablation = load_ablation("a.json", kind(), {{"train.epochs=12"}, {1}});
+  for (const Job& job : ablation.jobs) finish("out", job, R"({"test_top1": 75})");
+  const Results results = collect_results(ablation, "out");
+  CHECK(to_text(results) ==
+        R"x(row  test_top1 (%) ↑       published  difference
+---  ---------------  --------------  ----------
+x          75.00 (1)  80.00 ± 1.00 †       -5.00
+y †        75.00 (1)               -           -
+z ‡        75.00 (1)               -           -
+
+Mean ± sample standard deviation, n = 1 seed (1).
+Published: paper, T; difference: ours - published.
+† 12 of 300 epochs; 1 of 3 seeds; --set train.epochs=12.
+‡ 1 of 3 seeds.
+)x");
+  CHECK_THAT(to_markdown(results), Catch::Contains("| 80.00 ± 1.00 † |") &&
+                                       Catch::Contains("† 12 of 300 epochs; 1 of 3 seeds; "));
+  CHECK_THAT(
+      to_latex(results),
+      Catch::Contains("x & $75.00$ & $80.00_{\\pm 1.00}$$\\dagger$ & $-5.00$") &&
+          Catch::Contains("y $\\dagger$ &") &&
+          Catch::Contains("$\\dagger$ 12 of 300 epochs; 1 of 3 seeds; --set train.epochs=12."));
+  const std::string json = to_json(results);
+  CHECK_THAT(json, Catch::Contains("\"12 of 300 epochs\", \"1 of 3 seeds\", "
+                                   "\"--set train.epochs=12\""));
+  CHECK_THAT(to_csv(results),
+             Catch::Contains(",12 of 300 epochs; 1 of 3 seeds; --set train.epochs=12,"));
+}
+
+TEST_CASE("results: selection on test, other data and other programs are said", "[experiment]") {
+  const Folder folder("remarks");
+  write("a.json", R"({"name": "a", "base": {}, "seeds": [0, 1], "metrics": ["test_top1"], "rows": [
+    {"name": "x"}, {"name": "y", "set": {"model.depth": 2}}]})");
+  const Ablation ablation = load_ablation("a.json", kind());
+  const auto remarks = [&](const std::vector<std::string>& rest) {
+    for (std::size_t i = 0; i < rest.size(); ++i)
+      finish("out", ablation.jobs[i], R"({"test_top1": 75})", ", " + rest[i]);
+    return lines_of(collect_results(ablation, "out").remarks);
+  };
+  // Jobs: x, y with seed 0, then with seed 1.
+  const std::string val = R"("selected_on": "val", "version": "1", "data": {"hash": "0123456789"})";
+  const std::string test =
+      R"("selected_on": "test", "version": "1", "data": {"hash": "0123456789"})";
+  CHECK(remarks({val, val, val, val}).empty());
+  CHECK(remarks({test, test, test, test}) ==
+        "Selected on test: the weights were chosen by the numbers shown.\n");
+  CHECK(remarks({val, test, val, test}) ==
+        "Selected on test: the weights of y were chosen by the numbers shown.\n");
+  CHECK(remarks({val, R"("version": "1", "data": {"hash": "abcdef0123"})", val, val}) ==
+        "The data changed between runs: 01234567 (x, y seed 1); abcdef01 (y seed 0).\n");
+  CHECK(remarks({R"("version": "1", "commit": "a")", R"("version": "2")",
+                 R"("version": "1", "commit": "a")", R"("version": "2")"}) ==
+        "Made by different programs: 1, a (x); 2 (y).\n");
+  CHECK_THAT(to_text(collect_results(ablation, "out")), Catch::Contains("Made by different"));
 }

@@ -20,8 +20,8 @@ struct Options {
 
 std::vector<Choice> parts() {
   using F = Fields<Options>;
-  const auto plain = std::make_shared<F>(F{}.add("num_heads", &Options::num_heads, "heads")
-                                             .add("drop", &Options::drop, "share"));
+  const auto plain = std::make_shared<F>(
+      F{}.add("num_heads", &Options::num_heads, "heads").add("drop", &Options::drop, "share"));
   const auto gated = std::make_shared<F>(F{}.add("num_heads", &Options::num_heads, "heads")
                                              .add("rank", &Options::rank, "of the gate"));
   return {{"plain", "", plain}, {"gated", "", gated}, {"none", "", nullptr}};

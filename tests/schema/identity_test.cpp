@@ -25,7 +25,9 @@ struct Run {
 };
 
 Fields<Part> part_fields() {
-  return Fields<Part>{}.add("rate", &Part::rate, "share").add("verbose", &Part::verbose, "talks")
+  return Fields<Part>{}
+      .add("rate", &Part::rate, "share")
+      .add("verbose", &Part::verbose, "talks")
       .no_effect();
 }
 

@@ -38,9 +38,10 @@ Fields<Root> root_fields() {
                            .add("val", &Split::val, in_range(0, 1), "share")
                            .add("test", &Split::test, in_range(0, 1), "share")
                            .add("seed", &Split::seed, "seed");
-    const auto data = std::make_shared<Fields<Data>>(
-        Fields<Data>{}.add("root", &Data::root, "folder").add_object("split", &Data::split, split,
-                                                                     "parts"));
+    const auto data =
+        std::make_shared<Fields<Data>>(Fields<Data>{}
+                                           .add("root", &Data::root, "folder")
+                                           .add_object("split", &Data::split, split, "parts"));
     const auto old = std::make_shared<Fields<OldData>>(
         Fields<OldData>{}.add("val_fraction", &OldData::val_fraction, "share"));
     return std::vector<Choice>{{"pictures", "", data}, {"pairs", "", data}, {"old", "", old}};
@@ -81,9 +82,10 @@ TEST_CASE("renamed: old keys of components and of the root become today's", "[sc
                                         "x.json"));
   CHECK(outcome.text == R"({"train":{"epochs":3},)"
                         R"("dataset":{"type":"pairs","root":"x","split":{"val":0.1,"test":0.2}}})");
-  CHECK(outcome.notes == std::vector<std::string>{"train.iterations is now train.epochs",
-                                                  "dataset.val_fraction is now dataset.split.val",
-                                                  "dataset.test_fraction is now dataset.split.test"});
+  CHECK(outcome.notes ==
+        std::vector<std::string>{"train.iterations is now train.epochs",
+                                 "dataset.val_fraction is now dataset.split.val",
+                                 "dataset.test_fraction is now dataset.split.test"});
 }
 
 TEST_CASE("renamed: lines hold for their type, and where the schema has the new key only",
@@ -121,6 +123,5 @@ TEST_CASE("renamed: an override with the old key replaces the new one", "[schema
   apply_override(root, "dataset.val_fraction=0.3");
   const Outcome outcome = renamed(root, OldKeys::kLater);
   CHECK(outcome.text == R"({"dataset":{"split":{"val":0.3}}})");
-  CHECK(outcome.notes ==
-        std::vector<std::string>{"dataset.val_fraction is now dataset.split.val"});
+  CHECK(outcome.notes == std::vector<std::string>{"dataset.val_fraction is now dataset.split.val"});
 }

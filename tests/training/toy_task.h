@@ -101,6 +101,7 @@ class ToyTask : public training::Task {
   std::vector<std::string> splits() const override { return {"val"}; }
   std::string final_split() const override { return "test"; }
   training::Monitor monitor() const override { return {"val", "loss", false}; }
+  std::vector<std::string> metric_names() const override { return {"loss", "score"}; }
   training::Metrics evaluate(const std::string& split) override {
     std::vector<std::int64_t> all;
     for (std::int64_t i = 0; i < 10; ++i) all.push_back(split == "val" ? 100 + i : 200 + i);
