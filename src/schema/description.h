@@ -87,8 +87,8 @@ struct Type {
   const Type& innermost() const;
 };
 
-/// Whether the results of a run depend on a setting; decides what is left out when runs are compared
-/// (identity.h).
+/// Whether the results of a run depend on a setting; decides what is left out when runs are
+/// compared (identity.h).
 enum class Effect {
   kResult,
   kNone,   // threads, logging: two runs that differ in it give equal weights and scores

@@ -30,17 +30,17 @@ Value merge(Value base, const Value& over);
 /// side is JSON if it reads as JSON, else a bare string; a side that starts with `{`, `[` or `"`
 /// must be JSON. It replaces the old value wholly, but for the name of a type, which keeps the
 /// options that this type knows (carry.h); an object replaces them too. It makes the objects on its
-/// path, and turns the shorthand "m_dgsa" into {"type": "m_dgsa"} where the path goes through it, or
-/// ends in ".type". Keys are not checked
-/// here: they keep the origin `--set train.epoch=3`, which validation then names.
-/// Throws ConfigError for a missing `=`, an empty key, an index outside an array.
+/// path, and turns the shorthand "m_dgsa" into {"type": "m_dgsa"} where the path goes through it,
+/// or ends in ".type". Keys are not checked here: they keep the origin `--set train.epoch=3`, which
+/// validation then names. Throws ConfigError for a missing `=`, an empty key, an index outside an
+/// array.
 void apply_override(Value& root, const std::string& assignment);
 
 /// Puts `value` at `path` as an override does; errors start with the value's origin.
 void set_path(Value& root, const std::string& path, Value value);
 
-/// {"type": "m_dgsa"} for the shorthand "m_dgsa" of a component, with the options of what it was laid
-/// over, marked as carried; origins are those of the string.
+/// {"type": "m_dgsa"} for the shorthand "m_dgsa" of a component, with the options of what it was
+/// laid over, marked as carried; origins are those of the string.
 Value expand_shorthand(Value name);
 
 /// The value at a path such as `dataset.augment.0.type`, or nullptr.

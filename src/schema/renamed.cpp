@@ -49,7 +49,8 @@ class Renaming {
   void members(const Description& description, Value& object, const std::string& path) {
     for (Value::Member& member : object.members()) {
       const Field* field = description.find(member.key);
-      if (field != nullptr) in_field(*field, field->type, member.value, join_path(path, member.key));
+      if (field != nullptr)
+        in_field(*field, field->type, member.value, join_path(path, member.key));
     }
   }
 
@@ -66,9 +67,9 @@ class Renaming {
       const Value* present = find_path(object, line.to);
       if (present != nullptr && old_keys_ == OldKeys::kBeside && !(*present == old->value)) {
         const auto other = moved.find(line.to);
-        const std::string also =
-            other == moved.end() ? ", which is given too"
-                                 : " as " + join_path(path, other->second) + " is";
+        const std::string also = other == moved.end()
+                                     ? ", which is given too"
+                                     : " as " + join_path(path, other->second) + " is";
         throw ConfigError(fmt::format("{}is now {}{}: {} and {}; give one of them",
                                       where(old->key_origin, from), to, also, old->value.dump(0),
                                       present->dump(0)));

@@ -27,9 +27,9 @@ enum class OldKeys {
   kLater,   // set after the others, which it replaces
 };
 
-/// Moves what stands under old keys of `root`, an object of `description` that need not be complete,
-/// to the new ones, and notes `dataset.val_fraction is now dataset.split.val`. Throws ConfigError
-/// where two keys of one writer contradict each other.
+/// Moves what stands under old keys of `root`, an object of `description` that need not be
+/// complete, to the new ones, and notes `dataset.val_fraction is now dataset.split.val`. Throws
+/// ConfigError where two keys of one writer contradict each other.
 void rename_keys(const Description& description, Value& root, OldKeys old_keys, Notes& notes,
                  std::span<const RenamedKey> table = renamed_keys());
 
