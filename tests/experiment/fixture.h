@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "experiment/ablation.h"
+#include "experiment/run_folder.h"
 #include "schema/fields.h"
 
 namespace fovea::experiment::test {
@@ -81,6 +82,14 @@ inline const ExperimentKind& kind() {
                                      return fields().Description::resolve(value);
                                    }};
   return tiny;
+}
+
+/// A finished run of a job.
+inline void finish(const io::fs::path& sweep, const Job& job, const std::string& metrics,
+                   const std::string& rest = "") {
+  const io::fs::path run = paths_of(sweep, job).run;
+  write(run / "config.json", job.config.dump());
+  write(run / "summary.json", R"({"metrics": )" + metrics + rest + "}");
 }
 
 template <class Function>
