@@ -6,9 +6,14 @@
 
 #include "base/error.h"
 #include "common/app.h"
+#include "common/load.h"
 #include "experiment/ablation.h"
 #include "experiment/experiment.h"
+#include "experiment/machine_memory.h"
+#include "experiment/preflight.h"
 #include "experiment/results.h"
+#include "experiment/row_errors.h"
+#include "experiment/run_folder.h"
 #include "experiment/sweep.h"
 #include "training/progress.h"
 
@@ -79,16 +84,18 @@ int check(const experiment::Ablation& ablation, const std::string& out) {
 }
 
 int run(Arguments& args, const apps::Common& common) {
-  const auto resolve = [](const schema::Value& value) { return experiment::resolve(value); };
-  const experiment::Ablation ablation =
-      experiment::load_ablation(args.file, resolve, args.overrides);
-  if (args.list) return list_jobs(ablation);
+  experiment::Ablation ablation =
+      experiment::load_ablation(args.file, experiment::experiment_kind(), args.overrides);
+  apps::print_notes("ablate", ablation.notes);
   if (args.out.empty()) args.out = "runs/" + ablation.name;
+  experiment::recognise_jobs(ablation, args.out);
+  if (args.list) return list_jobs(ablation);
   if (args.check) return check(ablation, args.out);
   args.sweep.out = args.out;
   args.sweep.program = {train_program()};
   args.sweep.fail_fast = args.sweep.fail_fast && !args.keep_going;
   if (!args.shard.empty()) args.sweep.shard = experiment::parse_shard(args.shard);
+  experiment::check_sweep(ablation, args.sweep, experiment::machine_memory());
   Printer printer(common.quiet);
   experiment::StopSignals signals;
   const experiment::SweepOutcome outcome =
@@ -108,7 +115,8 @@ int main(int argc, char** argv) {
   apps::Program program(
       "ablate",
       "Trains every row and seed of an ablation file and writes the table. Run again, it does "
-      "only what is missing.\n\n"
+      "only what is missing. Before the first row starts, all of them are checked: data, shapes, "
+      "names of metrics, memory.\n\n"
       "Example: ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2\n");
   Arguments args;
   CLI::App& cli = program.cli();
@@ -131,5 +139,12 @@ int main(int argc, char** argv) {
   cli.add_flag("--check", args.check, "compare the tables with the runs and do nothing");
   program.add_verbosity();
   program.add_json();
-  return program.run(argc, argv, [&] { return run(args, program.common); });
+  return program.run(argc, argv, [&] {
+    try {
+      return run(args, program.common);
+    } catch (const experiment::RowErrors& errors) {
+      for (const std::string& line : errors.lines()) std::cerr << fmt::format("ablate: {}\n", line);
+      return apps::kUsageError;
+    }
+  });
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "common/app.h"
+#include "common/load.h"
 #include "data/registry.h"
 #include "experiment/experiment.h"
 #include "experiment/profile.h"
@@ -72,8 +73,8 @@ int list_registry(const std::string& kind, bool json) {
 }
 
 int summarise(const Arguments& args, bool json) {
-  const auto e = experiment::parse(
-      experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides)));
+  const auto e =
+      experiment::parse(apps::load_experiment("inspect", args.experiment, args.overrides));
   const models::DataShape shape = experiment::data_shape(e);
   const int slots = e.optimizer.type == "adamw" ? 2 : 1;
   const auto summary = experiment::summarise(
@@ -91,8 +92,8 @@ int summarise(const Arguments& args, bool json) {
 }
 
 int profile_step(const Arguments& args, bool json) {
-  const auto e = experiment::parse(
-      experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides)));
+  const auto e =
+      experiment::parse(apps::load_experiment("inspect", args.experiment, args.overrides));
   const Device device = make_device(e.train.device, static_cast<int>(e.train.threads));
   const auto profile = experiment::profile_step(e, device);
   fmt::print("{}",
@@ -112,8 +113,7 @@ int draw_across_depth(const Arguments& args, bool json) {
 }
 
 int print_config(const Arguments& args, bool json) {
-  const schema::Value resolved =
-      experiment::resolve(experiment::load_unresolved(args.experiment, args.overrides));
+  const schema::Value resolved = apps::load_experiment("inspect", args.experiment, args.overrides);
   if (json) {
     fmt::print("{}\n", resolved.dump());
     return 0;
@@ -130,8 +130,8 @@ int print_config(const Arguments& args, bool json) {
 }
 
 int print_difference(const Arguments& args) {
-  const auto a = experiment::resolve(experiment::load_unresolved(args.experiment, {}));
-  const auto b = experiment::resolve(experiment::load_unresolved(args.other, {}));
+  const auto a = apps::load_experiment("inspect", args.experiment, {});
+  const auto b = apps::load_experiment("inspect", args.other, {});
   for (const std::string& line : schema::diff(a, b)) fmt::print("{}\n", line);
   return 0;
 }
@@ -153,8 +153,10 @@ int draw_curves(Arguments args) {
 int draw_robustness(Arguments args) {
   if (args.out.empty()) args.out = "robustness.png";
   std::vector<visualise::ScoredRun> runs;
-  for (const std::string& folder : args.runs)
-    runs.push_back({folder, experiment::load_config(folder)});
+  for (const std::string& folder : args.runs) {
+    const schema::Value config = experiment::load_config(folder);
+    runs.push_back({folder, config, experiment::identity(experiment::experiment_kind(), config)});
+  }
   const auto robustness = visualise::read_robustness(runs, args.split);
   visualise::write_robustness(args.out, robustness);
   auto table = visualise::robustness_table(robustness);

@@ -9,8 +9,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
+#include "common/load.h"
 #include "common/weights_flags.h"
+#include "experiment/machine_memory.h"
+#include "experiment/preflight.h"
 #include "experiment/results.h"
+#include "experiment/row_errors.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "schema/load.h"
@@ -33,12 +37,25 @@ struct Arguments {
   std::vector<std::string> init_ignore;
 };
 
+// Everything that is wrong with an experiment, a line each, before its data fill the memory or its
+// first step is made. True if nothing is.
+bool looks_right(const schema::Value& config, std::int64_t overfit) {
+  if (overfit > 0) return true;  // a few samples, evaluated on themselves: the run itself tells
+  try {
+    experiment::check_experiment(config, experiment::machine_memory());
+    return true;
+  } catch (const experiment::RowErrors& errors) {
+    for (const std::string& line : errors.lines()) std::cerr << fmt::format("train: {}\n", line);
+    return false;
+  }
+}
+
 // The experiment file, or, to resume without one, what the run was started with.
 schema::Value configuration(const Arguments& args) {
   if (!args.experiment.empty()) {
     auto overrides = args.overrides;
     if (!args.device.empty()) overrides.push_back("train.device=" + args.device);
-    return experiment::resolve(experiment::load_unresolved(args.experiment, overrides));
+    return apps::load_experiment("train", args.experiment, overrides);
   }
   FOVEA_CHECK(args.resume && !args.out.empty(), ConfigError,
               "no experiment file given; see train --help");
@@ -120,7 +137,8 @@ int main(int argc, char** argv) {
   cli.add_option("-o,--out", args.out, "folder of the run (default: runs/<name>)");
   program.add_overrides(args.overrides);
   cli.add_flag("--resume", args.resume, "continue the run in --out");
-  cli.add_flag("--dry-run", args.dry_run, "one step without an update; write nothing");
+  cli.add_flag("--dry-run", args.dry_run,
+               "check everything, then one step without an update; write nothing");
   cli.add_option("--overfit", args.overfit,
                  "train and evaluate on this many samples; nothing is selected")
       ->check(CLI::PositiveNumber);
@@ -141,6 +159,7 @@ int main(int argc, char** argv) {
     apps::install_stop_handlers();
     const schema::Value config = configuration(args);
     if (args.out.empty()) args.out = "runs/" + config.at("name").as_string();
+    if (args.dry_run && !looks_right(config, args.overfit)) return apps::kUsageError;
     std::ofstream nowhere;
     training::StreamProgress progress(
         program.common.quiet ? static_cast<std::ostream&>(nowhere) : std::cerr,

@@ -49,7 +49,8 @@ Fields<CommonOptions> make_common_fields() {
           .add_object("train", &NoiseBySplit::train, noise_fields(true),
                       "noise on training samples, drawn anew in every epoch")
           .add_object("eval", &NoiseBySplit::eval, noise_fields(false),
-                      "the types and levels that a robustness evaluation walks through");
+                      "the types and levels that a robustness evaluation walks through")
+          .no_effect();  // only eval reads it
   return Fields<CommonOptions>{}
       .include(split_fields())
       .add("normalise", &CommonOptions::normalise, "subtract mean and divide by std")
@@ -64,7 +65,8 @@ Fields<CommonOptions> make_common_fields() {
                 {{"fail", OnBadSample::kFail}, {"skip", OnBadSample::kSkip}},
                 "whether a sample that cannot be read ends the run or is left out and counted")
       .add("cache_bytes", &CommonOptions::cache_bytes, at_least(0),
-           "decoded pixels kept in memory, in bytes");
+           "decoded pixels kept in memory, in bytes")
+      .no_effect();
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ Fields<SplitOptions> make_split_fields() {
   return Fields<SplitOptions>{}
       .add("root", &SplitOptions::root,
            "folder of the files, relative to the current directory; empty: datasets/<type>")
+      .is_place()
       .add_object("limit", &SplitOptions::limit, limits,
                   "number of samples kept of each split: the first of every class in turn")
       .add_object("split", &SplitOptions::split, make_cut_fields(),

@@ -42,7 +42,8 @@ Fields<TextOptions> make_text_fields() {
           .add_object("train", &TextNoiseBySplit::train, noise_fields(true),
                       "noise on training texts, drawn anew in every epoch")
           .add_object("eval", &TextNoiseBySplit::eval, noise_fields(false),
-                      "the types and levels that a robustness evaluation walks through");
+                      "the types and levels that a robustness evaluation walks through")
+          .no_effect();  // only eval reads it
   return Fields<O>{}
       .include(split_fields())
       .add("val_every", &O::val_every, schema::in_range(0, 1000000),

@@ -9,9 +9,10 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "experiment/ablation_file.h"
+#include "experiment/changes.h"
+#include "experiment/row_errors.h"
 #include "schema/compare.h"
 #include "schema/load.h"
-#include "training/options.h"
 
 namespace fovea::experiment {
 namespace {
@@ -67,9 +68,9 @@ std::string text_of(const Combination& combination) {
 
 class Planner {
  public:
-  Planner(const fs::path& file, const Resolve& resolve, const AblationOverrides& overrides)
+  Planner(const fs::path& file, const ExperimentKind& kind, const AblationOverrides& overrides)
       : file_(file),
-        resolve_(resolve),
+        kind_(kind),
         overrides_(overrides),
         fields_(read_ablation_file(file)),
         combinations_(combinations(fields_.axes)) {}
@@ -77,8 +78,9 @@ class Planner {
   Ablation plan() {
     result_.name = fields_.name;
     result_.metrics = fields_.metrics;
-    for (const Value& seed : fields_.seeds.items()) result_.seeds.push_back(seed.as_int());
-    if (!overrides_.seeds.empty()) result_.seeds = overrides_.seeds;
+    result_.kind = kind_;
+    for (const Value& seed : fields_.seeds.items()) planned_seeds_.push_back(seed.as_int());
+    result_.seeds = overrides_.seeds.empty() ? planned_seeds_ : overrides_.seeds;
     load_published();
     std::vector<RowFields> rows = fields_.rows;
     // Without rows the axes alone make them, or the base is the only one.
@@ -86,10 +88,13 @@ class Planner {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::string key = fmt::format("rows.{}", i);
       const bool own = !rows[i].extends.is_null();
-      const Value base =
-          load_base(own ? rows[i].extends : fields_.base, own ? key + ".extends" : "base", file_);
+      const Value base = load_base(own ? rows[i].extends : fields_.base,
+                                   own ? key + ".extends" : "base", file_, kind_, result_.notes);
       for (const Combination& combination : combinations_) add_row(rows[i], base, combination);
     }
+    complaints_.raise();
+    tell_rows_apart();
+    complaints_.raise();
     add_jobs();
     return std::move(result_);
   }
@@ -124,26 +129,61 @@ class Planner {
     if (row.name.empty()) row.name = fields_.name;
     row.slug = slug_of(row.name);
     row.overrides = Value::object();
-    Value experiment = base;
+    add_published(fields, row);
     try {
+      Value experiment = base;
       for (const auto& member : fields_.set.members())
-        schema::set_path(experiment, member.key, member.value);
+        override_setting(kind_, experiment, member.key, member.value, result_.notes);
       const auto apply = [&](const std::string& path, const Value& value) {
-        schema::set_path(experiment, path, value);
+        override_setting(kind_, experiment, path, value, result_.notes);
         row.overrides.set(path, value);
       };
       for (const auto& member : fields.set.members()) apply(member.key, member.value);
       for (const Setting& setting : combination) apply(setting.path, setting.value);
-      for (const std::string& text : overrides_.set) schema::apply_override(experiment, text);
       experiment.set("name", fmt::format("{}/{}", fields_.name, row.name));
       experiment.set("seed", result_.seeds.front());
-      row.config = resolve_(experiment);
+      const Value planned = experiment;
+      for (const std::string& text : overrides_.set)
+        override_setting(kind_, experiment, text, result_.notes);
+      row.config = kind_.resolve(experiment, result_.notes);
+      row.changes = changes_to(planned, row);
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{} (row \"{}\")", error.what(), row.name));
+      complaints_.add(row.name, error.what());
     }
-    add_published(fields, row);
-    check_unique(row);
     result_.rows.push_back(std::move(row));
+  }
+
+  // What the command line and the limits of the row change in what was planned or published.
+  std::vector<std::string> changes_to(const Value& planned, const Row& row) const {
+    RowPlan plan;
+    plan.config = row.config;
+    plan.seeds = result_.seeds;
+    plan.planned_seeds = planned_seeds_;
+    schema::Notes unheard;
+    const auto identity_with = [&](const std::string* text) -> Value {
+      Value experiment = planned;
+      try {
+        if (text != nullptr) override_setting(kind_, experiment, *text, unheard);
+        return schema::identity(*kind_.fields, kind_.resolve(experiment, unheard));
+      } catch (const ConfigError&) {
+        return {};  // no experiment without the other settings
+      }
+    };
+    const Value without = overrides_.set.empty() ? Value() : identity_with(nullptr);
+    for (const std::string& text : overrides_.set) {
+      if (without.is_null() || !(identity_with(&text) == without)) plan.set.push_back(text);
+    }
+    try {
+      plan.planned = overrides_.set.empty() ? row.config : kind_.resolve(planned, unheard);
+    } catch (const ConfigError&) {
+    }
+    for (const PublishedCell& cell : row.published) {
+      const Protocol stated = published_->protocol(cell.table, cell.column);
+      if (!plan.published.epochs) plan.published.epochs = stated.epochs;
+      if (!plan.published.seeds) plan.published.seeds = stated.seeds;
+      if (!plan.published.train_samples) plan.published.train_samples = stated.train_samples;
+    }
+    return changes_of(plan);
   }
 
   void add_published(const RowFields& fields, Row& row) const {
@@ -156,13 +196,31 @@ class Planner {
     }
   }
 
+  std::string hash_of(const Value& config, schema::Places places) const {
+    return schema::content_hash(schema::identity(*kind_.fields, config, places));
+  }
+
   // Two equal rows are an override that does nothing: a mistake that only the results would show.
-  void check_unique(const Row& row) {
-    const std::string hash = schema::content_hash(identity(row.config));
-    const auto [known, is_new] = rows_by_hash_.emplace(hash, row.name);
-    FOVEA_CHECK(is_new, ConfigError,
-                fmt::format("{}: rows \"{}\" and \"{}\" have the same configuration",
-                            file_.string(), known->second, row.name));
+  // Rows may differ in nothing but where their data lie.
+  void tell_rows_apart() {
+    std::map<std::string, std::size_t> first;
+    places_.assign(result_.rows.size(), schema::Places::kIgnored);
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      const Row& row = result_.rows[i];
+      const auto [known, is_new] = first.emplace(hash_of(row.config, places_[i]), i);
+      if (is_new) continue;
+      const std::size_t other = known->second;
+      places_[i] = places_[other] = schema::Places::kCounted;
+    }
+    first.clear();
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      if (places_[i] == schema::Places::kIgnored) continue;
+      const auto [known, is_new] = first.emplace(hash_of(result_.rows[i].config, places_[i]), i);
+      if (is_new) continue;
+      complaints_.add(fmt::format("{}: rows \"{}\" and \"{}\" have the same configuration",
+                                  file_.string(), result_.rows[known->second].name,
+                                  result_.rows[i].name));
+    }
   }
 
   void add_jobs() {
@@ -173,7 +231,8 @@ class Planner {
         job.seed = seed;
         job.config = result_.rows[i].config;
         job.config.set("seed", seed);
-        job.hash = schema::content_hash(identity(job.config));
+        job.places = places_[i];
+        job.hash = hash_of(job.config, job.places);
         job.id = fmt::format("{}-s{}-{}", result_.rows[i].slug, seed, job.hash.substr(0, 8));
         result_.jobs.push_back(std::move(job));
       }
@@ -181,18 +240,20 @@ class Planner {
   }
 
   fs::path file_;
-  const Resolve& resolve_;
+  const ExperimentKind& kind_;
   const AblationOverrides& overrides_;
   AblationFields fields_;
   std::vector<Combination> combinations_;
   std::optional<Published> published_;
-  std::map<std::string, std::string> rows_by_hash_;
+  std::vector<std::int64_t> planned_seeds_;
+  std::vector<schema::Places> places_;  // by row
+  RowComplaints complaints_;
   Ablation result_;
 };
 
 }  // namespace
 
-Ablation load_ablation(const fs::path& file, const Resolve& resolve,
+Ablation load_ablation(const fs::path& file, const ExperimentKind& kind,
                        const AblationOverrides& overrides) {
   std::set<std::int64_t> known;
   for (const std::int64_t seed : overrides.seeds) {
@@ -200,14 +261,7 @@ Ablation load_ablation(const fs::path& file, const Resolve& resolve,
                 fmt::format("--seeds: {} is {}; expected different integers >= 0", seed,
                             seed < 0 ? "negative" : "given twice"));
   }
-  return Planner(file, resolve, overrides).plan();
-}
-
-Value identity(const Value& config) {
-  Value copy = training::comparable(config);
-  copy.erase("name");
-  copy.erase("paper");
-  return copy;
+  return Planner(file, kind, overrides).plan();
 }
 
 std::string slug_of(const std::string& name) {

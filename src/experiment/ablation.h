@@ -17,17 +17,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "experiment/experiment_kind.h"
 #include "experiment/published.h"
 #include "schema/value.h"
 
 namespace fovea::experiment {
-
-/// Validates an experiment and fills in every default; throws ConfigError.
-using Resolve = std::function<schema::Value(const schema::Value& experiment)>;
 
 /// A published number of one metric of a row. The metrics "parameters" and "macs" are counts.
 struct PublishedCell {
@@ -44,6 +41,7 @@ struct Row {
   schema::Value overrides;  // {"model.ffn.expansion": 4}: those of the row and its axes
   schema::Value config;     // resolved, with the first seed
   std::vector<PublishedCell> published;
+  std::vector<std::string> changes;  // "12 of 300 epochs", "--set train.epochs=12" (changes.h)
 };
 
 /// One run: a row with a seed.
@@ -53,6 +51,8 @@ struct Job {
   std::int64_t seed = 0;
   std::string hash;      // of identity(config)
   schema::Value config;  // resolved
+  /// What the hash covers: where data lie counts only if rows differ in nothing else.
+  schema::Places places = schema::Places::kIgnored;
 };
 
 struct Ablation {
@@ -62,6 +62,8 @@ struct Ablation {
   std::vector<std::string> metrics;  // empty: the main ones of the runs
   std::vector<Row> rows;
   std::vector<Job> jobs;  // seed by seed, so that a whole table is there early
+  ExperimentKind kind;
+  schema::Notes notes;  // renamed keys, options dropped with their type
 };
 
 /// What a user may add on the command line.
@@ -72,14 +74,10 @@ struct AblationOverrides {
 
 /// Reads an ablation file and resolves every row. Throws FileError if the file is missing and
 /// ConfigError, with file, line and column, for unknown keys, paths that leave the folder above
-/// that of the file, settings an experiment does not have (the row is named), published numbers
-/// that do not exist, two rows of one name or of one configuration.
-Ablation load_ablation(const std::filesystem::path& file, const Resolve& resolve,
+/// that of the file, published numbers that do not exist, two rows of one name; RowErrors for all
+/// settings an experiment does not have and all rows of one configuration.
+Ablation load_ablation(const std::filesystem::path& file, const ExperimentKind& kind,
                        const AblationOverrides& overrides = {});
-
-/// A configuration without what no result depends on, so that another name or other threads do not
-/// make another run: name, paper, and what training::comparable leaves out.
-schema::Value identity(const schema::Value& config);
 
 /// Lower-case letters and digits with single dashes between; "row" if nothing is left.
 std::string slug_of(const std::string& name);

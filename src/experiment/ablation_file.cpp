@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "schema/fields.h"
 #include "schema/load.h"
+#include "schema/renamed.h"
 
 namespace fovea::experiment {
 namespace {
@@ -185,17 +186,19 @@ fs::path referenced_file(const Value& reference, const std::string& key,
   return file;
 }
 
-Value load_base(const Value& base, const std::string& key, const fs::path& ablation_file) {
+Value load_base(const Value& base, const std::string& key, const fs::path& ablation_file,
+                const ExperimentKind& kind, schema::Notes& notes) {
   if (base.is_object()) {
-    const Value* extends = base.find("extends");
-    if (extends == nullptr) return base;
     Value own = base;
     own.erase("extends");
-    return schema::merge(load_base(*extends, key + ".extends", ablation_file), own);
+    schema::rename_keys(*kind.fields, own, schema::OldKeys::kBeside, notes);
+    const Value* extends = base.find("extends");
+    if (extends == nullptr) return own;
+    return schema::merge(load_base(*extends, key + ".extends", ablation_file, kind, notes), own);
   }
   const fs::path file = referenced_file(base, key, ablation_file);
   try {
-    return schema::load(file);
+    return load_file(kind, file, notes);
   } catch (const FileError& error) {
     fail(base, key, error.what());
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/experiment_kind.h"
 #include "schema/value.h"
 
 namespace fovea::experiment {
@@ -42,6 +43,7 @@ std::filesystem::path referenced_file(const schema::Value& reference, const std:
 
 /// The experiment a "base" or "extends" names or is.
 schema::Value load_base(const schema::Value& base, const std::string& key,
-                        const std::filesystem::path& ablation_file);
+                        const std::filesystem::path& ablation_file, const ExperimentKind& kind,
+                        schema::Notes& notes);
 
 }  // namespace fovea::experiment

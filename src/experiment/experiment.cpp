@@ -7,7 +7,8 @@
 #include "data/registry.h"
 #include "ops/create.h"
 #include "optim/registry.h"
-#include "schema/load.h"
+#include "schema/carry.h"
+#include "schema/renamed.h"
 #include "training/loss.h"
 
 namespace fovea::experiment {
@@ -20,8 +21,10 @@ const schema::Fields<Experiment>& experiment_fields() {
     using E = Experiment;
     return schema::Fields<E>{}
         .add("name", &E::name, "name of the run in tables and plots; empty = the file's name")
+        .no_effect()
         .add_any("paper", &E::paper,
                  "what it reproduces, e.g. {\"key\": \"dgsa\", \"table\": \"1\"}")
+        .no_effect()
         .add("task", &E::task,
              one_of({"image_classification", "text_classification", "segmentation"}),
              "one label for each image or text, or one mask for each image")
@@ -90,19 +93,42 @@ std::int64_t option_or(const Experiment& e, const char* key, std::int64_t otherw
 
 }  // namespace
 
+const ExperimentKind& experiment_kind() {
+  static const ExperimentKind kind{&experiment_fields(), [](const auto& unresolved, auto& notes) {
+                                     return resolve(unresolved, notes);
+                                   }};
+  return kind;
+}
+
 schema::Value load_unresolved(const std::filesystem::path& path,
-                              const std::vector<std::string>& overrides) {
-  schema::Value root = schema::load(path);
-  for (const std::string& assignment : overrides) schema::apply_override(root, assignment);
+                              const std::vector<std::string>& overrides, schema::Notes& notes) {
+  schema::Value root = load_file(experiment_kind(), path, notes);
+  for (const std::string& assignment : overrides)
+    override_setting(experiment_kind(), root, assignment, notes);
   const schema::Value* name = root.find("name");
   if (name == nullptr) root.set("name", path.stem().string());
   return root;
 }
 
-schema::Value resolve(const schema::Value& unresolved) {
-  schema::Value resolved = experiment_fields().resolve(unresolved);
+schema::Value load_unresolved(const std::filesystem::path& path,
+                              const std::vector<std::string>& overrides) {
+  schema::Notes unheard;
+  return load_unresolved(path, overrides, unheard);
+}
+
+schema::Value resolve(const schema::Value& unresolved, schema::Notes& notes) {
+  schema::Value settled = unresolved;
+  // Again, since a file may leave the type to its parent and some keys are renamed for one type.
+  schema::rename_keys(experiment_fields(), settled, schema::OldKeys::kLater, notes);
+  schema::drop_foreign_options(experiment_fields(), settled, notes);
+  schema::Value resolved = experiment_fields().resolve(settled);
   check_kinds(parse(resolved));
   return resolved;
+}
+
+schema::Value resolve(const schema::Value& unresolved) {
+  schema::Notes unheard;
+  return resolve(unresolved, unheard);
 }
 
 Experiment parse(const schema::Value& resolved) {

@@ -9,6 +9,7 @@
 
 #include "data/dataset.h"
 #include "data/text_dataset.h"
+#include "experiment/experiment_kind.h"
 #include "models/model.h"
 #include "schema/fields.h"
 #include "training/options.h"
@@ -30,11 +31,19 @@ struct Experiment {
 
 const schema::Fields<Experiment>& experiment_fields();
 
-/// A file (with its `extends`) and overrides "key=value", not yet validated.
+/// The same for sweeps and for configurations that older programs stored.
+const ExperimentKind& experiment_kind();
+
+/// A file (with its `extends`) and overrides "key=value", not yet validated. `notes`: keys that
+/// have another name today.
+schema::Value load_unresolved(const std::filesystem::path& path,
+                              const std::vector<std::string>& overrides, schema::Notes& notes);
 schema::Value load_unresolved(const std::filesystem::path& path,
                               const std::vector<std::string>& overrides);
-/// Validated, with every default filled in; what config.json holds. Throws ConfigError, also where
-/// task, data set and network are not of one kind.
+/// Validated, with every default filled in; what config.json holds. `notes`: options that were
+/// dropped with the type they belonged to. Throws ConfigError, also where task, data set and
+/// network are not of one kind.
+schema::Value resolve(const schema::Value& unresolved, schema::Notes& notes);
 schema::Value resolve(const schema::Value& unresolved);
 /// The struct of a resolved value.
 Experiment parse(const schema::Value& resolved);

@@ -79,8 +79,10 @@ void WeightsUsed::describe(Value& record) const {
 
 Opened open_run(const TrainedRun& from) {
   Value config = load_config(from.folder);
-  for (const std::string& assignment : from.overrides) schema::apply_override(config, assignment);
-  config = resolve(config);
+  schema::Notes notes;
+  for (const std::string& assignment : from.overrides)
+    override_setting(experiment_kind(), config, assignment, notes);
+  config = resolve(config, notes);
   Opened opened;
   WeightsUsed& weights = opened.weights;
   choose_checkpoint(from, config, weights);
@@ -104,6 +106,7 @@ Opened open_run(const TrainedRun& from) {
   }
   opened.run = std::make_unique<Run>(config, options);
   opened.run->check_files(checkpoint, folder);
+  opened.run->add_notes(notes.list());
   const auto file = folder / (weights.averaged ? "ema.safetensors" : "model.safetensors");
   training::load_weights(opened.run->model(), weights.averaged ? checkpoint.ema : checkpoint.model,
                          file.string());
@@ -115,12 +118,14 @@ Opened open_experiment(const ForeignRun& from) {
   options.threads = from.threads;
   options.init = from.weights;
   const auto words = from.weights.file.parent_path() / training::kVocabularyFile;
-  const Value config = resolve(load_unresolved(from.experiment, from.overrides));
+  schema::Notes notes;
+  const Value config = resolve(load_unresolved(from.experiment, from.overrides, notes), notes);
   const bool reads_texts = data::kind_of(parse(config).dataset) == data::Kind::kTexts;
   if (reads_texts && io::fs::exists(words))
     options.vocabulary = parse_vocabulary(io::read_text(words), words);
   Opened opened;
   opened.run = std::make_unique<Run>(config, options);
+  opened.run->add_notes(notes.list());
   const training::LoadReport& report = *opened.run->init();
   opened.weights.file = from.weights.file;
   opened.weights.random = report.random;

@@ -23,12 +23,22 @@ struct TableFields {
   std::string table;
   std::string unit;
   std::vector<std::string> columns;
+  Protocol protocol;
+  Value protocols;  // object of protocols by column
   std::vector<RowFields> rows;
 };
 struct FileFields {
   std::string key;
   std::vector<TableFields> tables;
 };
+
+Fields<Protocol> protocol_fields() {
+  using schema::at_least;
+  return Fields<Protocol>{}
+      .add("epochs", &Protocol::epochs, at_least(1), "length of training")
+      .add("seeds", &Protocol::seeds, at_least(1), "runs behind a mean")
+      .add("train_samples", &Protocol::train_samples, at_least(1), "samples trained on");
+}
 
 Fields<FileFields> file_fields() {
   const auto row = Fields<RowFields>{}
@@ -42,6 +52,9 @@ Fields<FileFields> file_fields() {
           .required()
           .add("unit", &TableFields::unit, schema::one_of({"", "million"}), "what values count")
           .add("columns", &TableFields::columns, "names of the columns")
+          .add_object("protocol", &TableFields::protocol, protocol_fields(),
+                      "how the numbers were made")
+          .add_any("protocols", &TableFields::protocols, "the same for single columns")
           .add_object("rows", &TableFields::rows, row, "the rows");
   return Fields<FileFields>{}
       .add("key", &FileFields::key, "key of the paper")
@@ -81,6 +94,11 @@ Published::Published(const std::filesystem::path& file) : file_(file.string()) {
     const double scale = table.unit == "million" ? 1e6 : 1.0;
     Table& into = tables_.emplace_back();
     into.name = table.table;
+    into.protocol = table.protocol;
+    if (table.protocols.is_object()) {
+      for (const auto& member : table.protocols.members())
+        into.columns[member.key] = protocol_fields().parse(member.value, "protocols." + member.key);
+    }
     for (const RowFields& row : table.rows) {
       Row& cells = into.rows.emplace_back();
       cells.name = row.row;
@@ -100,6 +118,19 @@ PublishedValue Published::find(const Value& table, const Value& row, const Value
       r.cells, [](const Cell& x) { return x.column; }, column, "column",
       fmt::format("{}, row \"{}\"", t.name, r.name));
   return c.value;
+}
+
+Protocol Published::protocol(const std::string& table, const std::string& column) const {
+  const auto found = std::find_if(tables_.begin(), tables_.end(),
+                                  [&](const Table& known) { return known.name == table; });
+  if (found == tables_.end()) return {};
+  Protocol result = found->protocol;
+  const auto own = found->columns.find(column);
+  if (own == found->columns.end()) return result;
+  if (own->second.epochs) result.epochs = own->second.epochs;
+  if (own->second.seeds) result.seeds = own->second.seeds;
+  if (own->second.train_samples) result.train_samples = own->second.train_samples;
+  return result;
 }
 
 }  // namespace fovea::experiment

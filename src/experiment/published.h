@@ -1,10 +1,13 @@
 // The published numbers of a paper: experiments/<key>/published.json.
 //   {"tables": [{"table": "Table 1", "unit"?: "million", "columns": ["CIFAR-10", ...],
 //                "rows": [{"row": "ViT", "values": {"CIFAR-10": {"mean": 75.9, "std": 0.09}}}]}]}
+// A table may have "protocol": {"epochs": 300, "seeds": 5, "train_samples": 50000}, and by column
+// "protocols": {"CIFAR-10": {...}}, against which shorter runs are held.
 // A value is a number or {"mean", "std"}; with unit "million" it is multiplied by 10^6.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +22,13 @@ struct PublishedValue {
   bool operator==(const PublishedValue&) const = default;
 };
 
+/// How the numbers of a table were made, as far as the paper says so.
+struct Protocol {
+  std::optional<std::int64_t> epochs;
+  std::optional<std::int64_t> seeds;  // runs behind a mean
+  std::optional<std::int64_t> train_samples;
+};
+
 class Published {
  public:
   /// Throws FileError if the file is missing, ConfigError with the position of what is malformed.
@@ -28,6 +38,10 @@ class Published {
   /// `x.json:9:30: published.row: Table 1 has no row "VIT"; did you mean "ViT"? (known: ...)`.
   PublishedValue find(const schema::Value& table, const schema::Value& row,
                       const schema::Value& column) const;
+
+  /// Of a cell: what its table states, and over that what it states for the column. `table` is one
+  /// that find() knows.
+  Protocol protocol(const std::string& table, const std::string& column) const;
 
  private:
   struct Cell {
@@ -40,6 +54,8 @@ class Published {
   };
   struct Table {
     std::string name;
+    Protocol protocol;
+    std::map<std::string, Protocol> columns;  // those with a protocol of their own
     std::vector<Row> rows;
   };
   std::string file_;

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "experiment/results_layout.h"
+#include "experiment/results_remarks.h"
 #include "experiment/run_folder.h"
 
 namespace fovea::experiment {
@@ -16,15 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 using schema::Value;
 
-struct FinishedRun {
-  const Job* job;
-  RunSummary summary;
-};
-
 std::vector<FinishedRun> finished_runs(const Ablation& ablation, const fs::path& sweep) {
   std::vector<FinishedRun> runs;
   for (const Job& job : ablation.jobs) {
-    if (status_of(sweep, job).state == JobState::kFinished)
+    if (status_of(ablation, sweep, job).state == JobState::kFinished)
       runs.push_back({&job, read_summary(paths_of(sweep, job).run)});
   }
   return runs;
@@ -93,6 +90,8 @@ Value published_json(const std::string& paper, const std::vector<PublishedCell>&
   return Value::object({{"key", paper}, {"metrics", metrics}});
 }
 
+Value or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
+
 Value count_json(const std::optional<std::int64_t>& count) {
   return count ? Value(*count) : Value();
 }
@@ -108,7 +107,32 @@ Value metric_json(const MetricResult& metric, std::vector<std::string>& nonfinit
   return Value::object({{"mean", metric.estimate.mean},
                         {"std", metric.estimate.std},
                         {"n", metric.estimate.n},
-                        {"values", values}});
+                        {"values", values},
+                        {"ci95_low", metric.estimate.low},
+                        {"ci95_high", metric.estimate.high}});
+}
+
+Value strings(const std::vector<std::string>& list) {
+  Value array = Value::array();
+  for (const std::string& text : list) array.push_back(text);
+  return array;
+}
+
+Value differences_json(const Results& results, const std::vector<Difference>& all,
+                       std::size_t row) {
+  Value metrics = Value::object();
+  for (const Difference& d : all) {
+    if (d.index != row) continue;
+    const Estimate& e = d.paired.difference;
+    metrics.set(d.metric, Value::object({{"to", results.rows[0].name},
+                                         {"mean", e.mean},
+                                         {"ci95_low", e.low},
+                                         {"ci95_high", e.high},
+                                         {"pairs", e.n},
+                                         {"p_exact", d.paired.p},
+                                         {"p_holm", d.holm}}));
+  }
+  return metrics;
 }
 
 std::string csv_cell(const std::string& text) {
@@ -125,6 +149,22 @@ std::string csv_number(double value) {
 
 std::string csv_count(const std::optional<std::int64_t>& count) {
   return count ? std::to_string(*count) : "";
+}
+
+void add_difference_cells(const Results& results, const std::vector<Difference>& all,
+                          std::size_t row, const std::string& metric,
+                          std::vector<std::string>& cells) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Difference& d) {
+    return d.index == row && d.metric == metric;
+  });
+  if (found == all.end()) {
+    cells.insert(cells.end(), 7, "");
+    return;
+  }
+  const Estimate& e = found->paired.difference;
+  cells.insert(cells.end(), {csv_cell(results.rows[0].name), csv_number(e.mean), csv_number(e.low),
+                             csv_number(e.high), std::to_string(e.n), csv_number(found->paired.p),
+                             csv_number(found->holm)});
 }
 
 struct Output {
@@ -182,6 +222,7 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
     row.name = ablation.rows[i].name;
     row.overrides = ablation.rows[i].overrides;
     row.published = ablation.rows[i].published;
+    row.changes = ablation.rows[i].changes;
     std::vector<const FinishedRun*> own;
     for (const FinishedRun& run : runs) {
       if (run.job->row != i) continue;
@@ -189,18 +230,22 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
       row.seeds.push_back(run.job->seed);
       row.parameters = run.summary.parameters;
       row.macs = run.summary.macs;
+      row.selected_on = run.summary.selected_on;
     }
     std::sort(row.seeds.begin(), row.seeds.end());
     results.complete = results.complete && row.seeds.size() == ablation.seeds.size();
     add_metrics(results, own, row);
     results.rows.push_back(std::move(row));
   }
+  results.remarks = remarks_on(ablation, runs);
   return results;
 }
 
 std::string to_json(const Results& results) {
   Value rows = Value::array();
-  for (const ResultRow& row : results.rows) {
+  const std::vector<Difference> all = differences(results);
+  for (std::size_t r = 0; r < results.rows.size(); ++r) {
+    const ResultRow& row = results.rows[r];
     std::vector<std::string> nonfinite;
     Value metrics = Value::object();
     for (const MetricResult& metric : row.metrics) {
@@ -212,7 +257,11 @@ std::string to_json(const Results& results) {
                                  {"metrics", metrics},
                                  {"parameters", count_json(row.parameters)},
                                  {"macs", count_json(row.macs)},
-                                 {"published", published_json(results.paper, row.published)}});
+                                 {"published", published_json(results.paper, row.published)},
+                                 {"changes", strings(row.changes)},
+                                 {"selected_on", or_null(row.selected_on)},
+                                 {"differences", differences_json(results, all, r)},
+                                 {"remarks", strings(results.remarks)}});
     if (!nonfinite.empty()) value.set("nonfinite", Value::array(nonfinite));
     rows.push_back(std::move(value));
   }
@@ -222,8 +271,11 @@ std::string to_json(const Results& results) {
 std::string to_csv(const Results& results) {
   std::string text =
       "row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,"
-      "macs,seeds,values\n";
-  for (const ResultRow& row : results.rows) {
+      "macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,"
+      "p_exact,p_holm,changes,selected_on,remarks\n";
+  const std::vector<Difference> all = differences(results);
+  for (std::size_t r = 0; r < results.rows.size(); ++r) {
+    const ResultRow& row = results.rows[r];
     for (const MetricResult& metric : row.metrics) {
       const Estimate& e = metric.estimate;
       std::vector<std::string> seeds, values;
@@ -246,6 +298,10 @@ std::string to_csv(const Results& results) {
       cells.push_back(csv_count(row.macs));
       cells.push_back(fmt::format("{}", fmt::join(seeds, " ")));
       cells.push_back(fmt::format("{}", fmt::join(values, " ")));
+      add_difference_cells(results, all, r, metric.name, cells);
+      cells.push_back(csv_cell(fmt::format("{}", fmt::join(row.changes, "; "))));
+      cells.push_back(row.selected_on);
+      cells.push_back(csv_cell(fmt::format("{}", fmt::join(results.remarks, " "))));
       text += fmt::format("{}\n", fmt::join(cells, ","));
     }
   }
@@ -264,7 +320,7 @@ std::vector<std::string> check_results(const Ablation& ablation, const fs::path&
   for (const Job& job : ablation.jobs) {
     const fs::path run = paths_of(sweep, job).run;
     std::error_code code;
-    if (status_of(sweep, job).state != JobState::kFinished) {
+    if (status_of(ablation, sweep, job).state != JobState::kFinished) {
       lines.push_back(fs::exists(run / "summary.json", code)
                           ? fmt::format("{}: summary.json or config.json is damaged, or the "
                                         "configuration is not that of the job",

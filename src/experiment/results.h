@@ -27,6 +27,8 @@ struct ResultRow {
   std::vector<MetricResult> metrics;  // one for each column, in the same order
   std::optional<std::int64_t> parameters, macs;
   std::vector<PublishedCell> published;  // also of columns that are not shown
+  std::vector<std::string> changes;      // what falls short of plan or publication (changes.h)
+  std::string selected_on;               // split that chose the weights; "" for none or unknown
 };
 
 struct Results {
@@ -36,6 +38,9 @@ struct Results {
   std::vector<std::string> metrics;
   std::vector<ResultRow> rows;
   bool complete = true;  // every row has every seed
+  /// What the runs themselves say and a reader must know, one sentence an item: selected on test,
+  /// made with different data or by different programs.
+  std::vector<std::string> remarks;
 };
 
 /// Reads the finished runs of a sweep. Columns are those of the ablation, or else the metrics of
@@ -47,11 +52,13 @@ Results collect_results(const Ablation& ablation, const std::filesystem::path& s
 bool is_percent(const std::string& metric);
 bool larger_is_better(const std::string& metric);
 
-/// results.json: a list of rows with name, overrides, seeds, metrics {name: {mean, std, n,
-/// values}}, parameters, macs, published {key, metrics {name: {table, row, column, mean, std}}}.
-/// Numbers that are not finite are null and named in "nonfinite".
+/// results.json: a list of rows with name, overrides, seeds, metrics {name: {mean, std, n, values,
+/// ci95_low, ci95_high}}, parameters, macs, published {key, metrics {name: {table, row, column,
+/// mean, std}}}, changes, selected_on, differences {metric: {to, mean, ci95_low, ci95_high, pairs,
+/// p_exact, p_holm}} and remarks about the whole table. Metrics that are not finite are named in
+/// "nonfinite"; an interval or test that its pairs do not allow is null.
 std::string to_json(const Results& results);
-/// One line for each row and metric, full precision.
+/// One line for each row and metric, full precision; columns are only ever added at the end.
 std::string to_csv(const Results& results);
 /// Aligned columns; best bold, second underlined; below it the differences to the first row, paired
 /// by seed, with intervals.

@@ -3,37 +3,23 @@
 
 #include <vector>
 
+#include "experiment/latex_text.h"
 #include "experiment/results.h"
 #include "experiment/results_layout.h"
 
 namespace fovea::experiment {
 namespace {
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\\') {
-      result += "\\textbackslash{}";
-    } else if (c == '~' || c == '^') {
-      result += std::string("\\") + c + "{}";
-    } else if (std::string("&%$#_{}").find(c) != std::string::npos) {
-      result += std::string("\\") + c;
-    } else if (text.compare(i, 2, "±") == 0) {
-      result += "$\\pm$";
-      ++i;
-    } else {
-      result += c;
-    }
-  }
-  return result;
+// "77.51" as it stands in mathematics; "nan" would be three variables there.
+std::string number(const std::string& text) {
+  return text == "nan" ? std::string("\\mathrm{nan}") : text;
 }
 
 std::string value_text(double mean, std::optional<double> std, int decimals, Rank rank) {
-  std::string text = number_text(mean, decimals);
+  std::string text = number(number_text(mean, decimals));
   if (rank == Rank::kBest) text = fmt::format("\\textbf{{{}}}", text);
   if (rank == Rank::kSecond) text = fmt::format("\\underline{{{}}}", text);
-  if (std) text += fmt::format("_{{\\pm {}}}", number_text(*std, decimals));
+  if (std) text += fmt::format("_{{\\pm {}}}", number(number_text(*std, decimals)));
   return fmt::format("${}$", text);
 }
 
@@ -41,7 +27,7 @@ std::vector<std::string> header_cells(const std::vector<MetricColumn>& columns,
                                       const CountColumns& counts) {
   std::vector<std::string> cells = {"Row"};
   for (const MetricColumn& column : columns) {
-    cells.push_back(fmt::format("{}{} {}", escaped(column.name), column.percent ? " (\\%)" : "",
+    cells.push_back(fmt::format("{}{} {}", latex_text(column.name), column.percent ? " (\\%)" : "",
                                 column.larger_is_better ? "$\\uparrow$" : "$\\downarrow$"));
     if (column.has_published) cells.insert(cells.end(), {"Published", "$\\Delta$"});
   }
@@ -53,7 +39,7 @@ std::vector<std::string> header_cells(const std::vector<MetricColumn>& columns,
 }
 
 void add_metric_cells(const MetricResult& metric, const MetricColumn& column, Rank rank,
-                      std::vector<std::string>& cells) {
+                      const ChangeMark& mark, std::vector<std::string>& cells) {
   const Estimate& e = metric.estimate;
   const bool known = e.n > 0;
   cells.push_back(known ? value_text(e.mean, e.n > 1 ? std::optional(e.std) : std::nullopt,
@@ -65,18 +51,20 @@ void add_metric_cells(const MetricResult& metric, const MetricColumn& column, Ra
     return;
   }
   const PublishedValue& value = metric.published->value;
-  cells.push_back(value_text(value.mean, value.std, column.decimals, Rank::kNone));
-  cells.push_back(known ? fmt::format("${}$", signed_text(e.mean - value.mean, column.decimals))
-                        : "--");
+  cells.push_back(value_text(value.mean, value.std, column.decimals, Rank::kNone) +
+                  latex_text(mark.sign));
+  cells.push_back(
+      known ? fmt::format("${}$", number(signed_text(e.mean - value.mean, column.decimals)))
+            : "--");
 }
 
 std::vector<std::string> row_cells(const Results& results, std::size_t r,
                                    const std::vector<MetricColumn>& columns,
-                                   const CountColumns& counts) {
+                                   const CountColumns& counts, const ChangeMark& mark) {
   const ResultRow& row = results.rows[r];
-  std::vector<std::string> cells = {escaped(row.name)};
+  std::vector<std::string> cells = {latex_text(marked_name(row, mark))};
   for (std::size_t i = 0; i < columns.size(); ++i)
-    add_metric_cells(row.metrics[i], columns[i], columns[i].ranks[r], cells);
+    add_metric_cells(row.metrics[i], columns[i], columns[i].ranks[r], mark, cells);
   const auto add_count = [&](bool ours, bool published, const char* metric,
                              const std::optional<std::int64_t>& count) {
     if (ours || published) cells.push_back(count ? short_count(static_cast<double>(*count)) : "--");
@@ -89,29 +77,68 @@ std::vector<std::string> row_cells(const Results& results, std::size_t r,
   return cells;
 }
 
+std::string rows_text(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (const auto& cells : rows) text += fmt::format("    {} \\\\\n", fmt::join(cells, " & "));
+  return text;
+}
+
+// The second part of the table: every row against the first.
+std::string differences_text(const Results& results, const std::vector<Difference>& all) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Difference& d : all) {
+    const Estimate& e = d.paired.difference;
+    const auto in_math = [&](double value) {
+      return fmt::format("${}$", number(signed_text(value, d.decimals)));
+    };
+    rows.push_back({latex_text(d.row), latex_text(d.metric), in_math(e.mean),
+                    in_math(e.low) + " to " + in_math(e.high), std::to_string(e.n),
+                    p_text(d.paired.p), p_text(d.holm)});
+  }
+  return fmt::format(
+      "\n  \\medskip\n  {{\\footnotesize Differences to {}, paired by seed.}}\n\n"
+      "  \\begin{{tabular}}{{llrrrrr}}\n    \\toprule\n"
+      "    Row & Metric & Difference & 95\\,\\% interval & Pairs & $p$ (exact) & $p$ (Holm) \\\\\n"
+      "    \\midrule\n{}    \\bottomrule\n  \\end{{tabular}}\n",
+      latex_text(results.rows[0].name), rows_text(rows));
+}
+
+std::string notes_text(const std::vector<std::string>& lines) {
+  std::string text = "\n  \\smallskip\n  {\\footnotesize\n";
+  for (const std::string& line : lines) text += "  " + latex_text(line) + "\n";
+  return text + "  }\n";
+}
+
 }  // namespace
 
 std::string to_latex(const Results& results) {
   const std::vector<MetricColumn> columns = metric_columns(results);
   const CountColumns counts = count_columns(results);
+  const std::vector<ChangeMark> marks = change_marks(results);
   const std::vector<std::string> header = header_cells(columns, counts);
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t r = 0; r < results.rows.size(); ++r)
+    rows.push_back(row_cells(results, r, columns, counts, marks[r]));
   std::string text = fmt::format(
-      "% Needs \\usepackage{{booktabs}}.\n"
       "\\begin{{table}}\n  \\centering\n  \\caption{{{}}}\n  \\begin{{tabular}}{{l{}}}\n"
-      "    \\toprule\n    {} \\\\\n    \\midrule\n",
-      escaped(results.name), std::string(header.size() - 1, 'r'), fmt::join(header, " & "));
-  for (std::size_t r = 0; r < results.rows.size(); ++r) {
-    const std::vector<std::string> cells = row_cells(results, r, columns, counts);
-    text += fmt::format("    {} \\\\\n", fmt::join(cells, " & "));
+      "    \\toprule\n    {} \\\\\n    \\midrule\n{}    \\bottomrule\n  \\end{{tabular}}\n",
+      latex_text(results.name), std::string(header.size() - 1, 'r'), fmt::join(header, " & "),
+      rows_text(rows));
+  std::vector<std::string> notes = footer(results);
+  notes.emplace_back("Best mean bold, second underlined.");
+  const std::vector<Difference> all = differences(results);
+  if (!all.empty()) {
+    text += differences_text(results, all);
+    notes.emplace_back(kDifferenceNote);
+    const std::string note = significance_note(most_pairs(all));
+    if (!note.empty()) notes.push_back(note);
   }
-  text += "    \\bottomrule\n  \\end{tabular}\n\n  \\smallskip\n  {\\footnotesize\n";
-  for (const std::string& line : footer(results)) text += "  " + escaped(line) + "\n";
-  text += "  Best mean bold, second underlined.\n";
-  std::int64_t pairs = 0;
-  for (const Difference& d : differences(results)) pairs = std::max(pairs, d.paired.difference.n);
-  const std::string note = significance_note(pairs);
-  if (!note.empty()) text += "  " + escaped(note) + "\n";
-  return text + "  }\n\\end{table}\n";
+  text += notes_text(notes) + "\\end{table}\n";
+  const std::string engine =
+      needs_unicode_engine(text)
+          ? "% Compile with lualatex or xelatex: pdflatex does not know all characters below.\n"
+          : "";
+  return engine + "% Needs \\usepackage{booktabs}.\n" + text;
 }
 
 }  // namespace fovea::experiment

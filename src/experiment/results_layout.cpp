@@ -151,8 +151,48 @@ std::vector<std::string> footer(const Results& results) {
     lines.push_back(fmt::format("Published: {}, {}; difference: ours - published.", results.paper,
                                 fmt::join(tables, ", ")));
   }
+  std::set<std::string> told;
+  for (const ChangeMark& mark : change_marks(results)) {
+    if (!mark.sign.empty() && told.insert(mark.sign).second)
+      lines.push_back(fmt::format("{} {}.", mark.sign, mark.text));
+  }
+  lines.insert(lines.end(), results.remarks.begin(), results.remarks.end());
   return lines;
 }
+
+std::vector<ChangeMark> change_marks(const Results& results) {
+  constexpr std::array<const char*, 5> kSigns = {"†", "‡", "§", "¶", "‖"};
+  std::vector<std::string> known;
+  std::vector<ChangeMark> marks;
+  for (const ResultRow& row : results.rows) {
+    ChangeMark mark;
+    mark.text = fmt::format("{}", fmt::join(row.changes, "; "));
+    if (!row.changes.empty()) {
+      const auto found = std::find(known.begin(), known.end(), mark.text);
+      const auto place = static_cast<std::size_t>(found - known.begin());
+      if (found == known.end()) known.push_back(mark.text);
+      for (std::size_t i = 0; i <= place / kSigns.size(); ++i)
+        mark.sign += kSigns[place % kSigns.size()];
+    }
+    marks.push_back(std::move(mark));
+  }
+  return marks;
+}
+
+std::string marked_name(const ResultRow& row, const ChangeMark& mark) {
+  const bool beside_numbers =
+      std::any_of(row.metrics.begin(), row.metrics.end(),
+                  [](const MetricResult& metric) { return metric.published.has_value(); });
+  return mark.sign.empty() || beside_numbers ? row.name : row.name + " " + mark.sign;
+}
+
+std::int64_t most_pairs(const std::vector<Difference>& all) {
+  std::int64_t most = 0;
+  for (const Difference& d : all) most = std::max(most, d.paired.difference.n);
+  return most;
+}
+
+std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.4g}", p); }
 
 std::vector<Difference> differences(const Results& results) {
   std::vector<Difference> all;
@@ -164,7 +204,7 @@ std::vector<Difference> differences(const Results& results) {
       const Paired paired =
           paired_by_seed(results.rows[r].metrics[i].by_seed, results.rows[0].metrics[i].by_seed);
       if (paired.difference.n < 2) continue;
-      all.push_back({results.rows[r].name, columns[i].name, columns[i].decimals, paired, 0});
+      all.push_back({r, results.rows[r].name, columns[i].name, columns[i].decimals, paired, 0});
       p_values.push_back(paired.p);
     }
     const std::vector<double> adjusted = holm(p_values);

@@ -39,8 +39,21 @@ CountColumns count_columns(const Results& results);
 /// What must be known to read the table, one sentence an item, without markup.
 std::vector<std::string> footer(const Results& results);
 
+/// The sign beside the published numbers (or the name) of rows that fall short of them; rows with
+/// the same changes have the same sign.
+struct ChangeMark {
+  std::string sign;  // "†"
+  std::string text;  // "12 of 300 epochs; --set train.epochs=12"
+};
+/// By row; empty where nothing was changed.
+std::vector<ChangeMark> change_marks(const Results& results);
+
+/// The name of a row with its sign, where there are no published numbers to put it beside.
+std::string marked_name(const ResultRow& row, const ChangeMark& mark);
+
 /// A row against the first one.
 struct Difference {
+  std::size_t index = 0;  // of the row
   std::string row;
   std::string metric;
   int decimals = 2;
@@ -49,6 +62,15 @@ struct Difference {
 };
 /// All rows but the first with at least two seeds in common with it.
 std::vector<Difference> differences(const Results& results);
+
+/// How the differences are to be read.
+inline constexpr const char* kDifferenceNote =
+    "Interval: Student's t. p: exact randomisation test of the signs, two-sided; Holm over the "
+    "rows "
+    "of a metric.";
+std::int64_t most_pairs(const std::vector<Difference>& all);
+/// "0.0625", "-" where there is none.
+std::string p_text(double p);
 
 /// "With 5 pairs no p below 0.0625 is possible; 6 pairs are needed for 0.05", or "" if p can be
 /// small enough.

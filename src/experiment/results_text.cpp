@@ -26,7 +26,7 @@ std::string cell_text(const MetricResult& metric, const MetricColumn& column, Ra
 }
 
 void add_metric(TextTable& table, const Results& results, std::size_t index,
-                const MetricColumn& column, bool markdown) {
+                const MetricColumn& column, const std::vector<ChangeMark>& marks, bool markdown) {
   table.header.push_back(fmt::format("{}{} {}", column.name, column.percent ? " (%)" : "",
                                      column.larger_is_better ? "↑" : "↓"));
   if (column.has_published) {
@@ -43,9 +43,10 @@ void add_metric(TextTable& table, const Results& results, std::size_t index,
       continue;
     }
     const PublishedValue& value = metric.published->value;
-    const std::string mean = number_text(value.mean, column.decimals);
-    cells.push_back(
-        value.std ? fmt::format("{} ± {}", mean, number_text(*value.std, column.decimals)) : mean);
+    std::string text = number_text(value.mean, column.decimals);
+    if (value.std) text += fmt::format(" ± {}", number_text(*value.std, column.decimals));
+    if (!marks[r].sign.empty()) text += " " + marks[r].sign;
+    cells.push_back(std::move(text));
     cells.push_back(metric.estimate.n == 0
                         ? "-"
                         : signed_text(metric.estimate.mean - value.mean, column.decimals));
@@ -77,15 +78,15 @@ void add_counts(TextTable& table, const Results& results) {
 TextTable main_table(const Results& results, bool markdown) {
   TextTable table;
   table.header = {"row"};
-  for (const ResultRow& row : results.rows) table.rows.push_back({row.name});
+  const std::vector<ChangeMark> marks = change_marks(results);
+  for (std::size_t r = 0; r < results.rows.size(); ++r)
+    table.rows.push_back({marked_name(results.rows[r], marks[r])});
   const std::vector<MetricColumn> columns = metric_columns(results);
   for (std::size_t i = 0; i < columns.size(); ++i)
-    add_metric(table, results, i, columns[i], markdown);
+    add_metric(table, results, i, columns[i], marks, markdown);
   add_counts(table, results);
   return table;
 }
-
-std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.4g}", p); }
 
 TextTable difference_table(const std::vector<Difference>& all) {
   TextTable table;
@@ -100,12 +101,6 @@ TextTable difference_table(const std::vector<Difference>& all) {
   return table;
 }
 
-std::int64_t most_pairs(const std::vector<Difference>& all) {
-  std::int64_t most = 0;
-  for (const Difference& d : all) most = std::max(most, d.paired.difference.n);
-  return most;
-}
-
 }  // namespace
 
 std::string to_markdown(const Results& results) {
@@ -117,9 +112,7 @@ std::string to_markdown(const Results& results) {
   if (all.empty()) return text;
   text += fmt::format("\n## Differences to {}, paired by seed\n\n{}\n", results.rows[0].name,
                       markdown_table(difference_table(all)));
-  text +=
-      "Interval: Student's t. p: exact randomisation test of the signs, two-sided; Holm over the "
-      "rows of a metric.\n";
+  text += fmt::format("{}\n", kDifferenceNote);
   const std::string note = significance_note(most_pairs(all));
   if (!note.empty()) text += note + "\n";
   return text;

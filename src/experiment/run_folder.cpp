@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "experiment/process.h"
 #include "schema/compare.h"
+#include "schema/load.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"
 
@@ -37,13 +40,58 @@ Value read_json(const fs::path& file) {
 }
 
 // Whether the folder holds the finished run of this job, and not that of another configuration.
-bool is_finished(const fs::path& run, const Job& job) {
+bool is_finished(const ExperimentKind& kind, const fs::path& run, const Job& job) {
   try {
     read_summary(run);
-    return schema::content_hash(identity(read_json(run / "config.json"))) == job.hash;
+    const Value stored = read_json(run / "config.json");
+    if (stored == job.config) return true;  // mostly, and quickly told
+    return schema::content_hash(identity(kind, stored, job.places)) == job.hash;
   } catch (const Error&) {
     return false;  // missing, cut short or of another kind: the run is done again
   }
+}
+
+// The names of all jobs that the folder of a sweep has something of.
+std::set<std::string> stored_ids(const fs::path& sweep) {
+  std::set<std::string> ids;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(sweep / "runs", code))
+    ids.insert(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(sweep / "jobs", code)) {
+    if (entry.path().extension() == ".json") ids.insert(entry.path().stem().string());
+  }
+  return ids;
+}
+
+// A job that no plan knows by its name.
+struct StoredJob {
+  std::string id;
+  Value config;  // brought up to date
+  bool finished = false;
+};
+
+std::vector<StoredJob> unknown_jobs(const Ablation& ablation, const fs::path& sweep,
+                                    std::set<std::string> ids) {
+  for (const Job& job : ablation.jobs) ids.erase(job.id);
+  std::vector<StoredJob> found;
+  for (const std::string& id : ids) {
+    Job named;
+    named.id = id;
+    const JobPaths paths = paths_of(sweep, named);
+    std::error_code code;
+    try {
+      const fs::path file = paths.run / "config.json";
+      const Value stored = read_json(fs::exists(file, code) ? file : paths.config);
+      found.push_back({id, brought_up_to_date(ablation.kind, stored),
+                       fs::exists(paths.run / "summary.json", code)});
+    } catch (const Error&) {
+      continue;  // of nothing this program knows
+    }
+  }
+  // Where two folders hold the same run, the finished one is the better.
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.finished > b.finished; });
+  return found;
 }
 
 }  // namespace
@@ -66,6 +114,10 @@ RunSummary read_summary(const fs::path& run) {
   result.macs = integer("macs");
   if (const Value* time = summary.find("time_s"); time != nullptr && !time->is_null())
     result.time_s = time->as_double();
+  if (const Value* hash = schema::find_path(summary, "data.hash"); hash && hash->is_string())
+    result.data = hash->as_string();
+  if (const Value* split = summary.find("selected_on"); split && split->is_string())
+    result.selected_on = split->as_string();
   for (const char* key : {"version", "commit", "compiler", "backend"}) {
     const Value* value = summary.find(key);
     if (value == nullptr) continue;
@@ -75,10 +127,26 @@ RunSummary read_summary(const fs::path& run) {
   return result;
 }
 
-JobStatus status_of(const fs::path& sweep, const Job& job) {
+void recognise_jobs(Ablation& ablation, const fs::path& sweep) {
+  const std::set<std::string> ids = stored_ids(sweep);
+  std::vector<StoredJob> unknown = unknown_jobs(ablation, sweep, ids);
+  for (Job& job : ablation.jobs) {
+    if (unknown.empty()) return;
+    if (ids.contains(job.id)) continue;
+    const auto same = std::find_if(unknown.begin(), unknown.end(), [&](const StoredJob& stored) {
+      return schema::content_hash(
+                 schema::identity(*ablation.kind.fields, stored.config, job.places)) == job.hash;
+    });
+    if (same == unknown.end()) continue;
+    job.id = same->id;
+    unknown.erase(same);
+  }
+}
+
+JobStatus status_of(const Ablation& ablation, const fs::path& sweep, const Job& job) {
   const JobPaths paths = paths_of(sweep, job);
   std::error_code code;
-  if (is_finished(paths.run, job)) return {JobState::kFinished, ""};
+  if (is_finished(ablation.kind, paths.run, job)) return {JobState::kFinished, ""};
   if (fs::exists(paths.failed, code)) return {JobState::kFailed, last_line(paths.failed)};
   if (training::CheckpointStore(paths.run).any()) return {JobState::kPartial, ""};
   return {JobState::kMissing, ""};
@@ -87,7 +155,7 @@ JobStatus status_of(const fs::path& sweep, const Job& job) {
 std::vector<JobStatus> survey(const Ablation& ablation, const fs::path& sweep) {
   std::vector<JobStatus> all;
   for (const Job& job : ablation.jobs) {
-    JobStatus status = status_of(sweep, job);
+    JobStatus status = status_of(ablation, sweep, job);
     const fs::path lock = paths_of(sweep, job).lock;
     std::error_code code;
     if (status.state != JobState::kFinished && fs::exists(lock, code) &&

@@ -30,7 +30,9 @@ struct RunSummary {
   std::optional<std::int64_t> parameters;
   std::optional<std::int64_t> macs;
   std::optional<double> time_s;
-  std::string program;  // version, commit, compiler and back end that made it; "" if unknown
+  std::string program;      // version, commit, compiler and back end that made it; "" if unknown
+  std::string data;         // hash of the content of its data; "" if unknown
+  std::string selected_on;  // the split that chose the weights; "" for none
 };
 
 /// summary.json of a run folder. `metrics` may be flat ("test_top1") or by split
@@ -52,7 +54,12 @@ struct JobStatus {
 };
 
 /// Looks at the files only; finished wins over failed. Does not look for kRunning.
-JobStatus status_of(const std::filesystem::path& sweep, const Job& job);
+JobStatus status_of(const Ablation& ablation, const std::filesystem::path& sweep, const Job& job);
+
+/// Gives jobs the names under which the folder already has them: those of an older program, whose
+/// configurations had other keys, or of a row that was called otherwise. Runs are recognised by
+/// their stored configuration, brought to today's keys.
+void recognise_jobs(Ablation& ablation, const std::filesystem::path& sweep);
 
 /// The same for all jobs, with kRunning; for `--list`. Starts and changes nothing.
 std::vector<JobStatus> survey(const Ablation& ablation, const std::filesystem::path& sweep);

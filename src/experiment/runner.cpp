@@ -58,16 +58,21 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
       experiment_(parse(resolved_)) {
   const auto& train = experiment_.train;
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(train.threads);
-  device_ = make_device(train.device, threads);
+  device_ = options.on_meta ? make_meta() : make_device(train.device, threads);
   host_ = device_.is_host() ? device_ : make_cpu(threads);
   training::BatchOptions batches;
   batches.train = train;
   batches.seed = static_cast<std::uint64_t>(experiment_.seed);
   batches.host = host_;
   batches.overfit = options.overfit > 0;
-  const auto source = data::kind_of(experiment_.dataset) == data::Kind::kTexts
-                          ? open_texts(std::move(batches))
-                          : open_images(std::move(batches));
+  const auto open = [&]() -> OpenedData {
+    const bool texts = data::kind_of(experiment_.dataset) == data::Kind::kTexts;
+    auto source = texts ? open_texts(batches) : open_images(batches);
+    return {std::move(source), shape_};
+  };
+  const OpenedData opened = options.data != nullptr ? options.data->get(experiment_, open) : open();
+  const auto source = opened.source;
+  shape_ = opened.shape;
   build_model();
   if (experiment_.task == "segmentation") {
     task_ = std::make_unique<training::Segmentation>(*model_, source, experiment_.loss);
@@ -138,6 +143,7 @@ training::TrainerSetup Run::setup() const {
   setup.seed = static_cast<std::uint64_t>(experiment_.seed);
   setup.run_folder = options_.folder;
   setup.config = resolved_;
+  setup.identity = [](const schema::Value& stored) { return identity(experiment_kind(), stored); };
   setup.host = host_;
   setup.resume = options_.resume;
   for (const std::string& note : task_->source().notes()) setup.notes.push_back("note: " + note);
@@ -184,6 +190,8 @@ std::optional<schema::Value> Run::described_init() const {
   return training::to_value(*options_.init, *init_);
 }
 
+void Run::check() { const training::Trainer trainer(*task_, setup()); }
+
 training::DryRun Run::dry_run() { return training::Trainer(*task_, setup()).dry_run(); }
 
 schema::Value load_config(const std::filesystem::path& run_folder) {
@@ -191,7 +199,7 @@ schema::Value load_config(const std::filesystem::path& run_folder) {
   FOVEA_CHECK(
       std::filesystem::exists(path), FileError,
       fmt::format("{}: not found; expected the folder of a run made by train", path.string()));
-  return resolve(schema::load(path));
+  return brought_up_to_date(experiment_kind(), schema::load(path));
 }
 
 }  // namespace fovea::experiment

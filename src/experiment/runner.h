@@ -10,6 +10,7 @@
 
 #include "data/vocabulary.h"
 #include "experiment/experiment.h"
+#include "experiment/open_data.h"
 #include "training/classification.h"
 #include "training/foreign_weights.h"
 #include "training/image_batches.h"
@@ -28,6 +29,10 @@ struct RunOptions {
   std::optional<training::ForeignWeights> init;
   /// Of texts, instead of the one that train gives; null = that one.
   std::shared_ptr<const data::Vocabulary> vocabulary;
+  /// Everything but the arithmetic: the network has shapes and no memory.
+  bool on_meta = false;
+  /// Where data are looked for before they are opened; null = nowhere.
+  OpenData* data = nullptr;
   training::ProgressSink* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;
 };
@@ -41,6 +46,9 @@ class Run {
   /// Trains to the end and returns summary.json.
   schema::Value train();
   training::DryRun dry_run();
+  /// Throws what the training loop would throw before its first step: ConfigError for a monitor
+  /// that is not measured, or options of optimiser and schedule that do not fit.
+  void check();
 
   const Experiment& experiment() const { return experiment_; }
   models::Model& model() { return *model_; }
@@ -55,8 +63,12 @@ class Run {
   const std::optional<training::LoadReport>& init() const { return init_; }
   /// Compares what lies beside the weights of a checkpoint with the data (Task::check_files).
   void check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder);
-  /// Lines for the user about what could not be compared.
+  /// Lines for the user: what could not be compared, what became of old or foreign settings.
   const std::vector<std::string>& notes() const { return notes_; }
+  void add_notes(const std::vector<std::string>& notes) {
+    notes_.insert(notes_.end(), notes.begin(), notes.end());
+  }
+  const models::DataShape& shape() const { return shape_; }
 
  private:
   // Open the data and set shape_.

@@ -127,20 +127,15 @@ class Sweep {
   };
 
   void choose() {
-    const std::vector<std::size_t> rows = find_rows(ablation_, options_.only);
-    std::int64_t number = 0;
-    for (const Job& job : ablation_.jobs) {
-      const bool ours = number++ % options_.shard.count == options_.shard.index - 1;
-      const bool chosen = rows.empty() || std::binary_search(rows.begin(), rows.end(), job.row);
-      if (!ours || !chosen) continue;
+    for (const Job* job : chosen_jobs(ablation_, options_)) {
       ++total_;
-      if (!settle(job)) pending_.push_back(&job);
+      if (!settle(*job)) pending_.push_back(job);
     }
   }
 
   // Counts a job that needs no run: finished, or failed before and not to be tried again.
   bool settle(const Job& job) {
-    const JobStatus status = status_of(options_.out, job);
+    const JobStatus status = status_of(ablation_, options_.out, job);
     if (status.state == JobState::kFinished) {
       ++finished_;
       ++outcome_.skipped;
@@ -223,7 +218,7 @@ class Sweep {
   void note_end(const Running& run, const Exit& exit) {
     const Job& job = *run.job;
     const JobPaths paths = paths_of(options_.out, job);
-    if (exit.ok() && status_of(options_.out, job).state == JobState::kFinished) {
+    if (exit.ok() && status_of(ablation_, options_.out, job).state == JobState::kFinished) {
       const double seconds = seconds_since(run.start);
       if (!run.resumed) seconds_.push_back(seconds);
       ++finished_;
@@ -318,6 +313,18 @@ Shard parse_shard(const std::string& text) {
               ConfigError,
               fmt::format("--shard {}: expected i/n with 1 <= i <= n, such as 2/8", text));
   return shard;
+}
+
+std::vector<const Job*> chosen_jobs(const Ablation& ablation, const SweepOptions& options) {
+  const std::vector<std::size_t> rows = find_rows(ablation, options.only);
+  std::vector<const Job*> jobs;
+  std::int64_t number = 0;
+  for (const Job& job : ablation.jobs) {
+    const bool ours = number++ % options.shard.count == options.shard.index - 1;
+    const bool chosen = rows.empty() || std::binary_search(rows.begin(), rows.end(), job.row);
+    if (ours && chosen) jobs.push_back(&job);
+  }
+  return jobs;
 }
 
 SweepOutcome run_sweep(const Ablation& ablation, const SweepOptions& options,

@@ -34,6 +34,9 @@ struct SweepOptions {
   Shard shard;
 };
 
+/// The jobs of the shard and of the rows that are asked for. Throws ConfigError for an unknown row.
+std::vector<const Job*> chosen_jobs(const Ablation& ablation, const SweepOptions& options);
+
 /// Where a sweep stands. `total` counts the jobs chosen by `only` and `shard`.
 struct Progress {
   int finished = 0;  // also those that were finished before

@@ -19,8 +19,11 @@ Tensor some_classes(const Tensor& logits) {
 }  // namespace
 
 TrainingStep::TrainingStep(const Experiment& e, const Device& device)
+    : TrainingStep(e, device, data_shape(e)) {}
+
+TrainingStep::TrainingStep(const Experiment& e, const Device& device,
+                           const models::DataShape& shape)
     : device_(device), masks_(e.task == "segmentation") {
-  const models::DataShape shape = data_shape(e);
   x_ = random_batch(e, shape, e.train.batch_size, device);
   const std::int64_t before = in_use();
   model_ = make_model(e, device, shape);

@@ -15,6 +15,7 @@ namespace fovea::experiment {
 class TrainingStep {
  public:
   TrainingStep(const Experiment& experiment, const Device& device);
+  TrainingStep(const Experiment& experiment, const Device& device, const models::DataShape& shape);
   void operator()();
 
   const Device& device() const { return device_; }

@@ -35,7 +35,8 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
                 "initial weights: uniform +-1 / sqrt(fan_in), or normal(0, 0.02) truncated with "
                 "zero biases")
       .add("checkpointing", &O::checkpointing,
-           "keep only block inputs and compute the rest again in backward");
+           "keep only block inputs and compute the rest again in backward: less memory, more time")
+      .no_effect();
 }
 
 EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std::int64_t layer)

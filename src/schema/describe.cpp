@@ -38,7 +38,8 @@ class Markdown {
       const std::string shown = field.default_text();
       const bool is_json = shown != "required" && shown != "see below";
       text_ += fmt::format("| `{}` | {} | {} | {} |\n", field.key, cell(field.expected()),
-                           is_json ? fmt::format("`{}`", cell(shown)) : shown, cell(field.help));
+                           is_json ? fmt::format("`{}`", cell(shown)) : shown,
+                           cell(field.documentation()));
     }
     text_ += "\n";
   }
@@ -74,7 +75,7 @@ void collect_rows(const Description& description, const std::string& indent,
                   std::vector<Row>& rows) {
   for (const Field& field : description.fields()) {
     const Type& type = field.type.innermost();
-    std::string help = field.help;
+    std::string help = field.documentation();
     if (type.kind == Type::Kind::kComponent) {
       std::string names;
       for (const Choice& choice : type.choices.list()) {

@@ -87,6 +87,14 @@ struct Type {
   const Type& innermost() const;
 };
 
+/// Whether the results of a run depend on a setting; decides what is left out when runs are
+/// compared (identity.h).
+enum class Effect {
+  kResult,
+  kNone,   // threads, logging: two runs that differ in it give equal weights and scores
+  kPlace,  // where data lie: what they are is told by their content
+};
+
 struct Field {
   std::string key;
   Type type;
@@ -94,12 +102,15 @@ struct Field {
   Value default_value;
   std::string help;
   bool required = false;
+  Effect effect = Effect::kResult;
 
   bool must_be_given() const;
   /// "`integer >= 1`"-like text without quotes, e.g. `integer >= 1`.
   std::string expected() const;
   /// The default as JSON on one line, a component by its name, "required" where there is none.
   std::string default_text() const;
+  /// The help, and where results do not depend on the field, that they do not.
+  std::string documentation() const;
 };
 
 /// The fields of one object. Fields<Options> (fields.h) builds it.

@@ -12,10 +12,14 @@ void* at(void* object, std::ptrdiff_t offset) { return static_cast<std::byte*>(o
 
 void MemberFields::put(std::string key, std::ptrdiff_t offset, Codec codec, Range range,
                        std::string help, const void* defaults) {
-  fields_.push_back(
-      {std::move(key), std::move(codec.type), std::move(range), Value(), std::move(help), false});
-  const auto set_default = [to = codec.to_value](Field& field, const void* member) {
-    field.default_value = to(member);
+  Field field;
+  field.key = std::move(key);
+  field.type = std::move(codec.type);
+  field.range = std::move(range);
+  field.help = std::move(help);
+  fields_.push_back(std::move(field));
+  const auto set_default = [to = codec.to_value](Field& of, const void* member) {
+    of.default_value = to(member);
   };
   set_default(fields_.back(), at(defaults, offset));
   members_.push_back({offset, codec.to_value, codec.from_value, set_default});

@@ -120,6 +120,19 @@ class Fields : public MemberFields {
     return *this;
   }
 
+  /// No result of a run depends on the field added last, nor on anything inside it: two runs that
+  /// differ in it give equal weights and scores.
+  Fields& no_effect() {
+    fields_.back().effect = Effect::kNone;
+    return *this;
+  }
+
+  /// The field added last says where data lie, not what they are.
+  Fields& is_place() {
+    fields_.back().effect = Effect::kPlace;
+    return *this;
+  }
+
   /// All fields and checks of a base struct; defaults are this struct's.
   template <class Base>
   requires std::derived_from<Options, Base> Fields& include(const Fields<Base>& base) {

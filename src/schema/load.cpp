@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "schema/carry.h"
 
 namespace fovea::schema {
 namespace {
@@ -31,8 +32,8 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
 
 class Loader {
  public:
-  Loader(const fs::path& file, const Limits& limits)
-      : root_(absolute_of(file).parent_path().parent_path()), limits_(limits) {}
+  Loader(const fs::path& file, const EachFile& each, const Limits& limits)
+      : root_(absolute_of(file).parent_path().parent_path()), each_(each), limits_(limits) {}
 
   Value load(const fs::path& file) {
     const std::string name = file.string();
@@ -43,8 +44,10 @@ class Loader {
     if (const Value* extends = own.find("extends")) {
       Value base = load_parent(file, *extends);
       own.erase("extends");
-      own = merge(std::move(base), own);
+      if (each_) each_(own);
+      return merge(std::move(base), own);
     }
+    if (each_) each_(own);
     return own;
   }
 
@@ -98,24 +101,29 @@ class Loader {
   }
 
   fs::path root_;
+  const EachFile& each_;
   Limits limits_;
   std::vector<Link> chain_;
 };
 
 }  // namespace
 
-Value load(const fs::path& file, const Limits& limits) { return Loader(file, limits).load(file); }
+Value load(const fs::path& file, const EachFile& each, const Limits& limits) {
+  return Loader(file, each, limits).load(file);
+}
 
 Value merge(Value base, const Value& over) {
-  if (base.is_string() && over.is_object() && over.find("type") == nullptr) {
-    base = expand_shorthand(std::move(base));
-  }
   if (over.is_null()) {
     Value cleared = over;
     cleared.set_clears(true);
     return cleared;
   }
+  if (over.is_string()) return laid_over(over, base);
+  if (base.is_string() && over.is_object()) base = expand_shorthand(std::move(base));
   if (!base.is_object() || !over.is_object()) return over;
+  const Value* type = over.find("type");
+  const Value* before = base.find("type");
+  if (type != nullptr && (before == nullptr || !(*type == *before))) mark_carried(base);
   std::unordered_map<std::string_view, std::size_t> index;
   for (std::size_t i = 0; i < base.size(); ++i) index.emplace(base.members()[i].key, i);
   Value::Object added;
@@ -127,6 +135,7 @@ Value merge(Value base, const Value& over) {
     }
     auto& slot = base.members()[found->second];
     slot.value = merge(std::move(slot.value), member.value);
+    slot.value.set_carried(false);
     slot.key_origin = member.key_origin;
   }
   for (auto& member : added) base.members().push_back(std::move(member));
@@ -137,7 +146,14 @@ Value merge(Value base, const Value& over) {
 Value expand_shorthand(Value name) {
   Value object = Value::object();
   object.set_origin(name.origin());
-  object.set("type", std::move(name));
+  if (const Value* covered = name.covered()) {
+    object.members() = covered->members();
+    object.erase("type");
+    mark_carried(object);
+    name.set_covered(nullptr);
+  }
+  Origin origin = name.origin();
+  object.members().insert(object.members().begin(), {"type", std::move(name), std::move(origin)});
   return object;
 }
 

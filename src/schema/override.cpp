@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "schema/carry.h"
 #include "schema/load.h"
 #include "schema/utf8.h"
 
@@ -81,14 +82,22 @@ Value right_side(const std::string& text, const Origin& origin) {
 void set_path(Value& root, const std::string& path, Value value) {
   const Origin origin = value.origin();
   Value* node = &root;
+  Value* holder = nullptr;
   std::string walked;
   bool inherited = true;  // whether the slot held something before
-  for (const std::string& key : split_path(path, where(origin, ""))) {
+  const std::vector<std::string> keys = split_path(path, where(origin, ""));
+  for (const std::string& key : keys) {
     inherited = node->is_array() || node->find(key) != nullptr;
+    holder = node;
     node = &descend(*node, key, walked, origin);
+    node->set_carried(false);
     walked = join_path(walked, key);
   }
   value.set_clears(value.is_null() && inherited);
+  if (value.is_string()) value = laid_over(std::move(value), *node);
+  // A type chosen by its key: what is beside it was meant for another.
+  const bool new_type = keys.back() == "type" && holder->is_object() && !(value == *node);
+  if (new_type) mark_carried(*holder);
   *node = std::move(value);
 }
 

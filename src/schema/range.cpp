@@ -121,4 +121,9 @@ std::string Field::default_text() const {
   return default_value.dump(0);
 }
 
+std::string Field::documentation() const {
+  if (effect == Effect::kNone) return help + " (changes no result)";
+  return effect == Effect::kPlace ? help + " (runs are compared by the data, not by this)" : help;
+}
+
 }  // namespace fovea::schema

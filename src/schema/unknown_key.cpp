@@ -100,12 +100,11 @@ UnknownKey unknown_key(const Description& description, const Value::Member& memb
     parts.suggestion = exact_match(below, member.key, join_path(path, member.key));
     if (parts.suggestion.empty()) parts.suggestion = near_match(below, member.key);
   }
-  // A key of the parent's variant that the child's variant does not have.
+  // A key for another variant than the one that another file, or an override, chooses.
   const bool elsewhere = type != nullptr && !type->origin().is_default() &&
                          type->origin().file != member.key_origin.file;
   if (elsewhere && parts.suggestion.empty() && !is_override(member.key_origin)) {
-    parts.hint = fmt::format("; {} is chosen at {}: {}=null clears a key it does not have",
-                             type->dump(0), to_string(type->origin()), join_path(path, member.key));
+    parts.hint = fmt::format("; {} is chosen at {}", type->dump(0), to_string(type->origin()));
   }
   return UnknownKey(std::move(parts));
 }

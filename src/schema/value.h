@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -106,6 +107,14 @@ class Value {
   /// True for a null that took the place of an inherited value (load.h): "as if never given".
   bool clears() const { return clears_; }
   void set_clears(bool clears) { clears_ = clears; }
+  /// True for an option that stayed when another type was chosen beside it (carry.h).
+  bool carried() const { return carried_; }
+  void set_carried(bool carried) { carried_ = carried; }
+  /// What this string was laid over: the object whose options a type chosen by its name alone may
+  /// keep (carry.h). Null where there was none.
+  const Value* covered() const { return covered_.get(); }
+  void set_covered(std::shared_ptr<const Value> covered) { covered_ = std::move(covered); }
+  const std::shared_ptr<const Value>& shared_covered() const { return covered_; }
 
   /// Valid UTF-8 JSON. `indent` 0 gives one line without spaces; otherwise arrays of scalars stay
   /// on one line. Doubles have full precision and always a point or an exponent; non-finite ones
@@ -119,7 +128,9 @@ class Value {
 
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> data_;
   Origin origin_;
+  std::shared_ptr<const Value> covered_;
   bool clears_ = false;
+  bool carried_ = false;
 };
 
 struct Value::Member {

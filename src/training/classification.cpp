@@ -12,6 +12,11 @@
 #include "training/weights.h"
 
 namespace fovea::training {
+namespace {
+
+constexpr std::int64_t kClassesOfTop5 = 5;  // with so few, top5 would always be 100 %
+
+}  // namespace
 
 Classification::Classification(models::Model& model, std::shared_ptr<BatchSource> source,
                                const schema::Component& loss)
@@ -58,8 +63,18 @@ Classification::Evaluation Classification::evaluate_in_full(const std::string& s
     return 100.0 * static_cast<double>(correct) / loss.weight();
   };
   result.metrics = {{"loss", loss.value()}, {"top1", percent(top1)}};
-  if (classes > 5) result.metrics.emplace_back("top5", percent(top5));
+  if (classes > kClassesOfTop5) result.metrics.emplace_back("top5", percent(top5));
   return result;
+}
+
+std::vector<std::string> Classification::metric_names(std::int64_t num_classes) {
+  std::vector<std::string> names = {"loss", "top1"};
+  if (num_classes > kClassesOfTop5) names.emplace_back("top5");
+  return names;
+}
+
+std::vector<std::string> Classification::metric_names() const {
+  return metric_names(static_cast<std::int64_t>(source().class_names().size()));
 }
 
 }  // namespace fovea::training

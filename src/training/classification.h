@@ -22,6 +22,8 @@ class Classification final : public DataTask {
 
   Tensor loss(const Batch& batch) override;
   Monitor monitor() const override { return {"top1", true}; }
+  std::vector<std::string> metric_names() const override;
+  static std::vector<std::string> metric_names(std::int64_t num_classes);
   Metrics evaluate(const std::string& split) override { return evaluate_in_full(split).metrics; }
 
   struct Evaluation {

@@ -25,18 +25,6 @@ void remove_temporaries(const std::filesystem::path& folder) {
   for (const std::filesystem::path& path : found) io::remove_all(path);
 }
 
-void refuse_other_configuration(const std::filesystem::path& file, const schema::Value& config) {
-  const schema::Value before = comparable(schema::parse(io::read_text(file), file.string()));
-  const schema::Value now = comparable(config);
-  if (before == now) return;
-  std::string differences;
-  for (const std::string& line : schema::diff(before, now)) {
-    differences += (differences.empty() ? "" : "; ") + line;
-  }
-  throw ConfigError(
-      fmt::format("{}: this run began with another configuration: {}", file.string(), differences));
-}
-
 bool holds_nothing(const std::filesystem::path& file) {
   std::error_code code;
   const auto size = io::fs::file_size(file, code);
@@ -61,6 +49,18 @@ void Trainer::notify(const std::string& line) const {
   if (setup_.progress != nullptr) setup_.progress->message(line);
 }
 
+void Trainer::refuse_other(const std::string& place, const schema::Value& before) const {
+  const auto identity = [&](const schema::Value& config) {
+    return setup_.identity ? setup_.identity(config) : config;
+  };
+  std::string differences;
+  for (const std::string& line : schema::diff(identity(before), identity(setup_.config))) {
+    differences += (differences.empty() ? "" : "; ") + line;
+  }
+  FOVEA_CHECK(differences.empty(), ConfigError,
+              fmt::format("{}: this run began with another configuration: {}", place, differences));
+}
+
 void Trainer::open_run() {
   const std::filesystem::path& folder = setup_.run_folder;
   const std::filesystem::path config_file = folder / "config.json";
@@ -72,12 +72,17 @@ void Trainer::open_run() {
                           folder.string()));
   FOVEA_CHECK(!setup_.resume || has_run, FileError,
               fmt::format("{}: there is no run to resume", folder.string()));
-  state_.config_hash = schema::content_hash(comparable(setup_.config));
+  state_.config = setup_.config;
+  state_.config_hash =
+      schema::content_hash(setup_.identity ? setup_.identity(setup_.config) : setup_.config);
   state_.parts = selection_.during;
   state_.data = task_.fingerprint();
   std::optional<std::filesystem::path> last;
   if (setup_.resume) {
-    if (io::fs::exists(config_file)) refuse_other_configuration(config_file, setup_.config);
+    if (io::fs::exists(config_file)) {
+      refuse_other(config_file.string(),
+                   schema::parse(io::read_text(config_file), config_file.string()));
+    }
     last = find_last();
     if (last) {
       restore(*last);
@@ -149,8 +154,9 @@ void Trainer::refuse_other_parts(const RunState& before) const {
 // Reads and compares everything; changes no file.
 void Trainer::restore(const std::filesystem::path& folder) {
   const Checkpoint checkpoint = read_checkpoint(folder, setup_.host);
-  FOVEA_CHECK(checkpoint.state.config_hash == state_.config_hash, ConfigError,
-              fmt::format("{}: the checkpoint belongs to another configuration", folder.string()));
+  // The hash is that of the program that saved; another one may have other keys. A checkpoint
+  // without its configuration is known by the run's config.json alone.
+  if (checkpoint.state.config.is_object()) refuse_other(folder.string(), checkpoint.state.config);
   refuse_other_parts(checkpoint.state);
   for (const std::string& note : task_.check_files(checkpoint.files, folder.string())) notify(note);
   refuse_other_data(checkpoint.state.data, state_.data, setup_.run_folder);

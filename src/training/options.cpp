@@ -12,8 +12,8 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add("steps", &O::steps, at_least(0), "optimiser steps instead of epochs; 0 = by epochs")
           .add("batch_size", &O::batch_size, at_least(1), "samples in a forward pass")
           .add("eval_batch_size", &O::eval_batch_size, at_least(0), "0 = batch_size")
-          .add("num_workers", &O::num_workers, at_least(0),
-               "threads that prepare batches; results do not depend on it")
+          .add("num_workers", &O::num_workers, at_least(0), "threads that prepare batches")
+          .no_effect()
           .add("grad_accum_steps", &O::grad_accum_steps, at_least(1),
                "batches whose gradients make one step; the mean is over all their samples")
           .add("clip_grad", &O::clip_grad, at_least(0), "limit for clipping; 0 = off")
@@ -24,12 +24,16 @@ const schema::Fields<TrainOptions>& train_fields() {
                "decay of averaged weights, evaluated beside the others; 0 = off")
           .add("eval_every", &O::eval_every, at_least(1), "epochs between evaluations")
           .add("log_every", &O::log_every, at_least(1), "steps between lines of metrics.jsonl")
+          .no_effect()
           .add("checkpoint_every", &O::checkpoint_every, at_least(1), "epochs between checkpoints")
+          .no_effect()
           .add("checkpoint_every_steps", &O::checkpoint_every_steps, at_least(0),
                "steps between further checkpoints; 0 = none")
+          .no_effect()
           .add("keep_every", &O::keep_every, at_least(0),
                "epochs between checkpoints that are kept for good; 0 = only last and, where the "
                "run selects, best")
+          .no_effect()
           .add("monitor", &O::monitor,
                "metric that decides which weights are best, of the part that select_on says; "
                "empty = the task's own")
@@ -55,21 +59,14 @@ const schema::Fields<TrainOptions>& train_fields() {
                "bfloat16: mixed precision, matrix products and activations in bfloat16; weights, "
                "sums, norms, softmax and losses stay float32")
           .add("device", &O::device, "cpu, opencl or cuda")
-          .add("threads", &O::threads, at_least(0),
-               "threads of the kernels; 0 = all cores; results do not depend on it")
+          .add("threads", &O::threads, at_least(0), "threads of the kernels; 0 = all cores")
+          .no_effect()
           .add("detect_anomaly", &O::detect_anomaly,
                "check every operation for non-finite values, slowly")
-          .add("tensorboard", &O::tensorboard, "write an event file for TensorBoard");
+          .no_effect()
+          .add("tensorboard", &O::tensorboard, "write an event file for TensorBoard")
+          .no_effect();
   return fields;
-}
-
-schema::Value comparable(const schema::Value& config) {
-  schema::Value copy = config;
-  if (schema::Value* train = copy.find("train")) {
-    train->erase("num_workers");
-    train->erase("threads");
-  }
-  return copy;
 }
 
 }  // namespace fovea::training

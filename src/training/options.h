@@ -44,8 +44,4 @@ struct TrainOptions {
 
 const schema::Fields<TrainOptions>& train_fields();
 
-/// The configuration without what may change between the parts of one run because no result depends
-/// on it (workers, threads, logging of the terminal).
-schema::Value comparable(const schema::Value& config);
-
 }  // namespace fovea::training

@@ -91,7 +91,8 @@ void RunLog::sync(RunState& state) {
   if (events_) events_->sync();
   state.metrics_bytes = static_cast<std::int64_t>(metrics_.size());
   state.text_bytes = static_cast<std::int64_t>(text_.size());
-  state.event_bytes = events_ ? events_->size() : 0;
+  // Without TensorBoard the file of an earlier part of the run stays as long as it is.
+  if (events_) state.event_bytes = events_->size();
 }
 
 void RunLog::cut_back(const RunState& state) {

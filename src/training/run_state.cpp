@@ -29,6 +29,7 @@ Value to_value(const RunState& state) {
                         {"kept", Value::array(state.kept)},
                         {"config_hash", state.config_hash},
                         {"data", state.data},
+                        {"config", state.config},
                         {"stop_reason", state.stop_reason},
                         {"time_s", state.time_s},
                         {"metrics", state.metrics},
@@ -57,6 +58,7 @@ RunState run_state_from(const Value& value) {
   state.config_hash = value.at("config_hash").as_string();
   // Checkpoints of older versions do not say what they were made with.
   if (const Value* data = value.find("data")) state.data = *data;
+  if (const Value* config = value.find("config")) state.config = *config;
   state.stop_reason = value.at("stop_reason").as_string();
   state.time_s = value.at("time_s").as_double();
   state.metrics = value.at("metrics");

@@ -39,10 +39,11 @@ struct RunState {
   std::int64_t text_bytes = 0;     // length of log.txt
   std::int64_t event_bytes = 0;    // length of the TensorBoard file
   std::vector<std::int64_t> kept;  // steps whose checkpoints are never removed
-  std::string config_hash;
-  schema::Value data;                               // Task::fingerprint
-  std::string stop_reason;                          // why the run is over; "" while it is not
-  double time_s = 0;                                // of training, over all parts of the run
+  std::string config_hash;         // of what results depend on
+  schema::Value config;            // the whole configuration; null in checkpoints of old programs
+  schema::Value data;              // Task::fingerprint
+  std::string stop_reason;         // why the run is over; "" while it is not
+  double time_s = 0;               // of training, over all parts of the run
   schema::Value metrics = schema::Value::object();  // last evaluation of each part
   std::vector<std::string> parts;                   // evaluated while the run goes on
 

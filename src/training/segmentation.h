@@ -27,6 +27,8 @@ class Segmentation final : public DataTask {
 
   Tensor loss(const Batch& batch) override;
   Monitor monitor() const override { return {"loss", false}; }
+  std::vector<std::string> metric_names() const override { return mask_metric_names(); }
+  static std::vector<std::string> mask_metric_names();
   Metrics evaluate(const std::string& split) override { return evaluate_in_full(split).metrics; }
 
   struct Evaluation {

@@ -51,6 +51,8 @@ class Task {
   /// alone. selection.h says when each is.
   virtual std::vector<std::string> parts() const = 0;
   virtual Monitor monitor() const = 0;
+  /// What evaluate() measures, known without training.
+  virtual std::vector<std::string> metric_names() const = 0;
   /// Called in evaluation mode without gradients.
   virtual Metrics evaluate(const std::string& split) = 0;
 

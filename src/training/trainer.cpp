@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "training/monitor.h"
 #include "training/run_lock.h"
 #include "training/timing.h"
 
@@ -30,12 +31,6 @@ std::vector<optim::Parameter> averaged(const nn::Module& model) {
   return list;
 }
 
-std::string names_of(const schema::Value& object) {
-  std::string names;
-  for (const schema::Value::Member& member : object.members()) {
-    names += (names.empty() ? "" : ", ") + member.key;
-  }
-  return names;
 }
 
 }  // namespace
@@ -47,6 +42,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
       checkpoints_(setup_.run_folder),
       timing_(std::make_unique<Timing>()) {
   const TrainOptions& options = setup_.train;
+  check_monitor(options, task_.metric_names());
   const std::vector<optim::Parameter> parameters = trainable(task_.model());
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters to train");
   device_ = parameters.front().tensor.device();
@@ -182,12 +178,8 @@ void Trainer::evaluate_epoch() {
 bool Trainer::update_best() {
   if (!selection_.monitored()) return false;
   const Monitor& monitor = selection_.monitor;
-  const schema::Value& part = state_.metrics.at(selection_.on);
-  const schema::Value* metric = part.find(monitor.metric);
-  FOVEA_CHECK(metric != nullptr, ConfigError,
-              fmt::format("train.monitor: no metric called \"{}\"; known: {}", monitor.metric,
-                          names_of(part)));
-  const double value = metric->is_null() ? std::nan("") : metric->as_double();
+  const schema::Value& metric = state_.metrics.at(selection_.on).at(monitor.metric);
+  const double value = metric.is_null() ? std::nan("") : metric.as_double();
   const double sign = monitor.larger_is_better ? 1 : -1;
   const bool first = !state_.best && !std::isnan(value);
   if (first || (state_.best && sign * (value - state_.best->value) > setup_.train.min_delta)) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,7 +34,10 @@ struct TrainerSetup {
   schema::Component schedule{"constant", {}};
   std::uint64_t seed = 0;
   std::filesystem::path run_folder;
-  schema::Value config;            // fully resolved, for config.json and to compare on resume
+  schema::Value config;  // fully resolved, for config.json and to compare on resume
+  /// What results depend on, of a configuration that may have been stored by an older program;
+  /// throws ConfigError where it means nothing to this one. Empty: all of it.
+  std::function<schema::Value(const schema::Value& stored)> identity;
   schema::Value about;             // members added to summary.json: versions, host, macs, ...
   std::vector<std::string> notes;  // said when a run begins, and kept in log.txt
   std::map<std::string, std::string> files;  // written beside config.json, by name
@@ -58,7 +62,8 @@ struct DryRun {
 
 class Trainer {
  public:
-  /// `task` outlives the trainer. Throws ConfigError for options that do not fit together.
+  /// `task` outlives the trainer. Throws ConfigError for options that do not fit together and for a
+  /// monitor that the task does not measure.
   Trainer(Task& task, TrainerSetup setup);
   ~Trainer();
   Trainer(const Trainer&) = delete;
@@ -85,6 +90,7 @@ class Trainer {
 
   // open_run.cpp
   void open_run();
+  void refuse_other(const std::string& place, const schema::Value& before) const;
   void refuse_other_parts(const RunState& before) const;
   void refuse_lost_checkpoints() const;
   std::optional<std::filesystem::path> find_last() const;

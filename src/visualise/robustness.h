@@ -14,7 +14,8 @@ namespace fovea::visualise {
 /// A run folder and its resolved configuration.
 struct ScoredRun {
   std::filesystem::path folder;
-  schema::Value config;
+  schema::Value config;    // resolved
+  schema::Value settings;  // what of it results depend on (schema::identity)
 };
 
 /// Of the runs of one configuration, which differ by their seeds: mean, standard deviation (n - 1;

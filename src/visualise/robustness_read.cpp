@@ -228,7 +228,7 @@ Robustness read_robustness(const std::vector<ScoredRun>& runs, const std::string
     Scores scores = read_scores(run.folder, split);
     if (!groups.empty()) check_same_grid(groups.front().runs.front(), scores);
     const std::string name = run.config.at("name").as_string();
-    Value settings = training::comparable(run.config);
+    Value settings = run.settings;
     for (const char* key : {"name", "paper", "seed"}) settings.erase(key);
     const auto found = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
       return group.name == name && group.settings == settings;

@@ -262,6 +262,60 @@ TEST_CASE("ablate: trains every row, writes every table, does nothing the second
   CHECK(second.out == first.out);
 }
 
+TEST_CASE("ablate: nothing starts before every row is known to be sound", "[cli]") {
+  const TestFolder folder("cli-preflight");
+  folder.write("a/tiny.json", tiny());
+  const std::string file =
+      folder.write("a/ablation.json", R"({"name": "bad", "base": "tiny.json", "seeds": [0],
+    "metrics": ["test_top9"], "set": {"train.epochs": 1}, "rows": [{"name": "good"},
+    {"name": "heads", "set": {"model.attention.num_heads": 3}},
+    {"name": "name", "set": {"train.monitor": "topp1"}}]})");
+  const CliResult result = run_cli("ablate", {file, "--out", folder.path("sweep").string()});
+  CHECK(result.code == 2);
+  CHECK(result.out.empty());
+  CHECK(lines_of(result.err) == 2);
+  CHECK_THAT(result.err, Catch::Contains("(row \"heads\")") && Catch::Contains("(row \"name\")") &&
+                             Catch::Contains("did you mean \"top1\"?"));
+  CHECK_FALSE(io::fs::exists(folder.path("sweep")));
+  const CliResult column =
+      run_cli("ablate", {file, "--out", folder.path("sweep").string(), "--only", "good"});
+  CHECK(column.code == 2);
+  CHECK_THAT(column.err, Catch::Contains("metrics: no metric called \"test_top9\""));
+}
+
+TEST_CASE("train --dry-run: everything that is wrong is said at once", "[cli]") {
+  const TestFolder folder("cli-dry");
+  const std::string experiment = folder.write("tiny.json", tiny());
+  const std::string out = folder.path("run").string();
+  const CliResult result =
+      run_cli("train", {experiment, "--dry-run", "--out", out, "--set", "train.monitor=topp1",
+                        "--set", "model.attention.num_heads=3"});
+  CHECK(result.code == 2);
+  CHECK(lines_of(result.err) == 2);
+  CHECK_THAT(result.err, Catch::Contains("not divisible") && Catch::Contains("train.monitor"));
+  CHECK(run_cli("train", {experiment, "--dry-run", "--out", out, "--quiet"}).code == 0);
+  check_refusal(run_cli("train", {experiment, "--out", out, "--set", "train.monitor=topp1"}), 2,
+                "train.monitor: no metric called \"topp1\"; did you mean \"top1\"?");
+  CHECK_FALSE(io::fs::exists(out));
+}
+
+TEST_CASE("--set: another type keeps what both know and says what it drops", "[cli]") {
+  const TestFolder folder("cli-type");
+  const std::string experiment = folder.write(
+      "tiny.json", tiny(R"(, "schedule": {"type": "cosine", "warmup_epochs": 1, "min_lr": 1e-6})"));
+  const CliResult result = run_cli("inspect", {"config", experiment, "--set", "schedule=multi_step",
+                                               "--set", "schedule.milestones=[1]", "--json"});
+  REQUIRE(result.code == 0);
+  const json config = json::parse(result.out);
+  CHECK(config["schedule"]["type"] == "multi_step");
+  CHECK(config["schedule"]["warmup_epochs"] == 1);
+  CHECK(result.err == "inspect: schedule: dropped min_lr, which multi_step does not have\n");
+  const CliResult attention =
+      run_cli("inspect", {"config", experiment, "--set", "model.attention=m_dgsa", "--json"});
+  REQUIRE(attention.code == 0);
+  CHECK(json::parse(attention.out)["model"]["attention"]["num_heads"] == 2);
+}
+
 TEST_CASE("inspect: summaries, listings, configurations", "[cli]") {
   const TestFolder folder("cli-inspect");
   const std::string experiment = folder.write("tiny.json", tiny());

@@ -19,7 +19,7 @@ const char* const kPublished = R"({"tables": [
 // What is wrong with an ablation file of this content.
 std::string complaint_about(const std::string& text, const AblationOverrides& overrides = {}) {
   write("a.json", text);
-  return complaint([&] { load_ablation("a.json", resolve, overrides); });
+  return complaint([&] { load_ablation("a.json", kind(), overrides); });
 }
 
 }  // namespace
@@ -36,14 +36,14 @@ TEST_CASE("ablation: rows, overrides, seeds and published numbers", "[experiment
               "published": [{"table": "Table 1", "row": "deep", "columns": {"test_top1": "A"}},
                             {"table": "Table 5", "row": "deep", "columns": {"parameters": "A"}}]}],
     "seeds": [3, 1], "metrics": ["test_top1"], "published": "paper"})");
-  const Ablation ablation = load_ablation("a.json", resolve);
+  const Ablation ablation = load_ablation("a.json", kind());
   CHECK(ablation.name == "table1");
   CHECK(ablation.metrics == std::vector<std::string>{"test_top1"});
   REQUIRE(ablation.rows.size() == 2);
   const Row& deep = ablation.rows[1];
   CHECK(deep.slug == "deep-x4");
   CHECK(deep.overrides.dump(0) == R"({"model.depth":12})");
-  CHECK(deep.config.dump(0) == R"({"name":"table1/Deep x4 λ","seed":3,"mode":"ok",)"
+  CHECK(deep.config.dump(0) == R"({"name":"table1/Deep x4 λ","seed":3,"mode":"ok","root":"data",)"
                                R"("model":{"depth":12,"num_heads":2},)"
                                R"("train":{"epochs":7,"threads":0}})");
   REQUIRE(deep.published.size() == 2);
@@ -56,7 +56,7 @@ TEST_CASE("ablation: rows, overrides, seeds and published numbers", "[experiment
   CHECK(job.seed == 1);
   CHECK(job.row == 1);
   CHECK(job.config.at("seed").as_int() == 1);
-  CHECK(job.hash == schema::content_hash(identity(job.config)));
+  CHECK(job.hash == schema::content_hash(identity(kind(), job.config)));
   CHECK(job.id == "deep-x4-s1-" + job.hash.substr(0, 8));
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("ablation: axes make every combination, in every row", "[experiment]")
   const auto names = [](const std::string& text) {
     write("a.json", text);
     std::string all;
-    for (const Row& row : load_ablation("a.json", resolve).rows) all += row.name + "; ";
+    for (const Row& row : load_ablation("a.json", kind()).rows) all += row.name + "; ";
     return all;
   };
   CHECK(names(R"({"base": {}, "axes": {"model.depth": [1, 2], "mode": ["ok", "b"]}})") ==
@@ -76,8 +76,8 @@ TEST_CASE("ablation: axes make every combination, in every row", "[experiment]")
   // Neither rows nor axes: the base over the seeds, called as the file.
   CHECK(names(R"({"base": {}})") == "a; ");
   write("a.json", R"({"base": {}, "axes": {"model.depth": [1, 2]}})");
-  CHECK(load_ablation("a.json", resolve).rows[1].overrides.dump(0) == R"({"model.depth":2})");
-  CHECK(load_ablation("a.json", resolve).seeds == std::vector<std::int64_t>{0, 1, 2, 3, 4});
+  CHECK(load_ablation("a.json", kind()).rows[1].overrides.dump(0) == R"({"model.depth":2})");
+  CHECK(load_ablation("a.json", kind()).seeds == std::vector<std::int64_t>{0, 1, 2, 3, 4});
 }
 
 TEST_CASE("ablation: files extend files, rows extend other experiments", "[experiment]") {
@@ -88,14 +88,14 @@ TEST_CASE("ablation: files extend files, rows extend other experiments", "[exper
   // The inherited "base" is meant relative to the file that names it.
   write("a.json", R"({"extends": "../common/ablation.json",
                       "rows": [{"name": "x"}, {"name": "y", "extends": "other.json"}]})");
-  const Ablation ablation = load_ablation("a.json", resolve);
+  const Ablation ablation = load_ablation("a.json", kind());
   CHECK(ablation.seeds == std::vector<std::int64_t>{5});
   CHECK(ablation.rows[0].config.at("model").at("depth").as_int() == 9);
   CHECK(ablation.rows[1].config.at("model").at("depth").as_int() == 4);
   CHECK(ablation.rows[1].config.at("mode").as_string() == "other");
   // An experiment written inside may extend a file too.
   write("a.json", R"({"base": {"extends": "other.json", "model": {"depth": 3}}, "seeds": [0]})");
-  const schema::Value config = load_ablation("a.json", resolve).rows[0].config;
+  const schema::Value config = load_ablation("a.json", kind()).rows[0].config;
   CHECK(config.at("mode").as_string() == "other");
   CHECK(config.at("model").at("depth").as_int() == 3);
 }
@@ -103,7 +103,7 @@ TEST_CASE("ablation: files extend files, rows extend other experiments", "[exper
 TEST_CASE("ablation: the command line overrides rows and seeds", "[experiment]") {
   const Folder folder("override");
   write("a.json", R"({"base": {}, "rows": [{"name": "x", "set": {"train.epochs": 5}}]})");
-  const Ablation ablation = load_ablation("a.json", resolve, {{"train.epochs=2"}, {7, 8}});
+  const Ablation ablation = load_ablation("a.json", kind(), {{"train.epochs=2"}, {7, 8}});
   CHECK(ablation.rows[0].config.at("train").at("epochs").as_int() == 2);
   CHECK(ablation.seeds == std::vector<std::int64_t>{7, 8});
   CHECK(ablation.rows[0].config.at("seed").as_int() == 7);
@@ -113,7 +113,7 @@ TEST_CASE("ablation: threads and names do not make another run, settings do", "[
   const Folder folder("identity");
   const auto hash = [](const std::string& base) {
     write("a.json", R"({"base": )" + base + R"(, "seeds": [0]})");
-    return load_ablation("a.json", resolve).jobs[0].hash;
+    return load_ablation("a.json", kind()).jobs[0].hash;
   };
   const std::string plain = hash("{}");
   CHECK(hash(R"({"train": {"threads": 8}})") == plain);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "experiment/ablation.h"
+#include "experiment/run_folder.h"
 #include "schema/fields.h"
 
 namespace fovea::experiment::test {
@@ -47,26 +48,48 @@ struct Experiment {
   std::string name;
   std::int64_t seed = 0;
   std::string mode = "ok";
+  std::string root = "data";
   Model model;
   Train train;
 };
 
-/// Validates what the stand-in understands.
-inline schema::Value resolve(const schema::Value& experiment) {
+/// What the stand-in understands.
+inline const schema::Fields<Experiment>& fields() {
   using schema::Fields;
-  const auto model = Fields<Model>{}
-                         .add("depth", &Model::depth, schema::at_least(1), "blocks")
-                         .add("num_heads", &Model::num_heads, schema::at_least(1), "heads");
-  const auto train = Fields<Train>{}
-                         .add("epochs", &Train::epochs, "epochs")
-                         .add("threads", &Train::threads, "threads");
-  return Fields<Experiment>{}
-      .add("name", &Experiment::name, "name")
-      .add("seed", &Experiment::seed, "seed")
-      .add("mode", &Experiment::mode, "what the stand-in does")
-      .add_object("model", &Experiment::model, model, "model")
-      .add_object("train", &Experiment::train, train, "train")
-      .Description::resolve(experiment);
+  static const auto all = [] {
+    const auto model = Fields<Model>{}
+                           .add("depth", &Model::depth, schema::at_least(1), "blocks")
+                           .add("num_heads", &Model::num_heads, schema::at_least(1), "heads");
+    const auto train = Fields<Train>{}
+                           .add("epochs", &Train::epochs, "epochs")
+                           .add("threads", &Train::threads, "threads")
+                           .no_effect();
+    return Fields<Experiment>{}
+        .add("name", &Experiment::name, "name")
+        .no_effect()
+        .add("seed", &Experiment::seed, "seed")
+        .add("mode", &Experiment::mode, "what the stand-in does")
+        .add("root", &Experiment::root, "folder of the data")
+        .is_place()
+        .add_object("model", &Experiment::model, model, "model")
+        .add_object("train", &Experiment::train, train, "train");
+  }();
+  return all;
+}
+
+inline const ExperimentKind& kind() {
+  static const ExperimentKind tiny{&fields(), [](const schema::Value& value, schema::Notes&) {
+                                     return fields().Description::resolve(value);
+                                   }};
+  return tiny;
+}
+
+/// A finished run of a job.
+inline void finish(const io::fs::path& sweep, const Job& job, const std::string& metrics,
+                   const std::string& rest = "") {
+  const io::fs::path run = paths_of(sweep, job).run;
+  write(run / "config.json", job.config.dump());
+  write(run / "summary.json", R"({"metrics": )" + metrics + rest + "}");
 }
 
 template <class Function>

@@ -28,8 +28,23 @@ TEST_CASE("published: files with mistakes are refused with the position", "[expe
   CHECK(complaint([] { Published("none.json"); }) == "none.json: not found");
 }
 
+TEST_CASE("published: a table may state how its numbers were made, by column too", "[experiment]") {
+  const Folder folder("protocol");
+  write("p.json", R"({"tables": [{"table": "T", "protocol": {"epochs": 300, "seeds": 5},
+    "protocols": {"c": {"epochs": 100, "train_samples": 50000}},
+    "rows": [{"row": "r", "values": {"b": 1, "c": 2}}]}]})");
+  const Published paper("p.json");
+  CHECK(paper.protocol("T", "b").epochs == 300);
+  CHECK_FALSE(paper.protocol("T", "b").train_samples);
+  CHECK(paper.protocol("T", "c").epochs == 100);
+  CHECK(paper.protocol("T", "c").seeds == 5);
+  CHECK(paper.protocol("T", "c").train_samples == 50000);
+  CHECK_FALSE(paper.protocol("U", "c").epochs);
+}
+
 TEST_CASE("published: the shipped numbers of dgsa are those of its tables", "[experiment]") {
-  const Published paper(io::fs::path(fovea::test::source_dir()) / "experiments/dgsa/published.json");
+  const Published paper(io::fs::path(fovea::test::source_dir()) /
+                        "experiments/dgsa/published.json");
   CHECK(paper.find("Table 1", "ViT", "CIFAR-10") == PublishedValue{75.9, 0.09});
   CHECK(paper.find("Table 1", "DGViT proj x4, dropout x2", "CIFAR-100") ==
         PublishedValue{47.72, 0.35});

@@ -11,14 +11,6 @@ using namespace fovea::experiment::test;
 
 namespace {
 
-// A finished run of a job.
-void finish(const io::fs::path& sweep, const Job& job, const std::string& metrics,
-            const std::string& rest = "") {
-  const io::fs::path run = paths_of(sweep, job).run;
-  write(run / "config.json", job.config.dump());
-  write(run / "summary.json", R"({"metrics": )" + metrics + rest + "}");
-}
-
 // Three rows with two seeds; the last row has one run so far.
 Ablation example(const io::fs::path& sweep) {
   write("../paper/published.json", R"({"tables": [
@@ -32,7 +24,7 @@ Ablation example(const io::fs::path& sweep) {
      "published": [{"table": "Table 1", "row": "DGViT", "columns": {"test_top1": "A"}},
                    {"table": "Table 5", "row": "DGViT", "columns": {"parameters": "A"}}]},
     {"name": "half", "set": {"model.depth": 2}}]})");
-  Ablation ablation = load_ablation("a.json", resolve);
+  Ablation ablation = load_ablation("a.json", kind());
   const std::string counts = R"(, "parameters": 5351114, "macs": 359946752, "time_s": 2.5)";
   // Jobs: ViT, DGViT, half with seed 1, then with seed 0.
   finish(sweep, ablation.jobs[0], R"({"test": {"top1": 75.5, "loss": 0.7}})", counts);
@@ -92,13 +84,17 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "mean": 76.0,
         "std": 0.7071067811865476,
         "n": 2,
-        "values": [76.5, 75.5]
+        "values": [76.5, 75.5],
+        "ci95_low": 69.64689763191267,
+        "ci95_high": 82.35310236808733
       },
       "test_loss": {
         "mean": 0.75,
         "std": 0.07071067811865482,
         "n": 2,
-        "values": [0.8, 0.7]
+        "values": [0.8, 0.7],
+        "ci95_low": 0.11468976319126567,
+        "ci95_high": 1.3853102368087344
       }
     },
     "parameters": 5351114,
@@ -114,7 +110,11 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
           "std": 0.09
         }
       }
-    }
+    },
+    "changes": [],
+    "selected_on": null,
+    "differences": {},
+    "remarks": []
   },
   {
     "name": "DGViT λ",
@@ -127,13 +127,17 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "mean": 78.5,
         "std": 0.7071067811865476,
         "n": 2,
-        "values": [79.0, 78.0]
+        "values": [79.0, 78.0],
+        "ci95_low": 72.14689763191267,
+        "ci95_high": 84.85310236808733
       },
       "test_loss": {
         "mean": 0.55,
         "std": 0.07071067811865474,
         "n": 2,
-        "values": [0.5, 0.6]
+        "values": [0.5, 0.6],
+        "ci95_low": -0.08531023680873362,
+        "ci95_high": 1.1853102368087338
       }
     },
     "parameters": 5351114,
@@ -156,7 +160,30 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
           "std": null
         }
       }
-    }
+    },
+    "changes": [],
+    "selected_on": null,
+    "differences": {
+      "test_top1": {
+        "to": "ViT",
+        "mean": 2.5,
+        "ci95_low": 2.5,
+        "ci95_high": 2.5,
+        "pairs": 2,
+        "p_exact": 0.5,
+        "p_holm": 0.5
+      },
+      "test_loss": {
+        "to": "ViT",
+        "mean": -0.2,
+        "ci95_low": -1.470620473617468,
+        "ci95_high": 1.070620473617468,
+        "pairs": 2,
+        "p_exact": 0.5,
+        "p_holm": 0.5
+      }
+    },
+    "remarks": []
   },
   {
     "name": "half",
@@ -169,18 +196,26 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "mean": 76.25,
         "std": 0.0,
         "n": 1,
-        "values": [76.25]
+        "values": [76.25],
+        "ci95_low": null,
+        "ci95_high": null
       },
       "test_loss": {
         "mean": 0.65,
         "std": 0.0,
         "n": 1,
-        "values": [0.65]
+        "values": [0.65],
+        "ci95_low": null,
+        "ci95_high": null
       }
     },
     "parameters": 5351114,
     "macs": 359946752,
-    "published": null
+    "published": null,
+    "changes": [],
+    "selected_on": null,
+    "differences": {},
+    "remarks": []
   }
 ]
 )x");
@@ -191,13 +226,13 @@ TEST_CASE("results: CSV with full precision", "[experiment]") {
   const Ablation ablation = example("out");
   CHECK(
       to_csv(collect_results(ablation, "out")) ==
-      R"x(row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,macs,seeds,values
-ViT,test_top1,2,76,0.7071067811865476,69.64689763191267,82.35310236808733,75.9,0.09,0.09999999999999432,5351114,359946752,0 1,76.5 75.5
-ViT,test_loss,2,0.75,0.07071067811865482,0.11468976319126567,1.3853102368087344,,,,5351114,359946752,0 1,0.8 0.7
-DGViT λ,test_top1,2,78.5,0.7071067811865476,72.14689763191267,84.85310236808733,78.06,,0.4399999999999977,5351114,359946752,0 1,79 78
-DGViT λ,test_loss,2,0.55,0.07071067811865474,-0.08531023680873362,1.1853102368087338,,,,5351114,359946752,0 1,0.5 0.6
-half,test_top1,1,76.25,0,,,,,,5351114,359946752,1,76.25
-half,test_loss,1,0.65,0,,,,,,5351114,359946752,1,0.65
+      R"x(row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,p_exact,p_holm,changes,selected_on,remarks
+ViT,test_top1,2,76,0.7071067811865476,69.64689763191267,82.35310236808733,75.9,0.09,0.09999999999999432,5351114,359946752,0 1,76.5 75.5,,,,,,,,,,
+ViT,test_loss,2,0.75,0.07071067811865482,0.11468976319126567,1.3853102368087344,,,,5351114,359946752,0 1,0.8 0.7,,,,,,,,,,
+DGViT λ,test_top1,2,78.5,0.7071067811865476,72.14689763191267,84.85310236808733,78.06,,0.4399999999999977,5351114,359946752,0 1,79 78,ViT,2.5,2.5,2.5,2,0.5,0.5,,,
+DGViT λ,test_loss,2,0.55,0.07071067811865474,-0.08531023680873362,1.1853102368087338,,,,5351114,359946752,0 1,0.5 0.6,ViT,-0.2,-1.470620473617468,1.070620473617468,2,0.5,0.5,,,
+half,test_top1,1,76.25,0,,,,,,5351114,359946752,1,76.25,,,,,,,,,,
+half,test_loss,1,0.65,0,,,,,,5351114,359946752,1,0.65,,,,,,,,,,
 )x");
 }
 
@@ -244,8 +279,20 @@ TEST_CASE("results: LaTeX", "[experiment]") {
     Row & test\_top1 (\%) $\uparrow$ & Published & $\Delta$ & test\_loss $\downarrow$ & Parameters & Published & MACs \\
     \midrule
     ViT & $76.00_{\pm 0.71}$ & $75.90_{\pm 0.09}$ & $+0.10$ & $0.7500_{\pm 0.0707}$ & 5.351 M & -- & 359.9 M \\
-    DGViT λ & $\textbf{78.50}_{\pm 0.71}$ & $78.06$ & $+0.44$ & $\textbf{0.5500}_{\pm 0.0707}$ & 5.351 M & 5.35 M & 359.9 M \\
+    DGViT $\lambda$ & $\textbf{78.50}_{\pm 0.71}$ & $78.06$ & $+0.44$ & $\textbf{0.5500}_{\pm 0.0707}$ & 5.351 M & 5.35 M & 359.9 M \\
     half & $\underline{76.25}$ & -- & -- & $\underline{0.6500}$ & 5.351 M & -- & 359.9 M \\
+    \bottomrule
+  \end{tabular}
+
+  \medskip
+  {\footnotesize Differences to ViT, paired by seed.}
+
+  \begin{tabular}{llrrrrr}
+    \toprule
+    Row & Metric & Difference & 95\,\% interval & Pairs & $p$ (exact) & $p$ (Holm) \\
+    \midrule
+    DGViT $\lambda$ & test\_top1 & $+2.50$ & $+2.50$ to $+2.50$ & 2 & 0.5 & 0.5 \\
+    DGViT $\lambda$ & test\_loss & $-0.2000$ & $-1.4706$ to $+1.0706$ & 2 & 0.5 & 0.5 \\
     \bottomrule
   \end{tabular}
 
@@ -256,6 +303,7 @@ TEST_CASE("results: LaTeX", "[experiment]") {
   MACs: multiply-adds of one forward pass at batch 1.
   Published: paper, Table 1, Table 5; difference: ours - published.
   Best mean bold, second underlined.
+  Interval: Student's t. p: exact randomisation test of the signs, two-sided; Holm over the rows of a metric.
   With 2 pairs no p below 0.5 is possible; 6 pairs are needed for 0.05.
   }
 \end{table}
@@ -282,6 +330,7 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
                 "job\n") == 0);
 
   finish("out", last, R"({"test_top1": 1})", R"(, "version": "2", "commit": "abc")");
+  write_results(collect_results(ablation, "out"), "out");
   CHECK(lines_of(check_results(ablation, "out")) ==
         "out/runs/" + last.id + ": made by \"2, abc\", but " + ablation.jobs[0].id + " by \"\"\n");
   io::write_atomic("out/results.md", io::read_text("out/results.md") + "edited\n");

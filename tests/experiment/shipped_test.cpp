@@ -17,8 +17,6 @@ fs::path shipped(const std::string& name) {
   return fs::path(fovea::test::source_dir()) / "experiments" / name;
 }
 
-schema::Value resolve_experiment(const schema::Value& value) { return resolve(value); }
-
 std::int64_t parameters(const schema::Value& config, std::int64_t classes) {
   const Experiment experiment = parse(config);
   return make_model(experiment, make_meta(), {3, 32, 32, classes})->parameter_count();
@@ -26,7 +24,7 @@ std::int64_t parameters(const schema::Value& config, std::int64_t classes) {
 
 std::vector<std::int64_t> parameters_of_rows(const std::string& file, std::int64_t classes) {
   std::vector<std::int64_t> counts;
-  for (const Row& row : load_ablation(shipped(file), resolve_experiment).rows)
+  for (const Row& row : load_ablation(shipped(file), experiment_kind()).rows)
     counts.push_back(parameters(row.config, classes));
   return counts;
 }
@@ -41,7 +39,7 @@ TEST_CASE("shipped: every file is a valid experiment or ablation", "[experiment]
     INFO(file.string());
     const schema::Value value = schema::load(file);
     if (value.find("rows") != nullptr || value.find("axes") != nullptr) {
-      const Ablation ablation = load_ablation(file, resolve_experiment);
+      const Ablation ablation = load_ablation(file, experiment_kind());
       CHECK(ablation.rows.size() >= 2);
     } else {
       CHECK_NOTHROW(resolve(load_unresolved(file, {})));
@@ -76,7 +74,7 @@ TEST_CASE("shipped: the rows of Table 2 have the counts of the specification", "
     shape.vocab_size = words;
     shape.max_len = 256;
     shape.num_classes = classes;
-    for (const Row& row : load_ablation(shipped(file), resolve_experiment).rows)
+    for (const Row& row : load_ablation(shipped(file), experiment_kind()).rows)
       all.push_back(make_model(parse(row.config), make_meta(), shape)->parameter_count());
     return all;
   };
@@ -89,7 +87,7 @@ TEST_CASE("shipped: the rows of Table 2 have the counts of the specification", "
   CHECK(counts("dgsa/table2_ag_news.json", 40776, 4)[5] == 14398708);
   CHECK(counts("dgsa/table2_newsgroups20.json", 39796, 20)[6] == 13356036);
   const Ablation ablation =
-      load_ablation(shipped("dgsa/table2_newsgroups20.json"), resolve_experiment);
+      load_ablation(shipped("dgsa/table2_newsgroups20.json"), experiment_kind());
   REQUIRE(ablation.rows.size() == 7);
   CHECK(ablation.jobs.size() == 35);
   CHECK(ablation.rows[6].published[0].value == PublishedValue{63.53, 0.87});
@@ -129,7 +127,7 @@ TEST_CASE("shipped: the rows of kcla's Table IV have the counts of its specifica
         std::vector<std::int64_t>{7765985, 1533217, 1541729, 1565997, 1545965});
   CHECK(rows("table4_isic2018") ==
         std::vector<std::int64_t>{7765985, 9163329, 1533217, 1541729, 1565997, 1545965});
-  const Ablation ablation = load_ablation(shipped("kcla/table4_kvasir.json"), resolve_experiment);
+  const Ablation ablation = load_ablation(shipped("kcla/table4_kvasir.json"), experiment_kind());
   REQUIRE(ablation.rows[1].published.size() == 3);
   CHECK(ablation.rows[1].published[1].value == PublishedValue{84.05, 0.45});
 }
@@ -160,7 +158,7 @@ TEST_CASE("shipped: networks of timm and torchvision have their counts and norma
 }
 
 TEST_CASE("shipped: Table 1 stands beside the paper's numbers", "[experiment]") {
-  const Ablation ablation = load_ablation(shipped("dgsa/table1_cifar100.json"), resolve_experiment);
+  const Ablation ablation = load_ablation(shipped("dgsa/table1_cifar100.json"), experiment_kind());
   const Row& best = ablation.rows.back();
   CHECK(best.name == "DGViT x4, dropout x2");
   REQUIRE(best.published.size() == 2);

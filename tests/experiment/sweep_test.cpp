@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cmath>
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -103,7 +103,7 @@ class Bench {
   Ablation ablation(const std::string& rows, const std::string& seeds = "[0]") {
     write("a.json",
           R"({"name": "a", "base": {}, "seeds": )" + seeds + R"(, "rows": [)" + rows + "]}");
-    return load_ablation("a.json", resolve);
+    return load_ablation("a.json", kind());
   }
 
   SweepOutcome run(const Ablation& ablation) {
@@ -190,7 +190,7 @@ TEST_CASE("sweep: runs every job once, then nothing, and writes the results", "[
   CHECK(third.progress.finished == 9);
   // A changed setting makes other jobs.
   write("a.json", R"({"name": "a", "base": {"train": {"epochs": 5}}, "seeds": [0]})");
-  CHECK(bench.run(load_ablation("a.json", resolve)).skipped == 0);
+  CHECK(bench.run(load_ablation("a.json", kind())).skipped == 0);
 }
 
 TEST_CASE("sweep: a damaged or foreign run folder is not taken for a result", "[experiment]") {

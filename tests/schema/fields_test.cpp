@@ -287,7 +287,7 @@ TEST_CASE("fields: null clears inherited keys, means default, or none", "[schema
       parse(R"({"depth": null, "clip_grad": null, "attention": {"type": "none"}})", "child.json");
   CHECK(complaint(model_fields(), merge(base, child)) ==
         "base.json:1:62: attention.num_heads: unknown key (known: type); \"none\" is chosen at "
-        "child.json:1:58: attention.num_heads=null clears a key it does not have");
+        "child.json:1:58");
   const Value clearing = parse(R"({"attention": {"num_heads": null}})", "last.json");
   const Model model = model_fields().parse(merge(merge(base, child), clearing));
   CHECK(model.depth == 6);

@@ -94,6 +94,10 @@ TEST_CASE("image classification: the parts of the data and the numbers of a spli
 
   model->train(false);
   const Classification::Evaluation evaluation = task.evaluate_in_full("test");
+  std::vector<std::string> names;
+  for (const auto& [name, value] : evaluation.metrics) names.push_back(name);
+  CHECK(task.metric_names() == names);
+  CHECK(Classification::metric_names(5) == std::vector<std::string>{"loss", "top1"});
   CHECK(evaluation.confusion.total() == 20);
   CHECK(evaluation.labels.size() == 20);
   CHECK(evaluation.metrics[1].first == "top1");

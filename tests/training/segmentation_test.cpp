@@ -83,6 +83,9 @@ TEST_CASE("segmentation: a network learns, and the best weights are those of the
   Segmentation task(model, batches(data));
   CHECK(task.monitor().metric == "loss");
   CHECK_FALSE(task.monitor().larger_is_better);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : task.evaluate("test")) names.push_back(name);
+  CHECK(task.metric_names() == names);
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.1})");
   trainer.train.epochs = 30;

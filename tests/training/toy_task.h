@@ -101,6 +101,7 @@ class ToyTask : public training::Task {
   }
   std::vector<std::string> parts() const override { return held_out; }
   training::Monitor monitor() const override { return {"loss", false}; }
+  std::vector<std::string> metric_names() const override { return {"loss", "score"}; }
   training::Metrics evaluate(const std::string& split) override {
     std::vector<std::int64_t> all;
     const std::int64_t first = split == "val" ? 100 : split == "test" ? 200 : 0;

@@ -187,7 +187,14 @@ TEST_CASE("trainer: steps instead of epochs, kept checkpoints, another monitor",
   const test::Folder other("monitor");
   TrainerSetup wrong = test::toy_setup(other.path, test::cpu());
   wrong.train.monitor = "accuracy";
-  CHECK_THROWS_WITH(Trainer(task, wrong).run(), Catch::Contains("known: loss, score"));
+  // Said before anything is trained or written.
+  CHECK_THROWS_WITH(Trainer(task, wrong),
+                    "train.monitor: no metric called \"accuracy\" (known: loss, score)");
+  wrong.train.monitor = "ema_score";
+  CHECK_THROWS_WITH(Trainer(task, wrong),
+                    Catch::EndsWith("averaged weights need train.ema_decay)"));
+  wrong.train.ema_decay = 0.5;
+  CHECK_NOTHROW(Trainer(task, wrong));
 }
 
 TEST_CASE("trainer: folders with and without a run are told apart", "[training]") {
@@ -201,10 +208,19 @@ TEST_CASE("trainer: folders with and without a run are told apart", "[training]"
   Trainer(task, setup).run();
   CHECK_THROWS_WITH(Trainer(task, setup).run(), Catch::Contains("--resume"));
   setup.resume = true;
+  setup.identity = [](const Value& stored) {
+    Value config = stored;
+    config.find("train")->erase("num_workers");
+    return config;
+  };
   setup.config.find("train")->set("num_workers", 8);
   CHECK_NOTHROW(Trainer(task, setup).run());
   setup.config.find("train")->set("epochs", 5);
   CHECK_THROWS_WITH(Trainer(task, setup).run(), Catch::Contains("train.epochs: 4 -> 5"));
+  // The checkpoint knows its configuration itself, also without config.json.
+  io::remove_all(folder.path / "run" / "config.json");
+  CHECK_THROWS_WITH(Trainer(task, setup).run(), Catch::Contains("last: this run began") &&
+                                                    Catch::Contains("train.epochs: 4 -> 5"));
 }
 
 TEST_CASE("trainer: a dry run reports one step and leaves nothing behind", "[training]") {

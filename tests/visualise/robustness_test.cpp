@@ -25,7 +25,10 @@ struct Folder {
                 const std::string& content) const {
     io::make_directories(path / id / "eval/test");
     io::write_atomic(path / id / "eval/test/results.json", content);
-    return {path / id, schema::parse(config, "config.json")};
+    ScoredRun run{path / id, schema::parse(config, "config.json"), {}};
+    run.settings = run.config;
+    run.settings.erase("train");
+    return run;
   }
   std::filesystem::path path;
 };

@@ -1,0 +1,41 @@
+#include "experiment/experiment_kind.h"
+
+#include "schema/load.h"
+#include "schema/renamed.h"
+
+namespace fovea::experiment {
+
+using schema::Notes;
+using schema::OldKeys;
+using schema::Value;
+
+Value load_file(const ExperimentKind& kind, const std::filesystem::path& file, Notes& notes) {
+  return schema::load(file, [&](Value& content) {
+    schema::rename_keys(*kind.fields, content, OldKeys::kBeside, notes);
+  });
+}
+
+void override_setting(const ExperimentKind& kind, Value& experiment, const std::string& assignment,
+                      Notes& notes) {
+  schema::apply_override(experiment, assignment);
+  schema::rename_keys(*kind.fields, experiment, OldKeys::kLater, notes);
+}
+
+void override_setting(const ExperimentKind& kind, Value& experiment, const std::string& path,
+                      const Value& value, Notes& notes) {
+  schema::set_path(experiment, path, value);
+  schema::rename_keys(*kind.fields, experiment, OldKeys::kLater, notes);
+}
+
+Value brought_up_to_date(const ExperimentKind& kind, const Value& stored) {
+  Notes silent;
+  Value config = stored;
+  schema::rename_keys(*kind.fields, config, OldKeys::kBeside, silent);
+  return kind.resolve(config, silent);
+}
+
+Value identity(const ExperimentKind& kind, const Value& stored, schema::Places places) {
+  return schema::identity(*kind.fields, brought_up_to_date(kind, stored), places);
+}
+
+}  // namespace fovea::experiment

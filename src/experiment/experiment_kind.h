@@ -1,0 +1,41 @@
+// What sweeps and stored runs must know of experiments: their keys, and how they are validated. An
+// ablation knows no network and no data set, so that its tests have a kind of experiment of their
+// own.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "schema/identity.h"
+#include "schema/notes.h"
+#include "schema/value.h"
+
+namespace fovea::experiment {
+
+struct ExperimentKind {
+  const schema::Description* fields = nullptr;
+  /// Validates an experiment and fills in every default; throws ConfigError.
+  std::function<schema::Value(const schema::Value& unresolved, schema::Notes& notes)> resolve;
+};
+
+/// An experiment file with its parents; old keys of each become today's.
+schema::Value load_file(const ExperimentKind& kind, const std::filesystem::path& file,
+                        schema::Notes& notes);
+
+/// One setting over an experiment: "train.epochs=1", or a value at a path, which may be an old one.
+void override_setting(const ExperimentKind& kind, schema::Value& experiment,
+                      const std::string& assignment, schema::Notes& notes);
+void override_setting(const ExperimentKind& kind, schema::Value& experiment,
+                      const std::string& path, const schema::Value& value, schema::Notes& notes);
+
+/// A configuration that was stored by this or an older program, as this one would store it: old
+/// keys have their new names, keys that are new their defaults. Throws ConfigError where it means
+/// nothing to this program.
+schema::Value brought_up_to_date(const ExperimentKind& kind, const schema::Value& stored);
+
+/// The same without what no result depends on: two runs with equal ones are one run.
+schema::Value identity(const ExperimentKind& kind, const schema::Value& stored,
+                       schema::Places places = schema::Places::kIgnored);
+
+}  // namespace fovea::experiment

@@ -1,0 +1,206 @@
+#include "experiment/preflight.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <set>
+
+#include "backend/devices.h"
+#include "base/error.h"
+#include "base/suggest.h"
+#include "experiment/row_errors.h"
+#include "experiment/runner.h"
+#include "experiment/summary.h"
+#include "experiment/training_step.h"
+#include "training/monitor.h"
+
+namespace fovea::experiment {
+namespace {
+
+class Look {
+ public:
+  Look(const schema::Value& resolved, OpenData& data)
+      : resolved_(resolved), data_(data), experiment_(parse(resolved)) {}
+
+  Preflight run() {
+    attempt([&] { make_device(experiment_.train.device, 1); });
+    std::unique_ptr<Run> run;
+    attempt([&] {
+      RunOptions options;
+      options.on_meta = true;
+      options.threads = 1;
+      options.data = &data_;
+      run = std::make_unique<Run>(resolved_, options);
+    });
+    if (run != nullptr) {
+      attempt([&] { measure(*run); });
+      attempt([&] { step(run->shape()); });
+    } else {
+      // The data or the network: what the other one would say is worth knowing, too.
+      attempt([&] { step(data_shape(experiment_)); });
+      attempt([&] { training::check_monitor(experiment_.train, metrics_of_goal()); });
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void attempt(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      auto& all = found_.problems;
+      if (std::find(all.begin(), all.end(), message) == all.end()) all.push_back(message);
+    }
+  }
+
+  std::vector<std::string> metrics_of_goal() const {
+    if (experiment_.task == "segmentation") return training::Segmentation::mask_metric_names();
+    return training::Classification::metric_names(data_shape(experiment_).num_classes);
+  }
+
+  // Everything the loop would complain about, and what it would measure.
+  void measure(Run& run) {
+    run.check();
+    const training::DataTask& task = run.task();
+    for (const std::string& part : task.parts()) {
+      for (const std::string& metric : training::measured(experiment_.train, task.metric_names()))
+        found_.metrics.push_back(part + "_" + metric);
+    }
+  }
+
+  void step(const models::DataShape& shape) {
+    const Device meta = make_meta();
+    TrainingStep step(experiment_, meta, shape);
+    step();
+    const std::int64_t averages = experiment_.train.ema_decay > 0 ? step.parameter_bytes() : 0;
+    if (experiment_.train.device == "cpu")
+      found_.peak_bytes = meta.allocator().stats().peak_bytes + averages;
+  }
+
+  const schema::Value& resolved_;
+  OpenData& data_;
+  Experiment experiment_;
+  Preflight found_;
+};
+
+// Rows with jobs that are to be run.
+std::set<std::size_t> rows_to_run(const Ablation& ablation, const SweepOptions& options) {
+  std::set<std::size_t> rows;
+  for (const Job* job : chosen_jobs(ablation, options)) {
+    const JobState state = status_of(ablation, options.out, *job).state;
+    const bool left_alone = state == JobState::kFailed && !options.retry_failed;
+    if (state != JobState::kFinished && !left_alone) rows.insert(job->row);
+  }
+  return rows;
+}
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string unknown_metric(const std::string& key, const std::string& name,
+                           const std::vector<std::string>& known) {
+  return fmt::format("{}: no metric called \"{}\"{} (known: {})", key, name,
+                     did_you_mean(name, known), fmt::join(known, ", "));
+}
+
+class SweepCheck {
+ public:
+  SweepCheck(const Ablation& ablation, const SweepOptions& options, std::int64_t memory)
+      : ablation_(ablation), options_(options), memory_(memory) {}
+
+  void run() {
+    const std::set<std::size_t> rows = rows_to_run(ablation_, options_);
+    for (const std::size_t row : rows) check_row(ablation_.rows[row]);
+    if (!rows.empty()) check_metrics();
+    check_jobs();
+    complaints_.raise();
+  }
+
+ private:
+  void check_row(const Row& row) {
+    const Preflight found = look_ahead(row.config, data_);
+    for (const std::string& problem : found.problems) complaints_.add(row.name, problem);
+    if (const std::string problem = memory_problem(found, memory_); !problem.empty()) {
+      complaints_.add(row.name, problem);
+    } else {
+      largest_ = std::max(largest_, found.peak_bytes);
+    }
+    if (found.metrics.empty()) {
+      all_known_ = false;
+      return;
+    }
+    for (const std::string& metric : found.metrics) {
+      if (!is_in(measured_, metric)) measured_.push_back(metric);
+    }
+    std::vector<std::string> columns = found.metrics;
+    columns.insert(columns.end(), {"parameters", "macs"});
+    for (const PublishedCell& cell : row.published) {
+      if (!is_in(columns, cell.metric))
+        complaints_.add(row.name, unknown_metric("published.columns", cell.metric, columns));
+    }
+  }
+
+  // A column needs one row that has it. Finished rows have been measured.
+  void check_metrics() {
+    if (!all_known_) return;
+    for (const Job& job : ablation_.jobs) {
+      if (status_of(ablation_, options_.out, job).state != JobState::kFinished) continue;
+      for (const auto& [name, value] : read_summary(paths_of(options_.out, job).run).metrics) {
+        if (!is_in(measured_, name)) measured_.push_back(name);
+      }
+    }
+    for (const std::string& metric : ablation_.metrics) {
+      if (!is_in(measured_, metric)) complaints_.add(unknown_metric("metrics", metric, measured_));
+    }
+  }
+
+  void check_jobs() {
+    if (memory_ <= 0 || largest_ <= 0 || options_.jobs <= memory_ / largest_) return;
+    complaints_.add(fmt::format(
+        "--jobs {}: a training step needs up to {} and there are {}; use --jobs {}", options_.jobs,
+        bytes_text(largest_), bytes_text(memory_), std::max<std::int64_t>(1, memory_ / largest_)));
+  }
+
+  const Ablation& ablation_;
+  const SweepOptions& options_;
+  std::int64_t memory_;
+  OpenData data_;
+  RowComplaints complaints_;
+  std::vector<std::string> measured_;
+  bool all_known_ = true;
+  std::int64_t largest_ = 0;
+};
+
+}  // namespace
+
+Preflight look_ahead(const schema::Value& resolved, OpenData& data) {
+  return Look(resolved, data).run();
+}
+
+std::string memory_problem(const Preflight& run, std::int64_t memory) {
+  if (memory <= 0 || run.peak_bytes <= memory) return "";
+  return fmt::format(
+      "train.batch_size: a training step needs about {}, this machine gives {}; lower it, or set "
+      "model.checkpointing=true where the network has it",
+      bytes_text(run.peak_bytes), bytes_text(memory));
+}
+
+void check_sweep(const Ablation& ablation, const SweepOptions& options, std::int64_t memory) {
+  SweepCheck(ablation, options, memory).run();
+}
+
+void check_experiment(const schema::Value& resolved, std::int64_t memory) {
+  OpenData data;
+  const Preflight found = look_ahead(resolved, data);
+  RowComplaints complaints;
+  for (const std::string& problem : found.problems) complaints.add(problem);
+  if (const std::string problem = memory_problem(found, memory); !problem.empty())
+    complaints.add(problem);
+  complaints.raise();
+}
+
+}  // namespace fovea::experiment

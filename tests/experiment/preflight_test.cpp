@@ -1,0 +1,148 @@
+#include "experiment/preflight.h"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+
+#include "experiment/row_errors.h"
+#include "schema/load.h"
+#include "tests/experiment/fixture.h"
+#include "tests/support/paths.h"
+
+using namespace fovea;
+using namespace fovea::experiment;
+using fovea::experiment::test::Folder;
+using fovea::experiment::test::write;
+
+namespace {
+
+constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
+
+std::string base() {
+  return R"({"dataset": {"type": "digits", "root": ")" + fovea::test::source_dir() +
+         R"(/datasets/digits", "val_fraction": 0.1},
+    "model": {"type": "dgvit", "patch_size": 4, "embed_dim": 16, "depth": 2,
+              "attention": {"num_heads": 2}},
+    "train": {"epochs": 1, "batch_size": 32}})";
+}
+
+Ablation load(const std::string& rows, const std::string& more = "") {
+  write("a.json", R"({"name": "a", "base": )" + base() + R"(, "seeds": [0], "rows": [)" + rows +
+                      "]" + more + "}");
+  return load_ablation("a.json", experiment_kind());
+}
+
+std::vector<std::string> errors(const Ablation& ablation, std::int64_t memory = kPlenty,
+                                int jobs = 1) {
+  SweepOptions options;
+  options.out = "out";
+  options.jobs = jobs;
+  try {
+    check_sweep(ablation, options, memory);
+  } catch (const RowErrors& error) {
+    return error.lines();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("preflight: what is wrong with any row is said before the first starts", "[experiment]") {
+  const Folder folder("preflight");
+  const auto found = errors(load(
+      R"({"name": "good"},
+         {"name": "heads", "set": {"model.attention.num_heads": 3}},
+         {"name": "monitor", "set": {"train.monitor": "tpo1"}},
+         {"name": "two", "set": {"model.attention.num_heads": 5, "train.monitor": "miou"}},
+         {"name": "data", "set": {"dataset.root": "nowhere"}},
+         {"name": "data too", "set": {"dataset.root": "nowhere", "train.epochs": 2}})",
+      R"(, "metrics": ["test_top1", "val_loss"])"));
+  REQUIRE(found.size() == 5);
+  CHECK_THAT(found[0], Catch::Contains("not divisible") && Catch::EndsWith("(row \"heads\")"));
+  CHECK(
+      found[1] ==
+      "train.monitor: no metric called \"tpo1\"; did you mean \"top1\"? (known: loss, top1, top5) "
+      "(row \"monitor\")");
+  CHECK_THAT(found[2], Catch::Contains("not divisible") && Catch::EndsWith("(row \"two\")"));
+  CHECK_THAT(found[3], Catch::StartsWith("train.monitor: no metric called \"miou\"") &&
+                           Catch::EndsWith("(row \"two\")"));
+  CHECK_THAT(found[4],
+             Catch::Contains("nowhere") && Catch::EndsWith("(rows \"data\", \"data too\")"));
+}
+
+TEST_CASE("preflight: columns of the table must be measured", "[experiment]") {
+  const Folder folder("preflight-metrics");
+  write("../paper/published.json",
+        R"({"tables": [{"table": "T", "rows": [{"row": "r", "values": {"A": 1}}]}]})");
+  const auto found = errors(load(
+      R"({"name": "x", "published": {"table": "T", "row": "r", "columns": {"tets_top1": "A"}}})",
+      R"(, "metrics": ["test_top1", "test_topp5", "val_ema_top1"], "published": "paper")"));
+  const std::string known =
+      " (known: val_loss, val_top1, val_top5, test_loss, test_top1, test_top5";
+  CHECK(found ==
+        std::vector<std::string>{
+            "published.columns: no metric called \"tets_top1\"; did you mean \"test_top1\"?" +
+                known + ", parameters, macs) (row \"x\")",
+            "metrics: no metric called \"test_topp5\"; did you mean \"test_top5\"?" + known + ")",
+            "metrics: no metric called \"val_ema_top1\"" + known + ")"});
+  // One row with averaged weights is enough for the column.
+  CHECK(errors(load(R"({"name": "x"}, {"name": "y", "set": {"train.ema_decay": 0.9}})",
+                    R"(, "metrics": ["val_ema_top1"])"))
+            .empty());
+}
+
+TEST_CASE("preflight: the memory of a step, and of all jobs together", "[experiment]") {
+  const Folder folder("preflight-memory");
+  const Ablation ablation =
+      load(R"({"name": "x"}, {"name": "wide", "set": {"train.batch_size": 512}})");
+  CHECK(errors(ablation).empty());
+  OpenData data;
+  const std::int64_t small = look_ahead(ablation.rows[0].config, data).peak_bytes;
+  const std::int64_t large = look_ahead(ablation.rows[1].config, data).peak_bytes;
+  CHECK(small > 0);
+  CHECK(large > 4 * small);
+  const auto found = errors(ablation, (small + large) / 2);
+  REQUIRE(found.size() == 1);
+  CHECK_THAT(found[0], Catch::StartsWith("train.batch_size: a training step needs about ") &&
+                           Catch::EndsWith("(row \"wide\")"));
+  CHECK(errors(ablation, 2 * large, 2).empty());
+  const auto together = errors(ablation, 2 * large, 3);
+  REQUIRE(together.size() == 1);
+  CHECK_THAT(together[0], Catch::StartsWith("--jobs 3: ") && Catch::EndsWith("use --jobs 2"));
+  CHECK(errors(ablation, 0, 100).empty());  // unknown
+}
+
+TEST_CASE("preflight: finished rows are left alone, twenty rows take seconds", "[experiment]") {
+  const Folder folder("preflight-many");
+  const Ablation broken = load(R"({"name": "x", "set": {"model.attention.num_heads": 3}})");
+  const JobPaths paths = paths_of("out", broken.jobs[0]);
+  CHECK(errors(broken).size() == 1);
+  write(paths.run / "config.json", broken.jobs[0].config.dump());
+  write(paths.run / "summary.json", R"({"metrics": {"test_top1": 1}})");
+  CHECK(errors(broken).empty());
+
+  std::string rows;
+  for (int i = 1; i <= 20; ++i)
+    rows += (i == 1 ? "" : ",") + std::string(R"({"name": "r)") + std::to_string(i) +
+            R"(", "set": {"train.epochs": )" + std::to_string(i) + "}}";
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(errors(load(rows)).empty());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  CHECK(seconds.count() < 20);  // a fraction of a second each, also on a busy machine
+}
+
+TEST_CASE("preflight: all errors of rows an experiment does not have come at once",
+          "[experiment]") {
+  const Folder folder("preflight-rows");
+  try {
+    load(R"({"name": "a", "set": {"model.dept": 1}}, {"name": "b"},
+            {"name": "c", "set": {"train.batch_size": 0}})");
+    FAIL("accepted");
+  } catch (const RowErrors& error) {
+    REQUIRE(error.lines().size() == 2);
+    CHECK_THAT(error.lines()[0],
+               Catch::Contains("model.dept: unknown key") && Catch::EndsWith("(row \"a\")"));
+    CHECK_THAT(error.lines()[1],
+               Catch::Contains("train.batch_size: expected") && Catch::EndsWith("(row \"c\")"));
+  }
+}
