@@ -39,7 +39,7 @@ void CpuBackend::cross_entropy_backward(double smoothing, std::int64_t ignore_in
   const std::int64_t n = logits.shape().back();
   dispatch_float("cross_entropy_backward", logits.dtype(), [&]<class T>(T) {
     const auto& kernels = simd::kernels().of<T>();
-    const double rest = smoothing / static_cast<double>(n);
+    const T rest = static_cast<T>(smoothing / static_cast<double>(n));
     parallel(target.numel(), std::max<std::int64_t>(1, 4096 / n),
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t r = begin; r < end; ++r) {
@@ -52,8 +52,7 @@ void CpuBackend::cross_entropy_backward(double smoothing, std::int64_t ignore_in
                  }
                  const T scale = dloss.data<T>()[r];
                  kernels.exp_sum(row, lse.data<T>()[r], to, n);
-                 const auto by = static_cast<double>(scale);
-                 kernels.unary(UnaryOp::kAffine, by, -by * rest, to, to, n);
+                 for (std::int64_t j = 0; j < n; ++j) to[j] = scale * (to[j] - rest);
                  to[label] -= scale * static_cast<T>(1 - smoothing);
                }
              });

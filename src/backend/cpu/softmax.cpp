@@ -37,7 +37,7 @@ void CpuBackend::softmax(const SoftmaxArgs& args, const Tensor& x, const Tensor&
           std::fill(row, row + n, T{0});
         } else if (args.log) {
           const T shift = top + std::log(kernels.exp_sum(row, top, nullptr, n));
-          kernels.unary(UnaryOp::kAffine, 1, -static_cast<double>(shift), row, row, n);
+          for (std::int64_t j = 0; j < n; ++j) row[j] -= shift;
         } else {
           const T sum = kernels.exp_sum(row, top, row, n);
           kernels.unary(UnaryOp::kAffine, 1.0 / static_cast<double>(sum), 0, row, row, n);
@@ -62,8 +62,7 @@ void CpuBackend::softmax_backward(const SoftmaxArgs& args, const Tensor& y, cons
                  if (args.log) {
                    const T sum = kernels.sum(pdy, n);
                    kernels.exp_sum(py, T{0}, pdx, n);
-                   kernels.unary(UnaryOp::kAffine, -static_cast<double>(sum), 0, pdx, pdx, n);
-                   kernels.axpy(T{1}, pdy, pdx, n);
+                   for (std::int64_t j = 0; j < n; ++j) pdx[j] = pdy[j] - pdx[j] * sum;
                  } else {
                    kernels.softmax_backward(T{1}, py, pdy, kernels.dot(py, pdy, n), pdx, n);
                  }
