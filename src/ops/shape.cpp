@@ -1,6 +1,7 @@
 #include "ops/shape.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -93,10 +94,13 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> given) {
   const auto unknown = std::find(sizes.begin(), sizes.end(), std::int64_t{-1});
   if (unknown != sizes.end()) {
     std::int64_t known = 1;
-    for (const std::int64_t size : sizes) known *= size == -1 ? 1 : size;
-    FOVEA_CHECK(known > 0 && x.numel() % known == 0, ShapeError,
-                fmt::format("reshape: {} elements of {} do not divide by {}", x.numel(),
-                            to_string(x.shape()), known));
+    bool fits = true;
+    for (const std::int64_t size : sizes) {
+      if (size != -1) fits = fits && size > 0 && !__builtin_mul_overflow(known, size, &known);
+    }
+    FOVEA_CHECK(fits && x.numel() % known == 0, ShapeError,
+                fmt::format("reshape: {} elements of {} do not divide by ({})", x.numel(),
+                            to_string(x.shape()), fmt::join(given, ", ")));
     *unknown = x.numel() / known;
   }
   return reshape(x, Shape(std::span<const std::int64_t>(sizes)));
