@@ -41,6 +41,23 @@ void check_finite(const Tensor& value, const char* op, const std::string& module
                                  module.empty() ? "" : " ", op, what));
 }
 
+// Frees nodes one after another. A node holds the nodes before it, in its inputs and in its
+// closure: each freeing the next from within would need stack for the whole length of the graph.
+void free_node(Node* node) noexcept {
+  thread_local Node* waiting = nullptr;
+  thread_local bool freeing = false;
+  node->next = waiting;
+  waiting = node;
+  if (freeing) return;
+  freeing = true;
+  while (waiting != nullptr) {
+    Node* first = waiting;
+    waiting = first->next;
+    delete first;
+  }
+  freeing = false;
+}
+
 // Nodes reachable from `root`, inputs before outputs. The handles keep nodes alive while their
 // tensors are freed one by one.
 std::vector<std::shared_ptr<Node>> topological_order(const std::shared_ptr<Node>& root) {
@@ -160,7 +177,7 @@ Tensor Op::output(Tensor result, Backward backward) {
   }
   if (mode().detect_anomaly) check_finite(result, name_, module_path(), "output (forward)");
   if (records_ && backward) {
-    auto node = std::make_shared<Node>();
+    const std::shared_ptr<Node> node(new Node, free_node);
     node->op = name_;
     node->macs = macs_;
     if (observed) node->module = module_path();
@@ -171,7 +188,7 @@ Tensor Op::output(Tensor result, Backward backward) {
     }
     node->backward = std::move(backward);
     node->recipe = std::move(recipe_);
-    result.set_node(std::move(node));
+    result.set_node(node);
   }
   return result;
 }
@@ -221,11 +238,13 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>&)>& forwa
   Op op("checkpoint", inputs);
   op.force_recording();
   Tensor result;
+  CallNumbers numbers;
   {
     const NoGrad no_grad;
+    const CallNumbers::Recording recording(numbers);
     result = forward(inputs).detach();
   }
-  return op.output(result, [forward, inputs](const Tensor& gradient, Gradients& in) {
+  return op.output(result, [forward, inputs, numbers](const Tensor& gradient, Gradients& in) {
     const EnableGrad enable;
     std::vector<Tensor> leaves;
     for (const Tensor& input : inputs) {
@@ -233,7 +252,11 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>&)>& forwa
       if (input.defined() && input.requires_grad()) leaf.set_requires_grad(true);
       leaves.push_back(std::move(leaf));
     }
-    const Tensor again = forward(leaves);
+    Tensor again;
+    {
+      const CallNumbers::Replay replay(numbers);
+      again = forward(leaves);
+    }
     if (again.requires_grad()) backward(again, gradient);
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       if (!leaves[i].defined() || !leaves[i].requires_grad()) continue;

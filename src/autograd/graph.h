@@ -44,8 +44,9 @@ struct Node {
   Backward backward;
   std::any recipe;  // how the output is made again, of a type that some operations know; or empty
   Tensor gradient;  // accumulated until the node's turn
-  bool called = false;  // backward runs even without a gradient
-  bool done = false;    // backward() has been through here and freed it
+  bool called = false;   // backward runs even without a gradient
+  bool done = false;     // backward() has been through here and freed it
+  Node* next = nullptr;  // in the queue of nodes to be freed
 };
 
 /// One operation being executed. Typical use, in ops/:
@@ -108,7 +109,8 @@ void backward(const Tensor& output, const Tensor& gradient = {});
 
 /// Runs `forward` without keeping what it computes inside, and runs it again during backward
 /// (activation checkpointing): memory for time. Randomness inside must not depend on call order,
-/// which holds for RandomStream.
+/// which holds for RandomStream, and for modules that number their calls with call_number()
+/// (autograd/mode.h).
 Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>&)>& forward,
                   const std::vector<Tensor>& inputs);
 

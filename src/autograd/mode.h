@@ -3,18 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace fovea::autograd {
 
+class CallNumbers;
 class Profiler;
 
 struct Mode {
   bool grad = true;             // record nodes for backward
   bool detect_anomaly = false;  // stop at the first operation whose result is not finite
   Profiler* profiler = nullptr;
-  std::vector<std::string> path;  // names of the modules being run, outermost first
+  std::vector<std::string> path;    // names of the modules being run, outermost first
+  CallNumbers* recorded = nullptr;  // where the numbers of calls are noted
+  CallNumbers* replayed = nullptr;  // where they come from
 };
 
 /// The mode of the calling thread.
@@ -60,6 +64,44 @@ class Profile : Scope<Profiler*> {
  public:
   explicit Profile(Profiler& profiler) : Scope(mode().profiler, &profiler) {}
 };
+
+/// The numbers that the calls of modules had inside a function, so that they have them again when
+/// it is run again.
+class CallNumbers {
+ public:
+  /// Notes the numbers of all calls while it lives, also for whoever notes them around it.
+  class Recording {
+   public:
+    explicit Recording(CallNumbers& to);
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    CallNumbers& to_;
+    CallNumbers* outer_;
+  };
+  /// Hands the numbers out again, in their order.
+  class Replay {
+   public:
+    explicit Replay(const CallNumbers& numbers);
+
+   private:
+    std::unique_ptr<CallNumbers> numbers_;
+    Scope<CallNumbers*> replayed_;
+    Scope<CallNumbers*> recorded_;
+  };
+
+ private:
+  friend std::uint64_t call_number(std::uint64_t& calls);
+  std::vector<std::uint64_t> numbers_;
+  std::size_t next_ = 0;
+};
+
+/// The number of a call of something that draws random numbers: how often it was called before in
+/// this pass, which `calls` counts. Where a part of a pass is computed again the calls keep the
+/// numbers they had.
+std::uint64_t call_number(std::uint64_t& calls);
 
 /// Names the module whose operations run inside; an empty name (the root) adds nothing.
 class ModuleScope {

@@ -43,7 +43,6 @@ enum class BinaryOp {
   kDiv,
   kMax,
   kMin,
-  kPow,
   // Comparisons write uint8.
   kEqual,
   kNotEqual,
@@ -60,7 +59,7 @@ struct UnaryParams {
   double b = 0;
 };
 
-/// c[i] = alpha op(a[i]) op(b[i]) + beta c[i] (+ bias on every row) for i < batch.
+/// c[i] = op(a[i]) op(b[i]) (+ bias on every row) for i < batch.
 /// op(a) is (m, k), op(b) is (k, n), c is (m, n); ld is the distance between rows as stored, stride
 /// the distance between batch items, all in elements. A stride of 0 shares an operand.
 struct GemmArgs {
@@ -69,7 +68,6 @@ struct GemmArgs {
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   std::int64_t batch = 1;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
-  double alpha = 1, beta = 0;
 };
 
 /// A copy between strided views: for every index i of `shape`,

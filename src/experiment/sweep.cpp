@@ -11,8 +11,8 @@
 #include <cstring>
 #include <map>
 #include <set>
-#include <thread>
 
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "experiment/results.h"
@@ -94,9 +94,7 @@ class Sweep {
   Sweep(const Ablation& ablation, const SweepOptions& options, SweepObserver& observer,
         StopSignals& signals)
       : ablation_(ablation), options_(options), observer_(observer), signals_(signals) {
-    const int cores = options.threads > 0
-                          ? options.threads
-                          : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    const int cores = options.threads > 0 ? options.threads : usable_cores();
     threads_ = std::max(1, cores / options.jobs);
   }
 

@@ -1,4 +1,5 @@
-// Dropout and stochastic depth; identities in evaluation mode.
+// Dropout and stochastic depth; identities in evaluation mode. Every call in a pass draws a mask of
+// its own.
 #pragma once
 
 #include "nn/module.h"

@@ -52,7 +52,15 @@ void Module::train(bool on) {
 }
 
 void Module::set_random(const RandomStream& random) {
-  visit([&](const std::string& name, Module& module) { module.random_ = random.fork(name); });
+  visit([&](const std::string& name, Module& module) {
+    module.random_ = random.fork(name);
+    module.calls_ = 0;
+  });
+}
+
+RandomStream Module::next_random() {
+  const std::uint64_t number = autograd::call_number(calls_);
+  return number == 0 ? random_ : random_.fork("call").fork(number);
 }
 
 Tensor Module::parameter(const std::string& name, Tensor value) {

@@ -67,8 +67,8 @@ class Module {
   /// Training or evaluation mode, for everything below.
   void train(bool on);
   bool training() const { return training_; }
-  /// Gives everything below its randomness for one forward pass, forked by dotted name; with the
-  /// same stream a pass draws the same masks again (recomputation, replay).
+  /// Begins a forward pass: gives everything below its randomness, forked by dotted name. With the
+  /// same stream a pass draws the same masks again (replay).
   void set_random(const RandomStream& random);
 
  protected:
@@ -89,8 +89,10 @@ class Module {
   M& child(const std::string& name, const Build& build, Args&&... args) {
     return child(name, std::make_unique<M>(build.at(name), std::forward<Args>(args)...));
   }
-  /// This module's stream of the current pass.
-  const RandomStream& random() const { return random_; }
+  /// A stream for one call of this module in the current pass. Every call has its own: a module
+  /// that is used in two places does not draw the same mask twice. What is computed again for
+  /// backward (autograd::checkpoint) draws as it did the first time.
+  RandomStream next_random();
   /// Names this module in profiles and anomaly messages while the scope lasts.
   autograd::ModuleScope enter() const { return autograd::ModuleScope(name_); }
 
@@ -101,8 +103,9 @@ class Module {
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
-  std::string name_;  // within the parent
-  RandomStream random_;
+  std::string name_;         // within the parent
+  RandomStream random_;      // of the current pass
+  std::uint64_t calls_ = 0;  // of next_random() in it
   bool training_ = false;
 };
 

@@ -270,7 +270,7 @@ Tensor cast(const Tensor& x, DType dtype) {
 }
 
 Tensor to(const Tensor& x, const Device& device) {
-  if (x.device() == device) return x;
+  if (x.device().is(device)) return x;
   Op op("to", {x});
   const auto move = [](const Tensor& from, const Device& where) {
     Tensor result = Tensor::empty(from.shape(), from.dtype(), where);

@@ -32,6 +32,7 @@ Tensor sqrt(const Tensor& x);
 Tensor rsqrt(const Tensor& x);
 Tensor reciprocal(const Tensor& x);
 Tensor square(const Tensor& x);
+/// With the limits of std::pow: x^0 is 1 everywhere and its gradient 0.
 Tensor pow(const Tensor& x, double exponent);
 /// Gradient 0 at 0.
 Tensor abs(const Tensor& x);
@@ -78,7 +79,8 @@ Tensor cast(const Tensor& x, DType dtype);
 /// A float32 tensor (a parameter) as bfloat16 where the activations it meets are that; else itself.
 /// The arithmetic above does so with both of its operands.
 Tensor as_activation(const Tensor& x, const Tensor& activations);
-/// A copy on another device; differentiable. Returns x itself if it is there already.
+/// A copy on another device, which then computes with it; differentiable. Returns x itself if it is
+/// there already (Device::is).
 Tensor to(const Tensor& x, const Device& device);
 
 }  // namespace fovea::ops

@@ -123,7 +123,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                           name_of(weight.dtype()), name_of(compute_dtype(x.dtype()))));
   const std::int64_t in_size = weight.size(1);
   const std::int64_t out_size = weight.size(0);
-  const std::int64_t rows = x.numel() / std::max<std::int64_t>(1, in_size);
+  const std::int64_t rows = x.shape().part(0, x.rank() - 1).numel();
   Shape shape = x.shape();
   shape[shape.rank() - 1] = out_size;
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());

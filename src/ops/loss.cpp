@@ -20,17 +20,22 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
   return loss;
 }
 
-// Number of rows that count. Labels are checked where the host can see them.
-std::int64_t check_targets(const Tensor& target, std::int64_t classes, std::int64_t ignore_index) {
-  if (!target.device().is_host()) return target.numel();
-  std::int64_t counted = 0;
+// Labels are checked where the host can see them.
+void check_targets(const Tensor& target, std::int64_t classes, std::int64_t ignore_index) {
+  if (!target.device().is_host()) return;
   for (const std::int64_t label : target.values<std::int64_t>()) {
-    if (label == ignore_index) continue;
-    ++counted;
-    FOVEA_CHECK(label >= 0 && label < classes, ShapeError,
+    FOVEA_CHECK(label == ignore_index || (label >= 0 && label < classes), ShapeError,
                 fmt::format("cross_entropy: target {} is outside [0, {})", label, classes));
   }
-  return counted;
+}
+
+// How many rows count, as a scalar on their device; at least 1.
+Tensor counted_rows(const Tensor& target, std::int64_t ignore_index, DType dtype) {
+  const Device& device = target.device();
+  const Tensor ignored = full({}, static_cast<double>(ignore_index), DType::kInt64, device);
+  // (float32 would stop counting at 2^24.)
+  const Tensor counts = cast(not_equal(target, ignored), DType::kFloat64);
+  return cast(maximum(sum(counts), ones({}, DType::kFloat64, device)), dtype);
 }
 
 Tensor row_losses(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
@@ -61,11 +66,11 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
   FOVEA_CHECK(options.label_smoothing >= 0 && options.label_smoothing <= 1, ShapeError,
               fmt::format("cross_entropy: label_smoothing is {}; expected 0 to 1",
                           options.label_smoothing));
-  const std::int64_t counted = check_targets(target, logits.size(-1), options.ignore_index);
+  check_targets(target, logits.size(-1), options.ignore_index);
   const Tensor loss = row_losses(logits, target, options);
   if (options.reduction != Reduction::kMean) return reduced(loss, options.reduction);
   // All rows ignored: 0 instead of PyTorch's NaN, so that an empty batch does not end a run.
-  return mul(sum(loss), 1.0 / static_cast<double>(std::max<std::int64_t>(1, counted)));
+  return div(sum(loss), counted_rows(target, options.ignore_index, loss.dtype()));
 }
 
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {

@@ -19,7 +19,7 @@ Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = fa
 /// Divided by n - correction; 0 of nothing.
 Tensor var(const Tensor& x, const std::vector<int>& axes = {}, double correction = 1,
            bool keepdim = false);
-/// Index (int64) of the first maximum along the last axis; no gradient.
+/// Index (int64) of the first maximum along the last axis, or of the first NaN; no gradient.
 Tensor argmax(const Tensor& x);
 Tensor argmin(const Tensor& x);
 
@@ -30,7 +30,8 @@ Tensor reduce_to(const Tensor& x, const Shape& shape, DType dtype);
 
 /// Over the last axis. mask: (items, keys) uint8 with 1 = allowed, or undefined; the rows of x are
 /// divided evenly among the items. causal: key j of query t (the second to last axis) is allowed if
-/// j <= t + (keys - queries). A row with nothing allowed is zero, never NaN. dgsa 2.1.
+/// j <= t + (keys - queries). A row with nothing allowed is zero, never NaN; a NaN among what is
+/// allowed makes its row NaN. dgsa 2.1.
 Tensor softmax(const Tensor& x, const Tensor& mask = {}, bool causal = false);
 Tensor log_softmax(const Tensor& x);
 

@@ -1,6 +1,7 @@
 #include "ops/shape.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -96,12 +97,15 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> given) {
     // nothing to divide.
     const bool empty = std::find(sizes.begin(), sizes.end(), std::int64_t{0}) != sizes.end();
     std::int64_t known = 1;
-    for (const std::int64_t size : sizes) known *= size > 0 ? size : 1;
+    bool fits = true;
+    for (const std::int64_t size : sizes) {
+      if (size > 0) fits = fits && !__builtin_mul_overflow(known, size, &known);
+    }
     std::int64_t elements = 1;
     for (const std::int64_t size : x.shape()) elements *= empty && size == 0 ? 1 : size;
-    FOVEA_CHECK(elements % known == 0, ShapeError,
-                fmt::format("reshape: {} elements of {} do not divide by {}", x.numel(),
-                            to_string(x.shape()), known));
+    FOVEA_CHECK(fits && elements % known == 0, ShapeError,
+                fmt::format("reshape: {} elements of {} do not divide by ({})", x.numel(),
+                            to_string(x.shape()), fmt::join(given, ", ")));
     *unknown = elements / known;
   }
   return reshape(x, Shape(std::span<const std::int64_t>(sizes)));

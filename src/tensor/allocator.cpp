@@ -19,6 +19,8 @@ constexpr std::int64_t kAlignment = 64;
 // Large blocks ask for pages of this size: kernels that walk across planes would else spend their
 // time on finding pages.
 constexpr std::int64_t kHugePage = 2 << 20;
+// More is refused, so that sums of sizes do not overflow (the meta device has no other end).
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 61;
 
 // Sizes are rounded up to sixteenths of a power of two (waste below 1/16), so that tensors of
 // slightly different sizes, such as batches of texts, share blocks.
@@ -96,11 +98,13 @@ void CachingAllocator::make_room(std::int64_t size) {
 }
 
 Block CachingAllocator::allocate(std::int64_t bytes) {
-  std::int64_t size = size_class(bytes);
   const std::lock_guard lock(mutex_);
   ++stats_.requests;
   void* memory = nullptr;
-  const bool over_limit = limit_ > 0 && stats_.bytes_in_use + size > limit_;
+  const bool countable = bytes <= kMostBytes && stats_.bytes_in_use <= kMostBytes;
+  std::int64_t size = countable ? size_class(bytes) : 0;
+  if (stats_.bytes_reserved > kMostBytes) trim_locked();
+  const bool over_limit = !countable || (limit_ > 0 && stats_.bytes_in_use + size > limit_);
   if (!over_limit) {
     memory = take_cached(size);
     if (memory == nullptr) {

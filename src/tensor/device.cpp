@@ -21,4 +21,10 @@ std::string Device::name() const {
   return "unknown";
 }
 
+bool Device::operator==(const Device& other) const {
+  if (state_ == other.state_) return true;
+  if (!defined() || !other.defined() || type() != other.type()) return false;
+  return type() == DeviceType::kCpu || type() == DeviceType::kMeta;
+}
+
 }  // namespace fovea

@@ -29,7 +29,12 @@ class Device {
   bool is_host() const { return type() == DeviceType::kCpu; }
   CachingAllocator& allocator() const { return state_->allocator; }
   const Backend& backend() const { return *state_->backend; }
-  bool operator==(const Device& other) const { return state_ == other.state_; }
+  /// True if tensors of the two may meet in an operation: all devices on the host's memory are
+  /// equal, whatever their numbers of threads, and all meta devices. What an operation makes lives
+  /// on the device of its first input.
+  bool operator==(const Device& other) const;
+  /// True for copies of one handle: one allocator, one set of threads.
+  bool is(const Device& other) const { return state_ == other.state_; }
 
  private:
   struct State {

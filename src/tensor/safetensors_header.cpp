@@ -188,14 +188,17 @@ class Reader final : public Json::json_sax_t {
 // Bytes of an entry by its shape.
 std::uint64_t size_by_shape(const Entry& entry, const std::string& file) {
   std::uint64_t bytes = entry.type->bytes;
+  bool none = false;
   for (const std::int64_t size : entry.shape) {
-    FOVEA_CHECK(!__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes) &&
+    none = none || size == 0;
+    const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(1, size));
+    FOVEA_CHECK(!__builtin_mul_overflow(bytes, factor, &bytes) &&
                     bytes <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()),
                 FileError,
                 fmt::format("{}: damaged header: shape {} of \"{}\" has too many elements", file,
                             to_string(entry.shape), entry.name));
   }
-  return bytes;
+  return none ? 0 : bytes;
 }
 
 void check_layout(const std::vector<Entry>& entries, const std::string& file) {

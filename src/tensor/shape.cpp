@@ -24,11 +24,14 @@ void Shape::push_back(std::int64_t size) {
 
 std::int64_t Shape::numel() const {
   std::int64_t product = 1;
+  bool none = false;
+  // (With a 0 in front the others would go unnoticed here, and overflow in strides.)
   for (const std::int64_t size : *this) {
-    FOVEA_CHECK(!__builtin_mul_overflow(product, size, &product), ShapeError,
-                fmt::format("shape: {} has too many elements", to_string(*this)));
+    none = none || size == 0;
+    FOVEA_CHECK(!__builtin_mul_overflow(product, std::max<std::int64_t>(1, size), &product),
+                ShapeError, fmt::format("shape: {} has too many elements", to_string(*this)));
   }
-  return product;
+  return none ? 0 : product;
 }
 
 int Shape::normalise_axis(int axis) const {

@@ -21,7 +21,8 @@ class Shape {
 
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }
-  /// Product of all sizes; 1 for a scalar. Throws ShapeError on overflow.
+  /// Product of all sizes; 1 for a scalar. Throws ShapeError on overflow, also that of the sizes
+  /// beside a 0.
   std::int64_t numel() const;
   std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
   std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis)]; }

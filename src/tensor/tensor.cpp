@@ -46,7 +46,10 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, const Device& device) {
   impl->shape = shape;
   impl->numel = shape.numel();
   impl->dtype = dtype;
-  impl->storage = std::make_shared<Storage>(device, impl->numel * size_of(dtype));
+  std::int64_t bytes = 0;
+  FOVEA_CHECK(!__builtin_mul_overflow(impl->numel, size_of(dtype), &bytes), ShapeError,
+              fmt::format("tensor: {} {} has too many bytes", name_of(dtype), to_string(shape)));
+  impl->storage = std::make_shared<Storage>(device, bytes);
   return Tensor(std::move(impl));
 }
 
@@ -62,10 +65,10 @@ Tensor Tensor::without_values() const {
 
 template <class T>
 Tensor Tensor::from(std::span<const T> values, const Shape& shape, const Device& device) {
-  Tensor result = empty(shape, kDTypeOf<T>, device);
-  FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == result.numel(), ShapeError,
+  FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == shape.numel(), ShapeError,
               fmt::format("tensor: {} values given for shape {}, expected {}", values.size(),
-                          to_string(shape), result.numel()));
+                          to_string(shape), shape.numel()));
+  Tensor result = empty(shape, kDTypeOf<T>, device);
   if (device.type() != DeviceType::kMeta && !values.empty()) {
     std::memcpy(result.data<T>(), values.data(), values.size_bytes());
   }

@@ -22,7 +22,8 @@ class Tensor {
  public:
   /// An undefined tensor: "none".
   Tensor() = default;
-  /// Uninitialised memory. Throws BackendError when there is none left.
+  /// Uninitialised memory. Throws ShapeError where its bytes are more than an int64 counts, and
+  /// BackendError when there is none left.
   static Tensor empty(const Shape& shape, DType dtype, const Device& device);
   /// Same shape, dtype and device as `other`; uninitialised, outside the graph.
   static Tensor empty_like(const Tensor& other);

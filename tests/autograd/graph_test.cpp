@@ -125,6 +125,49 @@ TEST_CASE("checkpoint: same values and gradients, with dropout inside, in less m
   CHECK(max_difference(dw, w.grad()) == 0.0);
 }
 
+TEST_CASE("backward, and no backward: a very long chain is freed without recursion", "[autograd]") {
+  // Frames of a few hundred bytes would fill the stack many times over.
+  constexpr int kNodes = 150000;
+  const Tensor x = trainable(Tensor::from<double>({0.5}, {1}, cpu()));
+  const auto link = [](int kind, const Tensor& y) {
+    switch (kind) {
+      case 0:
+        return ops::add(y, 0.0);  // holds its input as a node
+      case 1:
+        return ops::sin(y);  // holds it in its closure too
+      case 2:
+        return ops::relu(y);  // and in a recipe
+      default:
+        return autograd::checkpoint([](const auto& t) { return ops::sin(t[0]); }, {y});
+    }
+  };
+  const int kind = GENERATE(0, 1, 2, 3);
+  const bool walked = GENERATE(false, true);
+  CAPTURE(kind, walked);
+  {
+    Tensor y = x;
+    for (int i = 0; i < kNodes; ++i) y = link(kind, y);
+    if (walked) autograd::backward(y);
+  }
+  CHECK(x.grad().defined() == walked);
+}
+
+TEST_CASE("checkpoint: a very long chain inside is freed without recursion", "[autograd]") {
+  const Tensor x = trainable(Tensor::from<double>({0.5}, {1}, cpu()));
+  const auto chain = [](const std::vector<Tensor>& t) {
+    Tensor y = t[0];
+    for (int i = 0; i < 150000; ++i) y = ops::affine(y, 1, 1e-9);
+    return y;
+  };
+  autograd::backward(autograd::checkpoint(chain, {x}));
+  CHECK(x.grad().item<double>() == 1.0);
+  // An error half-way leaves the rest to be freed.
+  const Tensor zero = trainable(Tensor::from<double>({0.0}, {1}, cpu()));
+  const Tensor bad = chain({ops::sqrt(zero)});
+  const autograd::DetectAnomaly detect;
+  CHECK_THROWS_AS(autograd::backward(bad), NumericError);
+}
+
 TEST_CASE("anomaly detection: names the first operation with a non-finite result", "[autograd]") {
   const autograd::DetectAnomaly detect;
   const autograd::ModuleScope scope("blocks.5");

@@ -28,8 +28,8 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a
     }
   }
   if constexpr (!std::is_same_v<T, BFloat16>) {
-    blas_gemm<T>(a.transposed, b.transposed, m, n, k, T{1}, a.data, a.ld, b.data, b.ld,
-                 accumulate ? T{1} : T{0}, c, ldc);
+    blas_gemm<T>(a.transposed, b.transposed, m, n, k, a.data, a.ld, b.data, b.ld, accumulate, c,
+                 ldc);
   }
 }
 

@@ -4,19 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd.h"
 #include "backend/devices.h"
+#include "base/cores.h"
 
 namespace fovea {
 
 Device make_cpu(int threads) {
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return Device(DeviceType::kCpu, heap_memory(),
-                std::make_shared<const cpu::CpuBackend>(threads > 0 ? threads : cores));
+  const int count = threads > 0 ? threads : usable_cores();
+  return Device(DeviceType::kCpu, heap_memory(), std::make_shared<const cpu::CpuBackend>(count));
 }
 
 namespace cpu {

@@ -35,10 +35,16 @@ struct Operands {
   C* c;
 };
 
+// c = bias, or 0 without one.
 template <class T>
-void start_with_bias(const GemmArgs& args, const Tile& tile, const T* bias, T* c) {
-  for (std::int64_t r = 0; r < tile.m; ++r)
-    std::copy_n(bias + tile.column, tile.n, c + r * args.ldc);
+void start(const GemmArgs& args, const Tile& tile, const T* bias, T* c) {
+  for (std::int64_t r = 0; r < tile.m; ++r, c += args.ldc) {
+    if (bias != nullptr) {
+      std::copy_n(bias + tile.column, tile.n, c);
+    } else {
+      std::fill_n(c, tile.n, T{0});
+    }
+  }
 }
 
 template <class T>
@@ -47,7 +53,6 @@ void multiply_small(const GemmArgs& args, const Tile& tile, const Operands<T>& a
   simd::kernels().of<T>().product({.m = tile.m,
                                    .n = tile.n,
                                    .k = args.k,
-                                   .alpha = static_cast<T>(args.alpha),
                                    .a = at.a,
                                    .a_row = args.trans_a ? 1 : args.lda,
                                    .a_column = args.trans_a ? args.lda : 1,
@@ -82,7 +87,7 @@ void multiply_onednn(const GemmArgs& args, const Tile& tile, const Operands<A, C
     shape.m = stretch(tile.m - row, kTileRows);
     for (std::int64_t first = 0; first < args.k; first += shape.k) {
       shape.k = depth == 0 ? args.k : stretch(args.k - first, depth);
-      shape.accumulate = args.beta == 1 || first > 0;
+      shape.accumulate = first > 0;
       const float* bias = first == 0 && at.bias != nullptr ? at.bias + tile.column : nullptr;
       shape.has_bias = bias != nullptr;
       onednn::gemm(shape, at.a + (args.trans_a ? first * args.lda + row : row * args.lda + first),
@@ -91,24 +96,18 @@ void multiply_onednn(const GemmArgs& args, const Tile& tile, const Operands<A, C
   }
 }
 
-// What tile registers and oneDNN's matrix product take; the rest is rare.
-bool plain(const GemmArgs& args) { return args.alpha == 1 && (args.beta == 0 || args.beta == 1); }
-
 template <class T>
 void multiply(const GemmArgs& args, const Tile& tile, const Operands<T>& at) {
   const bool small = tile.m * tile.n * args.k < kSmall;
   if constexpr (std::is_same_v<T, float>) {
-    if (!small && plain(args) && onednn::available()) return multiply_onednn(args, tile, at);
+    if (!small && onednn::available()) return multiply_onednn(args, tile, at);
   }
-  double beta = args.beta;
-  if (at.bias != nullptr) {
-    start_with_bias(args, tile, at.bias, at.c);
-    beta = 1;
-  }
-  const bool adds = beta == 0 || beta == 1;
-  if (adds && small) return multiply_small(args, tile, at, beta == 1);
-  blas_gemm<T>(args.trans_a, args.trans_b, tile.m, tile.n, args.k, static_cast<T>(args.alpha), at.a,
-               args.lda, at.b, args.ldb, static_cast<T>(beta), at.c, args.ldc);
+  // Of an empty inner axis no kernel would write anything.
+  const bool accumulate = at.bias != nullptr || args.k == 0;
+  if (accumulate) start(args, tile, at.bias, at.c);
+  if (small) return multiply_small(args, tile, at, accumulate);
+  blas_gemm<T>(args.trans_a, args.trans_b, tile.m, tile.n, args.k, at.a, args.lda, at.b, args.ldb,
+               accumulate, at.c, args.ldc);
 }
 
 // How the products of a batch are cut; columns too where there are few rows to share out.
@@ -166,8 +165,8 @@ void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, co
                       const Tensor& c) const {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
   if (args.k == 0 && !bias.defined()) return fill(c, 0);  // rows of an empty batch, summed
-  if (plain(args) && amx_is_fast(args, a.dtype(), c.dtype()))
-    return multiply_amx(pool_, args, a, b, bias, c);
+  // Where an operand holds what tile registers cannot take apart, the others begin anew.
+  if (amx_is_fast(args, a.dtype(), c.dtype()) && multiply_amx(pool_, args, a, b, bias, c)) return;
   if (a.dtype() == DType::kBFloat16) return gemm_bfloat16(args, a, b, bias, c);
   dispatch_float("gemm", c.dtype(), [&]<class T>(T) {
     const Operands<T> whole{a.data<T>(), b.data<T>(), bias.defined() ? bias.data<T>() : nullptr,
@@ -179,8 +178,9 @@ void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, co
 
 void CpuBackend::gemm_bfloat16(const GemmArgs& args, const Tensor& a, const Tensor& b,
                                const Tensor& bias, const Tensor& c) const {
-  if (!onednn::available() || !plain(args)) {
-    const Tensor wide = widened(*this, c);
+  if (!onednn::available() || args.k == 0) {
+    const Tensor wide =
+        c.dtype() == DType::kFloat32 ? c : Tensor::empty(c.shape(), DType::kFloat32, c.device());
     gemm(args, widened(*this, a), widened(*this, b), bias, wide);
     if (!wide.same_storage(c)) cast(wide, c);
     return;

@@ -1,8 +1,10 @@
 #include "backend/cpu/gemm_amx.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "backend/cpu/simd/amx.h"
+#include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
@@ -66,7 +68,8 @@ class Product {
         packed_(memory(plan_.panels, b)),
         packed_rows_(plan_.packs_rows ? memory(plan_.row_panels, a) : Tensor()) {}
 
-  void run(ThreadPool& pool) const {
+  // False if an operand was refused.
+  bool run(ThreadPool& pool) const {
     // Panels that are packed at a time.
     constexpr std::int64_t kGroup = 4;
     const std::int64_t columns = ceil_div(plan_.panels, kGroup);
@@ -81,10 +84,13 @@ class Product {
                     packed_rows_.data<BFloat16>() + first * panel_);
         }
       });
+      if (refused_) return false;
       pool.run(plan_.row_pieces * plan_.column_pieces, [&](std::int64_t i) {
         multiply(wave, i / plan_.column_pieces, i % plan_.column_pieces);
       });
+      if (refused_) return false;
     }
+    return true;
   }
 
  private:
@@ -110,18 +116,30 @@ class Product {
     return {.x = packed, .step = simd::amx_panel_size(1, kernels_.parts)};
   }
 
+  // A panel is looked through right before it is packed, which finds it in the cache then.
+  void pack(bool left, const simd::AmxPanel<S>& panel, BFloat16* to) const {
+    if constexpr (std::is_same_v<S, float>) {
+      const bool along = panel.inner_contiguous;
+      if (!amx_takes(panel.x, panel.ld, along ? panel.outer : panel.inner,
+                     along ? panel.inner : panel.outer)) {
+        refused_ = true;
+      }
+    }
+    if (!refused_) kernels_.pack(left, panel, plan_.steps, to);
+  }
+
   void pack_columns(std::int64_t wave, std::int64_t panel, std::int64_t end) const {
     for (; panel < end; ++panel) {
       const std::int64_t column = panel * kPanel;
       const S* x = b_ + (args_.trans_b ? column * args_.ldb + start(wave)
                                        : start(wave) * args_.ldb + column);
-      kernels_.pack(false,
-                    {.x = x,
-                     .ld = args_.ldb,
-                     .inner_contiguous = args_.trans_b,
-                     .outer = std::min(kPanel, args_.n - column),
-                     .inner = depth(wave)},
-                    plan_.steps, packed_.data<BFloat16>() + panel * panel_);
+      pack(false,
+           {.x = x,
+            .ld = args_.ldb,
+            .inner_contiguous = args_.trans_b,
+            .outer = std::min(kPanel, args_.n - column),
+            .inner = depth(wave)},
+           packed_.data<BFloat16>() + panel * panel_);
     }
   }
 
@@ -131,13 +149,13 @@ class Product {
       const std::int64_t row = panel * kPanel;
       const S* x =
           a_ + (args_.trans_a ? start(wave) * args_.lda + row : row * args_.lda + start(wave));
-      kernels_.pack(true,
-                    {.x = x,
-                     .ld = args_.lda,
-                     .inner_contiguous = !args_.trans_a,
-                     .outer = std::min(kPanel, args_.m - row),
-                     .inner = depth(wave)},
-                    plan_.steps, to);
+      pack(true,
+           {.x = x,
+            .ld = args_.lda,
+            .inner_contiguous = !args_.trans_a,
+            .outer = std::min(kPanel, args_.m - row),
+            .inner = depth(wave)},
+           to);
     }
   }
 
@@ -153,6 +171,7 @@ class Product {
       pack_rows(wave, first, last, own.data<BFloat16>());
       rows = own.data<BFloat16>();
     }
+    if (refused_) return;
     table_.begin();
     const std::int64_t end = std::min(plan_.panels, (column_piece + 1) * plan_.columns);
     for (std::int64_t j = column_piece * plan_.columns; j < end; j += kColumnPanels) {
@@ -179,7 +198,7 @@ class Product {
         .rows = rows,
         .columns = columns,
         .bias = bias_ != nullptr && wave == 0 ? bias_ + column : nullptr,
-        .accumulate = args_.beta == 1 || wave > 0};
+        .accumulate = wave > 0};
     if constexpr (std::is_same_v<C, float>) {
       table_.finish_f32(sums, result);
     } else {
@@ -197,6 +216,7 @@ class Product {
   const float* bias_;
   C* c_;
   Tensor packed_, packed_rows_;  // b and a for the present wave
+  mutable std::atomic<bool> refused_{false};
 };
 
 }  // namespace
@@ -211,15 +231,16 @@ bool amx_is_fast(const GemmArgs& args, DType operands, DType result) {
   return result == DType::kFloat32 || Plan(args, operands).waves == 1;
 }
 
-void multiply_amx(ThreadPool& pool, const GemmArgs& args, const Tensor& a, const Tensor& b,
+bool amx_takes(const float* x, std::int64_t ld, std::int64_t rows, std::int64_t n) {
+  // (A NaN fails the comparison.)
+  return simd::kernels().f32.largest(x, ld, rows, n) < simd::kAmxLimit;
+}
+
+bool multiply_amx(ThreadPool& pool, const GemmArgs& args, const Tensor& a, const Tensor& b,
                   const Tensor& bias, const Tensor& c) {
-  if (a.dtype() == DType::kFloat32) {
-    Product<float, float>(args, a, b, bias, c).run(pool);
-  } else if (c.dtype() == DType::kFloat32) {
-    Product<BFloat16, float>(args, a, b, bias, c).run(pool);
-  } else {
-    Product<BFloat16, BFloat16>(args, a, b, bias, c).run(pool);
-  }
+  if (a.dtype() == DType::kFloat32) return Product<float, float>(args, a, b, bias, c).run(pool);
+  if (c.dtype() == DType::kFloat32) return Product<BFloat16, float>(args, a, b, bias, c).run(pool);
+  return Product<BFloat16, BFloat16>(args, a, b, bias, c).run(pool);
 }
 
 }  // namespace fovea::cpu

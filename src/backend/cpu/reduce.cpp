@@ -178,7 +178,9 @@ void CpuBackend::arg_reduce(bool maximum, const Tensor& x, const Tensor& y) cons
                  const T* row = x.data<T>() + r * n;
                  std::int64_t best = 0;
                  for (std::int64_t j = 1; j < n; ++j) {
-                   if (maximum ? row[j] > row[best] : row[j] < row[best]) best = j;
+                   // (A NaN is better than any number, as in PyTorch.)
+                   const bool worse = maximum ? row[j] <= row[best] : row[j] >= row[best];
+                   if (!worse && row[best] == row[best]) best = j;
                  }
                  y.data<std::int64_t>()[r] = best;
                }

@@ -33,7 +33,8 @@ void CpuBackend::softmax(const SoftmaxArgs& args, const Tensor& x, const Tensor&
         }
         for (std::int64_t j = keys; j < n; ++j) row[j] = kNever;
         const T top = kernels.max(row, n);
-        if (top == kNever) {
+        // Nothing is allowed, unless a NaN was passed over: that makes a row of NaN.
+        if (top == kNever && kernels.sum(row, n) == kNever) {
           std::fill(row, row + n, T{0});
         } else if (args.log) {
           const T shift = top + std::log(kernels.exp_sum(row, top, nullptr, n));

@@ -5,7 +5,13 @@
 // numbers that together hold its 24 bits, x = x0 + x1 + x2 with |x1| < 2^-8 |x0|, |x2| < 2^-16
 // |x0|. Of the nine partial products the six down to 2^-16 are added, so what is left out is of the
 // size of a float32 rounding of each product: as exact as a chain of float32 multiply-adds,
-// measurably more so, for numbers between 1e-30 and 3e38. Infinite operands give NaN.
+// measurably more so.
+//
+// The range of that: tiles count subnormal numbers as zero, so the parts of an operand below 2^-102
+// (2e-31) and the partial products of a product below 2^-110 (1e-33) lose bits. A term a b is then
+// wrong by up to 2^-123 + 2^-125 (|a| + |b|). Infinities, NaN and numbers of kAmxLimit and more
+// cannot be taken apart: gemm_amx.cpp looks for them while it packs, and another kernel takes such
+// a product. bfloat16 operands are taken whole and have no such limits.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +22,9 @@ namespace fovea::cpu::simd {
 
 /// Rows of a or columns of b in a panel, and the stretch of the inner axis in one step of it.
 inline constexpr std::int64_t kPanel = 32;
+
+/// From here on float32 numbers round to infinity in bfloat16.
+inline constexpr float kAmxLimit = 0x1.ffp127F;
 
 /// A panel of an operand as the tiles want it: elements it takes for a depth of `steps` times 32.
 inline constexpr std::int64_t amx_panel_size(std::int64_t steps, std::int64_t parts) {

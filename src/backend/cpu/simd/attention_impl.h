@@ -26,7 +26,9 @@ void softmax_rows(T* map, std::int64_t rows, std::int64_t n, T* sums, T* lse) {
       store(e, row + i);
       total += e;
     }
-    sums[r] = lse[r] == never ? T{1} : horizontal_sum<T>(total);
+    // 0 where nothing is allowed; the largest score makes it at least 1, and NaN stays NaN.
+    const T sum = horizontal_sum<T>(total);
+    sums[r] = sum == T{0} ? T{1} : sum;
   }
   simd::map(
       rows, [](B top, B sum) { return top + xsimd::log(sum); }, lse, static_cast<const T*>(lse),

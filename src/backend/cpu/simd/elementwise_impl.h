@@ -3,12 +3,12 @@
 
 #include "backend/cpu/simd/batch_impl.h"
 #include "backend/cpu/simd/exp_impl.h"
+#include "backend/cpu/simd/pow_impl.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu::simd {
 namespace {
 
-constexpr double kInvSqrt2 = 0.70710678118654752440;
 constexpr double kInvSqrt2Pi = 0.39894228040143267794;
 constexpr double kTwoInvSqrtPi = 1.12837916709551257390;
 constexpr double kGeluCubic = 0.044715;
@@ -43,12 +43,6 @@ inline xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
   return xsimd::select(x == x, value, x);  // NaN stays NaN
 }
 
-// Phi(x) from exp(-x^2 / 2).
-template <class T>
-inline xsimd::batch<T> gaussian_cdf(const xsimd::batch<T>& x, const xsimd::batch<T>& gauss) {
-  return T{0.5} * (T{1} + error_function(x * T(kInvSqrt2), gauss));
-}
-
 template <class T>
 inline xsimd::batch<T> gauss(const xsimd::batch<T>& x) {
   return exponential(T{-0.5} * x * x);
@@ -70,7 +64,7 @@ inline xsimd::batch<T> gelu_tanh_inner(const xsimd::batch<T>& x) {
   return xsimd::tanh(T(kSqrt2InvPi) * (x + T(kGeluCubic) * x * x * x));
 }
 
-// Calls use(f) with f: batch -> batch for the operation.
+// Calls use(f) with f: batch -> batch for the operation, which is not kPow.
 template <class T, class Use>
 inline void with_unary(UnaryOp op, T a, T b, Use use) {
   using B = Batch<T>;
@@ -94,8 +88,6 @@ inline void with_unary(UnaryOp op, T a, T b, Use use) {
       return use([](B x) { return T{1} / x; });
     case UnaryOp::kSquare:
       return use([](B x) { return x * x; });
-    case UnaryOp::kPow:
-      return use([=](B x) { return xsimd::pow(x, B(a)); });
     case UnaryOp::kAbs:
       return use([](B x) { return xsimd::abs(x); });
     case UnaryOp::kSign:
@@ -127,12 +119,13 @@ inline void with_unary(UnaryOp op, T a, T b, Use use) {
       return use([=](B x) { return xsimd::select(x > zero, x, a * xsimd::expm1(x)); });
     case UnaryOp::kSoftplus:
       return use([](B x) { return softplus(x); });
+    case UnaryOp::kPow:
     case UnaryOp::kIsFinite:
       return;
   }
 }
 
-// Calls use(f) with f: (x, y) -> dy/dx.
+// Calls use(f) with f: (x, y) -> dy/dx; not for kPow.
 template <class T, class Use>
 inline void with_derivative(UnaryOp op, T a, T b, Use use) {
   using B = Batch<T>;
@@ -157,8 +150,6 @@ inline void with_derivative(UnaryOp op, T a, T b, Use use) {
       return use([](B, B y) { return -(y * y); });
     case UnaryOp::kSquare:
       return use([](B x, B) { return x + x; });
-    case UnaryOp::kPow:
-      return use([=](B x, B) { return a * xsimd::pow(x, B(a - T{1})); });
     case UnaryOp::kAbs:
       return use([=](B x, B) {
         return xsimd::select(x > zero, one, xsimd::select(x < zero, -one, zero));
@@ -196,6 +187,7 @@ inline void with_derivative(UnaryOp op, T a, T b, Use use) {
       return use([=](B x, B y) { return xsimd::select(x > zero, one, y + a); });
     case UnaryOp::kSoftplus:
       return use([](B x, B) { return sigmoid(x); });
+    case UnaryOp::kPow:
     case UnaryOp::kIsFinite:
       return;
   }
@@ -204,6 +196,7 @@ inline void with_derivative(UnaryOp op, T a, T b, Use use) {
 template <class S>
 void unary(UnaryOp op, double a, double b, const S* x, S* y, std::int64_t n) {
   using T = Compute<S>;
+  if (op == UnaryOp::kPow) return with_power<T>(a, [&](auto f) { map(n, f, y, x); });
   with_unary<T>(op, T(a), T(b), [&](auto f) { map(n, f, y, x); });
 }
 
@@ -211,6 +204,12 @@ template <class S>
 void unary_backward(UnaryOp op, double a, double b, const S* x, const S* y, const S* dy, S* dx,
                     std::int64_t n) {
   using T = Compute<S>;
+  if (op == UnaryOp::kPow) {
+    return with_power_slope<T>(a, [&](auto f) {
+      map(
+          n, [f](Batch<T> xi, Batch<T> di) { return di * f(xi); }, dx, x, dy);
+    });
+  }
   with_derivative<T>(op, T(a), T(b), [&](auto f) {
     map(
         n, [f](Batch<T> xi, Batch<T> yi, Batch<T> di) { return di * f(xi, yi); }, dx, x, y, dy);
@@ -322,8 +321,6 @@ void binary(BinaryOp op, const S* a, std::int64_t step_a, const S* b, std::int64
       return run([](B l, B r) { return xsimd::select(l >= r, l, xsimd::select(r > l, r, l + r)); });
     case BinaryOp::kMin:
       return run([](B l, B r) { return xsimd::select(l <= r, l, xsimd::select(r < l, r, l + r)); });
-    case BinaryOp::kPow:
-      return run([](B l, B r) { return xsimd::pow(l, r); });
     default:
       return;  // comparisons have another output type
   }

@@ -48,22 +48,27 @@ inline xsimd::batch<float> exponential(const xsimd::batch<float>& x) {
 }
 #endif
 
-// erf(|x|) = 1 - t (a1 + t (a2 + ...)) exp(-x^2), t = 1 / (1 + p |x|), error below 1.5e-7
-// (Abramowitz and Stegun 7.1.26); `gauss` is exp(-x^2). float64 is as exact as its type.
-inline xsimd::batch<float> error_function(const xsimd::batch<float>& x,
-                                          const xsimd::batch<float>& gauss) {
+// The normal distribution Phi(x) from gauss = exp(-x^2 / 2). For float Phi(-|x|) = gauss t P(t)
+// with t = 1 / (1 + 0.3 |x|) and P a Chebyshev fit, within 5e-8 of its value down to x = -6, where
+// that is 1e-9; 1 minus that on the other side. Nothing cancels, so small results keep their
+// digits.
+inline xsimd::batch<float> gaussian_cdf(const xsimd::batch<float>& x,
+                                        const xsimd::batch<float>& gauss) {
   using B = xsimd::batch<float>;
-  const B t = 1.0F / (1.0F + 0.3275911F * xsimd::abs(x));
-  B p = t * 1.061405429F - 1.453152027F;
-  p = p * t + 1.421413741F;
-  p = p * t - 0.284496736F;
-  p = p * t + 0.254829592F;
-  const B value = 1.0F - p * t * gauss;
-  return xsimd::select(x < B(0.0F), -value, value);
+  const B t = 1.0F / (1.0F + 0.3F * xsimd::abs(x));
+  B p = t * 0.035842728053F - 0.156952498166F;
+  p = p * t + 0.203795632365F;
+  p = p * t - 0.0487296702299F;
+  p = p * t + 0.124069054226F;
+  p = p * t + 0.102065944001F;
+  p = p * t + 0.120227952673F;
+  p = p * t + 0.119680872067F;
+  const B below = p * t * gauss;
+  return xsimd::select(x < B(0.0F), below, 1.0F - below);
 }
-inline xsimd::batch<double> error_function(const xsimd::batch<double>& x,
-                                           const xsimd::batch<double>&) {
-  return xsimd::erf(x);
+inline xsimd::batch<double> gaussian_cdf(const xsimd::batch<double>& x,
+                                         const xsimd::batch<double>&) {
+  return 0.5 * (1.0 + xsimd::erf(x * 0.70710678118654752440));
 }
 
 }  // namespace

@@ -112,9 +112,12 @@ struct Maps {
 
 template <class T>
 struct Kernels : Maps<T> {
+  /// Of numbers. What comes out of a NaN among them is not defined: a sum shows it.
   T (*max)(const T* x, std::int64_t n);
   /// The largest or smallest element; NaN if there is one. n is at least 1.
   T (*extremum)(bool largest, const T* x, std::int64_t n);
+  /// Largest |x| of rows of n elements, ld apart; NaN if not all are finite.
+  T (*largest)(const T* x, std::int64_t ld, std::int64_t rows, std::int64_t n);
   /// y = exp(x - shift), returns the sum of y. y may be null: not wanted.
   T (*exp_sum)(const T* x, T shift, T* y, std::int64_t n);
   /// dx = scale y (dy - shift): backward of a softmax row.

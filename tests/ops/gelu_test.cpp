@@ -1,0 +1,74 @@
+// GELU with the error function, against float64.
+#include <cmath>
+
+#include "ops/activation.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+std::vector<float> points() {
+  std::vector<float> x;
+  for (int i = -30000; i <= 30000; ++i) x.push_back(static_cast<float>(i) * 5e-4F);
+  for (int i = -120; i <= 0; ++i) {
+    x.push_back(std::ldexp(1.3F, i));
+    x.push_back(-std::ldexp(1.3F, i));
+  }
+  return x;
+}
+
+double cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+double slope(double x) {
+  return cdf(x) + x * std::exp(-0.5 * x * x) / std::sqrt(2 * std::acos(-1.0));
+}
+
+// Largest |got - want| / (1e-7 + 3e-7 |want|): absolute near 0, relative elsewhere.
+template <class Want>
+double worst(const std::vector<float>& x, const Tensor& got, Want want) {
+  double most = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double w = want(static_cast<double>(x[i]));
+    const double error = std::abs(static_cast<double>(got.values<float>()[i]) - w);
+    most = std::max(most, error / (1e-7 + 3e-7 * std::abs(w)));
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("gelu: float32 is exact to its type, forward and backward", "[ops]") {
+  const std::vector<float> values = points();
+  const auto n = static_cast<std::int64_t>(values.size());
+  const Tensor x = trainable(Tensor::from(values, {n}, cpu()));
+  const Tensor y = ops::gelu(x);
+  autograd::backward(y, ops::ones_like(y));
+  CHECK(worst(values, y, [](double v) { return v * cdf(v); }) < 1);
+  CHECK(worst(values, x.grad(), slope) < 1);
+}
+
+TEST_CASE("gelu: small results keep their digits", "[ops]") {
+  for (float x = -5.0F; x < -0.1F; x += 0.01F) {
+    const double got =
+        static_cast<double>(ops::gelu(Tensor::from<float>({x}, {1}, cpu())).item<float>());
+    const auto wide = static_cast<double>(x);
+    CAPTURE(x);
+    REQUIRE(got == Approx(wide * cdf(wide)).epsilon(2e-6).margin(0));
+  }
+}
+
+TEST_CASE("gelu: the gated form is as exact", "[ops]") {
+  const std::vector<float> values = points();
+  const auto n = static_cast<std::int64_t>(values.size());
+  std::vector<float> both = values;
+  both.insert(both.end(), values.size(), 1.0F);
+  const Tensor x = trainable(Tensor::from(both, {2 * n}, cpu()));
+  const Tensor y = ops::activate({.kind = UnaryOp::kGelu, .gated = true}, x);
+  autograd::backward(y, ops::ones_like(y));
+  CHECK(worst(values, y, [](double v) { return v * cdf(v); }) < 1);
+  CHECK(worst(values, x.grad(), slope) < 1);
+}

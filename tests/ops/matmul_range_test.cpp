@@ -1,0 +1,158 @@
+// Products of numbers at the ends of their range, by every kernel this processor has. (FOVEA_SIMD
+// chooses lesser ones; the suite runs with each.)
+#include <cmath>
+#include <limits>
+
+#include "backend/backend.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/linear.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kMost = std::numeric_limits<float>::max();
+
+// On both sides of what the kernels for large products take, deep enough for two of their waves.
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+std::vector<Sizes> all_sizes() {
+  return {{3, 5, 7}, {128, 16, 32}, {145, 49, 33}, {300, 40, 1100}, {1200, 300, 64}};
+}
+
+Tensor ones(const Shape& shape) { return ops::ones(shape, DType::kFloat32, cpu()); }
+
+Tensor product(const Tensor& a, const Tensor& b, bool ta, bool tb) {
+  // Stored transposed where asked for.
+  const auto stored = [](const Tensor& x, bool trans) {
+    if (!trans) return x;
+    const std::int64_t rows = x.size(0);
+    const std::int64_t columns = x.size(1);
+    Tensor y = Tensor::empty({columns, rows}, DType::kFloat32, cpu());
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j)
+        y.data<float>()[j * rows + i] = x.data<float>()[i * columns + j];
+    }
+    return y;
+  };
+  return ops::matmul(stored(a, ta), stored(b, tb), ta, tb);
+}
+
+bool same(float got, float want) { return std::isnan(want) ? std::isnan(got) : got == want; }
+
+}  // namespace
+
+TEST_CASE("matmul: infinities and NaN give what IEEE gives", "[ops]") {
+  const auto [m, n, k] = GENERATE(from_range(all_sizes()));
+  const bool ta = GENERATE(false, true);
+  const bool tb = GENERATE(false, true);
+  const bool left = GENERATE(false, true);
+  CAPTURE(m, n, k, ta, tb, left);
+  for (const float value : {kInf, -kInf, kNan, kMost, -kMost}) {
+    CAPTURE(value);
+    const Tensor a = ones({m, k});
+    const Tensor b = ones({k, n});
+    // One number in the last row or column, in the last place of the inner axis. That of the other
+    // operand that meets it is 0.5, and once 0.
+    const std::int64_t at = k - 1;
+    if (left) {
+      a.data<float>()[(m - 1) * k + at] = value;
+      for (std::int64_t j = 0; j < n; ++j) b.data<float>()[at * n + j] = 0.5F;
+      b.data<float>()[at * n] = 0;
+    } else {
+      b.data<float>()[at * n + n - 1] = value;
+      for (std::int64_t i = 0; i < m; ++i) a.data<float>()[i * k + at] = 0.5F;
+      a.data<float>()[at] = 0;
+    }
+    const Tensor c = product(a, b, ta, tb);
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        const bool met = left ? i == m - 1 : j == n - 1;
+        const float factor = left ? (j == 0 ? 0.0F : 0.5F) : (i == 0 ? 0.0F : 0.5F);
+        const float rest = static_cast<float>(k - 1);
+        const float want = rest + factor * (met ? value : 1.0F);
+        if (!same(c.data<float>()[i * n + j], want)) {
+          CAPTURE(i, j, want, c.data<float>()[i * n + j]);
+          FAIL("another value");
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul: infinities of both signs that meet give NaN", "[ops]") {
+  const auto [m, n, k] = GENERATE(from_range(all_sizes()));
+  const Tensor a = ones({m, k});
+  const Tensor b = ones({k, n});
+  a.data<float>()[0] = kInf;
+  a.data<float>()[1] = -kInf;
+  a.data<float>()[k] = -kInf;
+  const Tensor c = ops::matmul(a, b);
+  CHECK(std::isnan(c.data<float>()[0]));
+  CHECK(c.data<float>()[n] == -kInf);
+  CHECK(c.data<float>()[2 * n] == static_cast<float>(k));
+}
+
+TEST_CASE("matmul: infinities in bfloat16", "[ops]") {
+  const auto [m, n, k] = GENERATE(from_range(all_sizes()));
+  const Tensor a = ones({m, k});
+  const Tensor b = ones({k, n});
+  a.data<float>()[k - 1] = -kInf;
+  const auto c =
+      to_doubles(ops::matmul(ops::cast(a, DType::kBFloat16), ops::cast(b, DType::kBFloat16)));
+  for (std::int64_t j = 0; j < n; ++j)
+    CHECK(c[static_cast<std::size_t>(j)] == -std::numeric_limits<double>::infinity());
+  CHECK(std::isfinite(c[static_cast<std::size_t>(n)]));
+}
+
+TEST_CASE("matmul: small and large numbers keep their digits in the range that is stated",
+          "[ops]") {
+  const auto [m, n, k] = GENERATE(from_range(all_sizes()));
+  // Of a and of b; on tile registers products below 1e-33 and operands below 2e-31 lose bits.
+  const auto [left, right] = GENERATE(table<double, double>(
+      {{1e-15, 1e-15}, {1e-18, 1e-18}, {1e-25, 1e20}, {1e-35, 1e30}, {1e18, 1e18}}));
+  CAPTURE(m, n, k, left, right);
+  const Tensor a = ops::mul(random_tensor({m, k}, 1, DType::kFloat32), left);
+  const Tensor b = ops::mul(random_tensor({k, n}, 2, DType::kFloat32), right);
+  const Tensor wide_a = ops::cast(a, DType::kFloat64);
+  const Tensor wide_b = ops::cast(b, DType::kFloat64);
+  const auto got = to_doubles(ops::matmul(a, b));
+  const auto want = to_doubles(ops::matmul(wide_a, wide_b));
+  const auto size = to_doubles(ops::matmul(ops::abs(wide_a), ops::abs(wide_b)));
+  // Everything but tile registers loses what lies below the smallest normal number, at every step.
+  const bool tiles = cpu().backend().description().find("amx") != std::string::npos;
+  const double term =
+      tiles ? std::ldexp(1.0, -123) + std::ldexp(4 * (left + right), -125) : std::ldexp(1.0, -126);
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double allowed = std::ldexp(size[i], -19) + static_cast<double>(k) * term;
+    worst = std::max(worst, std::abs(got[i] - want[i]) / allowed);
+  }
+  CHECK(worst < 1);
+}
+
+TEST_CASE("linear: an empty inner axis gives the bias, no rows a gradient of zeros", "[ops]") {
+  const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
+  const auto empty = [&](const Shape& shape, DType type) {
+    return trainable(ops::zeros(shape, type, cpu()));
+  };
+  // Memory that was in use holds other numbers than zeros.
+  { const Tensor used = ops::full({64, 64}, 7, DType::kFloat32, cpu()); }
+  const Tensor bias = Tensor::from<float>({1, 2, 3}, {3}, cpu());
+  const Tensor y = ops::linear(empty({2, 0}, dtype), empty({3, 0}, DType::kFloat32), bias);
+  CHECK(to_doubles(y) == std::vector<double>{1, 2, 3, 1, 2, 3});
+  const Tensor z = ops::linear(empty({2, 0}, dtype), empty({3, 0}, DType::kFloat32));
+  CHECK(to_doubles(z) == std::vector<double>(6, 0.0));
+  const Tensor x = empty({0, 64}, dtype);
+  const Tensor w = trainable(ops::full({64, 64}, 2, DType::kFloat32, cpu()));
+  const Tensor none = ops::linear(x, w);
+  autograd::backward(none, ops::zeros_like(none));
+  CHECK(to_doubles(w.grad()) == std::vector<double>(64 * 64, 0.0));
+}
