@@ -60,8 +60,8 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split
 }
 
 std::vector<std::string> Segmentation::mask_metric_names() {
-  return {"loss",           "iou_pooled",    "miou",     "dsc",         "dice_per_image",
-          "iou_per_image", "accuracy", "sensitivity", "specificity"};
+  return {"loss",          "iou_pooled", "miou",        "dsc",        "dice_per_image",
+          "iou_per_image", "accuracy",   "sensitivity", "specificity"};
 }
 
 std::vector<float> Segmentation::predict(const std::string& split, std::int64_t i) {

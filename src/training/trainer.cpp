@@ -31,8 +31,6 @@ std::vector<optim::Parameter> averaged(const nn::Module& model) {
   return list;
 }
 
-}
-
 }  // namespace
 
 Trainer::Trainer(Task& task, TrainerSetup setup)

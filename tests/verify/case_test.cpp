@@ -1,7 +1,7 @@
 #include "verify/case.h"
 
-#include <unistd.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 

@@ -137,7 +137,7 @@ TEST_CASE("robustness: runs without fitting scores are refused", "[visualise]") 
     CHECK_THROWS_WITH(read_robustness({a, other}, "test"), Catch::Contains(message));
   };
   const std::string b = config("b", 1);
-  refuses({folder.path / "none", a.config}, "run: eval");
+  refuses({folder.path / "none", a.config, a.settings}, "run: eval");
   refuses(folder.run("b", b, "{\"metrics\": {\"top1\": 1.0}}"), "no scores under noise");
   refuses(folder.run("c", b, "{\"metrics\": "), "cannot be read");
   refuses(folder.run("d", b,

@@ -164,7 +164,6 @@ Tensor widened(const CpuBackend& backend, const Tensor& x) {
 void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
                       const Tensor& c) const {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
-  if (args.k == 0 && !bias.defined()) return fill(c, 0);  // rows of an empty batch, summed
   // Where an operand holds what tile registers cannot take apart, the others begin anew.
   if (amx_is_fast(args, a.dtype(), c.dtype()) && multiply_amx(pool_, args, a, b, bias, c)) return;
   if (a.dtype() == DType::kBFloat16) return gemm_bfloat16(args, a, b, bias, c);

@@ -48,14 +48,22 @@ Maps<S> maps() {
 
 template <class T>
 Kernels<T> make() {
-  return {maps<T>(),           max<T>,
-          extremum<T>,         largest<T>,
-          exp_sum<T>,          softmax_backward<T>,
-          combine<T>,          softmax_rows<T>,
-          probability_rows<T>, combine_rows<T>,
-          score_gradient_rows<T>, product<T>,
-          adamw<T>,            correlate<T>,
-          correlate_sums<T>,   conv3x3<T>,
+  return {maps<T>(),
+          max<T>,
+          extremum<T>,
+          largest<T>,
+          exp_sum<T>,
+          softmax_backward<T>,
+          combine<T>,
+          softmax_rows<T>,
+          probability_rows<T>,
+          combine_rows<T>,
+          score_gradient_rows<T>,
+          product<T>,
+          adamw<T>,
+          correlate<T>,
+          correlate_sums<T>,
+          conv3x3<T>,
           conv3x3_sums<T>};
 }
 
