@@ -31,16 +31,21 @@ std::vector<optim::Parameter> averaged(const nn::Module& model) {
   return list;
 }
 
+// A metric that nobody measures is the first thing to hear of.
+Selection select_for(const Task& task, const TrainOptions& options) {
+  check_monitor(options, task.metric_names());
+  return select(task.parts(), task.monitor(), options);
+}
+
 }  // namespace
 
 Trainer::Trainer(Task& task, TrainerSetup setup)
     : task_(task),
       setup_(std::move(setup)),
-      selection_(select(task.parts(), task.monitor(), setup_.train)),
+      selection_(select_for(task, setup_.train)),
       checkpoints_(setup_.run_folder),
       timing_(std::make_unique<Timing>()) {
   const TrainOptions& options = setup_.train;
-  check_monitor(options, task_.metric_names());
   const std::vector<optim::Parameter> parameters = trainable(task_.model());
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters to train");
   device_ = parameters.front().tensor.device();

@@ -194,7 +194,9 @@ TEST_CASE("train: no epochs make a complete run of the weights that were given",
   CHECK(json::parse(resumed.out)["init"] == given["init"]);
   CHECK(json::parse(resumed.out)["metrics"] == given["metrics"]);
   // Killed before its first checkpoint, it does not begin again with random numbers.
-  io::remove_all(folder.path("given/checkpoints"));
+  for (const char* name : {"checkpoints", "summary.json", "metrics.jsonl"}) {
+    io::remove_all(folder.path("given") / name);
+  }
   check_refusal(run_cli("train", {"--resume", "--out", run, "--quiet"}), 1,
                 "init.json: the run began with weights of a file and has no checkpoint yet");
   const CliResult begun = run_cli("train", {"--resume", "--out", run, "--init", file, "--json"});

@@ -62,7 +62,7 @@ void write_cases(const Folder& folder, int count) {
   for (int i = 1; i <= count; ++i) {
     const std::string name = "case_" + std::to_string(i) + ".png";
     folder.write("images/" + name, encode_png(pattern(2, 2, 3)));
-    folder.write("masks/" + name, encode_png(pattern(2, 2, 1)));
+    folder.write("masks/" + name, encode_png(mask_pattern(2, 2)));
   }
 }
 

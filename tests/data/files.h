@@ -110,6 +110,13 @@ inline std::string png16(std::int64_t height, std::int64_t width,
   return png(height, width, 16, 0, rows);
 }
 
+/// A mask of 0 and 255.
+inline Image mask_pattern(std::int64_t height, std::int64_t width, int seed = 0) {
+  Image image = pattern(height, width, 1, seed);
+  for (std::uint8_t& pixel : image.pixels) pixel = pixel % 3 == 0 ? 255 : 0;
+  return image;
+}
+
 /// A 24-bit BMP, bottom row first.
 inline std::string bmp(const Image& image) {
   const auto put = [](std::string& out, std::uint32_t value, int count) {

@@ -74,14 +74,14 @@ TEST_CASE("identity: masks, texts and packed files count too", "[data]") {
   const Folder folder;
   for (const char* name : {"a.png", "b.png"}) {
     folder.write(std::string("images/") + name, encode_png(pattern(4, 4, 3)));
-    folder.write(std::string("masks/") + name, encode_png(pattern(4, 4, 1)));
+    folder.write(std::string("masks/") + name, encode_png(mask_pattern(4, 4)));
   }
   const auto masks = [&] {
     return hash(fingerprint(
         make_images(component("paired_folder", folder.path, R"("split": {"test": 0.5})"))));
   };
   const std::string before = masks();
-  folder.write("masks/b.png", encode_png(pattern(4, 4, 1, 5)));
+  folder.write("masks/b.png", encode_png(mask_pattern(4, 4, 5)));
   CHECK(masks() != before);
 
   const auto texts = [&](const std::string& last) {

@@ -219,7 +219,7 @@ TEST_CASE("trainer: folders with and without a run are told apart", "[training]"
   CHECK_THROWS_WITH(Trainer(task, setup).run(), Catch::Contains("train.epochs: 4 -> 5"));
   // The checkpoint knows its configuration itself, also without config.json.
   io::remove_all(folder.path / "run" / "config.json");
-  CHECK_THROWS_WITH(Trainer(task, setup).run(), Catch::Contains("last: this run began") &&
+  CHECK_THROWS_WITH(Trainer(task, setup).run(), Catch::Contains("step-00000002: this run began") &&
                                                     Catch::Contains("train.epochs: 4 -> 5"));
 }
 

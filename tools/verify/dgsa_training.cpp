@@ -54,7 +54,7 @@ class CaseTask final : public training::Task {
     const auto& own = static_cast<const CaseBatch&>(batch);
     return loss_(model_(own.input), own.labels);
   }
-  std::vector<std::string> parts() const override { return {"train"}; }
+  std::vector<std::string> parts() const override { return {"test"}; }
   training::Monitor monitor() const override { return {"loss", false}; }
   std::vector<std::string> metric_names() const override { return {}; }
   training::Metrics evaluate(const std::string&) override { return {}; }
