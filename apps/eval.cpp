@@ -10,6 +10,7 @@
 #include "eval/corruption.h"
 #include "eval/masks.h"
 #include "experiment/eval_results.h"
+#include "training/selection.h"
 
 namespace {
 
@@ -41,9 +42,10 @@ io::fs::path results_folder(const EvalArguments& args, const std::string& name) 
   return io::fs::path("eval") / name / args.split;
 }
 
-int evaluate(const EvalArguments& args, bool json) {
+int evaluate(EvalArguments args, bool json) {
   const experiment::Opened opened = open(args);
   experiment::Run& run = *opened.run;
+  if (args.split.empty()) args.split = training::reported_part(run.task().parts());
   run.model().train(false);
   const training::BatchSource& data = run.task().source();
   for (const auto& notes : {data.notes(), run.notes()}) {
@@ -82,7 +84,8 @@ int main(int argc, char** argv) {
   cli.add_option("RUN", args.run,
                  "folder of a run made by train; with --weights an experiment file")
       ->required();
-  cli.add_option("--split", args.split, "train, val or test (default)");
+  cli.add_option("--split", args.split,
+                 "train, val or test (default: test, or val where there is no test part)");
   cli.add_option("--checkpoint", args.checkpoint,
                  "best, last or step-00001234 (default: those that summary.json is about)");
   apps::add_averaged_flags(cli, args.averaged);

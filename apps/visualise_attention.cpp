@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   cli.add_option("--text", args.texts, "words for runs that read texts; repeatable")
       ->allow_extra_args(false);
-  cli.add_option("--split", args.split, "train, val or test (default)");
+  cli.add_option("--split", args.split,
+                 "train, val or test (default: test, or val where there is no test part)");
   cli.add_option("--checkpoint", args.checkpoint,
                  "best, last or step-00001234 (default: those that summary.json is about)");
   apps::add_averaged_flags(cli, args.averaged);

@@ -22,6 +22,10 @@ if(FOVEA_WERROR)
   target_compile_options(fovea_flags INTERFACE -Werror)
 endif()
 if(FOVEA_SANITIZE)
+  # Compiling takes most of the time of such a run, so only the folders of kernels are optimised
+  # (fovea_layer); line numbers are enough to read a report.
+  target_compile_options(fovea_flags INTERFACE -O0 -g1)
+  set(FOVEA_OPTIMISED_LAYERS backend tensor data)
   target_compile_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE} -fno-omit-frame-pointer
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE})
@@ -47,6 +51,9 @@ function(fovea_layer name)
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE fovea_flags ${arg_DEPENDS})
     return()
+  endif()
+  if(FOVEA_SANITIZE AND name IN_LIST FOVEA_OPTIMISED_LAYERS)
+    set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -O1)
   endif()
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC fovea_flags ${arg_DEPENDS} ${arg_PUBLIC_LIBRARIES}

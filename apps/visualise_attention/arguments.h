@@ -15,7 +15,7 @@ struct Arguments {
   std::vector<std::string> runs;    // or experiment files, each with a file of weights
   std::vector<std::string> inputs;  // numbers of samples, or image files
   std::vector<std::string> texts;   // words to be read
-  std::string split = "test";
+  std::string split;  // empty: the one that the run reports
   std::string checkpoint;
   std::optional<bool> averaged;
   std::vector<std::filesystem::path> weights;  // of the experiment files among `runs`, in order

@@ -144,7 +144,7 @@ visualise::Explorer explorer_of(const std::vector<Subject>& subjects,
 std::vector<Input> observe_all(std::vector<Subject>& subjects, const Arguments& args) {
   FOVEA_CHECK(args.texts.empty(), ConfigError,
               fmt::format("--text: {} reads images; give --input", subjects[0].name));
-  const data::Dataset& first = subjects[0].run->images().images(args.split);
+  const data::Dataset& first = subjects[0].run->images().images(split_of(args, *subjects[0].run));
   std::vector<std::string> wanted = args.inputs;
   if (wanted.empty()) wanted = {"0", "1", "2", "3"};
   std::vector<Input> inputs = named_inputs(wanted, first);
@@ -153,7 +153,7 @@ std::vector<Input> observe_all(std::vector<Subject>& subjects, const Arguments& 
                                           first.channels(), first.height(), first.width());
   }
   for (Subject& s : subjects) {
-    const data::Dataset& own = s.run->images().images(args.split);
+    const data::Dataset& own = s.run->images().images(split_of(args, *s.run));
     FOVEA_CHECK(own.sample_size() == first.sample_size() && own.height() == first.height(),
                 ConfigError,
                 fmt::format("{}: sees images of another size than {}", s.name, subjects[0].name));

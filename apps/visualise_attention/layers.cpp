@@ -22,7 +22,7 @@ void draw_across_depth(const Arguments& args, const Common& common) {
   for (std::size_t i = 0; i < args.runs.size(); ++i) {
     const experiment::Opened opened = open_run(i, args);
     experiment::Run& run = *opened.run;
-    const data::Dataset& dataset = run.images().images(args.split);
+    const data::Dataset& dataset = run.images().images(split_of(args, run));
     const std::int64_t count = std::min(args.samples, dataset.size());
     std::int64_t at = 0;
     const auto next = [&]() -> Tensor {

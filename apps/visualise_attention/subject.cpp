@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "tensor/safetensors.h"
+#include "training/selection.h"
 #include "visualise/run_names.h"
 #include "visualise_attention/names.h"
 
@@ -83,6 +84,10 @@ experiment::Opened open_run(std::size_t place, const Arguments& args) {
   training::ForeignWeights weights = args.reading;
   weights.file = args.weights[before];
   return experiment::open_experiment({path, weights, args.threads, args.overrides});
+}
+
+std::string split_of(const Arguments& args, experiment::Run& run) {
+  return args.split.empty() ? training::reported_part(run.task().parts()) : args.split;
 }
 
 std::string weights_text(const Subject& s) {

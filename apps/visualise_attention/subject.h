@@ -40,6 +40,8 @@ struct Drawn {
 /// The `place`-th of the runs and experiment files. Throws ConfigError unless every experiment file
 /// has a file of weights and every file of weights an experiment file.
 experiment::Opened open_run(std::size_t place, const Arguments& args);
+/// The part of the data that is asked for, or the one that the run reports.
+std::string split_of(const Arguments& args, experiment::Run& run);
 /// Which weights are drawn, and what of them is random.
 std::string weights_text(const Subject& subject);
 /// All runs of `args`. Runs of one name are told apart by their folders, or numbered.

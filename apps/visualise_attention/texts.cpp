@@ -29,7 +29,7 @@ struct Reading {
 };
 
 const data::TextDataset& texts_of(const Subject& s, const Arguments& args) {
-  return s.run->texts().texts(args.split);
+  return s.run->texts().texts(split_of(args, *s.run));
 }
 
 std::vector<Input> read_inputs(const data::TextDataset& dataset, const Arguments& args) {

@@ -335,6 +335,8 @@ std::string latex_text(const std::string& text) {
     if (length > 1) {
       result += command_of(std::string_view(text).substr(at, length));
     } else {
+      // Two dashes would become one long one: "--set".
+      if (text[at] == '-' && result.ends_with('-')) result += "{}";
       result += length == 0 ? std::string("?") : ascii(text[at]);
     }
     at += std::max<std::size_t>(length, 1);

@@ -156,7 +156,7 @@ schema::Value Run::train() {
   training::TrainerSetup with_facts = setup();
   const Summary summary =
       summarise([&](const Device& device) { return make_model(experiment_, device, shape_); },
-                sample_shape(experiment_, shape_), 1, 0);
+                sample_shape(experiment_, shape_), experiment_.train.batch_size, 0);
   with_facts.about = schema::Value::object({{"name", experiment_.name},
                                             {"macs", summary.macs},
                                             {"version", version()},

@@ -33,6 +33,11 @@ Monitor with_options(Monitor monitor, const TrainOptions& options) {
 
 }  // namespace
 
+std::string reported_part(const std::vector<std::string>& parts) {
+  const bool test = std::find(parts.begin(), parts.end(), "test") != parts.end();
+  return test ? "test" : parts.front();
+}
+
 Selection select(const std::vector<std::string>& parts, const Monitor& monitor,
                  const TrainOptions& options) {
   const auto has = [&](const char* part) {
@@ -60,7 +65,7 @@ Selection select(const std::vector<std::string>& parts, const Monitor& monitor,
   selection.monitor = with_options(monitor, options);
   selection.best = selection.monitored() && options.select != Select::kLast;
   selection.stops = options.patience > 0;
-  selection.reported = has("test") ? "test" : parts.front();
+  selection.reported = reported_part(parts);
   // A test part that chooses nothing beside a validation part is looked at once, at the end.
   selection.during = {selection.monitored() ? selection.on : selection.reported};
   if (selection.on == "test" && has("val")) selection.during.emplace_back("val");

@@ -11,6 +11,9 @@
 
 namespace fovea::training {
 
+/// The part that the final numbers of a run are of: test if there is one.
+std::string reported_part(const std::vector<std::string>& parts);
+
 struct Selection {
   std::string on;                   // part whose metric is monitored: "val", "test"; "" = none
   Monitor monitor;                  // the metric that decides which weights are best

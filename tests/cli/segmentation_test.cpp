@@ -196,3 +196,16 @@ TEST_CASE("segmentation: bad data is refused with one line", "[cli]") {
   io::remove_all(folder.path("discs/images"));
   refused("images: not found");
 }
+
+TEST_CASE("segmentation: a network that is one value a channel wide trains in batches of two",
+          "[cli]") {
+  const TestFolder folder("cli-segmentation-narrow");
+  write_discs(folder.path("discs"));
+  json narrow = json::parse(experiment(folder.path("discs")));
+  narrow["model"] = {{"type", "unet"}};  // 16 halved four times
+  narrow["train"] = {{"epochs", 1}, {"batch_size", 2}};
+  const std::string file = folder.write("narrow.json", narrow.dump());
+  const CliResult trained = run_cli("train", {file, "--out", folder.path("run").string()});
+  INFO(trained.err);
+  CHECK(trained.code == 0);
+}

@@ -60,7 +60,7 @@ TEST_CASE("train: plain class folders, train and val alone, from folders to numb
   CHECK(lists["train"].size() == 30);
   CHECK(lists["val"].size() == 10);
   CHECK(lists["val"][0].get<std::string>().starts_with("bright/"));
-  const CliResult scored = run_cli("eval", {run, "--split", "val", "--json"});
+  const CliResult scored = run_cli("eval", {run, "--json"});
   REQUIRE(scored.code == 0);
   CHECK(json::parse(scored.out)["samples"] == 10);
 

@@ -16,6 +16,8 @@ TEST_CASE("latex: commands are escaped, signs and accents become commands", "[ex
         "M\\\"{u}ller, \\L{}o\\'{s}, na\\\"{\\i{}}ve, \\ss{}");
   CHECK(latex_text("“x” – y…") == "``x'' -- y\\ldots{}");
   CHECK(latex_text("a < b | c > \"d\"") == "a $<$ b $|$ c $>$ ''d''");
+  // Dashes stay as they are typed.
+  CHECK(latex_text("--set a---b") == "-{}-set a-{}-{}-b");
   // After the end of a row these would be its arguments.
   CHECK(latex_text("[1] *x") == "{[}1] {*}x");
   CHECK(latex_text("two\nlines\tand\x7F") == "two lines and ");

@@ -39,7 +39,7 @@ Published: paper, T; difference: ours - published.
       to_latex(results),
       Catch::Contains("x & $75.00$ & $80.00_{\\pm 1.00}$$\\dagger$ & $-5.00$") &&
           Catch::Contains("y $\\dagger$ &") &&
-          Catch::Contains("$\\dagger$ 12 of 300 epochs; 1 of 3 seeds; --set train.epochs=12."));
+          Catch::Contains("$\\dagger$ 12 of 300 epochs; 1 of 3 seeds; -{}-set train.epochs=12."));
   const std::string json = to_json(results);
   CHECK_THAT(json, Catch::Contains("\"12 of 300 epochs\", \"1 of 3 seeds\", "
                                    "\"--set train.epochs=12\""));
