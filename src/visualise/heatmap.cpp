@@ -58,12 +58,22 @@ Matrix patch_grid(std::span<const double> weights, std::int64_t height, std::int
   return as_grid(weights, height / patch, width / patch);
 }
 
-Matrix upsample_bilinear(const Matrix& grid, std::int64_t height, std::int64_t width) {
+namespace {
+
+// Room for what a grid is drawn into.
+Matrix target_of(const Matrix& grid, std::int64_t height, std::int64_t width) {
   check_matrix(grid, "heatmap");
   FOVEA_CHECK(height >= 1 && width >= 1, ShapeError,
               fmt::format("heatmap: target size {} x {}; expected at least 1 x 1", height, width));
   Matrix result{height, width, {}};
   result.values.reserve(static_cast<std::size_t>(height * width));
+  return result;
+}
+
+}  // namespace
+
+Matrix upsample_bilinear(const Matrix& grid, std::int64_t height, std::int64_t width) {
+  Matrix result = target_of(grid, height, width);
   for (std::int64_t y = 0; y < height; ++y) {
     const Tap v = tap(y, grid.rows, height);
     for (std::int64_t x = 0; x < width; ++x) {
@@ -80,11 +90,7 @@ Matrix upsample_bilinear(const Matrix& grid, std::int64_t height, std::int64_t w
 
 Matrix heat_map(const Matrix& grid, std::int64_t height, std::int64_t width, bool smooth) {
   if (smooth) return upsample_bilinear(grid, height, width);
-  check_matrix(grid, "heatmap");
-  FOVEA_CHECK(height >= 1 && width >= 1, ShapeError,
-              fmt::format("heatmap: target size {} x {}; expected at least 1 x 1", height, width));
-  Matrix result{height, width, {}};
-  result.values.reserve(static_cast<std::size_t>(height * width));
+  Matrix result = target_of(grid, height, width);
   for (std::int64_t y = 0; y < height; ++y) {
     for (std::int64_t x = 0; x < width; ++x)
       result.values.push_back(grid.at(y * grid.rows / height, x * grid.cols / width));
