@@ -117,21 +117,21 @@ int main(int argc, char** argv) {
       "Trains every row and seed of an ablation file and writes the table. Run again, it does "
       "only what is missing. Before the first row starts, all of them are checked: data, shapes, "
       "names of metrics, memory.\n\n"
-      "Example: ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2\n");
+      "Example: fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2\n");
   Arguments args;
-  CLI::App& cli = program.cli();
-  cli.add_option("FILE", args.file, "ablation file")->required();
-  cli.add_option("-o,--out", args.out, "folder of the sweep (default: runs/<name>)");
-  cli.add_option("-j,--jobs", args.sweep.jobs, "jobs at a time")->check(CLI::Range(1, 256));
+  apps::Options cli = program.options();
+  cli.add_option("FILE", args.file, "ablation file").required().value("EXPERIMENT");
+  cli.add_option("-o,--out", args.out, "folder of the sweep (default: runs/<name>)")
+      .value("FOLDER");
+  cli.add_option("-j,--jobs", args.sweep.jobs, "jobs at a time").range(1, 256);
   cli.add_option("--threads", args.sweep.threads, "threads of all jobs together (0: all cores)")
-      ->check(CLI::Range(0, 1024));
+      .range(0, 1024);
   cli.add_option("--set", args.overrides.set, "override in every row, key=value; repeatable")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
+      .value("KEY=VALUE");
   cli.add_option("--seeds", args.overrides.seeds, "seeds instead of the file's, e.g. 0,1,2")
-      ->delimiter(',');
-  cli.add_option("--only", args.sweep.only, "only this row; repeatable")->allow_extra_args(false);
-  cli.add_option("--shard", args.shard, "part i of n of the jobs, e.g. 1/4");
+      .commas();
+  cli.add_option("--only", args.sweep.only, "only this row; repeatable").value("ROW");
+  cli.add_option("--shard", args.shard, "part i of n of the jobs, e.g. 1/4").value("I/N");
   cli.add_flag("--fail-fast", args.sweep.fail_fast, "stop at the first failure");
   cli.add_flag("--keep-going", args.keep_going, "go on after failures (default)");
   cli.add_flag("--retry-failed", args.sweep.retry_failed, "try failed jobs again");

@@ -6,10 +6,9 @@
 #include "base/file.h"
 #include "common/app.h"
 #include "common/weights_flags.h"
-#include "eval/classes.h"
-#include "eval/corruption.h"
-#include "eval/masks.h"
-#include "experiment/eval_results.h"
+#include "eval/arguments.h"
+#include "eval/printer.h"
+#include "experiment/evaluation.h"
 #include "training/selection.h"
 
 namespace {
@@ -51,20 +50,20 @@ int evaluate(EvalArguments args, bool json) {
   for (const auto& notes : {data.notes(), run.notes()}) {
     for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   }
-  const models::Output output = models::find_entry(run.experiment().model.type).output;
-  const apps::Saves saves = apps::parse_saves(args.save, output);
-  const training::NoiseGrid grid = apps::noise_grid(args, data);
-  const io::fs::path out = results_folder(args, run.experiment().name);
-  io::make_directories(out);
-  const apps::Job job{args, run, opened.weights, data, grid, saves, json, out};
-  const schema::Value measured =
-      output == models::Output::kMasks ? apps::evaluate_masks(job) : apps::evaluate_classes(job);
-  const schema::Value result = experiment::write_eval_results(
-      out, measured, {experiment::weights_hash(run.model()), args.overrides});
+  const std::string& name = run.experiment().name;
+  experiment::EvalRequest request;
+  request.run = args.run;
+  request.overrides = args.overrides;
+  if (!args.no_noise) request.noise = experiment::noise_grid(data, args.noise, args.levels);
+  request.report = {args.split, results_folder(args, name), name + ", " + args.split, args.save,
+                    args.overlays};
+  io::make_directories(request.report.folder);
+  apps::EvalPrinter printer(opened, request, json);
+  const schema::Value result = experiment::evaluate(opened, request, printer);
   if (json) {
     fmt::print("{}\n", result.dump());
   } else {
-    fmt::print("written to {}\n", out.string());
+    printer.finish();
   }
   return 0;
 }
@@ -76,43 +75,45 @@ int main(int argc, char** argv) {
       "eval",
       "Scores a trained run on a split, clean and under every corruption asked for; or, with "
       "--weights,\nthe network of an experiment file with weights of another program.\n\n"
-      "Example: eval runs/dgvit --noise gaussian --noise occlusion --level 0.2 --level 0.4\n"
-      "         eval runs/dgvit --save logits,probabilities.csv\n"
-      "         eval experiments/imagenet/vit_tiny_patch16_224.json --weights vit.safetensors\n");
+      "Example: fovea eval runs/dgvit --noise gaussian --noise occlusion --level 0.2 --level 0.4\n"
+      "         fovea eval runs/dgvit --save logits,probabilities.csv\n"
+      "         fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights "
+      "vit.safetensors\n");
   EvalArguments args;
-  CLI::App& cli = program.cli();
+  apps::Options cli = program.options();
   cli.add_option("RUN", args.run,
                  "folder of a run made by train; with --weights an experiment file")
-      ->required();
-  cli.add_option("--split", args.split,
-                 "train, val or test (default: test, or val where there is no test part)");
+      .required()
+      .value("EXPERIMENT");
+  cli.add_option("--split", args.split, "default: test, or val where there is no test part")
+      .value("train|val|test");
   cli.add_option("--checkpoint", args.checkpoint,
-                 "best, last or step-00001234 (default: those that summary.json is about)");
+                 "or step-00001234 (default: those that summary.json is about)")
+      .value("best|last");
   apps::add_averaged_flags(cli, args.averaged);
-  cli.add_option("--weights", args.weights.file, "safetensors file with the weights to score");
+  cli.add_option("--weights", args.weights.file, "safetensors file with the weights to score")
+      .value("FILE");
   apps::add_renaming_flags(cli, args.weights);
   apps::add_mismatch_flags(cli, args.weights);
   cli.add_option("--noise", args.noise,
-                 "corruption type, or all; repeatable (default: dataset.noise.eval)")
-      ->allow_extra_args(false);
-  cli.add_option("--level", args.levels, "level between 0 and 1; repeatable (default: 0.1 to 0.5)")
-      ->allow_extra_args(false);
+                 "corruption type, or all; repeatable (default: dataset.noise.eval)");
+  cli.add_option("--level", args.levels, "level between 0 and 1; repeatable (default: 0.1 to 0.5)");
   cli.add_flag("--no-noise", args.no_noise, "clean only");
   cli.add_option("--save", args.save,
                  "outputs of the network on the clean split: logits, probabilities (.safetensors, "
                  "or .csv after the word); of segmentation masks and original_masks (PNG, 0 and "
                  "255, at the network's and at the files' size), probabilities. The formats are in "
                  "docs/evaluation.md")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("WHAT,...");
+      .commas()
+      .value("WHAT,...");
   cli.add_option("--overlays", args.overlays,
                  "segmentation: samples drawn with their outlines, spread over the split (12)")
-      ->check(CLI::Range(0, 10000));
+      .range(0, 10000);
   cli.add_option("-o,--out", args.out,
                  "folder for the results (default: RUN/eval/<split>; with --weights "
-                 "eval/<name>/<split>)");
-  cli.add_option("--threads", args.threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
+                 "eval/<name>/<split>)")
+      .value("FOLDER");
+  cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);
   program.add_overrides(args.overrides);
   program.add_verbosity();
   program.add_json();

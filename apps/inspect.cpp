@@ -1,28 +1,29 @@
 // inspect: looks at experiments, registries and configurations without training anything.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 
-#include "attention/attention.h"
 #include "backend/devices.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/suggest.h"
 #include "common/app.h"
 #include "common/load.h"
-#include "data/registry.h"
+#include "experiment/editor_schema.h"
 #include "experiment/experiment.h"
 #include "experiment/profile.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "experiment/text_table.h"
 #include "inspect/across_depth.h"
-#include "layer_attention/layer_attention.h"
-#include "nn/ffn.h"
-#include "optim/registry.h"
+#include "inspect/dataset.h"
 #include "schema/compare.h"
 #include "schema/describe.h"
-#include "training/loss.h"
+#include "schema/json_schema.h"
+#include "schema/load.h"
+#include "training/task_registry.h"
 #include "visualise/curves.h"
 #include "visualise/robustness.h"
 #include "visualise/run_names.h"
@@ -34,7 +35,7 @@ using namespace fovea;
 struct Arguments {
   std::string experiment;
   std::vector<std::string> overrides;
-  std::string list;
+  std::vector<std::string> list;
   int depth = 3;
   bool profile = false;
   std::vector<std::int64_t> across_depth;
@@ -42,34 +43,53 @@ struct Arguments {
   std::int64_t timed_steps = 0;
   std::string other;
   std::vector<std::string> runs;
-  std::string split = "test";
+  std::string split;
   std::string out;
   std::string picture = "across-depth.png";
 };
 
-std::vector<schema::Choices> registries() {
-  return {attention::choices(),      layer_attention::choices(), nn::ffn_choices(),
-          models::choices(),         data::dataset_choices(),    optim::optimiser_choices(),
-          optim::schedule_choices(), training::loss_choices()};
+// The registry of that kind among those an experiment file leads to.
+schema::Choices find_registry(const std::string& kind) {
+  std::vector<schema::Choices> registries = schema::registries(experiment::experiment_fields());
+  registries.push_back(training::task_choices());
+  std::vector<std::string> kinds;
+  for (const schema::Choices& registry : registries) {
+    kinds.push_back(registry.kind);
+    if (registry.kind == kind) return registry;
+  }
+  throw ConfigError(fmt::format("--list {}: no registry of that name{} known: {}", kind,
+                                did_you_mean(kind, kinds), fmt::join(kinds, ", ")));
 }
 
-int list_registry(const std::string& kind, bool json) {
-  std::vector<std::string> kinds;
-  for (const schema::Choices& registry : registries()) {
-    kinds.push_back(registry.kind);
-    if (registry.kind != kind) continue;
-    schema::Value names = schema::Value::array();
-    for (const schema::Choice& choice : registry.list()) {
-      names.push_back(schema::Value::object({{"name", choice.name}, {"help", choice.help}}));
-      if (!json) fmt::print("{:<18} {}\n", choice.name, choice.help);
-    }
-    if (json) fmt::print("{}\n", names.dump());
-    return 0;
+int list_entries(const schema::Choices& registry, bool json) {
+  schema::Value names = schema::Value::array();
+  for (const schema::Choice& choice : registry.list()) {
+    names.push_back(schema::Value::object({{"name", choice.name}, {"help", choice.help}}));
+    if (!json) fmt::print("{:<18} {}\n", choice.name, choice.help);
   }
-  std::string known;
-  for (const std::string& name : kinds) known += (known.empty() ? "" : ", ") + name;
-  throw ConfigError(fmt::format("--list {}: no registry of that name{} known: {}", kind,
-                                did_you_mean(kind, kinds), known));
+  if (json) fmt::print("{}\n", names.dump());
+  return 0;
+}
+
+int list_keys(const schema::Choice& entry, bool json) {
+  const schema::Description none;
+  const schema::Description& keys = entry.fields ? *entry.fields : none;
+  if (json) {
+    fmt::print("{}\n", schema::Value::object({{"name", entry.name},
+                                              {"help", entry.help},
+                                              {"keys", schema::json_schema(keys)}})
+                           .dump());
+  } else {
+    fmt::print("{}: {}\n{}", entry.name, entry.help, schema::describe_text(keys));
+  }
+  return 0;
+}
+
+// `words`: a registry, and maybe one of its entries.
+int list_registry(const std::vector<std::string>& words, bool json) {
+  const schema::Choices registry = find_registry(words[0]);
+  if (words.size() == 1) return list_entries(registry, json);
+  return list_keys(schema::find_choice(registry, words[1], "--list"), json);
 }
 
 int summarise(const Arguments& args, bool json) {
@@ -139,15 +159,40 @@ int print_difference(const Arguments& args) {
 int draw_curves(Arguments args) {
   if (args.out.empty()) args.out = "curves.png";
   std::vector<std::string> names;
+  std::vector<visualise::NamedRun> runs;
   for (const std::string& folder : args.runs) {
-    names.push_back(experiment::load_config(folder).at("name").as_string());
+    const auto e = experiment::parse(experiment::load_config(folder));
+    names.push_back(e.name);
+    runs.push_back({"", folder, experiment::metrics_of(e)});
   }
   names = visualise::without_sweep(std::move(names));
-  std::vector<visualise::NamedRun> runs;
-  for (std::size_t i = 0; i < names.size(); ++i) runs.push_back({names[i], args.runs[i]});
+  for (std::size_t i = 0; i < names.size(); ++i) runs[i].name = names[i];
   visualise::write_curves(args.out, runs);
   fmt::print("{}\n", args.out);
   return 0;
+}
+
+// The part that the numbers of a run are of, unless one is asked for.
+std::string split_of(const Arguments& args) {
+  if (!args.split.empty()) return args.split;
+  const schema::Value summary = schema::load(io::fs::path(args.runs.front()) / "summary.json");
+  std::vector<std::string> parts;
+  for (const auto& part : summary.at("metrics").members()) parts.push_back(part.key);
+  return training::reported_part(parts);
+}
+
+// What results depend on: the settings and the content of the data, or where these lie if it is not
+// known.
+schema::Value settings_of(const std::string& folder, const schema::Value& config) {
+  const io::fs::path file = io::fs::path(folder) / "summary.json";
+  const schema::Value summary = io::fs::exists(file) ? schema::load(file) : schema::Value::object();
+  const schema::Value* data = schema::find_path(summary, "data.hash");
+  const bool known = data != nullptr && data->is_string();
+  schema::Value settings =
+      experiment::identity(experiment::experiment_kind(), config,
+                           known ? schema::Places::kIgnored : schema::Places::kCounted);
+  if (known) settings.set("data", data->as_string().substr(0, 8));
+  return settings;
 }
 
 int draw_robustness(Arguments args) {
@@ -155,9 +200,9 @@ int draw_robustness(Arguments args) {
   std::vector<visualise::ScoredRun> runs;
   for (const std::string& folder : args.runs) {
     const schema::Value config = experiment::load_config(folder);
-    runs.push_back({folder, config, experiment::identity(experiment::experiment_kind(), config)});
+    runs.push_back({folder, config, settings_of(folder, config)});
   }
-  const auto robustness = visualise::read_robustness(runs, args.split);
+  const auto robustness = visualise::read_robustness(runs, split_of(args));
   visualise::write_robustness(args.out, robustness);
   auto table = visualise::robustness_table(robustness);
   const std::vector<std::string> header = table.front();
@@ -166,30 +211,33 @@ int draw_robustness(Arguments args) {
   return 0;
 }
 
-void add_across_depth(CLI::App& cli, Arguments& args) {
-  CLI::Option* across =
+void add_across_depth(apps::Options cli, Arguments& args) {
+  apps::Option across =
       cli.add_option("--across-depth", args.across_depth,
                      "what layer attention adds to its backbone with these numbers of blocks a "
                      "stage, and how fast that grows with the number of layers (3 of a bottleneck "
                      "block, 2 of a basic one, and 2 more: 2,4,8,12,17,22 are 20 to 200 in three "
                      "stages), as tables and as a picture")
-          ->delimiter(',')
-          ->check(CLI::PositiveNumber);
+          .commas()
+          .positive()
+          .value("N,...");
   cli.add_option("--layer-attention", args.layer_attentions,
                  "names to compare in --across-depth (default: model.layer_attention)")
-      ->delimiter(',')
-      ->needs(across);
+      .commas()
+      .value("NAME,...")
+      .needs(across);
   cli.add_option(
          "--time", args.timed_steps,
          "timed training steps of every network of the greatest depth, more of the others; they "
          "take turns, on random inputs of train.batch_size. Time is the median; memory is "
          "the measured peak, which is otherwise counted")
-      ->check(CLI::PositiveNumber)
-      ->type_name("STEPS")
-      ->needs(across);
+      .positive()
+      .value("STEPS")
+      .needs(across);
   cli.add_option("--picture", args.picture,
                  "of --across-depth, .png or .svg (default: across-depth.png)")
-      ->needs(across);
+      .value("FILE")
+      .needs(across);
 }
 
 }  // namespace
@@ -198,52 +246,87 @@ int main(int argc, char** argv) {
   apps::Program program(
       "inspect",
       "Shows what an experiment is made of: parameters, multiply-adds, output shapes, memory.\n\n"
-      "Example: inspect experiments/smoke/dgvit.json --set model.depth=2\n"
-      "         inspect experiments/smoke/dgvit.json --profile\n"
-      "         inspect experiments/kcla/kcla56.json --across-depth 2,6,12\n"
-      "         inspect --list attention\n");
+      "Example: fovea inspect experiments/smoke/dgvit.json --set model.depth=2\n"
+      "         fovea inspect experiments/smoke/dgvit.json --profile\n"
+      "         fovea inspect experiments/kcla/kcla56.json --across-depth 2,6,12\n"
+      "         fovea inspect dataset experiments/smoke/dgvit.json\n"
+      "         fovea inspect --list dataset paired_folder\n"
+      "         fovea inspect schema > fovea.schema.json\n");
   Arguments args;
-  CLI::App& cli = program.cli();
+  apps::Options cli = program.options();
   program.add_json();
   program.add_overrides(args.overrides);
-  cli.add_option("EXPERIMENT", args.experiment, "experiment file");
-  cli.add_option("--list", args.list, "names of a registry: attention, ffn, model, dataset, ...");
-  cli.add_option("--depth", args.depth, "levels of modules to show")->check(CLI::Range(0, 100));
+  cli.add_option("EXPERIMENT", args.experiment, "experiment file").value("EXPERIMENT");
+  cli.add_option("--list", args.list,
+                 "what a registry has (attention, model, dataset, ...), or the keys of one entry")
+      .at_most(2)
+      .value("KIND [NAME]");
+  cli.add_option("--depth", args.depth, "levels of modules to show").range(0, 100);
   cli.add_flag("--profile", args.profile,
                "time and memory of a training step by operation, on random inputs");
   add_across_depth(cli, args);
-  CLI::App* config =
+  apps::Options config =
       cli.add_subcommand("config", "every setting with the file and line it came from");
-  config->fallthrough();
-  config->add_option("EXPERIMENT", args.experiment, "experiment file")->required();
-  CLI::App* diff = cli.add_subcommand("diff", "settings in which two experiments differ");
-  diff->add_option("A", args.experiment, "experiment file or config.json of a run")->required();
-  diff->add_option("B", args.other, "another")->required();
-  CLI::App* curves = cli.add_subcommand("curves", "learning curves of runs in one picture");
-  curves->add_option("RUN", args.runs, "folders of runs made by train")->required();
-  curves->add_option("-o,--out", args.out, "picture, .png or .svg (default: curves.png)");
-  CLI::App* robustness = cli.add_subcommand(
+  config.share_options();
+  config.add_option("EXPERIMENT", args.experiment, "experiment file")
+      .required()
+      .value("EXPERIMENT");
+  apps::Options dataset = cli.add_subcommand(
+      "dataset",
+      "reads every sample of an experiment's data set: counts, sizes, mean and std, labels, words, "
+      "what cannot be read, and the content hash that runs record");
+  dataset.share_options();
+  dataset.add_option("EXPERIMENT", args.experiment, "experiment file")
+      .required()
+      .value("EXPERIMENT");
+  apps::Options diff = cli.add_subcommand("diff", "settings in which two experiments differ");
+  diff.add_option("A", args.experiment, "experiment file or config.json of a run")
+      .required()
+      .value("EXPERIMENT");
+  diff.add_option("B", args.other, "another").required().value("EXPERIMENT");
+  apps::Options curves = cli.add_subcommand("curves", "learning curves of runs in one picture");
+  curves.add_option("RUN", args.runs, "folders of runs made by train").required().value("FOLDER");
+  curves.add_option("-o,--out", args.out, "picture, .png or .svg (default: curves.png)")
+      .value("FILE");
+  apps::Options robustness = cli.add_subcommand(
       "robustness",
       "score against level of noise of runs that eval has scored; runs that differ in their seed "
       "alone make a row");
-  robustness->add_option("RUN", args.runs, "folders of runs made by train")->required();
-  robustness->add_option("--split", args.split, "train, val or test (default)");
-  robustness->add_option("-o,--out", args.out,
-                         "picture, .png or .svg, with a .csv beside it (default: robustness.png)");
-  CLI::App* docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
+  robustness.add_option("RUN", args.runs, "folders of runs made by train")
+      .required()
+      .value("FOLDER");
+  robustness
+      .add_option("--split", args.split,
+                  "default: what the first run reports, test where there is one")
+      .value("train|val|test");
+  robustness
+      .add_option("-o,--out", args.out,
+                  "picture, .png or .svg, with a .csv beside it (default: robustness.png)")
+      .value("FILE");
+  apps::Options docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
+  apps::Options editors =
+      cli.add_subcommand("schema", "JSON Schema of experiment files, for editors");
   return program.run(argc, argv, [&] {
     if (!args.list.empty()) return list_registry(args.list, program.common.json);
-    if (docs->parsed()) {
+    if (docs.parsed()) {
       fmt::print("{}",
                  schema::describe_markdown(experiment::experiment_fields(), "Experiment file"));
       return 0;
     }
-    if (config->parsed()) return print_config(args, program.common.json);
-    if (diff->parsed()) return print_difference(args);
-    if (curves->parsed()) return draw_curves(args);
-    if (robustness->parsed()) return draw_robustness(args);
+    if (editors.parsed()) {
+      fmt::print("{}\n", experiment::editor_schema().dump());
+      return 0;
+    }
+    if (config.parsed()) return print_config(args, program.common.json);
+    if (dataset.parsed()) {
+      return apps::inspect_dataset(
+          apps::load_experiment("inspect", args.experiment, args.overrides), program.common.json);
+    }
+    if (diff.parsed()) return print_difference(args);
+    if (curves.parsed()) return draw_curves(args);
+    if (robustness.parsed()) return draw_robustness(args);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
-                "no experiment file given; see inspect --help");
+                "no experiment file given; see fovea inspect --help");
     if (!args.across_depth.empty()) return draw_across_depth(args, program.common.json);
     return args.profile ? profile_step(args, program.common.json)
                         : summarise(args, program.common.json);

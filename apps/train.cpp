@@ -13,7 +13,6 @@
 #include "common/weights_flags.h"
 #include "experiment/machine_memory.h"
 #include "experiment/preflight.h"
-#include "experiment/results.h"
 #include "experiment/row_errors.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
@@ -58,7 +57,7 @@ schema::Value configuration(const Arguments& args) {
     return apps::load_experiment("train", args.experiment, overrides);
   }
   FOVEA_CHECK(args.resume && !args.out.empty(), ConfigError,
-              "no experiment file given; see train --help");
+              "no experiment file given; see fovea train --help");
   FOVEA_CHECK(args.overrides.empty(), ConfigError,
               "--set: a resumed run keeps its configuration; remove --set");
   return experiment::load_config(args.out);
@@ -72,7 +71,7 @@ std::optional<training::ForeignWeights> initial_weights(const Arguments& args) {
   return init;
 }
 
-void report_init(const training::ForeignWeights& from, const training::LoadReport& report) {
+void report_init(const training::ForeignWeights& from, const nn::LoadReport& report) {
   fmt::print(stderr, "{}: {} of {} tensors{}\n", from.file.string(), report.loaded, report.tensors,
              report.random.empty() ? "" : "; " + training::random_text(report.random));
 }
@@ -102,7 +101,8 @@ int report_dry_run(experiment::Run& run, bool json) {
   return 0;
 }
 
-void report(const schema::Value& summary, const std::string& out) {
+void report(const schema::Value& summary, const std::vector<metrics::MetricInfo>& known,
+            const std::string& out) {
   if (const schema::Value* init = summary.find("init");
       init != nullptr && summary.at("steps").as_int() == 0) {
     std::vector<std::string> random;
@@ -113,10 +113,10 @@ void report(const schema::Value& summary, const std::string& out) {
     std::string line = fmt::format("{:<6}", split.key);
     for (const auto& metric : split.value.members()) {
       if (!metric.value.is_number()) continue;
-      const bool percent = experiment::is_percent(metric.key);
-      const double value = metric.value.as_double();
-      line += "  " + metric.key + " " +
-              (percent ? fmt::format("{:.2f} %", value) : fmt::format("{:.4f}", value));
+      const metrics::MetricInfo* info = metrics::find_metric(known, metric.key);
+      line += fmt::format("  {} {}", metric.key,
+                          metrics::value_text(info != nullptr ? *info : metrics::MetricInfo{},
+                                              metric.value.as_double()));
     }
     fmt::print("{}\n", line);
   }
@@ -129,30 +129,32 @@ int main(int argc, char** argv) {
   apps::Program program(
       "train",
       "Trains the network of an experiment file.\n\n"
-      "Example: train experiments/smoke/dgvit.json --out runs/dgvit --set train.epochs=2\n"
-      "         train --resume --out runs/dgvit\n");
+      "Example: fovea train experiments/smoke/dgvit.json --out runs/dgvit --set train.epochs=2\n"
+      "         fovea train --resume --out runs/dgvit\n");
   Arguments args;
-  CLI::App& cli = program.cli();
-  cli.add_option("EXPERIMENT", args.experiment, "experiment file; not needed with --resume");
-  cli.add_option("-o,--out", args.out, "folder of the run (default: runs/<name>)");
+  apps::Options cli = program.options();
+  cli.add_option("EXPERIMENT", args.experiment, "experiment file; not needed with --resume")
+      .value("EXPERIMENT");
+  cli.add_option("-o,--out", args.out, "folder of the run (default: runs/<name>)").value("FOLDER");
   program.add_overrides(args.overrides);
   cli.add_flag("--resume", args.resume, "continue the run in --out");
   cli.add_flag("--dry-run", args.dry_run,
                "check everything, then one step without an update; write nothing");
   cli.add_option("--overfit", args.overfit,
                  "train and evaluate on this many samples; nothing is selected")
-      ->check(CLI::PositiveNumber);
+      .positive();
   cli.add_option(
-      "--init", args.init.file,
-      "initial weights: a safetensors file, the folder of a run, or a checkpoint such as "
-      "runs/a/checkpoints/best");
+         "--init", args.init.file,
+         "initial weights: a safetensors file, the folder of a run, or a checkpoint such as "
+         "runs/a/checkpoints/best")
+      .value("FILE");
   cli.add_option("--init-ignore", args.init_ignore,
                  "names that are not taken from it and begin with random numbers, e.g. head.*")
-      ->allow_extra_args(false);
+      .value("PATTERN");
   apps::add_renaming_flags(cli, args.init);
-  cli.add_option("--device", args.device, "cpu, opencl, cuda");
+  cli.add_option("--device", args.device, "where it computes").value("cpu|opencl|cuda");
   cli.add_option("--threads", args.threads, "threads (0: all cores); results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+      .range(0, 1024);
   program.add_verbosity();
   program.add_json();
   return program.run(argc, argv, [&] {
@@ -176,11 +178,12 @@ int main(int argc, char** argv) {
     if (run.init() && !program.common.quiet) report_init(args.init, *run.init());
     if (args.dry_run) return report_dry_run(run, program.common.json);
     const schema::Value summary = run.train();
-    visualise::write_curves(options.folder / "curves.png", {{"", options.folder}});
+    const std::vector<metrics::MetricInfo> measured = experiment::metrics_of(run.experiment());
+    visualise::write_curves(options.folder / "curves.png", {{"", options.folder, measured}});
     if (program.common.json) {
       fmt::print("{}\n", summary.dump());
     } else {
-      report(summary, args.out);
+      report(summary, measured, args.out);
     }
     return 0;
   });

@@ -19,7 +19,9 @@ using namespace fovea;
 using apps::Arguments;
 using apps::Subject;
 
-bool reads_texts(const Subject& s) { return s.run->model().input() == models::Input::kTexts; }
+bool reads_texts(const Subject& s) {
+  return s.run->model().interface() == models::Interface::kTextClassifier;
+}
 
 int visualise_runs(const Arguments& args, const apps::Common& common) {
   if (args.across_depth) {
@@ -56,62 +58,65 @@ int main(int argc, char** argv) {
       "writes\nthe maps as numbers (maps.safetensors, weights.csv) and as a page for the browser "
       "(explorer.html):\nhover a patch or a word to see what it attends to in each layer and head; "
       "the page is one file and\nneeds no network.\n\n"
-      "Example: visualise-attention runs/dgvit runs/vit --input 0 --input 7 --input cat.jpg "
-      "--heads\n"
-      "         visualise-attention runs/dgt runs/transformer --input 3 --text \"a good film\"\n"
-      "         visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights "
+      "Example: fovea visualise-attention runs/dgvit runs/vit --input 0 --input 7 --heads\n"
+      "         fovea visualise-attention runs/dgt runs/transformer --input 3 --text \"a good "
+      "film\"\n"
+      "         fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights "
       "vit.safetensors\n");
   Arguments args;
-  CLI::App& cli = program.cli();
+  apps::Options cli = program.options();
   cli.add_option("RUN", args.runs,
                  "folders of runs made by train, or experiment files with --weights")
-      ->required();
+      .required()
+      .value("EXPERIMENT");
   cli.add_option("-i,--input", args.inputs,
                  "number of a sample of the split, or an image file; repeatable (default: 0 1 2 3)")
-      ->allow_extra_args(false);
-  cli.add_option("--text", args.texts, "words for runs that read texts; repeatable")
-      ->allow_extra_args(false);
-  cli.add_option("--split", args.split,
-                 "train, val or test (default: test, or val where there is no test part)");
+      .value("FILE");
+  cli.add_option("--text", args.texts, "words for runs that read texts; repeatable");
+  cli.add_option("--split", args.split, "default: test, or val where there is no test part")
+      .value("train|val|test");
   cli.add_option("--checkpoint", args.checkpoint,
-                 "best, last or step-00001234 (default: those that summary.json is about)");
+                 "or step-00001234 (default: those that summary.json is about)")
+      .value("best|last");
   apps::add_averaged_flags(cli, args.averaged);
   cli.add_option("--weights", args.weights,
                  "safetensors file with the weights of an experiment file; once for each, in order")
-      ->allow_extra_args(false);
+      .value("FILE");
   apps::add_renaming_flags(cli, args.reading);
   apps::add_mismatch_flags(cli, args.reading);
-  cli.add_option("--sign", args.sign, "raw (default), abs, positive, negative");
-  cli.add_option("--normalise", args.normalise,
-                 "rows: sum, abs, none (default: sum; abs for raw signed maps)");
-  cli.add_option("--fusion", args.fusion, "over heads: mean (default), max, min");
+  cli.add_option("--sign", args.sign, "default: raw").value("raw|abs|positive|negative");
+  cli.add_option("--normalise", args.normalise, "rows (default: sum; abs for raw signed maps)")
+      .value("sum|abs|none");
+  cli.add_option("--fusion", args.fusion, "over heads (default: mean)").value("mean|max|min");
   cli.add_option("--discard", args.discard, "share of smallest entries set to zero")
-      ->check(CLI::Range(0.0, 0.999));
+      .range(0.0, 0.999);
   cli.add_option("--alpha", args.alpha, "weight of the map against the skip connection")
-      ->check(CLI::Range(0.0, 1.0));
+      .range(0.0, 1.0);
   cli.add_option("--start-layer", args.start_layer, "first layer of the rollout, from 0")
-      ->check(CLI::NonNegativeNumber);
+      .non_negative();
   cli.add_option("--scale", args.scale,
                  "what shares its colours: the images of a run (column, the default), all runs of "
                  "one quantity (figure), nothing (image); or minmax: from the least to the largest "
-                 "of each image, for quantities without sign");
+                 "of each image, for quantities without sign")
+      .value("column|figure|image|minmax");
   cli.add_option("--colours", args.colours,
-                 "of quantities without sign: reds (default), plasma, viridis, cividis, blues, "
-                 "grey; signed ones are always blue, light grey at 0, red");
+                 "of quantities without sign (default: reds); signed ones are always blue, light "
+                 "grey at 0, red")
+      .value("reds|plasma|viridis|cividis|blues|grey");
   cli.add_flag("--smooth", args.smooth, "blend between patches instead of a block for each");
   cli.add_option("--overlay", args.overlay, "share of the image under the map, 0 to 1")
-      ->check(CLI::Range(0.0, 1.0));
-  cli.add_option("--factor", args.factor, "enlargement of the images")->check(CLI::Range(1, 64));
+      .range(0.0, 1.0);
+  cli.add_option("--factor", args.factor, "enlargement of the images").range(1, 64);
   cli.add_flag("--heads", args.heads, "also every layer and head, of images");
   cli.add_flag("--no-explorer", args.no_explorer,
                "no explorer.html, which holds every map: about a byte a weight");
   cli.add_flag("--across-depth", args.across_depth,
                "instead: what layer attention does from layer to layer (likeness of keys, decay, "
                "weights of layers), over --samples images");
-  cli.add_option("--samples", args.samples, "images of the split for --across-depth")
-      ->check(CLI::PositiveNumber);
-  cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)");
-  cli.add_option("--threads", args.threads, "threads (0: all cores)")->check(CLI::Range(0, 1024));
+  cli.add_option("--samples", args.samples, "images of the split for --across-depth").positive();
+  cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)")
+      .value("FOLDER");
+  cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);
   program.add_overrides(args.overrides);
   program.add_verbosity();
   return program.run(argc, argv, [&] { return visualise_runs(args, program.common); });

@@ -27,7 +27,7 @@ target_include_directories(fovea_xtensor SYSTEM INTERFACE
 add_library(fovea_onednn INTERFACE)
 if(OpenMP_CXX_FOUND AND DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
   set(FOVEA_ONEDNN ON)
-  target_link_libraries(fovea_onednn INTERFACE ${DNNL_LIBRARY} OpenMP::OpenMP_CXX)
+  target_link_libraries(fovea_onednn INTERFACE ${DNNL_LIBRARY} $<LINK_ONLY:OpenMP::OpenMP_CXX>)
   target_include_directories(fovea_onednn SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
 else()
   set(FOVEA_ONEDNN OFF)

@@ -1,8 +1,9 @@
-# Compiler settings of our own targets, and one function that makes a layer from a folder.
+# Compiler settings of our own targets, and functions that make a layer, programs and tests from
+# folders.
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # The sloppiness lets ccache work with precompiled headers.
+  # The sloppiness and -fpch-preprocess let ccache work with precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       ${CCACHE})
 endif()
@@ -13,7 +14,7 @@ target_compile_options(fovea_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports both wrongly: -Wrestrict for "literal" + std::string, -Wmaybe-uninitialized under
   # the sanitizers (GCC bugs 105329 and 105562).
-  target_compile_options(fovea_flags INTERFACE -Wno-restrict)
+  target_compile_options(fovea_flags INTERFACE -Wno-restrict -fpch-preprocess)
 endif()
 # Contracting a*b+c into one rounding would make a result depend on which instruction set is
 # dispatched; kernels ask for it where they want it.
@@ -22,10 +23,8 @@ if(FOVEA_WERROR)
   target_compile_options(fovea_flags INTERFACE -Werror)
 endif()
 if(FOVEA_SANITIZE)
-  # Compiling takes most of the time of such a run, so only the folders of kernels are optimised
-  # (fovea_layer); line numbers are enough to read a report.
-  target_compile_options(fovea_flags INTERFACE -O0 -g1)
-  set(FOVEA_OPTIMISED_LAYERS backend tensor data)
+  # Line numbers are enough to read a report.
+  target_compile_options(fovea_flags INTERFACE -g1)
   target_compile_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE} -fno-omit-frame-pointer
                          $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE})
@@ -39,25 +38,76 @@ if(FOVEA_FUZZ)
   target_compile_options(fovea_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# How much a folder is optimised, and which precompiled headers go with that. Hot is what the time of
+# a run depends on. The rest, which parses, plans and prints, is compiled for longer than it runs.
+if(FOVEA_SANITIZE)
+  # Compiling takes most of the time of such a run, so only the folders of loops are optimised.
+  set(FOVEA_HOT_LAYERS tensor backend data)
+  set(FOVEA_HOT_OPTIONS -O1)
+  set(FOVEA_COOL_OPTIONS -O0)
+else()
+  set(FOVEA_HOT_LAYERS base tensor backend autograd ops nn attention layer_attention models optim
+      data metrics training visualise)
+  set(FOVEA_HOT_OPTIONS)
+  set(FOVEA_COOL_OPTIONS $<$<CONFIG:Release>:-O1>)
+endif()
+set(FOVEA_PRECOMPILED <algorithm> <any> <array> <atomic> <charconv> <chrono> <cmath> <cstdint>
+    <deque> <filesystem> <functional> <limits> <map> <memory> <mutex> <optional> <set> <span>
+    <string> <string_view> <unordered_map> <utility> <variant> <vector> <fmt/format.h>
+    <fmt/ranges.h>)
+# Tests are built once and run for seconds.
+set(FOVEA_TEST_OPTIONS ${FOVEA_COOL_OPTIONS})
+set(FOVEA_TEST_HEADERS <catch2/catch.hpp>)
+
+# fovea_compile(TARGET HOT|COOL|TEST): sets both for a target that links fovea_flags. The first
+# target of a kind precompiles the headers, all others reuse them: a compiler reads them only with
+# the options they were made with.
+function(fovea_compile target kind)
+  target_compile_options(${target} PRIVATE ${FOVEA_${kind}_OPTIONS})
+  get_property(owner GLOBAL PROPERTY FOVEA_${kind}_OWNER)
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  else()
+    target_precompile_headers(${target} PRIVATE ${FOVEA_PRECOMPILED} ${FOVEA_${kind}_HEADERS})
+    set_property(GLOBAL PROPERTY FOVEA_${kind}_OWNER ${target})
+  endif()
+endfunction()
+
+# fovea_special(SOURCE... OPTIONS option...): sources with options of their own, which therefore do
+# without the precompiled headers.
+function(fovea_special)
+  cmake_parse_arguments(arg "" "" "OPTIONS" ${ARGN})
+  set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} APPEND PROPERTY COMPILE_OPTIONS ${arg_OPTIONS})
+  set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
+# fovea_join(TARGET [source...]): compiles the target's sources in batches, so that headers are read
+# and templates made once for eight of them. Not the sources named, whose own names collide with
+# those of others.
+function(fovea_join target)
+  if(FOVEA_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+    set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target}
+                                PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
 # fovea_layer(NAME [DEPENDS layer...] [LIBRARIES target...]): the static library of src/NAME.
 # DEPENDS are the layers whose headers its own headers and sources may include.
-# LIBRARIES are third parties, which stay out of our headers unless listed in PUBLIC_LIBRARIES.
+# LIBRARIES are third parties besides fmt, which stay out of our headers unless listed in
+# PUBLIC_LIBRARIES.
 function(fovea_layer name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  string(REPLACE "/" "_" target fovea_${name})
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
-  if(NOT sources)
-    add_library(${target} INTERFACE)
-    target_link_libraries(${target} INTERFACE fovea_flags ${arg_DEPENDS})
-    return()
+  add_library(fovea_${name} STATIC ${sources})
+  target_link_libraries(fovea_${name} PUBLIC fovea_flags ${arg_DEPENDS} ${arg_PUBLIC_LIBRARIES}
+                        PRIVATE fmt::fmt ${arg_LIBRARIES})
+  if(name IN_LIST FOVEA_HOT_LAYERS)
+    fovea_compile(fovea_${name} HOT)
+  else()
+    fovea_compile(fovea_${name} COOL)
   endif()
-  if(FOVEA_SANITIZE AND name IN_LIST FOVEA_OPTIMISED_LAYERS)
-    set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -O1)
-  endif()
-  add_library(${target} STATIC ${sources})
-  target_link_libraries(${target} PUBLIC fovea_flags ${arg_DEPENDS} ${arg_PUBLIC_LIBRARIES}
-                        PRIVATE ${arg_LIBRARIES})
 endfunction()
 
 # fovea_embed(LAYER NAME FILE): builds a file into a layer, whose sources see it as the bytes from
@@ -65,21 +115,18 @@ endfunction()
 function(fovea_embed layer embedded_name embedded_file)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${layer}/embedded_${embedded_name}.cpp)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded.cpp.in ${source} @ONLY)
-  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${embedded_file})
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${embedded_file}
+                              SKIP_PRECOMPILE_HEADERS ON)
   target_sources(fovea_${layer} PRIVATE ${source})
 endfunction()
 
-# fovea_programs(DEPENDS layer... [LIBRARIES target...]): one program for each source of this folder.
-function(fovea_programs)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+# fovea_program(NAME SOURCE... DEPENDS layer...)
+function(fovea_program name)
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
-  foreach(source ${sources})
-    get_filename_component(name ${source} NAME_WE)
-    string(REPLACE "_" "-" name ${name})
-    add_executable(${name} ${source})
-    target_link_libraries(${name} PRIVATE ${arg_DEPENDS} ${arg_LIBRARIES})
-  endforeach()
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE fovea_apps ${arg_DEPENDS} fmt::fmt)
+  fovea_compile(${name} COOL)
 endfunction()
 
 # fovea_tests(FOLDER DEPENDS layer... [LIBRARIES target...]): one Catch2 program for tests/FOLDER.
@@ -92,9 +139,11 @@ function(fovea_tests folder)
   add_executable(${folder}-test ${sources})
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
   target_link_libraries(${folder}-test PRIVATE fovea_test_support ${arg_DEPENDS} ${arg_LIBRARIES})
-  target_precompile_headers(${folder}-test REUSE_FROM fovea_test_support)
+  fovea_compile(${folder}-test TEST)
   set_target_properties(${folder}-test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${folder} COMMAND ${folder}-test "~[slow]" --use-colour no)
+  # Tests fork children that kill themselves in the middle of a run.
+  set_tests_properties(${folder} PROPERTIES ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)
   if(folder IN_LIST FOVEA_TESTS_WITH_THREADS)
     add_dependencies(tests-with-threads ${folder}-test)
   endif()

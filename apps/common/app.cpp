@@ -1,16 +1,15 @@
 #include "common/app.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <string_view>
 
 #include "base/error.h"
-#include "base/suggest.h"
-#include "base/version.h"
+#include "common/one_line.h"
 
 namespace fovea::apps {
 namespace {
@@ -21,25 +20,6 @@ void on_stop_signal(int number) {
   stop_requested().store(true, std::memory_order_relaxed);
   signals_seen = signals_seen + 1;
   if (signals_seen > 1) std::_Exit(128 + number);
-}
-
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n') c = ' ';
-  }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
-
-std::vector<std::string> flag_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const CLI::App* sub : app.get_subcommands({})) {
-    for (const std::string& name : flag_names(*sub)) names.push_back(name);
-  }
-  return names;
 }
 
 }  // namespace
@@ -62,52 +42,28 @@ bool stderr_is_terminal() {
 }
 
 Program::Program(std::string name, const std::string& description)
-    : name_(std::move(name)), cli_(description, name_) {
-  cli_.set_version_flag("--version", [this] {
-    return fmt::format("{} {} ({}), {}", name_, version(), commit(), compiler());
-  });
-  cli_.get_formatter()->column_width(34);
-}
+    : name_(std::move(name)), line_(name_, description) {}
 
 void Program::add_verbosity() {
-  cli_.add_flag("-q,--quiet", common.quiet, "no progress, only errors");
-  cli_.add_flag("-v,--verbose", common.verbose, "more detail");
+  options().add_flag("-q,--quiet", common.quiet, "no progress, only errors");
+  options().add_flag("-v,--verbose", common.verbose, "more detail");
 }
 
 void Program::add_json() {
-  cli_.add_flag("--json", common.json, "print one JSON object on stdout");
+  options().add_flag("--json", common.json, "print one JSON object on stdout");
 }
 
 void Program::add_overrides(std::vector<std::string>& overrides) {
-  cli_.add_option("--set", overrides, "override a key, e.g. --set train.epochs=1; repeatable")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
-}
-
-int Program::usage_error(const CLI::ParseError& error, int argc, char** argv) {
-  if (error.get_exit_code() == 0) return cli_.exit(error);  // --help, --version
-  std::string hint;
-  for (int i = 1; i < argc; ++i) {
-    const std::string given = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
-    const auto known = flag_names(cli_);
-    const bool unknown =
-        given.rfind("--", 0) == 0 && std::find(known.begin(), known.end(), given) == known.end();
-    if (unknown) hint = did_you_mean(given, known);
-  }
-  std::cerr << fmt::format("{}: {}{}{} see {} --help\n", name_, one_line(error.what()), hint,
-                           hint.empty() ? ";" : "", name_);
-  return kUsageError;
+  options()
+      .add_option("--set", overrides, "override a key, e.g. --set train.epochs=1; repeatable")
+      .value("KEY=VALUE");
 }
 
 int Program::run(int argc, char** argv, const std::function<int()>& body) {
   // Both come back as errors of the write instead.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    cli_.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return usage_error(error, argc, argv);
-  }
+  if (const std::optional<int> code = line_.parse(argc, argv, kUsageError)) return *code;
   const auto fail = [&](const std::string& message, int code) {
     std::cerr << name_ << ": " << one_line(message) << "\n";
     return code;

@@ -1,12 +1,12 @@
 // What all apps share: flags, exit codes, errors in one line, signals.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "common/options.h"
 
 namespace fovea::apps {
 
@@ -27,7 +27,7 @@ struct Common {
 class Program {
  public:
   Program(std::string name, const std::string& description);
-  CLI::App& cli() { return cli_; }
+  Options options() { return line_.options(); }
   Common common;
   /// Adds --quiet and --verbose.
   void add_verbosity();
@@ -41,10 +41,8 @@ class Program {
   int run(int argc, char** argv, const std::function<int()>& body);
 
  private:
-  int usage_error(const CLI::ParseError& error, int argc, char** argv);
-
   std::string name_;
-  CLI::App cli_;
+  CommandLine line_;
 };
 
 /// Set by the first SIGINT, SIGTERM or SIGUSR1 after install_stop_handlers(); the second ends the

@@ -2,41 +2,35 @@
 
 namespace fovea::apps {
 
-void add_renaming_flags(CLI::App& cli, training::ForeignWeights& weights) {
+void add_renaming_flags(Options cli, training::ForeignWeights& weights) {
   cli.add_option("--strip-prefix", weights.strip_prefix,
                  "names of the file that begin with this lose it, the others stay; repeatable")
-      ->allow_extra_args(false)
-      ->type_name("PREFIX");
+      .value("PREFIX");
   cli.add_option("--rename", weights.rename,
                  "put NEW for every OLD in all names of the file, ^OLD only at their beginning; "
                  "repeatable, done in the order given, after --strip-prefix")
-      ->allow_extra_args(false)
-      ->type_name("OLD=NEW");
+      .value("OLD=NEW");
   cli.add_flag("--interpolate-pos-embed", weights.interpolate_pos_embed,
                "bring pos_embed of another image or patch size to the network's grid (bicubic, "
                "antialiased, as timm)");
 }
 
-void add_mismatch_flags(CLI::App& cli, training::ForeignWeights& weights) {
+void add_mismatch_flags(Options cli, training::ForeignWeights& weights) {
   weights.options.ignore_flag = "--ignore";
   weights.options.random_flag = "--allow-random";
   cli.add_option(weights.options.ignore_flag, weights.options.ignore,
                  "names of the file that are left out, e.g. head_dist.*; repeatable")
-      ->allow_extra_args(false)
-      ->type_name("PATTERN");
+      .value("PATTERN");
   cli.add_option(weights.options.random_flag, weights.options.random,
                  "names of the network that may have random numbers because the file lacks them or "
                  "has another shape, e.g. head.*; the results say so; repeatable")
-      ->allow_extra_args(false)
-      ->type_name("PATTERN");
+      .value("PATTERN");
 }
 
-void add_averaged_flags(CLI::App& cli, std::optional<bool>& averaged) {
-  cli.add_flag_callback(
-      "--ema", [&averaged] { averaged = true; },
-      "the averaged weights (default: if train chose by their metric)");
-  cli.add_flag_callback(
-      "--no-ema", [&averaged] { averaged = false; }, "the others");
+void add_averaged_flags(Options cli, std::optional<bool>& averaged) {
+  cli.add_flag("--ema", averaged, true,
+               "the averaged weights (default: if train chose by their metric)");
+  cli.add_flag("--no-ema", averaged, false, "the others");
 }
 
 }  // namespace fovea::apps

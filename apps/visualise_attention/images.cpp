@@ -7,10 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/image_dataset.h"
 #include "visualise/rollout_figure.h"
-#include "visualise_attention/names.h"
 
 namespace fovea::apps {
 namespace {
@@ -25,16 +26,20 @@ struct Input {
   Canvas picture;
 };
 
+const data::ImageDataset& images_of(const Subject& s, const Arguments& args) {
+  return data::images_of(s.run->task().source().at(split_of(args, *s.run)));
+}
+
 // A sample's place in its files, wherever these lie.
-std::string place_of(const data::Dataset& dataset, std::int64_t i) {
+std::string place_of(const data::ImageDataset& dataset, std::int64_t i) {
   const std::string name = dataset.name(i);
-  const std::string& root = dataset.options().root;
+  const std::string& root = dataset.root();
   return name.rfind(root, 0) == 0 ? name.substr(root.size()) : name;
 }
 
 // The sample of `own` that is sample `i` of `first`; runs may be limited to different ones.
-std::int64_t same_sample(const data::Dataset& own, const data::Dataset& first, std::int64_t i,
-                         const std::string& run) {
+std::int64_t same_sample(const data::ImageDataset& own, const data::ImageDataset& first,
+                         std::int64_t i, const std::string& run) {
   const std::string place = place_of(first, i);
   if (i < own.size() && place_of(own, i) == place) return i;
   for (std::int64_t k = 0; k < own.size(); ++k) {
@@ -45,20 +50,22 @@ std::int64_t same_sample(const data::Dataset& own, const data::Dataset& first, s
 }
 
 // (c, h, w) in [0, 1].
-std::vector<float> values_of(const Input& input, const data::Dataset& own,
-                             const data::Dataset& first, const std::string& run) {
-  if (!input.index) return own.get_file(input.file).image;
-  return own.get(same_sample(own, first, *input.index, run)).image;
+std::vector<float> values_of(const Input& input, const data::ImageDataset& own,
+                             const data::ImageDataset& first, const std::string& run) {
+  const data::Sample sample =
+      input.index ? own.get(same_sample(own, first, *input.index, run)) : own.get_file(input.file);
+  const auto values = sample.at("image").values<float>();
+  return {values.begin(), values.end()};
 }
 
-Tensor prepared(std::vector<float> values, const Subject& s, const data::Dataset& dataset) {
+Tensor prepared(std::vector<float> values, const Subject& s, const data::ImageDataset& dataset) {
   const data::Planes planes{dataset.channels(), dataset.height(), dataset.width(), values.data()};
   data::normalise(planes, dataset.mean(), dataset.std());
   return Tensor::from(values, {1, planes.channels, planes.height, planes.width}, s.run->device());
 }
 
 std::vector<Input> named_inputs(const std::vector<std::string>& wanted,
-                                const data::Dataset& first) {
+                                const data::ImageDataset& first) {
   std::vector<std::string> files;
   std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(files),
                [](const std::string& text) { return !is_index(text); });
@@ -144,7 +151,7 @@ visualise::Explorer explorer_of(const std::vector<Subject>& subjects,
 std::vector<Input> observe_all(std::vector<Subject>& subjects, const Arguments& args) {
   FOVEA_CHECK(args.texts.empty(), ConfigError,
               fmt::format("--text: {} reads images; give --input", subjects[0].name));
-  const data::Dataset& first = subjects[0].run->images().images(split_of(args, *subjects[0].run));
+  const data::ImageDataset& first = images_of(subjects[0], args);
   std::vector<std::string> wanted = args.inputs;
   if (wanted.empty()) wanted = {"0", "1", "2", "3"};
   std::vector<Input> inputs = named_inputs(wanted, first);
@@ -153,9 +160,8 @@ std::vector<Input> observe_all(std::vector<Subject>& subjects, const Arguments& 
                                           first.channels(), first.height(), first.width());
   }
   for (Subject& s : subjects) {
-    const data::Dataset& own = s.run->images().images(split_of(args, *s.run));
-    FOVEA_CHECK(own.sample_size() == first.sample_size() && own.height() == first.height(),
-                ConfigError,
+    const data::ImageDataset& own = images_of(s, args);
+    FOVEA_CHECK(own.fields()[0].shape == first.fields()[0].shape, ConfigError,
                 fmt::format("{}: sees images of another size than {}", s.name, subjects[0].name));
     for (const Input& input : inputs) {
       const Tensor x = prepared(values_of(input, own, first, s.name), s, own);

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/distinct_names.h"
 #include "base/file.h"
+#include "ops/elementwise.h"
 #include "visualise/across_depth.h"
-#include "visualise_attention/names.h"
 #include "visualise_attention/subject.h"
 
 namespace fovea::apps {
@@ -22,22 +23,20 @@ void draw_across_depth(const Arguments& args, const Common& common) {
   for (std::size_t i = 0; i < args.runs.size(); ++i) {
     const experiment::Opened opened = open_run(i, args);
     experiment::Run& run = *opened.run;
-    const data::Dataset& dataset = run.images().images(split_of(args, run));
+    const data::Dataset& dataset = run.task().source().at(split_of(args, run));
     const std::int64_t count = std::min(args.samples, dataset.size());
     std::int64_t at = 0;
     const auto next = [&]() -> Tensor {
       if (at == count) return {};
       const std::int64_t end = std::min(count, at + kBatch);
-      std::vector<float> values;
-      const Shape shape{end - at, dataset.channels(), dataset.height(), dataset.width()};
+      data::Collator collator(dataset.fields(), end - at, run.task().source().options().host);
+      data::Sample sample;
       for (; at < end; ++at) {
-        std::vector<float> image = dataset.get(at).image;
-        const data::Planes planes{dataset.channels(), dataset.height(), dataset.width(),
-                                  image.data()};
-        data::normalise(planes, dataset.mean(), dataset.std());
-        values.insert(values.end(), image.begin(), image.end());
+        collator.next(sample);
+        dataset.prepare(at, {}, sample);
+        collator.add(sample);
       }
-      return Tensor::from(values, shape, run.device());
+      return ops::to(collator.finish().at("image"), run.device());
     };
     const io::fs::path out =
         args.runs.size() == 1 ? io::fs::path(args.out) : io::fs::path(args.out) / slug(names[i]);

@@ -6,11 +6,11 @@
 #include <map>
 #include <utility>
 
+#include "base/distinct_names.h"
 #include "base/error.h"
 #include "tensor/safetensors.h"
 #include "training/selection.h"
 #include "visualise/run_names.h"
-#include "visualise_attention/names.h"
 
 namespace fovea::apps {
 namespace {

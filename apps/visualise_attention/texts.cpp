@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "common/csv.h"
+#include "data/text_dataset.h"
 #include "ops/elementwise.h"
 #include "visualise/text_figure.h"
 
@@ -29,7 +30,7 @@ struct Reading {
 };
 
 const data::TextDataset& texts_of(const Subject& s, const Arguments& args) {
-  return s.run->texts().texts(split_of(args, *s.run));
+  return data::texts_of(s.run->task().source().at(split_of(args, *s.run)));
 }
 
 std::vector<Input> read_inputs(const data::TextDataset& dataset, const Arguments& args) {

@@ -28,8 +28,8 @@ const Variant& find_variant(const std::string& name) {
     names.push_back(variant.name);
   }
   throw ConfigError(
-      fmt::format("attention: no attention called \"{}\"{} run: inspect --list attention", name,
-                  did_you_mean(name, names)));
+      fmt::format("attention: no attention called \"{}\"{} run: fovea inspect --list attention",
+                  name, did_you_mean(name, names)));
 }
 
 std::unique_ptr<Attention> make(const schema::Component& component, const Slot& slot) {

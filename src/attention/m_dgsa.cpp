@@ -6,11 +6,11 @@
 #include "attention/attention.h"
 #include "attention/two_maps.h"
 #include "autograd/mode.h"
-#include "backend/backend.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "ops/elementwise.h"
+#include "ops/in_place.h"
 #include "ops/shape.h"
 
 namespace {
@@ -96,9 +96,8 @@ class MDGSA final : public attention::Attention {
       deep_gate_ = &child<Gate>("gate", slot.build, slot.dim, o);
     }
     if (o.gate_bias_init) {
-      const autograd::NoGrad no_grad;
       const Tensor& bias = gate_ != nullptr ? gate_->bias() : deep_gate_->last_bias();
-      backend(bias).fill(bias, *o.gate_bias_init);
+      ops::fill(bias, *o.gate_bias_init);
     }
     if (o.lambda_mode == LambdaMode::kLearnable) {
       learned_lambda_ = parameter("lambda_", nn::init_constant(slot.build, {1}, o.lambda_value));

@@ -19,8 +19,8 @@ Tensor random_contraction(const Tensor& output, std::uint64_t seed) {
 }
 
 double contract(const Tensor& output, const Tensor& weights) {
-  const auto x = output.values<double>();
-  const auto w = weights.values<double>();
+  const auto x = output.host_values<double>();
+  const auto w = weights.host_values<double>();
   double sum = 0;
   for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * w[i];
   return sum;
@@ -40,22 +40,27 @@ GradientCheck check_gradients(const std::function<Tensor(const std::vector<Tenso
 
   GradientCheck result;
   const NoGrad no_grad;
-  const auto value = [&] { return contract(function(inputs), weights); };
   for (std::size_t which = 0; which < inputs.size(); ++which) {
     const Tensor& input = inputs[which];
     if (!input.defined() || !input.requires_grad()) continue;
-    const Tensor analytic = input.grad();
-    for (std::int64_t i = 0; i < input.numel(); ++i) {
-      double& element = input.data<double>()[i];
-      const double before = element;
+    std::vector<double> analytic(static_cast<std::size_t>(input.numel()), 0.0);
+    if (input.grad().defined()) input.grad().download(analytic.data());
+    std::vector<double> elements(analytic.size());
+    input.download(elements.data());
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      const double before = elements[i];
       const double step = options.step * std::max(1.0, std::abs(before));
-      element = before + step;
-      const double above = value();
-      element = before - step;
-      const double below = value();
-      element = before;
+      const auto value_at = [&](double element) {
+        elements[i] = element;
+        input.upload(elements.data());
+        return contract(function(inputs), weights);
+      };
+      const double above = value_at(before + step);
+      const double below = value_at(before - step);
+      elements[i] = before;
+      input.upload(elements.data());
       const double numeric = (above - below) / (2 * step);
-      const double found = analytic.defined() ? analytic.data<double>()[i] : 0.0;
+      const double found = analytic[i];
       const double share =
           std::abs(found - numeric) / (options.atol + options.rtol * std::abs(numeric));
       // Written so that a NaN fails.

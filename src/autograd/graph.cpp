@@ -2,21 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
+#include "autograd/finite.h"
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
 #include "backend/backend.h"
 
 namespace fovea::autograd {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 Tensor clone(const Tensor& x) {
   Tensor y = Tensor::empty_like(x);
@@ -34,28 +30,14 @@ void accumulate(Tensor& sum, Tensor gradient) {
   backend(sum).axpy(1.0, gradient, sum);
 }
 
-void check_finite(const Tensor& value, const char* op, const std::string& module,
-                  const char* what) {
-  if (!is_floating(value.dtype()) || backend(value).all_finite(value)) return;
-  throw NumericError(fmt::format("first non-finite value: {}{}{} {}", module,
-                                 module.empty() ? "" : " ", op, what));
-}
-
-// Frees nodes one after another. A node holds the nodes before it, in its inputs and in its
-// closure: each freeing the next from within would need stack for the whole length of the graph.
-void free_node(Node* node) noexcept {
-  thread_local Node* waiting = nullptr;
-  thread_local bool freeing = false;
-  node->next = waiting;
-  waiting = node;
-  if (freeing) return;
-  freeing = true;
-  while (waiting != nullptr) {
-    Node* first = waiting;
-    waiting = first->next;
-    delete first;
-  }
-  freeing = false;
+// Where the gradient of a result is summed.
+Tensor& gradient_of(const Tensor& result) {
+  Node& node = *result.node();
+  FOVEA_CHECK(!node.done, Error,
+              fmt::format("backward: {} was already differentiated and its memory freed; build the "
+                          "graph again",
+                          node.op));
+  return node.gradients[static_cast<std::size_t>(result.result_number())];
 }
 
 // Nodes reachable from `root`, inputs before outputs. The handles keep nodes alive while their
@@ -78,34 +60,68 @@ std::vector<std::shared_ptr<Node>> topological_order(const std::shared_ptr<Node>
   return order;
 }
 
+// What a watched value is to its operation.
+std::string role(const Node& node, const Watched& watched) {
+  if (watched.input == Watched::kResult) return "its result";
+  if (watched.input == Watched::kRead) return "a value that it read";
+  if (node.inputs.size() == 1) return "its input";
+  return fmt::format("its input {} of {}", watched.input + 1, node.inputs.size());
+}
+
+void check_unchanged(const Node& node) {
+  for (const Watched& watched : node.kept) {
+    const Tensor& value = watched.value;
+    FOVEA_CHECK(
+        value.version() == watched.version, Error,
+        fmt::format("backward: {}{}{} needs {}, {} {}, as it was; it was changed since by {}; call "
+                    "backward() before that, or change a copy",
+                    node.module, node.module.empty() ? "" : " ", node.op, role(node, watched),
+                    name_of(value.dtype()), to_string(value.shape()), value.writer()));
+  }
+}
+
+void check_reached(const Node& node) {
+  for (const Tensor& input : node.inputs) {
+    if (!input.defined() || !input.requires_grad()) continue;
+    const Tensor reached = input.node() ? gradient_of(input) : input.grad();
+    if (reached.defined()) check_finite(reached, node.op, node.module, "gradient (backward)");
+  }
+}
+
 void run_node(Node& node) {
-  FOVEA_CHECK(!node.done, Error,
-              fmt::format("backward: {} was already differentiated and its memory freed; build the "
-                          "graph again",
-                          node.op));
-  const Tensor gradient = std::exchange(node.gradient, {});
-  if (gradient.defined() || node.called) {
-    const auto start = Clock::now();
+  node.done = true;
+  std::vector<Tensor> gradients = std::move(node.gradients);
+  const auto reached = std::find_if(gradients.begin(), gradients.end(),
+                                    [](const Tensor& gradient) { return gradient.defined(); });
+  if (reached != gradients.end()) {
+    check_unchanged(node);
+    const Device device = reached->device();
+    const Moment start = moment_on(device);
     Gradients inputs(node.inputs);
-    node.backward(gradient, inputs);
+    node.backward(std::move(gradients), inputs);
     if (Profiler* profiler = mode().profiler) {
-      profiler->add({node.op, node.module, true, 2 * node.macs, seconds_since(start), 0, {}, {}});
+      profiler->add({node.op, node.module, true, 2 * node.macs, 0, 0, {}, {}}, device, start);
     }
-    if (mode().detect_anomaly) {
-      for (const Tensor& input : node.inputs) {
-        if (!input.defined() || !input.requires_grad()) continue;
-        const Tensor& reached = input.node() ? input.node()->gradient : input.grad();
-        if (reached.defined()) check_finite(reached, node.op, node.module, "gradient (backward)");
-      }
-    }
+    if (mode().detect_anomaly) check_reached(node);
   }
   node.backward = nullptr;
-  node.recipe.reset();
+  node.remake.reset();
+  node.kept.clear();
   node.inputs.clear();
-  node.done = true;
 }
 
 }  // namespace
+
+void check_finite(const Tensor& value, const char* op, const std::string& module,
+                  const char* what) {
+  if (!is_floating(value.dtype()) || are_finite({value})) return;
+  throw NumericError(fmt::format("first non-finite value: {}{}{} {}", module,
+                                 module.empty() ? "" : " ", op, what));
+}
+
+Tensor Gradients::empty(int input) const {
+  return wanted(input) ? Tensor::empty_like(at(input)) : Tensor();
+}
 
 void Gradients::add(int input, Tensor gradient) {
   if (!wanted(input)) return;
@@ -116,7 +132,7 @@ void Gradients::add(int input, Tensor gradient) {
                   to_string(gradient.shape()), name_of(target.dtype()), to_string(target.shape())));
   gradient = gradient.requires_grad() ? gradient.detach() : std::move(gradient);
   if (target.node()) {
-    accumulate(target.node()->gradient, std::move(gradient));
+    accumulate(gradient_of(target), std::move(gradient));
     return;
   }
   // A leaf keeps its gradient, and optimisers scale it in place: it must not be shared.
@@ -129,7 +145,7 @@ void Gradients::add(int input, Tensor gradient) {
 
 Tensor Gradients::buffer(int input) {
   const Tensor& target = at(input);
-  Tensor sum = target.node() ? std::exchange(target.node()->gradient, {}) : target.grad();
+  Tensor sum = target.node() ? std::exchange(gradient_of(target), {}) : target.grad();
   if (!target.node()) target.set_grad({});
   if (!sum.defined()) {
     sum = Tensor::empty_like(target);
@@ -138,73 +154,11 @@ Tensor Gradients::buffer(int input) {
     sum = clone(sum);
   }
   if (target.node()) {
-    target.node()->gradient = sum;
+    gradient_of(target) = sum;
   } else {
     target.set_grad(sum);
   }
   return sum;
-}
-
-void Gradients::call(int input) {
-  if (wanted(input) && at(input).node()) at(input).node()->called = true;
-}
-
-Op::Op(const char* name, std::initializer_list<Tensor> inputs)
-    : Op(name, std::vector<Tensor>(inputs)) {}
-
-Op::Op(const char* name, std::vector<Tensor> inputs)
-    : name_(name), inputs_(std::move(inputs)), start_(Clock::now()) {
-  const Tensor* first = nullptr;
-  for (const Tensor& input : inputs_) {
-    if (!input.defined()) continue;
-    if (first == nullptr) first = &input;
-    FOVEA_CHECK(input.device() == first->device(), BackendError,
-                fmt::format("{}: inputs are on devices {} and {}; expected one device", name_,
-                            first->device().name(), input.device().name()));
-    records_ = records_ || input.requires_grad();
-  }
-  records_ = records_ && mode().grad;
-}
-
-void Op::force_recording() { records_ = mode().grad; }
-
-Tensor Op::output(Tensor result, Backward backward) {
-  const bool observed = mode().profiler != nullptr || mode().detect_anomaly;
-  if (Profiler* profiler = mode().profiler) {
-    const bool given = !inputs_.empty() && inputs_.front().defined();
-    profiler->add({name_, module_path(), false, macs_, seconds_since(start_), result.bytes(),
-                   result.shape(), given ? inputs_.front().shape() : Shape{}});
-  }
-  if (mode().detect_anomaly) check_finite(result, name_, module_path(), "output (forward)");
-  if (records_ && backward) {
-    const std::shared_ptr<Node> node(new Node, free_node);
-    node->op = name_;
-    node->macs = macs_;
-    if (observed) node->module = module_path();
-    for (Tensor& input : inputs_) {
-      const bool wanted = input.defined() && input.requires_grad();
-      // Values that backward needs are in its closure; the others are free to go.
-      node->inputs.push_back(!wanted ? Tensor() : input.node() ? input.without_values() : input);
-    }
-    node->backward = std::move(backward);
-    node->recipe = std::move(recipe_);
-    result.set_node(node);
-  }
-  return result;
-}
-
-void count_macs(const char* op, std::int64_t macs) {
-  if (Profiler* profiler = mode().profiler) {
-    profiler->add({op, module_path(), false, macs, 0, 0, {}, {}});
-  }
-}
-
-Tensor side_result(const Tensor& main, Tensor value, std::shared_ptr<Tensor> gradient) {
-  Op op("side_result", {main});
-  return op.output(std::move(value), [gradient](const Tensor& dvalue, Gradients& in) {
-    *gradient = dvalue;
-    in.call(0);
-  });
 }
 
 void backward(const Tensor& output, const Tensor& gradient) {
@@ -219,51 +173,14 @@ void backward(const Tensor& output, const Tensor& gradient) {
     backend(seed).fill(seed, 1.0);
   }
   const NoGrad no_grad;
-  if (!output.node()) {
-    const std::vector<Tensor> leaf{output};
-    Gradients(leaf).add(0, std::move(seed));
-    return;
-  }
   const std::vector<Tensor> root{output};
   Gradients(root).add(0, std::move(seed));
+  if (!output.node()) return;
   std::vector<std::shared_ptr<Node>> order = topological_order(output.node());
   while (!order.empty()) {
     run_node(*order.back());
     order.pop_back();
   }
-}
-
-Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>&)>& forward,
-                  const std::vector<Tensor>& inputs) {
-  Op op("checkpoint", inputs);
-  op.force_recording();
-  Tensor result;
-  CallNumbers numbers;
-  {
-    const NoGrad no_grad;
-    const CallNumbers::Recording recording(numbers);
-    result = forward(inputs).detach();
-  }
-  return op.output(result, [forward, inputs, numbers](const Tensor& gradient, Gradients& in) {
-    const EnableGrad enable;
-    std::vector<Tensor> leaves;
-    for (const Tensor& input : inputs) {
-      Tensor leaf = input.defined() ? input.detach() : Tensor();
-      if (input.defined() && input.requires_grad()) leaf.set_requires_grad(true);
-      leaves.push_back(std::move(leaf));
-    }
-    Tensor again;
-    {
-      const CallNumbers::Replay replay(numbers);
-      again = forward(leaves);
-    }
-    if (again.requires_grad()) backward(again, gradient);
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (!leaves[i].defined() || !leaves[i].requires_grad()) continue;
-      const Tensor leaf_gradient = leaves[i].grad();
-      if (leaf_gradient.defined()) in.add(static_cast<int>(i), leaf_gradient);
-    }
-  });
 }
 
 }  // namespace fovea::autograd

@@ -1,15 +1,15 @@
 // The graph of recorded operations and the walk back through it.
 #pragma once
 
-#include <any>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "autograd/kept.h"
 #include "tensor/tensor.h"
 
 namespace fovea::autograd {
@@ -20,11 +20,11 @@ class Gradients {
   explicit Gradients(const std::vector<Tensor>& inputs) : inputs_(inputs) {}
   /// False for inputs that need no gradient: do no work for them.
   bool wanted(int input) const { return at(input).defined() && at(input).requires_grad(); }
+  /// Uninitialised memory for the gradient of an input; undefined where none is wanted.
+  Tensor empty(int input) const;
   /// Adds to the gradient of an input. Pass temporaries (or std::move) so that it need not be
   /// copied.
   void add(int input, Tensor gradient);
-  /// Sees to it that the operation behind an input runs backward, with or without a gradient.
-  void call(int input);
   /// The gradient accumulated so far, zero at first, to be added to in place (slices, gathers).
   Tensor buffer(int input);
 
@@ -35,18 +35,21 @@ class Gradients {
 
 /// Called once with the gradient of the output.
 using Backward = std::function<void(const Tensor& gradient, Gradients& inputs)>;
+/// The same for several outputs; undefined are the gradients of those that nothing depended on, but
+/// not of all of them.
+using BackwardOfAll = std::function<void(std::vector<Tensor> gradients, Gradients& inputs)>;
 
 struct Node {
   const char* op = "";
   std::string module;  // filled while detecting anomalies or profiling
   std::int64_t macs = 0;
   std::vector<Tensor> inputs;  // without values, and leaves; undefined where no gradient is wanted
-  Backward backward;
-  std::any recipe;  // how the output is made again, of a type that some operations know; or empty
-  Tensor gradient;  // accumulated until the node's turn
-  bool called = false;   // backward runs even without a gradient
-  bool done = false;     // backward() has been through here and freed it
-  Node* next = nullptr;  // in the queue of nodes to be freed
+  std::vector<Watched> kept;   // what `backward` and `remake` read
+  BackwardOfAll backward;
+  std::shared_ptr<Remake> remake;  // of the only output; or null: it cannot be made again
+  std::vector<Tensor> gradients;   // of the outputs, accumulated until the node's turn
+  bool done = false;               // backward() has been through here and freed it
+  Node* next = nullptr;            // in the queue of nodes to be freed
 };
 
 /// One operation being executed. Typical use, in ops/:
@@ -55,13 +58,15 @@ struct Node {
 ///     Op op("relu", {x});
 ///     Tensor y = Tensor::empty_like(x);
 ///     backend(x).unary(UnaryOp::kRelu, {}, x, y);
-///     return op.output(y, [x](const Tensor& dy, Gradients& in) { in.add(0, relu_backward(x, dy));
+///     return op.output(y, [x = op.keep(x)](const Tensor& dy, Gradients& in) {
+///       in.add(0, relu_backward(x, dy));
 ///     });
 ///   }
 ///
-/// A closure that needs the result captures result.detach(): the result itself would keep its own
-/// node alive for ever. The class checks that all defined inputs are on one device, measures time
-/// for the profiler, and in anomaly mode checks the result.
+/// What the closure captures it keeps in memory. Values that it reads go through keep(),
+/// keep_result() or keep_or_remake(): backward() throws Error if they were overwritten since
+/// (Tensor::written). For shapes alone use Gradients::empty. The class checks that all defined
+/// inputs are on one device, measures time for the profiler, and in anomaly mode checks the result.
 class Op {
  public:
   Op(const char* name, std::initializer_list<Tensor> inputs);
@@ -73,44 +78,56 @@ class Op {
   bool records() const { return records_; }
   /// Records even though no input needs a gradient (recomputed modules with parameters inside).
   void force_recording();
-  /// Says how the result can be made again at little cost. Operations that know the type keep that
-  /// for backward instead of the result (recipe_of below), which is then free to go.
-  void recipe(std::any value) { recipe_ = std::move(value); }
+
+  /// A value for backward, usually an input: x outside the graph. Undefined if x is, if nothing is
+  /// recorded, or if it is not needed after all.
+  Tensor keep(const Tensor& x, bool needed = true);
+  /// The same for what the operation computed. (The result itself would keep its own node alive for
+  /// ever.)
+  Tensor keep_result(const Tensor& y);
+  /// The same for an input that backward reads once. Where the operation behind it has said how it
+  /// is made again, that is kept instead and the value is free to go.
+  Kept keep_or_remake(const Tensor& x, bool needed = true);
+  /// Says how the result of output() is made again at little cost, from nothing but what this
+  /// operation keeps.
+  void remake(std::function<Tensor()> make);
+
   /// Finishes the operation. An undefined `backward` marks a result that has no gradient.
   Tensor output(Tensor result, Backward backward);
+  /// Finishes an operation with several results.
+  std::vector<Tensor> outputs(std::vector<Tensor> results, BackwardOfAll backward);
 
  private:
+  Tensor watch(const Tensor& x, int input);
+  void report(std::span<const Tensor> results) const;
+  void record(std::span<const Tensor> results, BackwardOfAll backward);
+
   const char* name_;
   std::vector<Tensor> inputs_;
   std::int64_t macs_ = 0;
   bool records_ = false;
-  std::any recipe_;
-  std::chrono::steady_clock::time_point start_;
+  std::vector<Watched> kept_;
+  std::shared_ptr<Remake> remake_;
+  Moment start_;
 };
 
 /// Multiply-adds that another operation does on its way, for the profiler: a factor that went into
 /// the kernel of a convolution still counts as one of the map.
 void count_macs(const char* op, std::int64_t macs);
 
-/// `value` as a second result of the operation that made `main`, whose backward finds the gradient
-/// of it in *gradient, or an undefined tensor there. That backward runs even where only this result
-/// is used: the gradient it is called with is then undefined.
-Tensor side_result(const Tensor& main, Tensor value, std::shared_ptr<Tensor> gradient);
-
-/// How x can be made again, or null: it has to be kept.
-template <class Recipe>
-const Recipe* recipe_of(const Tensor& x) {
-  return x.defined() && x.node() ? std::any_cast<Recipe>(&x.node()->recipe) : nullptr;
-}
+/// How the operation behind x makes it again, or null: it does not, or x was overwritten.
+std::shared_ptr<Remake> remake_of(const Tensor& x);
 
 /// Adds d(output)/d(leaf) to the gradient of every leaf that requires one. Without `gradient` the
-/// output must be a scalar. Frees the graph as it goes; a second call on it throws Error.
+/// output must be a scalar. Frees the graph as it goes; a second call on it throws Error, and so
+/// does a value that an operation kept and that was overwritten since.
 void backward(const Tensor& output, const Tensor& gradient = {});
 
 /// Runs `forward` without keeping what it computes inside, and runs it again during backward
-/// (activation checkpointing): memory for time. Randomness inside must not depend on call order,
-/// which holds for RandomStream, and for modules that number their calls with call_number()
-/// (autograd/mode.h).
+/// (activation checkpointing): memory for time. What it is run on is kept as an operation keeps its
+/// inputs, and so are the parameters that it reads: none may be overwritten before. Randomness
+/// inside must not depend on call order, which holds for RandomStream, and for modules that number
+/// their calls with call_number() (autograd/mode.h).
 Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>&)>& forward,
                   const std::vector<Tensor>& inputs);
 

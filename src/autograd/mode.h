@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/tensor.h"
+
 namespace fovea::autograd {
 
 class CallNumbers;
@@ -16,9 +18,10 @@ struct Mode {
   bool grad = true;             // record nodes for backward
   bool detect_anomaly = false;  // stop at the first operation whose result is not finite
   Profiler* profiler = nullptr;
-  std::vector<std::string> path;    // names of the modules being run, outermost first
-  CallNumbers* recorded = nullptr;  // where the numbers of calls are noted
-  CallNumbers* replayed = nullptr;  // where they come from
+  std::vector<std::string> path;          // names of the modules being run, outermost first
+  CallNumbers* recorded = nullptr;        // where the numbers of calls are noted
+  CallNumbers* replayed = nullptr;        // where they come from
+  std::vector<Tensor>* leaves = nullptr;  // where the leaves are noted that operations read
 };
 
 /// The mode of the calling thread.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/device.h"
 #include "tensor/shape.h"
 
 namespace fovea::autograd {
@@ -21,16 +22,32 @@ struct Event {
   Shape input;   // the first one, of forward operations
 };
 
+/// Times come from the device, so that work which is only queued when an operation returns counts
+/// where it belongs.
 class Profiler {
  public:
+  /// An operation that took no time of its own.
   void add(Event event) { events_.push_back(std::move(event)); }
-  const std::vector<Event>& events() const { return events_; }
-  void clear() { events_.clear(); }
+  /// One that began at `begin` and ends here.
+  void add(Event event, const Device& device, const Moment& begin);
+  /// Waits for what is still being computed.
+  const std::vector<Event>& events() const;
+  void clear();
   /// Multiply-adds of all forward operations.
   std::int64_t forward_macs() const;
 
  private:
-  std::vector<Event> events_;
+  // The time of an event that nobody has asked for yet.
+  struct Timing {
+    std::size_t event;
+    Device device;
+    Moment begin, end;
+  };
+  mutable std::vector<Event> events_;
+  mutable std::vector<Timing> unknown_;
 };
+
+/// Where the profiler's clock of a device stands; nothing where nobody measures.
+Moment moment_on(const Device& device);
 
 }  // namespace fovea::autograd

@@ -2,36 +2,42 @@
 
 #include <fmt/format.h>
 
-#include "backend/backend.h"
+#include <charconv>
+
 #include "backend/stub/stub.h"
+#include "base/error.h"
 
 namespace fovea {
 namespace {
 
-class MetaBackend final : public Backend {
- public:
-  std::string name() const override { return "meta"; }
-
- private:
-  void missing(const char*) const override {}
+// "cuda" or "cuda:1".
+struct DeviceName {
+  std::string type;
+  int index = 0;
 };
 
-// Any address that is not null: it is never read.
-MemorySource no_memory() {
-  return {[](std::int64_t) { return reinterpret_cast<void*>(std::uintptr_t{64}); }, [](void*) {}};
+DeviceName parse(const std::string& name) {
+  const std::size_t colon = name.find(':');
+  if (colon == std::string::npos) return {name, 0};
+  DeviceName parsed{name.substr(0, colon), 0};
+  const char* end = name.data() + name.size();
+  const auto [rest, status] = std::from_chars(name.data() + colon + 1, end, parsed.index);
+  FOVEA_CHECK(status == std::errc() && rest == end && parsed.index >= 0, ConfigError,
+              fmt::format("device: \"{}\": expected a number from 0 behind the colon", name));
+  return parsed;
 }
 
 }  // namespace
 
-Device make_meta() {
-  return Device(DeviceType::kMeta, no_memory(), std::make_shared<const MetaBackend>());
-}
-
 Device make_device(const std::string& name, int threads) {
-  if (name == "cpu") return make_cpu(threads);
-  if (name == "opencl") return make_stub(DeviceType::kOpenCl, name);
-  if (name == "cuda") return make_stub(DeviceType::kCuda, name);
-  throw ConfigError(fmt::format("device: no device called \"{}\"; known: cpu, opencl, cuda", name));
+  const DeviceName wanted = parse(name);
+  if (wanted.type == "cpu" && wanted.index == 0) return make_cpu(threads);
+  if (wanted.type == "opencl") return make_stub(DeviceType::kOpenCl, wanted.type, wanted.index);
+  if (wanted.type == "cuda") return make_stub(DeviceType::kCuda, wanted.type, wanted.index);
+  throw ConfigError(
+      fmt::format("device: no device called \"{}\"; known: cpu, opencl, cuda, and "
+                  "with several of a kind cuda:1",
+                  name));
 }
 
 }  // namespace fovea

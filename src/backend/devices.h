@@ -14,8 +14,8 @@ Device make_cpu(int threads = 0);
 /// Shapes and accounting only: allocations cost nothing but are counted, kernels do nothing.
 Device make_meta();
 
-/// A device by name: "cpu", "opencl", "cuda". Throws ConfigError for another name and BackendError
-/// on first use of a backend that was not built.
+/// A device by name: "cpu", "opencl", "cuda", or one of several: "cuda:1". Throws ConfigError for
+/// another name and BackendError on first use of a backend that was not built.
 Device make_device(const std::string& name, int threads = 0);
 
 }  // namespace fovea

@@ -136,7 +136,7 @@ class Cifar final : public Source {
   std::vector<File> files_;
 };
 
-struct Options10 : CommonOptions {
+struct Options10 : ImageOptions {
   SampleShape sample_shape() const { return {3, 32, 32, 10}; }
 };
 
@@ -153,7 +153,7 @@ std::unique_ptr<Source> open_cifar10(const Place& place, const Options10&) {
                                             .std = {0.2470, 0.2435, 0.2616}});
 }
 
-struct Options100 : CommonOptions {
+struct Options100 : ImageOptions {
   std::string labels = "fine";
   SampleShape sample_shape() const { return {3, 32, 32, labels == "fine" ? 100 : 20}; }
 };

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -248,32 +249,17 @@ void corrupt(Planes x, CorruptionLevel what, const RandomStream& stream, double 
   }
 }
 
-std::vector<CorruptionLevel> Noise::pairs() const {
-  std::vector<CorruptionLevel> result;
-  for (const Corruption type : types) {
-    for (const double level : levels) result.push_back({type, level});
-  }
-  return result;
+void corrupt(Planes x, const NoiseLevel& what, const RandomStream& stream, double fill) {
+  corrupt(x, CorruptionLevel{corruption_from_name(what.type), what.level}, stream, fill);
 }
 
-Noise noisy_train() {
-  return {.types = {Corruption::kGaussian, Corruption::kSaltPepper, Corruption::kSpeckle,
-                    Corruption::kShot, Corruption::kGaussianBlur, Corruption::kOcclusion},
-          .levels = {0.1, 0.2, 0.3, 0.4, 0.5},
-          .prob = 0.5};
-}
-
-bool apply_noise(Planes x, const Noise& noise, const RandomStream& stream) {
-  if (noise.empty()) return false;
-  const RandomStream choice = stream.fork("choice");
-  if (double{choice.uniform(0)} >= noise.prob) return false;
-  const auto pick = [&](std::size_t size, std::uint64_t counter) {
-    return static_cast<std::size_t>(choice.below(static_cast<std::int64_t>(size), counter));
-  };
-  // Counter 1 of below() uses words 2 and 3, clear of the word of the decision above.
-  const Corruption type = noise.types[pick(noise.types.size(), 1)];
-  corrupt(x, {type, noise.levels[pick(noise.levels.size(), 2)]}, stream, noise.fill);
-  return true;
+const NoiseKind& image_noise() {
+  static const NoiseKind kind{
+      {kNames.begin(), kNames.end()},
+      {"gaussian", "salt_pepper", "speckle", "shot", "gaussian_blur", "occlusion"},
+      "; what a level means is said at each type",
+      true};
+  return kind;
 }
 
 }  // namespace fovea::data

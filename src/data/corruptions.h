@@ -8,10 +8,9 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
+#include "data/noise.h"
 #include "tensor/random.h"
 
 namespace fovea::data {
@@ -84,25 +83,10 @@ struct CorruptionLevel {
 /// Applies one type; every random field is a function of `stream`, the type and the level.
 /// Throws ConfigError unless 0 < level < 1.
 void corrupt(Planes x, CorruptionLevel what, const RandomStream& stream, double fill = 0.0);
+/// The same with a type by its name. Throws ConfigError also for an unknown one.
+void corrupt(Planes x, const NoiseLevel& what, const RandomStream& stream, double fill = 0.0);
 
-/// Which corruptions are used, and how often (training only).
-struct Noise {
-  std::vector<Corruption> types;
-  std::vector<double> levels;
-  double prob = 0.5;
-  double fill = 0.0;
-
-  bool empty() const { return types.empty() || levels.empty(); }
-  /// Every (type, level), types outermost: the pairs a robustness evaluation walks through.
-  std::vector<CorruptionLevel> pairs() const;
-};
-
-/// Types gaussian, salt_pepper, speckle, shot, gaussian_blur, occlusion at levels 0.1 to 0.5 with
-/// probability 0.5 (dgsa section 8).
-Noise noisy_train();
-
-/// Training noise: with probability `prob` one type and one level, drawn uniformly. Returns whether
-/// the image was corrupted.
-bool apply_noise(Planes x, const Noise& noise, const RandomStream& stream);
+/// What options and reports say of these types; the preset is that of dgsa section 8.
+const NoiseKind& image_noise();
 
 }  // namespace fovea::data

@@ -1,133 +1,131 @@
-// A split of a data set, ready for training: chosen samples, augmentation, noise, normalisation.
+// A split of a data set, ready for training: what loaders and tasks know of data of every kind.
+// Kinds derive from it: images with classes or masks (image_dataset.h), texts (text_dataset.h).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "data/corruptions.h"
-#include "data/options.h"
-#include "data/source.h"
-#include "data/transforms.h"
-#include "tensor/tensor.h"
+#include "data/batch.h"
+#include "data/collate.h"
+#include "data/noise.h"
+#include "data/part.h"
+#include "data/split.h"
 
 namespace fovea::data {
 
-/// One sample as a person would look at it.
-struct Sample {
-  std::vector<float> image;  // (channels, height, width) in [0, 1]
-  std::vector<float> mask;   // (1, height, width) in [0, 1]; empty where there are none
-  std::int64_t label = 0;
-  std::string name;
-};
-
 /// How prepare() changes a sample. All randomness is a function of seed, split, epoch, the sample's
-/// place in its files, and the corruption's type and level.
+/// place in its files, and the noise's type and level.
 struct Draw {
   std::uint64_t seed = 0;
-  std::int64_t epoch = 0;                          // 0 for evaluation
-  bool augment = false;                            // the augment list and training noise
-  std::optional<CorruptionLevel> corruption = {};  // evaluation noise, on every sample
+  std::int64_t epoch = 0;                     // 0 for evaluation
+  bool augment = false;                       // augmentation and training noise
+  std::optional<NoiseLevel> corruption = {};  // evaluation noise, on every sample
+};
+
+/// What networks take from a data set; 0 where it has none.
+struct SampleShape {
+  std::int64_t channels = 0, height = 0, width = 0, classes = 0;
+  std::int64_t vocab_size = 0, max_len = 0;
 };
 
 /// Thread-safe after construction.
 class Dataset {
  public:
-  /// indices: the samples of `source` that belong to this split, ascending. Bad samples among them
-  /// (Source::problems) throw FileError or are left out, by options.on_bad_sample.
-  Dataset(std::shared_ptr<const Source> source, Split split, std::vector<std::int64_t> indices,
-          CommonOptions options);
-  ~Dataset();
+  virtual ~Dataset() = default;
   Dataset(const Dataset&) = delete;
   Dataset& operator=(const Dataset&) = delete;
 
   Split split() const { return split_; }
-  std::int64_t size() const { return static_cast<std::int64_t>(indices_.size()); }
-  const std::vector<std::string>& class_names() const { return source_->info().class_names; }
-  std::int64_t num_classes() const { return static_cast<std::int64_t>(class_names().size()); }
-  std::int64_t channels() const { return source_->info().channels; }
-  std::int64_t height() const { return source_->info().height; }
-  std::int64_t width() const { return source_->info().width; }
-  /// Floats of one image.
-  std::int64_t sample_size() const { return image_shape().numel(); }
-  bool has_masks() const { return source_->info().masks.has_value(); }
-  // One sample's part of a batch, without the batch axis. Loaders and tasks go by these alone, so
-  // that nothing but a data set knows how many spatial axes there are.
-  /// (channels, height, width), float32.
-  Shape image_shape() const { return {channels(), height(), width()}; }
-  /// () for a class, (1, height, width) for a mask.
-  Shape target_shape() const { return has_masks() ? Shape{1, height(), width()} : Shape{}; }
-  /// int64 classes, float32 masks.
-  DType target_dtype() const { return has_masks() ? DType::kFloat32 : DType::kInt64; }
-  const CommonOptions& options() const { return options_; }
-  /// The grid of types and levels that a robustness evaluation walks through.
-  const Noise& eval_noise() const { return eval_noise_; }
-  /// What normalisation removes, one value a channel; 0 and 1 where it is off.
-  std::span<const double> mean() const { return mean_; }
-  std::span<const double> std() const { return std_; }
+  std::int64_t size() const { return std::ssize(indices_); }
+  const std::vector<std::string>& class_names() const { return part_->class_names(); }
+  std::int64_t num_classes() const { return std::ssize(class_names()); }
   /// Samples left out when the data set was opened, with the reason.
   const std::vector<std::string>& left_out() const { return left_out_; }
-  /// What a user should know of the files (Source::notes).
-  const std::vector<std::string>& notes() const { return source_->notes(); }
 
-  // As Source.
-  std::vector<std::filesystem::path> files() const { return source_->files(); }
-  std::string recipe() const { return source_->recipe(); }
+  // As Part.
+  const std::vector<std::string>& notes() const { return part_->notes(); }
+  std::vector<std::filesystem::path> files() const { return part_->files(); }
+  std::string recipe() const { return part_->recipe(); }
+  /// The folder that the files lie in.
+  const std::string& root() const { return root_; }
 
   // i in [0, size()).
-  std::int64_t label(std::int64_t i) const;
-  std::string name(std::int64_t i) const;
+  std::int64_t label(std::int64_t i) const { return part_->labels()[place(i)]; }
+  std::string name(std::int64_t i) const { return part_->name(source_index(i)); }
   /// Place in the files, independent of limit and split.
   std::int64_t source_index(std::int64_t i) const;
-  /// Undecorated. Throws FileError if the sample cannot be read.
-  Sample get(std::int64_t i) const;
-  /// Any picture file as the samples are prepared: of a file of the data set what get() gives,
-  /// without its label and mask. Where the samples have no picture files, or all one size, pictures
-  /// of other sizes are fitted (resize.h, fit). Throws FileError.
-  Sample get_file(const std::filesystem::path& file) const;
-  /// Writes sample_size() floats: scale to [0, 1], augment, noise, normalise; where there are
-  /// masks, resize after augmentation, and the mask follows its image. A random resized crop that
-  /// is the first of the list is cut from the picture as its file has it. Throws FileError.
-  void prepare(std::int64_t i, const Draw& draw, float* image, float* mask = nullptr) const;
-  /// The same into row `row` of a batch: images (b, image_shape), targets (b, target_shape).
-  void prepare(std::int64_t i, const Draw& draw, const Tensor& images, const Tensor& targets,
-               std::int64_t row) const;
+
+  /// What a sample consists of, and how batches are made of it.
+  virtual const std::vector<Field>& fields() const = 0;
+  bool has(std::string_view field) const;
+  virtual SampleShape shape() const = 0;
+  /// As a network sees it. `into` comes from a Collator and has the tensors of stacked fields. Sets
+  /// everything but the name. Throws FileError if the sample cannot be read.
+  virtual void prepare(std::int64_t i, const Draw& draw, Sample& into) const = 0;
+  /// As a person would look at it. Throws FileError.
+  virtual Sample get(std::int64_t i) const = 0;
+  /// A sample whose stacked tensors are there, in memory of the host, to be prepared.
+  Sample blank() const;
+
+  /// Batches put samples of about equal length together (plan.h); 0 where all are equal.
+  virtual std::int64_t length(std::int64_t /*i*/) const { return 0; }
+  /// Shuffled samples are sorted by length within so many batches; 0: not.
+  virtual std::int64_t bucket_batches() const { return 0; }
+  /// Whether a sample that prepare() cannot read is left out of its batch.
+  virtual bool skips_bad_samples() const { return false; }
+
+  /// The grid of types and levels that a robustness evaluation walks through.
+  const Noise& eval_noise() const { return eval_noise_; }
+  /// Every type of noise there is.
+  const std::vector<std::string>& noise_types() const { return noise_types_; }
+
+  /// Texts without which weights mean nothing, by file name, e.g. a vocabulary.
+  virtual std::map<std::string, std::string> weight_files() const { return {}; }
+  /// Throws FileError if those that lie beside weights, in `folder`, do not fit this data set.
+  virtual void check_weight_files(const std::map<std::string, std::string>& /*files*/,
+                                  const std::string& /*folder*/) const {}
+
+ protected:
+  Dataset(std::shared_ptr<const Part> part, Split split, const SplitOptions& options,
+          const NoiseBySplit& noise, const NoiseKind& kind);
+
+  /// The stream of one sample in one epoch.
+  RandomStream stream(const Draw& draw, std::int64_t source_index) const;
+  const Noise& train_noise() const { return train_noise_; }
+  const Device& host() const { return host_; }
+
+  std::vector<std::int64_t> indices_;  // of the samples of the part, ascending
+  std::vector<std::string> left_out_;
 
  private:
-  struct Decoded {
-    Image image, mask;
-  };
-  struct Cache;
-  /// From the cache, or read into `fresh`, which is then offered to the cache by keep().
-  const Decoded& decode(std::int64_t source_index, Decoded& fresh) const;
-  void keep(std::int64_t source_index, Decoded&& fresh) const;
-  /// At the data set's size: the whole picture, or with a context what the first transform cuts.
-  void read_scaled(std::int64_t source_index, const TransformContext* cut, float* out) const;
-  /// A picture of the data set's size as planes in [0, 1].
-  void scale(const Image& image, float white, float* out) const;
-  /// dataset_masks.cpp: the same of a picture of any size, where samples are resized as planes.
-  void scale_whole(const Image& image, float white, float* out) const;
-  /// dataset_masks.cpp: both at the data set's size; a stream if they are to be augmented.
-  void read_pair(std::int64_t source_index, const RandomStream* augment, float* image,
-                 float* mask) const;
+  std::size_t place(std::int64_t i) const { return static_cast<std::size_t>(source_index(i)); }
 
-  std::shared_ptr<const Source> source_;
+  std::shared_ptr<const Part> part_;
   Split split_;
-  std::vector<std::int64_t> indices_;
-  CommonOptions options_;
-  std::vector<std::unique_ptr<const Transform>> augment_;
-  bool cuts_files_ = false;  // pictures are decoded, and kept, as large as their files have them
-  Noise train_noise_;
-  Noise eval_noise_;
-  std::vector<double> mean_;
-  std::vector<double> std_;
-  std::vector<std::string> left_out_;
-  std::unique_ptr<Cache> cache_;
+  std::string root_;
+  Noise train_noise_, eval_noise_;
+  std::vector<std::string> noise_types_;
+  Device host_;  // memory of samples that are not part of a batch
+};
+
+/// The parts of one data set by name; any may be null.
+struct Splits {
+  std::shared_ptr<const Dataset> train, val, test;
+
+  /// "train", "val" or "test"; null for anything else.
+  std::shared_ptr<const Dataset> find(std::string_view name) const;
+  /// Throws ConfigError for a part that is not there.
+  const Dataset& at(std::string_view name) const;
+  /// Those that are there.
+  std::vector<std::shared_ptr<const Dataset>> all() const;
+  /// One of those that are there, for what they share.
+  const Dataset& any() const { return train ? *train : val ? *val : *test; }
 };
 
 }  // namespace fovea::data

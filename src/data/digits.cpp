@@ -17,7 +17,7 @@ constexpr std::int64_t kSide = 8;
 constexpr std::int64_t kPixels = kSide * kSide;
 constexpr std::size_t kMaxBytes = std::size_t{1} << 24;
 
-struct Options : CommonOptions {};
+struct Options : ImageOptions {};
 
 class Digits final : public Source {
  public:

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <regex>
 #include <utility>
 
 #include "base/error.h"
@@ -128,13 +129,18 @@ SplitIndices fold_of(const Samples& samples, const std::vector<std::int64_t>& in
 
 }  // namespace
 
+struct Grouping::Pattern {
+  std::regex regex;
+};
+
 Grouping::Grouping(const std::string& by_group)
-    : text_(by_group), pattern_(by_group, std::regex::ECMAScript | std::regex::optimize) {}
+    : text_(by_group),
+      pattern_(new Pattern{std::regex(by_group, std::regex::ECMAScript | std::regex::optimize)}) {}
 
 std::string Grouping::of(const std::string& name) const {
   if (text_ == "folder") return std::filesystem::path(name).parent_path().string();
   std::smatch match;
-  const bool found = std::regex_search(name, match, pattern_);
+  const bool found = std::regex_search(name, match, pattern_->regex);
   const std::size_t which = match.size() > 1 ? 1 : 0;
   FOVEA_CHECK(
       found && match[which].length() > 0, ConfigError,

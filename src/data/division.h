@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -69,8 +69,9 @@ class Grouping {
   std::string of(const std::string& name) const;
 
  private:
+  struct Pattern;  // <regex> is long
   std::string text_;
-  std::regex pattern_;
+  std::shared_ptr<const Pattern> pattern_;
 };
 
 /// What nnU-Net would call the samples: the names of their files without folder and ending; where

@@ -104,15 +104,28 @@ std::string content_hash(const Origin& origin) {
   return schema::content_hash(schema::Value(text));
 }
 
-void SampleLists::begin(std::string_view part) {
-  text_ += fmt::format("{}\n  \"{}\": [", text_.empty() ? "{" : ",", part);
-  first_ = true;
+schema::Value fingerprint(const Splits& splits) {
+  Origin origin{splits.any().root(), {}, splits.any().recipe()};
+  schema::Value samples = schema::Value::object();
+  for (const auto& part : splits.all()) {
+    samples.set(std::string(name_of(part->split())), part->size());
+    const auto files = part->files();
+    origin.files.insert(origin.files.end(), files.begin(), files.end());
+  }
+  return schema::Value::object({{"hash", content_hash(origin)}, {"samples", samples}});
 }
 
-void SampleLists::add_name(const std::string& name) {
-  text_ += first_ ? "\n    " : ",\n    ";
-  text_ += schema::Value(below(root_, name)).dump(0);
-  first_ = false;
+std::string sample_lists(const Splits& splits) {
+  std::string text;
+  for (const auto& part : splits.all()) {
+    text += fmt::format("{}\n  \"{}\": [", text.empty() ? "{" : ",", name_of(part->split()));
+    for (std::int64_t i = 0; i < part->size(); ++i) {
+      text += i == 0 ? "\n    " : ",\n    ";
+      text += schema::Value(below(part->root(), part->name(i))).dump(0);
+    }
+    text += "]";
+  }
+  return text + "\n}\n";
 }
 
 }  // namespace fovea::data

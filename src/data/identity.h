@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/split.h"
+#include "data/dataset.h"
 #include "schema/value.h"
 
 namespace fovea::data {
@@ -25,49 +25,10 @@ struct Origin {
 /// cannot be read counts as such.
 std::string content_hash(const Origin& origin);
 
-/// {"hash": content_hash(), "samples": {"train": n, ...}}. D: a Dataset or TextDataset.
-template <class D>
-schema::Value fingerprint(const Splits<D>& splits) {
-  Origin origin{splits.any().options().root, {}, splits.any().recipe()};
-  schema::Value samples = schema::Value::object();
-  for (const char* name : {"train", "val", "test"}) {
-    const auto part = splits.find(name);
-    if (part == nullptr) continue;
-    samples.set(name, part->size());
-    const auto files = part->files();
-    origin.files.insert(origin.files.end(), files.begin(), files.end());
-  }
-  return schema::Value::object({{"hash", content_hash(origin)}, {"samples", samples}});
-}
+/// {"hash": content_hash(), "samples": {"train": n, ...}}.
+schema::Value fingerprint(const Splits& splits);
 
-/// A JSON object of the parts, each a list of names, one a line.
-class SampleLists {
- public:
-  explicit SampleLists(std::string root) : root_(std::move(root)) {}
-  template <class D>
-  void add(std::string_view part, const D& samples) {
-    begin(part);
-    for (std::int64_t i = 0; i < samples.size(); ++i) add_name(samples.name(i));
-    text_ += "]";
-  }
-  std::string text() const { return (text_.empty() ? "{" : text_) + "\n}\n"; }
-
- private:
-  void begin(std::string_view part);
-  void add_name(const std::string& name);
-
-  std::string root_;
-  std::string text_;
-  bool first_ = true;
-};
-
-template <class D>
-std::string sample_lists(const Splits<D>& splits) {
-  SampleLists lists(splits.any().options().root);
-  for (const char* name : {"train", "val", "test"}) {
-    if (const auto part = splits.find(name)) lists.add(name, *part);
-  }
-  return lists.text();
-}
+/// A JSON object of the parts, each a list of the names of its samples below root, one a line.
+std::string sample_lists(const Splits& splits);
 
 }  // namespace fovea::data

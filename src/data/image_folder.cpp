@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 constexpr const char* kReader = "image_folder";
 constexpr const char* kPage = "datasets/image_folder.md";
 
-struct Options : CommonOptions {
+struct Options : ImageOptions {
   std::int64_t img_size = 0;
   std::int64_t in_chans = 3;
   double crop_pct = 1;

@@ -2,18 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "data/plan.h"
 
 namespace fovea::data {
 namespace {
@@ -21,16 +20,9 @@ namespace {
 // One pass over the data set. Shared with the workers, so that a restart cannot pull it away.
 struct Epoch {
   std::int64_t number = 0;
-  std::vector<std::int64_t> order;
-  std::int64_t batches = 0;
-  std::atomic<bool> cancelled = false;  // nobody wants its batches any more
+  std::vector<std::vector<std::int64_t>> batches;  // the samples of each
+  std::atomic<bool> cancelled = false;             // nobody wants its batches any more
 };
-
-Tensor batch_of(const Shape& sample, std::int64_t size, DType dtype, const Device& device) {
-  Shape shape{size};
-  for (const std::int64_t axis : sample) shape.push_back(axis);
-  return Tensor::empty(shape, dtype, device);
-}
 
 struct Ready {
   Batch batch;
@@ -39,7 +31,7 @@ struct Ready {
 
 }  // namespace
 
-struct DataLoader::State {
+struct Loader::State {
   std::shared_ptr<const Dataset> dataset;
   LoaderOptions options;
   Device device;
@@ -62,14 +54,14 @@ struct DataLoader::State {
 
   ~State();
   Batch prepare(const Epoch& pass, std::int64_t number);
-  bool prepare_sample(const Draw& draw, std::int64_t index, const Batch& batch, std::int64_t row);
+  bool prepare_sample(const Draw& draw, std::int64_t index, Sample& into);
   void run_worker();
   Batch take();
   std::optional<Batch> next();
 };
 
 // Also runs when the constructor fails half-way, with some workers started.
-DataLoader::State::~State() {
+Loader::State::~State() {
   {
     const std::lock_guard lock(mutex);
     stopping = true;
@@ -80,54 +72,39 @@ DataLoader::State::~State() {
 }
 
 // False if the sample could not be read and may be left out.
-bool DataLoader::State::prepare_sample(const Draw& draw, std::int64_t index, const Batch& batch,
-                                       std::int64_t row) {
-  if (dataset->options().on_bad_sample == OnBadSample::kFail) {
-    dataset->prepare(index, draw, batch.images, batch.targets, row);
-    return true;
-  }
+bool Loader::State::prepare_sample(const Draw& draw, std::int64_t index, Sample& into) {
   try {
-    dataset->prepare(index, draw, batch.images, batch.targets, row);
+    dataset->prepare(index, draw, into);
     return true;
   } catch (const FileError& error) {
+    if (!dataset->skips_bad_samples()) throw;
     const std::lock_guard lock(mutex);
     skipped.emplace(dataset->source_index(index), error.what());
     return false;
   }
 }
 
-Batch DataLoader::State::prepare(const Epoch& pass, std::int64_t number) {
-  const auto samples = static_cast<std::int64_t>(pass.order.size());
-  const std::int64_t begin = number * options.batch_size;
-  const std::int64_t end = std::min(begin + options.batch_size, samples);
-  const Dataset& d = *dataset;
-  Batch batch;
-  batch.number = number;
-  batch.images = batch_of(d.image_shape(), end - begin, DType::kFloat32, device);
-  batch.targets = batch_of(d.target_shape(), end - begin, d.target_dtype(), device);
+Batch Loader::State::prepare(const Epoch& pass, std::int64_t number) {
+  const std::vector<std::int64_t>& samples = pass.batches[static_cast<std::size_t>(number)];
+  Collator collator(dataset->fields(), std::ssize(samples), device);
   const Draw draw{options.seed, pass.number, options.augment, options.corruption};
-  std::int64_t rows = 0;
-  for (std::int64_t k = begin; k < end; ++k) {
-    const std::int64_t index = pass.order[static_cast<std::size_t>(k)];
+  Sample sample;
+  for (const std::int64_t index : samples) {
     if (pass.cancelled.load(std::memory_order_relaxed)) return {};
-    if (!prepare_sample(draw, index, batch, rows)) continue;
-    batch.indices.push_back(index);
-    ++rows;
+    collator.next(sample);
+    if (prepare_sample(draw, index, sample)) collator.add(sample);
   }
-  if (rows == 0) return {};
-  if (rows < end - begin) {
-    batch.images = batch.images.rows(0, rows);
-    batch.targets = batch.targets.rows(0, rows);
-  }
+  Batch batch = collator.finish();
+  batch.number = number;
   return batch;
 }
 
-void DataLoader::State::run_worker() {
+void Loader::State::run_worker() {
   std::unique_lock lock(mutex);
   for (;;) {
     work.wait(lock, [&] {
-      return stopping ||
-             (epoch && claimed < epoch->batches && claimed < consumed + options.prefetch);
+      return stopping || (epoch && claimed < std::ssize(epoch->batches) &&
+                          claimed < consumed + options.prefetch);
     });
     if (stopping) return;
     const std::shared_ptr<const Epoch> pass = epoch;
@@ -146,7 +123,7 @@ void DataLoader::State::run_worker() {
   }
 }
 
-Batch DataLoader::State::take() {
+Batch Loader::State::take() {
   std::unique_lock lock(mutex);
   const std::int64_t number = consumed;
   if (workers.empty()) {
@@ -155,16 +132,16 @@ Batch DataLoader::State::take() {
     return prepare(*epoch, number);
   }
   ready.wait(lock, [&] { return finished.count(number) != 0; });
-  const Ready result = std::move(finished.extract(number).mapped());
+  Ready result = std::move(finished.extract(number).mapped());
   ++consumed;
   work.notify_one();
   if (result.error) std::rethrow_exception(result.error);
-  return result.batch;
+  return std::move(result.batch);
 }
 
-std::optional<Batch> DataLoader::State::next() {
+std::optional<Batch> Loader::State::next() {
   if (!epoch) return std::nullopt;
-  while (consumed < epoch->batches) {
+  while (consumed < std::ssize(epoch->batches)) {
     Batch batch = take();
     if (batch.indices.empty()) continue;  // all of it was bad
     ++delivered;
@@ -177,7 +154,7 @@ std::optional<Batch> DataLoader::State::next() {
   return std::nullopt;
 }
 
-DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, Device device)
+Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, Device device)
     : state_(std::make_unique<State>()) {
   FOVEA_CHECK(dataset != nullptr, ConfigError, "loader: no data set");
   FOVEA_CHECK(options.batch_size >= 1, ConfigError,
@@ -196,30 +173,22 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
   }
 }
 
-DataLoader::~DataLoader() = default;
+Loader::~Loader() = default;
 
-std::int64_t DataLoader::num_batches() const {
+std::int64_t Loader::num_batches() const {
   const std::int64_t samples = state_->dataset->size();
   const std::int64_t size = state_->options.batch_size;
-  return state_->options.drop_last ? samples / size : (samples + size - 1) / size;
+  return (samples + size - 1) / size;
 }
 
-void DataLoader::start(std::int64_t epoch, std::int64_t first_batch) {
+void Loader::start(std::int64_t epoch, std::int64_t first_batch) {
   const std::int64_t batches = num_batches();
   FOVEA_CHECK(first_batch >= 0 && first_batch <= batches, ConfigError,
               fmt::format("loader: cannot start at batch {} of {}", first_batch, batches));
   auto pass = std::make_shared<Epoch>();
   pass->number = epoch;
-  pass->batches = batches;
-  if (state_->options.shuffle) {
-    pass->order = RandomStream(state_->options.seed)
-                      .fork("shuffle")
-                      .fork(static_cast<std::uint64_t>(epoch))
-                      .permutation(state_->dataset->size());
-  } else {
-    pass->order.resize(static_cast<std::size_t>(state_->dataset->size()));
-    std::iota(pass->order.begin(), pass->order.end(), std::int64_t{0});
-  }
+  const LoaderOptions& o = state_->options;
+  pass->batches = plan_batches(*state_->dataset, {o.batch_size, o.shuffle, o.seed}, epoch);
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->epoch) state_->epoch->cancelled = true;
@@ -232,7 +201,7 @@ void DataLoader::start(std::int64_t epoch, std::int64_t first_batch) {
   state_->work.notify_all();
 }
 
-std::optional<Batch> DataLoader::next() {
+std::optional<Batch> Loader::next() {
   State& s = *state_;
   if (s.failed) std::rethrow_exception(s.failed);
   const auto begin = std::chrono::steady_clock::now();
@@ -247,9 +216,9 @@ std::optional<Batch> DataLoader::next() {
   return batch;
 }
 
-double DataLoader::wait_seconds() const { return state_->waited; }
+double Loader::wait_seconds() const { return state_->waited; }
 
-std::vector<std::string> DataLoader::skipped() const {
+std::vector<std::string> Loader::skipped() const {
   const std::lock_guard lock(state_->mutex);
   std::vector<std::string> messages;
   for (const auto& [index, message] : state_->skipped) messages.push_back(message);

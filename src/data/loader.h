@@ -1,6 +1,6 @@
-// Batches prepared on background threads. The order of an epoch is a function of (seed, epoch) and
-// every sample's randomness one of (seed, epoch, sample), so nothing depends on the number of
-// workers, and an epoch can be entered at any batch.
+// Batches of any data set, prepared on background threads. The order of an epoch (plan.h) is a
+// function of (seed, epoch) and every sample's randomness one of (seed, epoch, sample), so nothing
+// depends on the number of workers, and an epoch can be entered at any batch.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 
 #include "data/dataset.h"
 #include "tensor/device.h"
-#include "tensor/tensor.h"
 
 namespace fovea::data {
 
@@ -22,28 +21,20 @@ struct LoaderOptions {
   /// Batches that may be ready or in work before the caller takes them; at least 1.
   std::int64_t prefetch = 4;
   bool shuffle = false;
-  bool augment = false;    // the data set's augment list and training noise
-  bool drop_last = false;  // leaves out a last batch that is not full
+  bool augment = false;  // the data set's augment list and training noise
   std::uint64_t seed = 0;
-  std::optional<CorruptionLevel> corruption = {};  // evaluation noise on every sample
-};
-
-struct Batch {
-  Tensor images;                      // (b, image_shape of the data set) float32
-  Tensor targets;                     // (b, target_shape): classes, or masks
-  std::vector<std::int64_t> indices;  // of the samples in the data set
-  std::int64_t number = 0;  // position in the epoch; start(epoch, number + 1) goes on after
+  std::optional<NoiseLevel> corruption = {};  // evaluation noise on every sample
 };
 
 /// Used by one thread. May be destroyed or restarted at any moment.
-class DataLoader {
+class Loader {
  public:
   /// device: a host device; batches live in its memory. Throws ConfigError for options out of
   /// range, BackendError for a device whose memory the host cannot write.
-  DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, Device device);
-  ~DataLoader();
-  DataLoader(const DataLoader&) = delete;
-  DataLoader& operator=(const DataLoader&) = delete;
+  Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, Device device);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
 
   /// Batches of a whole epoch.
   std::int64_t num_batches() const;

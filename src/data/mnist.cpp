@@ -74,7 +74,7 @@ Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
   return {path, sizes, std::move(file), header};
 }
 
-struct Options : CommonOptions {
+struct Options : ImageOptions {
   bool pad_to_32 = false;
   bool repeat_channels = false;
   SampleShape sample_shape() const {

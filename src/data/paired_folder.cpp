@@ -1,18 +1,17 @@
 // Pictures with masks in a second folder, matched by name: the layouts of Kvasir-SEG and of the
 // ISIC challenges, with lists of names for the splits. kcla 5.4.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
+#include <variant>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/suggest.h"
 #include "data/folder.h"
+#include "data/image_pairs.h"
+#include "data/label_values.h"
 #include "data/mask_values.h"
 #include "data/registry.h"
 
@@ -26,8 +25,9 @@ constexpr const char* kPage = "datasets/paired_folder.md";
 
 enum class Layout { kShared, kBySplit, kIsic2017, kIsic2018 };
 enum class Intensity { kUnit, kMinMax255 };
+enum class MaskType { kForeground, kLabels };
 
-struct Options : CommonOptions {
+struct Options : ImageOptions {
   static constexpr Kind kKind = Kind::kMaskedImages;
   Layout layout = Layout::kShared;
   std::string images = "images";
@@ -36,21 +36,65 @@ struct Options : CommonOptions {
   std::string splits = "splits";
   std::int64_t img_size = 0;
   std::int64_t in_chans = 3;
+  MaskType mask_type = MaskType::kForeground;
   std::optional<std::int64_t> mask_threshold;
   schema::Value mask_values;
+  std::vector<std::string> classes;
+  std::optional<std::int64_t> ignore_value;
   Resampling mask_resize = Resampling::kNearest;
   Intensity intensity = Intensity::kUnit;
-  bool lists_test() const;
   bool exif = false;
-  std::optional<SampleShape> sample_shape() const {
-    if (img_size == 0) return std::nullopt;
-    return SampleShape{in_chans, img_size, img_size, 1};
-  }
+  bool lists_test() const;
+  std::optional<SampleShape> sample_shape() const;
+  /// Values of the classes that the options name; empty: those found in train.
+  std::vector<int> label_values() const;
 };
 
+std::vector<int> Options::label_values() const {
+  std::vector<int> values;
+  if (mask_values.is_null()) {
+    for (std::size_t c = 0; c < classes.size(); ++c) values.push_back(static_cast<int>(c));
+    return values;
+  }
+  for (const schema::Value& value : mask_values.items())
+    values.push_back(static_cast<int>(value.as_int()));
+  return values;
+}
+
+std::optional<SampleShape> Options::sample_shape() const {
+  const bool labels = mask_type == MaskType::kLabels;
+  const std::int64_t count = labels ? std::ssize(label_values()) : 1;
+  if (img_size == 0 || count == 0) return std::nullopt;
+  return SampleShape{in_chans, img_size, img_size, count};
+}
+
+// What is wrong with the keys of masks, or "".
+std::string complaint(const Options& o) {
+  if (std::string wrong = MaskRule::complaint(o.mask_threshold, o.mask_values); !wrong.empty())
+    return wrong;
+  if (o.mask_type == MaskType::kForeground) {
+    return o.classes.empty() && !o.ignore_value
+               ? ""
+               : "classes and ignore_value belong to maps of labels; set mask_type to \"labels\"";
+  }
+  if (o.mask_threshold) return "mask_threshold is given, but maps of labels have no grey values";
+  if (o.mask_resize != Resampling::kNearest)
+    return "mask_resize is bilinear, but there is nothing between two labels; expected nearest";
+  if (o.mask_values.is_string())
+    return "mask_values is \"nonzero\"; of maps of labels expected the values of the classes";
+  const std::vector<int> values = o.label_values();
+  std::set<int> distinct(values.begin(), values.end());
+  if (!values.empty() && (distinct.size() < 2 || distinct.size() < values.size()))
+    return "maps of labels need two classes or more, each with a value of its own";
+  if (!o.classes.empty() && o.classes.size() != values.size())
+    return fmt::format("{} classes, but mask_values has {}", o.classes.size(), values.size());
+  if (o.ignore_value && distinct.count(static_cast<int>(*o.ignore_value)) > 0)
+    return fmt::format("ignore_value is {}, which is also the value of a class", *o.ignore_value);
+  return "";
+}
+
 bool has_list(const fs::path& lists, const Options& o, Split split) {
-  std::error_code code;
-  return !o.splits.empty() && fs::exists(lists / (std::string(name_of(split)) + ".txt"), code);
+  return !o.splits.empty() && has_list(lists, split);
 }
 
 bool Options::lists_test() const {
@@ -58,14 +102,7 @@ bool Options::lists_test() const {
   return has_list(lists, *this, Split::kTrain) && has_list(lists, *this, Split::kTest);
 }
 
-// Where the images and masks of a split lie.
-struct Folders {
-  fs::path images;
-  fs::path masks;
-  std::string mask_suffix;
-};
-
-Folders folders_of(const fs::path& root, Split split, const Options& o) {
+PairFolders folders_of(const fs::path& root, Split split, const Options& o) {
   const auto part = [&](const char* train, const char* val, const char* test) {
     return split == Split::kTrain ? train : split == Split::kVal ? val : test;
   };
@@ -88,106 +125,17 @@ Folders folders_of(const fs::path& root, Split split, const Options& o) {
   return {};
 }
 
-struct Pair {
-  fs::path image;
-  fs::path mask;
-};
-
-// All pairs of two folders in byte order of the images' names.
-std::vector<Pair> pairs_in(const Folders& folders) {
-  std::error_code code;
-  for (const fs::path& folder : {folders.images, folders.masks}) {
-    FOVEA_CHECK(fs::is_directory(folder, code), FileError,
-                fmt::format("dataset.root: {}: not found; see {}", folder.string(), kPage));
-  }
-  std::map<std::string, fs::path> masks;
-  for (fs::path& mask : image_files(kReader, folders.masks, kPage)) {
-    const std::string stem = mask.stem().string();
-    const auto [known, added] = masks.emplace(stem, mask);
-    FOVEA_CHECK(added, FileError,
-                fmt::format("paired_folder: {} and {}: two masks of one name",
-                            known->second.string(), mask.filename().string()));
-  }
-  std::vector<Pair> pairs;
-  for (fs::path& image : image_files(kReader, folders.images, kPage)) {
-    const std::string stem = image.stem().string();
-    if (stem.ends_with("_superpixels")) continue;  // come with ISIC 2017
-    const auto mask = masks.find(stem + folders.mask_suffix);
-    FOVEA_CHECK(
-        mask != masks.end(), FileError,
-        fmt::format("paired_folder: {}: has no mask; expected {}.png or another ending",
-                    image.string(), (folders.masks / (stem + folders.mask_suffix)).string()));
-    pairs.push_back({std::move(image), mask->second});
-  }
-  return pairs;
-}
-
-// The names of a list, one a line, with or without ending; nothing if there is no such list.
-std::optional<std::map<std::string, int>> read_list(const fs::path& file) {
-  std::error_code code;
-  if (!fs::exists(file, code)) return std::nullopt;
-  std::istringstream lines(io::read_text(file));
-  std::map<std::string, int> names;
-  std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (line.empty()) continue;
-    const fs::path name(line);
-    const std::string stem = has_image_extension(name) ? name.stem().string() : line;
-    const auto [first, added] = names.emplace(stem, number);
-    FOVEA_CHECK(
-        added, FileError,
-        fmt::format("{}:{}: {} is also in line {}", file.string(), number, line, first->second));
-  }
-  FOVEA_CHECK(!names.empty(), FileError, fmt::format("{}: holds no name", file.string()));
-  return names;
-}
-
-// The pairs that a list names. A name may be in one list only.
-std::vector<Pair> listed(const std::vector<Pair>& all, const fs::path& lists, Split split) {
-  const auto path_of = [&](Split s) { return lists / (std::string(name_of(s)) + ".txt"); };
-  std::map<Split, std::map<std::string, int>> names;
-  for (const Split s : {Split::kTrain, Split::kVal, Split::kTest}) {
-    if (auto list = read_list(path_of(s))) names.emplace(s, std::move(*list));
-  }
-  const auto wanted = names.find(split);
-  FOVEA_CHECK(wanted != names.end(), FileError,
-              fmt::format("dataset.splits: {}: not found; see {}", path_of(split).string(), kPage));
-  for (const auto& [name, line] : wanted->second) {
-    for (const auto& [other, theirs] : names) {
-      FOVEA_CHECK(other == split || theirs.count(name) == 0, FileError,
-                  fmt::format("{}:{}: {} is also in {}", path_of(split).string(), line, name,
-                              path_of(other).filename().string()));
-    }
-  }
-  std::vector<Pair> chosen;
-  std::vector<std::string> stems;
-  for (const Pair& pair : all) {
-    stems.push_back(pair.image.stem().string());
-    if (wanted->second.count(stems.back()) > 0) chosen.push_back(pair);
-  }
-  if (chosen.size() == wanted->second.size()) return chosen;
-  for (const auto& [name, line] : wanted->second) {
-    FOVEA_CHECK(
-        std::binary_search(stems.begin(), stems.end(), name), FileError,
-        fmt::format("{}:{}: {}: no image of this name in {}{}", path_of(split).string(), line, name,
-                    all.front().image.parent_path().string(), did_you_mean(name, stems)));
-  }
-  throw FileError(fmt::format("{}: two images of one name", path_of(split).string()));
-}
-
 class PairedFolder final : public Source {
  public:
   /// `train` gives what all parts go by: the size, if none was given, and the rule of the masks.
-  PairedFolder(std::vector<Pair> pairs, const std::vector<Pair>& train, const Options& o)
+  PairedFolder(std::vector<ImagePair> pairs, const std::vector<ImagePair>& train, const Options& o)
       : pairs_(std::move(pairs)),
         img_size_(o.img_size),
         exif_(exif_of(o.exif)),
         rule_(rule_of(train, o)) {
     labels_.assign(pairs_.size(), 0);
-    info_.class_names = {"foreground"};
     info_.channels = o.in_chans;
-    info_.masks = o.mask_resize;
+    describe_masks(o);
     if (o.intensity == Intensity::kMinMax255) {
       info_.stretch = true;
       info_.mean = {0.0};
@@ -213,8 +161,10 @@ class PairedFolder final : public Source {
   }
 
   Image read_mask(std::int64_t index, const Image& image) const override {
-    const Pair& pair = pairs_[static_cast<std::size_t>(index)];
-    Image mask = rule_.apply(rule_.read(pair.mask), pair.mask.string());
+    const ImagePair& pair = pairs_[static_cast<std::size_t>(index)];
+    const Image mask = std::visit(
+        [&](const auto& rule) { return rule.apply(rule.read(pair.mask), pair.mask.string()); },
+        rule_);
     FOVEA_CHECK(
         mask.height == image.height && mask.width == image.width, FileError,
         fmt::format("{}: is {} x {}, its image {} is {} x {}", pair.mask.string(), mask.height,
@@ -227,19 +177,7 @@ class PairedFolder final : public Source {
   }
 
   void check_targets(const std::vector<std::int64_t>& indices, Split split) const override {
-    MaskValues seen;
-    for (const std::int64_t index : indices) {
-      try {
-        const MaskFile mask = rule_.read(pairs_[static_cast<std::size_t>(index)].mask);
-        if (rule_.has_foreground(mask)) return;
-        seen.add(mask);
-      } catch (const FileError&) {  // reported when the sample itself is used
-      }
-    }
-    FOVEA_CHECK(seen.files() == 0, FileError,
-                fmt::format("dataset: the masks of {} hold no foreground, which is {}: values "
-                            "found: {}; see dataset.mask_values and dataset.mask_threshold in {}",
-                            name_of(split), rule_.text(), seen.text(), kPage));
+    std::visit([&](const auto& rule) { check_foreground(rule, indices, split); }, rule_);
   }
 
   std::string name(std::int64_t index) const override {
@@ -247,23 +185,69 @@ class PairedFolder final : public Source {
   }
   std::vector<fs::path> files() const override {
     std::vector<fs::path> files;
-    for (const Pair& pair : pairs_) files.insert(files.end(), {pair.image, pair.mask});
+    for (const ImagePair& pair : pairs_) files.insert(files.end(), {pair.image, pair.mask});
     return files;
   }
   bool in_memory() const override { return false; }
 
  private:
   static Exif exif_of(bool wanted) { return wanted ? Exif::kApply : Exif::kIgnore; }
-  static MaskRule rule_of(const std::vector<Pair>& train, const Options& o) {
-    if (const auto given = MaskRule::given(o.mask_threshold, o.mask_values)) return *given;
+  static std::variant<MaskRule, LabelRule> rule_of(const std::vector<ImagePair>& train,
+                                                   const Options& o) {
     std::vector<fs::path> masks;
-    for (const Pair& pair : train) masks.push_back(pair.mask);
-    return MaskRule::recognise(masks);
+    for (const ImagePair& pair : train) masks.push_back(pair.mask);
+    if (o.mask_type == MaskType::kLabels) {
+      std::optional<int> ignore;
+      if (o.ignore_value) ignore = static_cast<int>(*o.ignore_value);
+      const std::vector<int> values = o.label_values();
+      return values.empty() ? LabelRule::found_in(masks, ignore) : LabelRule(values, ignore);
+    }
+    const auto given = MaskRule::given(o.mask_threshold, o.mask_values);
+    return given ? *given : MaskRule::recognise(masks);
+  }
+
+  void describe_masks(const Options& o) {
+    const auto* labels = std::get_if<LabelRule>(&rule_);
+    info_.mask_resize = o.mask_resize;
+    if (labels == nullptr) {
+      info_.masks = Masks::kSoft;
+      info_.class_names = {"foreground"};
+      return;
+    }
+    info_.masks = Masks::kLabels;
+    // What turning and shifting bring in from outside is black, which is the first class where
+    // nothing says "ignore".
+    info_.no_label = labels->ignores() ? kIgnoreLabel : 0;
+    info_.class_names = o.classes;
+    if (!o.classes.empty()) return;
+    for (const int value : labels->values()) info_.class_names.push_back(fmt::format("{}", value));
+    if (o.mask_values.is_null()) {
+      notes_.push_back(fmt::format("{}: {} classes, the values of the masks of train: {}", kReader,
+                                   labels->values().size(), fmt::join(labels->values(), ", ")));
+    }
+  }
+
+  template <class Rule>
+  void check_foreground(const Rule& rule, const std::vector<std::int64_t>& indices,
+                        Split split) const {
+    MaskValues seen;
+    for (const std::int64_t index : indices) {
+      try {
+        const MaskFile mask = rule.read(pairs_[static_cast<std::size_t>(index)].mask);
+        if (rule.has_foreground(mask)) return;
+        seen.add(mask);
+      } catch (const FileError&) {  // reported when the sample itself is used
+      }
+    }
+    FOVEA_CHECK(seen.files() == 0, FileError,
+                fmt::format("dataset: the masks of {} hold no foreground, which is {}: values "
+                            "found: {}; see dataset.mask_values and dataset.mask_threshold in {}",
+                            name_of(split), rule.text(), seen.text(), kPage));
   }
 
   void note_left_out() {
     std::set<fs::path> folders;
-    for (const Pair& pair : pairs_) {
+    for (const ImagePair& pair : pairs_) {
       folders.insert({pair.image.parent_path(), pair.mask.parent_path()});
     }
     for (const fs::path& folder : folders) {
@@ -274,9 +258,9 @@ class PairedFolder final : public Source {
   }
 
   // Every split takes its size from the first image of train that can be decoded.
-  void measure(const std::vector<Pair>& train) {
+  void measure(const std::vector<ImagePair>& train) {
     std::string first_error;
-    for (const Pair& pair : train) {
+    for (const ImagePair& pair : train) {
       try {
         const Image image = read_file(pair.image);
         info_.height = image.height;
@@ -289,20 +273,21 @@ class PairedFolder final : public Source {
     throw FileError(first_error);
   }
 
-  std::vector<Pair> pairs_;
+  std::vector<ImagePair> pairs_;
   std::int64_t img_size_;
   Exif exif_;
-  MaskRule rule_;
+  std::variant<MaskRule, LabelRule> rule_;
 };
 
 // Pairs of a part; nothing for a val or test part that is not there.
-std::optional<std::vector<Pair>> pairs_of(const fs::path& root, Split split, const Options& o) {
+std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split,
+                                               const Options& o) {
   std::error_code code;
   const fs::path lists = root / o.splits;
-  const std::vector<Pair> all = pairs_in(folders_of(root, Split::kTrain, o));
+  const std::vector<ImagePair> all = find_pairs(kReader, kPage, folders_of(root, Split::kTrain, o));
   if (has_list(lists, o, Split::kTrain)) {
     if (split != Split::kTrain && !has_list(lists, o, split)) return std::nullopt;
-    return listed(all, lists, split);
+    return listed_pairs(all, lists, split, kPage);
   }
   for (const Split other : {Split::kVal, Split::kTest}) {
     FOVEA_CHECK(!has_list(lists, o, other), FileError,
@@ -317,15 +302,15 @@ std::optional<std::vector<Pair>> pairs_of(const fs::path& root, Split split, con
   if (split == Split::kTrain) return all;
   // A test part that is cut from the training part, as in the papers, replaces the other folders.
   if (o.layout == Layout::kShared || o.split.cuts_test()) return std::nullopt;
-  const Folders folders = folders_of(root, split, o);
+  const PairFolders folders = folders_of(root, split, o);
   if (!fs::is_directory(folders.images, code)) return std::nullopt;
-  return pairs_in(folders);
+  return find_pairs(kReader, kPage, folders);
 }
 
 std::unique_ptr<Source> open(const Place& place, const Options& options) {
   auto pairs = pairs_of(place.root, place.split, options);
   if (!pairs) return nullptr;
-  const std::vector<Pair> train = *pairs_of(place.root, Split::kTrain, options);
+  const std::vector<ImagePair> train = *pairs_of(place.root, Split::kTrain, options);
   return std::make_unique<PairedFolder>(std::move(*pairs), train, options);
 }
 
@@ -353,15 +338,24 @@ schema::Fields<Options> fields() {
            "image and mask are resized to this square after augmentation; 0: all have the size of "
            "the first")
       .add("in_chans", &O::in_chans, schema::in_range(1, 3), "1 converts to grey, 3 to colour")
+      .add_enum("mask_type", &O::mask_type,
+                {{"foreground", MaskType::kForeground}, {"labels", MaskType::kLabels}},
+                "foreground: one class, by the next two keys; labels: every value is a class")
       .add("mask_threshold", &O::mask_threshold, schema::in_range(0, 255),
            "grey values from here on, of 0 to 255, are foreground; 0: value / 255, which may be "
            "soft; null: recognised from the masks of train, if mask_values is null too")
       .add_any("mask_values", &O::mask_values,
                "instead: the values that are foreground, e.g. [1, 2], or \"nonzero\"; of PNG files "
-               "with a palette of colours the numbers of its entries")
-      .add_enum("mask_resize", &O::mask_resize,
-                {{"nearest", Resampling::kNearest}, {"bilinear", Resampling::kBilinear}},
-                "how masks are resized; bilinear makes their borders soft (kcla 5.4)")
+               "with a palette of colours the numbers of its entries. Of labels: the values of the "
+               "classes in their order; null: 0, 1, ... where classes are named, else all that "
+               "occur in train")
+      .add("classes", &O::classes, "names of the classes of labels; empty: their values")
+      .add("ignore_value", &O::ignore_value, schema::in_range(0, 65535),
+           "of labels: the value of pixels that count nowhere, often 255; null: there are none")
+      .add_enum(
+          "mask_resize", &O::mask_resize,
+          {{"nearest", Resampling::kNearest}, {"bilinear", Resampling::kBilinear}},
+          "how masks are resized; bilinear makes their borders soft (kcla 5.4), not of labels")
       .add_enum("intensity", &O::intensity,
                 {{"unit", Intensity::kUnit}, {"min_max_255", Intensity::kMinMax255}},
                 "unit: value / 255, then mean and std; min_max_255: every image is stretched to "
@@ -369,8 +363,7 @@ schema::Fields<Options> fields() {
       .add("exif", &O::exif,
            "turn images as the EXIF orientation of their JPEG files says; masks stay")
       .check([](const O& o) {
-        return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3")
-                               : MaskRule::complaint(o.mask_threshold, o.mask_values);
+        return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3") : complaint(o);
       });
 }
 

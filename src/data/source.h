@@ -4,18 +4,22 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "data/batch.h"
 #include "data/geometry.h"
 #include "data/image_file.h"
+#include "data/part.h"
 #include "data/resize.h"
 #include "data/split.h"
 
 namespace fovea::data {
+
+/// kSoft: every pixel belongs to the foreground as much as its value in [0, 1] says. kLabels: every
+/// pixel has a class.
+enum class Masks { kNone, kSoft, kLabels };
 
 /// What is the same for every sample of a data set.
 struct SourceInfo {
@@ -29,9 +33,13 @@ struct SourceInfo {
   std::vector<double> std;
   /// Every image is stretched to [0, 1] by its own extremes before it is augmented.
   bool stretch = false;
-  /// Given: a mask belongs to every image, and this is how it is resized. Files may have any size;
-  /// image and mask are brought to height x width after augmentation.
-  std::optional<Resampling> masks = {};
+  /// Whether a mask belongs to every image. Files may then have any size; image and mask are
+  /// brought to height x width after augmentation.
+  Masks masks = Masks::kNone;
+  /// How soft masks are resized; maps of labels always by the nearest pixel.
+  Resampling mask_resize = Resampling::kNearest;
+  /// Of maps of labels: what a pixel is that comes in from outside, or has no class.
+  std::int64_t no_label = kIgnoreLabel;
   /// read() gives pictures as large as their files have them, which fitted() brings to height x
   /// width.
   bool own_sizes = false;
@@ -45,17 +53,12 @@ struct Problem {
   std::string message;
 };
 
-/// The samples of one split in file order. Thread-safe after construction.
-class Source {
+class Source : public Part {
  public:
-  virtual ~Source() = default;
   const SourceInfo& info() const { return info_; }
-  std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
-  /// Class of every sample, 0 where there are masks; unspecified for those in problems().
-  const std::vector<std::int64_t>& labels() const { return labels_; }
+  const std::vector<std::string>& class_names() const override { return info_.class_names; }
+  bool has_classes() const override { return info_.masks == Masks::kNone; }
   const std::vector<Problem>& problems() const { return problems_; }
-  /// What a user should know of the files, e.g. that some were left out; one line each.
-  const std::vector<std::string>& notes() const { return notes_; }
   /// Pixels of info().height x width x channels (any height and width where there are masks or
   /// own_sizes), values 0..pixel_max. Throws FileError that names the file and the record.
   virtual Image read(std::int64_t index) const = 0;
@@ -64,17 +67,12 @@ class Source {
   virtual Image read_file(const std::filesystem::path& file) const;
   /// A picture of any size at info().height x width, as info().fit says.
   Image fitted(const Image& picture) const;
-  /// The mask of an image of this size, one channel, 0..white. Only where info().masks is given.
+  /// The mask of an image of this size, one channel: soft 0..white, of labels 1 + class, and 0
+  /// where a pixel has none. Only where info().masks says that there are masks.
   virtual Image read_mask(std::int64_t index, const Image& image) const;
   /// Throws FileError if these samples of a split cannot be learned from or measured, as masks
   /// without any foreground. Those that cannot be read are left to read().
   virtual void check_targets(const std::vector<std::int64_t>& /*indices*/, Split /*split*/) const {}
-  /// File, or file and record, for messages and reports.
-  virtual std::string name(std::int64_t index) const = 0;
-  /// The files that the samples come from, masks included; none where they are made in memory.
-  virtual std::vector<std::filesystem::path> files() const = 0;
-  /// What samples that are made in memory are made by, with all that changes them.
-  virtual std::string recipe() const { return ""; }
   /// True if read() does not touch a file, so that caching would only double the memory.
   virtual bool in_memory() const { return true; }
 
@@ -83,9 +81,7 @@ class Source {
   explicit Source(SourceInfo info) : info_(std::move(info)) {}
 
   SourceInfo info_;
-  std::vector<std::int64_t> labels_;
   std::vector<Problem> problems_;
-  std::vector<std::string> notes_;
 };
 
 /// Where a reader looks, and for which part.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,25 +27,6 @@ Split split_from_name(std::string_view name);
 
 /// Throws ConfigError.
 [[noreturn]] void no_split(std::string_view name);
-
-/// The parts of one data set by name; any may be null.
-template <class D>
-struct Splits {
-  std::shared_ptr<const D> train, val, test;
-
-  /// "train", "val" or "test"; null for anything else.
-  std::shared_ptr<const D> find(std::string_view name) const {
-    return name == "train" ? train : name == "val" ? val : name == "test" ? test : nullptr;
-  }
-  /// Throws ConfigError for a part that is not there.
-  const D& at(std::string_view name) const {
-    const auto found = find(name);
-    if (found == nullptr) no_split(name);
-    return *found;
-  }
-  /// One of those that are there, for what they share.
-  const D& any() const { return train ? *train : val ? *val : *test; }
-};
 
 /// Number of samples kept of each split, class-balanced; none keeps all.
 struct Limits {

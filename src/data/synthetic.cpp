@@ -14,7 +14,7 @@
 namespace fovea::data {
 namespace {
 
-struct Options : CommonOptions {
+struct Options : ImageOptions {
   std::int64_t num_classes = 4;
   std::int64_t img_size = 16;
   std::int64_t in_chans = 3;

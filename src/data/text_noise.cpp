@@ -1,13 +1,14 @@
 #include "data/text_noise.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
-#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::array kAll = {TextCorruption::kInsert, TextCorruption::kReplace,
                              TextCorruption::kDelete, TextCorruption::kMask, TextCorruption::kSwap};
+constexpr std::array<std::string_view, 5> kNames = {"insert", "replace", "delete", "mask", "swap"};
 
 std::int64_t random_word(float w, std::int64_t vocab_size) {
   const std::int64_t words = vocab_size - Vocabulary::kSpecial;
@@ -50,32 +52,15 @@ Ids swapped(Ids ids, double s, std::span<const float> u) {
 
 std::span<const TextCorruption> all_text_corruptions() { return kAll; }
 
-std::string_view name_of(TextCorruption type) {
-  switch (type) {
-    case TextCorruption::kInsert:
-      return "insert";
-    case TextCorruption::kReplace:
-      return "replace";
-    case TextCorruption::kDelete:
-      return "delete";
-    case TextCorruption::kMask:
-      return "mask";
-    case TextCorruption::kSwap:
-      return "swap";
-  }
-  return "";
-}
+std::string_view name_of(TextCorruption type) { return kNames[static_cast<std::size_t>(type)]; }
 
 TextCorruption text_corruption_from_name(std::string_view name) {
-  std::vector<std::string> names;
-  for (const TextCorruption type : kAll) {
-    if (name == name_of(type)) return type;
-    names.emplace_back(name_of(type));
-  }
-  throw ConfigError(
-      fmt::format("noise: no corruption of texts called \"{}\"{} known: insert, "
-                  "replace, delete, mask, swap",
-                  name, did_you_mean(std::string(name), names)));
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  FOVEA_CHECK(
+      found != kNames.end(), ConfigError,
+      fmt::format("no corruption of texts called \"{}\"{} (known: {})", name,
+                  did_you_mean(name, {kNames.begin(), kNames.end()}), fmt::join(kNames, ", ")));
+  return kAll[static_cast<std::size_t>(found - kNames.begin())];
 }
 
 Ids corrupt(const Ids& ids, TextCorruptionLevel what, std::span<const float> u,
@@ -112,17 +97,18 @@ Ids corrupt(const Ids& ids, TextCorruptionLevel what, const RandomStream& stream
   return corrupt(ids, what, field("u"), field("w"), vocab_size);
 }
 
-Ids apply_noise(const Ids& ids, const TextNoise& noise, const RandomStream& stream,
-                std::int64_t vocab_size) {
-  if (noise.empty()) return ids;
-  const RandomStream choice = stream.fork("choice");
-  if (double{choice.uniform(0)} >= noise.prob) return ids;
-  const auto pick = [&](std::size_t size, std::uint64_t counter) {
-    return static_cast<std::size_t>(choice.below(static_cast<std::int64_t>(size), counter));
-  };
-  // Counter 1 of below() uses words 2 and 3, clear of the word of the decision above.
-  const TextCorruption type = noise.types[pick(noise.types.size(), 1)];
-  return corrupt(ids, {type, noise.levels[pick(noise.levels.size(), 2)]}, stream, vocab_size);
+Ids corrupt(const Ids& ids, const NoiseLevel& what, const RandomStream& stream,
+            std::int64_t vocab_size) {
+  const TextCorruptionLevel found{text_corruption_from_name(what.type), what.level};
+  return corrupt(ids, found, stream, vocab_size);
+}
+
+const NoiseKind& text_noise() {
+  static const NoiseKind kind{{kNames.begin(), kNames.end()},
+                              {"insert", "replace", "delete"},
+                              ": the share of the words that is hit",
+                              false};
+  return kind;
 }
 
 }  // namespace fovea::data

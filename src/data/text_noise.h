@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/noise.h"
 #include "tensor/random.h"
 
 namespace fovea::data {
@@ -43,17 +44,11 @@ Ids corrupt(const Ids& ids, TextCorruptionLevel what, std::span<const float> u,
 Ids corrupt(const Ids& ids, TextCorruptionLevel what, const RandomStream& stream,
             std::int64_t vocab_size);
 
-/// Which corruptions are used, and how often (training only).
-struct TextNoise {
-  std::vector<TextCorruption> types;
-  std::vector<double> levels;
-  double prob = 0.5;
+/// The same with a type by its name. Throws ConfigError also for an unknown one.
+Ids corrupt(const Ids& ids, const NoiseLevel& what, const RandomStream& stream,
+            std::int64_t vocab_size);
 
-  bool empty() const { return types.empty() || levels.empty(); }
-};
-
-/// Training noise: with probability `prob` one type and one level, drawn uniformly.
-Ids apply_noise(const Ids& ids, const TextNoise& noise, const RandomStream& stream,
-                std::int64_t vocab_size);
+/// What options and reports say of these types; the preset is that of dgsa section 8.
+const NoiseKind& text_noise();
 
 }  // namespace fovea::data

@@ -1,49 +1,17 @@
 #include "data/text_options.h"
 
+#include "data/text_noise.h"
+
+#include <string>
+
 namespace fovea::data {
 namespace {
 
 using schema::at_least;
 using schema::Fields;
-using schema::greater_than;
-using schema::in_range;
-using schema::less_than;
 
-Fields<TextNoiseOptions> noise_fields(bool train) {
-  std::vector<std::string> names;
-  for (const TextCorruption type : all_text_corruptions()) names.emplace_back(name_of(type));
-  Fields<TextNoiseOptions> fields;
-  if (train) {
-    fields.add("preset", &TextNoiseOptions::preset, schema::one_of({"", "noisy_train"}),
-               "\"noisy_train\": types insert, replace, delete at levels 0.1 to 0.5");
-  }
-  fields
-      .add("types", &TextNoiseOptions::types, schema::one_of(names),
-           "corruptions to draw from; empty: no noise")
-      .add("levels", &TextNoiseOptions::levels, greater_than(0) && less_than(1),
-           "levels to draw from: the share of the words that is hit");
-  if (train) {
-    fields
-        .add("prob", &TextNoiseOptions::prob, in_range(0, 1),
-             "share of the texts that is corrupted")
-        .check([](const TextNoiseOptions& o) {
-          return o.preset.empty() || o.types.empty()
-                     ? std::string()
-                     : std::string("preset and types are both given; choose one");
-        });
-  }
-  return fields;
-}
-
-Fields<TextOptions> make_text_fields() {
+Fields<TextOptions> make_keys() {
   using O = TextOptions;
-  const auto noise =
-      Fields<TextNoiseBySplit>{}
-          .add_object("train", &TextNoiseBySplit::train, noise_fields(true),
-                      "noise on training texts, drawn anew in every epoch")
-          .add_object("eval", &TextNoiseBySplit::eval, noise_fields(false),
-                      "the types and levels that a robustness evaluation walks through")
-          .no_effect();  // only eval reads it
   return Fields<O>{}
       .include(split_fields())
       .add("val_every", &O::val_every, schema::in_range(0, 1000000),
@@ -76,7 +44,7 @@ Fields<TextOptions> make_text_fields() {
                 {{"fail", OnEmpty::kFail}, {"keep", OnEmpty::kKeep}, {"skip", OnEmpty::kSkip}},
                 "a text without a word ends the run, is one unknown word, or is left out and "
                 "counted")
-      .add_object("noise", &O::noise, noise, "corruptions (dgsa section 8)")
+      .add_object("noise", &O::noise, noise_fields(text_noise()), "corruptions (dgsa section 8)")
       .check([](const O& o) {
         return o.val_every == 1 ||
                        (o.val_every > 0 && (o.split.cuts_val() || !o.split.by_group.empty()))
@@ -89,20 +57,9 @@ Fields<TextOptions> make_text_fields() {
 
 }  // namespace
 
-TextNoise make_noise(const TextNoiseOptions& options) {
-  TextNoise noise{{}, options.levels, options.prob};
-  if (options.preset == "noisy_train") {
-    const auto all = all_text_corruptions();
-    noise.types.assign(all.begin(), all.begin() + 3);
-  }
-  for (const std::string& name : options.types)
-    noise.types.push_back(text_corruption_from_name(name));
-  return noise;
-}
-
-const Fields<TextOptions>& text_fields() {
-  static const Fields<TextOptions> fields = make_text_fields();
-  return fields;
+const Fields<TextOptions>& TextOptions::keys() {
+  static const Fields<TextOptions> keys = make_keys();
+  return keys;
 }
 
 }  // namespace fovea::data

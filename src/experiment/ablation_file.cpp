@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "schema/fields.h"
+#include "schema/json_schema.h"
 #include "schema/load.h"
 #include "schema/renamed.h"
 
@@ -131,7 +132,40 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
          folder.end();
 }
 
+// Lets a property, which the fields leave free, be any of these.
+void allow(Value& object, const std::string& key, std::initializer_list<Value> kinds) {
+  object.find("properties")->find(key)->set("anyOf", Value::array(kinds));
+}
+
 }  // namespace
+
+Value ablation_schema() {
+  const auto type = [](const char* name) { return Value::object({{"type", name}}); };
+  Value list = type("array");
+  list.set("minItems", 1);
+  Value seeds = list;
+  seeds.set("items", Value::object({{"type", "integer"}, {"minimum", 0}}));
+  Value axes = type("object");
+  axes.set("additionalProperties", list);
+  Value root = schema::json_schema(fields());
+  allow(root, "base", {type("string"), Value::object({{"$ref", "#/definitions/experiment"}})});
+  allow(root, "set", {type("object")});
+  allow(root, "axes", {axes});
+  allow(root, "seeds", {seeds});
+  allow(root, "published", {type("string")});
+  Value& properties = *root.find("properties");
+  properties.set("extends", type("string"));
+  Value& row = *properties.find("rows")->find("items");
+  allow(row, "name", {type("string")});
+  allow(row, "extends", {type("string")});
+  allow(row, "set", {type("object")});
+  // One object stands for a list of one.
+  Value published = *row.find("properties")->find("published");
+  row.find("properties")
+      ->set("published",
+            Value::object({{"anyOf", Value::array({published, *published.find("items")})}}));
+  return root;
+}
 
 AblationFields read_ablation_file(const fs::path& file) {
   Value root = schema::load(file);

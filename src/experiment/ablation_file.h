@@ -33,6 +33,10 @@ struct AblationFields {
   schema::Value published;  // string, or null
 };
 
+/// What such a file may hold, as JSON Schema; the one of an experiment is
+/// "#/definitions/experiment".
+schema::Value ablation_schema();
+
 /// Strict parsing with positions; see ablation.h for the keys.
 AblationFields read_ablation_file(const std::filesystem::path& file);
 

@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "metrics/classification.h"
 #include "schema/compare.h"
+#include "schema/load.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"
 
@@ -20,77 +21,54 @@ namespace {
 namespace fs = std::filesystem;
 using schema::Value;
 
-// Levels of one type, by their words.
-using Levels = std::vector<std::pair<std::string, double>>;
-
-struct MetricScores {
-  std::string metric;
-  std::vector<std::pair<std::string, Levels>> types;
-};
-
 double as_number(const Value& value) { return value.is_null() ? std::nan("") : value.as_double(); }
 
-// Members of a table, where one of that name is made if there is none.
-template <class Table>
-auto& entry_of(Table& table, const std::string& name) {
-  for (auto& entry : table) {
-    if (entry.first == name) return entry.second;
-  }
-  return table.emplace_back(name, typename Table::value_type::second_type{}).second;
-}
-
-// Adds {metric: {type: {level: value}}}; the means beside them are made anew.
-void add(std::vector<MetricScores>& all, const Value& corruption) {
-  for (const Value::Member& metric : corruption.members()) {
-    if (!metric.value.is_object()) continue;
-    MetricScores* scores = nullptr;
-    for (MetricScores& known : all) {
-      if (known.metric == metric.key) scores = &known;
-    }
-    if (scores == nullptr) scores = &all.emplace_back(MetricScores{metric.key, {}});
-    for (const Value::Member& type : metric.value.members()) {
-      Levels& levels = entry_of(scores->types, type.key);
-      for (const Value::Member& level : type.value.members()) {
-        if (level.key != "mean" && level.key != "nonfinite")
-          entry_of(levels, level.key) = as_number(level.value);
-      }
+// A number replaces that of the same metric, type and level.
+void add(std::vector<NoiseScore>& all, const NoiseScore& score) {
+  for (NoiseScore& known : all) {
+    if (known.metric == score.metric && known.type == score.type && known.level == score.level) {
+      known.value = score.value;
+      return;
     }
   }
+  all.push_back(score);
 }
 
-double level_of(const std::string& word) {
-  double level = 0;
-  std::from_chars(word.data(), word.data() + word.size(), level);
-  return level;
-}
-
-Value corruption_of(std::vector<MetricScores> all, const Value& metrics) {
-  Value corruption = Value::object();
-  for (MetricScores& scores : all) {
-    Value types = Value::object();
-    double total = 0;
-    for (auto& [type, levels] : scores.types) {
-      std::stable_sort(levels.begin(), levels.end(), [](const auto& a, const auto& b) {
-        return level_of(a.first) < level_of(b.first);
-      });
-      Value by_level = Value::object();
-      double sum = 0;
-      for (const auto& [level, value] : levels) {
-        training::set_number(by_level, level, value);
-        sum += value;
-      }
-      const double mean = sum / static_cast<double>(levels.size());
-      training::set_number(by_level, "mean", mean);
-      total += mean;
-      types.set(type, by_level);
-    }
-    const double mean = total / static_cast<double>(scores.types.size());
-    corruption.set(scores.metric, types);
-    training::set_number(corruption, "mean_" + scores.metric, mean);
-    if (const Value* clean = metrics.find(scores.metric))
-      training::set_number(corruption, "retention", mean / as_number(*clean));
+std::vector<NoiseScore> noise_from(const Value& results) {
+  std::vector<NoiseScore> all;
+  const Value* noise = results.find("noise");
+  if (noise == nullptr) return all;
+  for (const Value& score : noise->items()) {
+    all.push_back({score.at("metric").as_string(), score.at("type").as_string(),
+                   score.at("level").as_double(), as_number(score.at("value"))});
   }
-  return corruption;
+  return all;
+}
+
+Value noise_json(const std::vector<NoiseScore>& scores) {
+  Value list = Value::array();
+  for (const NoiseScore& score : scores) {
+    Value record =
+        Value::object({{"metric", score.metric}, {"type", score.type}, {"level", score.level}});
+    training::set_number(record, "value", score.value);
+    list.push_back(record);
+  }
+  return list;
+}
+
+Value robustness_json(const std::vector<NoiseScore>& scores, const metrics::MetricInfo& main,
+                      double clean) {
+  const NoiseMeans means = noise_means(scores, main.name, clean);
+  Value by_type = Value::object();
+  for (const auto& [type, mean] : means.by_type) training::set_number(by_type, type, mean);
+  Value record = Value::object({{"metric", main.name},
+                                {"unit", main.unit},
+                                {"decimals", main.decimals},
+                                {"larger_is_better", main.larger_is_better},
+                                {"by_type", by_type}});
+  training::set_number(record, "mean", means.mean);
+  training::set_number(record, "retention", means.retention);
+  return record;
 }
 
 // The results in a file; nothing where it is missing or no such file.
@@ -118,16 +96,41 @@ std::string weights_hash(nn::Module& model) {
   for (const nn::NamedTensor& buffer : model.buffers()) tensors.push_back(buffer);
   std::string hashes;
   for (const nn::NamedTensor& named : tensors) {
-    const auto* bytes = reinterpret_cast<const char*>(named.tensor.raw());
-    hashes += named.name + " " +
-              training::hash_bytes({bytes, static_cast<std::size_t>(named.tensor.bytes())}) + "\n";
+    std::string bytes(static_cast<std::size_t>(named.tensor.bytes()), '\0');
+    named.tensor.download(bytes.data());
+    hashes += named.name + " " + training::hash_bytes(bytes) + "\n";
   }
   return training::hash_bytes(hashes);
 }
 
-Value write_eval_results(const fs::path& folder, Value fresh, const EvalSubject& subject) {
-  const Value about = Value::object({{"weights", subject.weights},
+NoiseMeans noise_means(const std::vector<NoiseScore>& scores, const std::string& metric,
+                       double clean) {
+  std::vector<std::pair<std::string, metrics::RunningMean>> types;
+  for (const NoiseScore& score : scores) {
+    if (score.metric != metric) continue;
+    auto found = std::find_if(types.begin(), types.end(),
+                              [&](const auto& type) { return type.first == score.type; });
+    if (found == types.end())
+      found = types.emplace(types.end(), score.type, metrics::RunningMean());
+    found->second.add(score.value);
+  }
+  NoiseMeans means;
+  metrics::RunningMean all;
+  for (const auto& [type, mean] : types) {
+    means.by_type.emplace_back(type, mean.value());
+    all.add(mean.value());
+  }
+  means.mean = all.value();
+  means.retention = means.mean / clean;
+  return means;
+}
+
+Value write_eval_results(const fs::path& folder, Value fresh, const std::vector<NoiseScore>& noise,
+                         const metrics::MetricInfo& main, const EvalSubject& subject) {
+  const Value about = Value::object({{"dataset", fresh.at("dataset")},
+                                     {"split", fresh.at("split")},
                                      {"samples", fresh.at("samples")},
+                                     {"weights", subject.weights},
                                      {"overrides", Value::array(subject.overrides)}});
   fresh.set("subject", about);
   const fs::path file = folder / "results.json", away = folder / name_of(&about);
@@ -139,15 +142,41 @@ Value write_eval_results(const fs::path& folder, Value fresh, const EvalSubject&
       before = read_results(away);
     }
   }
-  std::vector<MetricScores> scores;
-  if (before && before->find("corruption") != nullptr) add(scores, before->at("corruption"));
-  if (fresh.find("corruption") != nullptr) add(scores, fresh.at("corruption"));
-  if (!scores.empty())
-    fresh.set("corruption", corruption_of(std::move(scores), fresh.at("metrics")));
+  std::vector<NoiseScore> scores = before ? noise_from(*before) : std::vector<NoiseScore>();
+  for (const NoiseScore& score : noise) add(scores, score);
+  if (!scores.empty()) {
+    // Levels of a type in order, whenever they were scored.
+    std::vector<std::string> types;
+    for (const NoiseScore& score : scores) {
+      if (std::find(types.begin(), types.end(), score.type) == types.end())
+        types.push_back(score.type);
+    }
+    const auto place = [&](const NoiseScore& score) {
+      return std::pair(std::find(types.begin(), types.end(), score.type), score.level);
+    };
+    std::stable_sort(scores.begin(), scores.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    fresh.set("noise", noise_json(scores));
+    fresh.set("robustness",
+              robustness_json(scores, main, as_number(fresh.at("metrics").at(main.name))));
+  }
   io::write_atomic(file, fresh.dump() + "\n");
   std::error_code code;
   fs::remove(away, code);  // its numbers stand in results.json now
   return fresh;
+}
+
+std::optional<CaseScores> read_case_scores(const fs::path& folder, const std::string& metric) {
+  const std::optional<Value> results = read_results(folder / "results.json");
+  if (!results) return {};
+  const Value* values = schema::find_path(*results, "cases." + metric);
+  if (values == nullptr) return {};
+  CaseScores scores;
+  scores.value = as_number(results->at("metrics").at(metric));
+  for (const Value& value : values->items()) scores.values.push_back(as_number(value));
+  for (const Value& index : results->at("cases").at("index").items())
+    scores.indices.push_back(index.as_int());
+  return scores;
 }
 
 }  // namespace fovea::experiment

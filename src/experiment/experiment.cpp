@@ -2,19 +2,40 @@
 
 #include <fmt/format.h>
 
-#include "backend/devices.h"
+#include <algorithm>
+#include <limits>
+
 #include "base/error.h"
 #include "data/registry.h"
-#include "ops/create.h"
 #include "optim/registry.h"
 #include "schema/carry.h"
 #include "schema/renamed.h"
 #include "training/loss.h"
+#include "training/monitor.h"
+#include "training/task_registry.h"
 
 namespace fovea::experiment {
 
 using schema::at_least;
-using schema::one_of;
+
+namespace {
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const training::TaskEntry& task : training::tasks()) names.push_back(task.name);
+  return names;
+}
+
+std::string task_help() {
+  std::string help;
+  for (const training::TaskEntry& task : training::tasks())
+    help += (help.empty() ? "" : "; ") + task.name + ": " + task.info.help;
+  return help;
+}
+
+}  // namespace
+
+std::string default_task() { return training::tasks().front().name; }
 
 const schema::Fields<Experiment>& experiment_fields() {
   static const auto fields = [] {
@@ -25,14 +46,13 @@ const schema::Fields<Experiment>& experiment_fields() {
         .add_any("paper", &E::paper,
                  "what it reproduces, e.g. {\"key\": \"dgsa\", \"table\": \"1\"}")
         .no_effect()
-        .add("task", &E::task,
-             one_of({"image_classification", "text_classification", "segmentation"}),
-             "one label for each image or text, or one mask for each image")
+        .add("task", &E::task, schema::one_of(task_names()), task_help())
         .add("seed", &E::seed, at_least(0), "of initial weights, data order, augmentation, dropout")
         .add_component("dataset", &E::dataset, data::dataset_choices(),
                        "data, augmentation and noise")
         .add_component("model", &E::model, models::choices(), "network")
-        .add_component("loss", &E::loss, training::loss_choices(), "what is minimised")
+        .add_component("loss", &E::loss, training::loss_choices(),
+                       "what is minimised; null = what fits the task")
         .add_component("optimizer", &E::optimizer, optim::optimiser_choices(), "update rule")
         .add_component("schedule", &E::schedule, optim::schedule_choices(),
                        "learning rate over time")
@@ -44,59 +64,50 @@ const schema::Fields<Experiment>& experiment_fields() {
 
 namespace {
 
-const char* name_of(models::Input input) {
-  return input == models::Input::kTexts ? "texts" : "images";
-}
-const char* name_of(models::Output output) {
-  return output == models::Output::kMasks ? "masks" : "classes";
-}
-
 bool reads_texts(const Experiment& e) {
-  return models::find_entry(e.model.type).input == models::Input::kTexts;
-}
-
-// What a task needs of its data set and of its network.
-struct Needs {
-  data::Kind data;
-  models::Input input;
-  models::Output output;
-};
-
-Needs needs_of(const std::string& task) {
-  using data::Kind;
-  using models::Input;
-  using models::Output;
-  if (task == "text_classification") return {Kind::kTexts, Input::kTexts, Output::kClasses};
-  if (task == "segmentation") return {Kind::kMaskedImages, Input::kImages, Output::kMasks};
-  return {Kind::kImages, Input::kImages, Output::kClasses};
+  return models::find_entry(e.model.type).interface == models::Interface::kTextClassifier;
 }
 
 void check_kinds(const Experiment& e) {
-  const Needs needs = needs_of(e.task);
+  const training::TaskInfo& needs = training::find_task(e.task).info;
   const data::Kind kind = data::kind_of(e.dataset);
   FOVEA_CHECK(kind == needs.data, ConfigError,
               fmt::format("task: {} needs a data set of {}; dataset.type {} holds {}", e.task,
                           data::name_of(needs.data), e.dataset.type, data::name_of(kind)));
-  const models::Entry& model = models::find_entry(e.model.type);
-  FOVEA_CHECK(model.input == needs.input, ConfigError,
-              fmt::format("task: {} needs a network for {}; model.type {} reads {}", e.task,
-                          name_of(needs.input), e.model.type, name_of(model.input)));
-  FOVEA_CHECK(model.output == needs.output, ConfigError,
-              fmt::format("task: {} needs a network that gives {}; model.type {} gives {}", e.task,
-                          name_of(needs.output), e.model.type, name_of(model.output)));
+  const models::Interface network = models::find_entry(e.model.type).interface;
+  FOVEA_CHECK(network == needs.network, ConfigError,
+              fmt::format("task: {} needs {}; model.type {} is {}", e.task,
+                          models::info_of(needs.network).name, e.model.type,
+                          models::info_of(network).name));
 }
 
-std::int64_t option_or(const Experiment& e, const char* key, std::int64_t otherwise) {
-  const schema::Value* value = e.model.options.find(key);
-  return value == nullptr || value->is_null() ? otherwise : value->as_int();
+// A loss that fits the task, where an experiment names none.
+void choose_loss(schema::Value& settled) {
+  const schema::Value* task = settled.find("task");
+  const std::string name =
+      task != nullptr && task->is_string() ? task->as_string() : default_task();
+  const std::vector<std::string> known = task_names();
+  if (std::find(known.begin(), known.end(), name) == known.end()) return;  // said with the others
+  const std::string type = training::find_task(name).info.loss;
+  const schema::Value* given = settled.find("loss");
+  const bool none = given == nullptr || given->is_null();
+  FOVEA_CHECK(none || !type.empty(), ConfigError,
+              fmt::format("{}{} has a loss of its own; remove this one",
+                          schema::where(given->origin(), "loss"), name));
+  const bool named = !none && (!given->is_object() || given->find("type") != nullptr);
+  if (type.empty() || named) return;
+  schema::Value chosen = none ? schema::Value::object() : *given;
+  chosen.set("type", type);
+  settled.set("loss", chosen);
 }
 
 }  // namespace
 
 const ExperimentKind& experiment_kind() {
-  static const ExperimentKind kind{&experiment_fields(), [](const auto& unresolved, auto& notes) {
-                                     return resolve(unresolved, notes);
-                                   }};
+  static const ExperimentKind kind{
+      .fields = &experiment_fields(),
+      .resolve = [](const auto& unresolved, auto& notes) { return resolve(unresolved, notes); },
+      .metrics = [](const schema::Value& resolved) { return metrics_of(parse(resolved)); }};
   return kind;
 }
 
@@ -118,6 +129,7 @@ schema::Value load_unresolved(const std::filesystem::path& path,
 
 schema::Value resolve(const schema::Value& unresolved, schema::Notes& notes) {
   schema::Value settled = unresolved;
+  choose_loss(settled);
   // Again, since a file may leave the type to its parent and some keys are renamed for one type.
   schema::rename_keys(experiment_fields(), settled, schema::OldKeys::kLater, notes);
   schema::drop_foreign_options(experiment_fields(), settled, notes);
@@ -135,44 +147,36 @@ Experiment parse(const schema::Value& resolved) {
   return experiment_fields().from_resolved(resolved);
 }
 
+namespace {
+
+models::DataShape to_model(const data::SampleShape& data) {
+  models::DataShape shape;
+  shape.channels = data.channels;
+  shape.height = data.height;
+  shape.width = data.width;
+  shape.num_classes = data.classes;
+  shape.vocab_size = data.vocab_size;
+  shape.max_len = data.max_len;
+  return shape;
+}
+
+}  // namespace
+
 models::DataShape data_shape(const Experiment& experiment) {
   const schema::Value& options = experiment.model.options;
   const auto given = [&](const char* key) {
     const schema::Value* value = options.find(key);
     return value != nullptr && !value->is_null();
   };
-  models::DataShape shape;
-  if (reads_texts(experiment)) {
-    if (given("num_classes") && given("vocab_size") && given("max_len")) return shape;
-    return shape_of(*data::make_texts(experiment.dataset, nullptr, data::Wanted::kTrain).train);
-  }
-  if (given("num_classes") && given("in_chans") && given("img_size")) return shape;
-  if (const auto known = data::known_shape(experiment.dataset)) {
-    shape.channels = known->channels;
-    shape.height = known->height;
-    shape.width = known->width;
-    shape.num_classes = known->classes;
-    return shape;
-  }
+  const bool all_given = reads_texts(experiment)
+                             ? given("num_classes") && given("vocab_size") && given("max_len")
+                             : given("num_classes") && given("in_chans") && given("img_size");
+  if (all_given) return {};
+  if (const auto known = data::known_shape(experiment.dataset)) return to_model(*known);
   return shape_of(*data::make_dataset(experiment.dataset, data::Split::kTrain));
 }
 
-models::DataShape shape_of(const data::Dataset& dataset) {
-  models::DataShape shape;
-  shape.channels = dataset.channels();
-  shape.height = dataset.height();
-  shape.width = dataset.width();
-  shape.num_classes = dataset.num_classes();
-  return shape;
-}
-
-models::DataShape shape_of(const data::TextDataset& dataset) {
-  models::DataShape shape;
-  shape.num_classes = dataset.num_classes();
-  shape.vocab_size = dataset.vocabulary().size();
-  shape.max_len = dataset.options().max_len;
-  return shape;
-}
+models::DataShape shape_of(const data::Dataset& dataset) { return to_model(dataset.shape()); }
 
 std::unique_ptr<models::Model> make_model(const Experiment& experiment, const Device& device,
                                           const models::DataShape& shape) {
@@ -185,31 +189,31 @@ std::unique_ptr<models::Model> make_model(const Experiment& experiment, const De
                       shape);
 }
 
-Shape sample_shape(const Experiment& experiment, const models::DataShape& shape) {
-  if (reads_texts(experiment)) return {option_or(experiment, "max_len", shape.max_len)};
+models::DataShape seen_shape(const Experiment& experiment, const models::DataShape& shape) {
   const schema::Value& options = experiment.model.options;
   const auto of = [&](const char* key, std::size_t index, std::int64_t otherwise) {
     const schema::Value* value = options.find(key);
     if (value == nullptr || value->is_null()) return otherwise;
     return value->is_array() ? value->at(index).as_int() : value->as_int();
   };
-  return {of("in_chans", 0, shape.channels), of("img_size", 0, shape.height),
-          of("img_size", 1, shape.width)};
+  return {.channels = of("in_chans", 0, shape.channels),
+          .height = of("img_size", 0, shape.height),
+          .width = of("img_size", 1, shape.width),
+          .num_classes = of("num_classes", 0, shape.num_classes),
+          .vocab_size = of("vocab_size", 0, shape.vocab_size),
+          .max_len = of("max_len", 0, shape.max_len)};
 }
 
-Tensor random_batch(const Experiment& experiment, const models::DataShape& shape,
-                    std::int64_t batch_size, const Device& device) {
-  Shape whole{batch_size};
-  for (const std::int64_t axis : sample_shape(experiment, shape)) whole.push_back(axis);
-  const RandomStream random(1);
-  if (!reads_texts(experiment))
-    return ops::random_normal(whole, 0, 1, random, DType::kFloat32, device);
-  // No padding: ids from 1 on.
-  const std::int64_t words = option_or(experiment, "vocab_size", shape.vocab_size) - 1;
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(whole.numel()));
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = 1 + random.below(words, i);
-  const Device host = device.is_host() ? device : make_cpu();
-  return ops::to(Tensor::from(ids, whole, host), device);
+Shape sample_shape(const Experiment& experiment, const models::DataShape& shape) {
+  const models::DataShape seen = seen_shape(experiment, shape);
+  if (reads_texts(experiment)) return {seen.max_len};
+  return {seen.channels, seen.height, seen.width};
+}
+
+std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment) {
+  models::DataShape large;
+  large.num_classes = std::numeric_limits<std::int64_t>::max();
+  return training::measured(experiment.train, training::find_task(experiment.task).metrics(large));
 }
 
 }  // namespace fovea::experiment

@@ -4,26 +4,30 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/text_dataset.h"
 #include "experiment/experiment_kind.h"
+#include "metrics/metric_info.h"
 #include "models/model.h"
 #include "schema/fields.h"
 #include "training/options.h"
 
 namespace fovea::experiment {
 
+/// What an experiment is about that does not say so: the first task of the registry.
+std::string default_task();
+
 struct Experiment {
   std::string name;
   schema::Value paper;  // free: {"key": "dgsa", "table": "1", "row": "..."}
-  std::string task = "image_classification";
+  std::string task = default_task();
   std::int64_t seed = 0;
   schema::Component dataset{"digits", {}};
   schema::Component model{"vit", {}};
-  schema::Component loss{"cross_entropy", {}};
+  std::optional<schema::Component> loss;  // none: the task has one of its own
   schema::Component optimizer{"adamw", {}};
   schema::Component schedule{"cosine", {}};
   training::TrainOptions train;
@@ -54,17 +58,19 @@ models::DataShape data_shape(const Experiment& experiment);
 
 /// What a data set says of itself.
 models::DataShape shape_of(const data::Dataset& dataset);
-models::DataShape shape_of(const data::TextDataset& dataset);
 
 /// The network on a device with initial weights from the seed.
 std::unique_ptr<models::Model> make_model(const Experiment& experiment, const Device& device,
                                           const models::DataShape& shape);
 
+/// What the data set says of itself, overridden by the options of the network: what the network
+/// sees.
+models::DataShape seen_shape(const Experiment& experiment, const models::DataShape& shape);
+
 /// One sample's shape without the batch axis: (c, h, w) of an image, (n) of the longest text.
 Shape sample_shape(const Experiment& experiment, const models::DataShape& shape);
 
-/// Inputs for counting time and memory: normal numbers, or texts of full length.
-Tensor random_batch(const Experiment& experiment, const models::DataShape& shape,
-                    std::int64_t batch_size, const Device& device);
+/// What a run may measure on each split, averaged weights included.
+std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment);
 
 }  // namespace fovea::experiment

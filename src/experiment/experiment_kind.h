@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "metrics/metric_info.h"
 #include "schema/identity.h"
 #include "schema/notes.h"
 #include "schema/value.h"
@@ -17,6 +19,8 @@ struct ExperimentKind {
   const schema::Description* fields = nullptr;
   /// Validates an experiment and fills in every default; throws ConfigError.
   std::function<schema::Value(const schema::Value& unresolved, schema::Notes& notes)> resolve;
+  /// Every metric that a run of a resolved experiment may have, whatever its data turn out to be.
+  std::function<std::vector<metrics::MetricInfo>(const schema::Value& resolved)> metrics = {};
 };
 
 /// An experiment file with its parents; old keys of each become today's.

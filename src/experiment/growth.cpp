@@ -65,6 +65,7 @@ double timed(TrainingStep& step) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   step();
+  step.device().synchronize();
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 

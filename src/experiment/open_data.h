@@ -1,6 +1,7 @@
 // Data sets that several experiments share, opened once.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <map>
@@ -22,6 +23,8 @@ class OpenData {
   /// The data of an experiment; `open` is called for the first of those that read the same in the
   /// same batches. What it throws is thrown for the others too, without another look.
   OpenedData get(const Experiment& experiment, const std::function<OpenedData()>& open);
+  /// How many there are.
+  std::size_t size() const { return entries_.size(); }
 
  private:
   struct Entry {

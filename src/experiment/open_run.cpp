@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/registry.h"
+#include "data/text_dataset.h"
 #include "schema/load.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"
+#include "training/monitor.h"
 #include "training/weights.h"
 
 namespace fovea::experiment {
@@ -91,7 +93,8 @@ Opened open_run(const TrainedRun& from) {
   const training::Checkpoint checkpoint = training::read_checkpoint(folder, make_cpu(1));
   weights.step = checkpoint.state.step;
   const bool chosen_by_averages =
-      config.at("train").at("monitor").as_string().starts_with("ema_") && !checkpoint.ema.empty();
+      training::is_of_averages(config.at("train").at("monitor").as_string()) &&
+      !checkpoint.ema.empty();
   weights.averaged = from.averaged.value_or(chosen_by_averages);
   FOVEA_CHECK(!weights.averaged || !checkpoint.ema.empty(), FileError,
               fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)",
@@ -100,24 +103,26 @@ Opened open_run(const TrainedRun& from) {
 
   RunOptions options;
   options.threads = from.threads;
-  if (const auto words = checkpoint.files.find(training::kVocabularyFile);
+  options.all_weights_given = true;
+  if (const auto words = checkpoint.files.find(data::kVocabularyFile);
       words != checkpoint.files.end()) {
-    options.vocabulary = parse_vocabulary(words->second, folder / training::kVocabularyFile);
+    options.vocabulary = parse_vocabulary(words->second, folder / data::kVocabularyFile);
   }
   opened.run = std::make_unique<Run>(config, options);
   opened.run->check_files(checkpoint, folder);
   opened.run->add_notes(notes.list());
   const auto file = folder / (weights.averaged ? "ema.safetensors" : "model.safetensors");
-  training::load_weights(opened.run->model(), weights.averaged ? checkpoint.ema : checkpoint.model,
-                         file.string());
+  nn::load_weights(opened.run->model(), weights.averaged ? checkpoint.ema : checkpoint.model,
+                   file.string());
   return opened;
 }
 
 Opened open_experiment(const ForeignRun& from) {
   RunOptions options;
   options.threads = from.threads;
+  options.all_weights_given = true;
   options.init = from.weights;
-  const auto words = from.weights.file.parent_path() / training::kVocabularyFile;
+  const auto words = from.weights.file.parent_path() / data::kVocabularyFile;
   schema::Notes notes;
   const Value config = resolve(load_unresolved(from.experiment, from.overrides, notes), notes);
   const bool reads_texts = data::kind_of(parse(config).dataset) == data::Kind::kTexts;
@@ -126,7 +131,7 @@ Opened open_experiment(const ForeignRun& from) {
   Opened opened;
   opened.run = std::make_unique<Run>(config, options);
   opened.run->add_notes(notes.list());
-  const training::LoadReport& report = *opened.run->init();
+  const nn::LoadReport& report = *opened.run->init();
   opened.weights.file = from.weights.file;
   opened.weights.random = report.random;
   opened.weights.unused = report.unused;

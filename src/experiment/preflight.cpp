@@ -10,11 +10,13 @@
 #include "backend/devices.h"
 #include "base/error.h"
 #include "base/suggest.h"
+#include "experiment/metric_column.h"
 #include "experiment/row_errors.h"
 #include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "experiment/training_step.h"
 #include "training/monitor.h"
+#include "training/task_registry.h"
 
 namespace fovea::experiment {
 namespace {
@@ -29,7 +31,7 @@ class Look {
     std::unique_ptr<Run> run;
     attempt([&] {
       RunOptions options;
-      options.on_meta = true;
+      options.device = make_meta();
       options.threads = 1;
       options.data = &data_;
       run = std::make_unique<Run>(resolved_, options);
@@ -40,7 +42,7 @@ class Look {
     } else {
       // The data or the network: what the other one would say is worth knowing, too.
       attempt([&] { step(data_shape(experiment_)); });
-      attempt([&] { training::check_monitor(experiment_.train, metrics_of_goal()); });
+      attempt([&] { check_monitor(); });
     }
     return std::move(found_);
   }
@@ -56,9 +58,9 @@ class Look {
     }
   }
 
-  std::vector<std::string> metrics_of_goal() const {
-    if (experiment_.task == "segmentation") return training::Segmentation::mask_metric_names();
-    return training::Classification::metric_names(data_shape(experiment_).num_classes);
+  void check_monitor() const {
+    const training::TaskEntry& task = training::find_task(experiment_.task);
+    training::monitor_of(experiment_.train, task.metrics(data_shape(experiment_)), metrics::kLoss);
   }
 
   // Everything the loop would complain about, and what it would measure.
@@ -66,8 +68,8 @@ class Look {
     run.check();
     const training::DataTask& task = run.task();
     for (const std::string& part : task.parts()) {
-      for (const std::string& metric : training::measured(experiment_.train, task.metric_names()))
-        found_.metrics.push_back(part + "_" + metric);
+      for (const auto& metric : training::measured(experiment_.train, task.metrics()))
+        found_.columns.push_back(column_name({part, metric.name}));
     }
   }
 
@@ -129,14 +131,15 @@ class SweepCheck {
     } else {
       largest_ = std::max(largest_, found.peak_bytes);
     }
-    if (found.metrics.empty()) {
-      all_known_ = false;
-      return;
+    std::vector<std::string> columns = found.columns;
+    // Where the data cannot be asked, everything that the task may measure.
+    if (columns.empty()) {
+      for (const Column& column : columns_of(ablation_.kind.metrics(row.config)))
+        columns.push_back(column.name);
     }
-    for (const std::string& metric : found.metrics) {
-      if (!is_in(measured_, metric)) measured_.push_back(metric);
+    for (const std::string& column : columns) {
+      if (!is_in(measured_, column)) measured_.push_back(column);
     }
-    std::vector<std::string> columns = found.metrics;
     columns.insert(columns.end(), {"parameters", "macs"});
     for (const PublishedCell& cell : row.published) {
       if (!is_in(columns, cell.metric))
@@ -146,10 +149,10 @@ class SweepCheck {
 
   // A column needs one row that has it. Finished rows have been measured.
   void check_metrics() {
-    if (!all_known_) return;
     for (const Job& job : ablation_.jobs) {
       if (status_of(ablation_, options_.out, job).state != JobState::kFinished) continue;
-      for (const auto& [name, value] : read_summary(paths_of(options_.out, job).run).metrics) {
+      for (const auto& [key, value] : read_summary(paths_of(options_.out, job).run).metrics) {
+        const std::string name = column_name(key);
         if (!is_in(measured_, name)) measured_.push_back(name);
       }
     }
@@ -171,7 +174,6 @@ class SweepCheck {
   OpenData data_;
   RowComplaints complaints_;
   std::vector<std::string> measured_;
-  bool all_known_ = true;
   std::int64_t largest_ = 0;
 };
 

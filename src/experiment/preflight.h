@@ -15,9 +15,9 @@ namespace fovea::experiment {
 
 struct Preflight {
   std::vector<std::string> problems;
-  std::vector<std::string>
-      metrics;                  // of summary.json, "test_top1"; none where a problem hides them
-  std::int64_t peak_bytes = 0;  // of a training step on the host; 0 where unknown
+  std::vector<std::string> columns;  // that results will have, "test_top1"; none where a problem
+                                     // hides them
+  std::int64_t peak_bytes = 0;       // of a training step on the host; 0 where unknown
 };
 Preflight look_ahead(const schema::Value& resolved, OpenData& data);
 

@@ -21,10 +21,11 @@ std::vector<ProfileRow> profile(const std::function<void()>& step, int steps) {
     const autograd::Profile watch(profiler);
     for (int i = 0; i < steps; ++i) step();
   }
+  const std::vector<autograd::Event>& events = profiler.events();  // waits for the device
   const double total = std::chrono::duration<double>(Clock::now() - start).count();
   std::map<std::pair<std::string, bool>, ProfileRow> rows;
   double known = 0;
-  for (const autograd::Event& event : profiler.events()) {
+  for (const autograd::Event& event : events) {
     ProfileRow& row = rows[{event.op, event.backward}];
     row.op = event.op;
     row.backward = event.backward;

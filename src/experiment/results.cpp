@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/split.h"
 #include "experiment/results_layout.h"
 #include "experiment/results_remarks.h"
 #include "experiment/run_folder.h"
+#include "schema/load.h"
 
 namespace fovea::experiment {
 namespace {
@@ -27,50 +30,76 @@ std::vector<FinishedRun> finished_runs(const Ablation& ablation, const fs::path&
   return runs;
 }
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+// Every column that a row may have.
+std::vector<Column> known_columns(const Ablation& ablation) {
+  std::vector<Column> all;
+  for (const Row& row : ablation.rows) {
+    if (!ablation.kind.metrics) continue;
+    for (Column& column : columns_of(ablation.kind.metrics(row.config))) {
+      const bool is_new = std::none_of(
+          all.begin(), all.end(), [&](const Column& other) { return other.key == column.key; });
+      if (is_new) all.push_back(std::move(column));
+    }
+  }
+  return all;
 }
 
-bool has_word(const std::string& metric, const std::vector<std::string>& words) {
-  for (std::size_t at = 0; at <= metric.size();) {
-    const std::size_t end = std::min(metric.find('_', at), metric.size());
-    if (std::find(words.begin(), words.end(), metric.substr(at, end - at)) != words.end())
-      return true;
-    at = end + 1;
+// A number that no task of this program measures is shown as it is.
+Column column_called(const std::string& name, const std::vector<Column>& known) {
+  for (const Column& column : known) {
+    if (column.name == name) return column;
   }
-  return false;
+  return {name, {"", name}, {.name = name}};
 }
 
 // The metrics of a split that are results rather than diagnostics, in the order of their names.
-std::vector<std::string> main_metrics(const std::vector<FinishedRun>& runs) {
-  for (const std::string split : {"test_", "val_", ""}) {
-    std::vector<std::string> names;
+std::vector<Column> main_columns(const std::vector<FinishedRun>& runs,
+                                 const std::vector<Column>& known) {
+  for (const data::Split split : {data::Split::kTest, data::Split::kVal, data::Split::kTrain}) {
+    std::map<std::string, Column> columns;
     for (const FinishedRun& run : runs) {
-      for (const auto& [name, value] : run.summary.metrics) {
-        if (name.rfind(split, 0) == 0 && !ends_with(name, "loss")) names.push_back(name);
+      for (const auto& [key, value] : run.summary.metrics) {
+        if (key.split != data::name_of(split)) continue;
+        const Column column = column_called(column_name(key), known);
+        if (!column.info.is_loss) columns.emplace(column.name, column);
       }
     }
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    if (!names.empty()) return names;
+    std::vector<Column> sorted;
+    for (const auto& [name, column] : columns) sorted.push_back(column);
+    if (!sorted.empty()) return sorted;
   }
   return {};
 }
 
+// The values of the single run's samples, if `eval` scored the weights that the run reports.
+std::optional<CaseScores> cases_of(const Column& column, const FinishedRun& run,
+                                   const fs::path& folder, double reported) {
+  std::optional<CaseScores> cases =
+      read_case_scores(folder / "eval" / column.key.split, column.key.metric);
+  if (!cases || cases->value != reported) return {};
+  cases->data = run.summary.data;
+  return cases;
+}
+
 void add_metrics(const Results& results, const std::vector<const FinishedRun*>& runs,
-                 ResultRow& row) {
-  for (const std::string& name : results.metrics) {
+                 const fs::path& sweep, ResultRow& row) {
+  for (const Column& column : results.columns) {
     MetricResult metric;
-    metric.name = name;
+    metric.name = column.name;
     for (const FinishedRun* run : runs) {
-      const auto found = run->summary.metrics.find(name);
-      if (found != run->summary.metrics.end()) metric.by_seed[run->job->seed] = found->second;
+      for (const auto& [key, value] : run->summary.metrics) {
+        if (column_name(key) == column.name) metric.by_seed[run->job->seed] = value;
+      }
+    }
+    if (column.info.per_sample && runs.size() == 1 && !metric.by_seed.empty()) {
+      metric.cases = cases_of(column, *runs[0], paths_of(sweep, *runs[0]->job).run,
+                              metric.by_seed.begin()->second);
     }
     std::vector<double> values;
     for (const auto& [seed, value] : metric.by_seed) values.push_back(value);
     metric.estimate = estimate(values);
     for (const PublishedCell& cell : row.published) {
-      if (cell.metric == name) metric.published = cell;
+      if (cell.metric == column.name) metric.published = cell;
     }
     row.metrics.push_back(std::move(metric));
   }
@@ -96,7 +125,8 @@ Value count_json(const std::optional<std::int64_t>& count) {
   return count ? Value(*count) : Value();
 }
 
-Value metric_json(const MetricResult& metric, std::vector<std::string>& nonfinite) {
+Value metric_json(const ResultRow& row, const MetricResult& metric, const Column& column,
+                  std::vector<std::string>& nonfinite) {
   Value values = Value::array();
   bool finite = true;
   for (const auto& [seed, value] : metric.by_seed) {
@@ -109,7 +139,12 @@ Value metric_json(const MetricResult& metric, std::vector<std::string>& nonfinit
                         {"n", metric.estimate.n},
                         {"values", values},
                         {"ci95_low", metric.estimate.low},
-                        {"ci95_high", metric.estimate.high}});
+                        {"ci95_high", metric.estimate.high},
+                        {"dataset", or_null(row.dataset)},
+                        {"split", or_null(column.key.split)},
+                        {"metric", column.key.metric},
+                        {"unit", column.info.unit},
+                        {"larger_is_better", column.info.larger_is_better}});
 }
 
 Value strings(const std::vector<std::string>& list) {
@@ -124,22 +159,18 @@ Value differences_json(const Results& results, const std::vector<Difference>& al
   for (const Difference& d : all) {
     if (d.index != row) continue;
     const Estimate& e = d.paired.difference;
-    metrics.set(d.metric, Value::object({{"to", results.rows[0].name},
-                                         {"mean", e.mean},
-                                         {"ci95_low", e.low},
-                                         {"ci95_high", e.high},
-                                         {"pairs", e.n},
-                                         {"p_exact", d.paired.p},
-                                         {"p_holm", d.holm}}));
+    Value difference = Value::object({{"to", results.rows[0].name},
+                                      {"mean", e.mean},
+                                      {"ci95_low", e.low},
+                                      {"ci95_high", e.high},
+                                      {"pairs", e.n},
+                                      {"p_exact", d.paired.p},
+                                      {"p_holm", d.holm},
+                                      {"paired_by", name_of(d.by)}});
+    if (d.by == PairedBy::kCase) difference.set("p_signed_rank", d.p_signed_rank);
+    metrics.set(d.metric, difference);
   }
   return metrics;
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 // The shortest text that reads back as the same number; nothing for one that is none.
@@ -162,7 +193,7 @@ void add_difference_cells(const Results& results, const std::vector<Difference>&
     return;
   }
   const Estimate& e = found->paired.difference;
-  cells.insert(cells.end(), {csv_cell(results.rows[0].name), csv_number(e.mean), csv_number(e.low),
+  cells.insert(cells.end(), {csv_field(results.rows[0].name), csv_number(e.mean), csv_number(e.low),
                              csv_number(e.high), std::to_string(e.n), csv_number(found->paired.p),
                              csv_number(found->holm)});
 }
@@ -200,26 +231,21 @@ std::string first_difference(const fs::path& file, const std::string& before,
 
 }  // namespace
 
-bool is_percent(const std::string& metric) {
-  return has_word(metric, {"top1", "top5", "accuracy", "iou", "miou", "dsc", "dice", "sensitivity",
-                           "specificity"});
-}
-
-bool larger_is_better(const std::string& metric) {
-  return !has_word(metric, {"loss", "error", "err", "hd95", "asd", "assd", "wer", "cer",
-                            "perplexity", "ppl", "fid", "mae", "mse", "rmse", "time", "bytes"});
-}
-
 Results collect_results(const Ablation& ablation, const fs::path& sweep) {
   const std::vector<FinishedRun> runs = finished_runs(ablation, sweep);
   Results results;
   results.name = ablation.name;
   results.paper = ablation.published;
   results.seeds = ablation.seeds;
-  results.metrics = ablation.metrics.empty() ? main_metrics(runs) : ablation.metrics;
+  const std::vector<Column> known = known_columns(ablation);
+  if (ablation.metrics.empty()) results.columns = main_columns(runs, known);
+  for (const std::string& name : ablation.metrics)
+    results.columns.push_back(column_called(name, known));
   for (std::size_t i = 0; i < ablation.rows.size(); ++i) {
     ResultRow row;
     row.name = ablation.rows[i].name;
+    if (const Value* type = schema::find_path(ablation.rows[i].config, "dataset.type"))
+      row.dataset = type->as_string();
     row.overrides = ablation.rows[i].overrides;
     row.published = ablation.rows[i].published;
     row.changes = ablation.rows[i].changes;
@@ -234,7 +260,7 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
     }
     std::sort(row.seeds.begin(), row.seeds.end());
     results.complete = results.complete && row.seeds.size() == ablation.seeds.size();
-    add_metrics(results, own, row);
+    add_metrics(results, own, sweep, row);
     results.rows.push_back(std::move(row));
   }
   results.remarks = remarks_on(ablation, runs);
@@ -248,8 +274,10 @@ std::string to_json(const Results& results) {
     const ResultRow& row = results.rows[r];
     std::vector<std::string> nonfinite;
     Value metrics = Value::object();
-    for (const MetricResult& metric : row.metrics) {
-      if (!metric.by_seed.empty()) metrics.set(metric.name, metric_json(metric, nonfinite));
+    for (std::size_t i = 0; i < row.metrics.size(); ++i) {
+      const MetricResult& metric = row.metrics[i];
+      if (metric.by_seed.empty()) continue;
+      metrics.set(metric.name, metric_json(row, metric, results.columns[i], nonfinite));
     }
     Value value = Value::object({{"name", row.name},
                                  {"overrides", row.overrides},
@@ -284,8 +312,8 @@ std::string to_csv(const Results& results) {
         values.push_back(fmt::format("{}", value));
       }
       std::vector<std::string> cells = {
-          csv_cell(row.name), csv_cell(metric.name), std::to_string(e.n), csv_number(e.mean),
-          csv_number(e.std),  csv_number(e.low),     csv_number(e.high)};
+          csv_field(row.name), csv_field(metric.name), std::to_string(e.n), csv_number(e.mean),
+          csv_number(e.std),   csv_number(e.low),      csv_number(e.high)};
       if (metric.published) {
         const PublishedValue& value = metric.published->value;
         cells.push_back(csv_number(value.mean));
@@ -299,9 +327,9 @@ std::string to_csv(const Results& results) {
       cells.push_back(fmt::format("{}", fmt::join(seeds, " ")));
       cells.push_back(fmt::format("{}", fmt::join(values, " ")));
       add_difference_cells(results, all, r, metric.name, cells);
-      cells.push_back(csv_cell(fmt::format("{}", fmt::join(row.changes, "; "))));
+      cells.push_back(csv_field(fmt::format("{}", fmt::join(row.changes, "; "))));
       cells.push_back(row.selected_on);
-      cells.push_back(csv_cell(fmt::format("{}", fmt::join(results.remarks, " "))));
+      cells.push_back(csv_field(fmt::format("{}", fmt::join(results.remarks, " "))));
       text += fmt::format("{}\n", fmt::join(cells, ","));
     }
   }

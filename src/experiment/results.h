@@ -9,19 +9,25 @@
 #include <vector>
 
 #include "experiment/ablation.h"
+#include "experiment/eval_results.h"
+#include "experiment/metric_column.h"
 #include "experiment/statistics.h"
 
 namespace fovea::experiment {
 
 struct MetricResult {
-  std::string name;
+  std::string name;  // of its column
   std::map<std::int64_t, double> by_seed;
   Estimate estimate;
   std::optional<PublishedCell> published;
+  /// Of the only run, where `eval` has scored the weights that it reports: one value a sample, and
+  /// which samples these are.
+  std::optional<CaseScores> cases;
 };
 
 struct ResultRow {
   std::string name;
+  std::string dataset;  // type; "" where the experiments have none
   schema::Value overrides;
   std::vector<std::int64_t> seeds;    // those that are finished
   std::vector<MetricResult> metrics;  // one for each column, in the same order
@@ -35,7 +41,7 @@ struct Results {
   std::string name;
   std::string paper;                // key, or ""
   std::vector<std::int64_t> seeds;  // planned
-  std::vector<std::string> metrics;
+  std::vector<Column> columns;
   std::vector<ResultRow> rows;
   bool complete = true;  // every row has every seed
   /// What the runs themselves say and a reader must know, one sentence an item: selected on test,
@@ -44,18 +50,15 @@ struct Results {
 };
 
 /// Reads the finished runs of a sweep. Columns are those of the ablation, or else the metrics of
-/// the split "test" without the loss (of "val" where there is no test).
+/// the split "test" without the losses (of "val" where there is no test).
 Results collect_results(const Ablation& ablation, const std::filesystem::path& sweep);
 
-/// Percent with two decimals for accuracies (stored in percent); otherwise lower-is-better for
-/// losses, errors, distances and times.
-bool is_percent(const std::string& metric);
-bool larger_is_better(const std::string& metric);
-
 /// results.json: a list of rows with name, overrides, seeds, metrics {name: {mean, std, n, values,
-/// ci95_low, ci95_high}}, parameters, macs, published {key, metrics {name: {table, row, column,
-/// mean, std}}}, changes, selected_on, differences {metric: {to, mean, ci95_low, ci95_high, pairs,
-/// p_exact, p_holm}} and remarks about the whole table. Metrics that are not finite are named in
+/// ci95_low, ci95_high, dataset, split, metric, unit, larger_is_better}}, parameters, macs,
+/// published {key, metrics {name: {table, row, column, mean, std}}}, changes, selected_on,
+/// differences {metric: {to, mean, ci95_low, ci95_high, pairs, p_exact, p_holm, paired_by}} and
+/// remarks about the whole table. Differences that are paired by case, because there is one seed,
+/// also have p_signed_rank. Metrics that are not finite are named in
 /// "nonfinite"; an interval or test that its pairs do not allow is null.
 std::string to_json(const Results& results);
 /// One line for each row and metric, full precision; columns are only ever added at the end.

@@ -27,8 +27,10 @@ std::vector<std::string> header_cells(const std::vector<MetricColumn>& columns,
                                       const CountColumns& counts) {
   std::vector<std::string> cells = {"Row"};
   for (const MetricColumn& column : columns) {
-    cells.push_back(fmt::format("{}{} {}", latex_text(column.name), column.percent ? " (\\%)" : "",
-                                column.larger_is_better ? "$\\uparrow$" : "$\\downarrow$"));
+    const std::string& unit = column.info.unit;
+    cells.push_back(fmt::format("{}{} {}", latex_text(column.name),
+                                unit.empty() ? "" : " (" + latex_text(unit) + ")",
+                                column.info.larger_is_better ? "$\\uparrow$" : "$\\downarrow$"));
     if (column.has_published) cells.insert(cells.end(), {"Published", "$\\Delta$"});
   }
   if (counts.parameters || counts.published_parameters) cells.emplace_back("Parameters");
@@ -43,7 +45,7 @@ void add_metric_cells(const MetricResult& metric, const MetricColumn& column, Ra
   const Estimate& e = metric.estimate;
   const bool known = e.n > 0;
   cells.push_back(known ? value_text(e.mean, e.n > 1 ? std::optional(e.std) : std::nullopt,
-                                     column.decimals, rank)
+                                     column.info.decimals, rank)
                         : "--");
   if (!column.has_published) return;
   if (!metric.published) {
@@ -51,10 +53,10 @@ void add_metric_cells(const MetricResult& metric, const MetricColumn& column, Ra
     return;
   }
   const PublishedValue& value = metric.published->value;
-  cells.push_back(value_text(value.mean, value.std, column.decimals, Rank::kNone) +
+  cells.push_back(value_text(value.mean, value.std, column.info.decimals, Rank::kNone) +
                   latex_text(mark.sign));
   cells.push_back(
-      known ? fmt::format("${}$", number(signed_text(e.mean - value.mean, column.decimals)))
+      known ? fmt::format("${}$", number(signed_text(e.mean - value.mean, column.info.decimals)))
             : "--");
 }
 
@@ -96,11 +98,11 @@ std::string differences_text(const Results& results, const std::vector<Differenc
                     p_text(d.paired.p), p_text(d.holm)});
   }
   return fmt::format(
-      "\n  \\medskip\n  {{\\footnotesize Differences to {}, paired by seed.}}\n\n"
+      "\n  \\medskip\n  {{\\footnotesize {}.}}\n\n"
       "  \\begin{{tabular}}{{llrrrrr}}\n    \\toprule\n"
       "    Row & Metric & Difference & 95\\,\\% interval & Pairs & $p$ (exact) & $p$ (Holm) \\\\\n"
       "    \\midrule\n{}    \\bottomrule\n  \\end{{tabular}}\n",
-      latex_text(results.rows[0].name), rows_text(rows));
+      latex_text(difference_title(results, all)), rows_text(rows));
 }
 
 std::string notes_text(const std::vector<std::string>& lines) {
@@ -130,8 +132,7 @@ std::string to_latex(const Results& results) {
   if (!all.empty()) {
     text += differences_text(results, all);
     notes.emplace_back(kDifferenceNote);
-    const std::string note = significance_note(most_pairs(all));
-    if (!note.empty()) notes.push_back(note);
+    for (std::string& remark : difference_remarks(all)) notes.push_back(std::move(remark));
   }
   text += notes_text(notes) + "\\end{table}\n";
   const std::string engine =

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -21,23 +22,11 @@ const PublishedCell* published_cell(const ResultRow& row, const std::string& met
   return nullptr;
 }
 
-int decimals_of(const Results& results, std::size_t column, bool percent) {
-  if (percent) return 2;
-  double largest = 0;
-  for (const ResultRow& row : results.rows) {
-    const MetricResult& metric = row.metrics[column];
-    if (std::isfinite(metric.estimate.mean))
-      largest = std::max(largest, std::abs(metric.estimate.mean));
-    if (metric.published) largest = std::max(largest, std::abs(metric.published->value.mean));
-  }
-  return largest < 10 ? 4 : largest < 1000 ? 2 : 0;
-}
-
 // The distance of a row from the ideal, rounded as shown so that equal digits tie.
 double badness(const MetricResult& metric, const MetricColumn& column) {
-  const double scale = std::pow(10.0, column.decimals);
+  const double scale = std::pow(10.0, column.info.decimals);
   const double shown = std::round(metric.estimate.mean * scale) / scale;
-  return column.larger_is_better ? -shown : shown;
+  return column.info.larger_is_better ? -shown : shown;
 }
 
 std::vector<Rank> ranks_of(const Results& results, std::size_t index, const MetricColumn& column) {
@@ -80,12 +69,10 @@ std::string seeds_text(const Results& results) {
 
 std::vector<MetricColumn> metric_columns(const Results& results) {
   std::vector<MetricColumn> columns;
-  for (std::size_t i = 0; i < results.metrics.size(); ++i) {
+  for (std::size_t i = 0; i < results.columns.size(); ++i) {
     MetricColumn column;
-    column.name = results.metrics[i];
-    column.percent = is_percent(column.name);
-    column.larger_is_better = larger_is_better(column.name);
-    column.decimals = decimals_of(results, i, column.percent);
+    column.name = results.columns[i].name;
+    column.info = results.columns[i].info;
     column.has_published =
         std::any_of(results.rows.begin(), results.rows.end(),
                     [&](const auto& r) { return r.metrics[i].published.has_value(); });
@@ -186,13 +173,41 @@ std::string marked_name(const ResultRow& row, const ChangeMark& mark) {
   return mark.sign.empty() || beside_numbers ? row.name : row.name + " " + mark.sign;
 }
 
-std::int64_t most_pairs(const std::vector<Difference>& all) {
+std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.4g}", p); }
+
+const char* name_of(PairedBy by) { return by == PairedBy::kSeed ? "seed" : "case"; }
+
+namespace {
+
+// Of single runs: their values for the same samples of the same data.
+std::optional<Difference> by_case(const MetricResult& a, const MetricResult& b) {
+  if (!a.cases || !b.cases || a.cases->indices != b.cases->indices) return {};
+  if (a.cases->data.empty() || a.cases->data != b.cases->data) return {};
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.cases->values.size(); ++i)
+    differences.push_back(a.cases->values[i] - b.cases->values[i]);
+  Difference difference;
+  difference.paired = {estimate(differences), sign_flip_p(differences)};
+  difference.by = PairedBy::kCase;
+  difference.p_signed_rank = signed_rank_p(differences);
+  return difference;
+}
+
+std::optional<Difference> difference_of(const MetricResult& a, const MetricResult& b) {
+  Difference difference;
+  difference.paired = paired_by_seed(a.by_seed, b.by_seed);
+  return difference.paired.difference.n >= 2 ? std::optional(difference) : by_case(a, b);
+}
+
+std::int64_t most_pairs(const std::vector<Difference>& all, PairedBy by) {
   std::int64_t most = 0;
-  for (const Difference& d : all) most = std::max(most, d.paired.difference.n);
+  for (const Difference& d : all) {
+    if (d.by == by) most = std::max(most, d.paired.difference.n);
+  }
   return most;
 }
 
-std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.4g}", p); }
+}  // namespace
 
 std::vector<Difference> differences(const Results& results) {
   std::vector<Difference> all;
@@ -201,11 +216,15 @@ std::vector<Difference> differences(const Results& results) {
     std::vector<double> p_values;
     const std::size_t first = all.size();
     for (std::size_t r = 1; r < results.rows.size(); ++r) {
-      const Paired paired =
-          paired_by_seed(results.rows[r].metrics[i].by_seed, results.rows[0].metrics[i].by_seed);
-      if (paired.difference.n < 2) continue;
-      all.push_back({r, results.rows[r].name, columns[i].name, columns[i].decimals, paired, 0});
-      p_values.push_back(paired.p);
+      std::optional<Difference> found =
+          difference_of(results.rows[r].metrics[i], results.rows[0].metrics[i]);
+      if (!found) continue;
+      found->index = r;
+      found->row = results.rows[r].name;
+      found->metric = columns[i].name;
+      found->decimals = columns[i].info.decimals;
+      p_values.push_back(found->paired.p);
+      all.push_back(std::move(*found));
     }
     const std::vector<double> adjusted = holm(p_values);
     for (std::size_t k = 0; k < adjusted.size(); ++k) all[first + k].holm = adjusted[k];
@@ -213,10 +232,28 @@ std::vector<Difference> differences(const Results& results) {
   return all;
 }
 
-std::string significance_note(std::int64_t pairs) {
-  if (pairs < 1 || smallest_p(pairs) <= kAlpha) return "";
-  return fmt::format("With {} pairs no p below {} is possible; {} pairs are needed for {}.", pairs,
-                     smallest_p(pairs), pairs_needed(kAlpha), kAlpha);
+std::string difference_title(const Results& results, const std::vector<Difference>& all) {
+  const bool seeds = most_pairs(all, PairedBy::kSeed) > 0;
+  const bool cases = most_pairs(all, PairedBy::kCase) > 0;
+  return fmt::format("Differences to {}, paired by {}{}{}", results.rows[0].name,
+                     seeds ? name_of(PairedBy::kSeed) : "", seeds && cases ? " or " : "",
+                     cases ? name_of(PairedBy::kCase) : "");
+}
+
+std::vector<std::string> difference_remarks(const std::vector<Difference>& all) {
+  std::vector<std::string> remarks;
+  const std::int64_t pairs = most_pairs(all, PairedBy::kSeed);
+  if (pairs > 0 && smallest_p(pairs) > kAlpha) {
+    remarks.push_back(
+        fmt::format("With {} pairs no p below {} is possible; {} pairs are needed for {}.", pairs,
+                    smallest_p(pairs), pairs_needed(kAlpha), kAlpha));
+  }
+  if (most_pairs(all, PairedBy::kCase) > 0) {
+    remarks.emplace_back(
+        "Paired by case: one run each, so the test speaks of these networks and of other samples, "
+        "not of other seeds.");
+  }
+  return remarks;
 }
 
 }  // namespace fovea::experiment

@@ -13,10 +13,8 @@ enum class Rank { kNone, kBest, kSecond };
 /// One metric as a column of all rows.
 struct MetricColumn {
   std::string name;
-  bool percent = false;
-  bool larger_is_better = true;
+  metrics::MetricInfo info;
   bool has_published = false;
-  int decimals = 2;
   std::vector<Rank> ranks;  // by row; equal where the shown digits are equal
 };
 std::vector<MetricColumn> metric_columns(const Results& results);
@@ -51,6 +49,11 @@ std::vector<ChangeMark> change_marks(const Results& results);
 /// The name of a row with its sign, where there are no published numbers to put it beside.
 std::string marked_name(const ResultRow& row, const ChangeMark& mark);
 
+/// What a pair has in common: the seed of two runs, or the sample that two networks saw.
+enum class PairedBy { kSeed, kCase };
+/// "seed", "case"
+const char* name_of(PairedBy by);
+
 /// A row against the first one.
 struct Difference {
   std::size_t index = 0;  // of the row
@@ -59,21 +62,23 @@ struct Difference {
   int decimals = 2;
   Paired paired;
   double holm = 0;  // adjusted over the rows of the metric
+  PairedBy by = PairedBy::kSeed;
+  double p_signed_rank = 0;  // of cases: Wilcoxon's test beside that of the signs
 };
-/// All rows but the first with at least two seeds in common with it.
+/// All rows but the first with at least two seeds in common with it; or, where both have a single
+/// run, with values of the same samples.
 std::vector<Difference> differences(const Results& results);
 
+/// "Differences to ViT, paired by seed"
+std::string difference_title(const Results& results, const std::vector<Difference>& all);
 /// How the differences are to be read.
 inline constexpr const char* kDifferenceNote =
     "Interval: Student's t. p: exact randomisation test of the signs, two-sided; Holm over the "
     "rows "
     "of a metric.";
-std::int64_t most_pairs(const std::vector<Difference>& all);
+/// What else must be known of them: how small a p their seeds allow, or that they are of cases.
+std::vector<std::string> difference_remarks(const std::vector<Difference>& all);
 /// "0.0625", "-" where there is none.
 std::string p_text(double p);
-
-/// "With 5 pairs no p below 0.0625 is possible; 6 pairs are needed for 0.05", or "" if p can be
-/// small enough.
-std::string significance_note(std::int64_t pairs);
 
 }  // namespace fovea::experiment

@@ -20,15 +20,16 @@ std::string cell_text(const MetricResult& metric, const MetricColumn& column, Ra
                       bool markdown) {
   const Estimate& e = metric.estimate;
   if (e.n == 0) return "-";
-  const std::string mean = marked(number_text(e.mean, column.decimals), rank, markdown);
+  const std::string mean = marked(number_text(e.mean, column.info.decimals), rank, markdown);
   if (e.n == 1) return fmt::format("{} (1)", mean);
-  return fmt::format("{} ± {} ({})", mean, number_text(e.std, column.decimals), e.n);
+  return fmt::format("{} ± {} ({})", mean, number_text(e.std, column.info.decimals), e.n);
 }
 
 void add_metric(TextTable& table, const Results& results, std::size_t index,
                 const MetricColumn& column, const std::vector<ChangeMark>& marks, bool markdown) {
-  table.header.push_back(fmt::format("{}{} {}", column.name, column.percent ? " (%)" : "",
-                                     column.larger_is_better ? "↑" : "↓"));
+  const std::string unit = column.info.unit.empty() ? "" : " (" + column.info.unit + ")";
+  table.header.push_back(
+      fmt::format("{}{} {}", column.name, unit, column.info.larger_is_better ? "↑" : "↓"));
   if (column.has_published) {
     table.header.emplace_back("published");
     table.header.emplace_back("difference");
@@ -43,13 +44,13 @@ void add_metric(TextTable& table, const Results& results, std::size_t index,
       continue;
     }
     const PublishedValue& value = metric.published->value;
-    std::string text = number_text(value.mean, column.decimals);
-    if (value.std) text += fmt::format(" ± {}", number_text(*value.std, column.decimals));
+    std::string text = number_text(value.mean, column.info.decimals);
+    if (value.std) text += fmt::format(" ± {}", number_text(*value.std, column.info.decimals));
     if (!marks[r].sign.empty()) text += " " + marks[r].sign;
     cells.push_back(std::move(text));
     cells.push_back(metric.estimate.n == 0
                         ? "-"
-                        : signed_text(metric.estimate.mean - value.mean, column.decimals));
+                        : signed_text(metric.estimate.mean - value.mean, column.info.decimals));
   }
 }
 
@@ -110,11 +111,10 @@ std::string to_markdown(const Results& results) {
   text += "Best mean bold, second underlined.\n";
   const std::vector<Difference> all = differences(results);
   if (all.empty()) return text;
-  text += fmt::format("\n## Differences to {}, paired by seed\n\n{}\n", results.rows[0].name,
+  text += fmt::format("\n## {}\n\n{}\n", difference_title(results, all),
                       markdown_table(difference_table(all)));
   text += fmt::format("{}\n", kDifferenceNote);
-  const std::string note = significance_note(most_pairs(all));
-  if (!note.empty()) text += note + "\n";
+  for (const std::string& remark : difference_remarks(all)) text += remark + "\n";
   return text;
 }
 
@@ -124,10 +124,9 @@ std::string to_text(const Results& results) {
   for (const std::string& line : footer(results)) text += line + "\n";
   const std::vector<Difference> all = differences(results);
   if (all.empty()) return text;
-  text += fmt::format("\nDifferences to {}, paired by seed:\n{}", results.rows[0].name,
-                      plain_table(difference_table(all)));
-  const std::string note = significance_note(most_pairs(all));
-  if (!note.empty()) text += "\n" + note + "\n";
+  text +=
+      fmt::format("\n{}:\n{}", difference_title(results, all), plain_table(difference_table(all)));
+  for (const std::string& remark : difference_remarks(all)) text += "\n" + remark + "\n";
   return text;
 }
 

@@ -23,18 +23,6 @@ using schema::Value;
 
 constexpr std::size_t kLongestLine = 500;
 
-void collect(const Value& metrics, const std::string& prefix, std::map<std::string, double>& into) {
-  for (const auto& member : metrics.members()) {
-    const std::string name = prefix.empty() ? member.key : prefix + "_" + member.key;
-    if (member.value.is_object()) {
-      collect(member.value, name, into);
-    } else {
-      into[name] = member.value.is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                          : member.value.as_double();
-    }
-  }
-}
-
 Value read_json(const fs::path& file) {
   return schema::parse(io::read_text(file, schema::Limits().bytes), file.string());
 }
@@ -105,7 +93,14 @@ JobPaths paths_of(const fs::path& sweep, const Job& job) {
 RunSummary read_summary(const fs::path& run) {
   const Value summary = read_json(run / "summary.json");
   RunSummary result;
-  collect(summary.at("metrics"), "", result.metrics);
+  for (const auto& split : summary.at("metrics").members()) {
+    for (const auto& metric : split.value.members()) {
+      if (metric.value.is_array()) continue;  // the names of those that are not finite
+      result.metrics[{split.key, metric.key}] = metric.value.is_null()
+                                                    ? std::numeric_limits<double>::quiet_NaN()
+                                                    : metric.value.as_double();
+    }
+  }
   const auto integer = [&](const char* key) -> std::optional<std::int64_t> {
     const Value* value = summary.find(key);
     return value == nullptr || value->is_null() ? std::nullopt : std::optional(value->as_int());

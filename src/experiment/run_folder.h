@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "experiment/ablation.h"
+#include "experiment/metric_column.h"
 
 namespace fovea::experiment {
 
@@ -26,7 +27,7 @@ JobPaths paths_of(const std::filesystem::path& sweep, const Job& job);
 
 /// The numbers of a finished run.
 struct RunSummary {
-  std::map<std::string, double> metrics;  // "test_top1"; NaN where the run wrote null
+  std::map<MetricKey, double> metrics;  // NaN where the run wrote null
   std::optional<std::int64_t> parameters;
   std::optional<std::int64_t> macs;
   std::optional<double> time_s;
@@ -35,9 +36,7 @@ struct RunSummary {
   std::string selected_on;  // the split that chose the weights; "" for none
 };
 
-/// summary.json of a run folder. `metrics` may be flat ("test_top1") or by split
-/// ({"test": {"top1"}}), which is joined by "_". Throws FileError or ConfigError if it is missing
-/// or malformed.
+/// summary.json of a run folder. Throws FileError or ConfigError if it is missing or malformed.
 RunSummary read_summary(const std::filesystem::path& run);
 
 enum class JobState {

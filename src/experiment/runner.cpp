@@ -15,6 +15,7 @@
 #include "schema/load.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"
+#include "training/task_registry.h"
 #include "training/weights_file.h"
 
 namespace fovea::experiment {
@@ -38,13 +39,6 @@ schema::Value limited(schema::Value resolved, std::int64_t samples) {
   return resolve(resolved);
 }
 
-template <class Kind, class Base>
-Kind& as(Base& thing, const std::string& task) {
-  auto* found = dynamic_cast<Kind*>(&thing);
-  FOVEA_CHECK(found != nullptr, ConfigError, fmt::format("task: {} cannot do this", task));
-  return *found;
-}
-
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
@@ -58,76 +52,44 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
       experiment_(parse(resolved_)) {
   const auto& train = experiment_.train;
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(train.threads);
-  device_ = options.on_meta ? make_meta() : make_device(train.device, threads);
+  device_ = options.device.defined() ? options.device : make_device(train.device, threads);
   host_ = device_.is_host() ? device_ : make_cpu(threads);
   training::BatchOptions batches;
   batches.train = train;
   batches.seed = static_cast<std::uint64_t>(experiment_.seed);
   batches.host = host_;
   batches.overfit = options.overfit > 0;
-  const auto open = [&]() -> OpenedData {
-    const bool texts = data::kind_of(experiment_.dataset) == data::Kind::kTexts;
-    auto source = texts ? open_texts(batches) : open_images(batches);
-    return {std::move(source), shape_};
-  };
+  const auto open = [&] { return open_data(batches); };
   const OpenedData opened = options.data != nullptr ? options.data->get(experiment_, open) : open();
   const auto source = opened.source;
   shape_ = opened.shape;
   build_model();
-  if (experiment_.task == "segmentation") {
-    task_ = std::make_unique<training::Segmentation>(*model_, source, experiment_.loss);
-  } else {
-    task_ = std::make_unique<training::Classification>(*model_, source, experiment_.loss);
-  }
+  task_ = training::find_task(experiment_.task)
+              .make(*model_, source, experiment_.loss.value_or(schema::Component{}));
 }
 
-std::shared_ptr<training::BatchSource> Run::open_images(training::BatchOptions options) {
-  training::ImageSplits images;
-  if (options.overfit) {
-    images.train = data::make_dataset(experiment_.dataset, data::Split::kTrain);
-  } else {
-    images = data::make_images(experiment_.dataset);
-  }
-  shape_ = shape_of(*images.train);
-  return std::make_shared<training::ImageBatches>(std::move(images), std::move(options));
-}
-
-std::shared_ptr<training::BatchSource> Run::open_texts(training::BatchOptions options) {
-  data::TextSplits texts =
-      data::make_texts(experiment_.dataset, options_.vocabulary,
-                       options.overfit ? data::Wanted::kTrain : data::Wanted::kAll);
-  shape_ = shape_of(*texts.train);
+OpenedData Run::open_data(training::BatchOptions options) const {
+  data::MakeOptions how;
+  if (options.overfit) how.only = data::Split::kTrain;
+  how.vocabulary = options_.vocabulary;
+  data::Splits splits = data::make(experiment_.dataset, how);
+  const models::DataShape shape = shape_of(*splits.train);
   const schema::Value* rows = experiment_.model.options.find("vocab_size");
-  FOVEA_CHECK(
-      rows == nullptr || rows->is_null() || rows->as_int() >= shape_.vocab_size, ConfigError,
-      fmt::format("model.vocab_size: {}, but the vocabulary has {} words; expected at least "
-                  "as many, or null",
-                  rows->as_int(), shape_.vocab_size));
-  return std::make_shared<training::TextBatches>(std::move(texts), std::move(options));
+  FOVEA_CHECK(rows == nullptr || rows->is_null() || rows->as_int() >= shape.vocab_size, ConfigError,
+              fmt::format("model.vocab_size: {}, but the vocabulary has {} words; expected at "
+                          "least as many, or null",
+                          rows->as_int(), shape.vocab_size));
+  return {std::make_shared<training::BatchSource>(std::move(splits), std::move(options)), shape};
 }
 
 void Run::build_model() {
   model_ = make_model(experiment_, device_, shape_);
+  const bool goes_on = options_.resume && training::CheckpointStore(options_.folder).find_last();
+  if (!options_.all_weights_given && !goes_on) add_notes(model_->load_pretrained(host_));
   if (!options_.init) return;
   training::ForeignWeights from = *options_.init;
   from.file = training::weights_file(from.file);
   init_ = training::load_foreign(*model_, from, host_);
-}
-
-training::Classification& Run::classification() {
-  return as<training::Classification>(*task_, experiment_.task);
-}
-
-training::Segmentation& Run::segmentation() {
-  return as<training::Segmentation>(*task_, experiment_.task);
-}
-
-const training::ImageBatches& Run::images() const {
-  return as<const training::ImageBatches>(task_->source(), experiment_.task);
-}
-
-const training::TextBatches& Run::texts() const {
-  return as<const training::TextBatches>(task_->source(), experiment_.task);
 }
 
 void Run::check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder) {
@@ -146,6 +108,7 @@ training::TrainerSetup Run::setup() const {
   setup.identity = [](const schema::Value& stored) { return identity(experiment_kind(), stored); };
   setup.host = host_;
   setup.resume = options_.resume;
+  for (const std::string& note : notes_) setup.notes.push_back("note: " + note);
   for (const std::string& note : task_->source().notes()) setup.notes.push_back("note: " + note);
   setup.progress = options_.progress;
   setup.stop = options_.stop;

@@ -11,11 +11,8 @@
 #include "data/vocabulary.h"
 #include "experiment/experiment.h"
 #include "experiment/open_data.h"
-#include "training/classification.h"
+#include "training/data_task.h"
 #include "training/foreign_weights.h"
-#include "training/image_batches.h"
-#include "training/segmentation.h"
-#include "training/text_batches.h"
 #include "training/trainer.h"
 
 namespace fovea::experiment {
@@ -27,10 +24,14 @@ struct RunOptions {
   std::int64_t overfit = 0;  // train and evaluate on this many samples; 0 = off
   /// Weights to start from; a run or a checkpoint may stand for its file (training/weights_file.h).
   std::optional<training::ForeignWeights> init;
+  /// All weights come from elsewhere: those that backbones start from (models::load_pretrained) are
+  /// not read.
+  bool all_weights_given = false;
   /// Of texts, instead of the one that train gives; null = that one.
   std::shared_ptr<const data::Vocabulary> vocabulary;
-  /// Everything but the arithmetic: the network has shapes and no memory.
-  bool on_meta = false;
+  /// Where the network lives, instead of train.device; undefined = there. The meta device leaves
+  /// everything but the arithmetic: the network has shapes and no memory.
+  Device device;
   /// Where data are looked for before they are opened; null = nowhere.
   OpenData* data = nullptr;
   training::ProgressSink* progress = nullptr;
@@ -53,14 +54,9 @@ class Run {
   const Experiment& experiment() const { return experiment_; }
   models::Model& model() { return *model_; }
   training::DataTask& task() { return *task_; }
-  // The task and its data as what they are; throw ConfigError if the experiment has others.
-  training::Classification& classification();
-  training::Segmentation& segmentation();
-  const training::ImageBatches& images() const;
-  const training::TextBatches& texts() const;
   const Device& device() const { return device_; }
   /// What was taken from RunOptions::init; nothing without it.
-  const std::optional<training::LoadReport>& init() const { return init_; }
+  const std::optional<nn::LoadReport>& init() const { return init_; }
   /// Compares what lies beside the weights of a checkpoint with the data (Task::check_files).
   void check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder);
   /// Lines for the user: what could not be compared, what became of old or foreign settings.
@@ -71,9 +67,7 @@ class Run {
   const models::DataShape& shape() const { return shape_; }
 
  private:
-  // Open the data and set shape_.
-  std::shared_ptr<training::BatchSource> open_images(training::BatchOptions options);
-  std::shared_ptr<training::BatchSource> open_texts(training::BatchOptions options);
+  OpenedData open_data(training::BatchOptions options) const;
   void build_model();
   training::TrainerSetup setup() const;
   std::optional<schema::Value> described_init() const;
@@ -85,7 +79,7 @@ class Run {
   Device host_;
   models::DataShape shape_;  // of the opened data set
   std::unique_ptr<models::Model> model_;
-  std::optional<training::LoadReport> init_;
+  std::optional<nn::LoadReport> init_;
   std::unique_ptr<training::DataTask> task_;
   std::vector<std::string> notes_;
 };

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
+
+#include "tensor/random.h"
 
 namespace fovea::experiment {
 namespace {
@@ -94,6 +97,101 @@ double exact_p(std::span<const double> differences) {
     if (std::abs(sum) >= bound) ++extreme;
   }
   return static_cast<double>(extreme) / static_cast<double>(flips);
+}
+
+namespace {
+
+// Those that are not 0; nothing where a test means nothing.
+std::optional<std::vector<double>> that_differ(std::span<const double> differences) {
+  std::vector<double> found;
+  for (const double difference : differences) {
+    if (!std::isfinite(difference)) return {};
+    if (difference != 0) found.push_back(difference);
+  }
+  return differences.empty() ? std::nullopt : std::optional(found);
+}
+
+// Twice the ranks of the absolute values, so that shared ones are whole.
+std::vector<std::int64_t> doubled_ranks(const std::vector<double>& values) {
+  std::vector<double> sorted;
+  for (const double value : values) sorted.push_back(std::abs(value));
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::int64_t> ranks;
+  for (const double value : values) {
+    const auto [first, end] = std::equal_range(sorted.begin(), sorted.end(), std::abs(value));
+    ranks.push_back((first - sorted.begin()) + (end - sorted.begin()) + 1);
+  }
+  return ranks;
+}
+
+// Twice the smaller tail of the sum of the ranks whose sign is positive.
+double exact_rank_p(const std::vector<std::int64_t>& ranks, std::int64_t positive) {
+  std::vector<double> ways = {1};  // by sum
+  for (const std::int64_t rank : ranks) {
+    const auto step = static_cast<std::size_t>(rank);
+    ways.resize(ways.size() + step);
+    for (std::size_t sum = ways.size(); sum-- > step;) ways[sum] += ways[sum - step];
+  }
+  double below = 0, above = 0, all = 0;
+  for (std::size_t sum = 0; sum < ways.size(); ++sum) {
+    const auto at = static_cast<std::int64_t>(sum);
+    all += ways[sum];
+    below += at <= positive ? ways[sum] : 0;
+    above += at >= positive ? ways[sum] : 0;
+  }
+  return std::min(1.0, 2 * std::min(below, above) / all);
+}
+
+double normal_rank_p(const std::vector<std::int64_t>& ranks, std::int64_t positive) {
+  double mean = 0, variance = 0;
+  for (const std::int64_t rank : ranks) {
+    const double half = static_cast<double>(rank) / 2;
+    mean += half / 2;
+    variance += half * half / 4;  // of a sum of independent terms, so ties are in it
+  }
+  const double away = std::abs(static_cast<double>(positive) / 2 - mean);
+  return std::min(1.0, std::erfc(std::max(0.0, away - 0.5) / std::sqrt(2 * variance)));
+}
+
+}  // namespace
+
+double sign_flip_p(std::span<const double> given) {
+  const auto differences = that_differ(given);
+  if (!differences) return kNaN;
+  if (differences->empty()) return 1;
+  if (differences->size() <= kMostExact) return exact_p(*differences);
+  double observed = 0, scale = 0;
+  for (const double difference : *differences) {
+    observed += difference;
+    scale += std::abs(difference);
+  }
+  const double bound = std::abs(observed) - 1e-12 * scale;
+  constexpr std::uint64_t kFlips = 9999;
+  const RandomStream random = RandomStream(1).fork("sign flips");
+  std::uint64_t extreme = 1;  // the one observed
+  std::uint64_t word = 0;
+  for (std::uint64_t flip = 0; flip < kFlips; ++flip) {
+    double sum = 0;
+    std::uint32_t signs = 0;
+    for (std::size_t i = 0; i < differences->size(); ++i) {
+      if (i % 32 == 0) signs = random.word(word++);
+      sum += (signs >> i % 32 & 1U) != 0 ? -(*differences)[i] : (*differences)[i];
+    }
+    extreme += std::abs(sum) >= bound ? 1 : 0;
+  }
+  return static_cast<double>(extreme) / static_cast<double>(kFlips + 1);
+}
+
+double signed_rank_p(std::span<const double> given) {
+  const auto differences = that_differ(given);
+  if (!differences) return kNaN;
+  if (differences->empty()) return 1;
+  constexpr std::size_t kMostExactRanks = 50;
+  const std::vector<std::int64_t> ranks = doubled_ranks(*differences);
+  std::int64_t positive = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) positive += (*differences)[i] > 0 ? ranks[i] : 0;
+  return ranks.size() <= kMostExactRanks ? exact_rank_p(ranks, positive)
+                                         : normal_rank_p(ranks, positive);
 }
 
 double smallest_p(std::int64_t n) { return n < 1 ? 1.0 : std::exp2(1.0 - static_cast<double>(n)); }

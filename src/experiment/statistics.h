@@ -39,6 +39,18 @@ Paired paired_by_seed(const std::map<std::int64_t, double>& a,
 /// above, for none, and if one is not finite.
 double exact_p(std::span<const double> differences);
 
+// Tests over cases: one difference for each sample that two networks saw.
+
+/// As exact_p for any number of differences: of more than 20 that are not 0, the share of 9999
+/// random ways to flip their signs, and the one observed, that give a mean at least as far from 0.
+/// The same bits every time. 1 if all are 0; NaN for none, and if one is not finite.
+double sign_flip_p(std::span<const double> differences);
+
+/// Two-sided p-value of Wilcoxon's signed-rank test (Biometrics Bulletin 1, 1945). Differences of 0
+/// are left out, equal ones share their ranks. Exact for up to 50, else normal with correction for
+/// ties and continuity. 1 if all are 0; NaN for none, and if one is not finite.
+double signed_rank_p(std::span<const double> differences);
+
 /// The smallest p-value exact_p can give for n pairs: 2 / 2^n, at most 1. 0.0625 for 5 pairs.
 double smallest_p(std::int64_t n);
 /// Pairs that are needed for a p-value of at most alpha in (0, 1): 6 for 0.05.

@@ -10,18 +10,20 @@
 #include "autograd/mode.h"
 #include "autograd/profiler.h"
 #include "backend/devices.h"
-#include "ops/create.h"
+#include "ops/elementwise.h"
 #include "ops/reduce.h"
 
 namespace fovea::experiment {
 namespace {
 
-Tensor batch_of(const models::Model& model, const Shape& sample, std::int64_t size,
-                const Device& device) {
+models::Inputs batch_of(const models::Model& model, const Shape& sample, std::int64_t size,
+                        const Device& device) {
   Shape shape{size};
   for (const std::int64_t axis : sample) shape.push_back(axis);
-  const bool texts = model.input() == models::Input::kTexts;
-  return Tensor::empty(shape, texts ? DType::kInt64 : DType::kFloat32, device);
+  models::Inputs inputs;
+  for (const models::InputField& field : models::info_of(model.interface()).reads)
+    inputs.*field.tensor = Tensor::empty(shape, field.dtype, device);
+  return inputs;
 }
 
 bool inside(const std::string& module, const std::string& name) {
@@ -41,7 +43,13 @@ std::int64_t peak_of_training(
     for (const nn::NamedTensor& named : model->parameters())
       state.push_back(Tensor::empty_like(named.tensor));
   }
-  autograd::backward(ops::mean((*model)(batch_of(*model, input, batch_size, meta))));
+  const models::Outputs outputs = (*model)(batch_of(*model, input, batch_size, meta));
+  Tensor loss;
+  for (const Tensor& output : outputs.tensors()) {
+    const Tensor part = ops::mean(output);
+    loss = loss.defined() ? ops::add(loss, part) : part;
+  }
+  autograd::backward(loss);
   return meta.allocator().stats().peak_bytes;
 }
 

@@ -27,9 +27,10 @@ const Variant& find_variant(const std::string& name) {
     if (variant.name == name) return variant;
     names.push_back(variant.name);
   }
-  throw ConfigError(fmt::format(
-      "layer_attention: no layer attention called \"{}\"{} run: inspect --list layer_attention",
-      name, did_you_mean(name, names)));
+  throw ConfigError(
+      fmt::format("layer_attention: no layer attention called \"{}\"{} run: fovea inspect --list "
+                  "layer_attention",
+                  name, did_you_mean(name, names)));
 }
 
 schema::Choices choices() {

@@ -5,14 +5,28 @@
 #include <span>
 #include <vector>
 
+#include "metrics/metric_info.h"
 #include "tensor/tensor.h"
 
 namespace fovea::metrics {
 
-/// Rows whose label is among their k largest logits. Equal logits are ranked by index, the lowest
-/// first, so that a constant row predicts class 0. NaN ranks below everything.
+inline const MetricInfo kTop1{.name = "top1", .unit = "%", .decimals = 2, .per_sample = true};
+inline const MetricInfo kTop5{.name = "top5", .unit = "%", .decimals = 2, .per_sample = true};
+
+/// How many classes come before the label of each row, by their logits. Equal logits are ranked by
+/// index, the lowest first, so that a constant row predicts class 0. NaN ranks below everything.
 /// logits: (rows, classes) float32 or float64 on the host; labels: (rows) int64.
 /// Throws ShapeError if the shapes do not fit or a label is outside [0, classes).
+std::vector<std::int64_t> ranks(const Tensor& logits, const Tensor& labels);
+
+/// The metrics of a classification from the mean loss and the rank of every sample: loss, top1 and,
+/// for more than five classes, top5 (of fewer it would always be 100 %).
+std::vector<Measurement> measure_classes(double loss, const std::vector<std::int64_t>& ranks,
+                                         std::int64_t num_classes);
+/// The same without values.
+std::vector<MetricInfo> class_metrics(std::int64_t num_classes);
+
+/// Rows whose label is among their k largest logits, by ranks().
 std::int64_t top_k_correct(const Tensor& logits, const Tensor& labels, std::int64_t k);
 
 /// The predicted class of every row, by the same order.

@@ -11,6 +11,23 @@ double share(std::int64_t part, std::int64_t whole, double if_empty = 0.0) {
   return whole == 0 ? if_empty : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// A share of 1 in percent.
+Measurement pooled(const char* name, double share) {
+  return {{.name = name, .unit = "%", .decimals = 2}, 100 * share, {}};
+}
+
+// The mean of one share of 1 an image, in percent.
+Measurement per_image(const char* name, const std::vector<double>& shares) {
+  Measurement metric{{.name = name, .unit = "%", .decimals = 2, .per_sample = true}, 0, {}};
+  double sum = 0;
+  for (const double value : shares) {
+    sum += value;
+    metric.per_sample.push_back(100 * value);
+  }
+  metric.value = 100 * (sum / static_cast<double>(shares.size()));
+  return metric;
+}
+
 }  // namespace
 
 void MaskCounts::add(std::span<const float> prob, std::span<const float> target) {
@@ -45,5 +62,26 @@ double MaskCounts::background_iou() const { return share(tn_, tn_ + fp_ + fn_); 
 double MaskCounts::accuracy() const { return share(tp_ + tn_, total()); }
 double MaskCounts::sensitivity() const { return share(tp_, tp_ + fn_); }
 double MaskCounts::specificity() const { return share(tn_, tn_ + fp_); }
+
+std::vector<Measurement> measure_masks(double loss, const std::vector<MaskCounts>& images) {
+  MaskCounts all;
+  std::vector<double> dice, iou;
+  for (const MaskCounts& image : images) {
+    all.add(image);
+    dice.push_back(image.dice(1));
+    iou.push_back(image.iou(1));
+  }
+  return {{kLoss, loss, {}},
+          pooled("iou_pooled", all.iou()),
+          pooled("miou", (all.iou() + all.background_iou()) / 2),
+          {kDsc, 100 * all.dice(), {}},
+          per_image("dice_per_image", dice),
+          per_image("iou_per_image", iou),
+          pooled("accuracy", all.accuracy()),
+          pooled("sensitivity", all.sensitivity()),
+          pooled("specificity", all.specificity())};
+}
+
+std::vector<MetricInfo> mask_metrics() { return infos_of(measure_masks(0, {})); }
 
 }  // namespace fovea::metrics

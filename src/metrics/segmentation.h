@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "metrics/metric_info.h"
 
 namespace fovea::metrics {
 
@@ -40,5 +43,18 @@ class MaskCounts {
   float threshold_;
   std::int64_t tp_ = 0, fp_ = 0, fn_ = 0, tn_ = 0;
 };
+
+/// Dice of the foreground over all pixels of a split: the number of a table.
+inline const MetricInfo kDsc{.name = "dsc", .unit = "%", .decimals = 2};
+
+/// The metrics of a segmentation from the mean loss and the counts of every image: loss; from one
+/// confusion matrix over the pixels of the split iou_pooled (of the foreground; kcla 5.4 calls it
+/// mIoU), miou (mean of the IoU of background and foreground), dsc, accuracy, sensitivity,
+/// specificity; and means over the images, dice_per_image and iou_per_image. An image without
+/// foreground in truth and prediction counts 1 in these, as in MONAI with ignore_empty=False; one
+/// with foreground in only one of the two counts 0.
+std::vector<Measurement> measure_masks(double loss, const std::vector<MaskCounts>& images);
+/// The same without values.
+std::vector<MetricInfo> mask_metrics();
 
 }  // namespace fovea::metrics

@@ -1,28 +1,95 @@
-// What a network for dense prediction needs of its encoder, whatever that is made of.
+// Pyramid backbones by name: the encoders of dense networks and detectors, whatever they are made
+// of. A backbone is one source file and one line in backbones.def.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "attention/probe.h"
 #include "nn/module.h"
+#include "nn/weights.h"
+#include "schema/fields.h"
 
 namespace fovea::models {
 
-/// A pyramid of feature maps.
-class Backbone : public nn::Module {
- public:
-  /// x (b, c, h, w) -> one map (b, channels()[k], ...) for each level, the finest first.
-  std::vector<Tensor> operator()(const Tensor& x, attention::Probe* probe = nullptr) {
-    const auto scope = enter();
-    return forward(x, probe);
-  }
-  /// Channels of every level.
-  const std::vector<std::int64_t>& channels() const { return channels_; }
-
- protected:
-  virtual std::vector<Tensor> forward(const Tensor& x, attention::Probe* probe) = 0;
-
-  std::vector<std::int64_t> channels_;
+/// One map of a pyramid: (b, channels, h / stride, w / stride), sizes rounded up.
+struct PyramidLevel {
+  std::int64_t channels = 0;
+  std::int64_t stride = 1;
 };
 
+class Backbone : public nn::Module {
+ public:
+  /// image (b, c, h, w) -> one map for each of levels(), the finest first.
+  std::vector<Tensor> operator()(const Tensor& image, attention::Probe* probe = nullptr) {
+    const auto scope = enter();
+    return forward(image, probe);
+  }
+  /// Strides never fall from one level to the next; two levels may share one.
+  const std::vector<PyramidLevel>& levels() const { return levels_; }
+
+ protected:
+  virtual std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) = 0;
+
+  std::vector<PyramidLevel> levels_;
+};
+
+/// Keys of every backbone; the options of each derive from this.
+struct BackboneOptions {
+  std::string weights;
+};
+
+/// One line of the registry.
+struct BackboneEntry {
+  std::string name;
+  std::string help;
+  /// What files of the whole classifier hold besides, and a backbone leaves out: patterns in which
+  /// `*` stands for anything.
+  std::vector<std::string> head;
+  std::shared_ptr<const schema::Description> fields;
+  std::function<std::unique_ptr<Backbone>(const nn::Build&, const schema::Component&,
+                                          std::int64_t in_chans)>
+      make;
+};
+
+const std::vector<BackboneEntry>& backbones();
+/// Adds to the registry at run time: for the tests, whose backbones are no part of the library.
+void register_backbone(BackboneEntry entry);
+/// Throws ConfigError for an unknown name.
+const BackboneEntry& find_backbone(const std::string& name);
+schema::Choices backbone_choices();
+
+/// Reads the file of pretrained weights that the options name into the backbone, and says what of
+/// it was left out; `host` is where files are read to. Nothing, where they name none. Throws
+/// FileError as nn::load_weights() does: everything but the classifier's head must agree.
+std::vector<std::string> load_pretrained(const Backbone& backbone,
+                                         const schema::Component& component, const Device& host);
+
+template <class Class, class Options>
+BackboneEntry make_backbone_entry(std::string name, std::string help,
+                                  schema::Fields<Options> fields) {
+  fields.add("weights", &BackboneOptions::weights,
+             "safetensors file of pretrained weights, of the backbone or of the classifier it "
+             "belongs to, whose head is left out; \"\" = none");
+  const auto shared = std::make_shared<const schema::Fields<Options>>(std::move(fields));
+  return {std::move(name),
+          std::move(help),
+          {Class::kHead.begin(), Class::kHead.end()},
+          shared,
+          [shared](const nn::Build& build, const schema::Component& component,
+                   std::int64_t in_chans) -> std::unique_ptr<Backbone> {
+            return std::make_unique<Class>(build, shared->parse(component, "model.backbone"),
+                                           in_chans);
+          }};
+}
+
 }  // namespace fovea::models
+
+/// Registers a class built from (const nn::Build&, const Options&, std::int64_t in_chans), whose
+/// kHead is BackboneEntry::head; `name` also needs a line in backbones.def.
+#define FOVEA_BACKBONE(name, Class, help, ...)                                    \
+  ::fovea::models::BackboneEntry fovea_backbone_##name() {                        \
+    return ::fovea::models::make_backbone_entry<Class>(#name, help, __VA_ARGS__); \
+  }

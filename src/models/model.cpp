@@ -4,12 +4,44 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "ops/elementwise.h"
 
 #define FOVEA_ENTRY(name) ::fovea::models::Entry fovea_model_##name();
 #include "models/models.def"
 #undef FOVEA_ENTRY
 
 namespace fovea::models {
+
+Outputs Model::operator()(const Inputs& in, attention::Probe* probe) {
+  const InterfaceInfo& info = info_of(interface());
+  for (const InputField& field : info.reads) {
+    FOVEA_CHECK((in.*field.tensor).defined(), ShapeError,
+                fmt::format("{}: no {} given; {} reads it", type(), field.name, info.name));
+  }
+  const auto scope = enter();
+  Outputs out = forward(in, probe);
+  const auto widened = [](const Tensor& x) { return ops::cast(x, compute_dtype(x.dtype())); };
+  if (out.logits.defined()) out.logits = widened(out.logits);
+  for (Tensor& map : out.maps) map = widened(map);
+  return out;
+}
+
+Backbone& Model::add_backbone(const std::string& name, const nn::Build& build,
+                              const schema::Component& component, std::int64_t in_chans) {
+  Backbone& made =
+      child(name, find_backbone(component.type).make(build.at(name), component, in_chans));
+  backbones_.emplace_back(&made, component);
+  return made;
+}
+
+std::vector<std::string> Model::load_pretrained(const Device& host) {
+  std::vector<std::string> notes;
+  for (const auto& [backbone, component] : backbones_) {
+    for (std::string& note : models::load_pretrained(*backbone, component, host))
+      notes.push_back(std::move(note));
+  }
+  return notes;
+}
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = {
@@ -26,8 +58,9 @@ const Entry& find_entry(const std::string& name) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  throw ConfigError(fmt::format("model.type: no model called \"{}\"{} run: inspect --list model",
-                                name, did_you_mean(name, names)));
+  throw ConfigError(
+      fmt::format("model.type: no model called \"{}\"{} run: fovea inspect --list model", name,
+                  did_you_mean(name, names)));
 }
 
 std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,

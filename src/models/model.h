@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/attention.h"
 #include "autograd/profiler.h"
+#include "models/backbone.h"
+#include "models/network.h"
 #include "nn/module.h"
-#include "ops/elementwise.h"
 #include "schema/fields.h"
 
 namespace fovea::models {
@@ -26,33 +28,13 @@ struct DataShape {
   std::int64_t max_len = 0;     // tokens of the longest text
 };
 
-/// What a network takes.
-enum class Input {
-  kImages,  // (b, c, h, w) float
-  kTexts,   // (b, n) int64 ids of words, 0 = padding behind the end of a text
-};
-
-/// What a network puts out.
-enum class Output {
-  kClasses,  // (b, classes) logits
-  kMasks,    // (b, maps, h, w) probabilities
-};
-
-/// A network from one input tensor to one output tensor.
+/// A network: from what its interface reads to what that gives.
 class Model : public nn::Module {
  public:
-  /// Another kind of input or output is said by a member of the same name in the derived class.
-  static constexpr Input kInput = Input::kImages;
-  static constexpr Output kOutput = Output::kClasses;
-
-  /// x: what input() says. `probe` records attention maps. The result is float32 in mixed precision
-  /// too: losses and metrics are computed from it.
-  Tensor operator()(const Tensor& x, attention::Probe* probe = nullptr) {
-    const auto scope = enter();
-    const Tensor y = forward(x, probe);
-    return ops::cast(y, compute_dtype(y.dtype()));
-  }
-  virtual Input input() const { return kInput; }
+  /// `probe` records attention maps. Results are float32 in mixed precision too: losses and metrics
+  /// are computed from them. Throws ShapeError where an input is not there.
+  Outputs operator()(const Inputs& in, attention::Probe* probe = nullptr);
+  virtual Interface interface() const = 0;
   /// How its attention maps lie over the input; grid_h = 0 where there is none.
   virtual attention::Context geometry() const { return {}; }
   /// Multiply-adds of the forward pass with these events as the network's paper counts them;
@@ -60,17 +42,35 @@ class Model : public nn::Module {
   virtual std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const {
     return std::nullopt;
   }
+  /// Reads the pretrained weights that the options of its backbones name, and says what was read;
+  /// `host` is where files are read to. Throws FileError (models::load_pretrained).
+  std::vector<std::string> load_pretrained(const Device& host);
 
  protected:
-  virtual Tensor forward(const Tensor& x, attention::Probe* probe) = 0;
+  virtual Outputs forward(const Inputs& in, attention::Probe* probe) = 0;
+  /// A backbone of the registry as the child `name`.
+  Backbone& add_backbone(const std::string& name, const nn::Build& build,
+                         const schema::Component& component, std::int64_t in_chans);
+
+ private:
+  std::vector<std::pair<Backbone*, schema::Component>> backbones_;
 };
+
+/// A network of one interface: what classes of the registry derive from.
+template <Interface I>
+class ModelOf : public Model {
+ public:
+  static constexpr Interface kInterface = I;
+  Interface interface() const final { return I; }
+};
+using ImageClassifier = ModelOf<Interface::kImageClassifier>;
+using TextClassifier = ModelOf<Interface::kTextClassifier>;
 
 /// One line of the registry.
 struct Entry {
   std::string name;
   std::string help;
-  Input input = Input::kImages;
-  Output output = Output::kClasses;
+  Interface interface = Interface::kImageClassifier;
   std::shared_ptr<const schema::Description> fields;
   std::function<std::unique_ptr<Model>(const nn::Build&, const schema::Component&,
                                        const DataShape&)>
@@ -88,11 +88,7 @@ schema::Choices choices();
 template <class Class, class Options>
 Entry make_entry(std::string name, std::string help, const schema::Fields<Options>& fields) {
   const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  return {std::move(name),
-          std::move(help),
-          Class::kInput,
-          Class::kOutput,
-          shared,
+  return {std::move(name), std::move(help), Class::kInterface, shared,
           [shared](const nn::Build& build, const schema::Component& component,
                    const DataShape& data) -> std::unique_ptr<Model> {
             return std::make_unique<Class>(build, shared->parse(component, "model"), data);

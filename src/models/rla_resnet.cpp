@@ -5,7 +5,7 @@
 
 #include "layer_attention/rla.h"
 #include "models/counting.h"
-#include "models/model.h"
+#include "models/image_options.h"
 #include "models/residual_block.h"
 #include "nn/linear.h"
 #include "ops/create.h"
@@ -20,33 +20,28 @@ using models::DataShape;
 using models::ResidualBlock;
 using schema::at_least;
 
-struct Options {
+struct Options : models::ImageOptions {
   std::vector<std::int64_t> depths;
   std::vector<std::int64_t> planes = {64, 128, 256, 512};
   std::optional<std::int64_t> stem_width;
   std::int64_t rla_channels = 32;
   bool zero_init_last = true;
-  std::optional<std::array<std::int64_t, 2>> img_size;
-  std::optional<std::int64_t> in_chans;
-  std::optional<std::int64_t> num_classes;
 };
 
-class RlaResNet final : public models::Model {
+class RlaResNet final : public models::ImageClassifier {
  public:
-  RlaResNet(const nn::Build& outer, const Options& o, const DataShape& data)
-      : o_(checked(o, data)) {
+  RlaResNet(const nn::Build& outer, const Options& o, const DataShape& data) : o_(o) {
+    const models::ImageShape shape = checked(o, data);
     nn::Build build = outer;
     build.init = nn::Init::kKaiming;
     activations_ = build.activation_dtype();
     std::int64_t width = o.stem_width.value_or(o.planes.front());
-    conv1_ =
-        &child<nn::Conv2d>("conv1", build, o.in_chans.value_or(data.channels), width, ops::Sizes{7},
-                           ops::ConvOptions{.stride = {2}, .padding = {3}}, false);
+    conv1_ = &child<nn::Conv2d>("conv1", build, shape.channels, width, ops::Sizes{7},
+                                ops::ConvOptions{.stride = {2}, .padding = {3}}, false);
     bn1_ = &child<nn::BatchNorm2d>("bn1", build, width);
     for (std::size_t s = 0; s < o.depths.size(); ++s) width = add_stage(build, s, width);
     bn2_ = &child<nn::BatchNorm2d>("bn2", build, o.rla_channels);
-    fc_ = &child<nn::Linear>("fc", build, width + o.rla_channels,
-                             o.num_classes.value_or(data.num_classes));
+    fc_ = &child<nn::Linear>("fc", build, width + o.rla_channels, shape.classes);
   }
   std::string type() const override { return "RlaResNet"; }
 
@@ -56,9 +51,9 @@ class RlaResNet final : public models::Model {
   }
 
  protected:
-  Tensor forward(const Tensor& images, attention::Probe*) override {
+  models::Outputs forward(const models::Inputs& in, attention::Probe*) override {
     Tensor x =
-        ops::max_pool(bn1_->with_relu((*conv1_)(ops::cast(images, activations_))), {3}, {2}, {1});
+        ops::max_pool(bn1_->with_relu((*conv1_)(ops::cast(in.image, activations_))), {3}, {2}, {1});
     Tensor h =
         ops::zeros({x.size(0), o_.rla_channels, x.size(2), x.size(3)}, x.dtype(), x.device());
     for (const Stage& stage : stages_) {
@@ -69,7 +64,7 @@ class RlaResNet final : public models::Model {
       }
     }
     x = ops::adaptive_avg_pool(ops::concat({x, bn2_->with_relu(h)}, 1), {1});
-    return (*fc_)(ops::reshape(x, {x.size(0), x.size(1)}));
+    return {.logits = (*fc_)(ops::reshape(x, {x.size(0), x.size(1)}))};
   }
 
  private:
@@ -104,18 +99,16 @@ class RlaResNet final : public models::Model {
     return out;
   }
 
-  static const Options& checked(const Options& o, const DataShape& data) {
+  static models::ImageShape checked(const Options& o, const DataShape& data) {
     FOVEA_CHECK(!o.depths.empty() && o.planes.size() == o.depths.size(), ConfigError,
                 fmt::format("model.planes: {} numbers for the {} stages of model.depths",
                             o.planes.size(), o.depths.size()));
-    FOVEA_CHECK(o.num_classes.value_or(data.num_classes) > 0, ConfigError,
-                "model.num_classes: not given, and the data set has no classes");
-    const auto size = o.img_size.value_or(std::array<std::int64_t, 2>{data.height, data.width});
+    const models::ImageShape shape = models::image_shape(o, data);
     const std::int64_t step = std::int64_t{2} << o.depths.size();
-    FOVEA_CHECK(size[0] % step == 0 && size[1] % step == 0, ConfigError,
+    FOVEA_CHECK(shape.height % step == 0 && shape.width % step == 0, ConfigError,
                 fmt::format("model.img_size: {} x {}; height and width must be multiples of {}",
-                            size[0], size[1], step));
-    return o;
+                            shape.height, shape.width, step));
+    return shape;
   }
 
   Options o_;
@@ -131,19 +124,15 @@ schema::Fields<Options> fields(std::vector<std::int64_t> depths) {
   using O = Options;
   O defaults;
   defaults.depths = std::move(depths);
-  return schema::Fields<O>(defaults)
-      .add("depths", &O::depths, at_least(1), "bottleneck blocks of each stage")
+  schema::Fields<O> fields(defaults);
+  fields.add("depths", &O::depths, at_least(1), "bottleneck blocks of each stage")
       .add("planes", &O::planes, at_least(1), "channels of the 3x3 convolutions of each stage")
       .add("stem_width", &O::stem_width, at_least(1),
            "channels of the stem; null = those of the first stage in planes")
       .add("rla_channels", &O::rla_channels, at_least(1), "channels of the map across blocks")
       .add("zero_init_last", &O::zero_init_last,
-           "the last batch norm of every block starts with weight 0")
-      .add("img_size", &O::img_size, at_least(1),
-           "height and width, to count without a data set; null = the data set's")
-      .add("in_chans", &O::in_chans, at_least(1), "channels of the images; null = the data set's")
-      .add("num_classes", &O::num_classes, at_least(1),
-           "outputs of the head; null = the data set's");
+           "the last batch norm of every block starts with weight 0");
+  return models::add_image_fields(fields);
 }
 
 }  // namespace

@@ -34,10 +34,8 @@ struct Options : EncoderOptions {
   Pool global_pool = Pool::kAvg;
 };
 
-class TextTransformer final : public models::Model {
+class TextTransformer final : public models::TextClassifier {
  public:
-  static constexpr models::Input kInput = models::Input::kTexts;
-
   TextTransformer(const nn::Build& outer, const Options& o, const DataShape& data)
       : build_(with_init(outer, o.init)),
         o_(o),
@@ -61,7 +59,6 @@ class TextTransformer final : public models::Model {
                                given("num_classes", o.num_classes, data.num_classes));
   }
   std::string type() const override { return "TextTransformer"; }
-  models::Input input() const override { return kInput; }
 
   attention::Context geometry() const override {
     attention::Context context;
@@ -70,7 +67,8 @@ class TextTransformer final : public models::Model {
   }
 
  protected:
-  Tensor forward(const Tensor& ids, attention::Probe* probe) override {
+  models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
+    const Tensor& ids = in.tokens;
     check_ids(ids);
     const std::int64_t b = ids.size(0);
     const Tensor valid = ops::not_equal(ids, ops::zeros({}, DType::kInt64, ids.device()));
@@ -89,7 +87,7 @@ class TextTransformer final : public models::Model {
     if (pos_drop_ != nullptr) x = (*pos_drop_)(x);
     const Tensor pooled = pool((*encoder_)(x, context), valid);
     if (probe != nullptr) probe->record("pooled", pooled);
-    return (*head_)(pooled);
+    return {.logits = (*head_)(pooled)};
   }
 
  private:

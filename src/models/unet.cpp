@@ -1,8 +1,9 @@
 // Plain U-Nets, the baselines of Table IV: unet (transposed convolutions, 7.77 M parameters) and
-// unet_bilinear (13.40 M). They end in a sigmoid. kcla 3.5.
+// unet_bilinear (13.40 M). kcla 3.5.
 
 #include <fmt/format.h>
 
+#include "models/dense.h"
 #include "models/unet_parts.h"
 
 namespace {
@@ -13,7 +14,7 @@ using models::DoubleConv;
 
 enum class Upsampling { kConvTranspose, kBilinear };
 
-struct Options : models::DenseOptions {
+struct Options : models::ImageOptions {
   Upsampling upsampling = Upsampling::kConvTranspose;
   std::vector<std::int64_t> widths;
   std::vector<std::int64_t> decoder_channels;
@@ -23,10 +24,11 @@ std::int64_t reduction_of(const Options& o) {
   return std::int64_t{1} << (o.widths.empty() ? 0 : o.widths.size() - 1);
 }
 
-class UNet final : public models::SegmentationNetwork {
+class UNet final : public models::DenseNetwork {
  public:
   UNet(const nn::Build& build, const Options& o, const DataShape& data)
-      : SegmentationNetwork(build, o, data, reduction_of(o)) {
+      : DenseNetwork(build, o, data) {
+    check_size(reduction_of(o));
     const std::size_t depth = o.decoder_channels.size();
     FOVEA_CHECK(!o.widths.empty() && o.widths.size() == depth + 1, ConfigError,
                 fmt::format("model.decoder_channels: {} numbers for {} widths; expected one less",
@@ -54,7 +56,7 @@ class UNet final : public models::SegmentationNetwork {
   std::string type() const override { return "UNet"; }
 
  protected:
-  Tensor logits(const Tensor& images, attention::Probe*) override {
+  std::vector<Tensor> maps(const Tensor& images, attention::Probe*) override {
     std::vector<Tensor> levels{(*inc_)(images)};
     for (DoubleConv* down : down_) levels.push_back((*down)(ops::max_pool(levels.back(), {2})));
     Tensor x = levels.back();
@@ -62,7 +64,7 @@ class UNet final : public models::SegmentationNetwork {
       const Tensor large = up_t_.empty() ? models::doubled(x) : (*up_t_[k])(x);
       x = (*up_[k])(models::with_skip(levels[levels.size() - 2 - k], large));
     }
-    return (*head_)(x);
+    return {(*head_)(x)};
   }
 
  private:

@@ -1,9 +1,9 @@
 // UNet++ without deep supervision (Zhou et al., "UNet++: a nested U-Net architecture", 2018), a row
-// of Table IV. Names are those of the common PyTorch implementation. It ends in a sigmoid.
-// kcla 3.5.
+// of Table IV. Names are those of the common PyTorch implementation. kcla 3.5.
 
 #include <fmt/format.h>
 
+#include "models/dense.h"
 #include "models/unet_parts.h"
 #include "ops/shape.h"
 
@@ -12,7 +12,7 @@ namespace {
 using namespace fovea;
 using models::DataShape;
 
-struct Options : models::DenseOptions {
+struct Options : models::ImageOptions {
   std::vector<std::int64_t> widths = {32, 64, 128, 256, 512};
 };
 
@@ -43,10 +43,11 @@ class Node final : public nn::UnaryModule {
 
 // x(i, 0) is the encoder at resolution i; x(i, j) sees all of row i so far and x(i + 1, j - 1)
 // enlarged.
-class UNetPlusPlus final : public models::SegmentationNetwork {
+class UNetPlusPlus final : public models::DenseNetwork {
  public:
   UNetPlusPlus(const nn::Build& build, const Options& o, const DataShape& data)
-      : SegmentationNetwork(build, o, data, std::int64_t{1} << (o.widths.size() - 1)) {
+      : DenseNetwork(build, o, data) {
+    check_size(std::int64_t{1} << (o.widths.size() - 1));
     nodes_.resize(o.widths.size());
     for (std::size_t j = 0; j < o.widths.size(); ++j) {
       for (std::size_t i = 0; i + j < o.widths.size(); ++i) {
@@ -61,7 +62,7 @@ class UNetPlusPlus final : public models::SegmentationNetwork {
   std::string type() const override { return "UNetPlusPlus"; }
 
  protected:
-  Tensor logits(const Tensor& images, attention::Probe*) override {
+  std::vector<Tensor> maps(const Tensor& images, attention::Probe*) override {
     std::vector<std::vector<Tensor>> rows(nodes_.size());
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       rows[i].push_back((*nodes_[i][0])(i == 0 ? images : ops::max_pool(rows[i - 1][0], {2})));
@@ -73,7 +74,7 @@ class UNetPlusPlus final : public models::SegmentationNetwork {
             (*nodes_[i][j])(models::with_skip(skips, models::doubled(rows[i + 1][j - 1]))));
       }
     }
-    return (*head_)(rows[0].back());
+    return {(*head_)(rows[0].back())};
   }
 
  private:

@@ -51,7 +51,7 @@ class HiddenHead final : public nn::UnaryModule {
   nn::Linear& fc2_;
 };
 
-class ViT final : public models::Model {
+class ViT final : public models::ImageClassifier {
  public:
   ViT(const nn::Build& outer, const Options& o, const DataShape& data)
       : build_(with_init(outer, o.init)),
@@ -95,7 +95,8 @@ class ViT final : public models::Model {
   }
 
  protected:
-  Tensor forward(const Tensor& images, attention::Probe* probe) override {
+  models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
+    const Tensor& images = in.image;
     check_images(images);
     Tensor x = ops::cast(patch_embed_(images), build_.activation_dtype());
     const std::int64_t b = x.size(0);
@@ -106,7 +107,7 @@ class ViT final : public models::Model {
     if (pos_drop_ != nullptr) x = (*pos_drop_)(x);
     attention::Context context = geometry();
     context.probe = probe;
-    return (*head_)(pool((*encoder_)(x, context)));
+    return {.logits = (*head_)(pool((*encoder_)(x, context)))};
   }
 
  private:

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "backend/backend.h"
 #include "nn/init.h"
 #include "ops/elementwise.h"
+#include "ops/in_place.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
 
@@ -27,8 +27,7 @@ Tensor PatchEmbed::forward(const Tensor& x) {
 Embedding::Embedding(const Build& build, std::int64_t rows, std::int64_t dim)
     : weight_(parameter("weight", init_normal(build.at("weight"), {rows, dim},
                                               1 / std::sqrt(static_cast<double>(dim))))) {
-  const Tensor padding = weight_.rows(0, 1);
-  backend(padding).fill(padding, 0);
+  ops::fill(weight_.rows(0, 1), 0);
 }
 
 Tensor Embedding::forward(const Tensor& ids) { return ops::embedding(weight_, ids, 0); }

@@ -38,6 +38,7 @@ void BatchNorm2d::count_batch() {
   kernels.cast(num_batches_tracked_, count);
   kernels.unary(UnaryOp::kAffine, {1, 1}, count, count);
   kernels.cast(count, num_batches_tracked_);
+  num_batches_tracked_.written("batch_norm");
 }
 
 Tensor BatchNorm2d::with_relu(const Tensor& x, const Tensor& residual) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.h"
-#include "ops/recompute.h"
 
 namespace fovea::ops {
 namespace {
@@ -34,7 +33,7 @@ Tensor forward(const Activation& f, const Tensor& x) {
   Shape half = x.shape();
   half[half.rank() - 1] /= 2;
   Tensor y = Tensor::empty(half, x.dtype(), x.device());
-  backend(x).gated(f.kind, f.gate_last, x, y);
+  backend(x).gated({.op = f.kind, .gate_last = f.gate_last}, x, y);
   return y;
 }
 
@@ -42,13 +41,15 @@ Tensor forward(const Activation& f, const Tensor& x) {
 
 Tensor activate(const Activation& f, const Tensor& x) {
   autograd::Op op(name_of(f), {x});
-  op.recipe(recipe([=] { return forward(f, x); }));
+  const Tensor kept = op.keep(x);
+  op.remake([=] { return forward(f, kept); });
   return op.output(forward(f, x), [=](const Tensor& dy, autograd::Gradients& in) {
-    Tensor dx = Tensor::empty_like(x);
+    Tensor dx = in.empty(0);
     if (f.gated) {
-      backend(x).gated_backward(f.kind, f.gate_last, x, dy, dx);
+      backend(dy).gated_backward({.op = f.kind, .gate_last = f.gate_last}, kept, dy, dx);
     } else {
-      backend(x).unary_backward(f.kind, {}, x, x, dy, dx);
+      backend(dy).unary_backward(
+          {.op = f.kind, .params = {}, .x = kept, .y = kept, .dy = dy, .dx = dx});
     }
     in.add(0, std::move(dx));
   });

@@ -147,13 +147,16 @@ Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
       Tensor::empty({args.batch, args.queries, args.heads * v.dim}, q.x.dtype(), q.x.device());
   const Tensor lse = Tensor::empty({args.batch, args.heads, args.queries},
                                    compute_dtype(q.x.dtype()), q.x.device());
-  const Tensor mask = options.key_mask;
-  backend(q.x).attention(args, q.x, k.x, v.x, mask, out, lse);
+  const AttentionInputs given{.q = q.x, .k = k.x, .v = v.x, .mask = options.key_mask};
+  backend(q.x).attention(args, given, out, lse);
+  for (const Tensor& input : inputs) op.keep(input);
+  op.keep(given.mask);
   op.macs(args.batch * args.heads * args.queries * args.keys * (q.dim + v.dim));
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     ViewGradients gradients(inputs, args.add, in);
-    backend(q.x).attention_backward(args, q.x, k.x, v.x, mask, lse, dout, gradients.of(q.x),
-                                    gradients.of(k.x), gradients.of(v.x));
+    backend(dout).attention_backward(
+        args, given, {.lse = lse, .dout = dout},
+        {.q = gradients.of(given.q), .k = gradients.of(given.k), .v = gradients.of(given.v)});
     gradients.hand_over();
   });
 }
@@ -183,17 +186,23 @@ Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView&
       Tensor::empty({args.batch, args.queries, args.heads * v.dim}, q1.x.dtype(), q1.x.device());
   const Tensor lse = Tensor::empty({2, args.batch, args.heads, args.queries},
                                    compute_dtype(q1.x.dtype()), q1.x.device());
-  const Tensor mask = options.key_mask;
-  backend(q1.x).two_map_attention(args, q1.x, k1.x, v.x, c1, c2, mask, out, lse);
+  const AttentionInputs given{
+      .q = q1.x, .k = k1.x, .v = v.x, .mask = options.key_mask, .c1 = c1, .c2 = c2};
+  backend(q1.x).attention(args, given, out, lse);
+  for (const Tensor& input : inputs) op.keep(input);
+  op.keep(given.mask);
   op.macs(args.batch * args.heads * args.queries * args.keys * (2 * q1.dim + v.dim));
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     const std::vector<Tensor> viewed(inputs.begin(), inputs.begin() + views);
     ViewGradients gradients(viewed, args.add, in);
     Tensor dc1 = in.wanted(views) ? Tensor::empty_like(c1) : Tensor();
     Tensor dc2 = in.wanted(views + 1) ? Tensor::empty_like(c2) : Tensor();
-    backend(q1.x).two_map_attention_backward(args, q1.x, k1.x, v.x, c1, c2, mask, lse, dout,
-                                             gradients.of(q1.x), gradients.of(k1.x),
-                                             gradients.of(v.x), dc1, dc2);
+    backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout},
+                                     {.q = gradients.of(given.q),
+                                      .k = gradients.of(given.k),
+                                      .v = gradients.of(given.v),
+                                      .c1 = dc1,
+                                      .c2 = dc2});
     gradients.hand_over();
     if (dc1.defined()) in.add(views, std::move(dc1));
     if (dc2.defined()) in.add(views + 1, std::move(dc2));

@@ -7,6 +7,7 @@
 #include "autograd/graph.h"
 #include "backend/backend.h"
 #include "ops/batch_statistics.h"
+#include "ops/normed_map.h"
 
 namespace fovea::ops {
 namespace {
@@ -30,38 +31,48 @@ void check_per_channel(const char* op, const char* what, const Tensor& x, const 
 }
 
 // Inputs of op: x, weight, bias, residual.
-Tensor normalise(Op& op, const ChannelNormArgs& args, const Tensor& x, const ChannelNorm& norm,
-                 const Tensor& residual) {
-  Tensor y = Tensor::empty_like(x);
-  backend(x).channel_norm(args, x, norm, residual, y);
-  const bool gated = args.relu && residual.defined();
+Tensor normalise(Op& op, const NormedMap& map) {
+  Tensor y = Tensor::empty_like(map.x);
+  backend(y).channel_norm(map, y);
+  const bool gated = map.relu && map.residual.defined();
   // Things are made again only from what is kept anyway. So along a chain of residual sums every
   // second one is, with the one before it, which also says where the ReLU was open.
-  const bool keep = autograd::recipe_of<ConvInput>(residual) != nullptr;
-  if (args.groups == 0 && !keep) op.recipe(ConvInput{x, norm, residual, args.relu});
-  const Tensor gate = gated && keep ? y.detach() : Tensor();
-  return op.output(
-      y, [=, kept = gated && !keep ? residual : Tensor()](const Tensor& dy, Gradients& in) {
-        // Where nobody else holds dy, one of the gradients takes its memory.
-        const Tensor room = dy.unique_storage() ? dy : Tensor();
-        const auto like_dy = [&](const Tensor& memory) {
-          return memory.defined() ? memory : Tensor::empty_like(dy);
-        };
-        const bool splits = in.wanted(3);
-        ChannelNormGradients to;
-        if (splits && gated) to.residual = like_dy(room);
-        if (in.wanted(0)) to.x = like_dy(splits ? Tensor() : room);
-        if (in.wanted(1)) to.weight = Tensor::empty_like(norm.weight);
-        if (in.wanted(2)) to.bias = Tensor::empty_like(norm.bias);
-        backend(dy).channel_norm_backward(args, x, norm, kept, gate, dy, to);
-        in.add(0, std::move(to.x));
-        in.add(1, std::move(to.weight));
-        in.add(2, std::move(to.bias));
-        in.add(3, gated ? std::move(to.residual) : dy);
-      });
+  const bool second = autograd::remake_of(map.residual) != nullptr;
+  NormedMap kept = map;
+  kept.x = op.keep(map.x);
+  kept.norm.weight = op.keep(map.norm.weight);
+  kept.norm.bias = op.keep(map.norm.bias);
+  kept.residual = op.keep(map.residual, !second);
+  const Tensor gate = gated && second ? op.keep_result(y) : Tensor();
+  if (map.groups == 0 && !second) op.remake(RemakeNormed{kept});
+  if (!gated) kept.residual = {};
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    // Where nobody else holds dy, one of the gradients takes its memory.
+    const Tensor room = dy.unique_storage() ? dy : Tensor();
+    const auto like_dy = [&](const Tensor& memory) {
+      return memory.defined() ? memory : Tensor::empty_like(dy);
+    };
+    const bool splits = in.wanted(3);
+    ChannelNormGradients to;
+    if (splits && gated) to.residual = like_dy(room);
+    if (in.wanted(0)) to.x = like_dy(splits ? Tensor() : room);
+    to.weight = in.empty(1);
+    to.bias = in.empty(2);
+    backend(dy).channel_norm_backward({.of = kept, .y = gate, .dy = dy, .to = to});
+    in.add(0, std::move(to.x));
+    in.add(1, std::move(to.weight));
+    in.add(2, std::move(to.bias));
+    in.add(3, gated ? std::move(to.residual) : dy);
+  });
 }
 
 }  // namespace
+
+Tensor RemakeNormed::operator()() const {
+  Tensor y = Tensor::empty_like(map.x);
+  backend(y).channel_norm(map, y);
+  return y;
+}
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
                   double eps) {
@@ -74,8 +85,8 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
   Op op("group_norm", {x, weight, bias, Tensor()});
   const Tensor mean = Tensor::empty({x.size(0), groups}, compute_dtype(x.dtype()), x.device());
   const Tensor rstd = Tensor::empty_like(mean);
-  backend(x).channel_norm_stats(groups, eps, x, mean, rstd);
-  return normalise(op, {.groups = groups}, x, {mean, rstd, weight, bias}, {});
+  backend(x).channel_norm_stats({.groups = groups, .eps = eps, .x = x, .mean = mean, .rstd = rstd});
+  return normalise(op, {.x = x, .norm = {mean, rstd, weight, bias}, .groups = groups});
 }
 
 void check_batch_norm(const char* op, const BatchNorm& norm, const Tensor& x) {
@@ -108,6 +119,8 @@ void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rst
   kernels.unary(UnaryOp::kClamp, {0, std::numeric_limits<double>::infinity()}, variance, variance);
   kernels.ema(1 - norm.momentum, mean, norm.running_mean);
   kernels.ema(1 - norm.momentum, variance, norm.running_var);
+  norm.running_mean.written("batch_norm");
+  norm.running_var.written("batch_norm");
 }
 
 void read_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd) {
@@ -129,13 +142,16 @@ Tensor batch_norm(const BatchNorm& norm, const Tensor& x, const Tensor& residual
   const Tensor mean = Tensor::empty({x.size(1)}, compute_dtype(x.dtype()), x.device());
   const Tensor rstd = Tensor::empty_like(mean);
   if (norm.training) {
-    backend(x).channel_norm_stats(0, norm.eps, x, mean, rstd);
+    backend(x).channel_norm_stats({.eps = norm.eps, .x = x, .mean = mean, .rstd = rstd});
     update_running(norm, mean, rstd, x.numel() / x.size(1));
   } else {
     read_running(norm, mean, rstd);
   }
-  return normalise(op, {.fixed_stats = !norm.training, .relu = relu}, x,
-                   {mean, rstd, norm.weight, norm.bias}, residual);
+  return normalise(op, {.x = x,
+                        .norm = {mean, rstd, norm.weight, norm.bias},
+                        .residual = residual,
+                        .relu = relu,
+                        .fixed_stats = !norm.training});
 }
 
 }  // namespace fovea::ops

@@ -4,6 +4,7 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
+#include "ops/normed_map.h"
 #include "ops/spatial.h"
 
 namespace fovea::ops {
@@ -57,10 +58,14 @@ Tensor channel_sums(const Tensor& dy) {
   return sums;
 }
 
-// What backward keeps of an input.
-ConvInput kept(const Tensor& x) {
-  const ConvInput* recipe = autograd::recipe_of<ConvInput>(x);
-  return recipe != nullptr ? *recipe : ConvInput{x};
+// The gradient of a weight from a map that is there, or that the kernel makes again on its way.
+void backward_weight(const ConvArgs& args, const autograd::Kept& x, const Tensor& dy,
+                     const Tensor& dweight) {
+  if (const auto* normed = x.made_by<RemakeNormed>()) {
+    backend(dy).conv_norm_backward_weight(args, normed->map, dy, dweight);
+  } else {
+    backend(dy).conv_backward_weight(args, x.get(), dy, dweight);
+  }
 }
 
 }  // namespace
@@ -88,21 +93,23 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Con
   }
   Op op("conv", {x, weight, bias});
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  backend(x).conv(args, {x}, weight, bias, y);
+  backend(x).conv(args, x, weight, bias, y);
   op.macs(y.numel() * (weight.numel() / weight.size(0)));
-  return op.output(y, [=, from = kept(x)](const Tensor& dy, Gradients& in) {
-    if (in.wanted(1)) {
-      Tensor dweight = Tensor::empty_like(weight);
-      backend(dy).conv_backward_weight(args, from, dy, dweight);
-      in.add(1, std::move(dweight));
-    }
-    if (in.wanted(0)) {
-      Tensor dx = Tensor::empty_like(from.x);
-      backend(dy).conv_backward_data(args, weight, dy, dx);
-      in.add(0, std::move(dx));
-    }
-    if (in.wanted(2)) in.add(2, channel_sums(dy));
-  });
+  const autograd::Kept kept = op.keep_or_remake(x, weight.requires_grad());
+  return op.output(
+      y, [=, weight = op.keep(weight, x.requires_grad())](const Tensor& dy, Gradients& in) {
+        if (in.wanted(1)) {
+          Tensor dweight = in.empty(1);
+          backward_weight(args, kept, dy, dweight);
+          in.add(1, std::move(dweight));
+        }
+        if (in.wanted(0)) {
+          Tensor dx = in.empty(0);
+          backend(dy).conv_backward_data(args, weight, dy, dx);
+          in.add(0, std::move(dx));
+        }
+        if (in.wanted(2)) in.add(2, channel_sums(dy));
+      });
 }
 
 // The gradient of a convolution with respect to its input, as an operation: x plays the part of
@@ -147,19 +154,21 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
   }
   // Every element of x meets the whole kernel of its channel.
   op.macs(x.numel() * (weight.numel() / weight.size(0)));
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    if (in.wanted(0)) {
-      Tensor dx = Tensor::empty_like(x);
-      backend(dy).conv(args, {dy}, weight, {}, dx);
-      in.add(0, std::move(dx));
-    }
-    if (in.wanted(1)) {
-      Tensor dweight = Tensor::empty_like(weight);
-      backend(dy).conv_backward_weight(args, {dy}, x, dweight);
-      in.add(1, std::move(dweight));
-    }
-    if (in.wanted(2)) in.add(2, channel_sums(dy));
-  });
+  return op.output(
+      y, [=, x = op.keep(x, weight.requires_grad()), weight = op.keep(weight, x.requires_grad())](
+             const Tensor& dy, Gradients& in) {
+        if (in.wanted(0)) {
+          Tensor dx = in.empty(0);
+          backend(dy).conv(args, dy, weight, {}, dx);
+          in.add(0, std::move(dx));
+        }
+        if (in.wanted(1)) {
+          Tensor dweight = in.empty(1);
+          backend(dy).conv_backward_weight(args, dy, x, dweight);
+          in.add(1, std::move(dweight));
+        }
+        if (in.wanted(2)) in.add(2, channel_sums(dy));
+      });
 }
 
 }  // namespace fovea::ops

@@ -45,7 +45,8 @@ Tensor random_normal(const Shape& shape, double mean, double stddev, const Rando
 Tensor truncated_normal(const Shape& shape, double mean, double stddev, double low, double high,
                         const RandomStream& random, DType dtype, const Device& device) {
   Tensor y = Tensor::empty(shape, dtype, device);
-  backend(y).random_normal(random.key(), mean, stddev, low, high, y);
+  backend(y).random_normal(random.key(), {.mean = mean, .stddev = stddev, .low = low, .high = high},
+                           y);
   return y;
 }
 

@@ -14,16 +14,22 @@ namespace {
 using autograd::Gradients;
 using autograd::Op;
 
-Tensor unary(const char* name, UnaryOp kind, const Tensor& x, UnaryParams params = {}) {
+// What the derivative of a function is computed from (UnaryOp): that alone is kept.
+enum class From { kInput, kResult, kBoth };
+
+Tensor unary(const char* name, UnaryOp kind, const Tensor& x, From from, UnaryParams params = {}) {
   Op op(name, {x});
   Tensor y = Tensor::empty_like(x);
   backend(x).unary(kind, params, x, y);
-  const Tensor saved = op.records() ? y.detach() : Tensor();
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    Tensor dx = Tensor::empty_like(x);
-    backend(x).unary_backward(kind, params, x, saved, dy, dx);
-    in.add(0, std::move(dx));
-  });
+  const Tensor input = op.keep(x, from != From::kResult);
+  const Tensor result = from == From::kInput ? input : op.keep_result(y);
+  return op.output(
+      y, [=, input = input.defined() ? input : result](const Tensor& dy, Gradients& in) {
+        Tensor dx = in.empty(0);
+        backend(dy).unary_backward(
+            {.op = kind, .params = params, .x = input, .y = result, .dy = dy, .dx = dx});
+        in.add(0, std::move(dx));
+      });
 }
 
 void check_same_dtype(const char* name, const Tensor& a, const Tensor& b) {
@@ -63,10 +69,13 @@ Tensor extremum(const char* name, BinaryOp kind, const Tensor& left, const Tenso
   const Tensor b = as_activation(right, left);
   Op op(name, {a, b});
   const bool maximum = kind == BinaryOp::kMax;
-  return op.output(raw_binary(name, kind, a, b), [=](const Tensor& dy, Gradients& in) {
-    if (in.wanted(0)) in.add(0, reduce_to(extremum_gradient(a, b, dy, maximum), a.shape()));
-    if (in.wanted(1)) in.add(1, reduce_to(extremum_gradient(b, a, dy, maximum), b.shape()));
-  });
+  return op.output(raw_binary(name, kind, a, b),
+                   [=, a = op.keep(a), b = op.keep(b)](const Tensor& dy, Gradients& in) {
+                     if (in.wanted(0))
+                       in.add(0, reduce_to(extremum_gradient(a, b, dy, maximum), a.shape()));
+                     if (in.wanted(1))
+                       in.add(1, reduce_to(extremum_gradient(b, a, dy, maximum), b.shape()));
+                   });
 }
 
 Tensor drop(const char* name, const Tensor& x, double p, std::int64_t block,
@@ -75,13 +84,13 @@ Tensor drop(const char* name, const Tensor& x, double p, std::int64_t block,
               fmt::format("{}: probability is {}; expected 0 <= p < 1", name, p));
   if (p == 0 || x.numel() == 0) return x;
   Op op(name, {x});
-  const std::uint64_t key = random.key();
+  const DropoutArgs args{.key = random.key(), .p = p, .block = block};
   Tensor y = Tensor::empty_like(x);
-  backend(x).dropout(key, p, block, x, y);
+  backend(x).dropout(args, x, y);
   // The mask is drawn again in backward instead of being kept.
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
     Tensor dx = Tensor::empty_like(dy);
-    backend(dy).dropout(key, p, block, dy, dx);
+    backend(dy).dropout(args, dy, dx);
     in.add(0, std::move(dx));
   });
 }
@@ -116,10 +125,12 @@ Tensor mul(const Tensor& left, const Tensor& right) {
   const Tensor a = as_activation(left, right);
   const Tensor b = as_activation(right, left);
   Op op("mul", {a, b});
-  return op.output(raw_mul(a, b), [=](const Tensor& dy, Gradients& in) {
-    if (in.wanted(0)) in.add(0, reduce_to(raw_mul(dy, b), a.shape()));
-    if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, a), b.shape()));
-  });
+  return op.output(raw_mul(a, b),
+                   [shape_a = a.shape(), shape_b = b.shape(), a = op.keep(a, b.requires_grad()),
+                    b = op.keep(b, a.requires_grad())](const Tensor& dy, Gradients& in) {
+                     if (in.wanted(0)) in.add(0, reduce_to(raw_mul(dy, b), shape_a));
+                     if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, a), shape_b));
+                   });
 }
 
 Tensor div(const Tensor& left, const Tensor& right) {
@@ -127,11 +138,11 @@ Tensor div(const Tensor& left, const Tensor& right) {
   const Tensor b = as_activation(right, left);
   Op op("div", {a, b});
   const Tensor y = raw_binary("div", BinaryOp::kDiv, a, b);
-  const Tensor saved = op.records() ? y.detach() : Tensor();
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+  const Tensor saved = b.requires_grad() ? op.keep_result(y) : Tensor();
+  return op.output(y, [=, shape_a = a.shape(), b = op.keep(b)](const Tensor& dy, Gradients& in) {
     const Tensor da = raw_binary("div", BinaryOp::kDiv, dy, b);
     if (in.wanted(1)) in.add(1, neg(reduce_to(raw_mul(da, saved), b.shape())));
-    if (in.wanted(0)) in.add(0, reduce_to(da, a.shape()));
+    if (in.wanted(0)) in.add(0, reduce_to(da, shape_a));
   });
 }
 
@@ -147,9 +158,10 @@ Tensor add_product(const Tensor& c, const Tensor& left, const Tensor& right) {
   Tensor y = raw_mul(a, b);
   backend(y).axpy(1, c, y);
   op.macs(y.numel());
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, b), a.shape()));
-    if (in.wanted(2)) in.add(2, reduce_to(raw_mul(dy, a), b.shape()));
+  return op.output(y, [shape_a = a.shape(), shape_b = b.shape(), a = op.keep(a, b.requires_grad()),
+                       b = op.keep(b, a.requires_grad())](const Tensor& dy, Gradients& in) {
+    if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, b), shape_a));
+    if (in.wanted(2)) in.add(2, reduce_to(raw_mul(dy, a), shape_b));
     in.add(0, dy);
   });
 }
@@ -172,33 +184,37 @@ Tensor affine(const Tensor& x, double a, double b) {
   });
 }
 
-Tensor exp(const Tensor& x) { return unary("exp", UnaryOp::kExp, x); }
-Tensor log(const Tensor& x) { return unary("log", UnaryOp::kLog, x); }
-Tensor log1p(const Tensor& x) { return unary("log1p", UnaryOp::kLog1p, x); }
-Tensor expm1(const Tensor& x) { return unary("expm1", UnaryOp::kExpm1, x); }
-Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::kSqrt, x); }
-Tensor rsqrt(const Tensor& x) { return unary("rsqrt", UnaryOp::kRsqrt, x); }
-Tensor reciprocal(const Tensor& x) { return unary("reciprocal", UnaryOp::kReciprocal, x); }
-Tensor square(const Tensor& x) { return unary("square", UnaryOp::kSquare, x); }
-Tensor pow(const Tensor& x, double exponent) {
-  return unary("pow", UnaryOp::kPow, x, {exponent, 0});
+Tensor exp(const Tensor& x) { return unary("exp", UnaryOp::kExp, x, From::kResult); }
+Tensor log(const Tensor& x) { return unary("log", UnaryOp::kLog, x, From::kInput); }
+Tensor log1p(const Tensor& x) { return unary("log1p", UnaryOp::kLog1p, x, From::kInput); }
+Tensor expm1(const Tensor& x) { return unary("expm1", UnaryOp::kExpm1, x, From::kResult); }
+Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::kSqrt, x, From::kResult); }
+Tensor rsqrt(const Tensor& x) { return unary("rsqrt", UnaryOp::kRsqrt, x, From::kResult); }
+Tensor reciprocal(const Tensor& x) {
+  return unary("reciprocal", UnaryOp::kReciprocal, x, From::kResult);
 }
-Tensor abs(const Tensor& x) { return unary("abs", UnaryOp::kAbs, x); }
+Tensor square(const Tensor& x) { return unary("square", UnaryOp::kSquare, x, From::kInput); }
+Tensor pow(const Tensor& x, double exponent) {
+  return unary("pow", UnaryOp::kPow, x, From::kInput, {exponent, 0});
+}
+Tensor abs(const Tensor& x) { return unary("abs", UnaryOp::kAbs, x, From::kInput); }
 Tensor clamp(const Tensor& x, double low, double high) {
   FOVEA_CHECK(low <= high, ShapeError, fmt::format("clamp: low {} is above high {}", low, high));
-  return unary("clamp", UnaryOp::kClamp, x, {low, high});
+  return unary("clamp", UnaryOp::kClamp, x, From::kInput, {low, high});
 }
-Tensor sin(const Tensor& x) { return unary("sin", UnaryOp::kSin, x); }
-Tensor cos(const Tensor& x) { return unary("cos", UnaryOp::kCos, x); }
-Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::kTanh, x); }
-Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x); }
-Tensor erf(const Tensor& x) { return unary("erf", UnaryOp::kErf, x); }
+Tensor sin(const Tensor& x) { return unary("sin", UnaryOp::kSin, x, From::kInput); }
+Tensor cos(const Tensor& x) { return unary("cos", UnaryOp::kCos, x, From::kInput); }
+Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::kTanh, x, From::kResult); }
+Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::kSigmoid, x, From::kResult); }
+Tensor erf(const Tensor& x) { return unary("erf", UnaryOp::kErf, x, From::kInput); }
 Tensor relu(const Tensor& x) { return activate({.kind = UnaryOp::kRelu}, x); }
 Tensor gelu(const Tensor& x) { return activate({.kind = UnaryOp::kGelu}, x); }
 Tensor gelu_tanh(const Tensor& x) { return activate({.kind = UnaryOp::kGeluTanh}, x); }
 Tensor silu(const Tensor& x) { return activate({.kind = UnaryOp::kSilu}, x); }
-Tensor elu(const Tensor& x, double alpha) { return unary("elu", UnaryOp::kElu, x, {alpha, 0}); }
-Tensor softplus(const Tensor& x) { return unary("softplus", UnaryOp::kSoftplus, x); }
+Tensor elu(const Tensor& x, double alpha) {
+  return unary("elu", UnaryOp::kElu, x, From::kBoth, {alpha, 0});
+}
+Tensor softplus(const Tensor& x) { return unary("softplus", UnaryOp::kSoftplus, x, From::kInput); }
 
 Tensor swiglu(const Tensor& x, bool gate_last) {
   return activate({.kind = UnaryOp::kSilu, .gated = true, .gate_last = gate_last}, x);
@@ -230,15 +246,16 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   check_same_dtype("where", a, b);
   FOVEA_CHECK(condition.dtype() == DType::kUint8, ShapeError,
               fmt::format("where: condition is {}; expected uint8", name_of(condition.dtype())));
-  Op op("where", {a, b});
+  Op op("where", {a, b, condition});
   const Shape shape =
       broadcast(broadcast(a.shape(), b.shape(), "where"), condition.shape(), "where");
   Tensor y = Tensor::empty(shape, a.dtype(), a.device());
   backend(a).where(condition, a, b, y);
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+  return op.output(y, [shape_a = a.shape(), shape_b = b.shape(), condition = op.keep(condition)](
+                          const Tensor& dy, Gradients& in) {
     const Tensor zero = zeros(Shape{}, dy.dtype(), dy.device());
-    if (in.wanted(0)) in.add(0, reduce_to(where(condition, dy, zero), a.shape()));
-    if (in.wanted(1)) in.add(1, reduce_to(where(condition, zero, dy), b.shape()));
+    if (in.wanted(0)) in.add(0, reduce_to(where(condition, dy, zero), shape_a));
+    if (in.wanted(1)) in.add(1, reduce_to(where(condition, zero, dy), shape_b));
   });
 }
 
@@ -272,21 +289,8 @@ Tensor cast(const Tensor& x, DType dtype) {
 Tensor to(const Tensor& x, const Device& device) {
   if (x.device().is(device)) return x;
   Op op("to", {x});
-  const auto move = [](const Tensor& from, const Device& where) {
-    Tensor result = Tensor::empty(from.shape(), from.dtype(), where);
-    if (from.device().is_host()) {
-      backend(result).copy_from_host(from.raw(), result);
-    } else if (where.is_host()) {
-      backend(from).copy_to_host(from, result.raw());
-    } else {
-      std::vector<std::byte> bytes(static_cast<std::size_t>(from.bytes()));
-      backend(from).copy_to_host(from, bytes.data());
-      backend(result).copy_from_host(bytes.data(), result);
-    }
-    return result;
-  };
-  return op.output(move(x, device), [=, home = x.device()](const Tensor& dy, Gradients& in) {
-    in.add(0, move(dy, home));
+  return op.output(x.copy_on(device), [home = x.device()](const Tensor& dy, Gradients& in) {
+    in.add(0, dy.copy_on(home));
   });
 }
 

@@ -17,7 +17,7 @@ void check_index(const char* op, const Tensor& index, std::int64_t length) {
   FOVEA_CHECK(index.dtype() == DType::kInt64, ShapeError,
               fmt::format("{}: index is {}; expected int64", op, name_of(index.dtype())));
   if (!index.device().is_host()) return;
-  for (const std::int64_t i : index.values<std::int64_t>()) {
+  for (const std::int64_t i : index.host_values<std::int64_t>()) {
     FOVEA_CHECK(i >= 0 && i < length, ShapeError,
                 fmt::format("{}: index {} is outside [0, {})", op, i, length));
   }
@@ -47,7 +47,7 @@ Tensor embedding(const Tensor& weight, const Tensor& index, std::int64_t padding
   shape.push_back(weight.size(1));
   Tensor y = Tensor::empty(shape, weight.dtype(), weight.device());
   backend(weight).gather_rows(weight, index, y);
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+  return op.output(y, [=, index = op.keep(index)](const Tensor& dy, Gradients& in) {
     const Tensor table = in.buffer(0);
     if (padding_index < 0) {
       backend(dy).scatter_add_rows(dy, index, table);
@@ -67,7 +67,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index) {
   Op op("gather", {x, index});
   Tensor y = Tensor::empty(index.shape(), x.dtype(), x.device());
   backend(x).gather(at, x, index, y);
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+  return op.output(y, [=, index = op.keep(index)](const Tensor& dy, Gradients& in) {
     backend(dy).scatter_add(at, dy, index, in.buffer(0));
   });
 }
@@ -81,14 +81,15 @@ Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor&
   Op op("scatter_add", {x, index, values});
   Tensor y = clone(x);
   backend(x).scatter_add(at, values, index, y);
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    if (in.wanted(2)) {
-      Tensor dvalues = Tensor::empty_like(values);
-      backend(dy).gather(at, dy, index, dvalues);
-      in.add(2, std::move(dvalues));
-    }
-    if (in.wanted(0)) in.add(0, dy);
-  });
+  return op.output(
+      y, [=, index = op.keep(index, values.requires_grad())](const Tensor& dy, Gradients& in) {
+        if (in.wanted(2)) {
+          Tensor dvalues = in.empty(2);
+          backend(dy).gather(at, dy, index, dvalues);
+          in.add(2, std::move(dvalues));
+        }
+        if (in.wanted(0)) in.add(0, dy);
+      });
 }
 
 }  // namespace fovea::ops

@@ -4,7 +4,6 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
-#include "ops/recompute.h"
 #include "ops/reduce.h"
 
 namespace fovea::ops {
@@ -82,9 +81,8 @@ Tensor stored_as(const Tensor& parameter, DType dtype) {
 }
 
 // The gradient of an operand, summed over the stack if it was shared.
-Tensor gradient_of(const Stack& of, const Stack& left, const Stack& right) {
-  const Tensor gradient = product(left, right);
-  return reduce_to(gradient, of.x.shape());
+Tensor gradient_of(const Shape& operand, const Stack& left, const Stack& right) {
+  return reduce_to(product(left, right), operand);
 }
 
 }  // namespace
@@ -96,15 +94,16 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
   Op op("matmul", {a, b});
   const Tensor c = product(sa, sb);
   op.macs(c.numel() * sa.columns());
-  return op.output(c, [=](const Tensor& dc, Gradients& in) {
+  return op.output(c, [=, of_a = a.shape(), of_b = b.shape(), a = op.keep(a, b.requires_grad()),
+                       b = op.keep(b, a.requires_grad())](const Tensor& dc, Gradients& in) {
     // c = A B: dA = dC B^T, dB = A^T dC, with A = op(a) and B = op(b).
     if (in.wanted(0)) {
-      in.add(0, trans_a ? gradient_of(sa, {b, trans_b}, {dc, true})
-                        : gradient_of(sa, {dc, false}, {b, !trans_b}));
+      in.add(0, trans_a ? gradient_of(of_a, {b, trans_b}, {dc, true})
+                        : gradient_of(of_a, {dc, false}, {b, !trans_b}));
     }
     if (in.wanted(1)) {
-      in.add(1, trans_b ? gradient_of(sb, {dc, true}, {a, trans_a})
-                        : gradient_of(sb, {a, !trans_a}, {dc, false}));
+      in.add(1, trans_b ? gradient_of(of_b, {dc, true}, {a, trans_a})
+                        : gradient_of(of_b, {a, !trans_a}, {dc, false}));
     }
   });
 }
@@ -128,6 +127,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   shape[shape.rank() - 1] = out_size;
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   const Tensor w = stored_as(weight, x.dtype());
+  const DType dtype = weight.dtype();
   const GemmArgs args{.trans_b = true,
                       .m = rows,
                       .n = out_size,
@@ -137,10 +137,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                       .ldc = out_size};
   backend(x).gemm(args, x, w, bias, y);
   op.macs(rows * in_size * out_size);
-  return op.output(y, [=, kept = Kept(x), like = x.without_values()](const Tensor& dy,
-                                                                     Gradients& in) {
+  const autograd::Kept kept = op.keep_or_remake(x, weight.requires_grad());
+  return op.output(y, [=, w = op.keep(w, x.requires_grad())](const Tensor& dy, Gradients& in) {
     if (in.wanted(1)) {
-      Tensor dw = Tensor::empty_like(weight);
+      Tensor dw = in.empty(1);
       backend(dy).gemm({.trans_a = true,
                         .m = out_size,
                         .n = in_size,
@@ -152,13 +152,13 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       in.add(1, std::move(dw));
     }
     if (in.wanted(0)) {
-      Tensor dx = Tensor::empty_like(like);
+      Tensor dx = in.empty(0);
       backend(dy).gemm(
           {.m = rows, .n = in_size, .k = out_size, .lda = out_size, .ldb = in_size, .ldc = in_size},
           dy, w, {}, dx);
       in.add(0, std::move(dx));
     }
-    if (bias.defined() && in.wanted(2)) in.add(2, reduce_to(dy, bias.shape(), bias.dtype()));
+    if (in.wanted(2)) in.add(2, reduce_to(dy, {out_size}, dtype));
   });
 }
 

@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/labels.h"
 #include "ops/reduce.h"
 
 namespace fovea::ops {
@@ -20,15 +21,6 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
   return loss;
 }
 
-// Labels are checked where the host can see them.
-void check_targets(const Tensor& target, std::int64_t classes, std::int64_t ignore_index) {
-  if (!target.device().is_host()) return;
-  for (const std::int64_t label : target.values<std::int64_t>()) {
-    FOVEA_CHECK(label == ignore_index || (label >= 0 && label < classes), ShapeError,
-                fmt::format("cross_entropy: target {} is outside [0, {})", label, classes));
-  }
-}
-
 // How many rows count, as a scalar on their device; at least 1.
 Tensor counted_rows(const Tensor& target, std::int64_t ignore_index, DType dtype) {
   const Device& device = target.device();
@@ -39,20 +31,41 @@ Tensor counted_rows(const Tensor& target, std::int64_t ignore_index, DType dtype
 }
 
 Tensor row_losses(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
-  Op op("cross_entropy", {logits});
+  Op op("cross_entropy", {logits, target});
   const double smoothing = options.label_smoothing;
   const std::int64_t ignore = options.ignore_index;
   Tensor loss = Tensor::empty(target.shape(), logits.dtype(), logits.device());
   const Tensor lse = Tensor::empty(target.shape(), logits.dtype(), logits.device());
-  backend(logits).cross_entropy(smoothing, ignore, logits, target, loss, lse);
-  return op.output(loss, [=](const Tensor& dloss, Gradients& in) {
-    Tensor dlogits = Tensor::empty_like(logits);
-    backend(logits).cross_entropy_backward(smoothing, ignore, logits, target, lse, dloss, dlogits);
+  backend(logits).cross_entropy({.smoothing = smoothing,
+                                 .ignore_index = ignore,
+                                 .logits = logits,
+                                 .target = target,
+                                 .loss = loss,
+                                 .lse = lse});
+  return op.output(loss, [=, logits = op.keep(logits), target = op.keep(target)](
+                             const Tensor& dloss, Gradients& in) {
+    Tensor dlogits = in.empty(0);
+    backend(logits).cross_entropy_backward({.smoothing = smoothing,
+                                            .ignore_index = ignore,
+                                            .logits = logits,
+                                            .target = target,
+                                            .lse = lse,
+                                            .dloss = dloss,
+                                            .dlogits = dlogits});
     in.add(0, std::move(dlogits));
   });
 }
 
 }  // namespace
+
+void check_labels(const char* op, const Tensor& target, std::int64_t classes,
+                  std::int64_t ignore_index) {
+  if (!target.device().is_host()) return;
+  for (const std::int64_t label : target.values<std::int64_t>()) {
+    FOVEA_CHECK(label == ignore_index || (label >= 0 && label < classes), ShapeError,
+                fmt::format("{}: target {} is outside [0, {})", op, label, classes));
+  }
+}
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target,
                      const CrossEntropyOptions& options) {
@@ -66,7 +79,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
   FOVEA_CHECK(options.label_smoothing >= 0 && options.label_smoothing <= 1, ShapeError,
               fmt::format("cross_entropy: label_smoothing is {}; expected 0 to 1",
                           options.label_smoothing));
-  check_targets(target, logits.size(-1), options.ignore_index);
+  check_labels("cross_entropy", target, logits.size(-1), options.ignore_index);
   const Tensor loss = row_losses(logits, target, options);
   if (options.reduction != Reduction::kMean) return reduced(loss, options.reduction);
   // All rows ignored: 0 instead of PyTorch's NaN, so that an empty batch does not end a run.

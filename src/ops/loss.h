@@ -1,6 +1,7 @@
 // Losses. The mean over an empty batch is 0, so that it does not end a run with PyTorch's NaN.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -37,13 +38,31 @@ struct BceDiceOptions {
   double dice_weight = 1;
   double smooth = 1;
 };
-/// bce_weight BCE + dice_weight Dice. kcla 5.4.
+/// bce_weight BCE + dice_weight Dice of probabilities. kcla 5.4.
 Tensor bce_dice(const Tensor& prob, const Tensor& target, const BceDiceOptions& options = {});
-/// bce_dice of the main map, plus the same of each auxiliary map times its weight (deep
-/// supervision). All maps have the target's shape. Throws ShapeError unless there is one weight a
-/// map. kcla 5.4.
-Tensor bce_dice(const Tensor& prob, const std::vector<Tensor>& auxiliary,
-                const std::vector<double>& weights, const Tensor& target,
-                const BceDiceOptions& options = {});
+
+/// cross_entropy of every pixel: logits (b, k, spatial...), target (b, spatial...) int64. The mean
+/// is over the pixels of the batch that count.
+Tensor pixel_cross_entropy(const Tensor& logits, const Tensor& target,
+                           const CrossEntropyOptions& options = {});
+
+struct SoftmaxDiceOptions {
+  double smooth = 1e-5;
+  bool background = true;                                          // class 0 counts
+  std::int64_t ignore_index = CrossEntropyOptions{}.ignore_index;  // such pixels do not
+};
+/// 1 - mean over items and classes of (2 sum(p t) + smooth) / (sum p + sum t + smooth), where p is
+/// the softmax over the k classes, t the target as 0 and 1 of each class, and sums are over the
+/// pixels of an item that count. logits: (b, k, spatial...), target: (b, spatial...) int64 -> ().
+/// Throws ShapeError for a target outside [0, k).
+Tensor softmax_dice(const Tensor& logits, const Tensor& target,
+                    const SoftmaxDiceOptions& options = {});
+
+/// Deep supervision: the sum over maps (b, k, ...) of weight x loss(map), each map resized to
+/// `size` first (linear, between the centres of pixels). One weight a map, or none: 1 each. Throws
+/// ShapeError otherwise, and without maps.
+Tensor over_maps(const std::vector<Tensor>& maps, const std::vector<double>& weights,
+                 const std::vector<std::int64_t>& size,
+                 const std::function<Tensor(const Tensor& map)>& loss);
 
 }  // namespace fovea::ops

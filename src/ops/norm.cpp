@@ -4,7 +4,6 @@
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
-#include "ops/recompute.h"
 
 namespace fovea::ops {
 namespace {
@@ -21,10 +20,6 @@ void check_affine(const char* name, const Tensor& x, const Tensor& parameter) {
                           parameter.defined() ? to_string(parameter.shape()) : "none", x.size(-1)));
 }
 
-Tensor gradient_for(bool wanted, const Tensor& like) {
-  return wanted ? Tensor::empty_like(like) : Tensor();
-}
-
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
@@ -35,20 +30,34 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
   const Tensor mean = Tensor::empty(rows, compute_dtype(x.dtype()), x.device());
   const Tensor rstd = Tensor::empty(rows, compute_dtype(x.dtype()), x.device());
   Tensor y = Tensor::empty_like(x);
-  backend(x).layer_norm(eps, x, weight, bias, y, mean, rstd);
-  op.recipe(recipe([=] {
-    const Tensor again = Tensor::empty_like(x);
-    backend(x).layer_norm(eps, x, weight, bias, again, mean, rstd);
-    return again;
-  }));
+  LayerNormArgs args{
+      .eps = eps, .x = x, .weight = weight, .bias = bias, .y = y, .mean = mean, .rstd = rstd};
+  backend(x).layer_norm(args);
+  args.x = op.keep(x);
+  args.weight = op.keep(weight);
+  args.bias = op.keep(bias);
+  args.y = {};
+  op.remake([args] {
+    LayerNormArgs again = args;
+    again.y = Tensor::empty_like(args.x);
+    backend(args.x).layer_norm(again);
+    return again.y;
+  });
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    Tensor dx = gradient_for(in.wanted(0), x);
-    Tensor dweight = gradient_for(in.wanted(1), weight);
-    Tensor dbias = gradient_for(in.wanted(2), bias);
-    backend(x).layer_norm_backward(x, weight, mean, rstd, dy, dx, dweight, dbias);
-    if (dx.defined()) in.add(0, std::move(dx));
-    if (dweight.defined()) in.add(1, std::move(dweight));
-    if (dbias.defined()) in.add(2, std::move(dbias));
+    Tensor dx = in.empty(0);
+    Tensor dweight = in.empty(1);
+    Tensor dbias = in.empty(2);
+    backend(dy).layer_norm_backward({.x = args.x,
+                                     .weight = args.weight,
+                                     .mean = mean,
+                                     .rstd = rstd,
+                                     .dy = dy,
+                                     .dx = dx,
+                                     .dweight = dweight,
+                                     .dbias = dbias});
+    in.add(0, std::move(dx));
+    in.add(1, std::move(dweight));
+    in.add(2, std::move(dbias));
   });
 }
 
@@ -58,18 +67,24 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   const Tensor rstd =
       Tensor::empty(x.shape().part(0, x.rank() - 1), compute_dtype(x.dtype()), x.device());
   Tensor y = Tensor::empty_like(x);
-  backend(x).rms_norm(eps, x, weight, y, rstd);
-  op.recipe(recipe([=] {
-    const Tensor again = Tensor::empty_like(x);
-    backend(x).rms_norm(eps, x, weight, again, rstd);
-    return again;
-  }));
+  RmsNormArgs args{.eps = eps, .x = x, .weight = weight, .y = y, .rstd = rstd};
+  backend(x).rms_norm(args);
+  args.x = op.keep(x);
+  args.weight = op.keep(weight);
+  args.y = {};
+  op.remake([args] {
+    RmsNormArgs again = args;
+    again.y = Tensor::empty_like(args.x);
+    backend(args.x).rms_norm(again);
+    return again.y;
+  });
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    Tensor dx = gradient_for(in.wanted(0), x);
-    Tensor dweight = gradient_for(in.wanted(1), weight);
-    backend(x).rms_norm_backward(x, weight, rstd, dy, dx, dweight);
-    if (dx.defined()) in.add(0, std::move(dx));
-    if (dweight.defined()) in.add(1, std::move(dweight));
+    Tensor dx = in.empty(0);
+    Tensor dweight = in.empty(1);
+    backend(dy).rms_norm_backward(
+        {.x = args.x, .weight = args.weight, .rstd = rstd, .dy = dy, .dx = dx, .dweight = dweight});
+    in.add(0, std::move(dx));
+    in.add(1, std::move(dweight));
   });
 }
 

@@ -36,9 +36,8 @@ Tensor pool(const char* name, const PoolArgs& args, const Tensor& x, const Shape
       backend(dy).binary(BinaryOp::kAdd, sum, share, sum);
     });
   }
-  const Tensor like = x.detach();
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    Tensor dx = Tensor::empty_like(like);
+    Tensor dx = in.empty(0);
     backend(dy).pool_backward(args, dy, argmax, dx);
     in.add(0, std::move(dx));
   });
@@ -105,9 +104,8 @@ Tensor resize(const Tensor& x, const Sizes& output, Interpolation mode, bool ali
   Op op("resize", {x});
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   backend(x).resize(args, x, y);
-  const Tensor like = x.detach();
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    Tensor dx = Tensor::empty_like(like);
+    Tensor dx = in.empty(0);
     backend(dy).resize_backward(args, dy, dx);
     in.add(0, std::move(dx));
   });

@@ -64,8 +64,8 @@ Tensor extremum(const char* name, ReduceOp kind, const Tensor& x, const std::vec
   Op op(name, {x});
   const Tensor y = raw_reduce(kind, x, kept);
   return op.output(keepdim ? y : y.alias(squeezed_shape(x, axes)),
-                   [x, kept, y = y.detach()](const Tensor& dy, Gradients& in) {
-                     const Tensor hits = cast(equal(x.detach(), y), x.dtype());
+                   [kept, x = op.keep(x), y = op.keep_result(y)](const Tensor& dy, Gradients& in) {
+                     const Tensor hits = cast(equal(x, y), x.dtype());
                      const Tensor share =
                          div(dy.alias(kept), raw_reduce(ReduceOp::kSum, hits, kept));
                      in.add(0, mul(hits, share));
@@ -151,7 +151,7 @@ Tensor softmax(const Tensor& x, const Tensor& mask, bool causal) {
   const SoftmaxArgs args{.log = false, .causal = causal};
   Tensor y = Tensor::empty_like(x);
   backend(x).softmax(args, x, mask, y);
-  return op.output(y, [args, saved = y.detach()](const Tensor& dy, Gradients& in) {
+  return op.output(y, [args, saved = op.keep_result(y)](const Tensor& dy, Gradients& in) {
     Tensor dx = Tensor::empty_like(saved);
     backend(saved).softmax_backward(args, saved, dy, dx);
     in.add(0, std::move(dx));
@@ -165,7 +165,7 @@ Tensor log_softmax(const Tensor& x) {
   const SoftmaxArgs args{.log = true, .causal = false};
   Tensor y = Tensor::empty_like(x);
   backend(x).softmax(args, x, {}, y);
-  return op.output(y, [args, saved = y.detach()](const Tensor& dy, Gradients& in) {
+  return op.output(y, [args, saved = op.keep_result(y)](const Tensor& dy, Gradients& in) {
     Tensor dx = Tensor::empty_like(saved);
     backend(saved).softmax_backward(args, saved, dy, dx);
     in.add(0, std::move(dx));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <utility>
+#include <vector>
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
@@ -35,9 +36,9 @@ void check(const BatchNorm& norm, const Tensor& before, const Tensor& w, const T
   if (keep.defined()) check_operand("keep", keep, planes, dtype);
 }
 
-// The gradient of the sum, to be added to if `adds`: that of later layers where there is one.
-Tensor gradient_of_sum(Tensor later, bool adds, const Tensor& like) {
-  if (!adds) return Tensor::empty_like(like);
+// The gradient of the sum, to be added to if there is one from later layers.
+Tensor gradient_of_sum(Tensor later, const Tensor& like) {
+  if (!later.defined()) return Tensor::empty_like(like);
   if (later.unique_storage()) return later;
   Tensor copy = Tensor::empty_like(later);
   backend(later).cast(later, copy);
@@ -61,38 +62,46 @@ RunningValue running_value(const BatchNorm& norm, const RunningValueOptions& opt
                        .relu = options.relu,
                        .add_x = options.add_x};
   if (!norm.training) read_running(norm, mean, args.norm.rstd);
-  backend(x).running_value(norm.eps, before, w, x, args);
+  backend(x).running_value({.eps = norm.eps, .before = before, .w = w, .x = x}, args);
   if (norm.training) update_running(norm, mean, args.norm.rstd, x.numel() / x.size(1));
   const Tensor y = Tensor::empty_like(x);
   backend(x).value_norm(args, x, y);
   op.macs(10 * x.numel());
-  const auto later = std::make_shared<Tensor>();
-  const Tensor result = op.output(y, [=](const Tensor& upstream, Gradients& in) {
-    const bool room = upstream.defined() && upstream.unique_storage();
-    Tensor dy = upstream;
-    if (!dy.defined()) {
-      dy = Tensor::empty_like(x);
-      backend(dy).fill(dy, 0);
-    }
-    ValueNormGradients to;
-    to.adds = later->defined();
-    to.u = gradient_of_sum(std::exchange(*later, {}), to.adds, x);
-    to.kernel = Tensor::empty_like(kernel);
-    to.scale = Tensor::empty_like(scale);
-    if (in.wanted(1)) to.w = Tensor::empty_like(w);
-    if (in.wanted(2)) to.x = room ? dy : Tensor::empty_like(x);
-    if (in.wanted(4)) to.weight = Tensor::empty_like(norm.weight);
-    if (in.wanted(5)) to.bias = Tensor::empty_like(norm.bias);
-    backend(dy).value_norm_backward(args, w, x, dy, to);
-    in.add(0, std::move(to.u));
-    in.add(1, std::move(to.w));
-    in.add(2, std::move(to.x));
-    in.add(3, std::move(to.kernel));
-    in.add(4, std::move(to.weight));
-    in.add(5, std::move(to.bias));
-    in.add(6, std::move(to.scale));
-  });
-  return {autograd::side_result(result, args.u.detach(), later), result};
+  ValueNorm kept = args;
+  kept.u = op.keep_result(args.u);
+  kept.kernel = op.keep(kernel);
+  kept.scale = op.keep(scale);
+  kept.norm.weight = op.keep(norm.weight);
+  kept.norm.bias = op.keep(norm.bias);
+  kept.keep = op.keep(options.keep);
+  std::vector<Tensor> results = op.outputs(
+      {args.u, y},
+      [=, w = op.keep(w), x = op.keep(x)](std::vector<Tensor> gradients, Gradients& in) {
+        Tensor dy = std::move(gradients[1]);
+        const bool room = dy.defined() && dy.unique_storage();
+        if (!dy.defined()) {
+          dy = Tensor::empty_like(x);
+          backend(dy).fill(dy, 0);
+        }
+        ValueNormGradients to;
+        to.adds = gradients[0].defined();
+        to.u = gradient_of_sum(std::move(gradients[0]), x);
+        to.kernel = Tensor::empty_like(kept.kernel);
+        to.scale = Tensor::empty_like(kept.scale);
+        to.w = in.empty(1);
+        if (in.wanted(2)) to.x = room ? dy : Tensor::empty_like(x);
+        to.weight = in.empty(4);
+        to.bias = in.empty(5);
+        backend(dy).value_norm_backward({.of = kept, .w = w, .x = x, .dy = dy, .to = to});
+        in.add(0, std::move(to.u));
+        in.add(1, std::move(to.w));
+        in.add(2, std::move(to.x));
+        in.add(3, std::move(to.kernel));
+        in.add(4, std::move(to.weight));
+        in.add(5, std::move(to.bias));
+        in.add(6, std::move(to.scale));
+      });
+  return {std::move(results[0]), std::move(results[1])};
 }
 
 }  // namespace fovea::ops

@@ -1,9 +1,11 @@
-// Losses of probability maps against masks (ops/loss.h). kcla 5.4.
+// Losses of maps against masks and labels (ops/loss.h).
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "ops/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/labels.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -24,6 +26,22 @@ Tensor bounded_log(const Tensor& x) {
   const Tensor bound = full({}, tiny, x.dtype(), x.device());
   const Tensor least = full({}, -100, x.dtype(), x.device());
   return where(greater(x, bound), log(maximum(x, bound)), least);
+}
+
+// (b, k, spatial...) -> (b, spatial..., k).
+Tensor classes_last(const char* name, const Tensor& logits, const Tensor& target) {
+  bool fits = logits.rank() >= 3 && target.rank() + 1 == logits.rank();
+  for (int axis = 0; fits && axis < target.rank(); ++axis)
+    fits = target.size(axis) == logits.size(axis == 0 ? 0 : axis + 1);
+  FOVEA_CHECK(fits && target.dtype() == DType::kInt64, ShapeError,
+              fmt::format("{}: logits are {}, targets {} {}; expected logits (b, classes, ...) and "
+                          "int64 labels (b, ...)",
+                          name, to_string(logits.shape()), name_of(target.dtype()),
+                          to_string(target.shape())));
+  std::vector<int> order{0};
+  for (int axis = 2; axis < logits.rank(); ++axis) order.push_back(axis);
+  order.push_back(1);
+  return permute(logits, order);
 }
 
 }  // namespace
@@ -52,17 +70,56 @@ Tensor bce_dice(const Tensor& prob, const Tensor& target, const BceDiceOptions& 
              mul(bce(prob, target), options.bce_weight));
 }
 
-Tensor bce_dice(const Tensor& prob, const std::vector<Tensor>& auxiliary,
-                const std::vector<double>& weights, const Tensor& target,
-                const BceDiceOptions& options) {
-  FOVEA_CHECK(auxiliary.size() == weights.size(), ShapeError,
-              fmt::format("bce_dice: {} auxiliary maps, {} weights; expected one each",
-                          auxiliary.size(), weights.size()));
-  Tensor loss = bce_dice(prob, target, options);
-  for (std::size_t i = 0; i < auxiliary.size(); ++i) {
-    loss = add(loss, mul(bce_dice(auxiliary[i], target, options), weights[i]));
+Tensor pixel_cross_entropy(const Tensor& logits, const Tensor& target,
+                           const CrossEntropyOptions& options) {
+  return cross_entropy(classes_last("cross_entropy", logits, target), target, options);
+}
+
+Tensor softmax_dice(const Tensor& logits, const Tensor& target, const SoftmaxDiceOptions& options) {
+  const Tensor rows = classes_last("dice", logits, target);
+  const std::int64_t items = target.size(0);
+  const std::int64_t classes = rows.size(-1);
+  const std::int64_t first = options.background ? 0 : 1;
+  FOVEA_CHECK(classes > first, ShapeError,
+              fmt::format("dice: logits are {}; expected more than one class where the background "
+                          "does not count",
+                          to_string(logits.shape())));
+  check_labels("dice", target, classes, options.ignore_index);
+  const Shape pixels{items, target.shape().part(1, target.rank()).numel(), 1};
+  const Tensor label = reshape(target, pixels);
+  const Device& device = target.device();
+  const auto whole = [&](double value) { return full({}, value, DType::kInt64, device); };
+  // A pixel that does not count is of no class and has no probabilities.
+  const Tensor counts =
+      cast(not_equal(label, whole(static_cast<double>(options.ignore_index))), logits.dtype());
+  const Tensor p = mul(reshape(softmax(rows), {items, pixels[1], classes}), counts);
+  Tensor total;
+  for (std::int64_t k = first; k < classes; ++k) {
+    const Tensor t = cast(equal(label, whole(static_cast<double>(k))), logits.dtype());
+    const Tensor of_class = slice(p, 2, k, 1);
+    const Tensor both = affine(sum(mul(of_class, t), {1, 2}), 2, options.smooth);
+    const Tensor all = add(add(sum(of_class, {1, 2}), sum(t, {1, 2})), options.smooth);
+    const Tensor loss = mean(affine(div(both, all), -1, 1));
+    total = total.defined() ? add(total, loss) : loss;
   }
-  return loss;
+  return mul(total, 1.0 / static_cast<double>(classes - first));
+}
+
+Tensor over_maps(const std::vector<Tensor>& maps, const std::vector<double>& weights,
+                 const std::vector<std::int64_t>& size,
+                 const std::function<Tensor(const Tensor& map)>& loss) {
+  FOVEA_CHECK(!maps.empty() && (weights.empty() || weights.size() == maps.size()), ShapeError,
+              fmt::format("deep supervision: {} weights for {} maps; expected one each",
+                          weights.size(), maps.size()));
+  Tensor total;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const Shape& shape = maps[i].shape();
+    const bool fits = shape.part(2, shape.rank()).to_vector() == size;
+    Tensor part = loss(fits ? maps[i] : resize(maps[i], size, Interpolation::kLinear));
+    if (!weights.empty()) part = mul(part, weights[i]);
+    total = total.defined() ? add(total, part) : part;
+  }
+  return total;
 }
 
 }  // namespace fovea::ops

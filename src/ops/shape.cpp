@@ -195,15 +195,17 @@ Tensor concat(const std::vector<Tensor>& given, int axis) {
     copy(box(part.shape(), part, origin(shape.rank()), y, begin), part, y);
     begin[at] += part.shape()[at];
   }
-  return op.output(y, [parts, at](const Tensor& dy, Gradients& in) {
+  std::vector<std::int64_t> lengths;
+  for (const Tensor& part : parts) lengths.push_back(part.shape()[at]);
+  return op.output(y, [lengths, at](const Tensor& dy, Gradients& in) {
     Shape from = origin(dy.rank());
-    for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
       if (in.wanted(static_cast<int>(i))) {
-        Tensor dx = Tensor::empty_like(parts[i]);
+        Tensor dx = in.empty(static_cast<int>(i));
         copy(box(dx.shape(), dy, from, dx, origin(dy.rank())), dy, dx);
         in.add(static_cast<int>(i), std::move(dx));
       }
-      from[at] += parts[i].shape()[at];
+      from[at] += lengths[i];
     }
   });
 }

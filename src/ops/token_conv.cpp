@@ -37,21 +37,23 @@ Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, std
   const Shape grid{x.size(0), h, w, x.size(2)};
   Op op("token_conv", {x, weight, bias});
   Tensor y = Tensor::empty_like(x);
-  backend(x).token_conv(x.alias(grid), weight, bias, y.alias(grid));
+  backend(x).token_conv({.x = x.alias(grid), .weight = weight, .bias = bias, .y = y.alias(grid)});
   op.macs(y.numel() * weight.size(2) * weight.size(3));
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    const auto room = [&](int input, const Tensor& like) {
-      return in.wanted(input) ? Tensor::empty_like(like) : Tensor();
-    };
-    Tensor dx = room(0, x);
-    Tensor dweight = room(1, weight);
-    Tensor dbias = bias.defined() ? room(2, bias) : Tensor();
-    backend(dy).token_conv_backward(x.alias(grid), weight, dy.alias(grid),
-                                    dx.defined() ? dx.alias(grid) : dx, dweight, dbias);
-    if (dx.defined()) in.add(0, std::move(dx));
-    if (dweight.defined()) in.add(1, std::move(dweight));
-    if (dbias.defined()) in.add(2, std::move(dbias));
-  });
+  return op.output(y,
+                   [=, x = op.keep(x), weight = op.keep(weight)](const Tensor& dy, Gradients& in) {
+                     Tensor dx = in.empty(0);
+                     Tensor dweight = in.empty(1);
+                     Tensor dbias = in.empty(2);
+                     backend(dy).token_conv_backward({.x = x.alias(grid),
+                                                      .weight = weight,
+                                                      .dy = dy.alias(grid),
+                                                      .dx = dx.defined() ? dx.alias(grid) : dx,
+                                                      .dweight = dweight,
+                                                      .dbias = dbias});
+                     in.add(0, std::move(dx));
+                     in.add(1, std::move(dweight));
+                     in.add(2, std::move(dbias));
+                   });
 }
 
 }  // namespace fovea::ops

@@ -23,6 +23,8 @@ class AdamW final : public Optimiser {
       : Optimiser(std::move(parameters), options), options_(options) {}
 
  private:
+  const char* name() const override { return "adamw"; }
+
   std::vector<std::string> buffer_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 
   void update(const Tensor& parameter, const Tensor& gradient, Slot& slot, double lr,
@@ -30,13 +32,14 @@ class AdamW final : public Optimiser {
     if (slot.buffers.empty()) {
       slot.buffers = {ops::zeros_like(parameter), ops::zeros_like(parameter)};
     }
-    backend(parameter).adamw({.lr = lr,
-                              .beta1 = options_.betas[0],
-                              .beta2 = options_.betas[1],
-                              .eps = options_.eps,
-                              .weight_decay = weight_decay,
-                              .step = slot.step},
-                             gradient, parameter, slot.buffers[0], slot.buffers[1]);
+    backend(parameter).adamw(
+        {.lr = lr,
+         .beta1 = options_.betas[0],
+         .beta2 = options_.betas[1],
+         .eps = options_.eps,
+         .weight_decay = weight_decay,
+         .step = slot.step},
+        {.grad = gradient, .param = parameter, .m = slot.buffers[0], .v = slot.buffers[1]});
   }
 
   Options options_;

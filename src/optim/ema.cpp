@@ -8,14 +8,9 @@
 #include "base/error.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/in_place.h"
 
 namespace fovea::optim {
-namespace {
-
-void copy(const Tensor& from, const Tensor& to) { backend(to).cast(from, to); }
-
-}  // namespace
-
 Ema::Ema(std::vector<Parameter> weights, double decay)
     : weights_(std::move(weights)), decay_(decay) {
   FOVEA_CHECK(decay >= 0 && decay < 1, ConfigError,
@@ -26,6 +21,7 @@ Ema::Ema(std::vector<Parameter> weights, double decay)
 void Ema::update() {
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     backend(averages_[i]).ema(decay_, weights_[i].tensor, averages_[i]);
+    averages_[i].written("ema");
   }
 }
 
@@ -57,11 +53,13 @@ void Ema::load_state(const std::map<std::string, Tensor>& state) {
 
 Ema::Applied::Applied(const Ema& ema) : ema_(ema) {
   for (const Parameter& weight : ema.weights_) saved_.push_back(ops::clone(weight.tensor.detach()));
-  for (std::size_t i = 0; i < saved_.size(); ++i) copy(ema.averages_[i], ema.weights_[i].tensor);
+  for (std::size_t i = 0; i < saved_.size(); ++i)
+    ops::copy_into(ema.averages_[i], ema.weights_[i].tensor);
 }
 
 Ema::Applied::~Applied() {
-  for (std::size_t i = 0; i < saved_.size(); ++i) copy(saved_[i], ema_.weights_[i].tensor);
+  for (std::size_t i = 0; i < saved_.size(); ++i)
+    ops::copy_into(saved_[i], ema_.weights_[i].tensor);
 }
 
 }  // namespace fovea::optim

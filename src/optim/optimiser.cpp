@@ -37,6 +37,15 @@ void check_like(const std::string& name, const Tensor& given, const Tensor& para
                           name_of(parameter.dtype()), to_string(parameter.shape())));
 }
 
+std::vector<Tensor> gradients_of(const std::vector<Parameter>& parameters) {
+  std::vector<Tensor> gradients;
+  for (const Parameter& parameter : parameters) {
+    if (Tensor gradient = parameter.tensor.grad(); gradient.defined())
+      gradients.push_back(std::move(gradient));
+  }
+  return gradients;
+}
+
 }  // namespace
 
 bool decays(const Parameter& parameter, NoDecay rule) {
@@ -81,6 +90,8 @@ void Optimiser::step(double lr) {
     if (!gradient.defined()) continue;
     ++slots_[i].step;
     update(parameters_[i].tensor, gradient, slots_[i], lr, weight_decay_[i]);
+    parameters_[i].tensor.written(name());
+    for (const Tensor& buffer : slots_[i].buffers) buffer.written(name());
   }
 }
 
@@ -93,9 +104,8 @@ std::map<std::string, Tensor> Optimiser::state() const {
   std::map<std::string, Tensor> state;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const std::string& name = parameters_[i].name;
-    // A fill, not a copy from the host: the tensor may live on another device.
-    state[name + ".step"] = ops::full({}, static_cast<double>(slots_[i].step), DType::kInt64,
-                                      parameters_[i].tensor.device());
+    state[name + ".step"] =
+        Tensor::scalar<std::int64_t>(slots_[i].step, parameters_[i].tensor.device());
     for (std::size_t b = 0; b < slots_[i].buffers.size(); ++b) {
       state[name + "." + names[b]] = slots_[i].buffers[b];
     }
@@ -137,23 +147,16 @@ void Optimiser::load_state(const std::map<std::string, Tensor>& state) {
 }
 
 double grad_norm(const std::vector<Parameter>& parameters) {
-  double sum = 0;
-  for (const Parameter& parameter : parameters) {
-    const Tensor gradient = parameter.tensor.grad();
-    if (gradient.defined()) sum += backend(gradient).sum_squares(gradient);
-  }
-  return std::sqrt(sum);
+  return std::sqrt(sum_of_squares(gradients_of(parameters)));
 }
 
 double clip_grad_norm(const std::vector<Parameter>& parameters, double max_norm) {
   const double norm = grad_norm(parameters);
   const double scale = max_norm / (norm + 1e-6);
   if (!std::isfinite(norm) || scale >= 1) return norm;
-  for (const Parameter& parameter : parameters) {
-    const Tensor gradient = parameter.tensor.grad();
-    if (gradient.defined()) {
-      backend(gradient).unary(UnaryOp::kAffine, {scale, 0}, gradient, gradient);
-    }
+  for (const Tensor& gradient : gradients_of(parameters)) {
+    backend(gradient).unary(UnaryOp::kAffine, {scale, 0}, gradient, gradient);
+    gradient.written("clip_grad_norm");
   }
   return norm;
 }
@@ -161,11 +164,9 @@ double clip_grad_norm(const std::vector<Parameter>& parameters, double max_norm)
 double clip_grad_value(const std::vector<Parameter>& parameters, double limit) {
   const double norm = grad_norm(parameters);
   if (!std::isfinite(norm)) return norm;
-  for (const Parameter& parameter : parameters) {
-    const Tensor gradient = parameter.tensor.grad();
-    if (gradient.defined()) {
-      backend(gradient).unary(UnaryOp::kClamp, {-limit, limit}, gradient, gradient);
-    }
+  for (const Tensor& gradient : gradients_of(parameters)) {
+    backend(gradient).unary(UnaryOp::kClamp, {-limit, limit}, gradient, gradient);
+    gradient.written("clip_grad_value");
   }
   return norm;
 }

@@ -67,6 +67,8 @@ class Optimiser {
     std::int64_t step = 0;
     std::vector<Tensor> buffers;
   };
+  /// What errors call it.
+  virtual const char* name() const = 0;
   /// Names of the buffers of a slot, PyTorch's words.
   virtual std::vector<std::string> buffer_names() const = 0;
   /// Updates one parameter; slot.step has been counted up to this step, from 1.

@@ -21,6 +21,8 @@ class Sgd final : public Optimiser {
       : Optimiser(std::move(parameters), options), options_(options) {}
 
  private:
+  const char* name() const override { return "sgd"; }
+
   std::vector<std::string> buffer_names() const override {
     if (options_.momentum == 0) return {};
     return {"momentum_buffer"};
@@ -37,7 +39,9 @@ class Sgd final : public Optimiser {
                             .dampening = options_.dampening,
                             .nesterov = options_.nesterov,
                             .first = slot.step == 1},
-                           gradient, parameter, slot.buffers.empty() ? Tensor() : slot.buffers[0]);
+                           {.grad = gradient,
+                            .param = parameter,
+                            .momentum = slot.buffers.empty() ? Tensor() : slot.buffers[0]});
   }
 
   Options options_;

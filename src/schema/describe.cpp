@@ -6,66 +6,23 @@
 #include <array>
 #include <set>
 
+#include "schema/markdown.h"
+
 namespace fovea::schema {
 namespace {
 
-// In a table cell `|` would start a new column.
-std::string cell(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '|') result.push_back('\\');
-    result.push_back(c == '\n' ? ' ' : c);
-  }
-  return result;
-}
-
-class Markdown {
- public:
-  void section(const Description& description, const std::string& title, const std::string& intro,
-               int level) {
-    text_ += fmt::format("{} {}\n\n", std::string(static_cast<std::size_t>(level), '#'), title);
-    if (!intro.empty()) text_ += intro + "\n\n";
-    if (!description.fields().empty()) table(description);
-    for (const Field& field : description.fields()) below(field, level + 1);
-  }
-
-  std::string take() { return std::move(text_); }
-
- private:
-  void table(const Description& description) {
-    text_ += "| key | type | default | meaning |\n|---|---|---|---|\n";
-    for (const Field& field : description.fields()) {
-      const std::string shown = field.default_text();
-      const bool is_json = shown != "required" && shown != "see below";
-      text_ += fmt::format("| `{}` | {} | {} | {} |\n", field.key, cell(field.expected()),
-                           is_json ? fmt::format("`{}`", cell(shown)) : shown,
-                           cell(field.documentation()));
-    }
-    text_ += "\n";
-  }
-
-  void below(const Field& field, int level) {
+void collect(const Description& description, std::set<std::string>& known,
+             std::vector<Choices>& found) {
+  for (const Field& field : description.fields()) {
     const Type& type = field.type.innermost();
-    const std::string each = field.type.kind == Type::Kind::kArray ? " (each item)" : "";
-    if (type.kind == Type::Kind::kObject) {
-      section(*type.object, fmt::format("`{}`{}", field.key, each), "", std::min(level, 6));
-    } else if (type.kind == Type::Kind::kComponent) {
-      registry(type.choices, level);
+    if (type.kind == Type::Kind::kObject) collect(*type.object, known, found);
+    if (type.kind != Type::Kind::kComponent || !known.insert(type.choices.kind).second) continue;
+    found.push_back(type.choices);
+    for (const Choice& choice : type.choices.list()) {
+      if (choice.fields) collect(*choice.fields, known, found);
     }
   }
-
-  void registry(const Choices& choices, int level) {
-    if (!described_.insert(choices.kind).second) return;
-    for (const Choice& choice : choices.list()) {
-      const Description none;
-      section(choice.fields ? *choice.fields : none,
-              fmt::format("{} `{}`", choices.kind, choice.name), choice.help, std::min(level, 6));
-    }
-  }
-
-  std::string text_;
-  std::set<std::string> described_;
-};
+}
 
 struct Row {
   std::string key, type, preset, help;
@@ -91,10 +48,19 @@ void collect_rows(const Description& description, const std::string& indent,
 
 }  // namespace
 
+std::vector<Choices> registries(const Description& description) {
+  std::set<std::string> known;
+  std::vector<Choices> found;
+  collect(description, known, found);
+  return found;
+}
+
 std::string describe_markdown(const Description& description, const std::string& title, int level) {
-  Markdown markdown;
-  markdown.section(description, title, "", level);
-  return markdown.take();
+  std::string text = markdown_heading(title, level) + markdown_keys(description, level);
+  for (const Choices& registry : registries(description)) {
+    text += registry_markdown(registry, level);
+  }
+  return text;
 }
 
 std::string describe_text(const Description& description, int indent) {

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "schema/description.h"
 
 namespace fovea::schema {
 
-/// A Markdown table of key, type, default and meaning; then one section for each object inside, and
-/// for each registry its entries with their own tables. `title` is the heading and `level` its
-/// depth. A registry that contains itself is described once.
+/// Every registry that a description leads to, each once; one inside another's options follows it.
+std::vector<Choices> registries(const Description& description);
+
+/// A Markdown table of key, type, default and meaning, with a section for each object inside; then
+/// a section for each registry (registry_markdown). `title` is the heading and `level` its depth.
 std::string describe_markdown(const Description& description, const std::string& title,
                               int level = 2);
 

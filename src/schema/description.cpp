@@ -100,7 +100,7 @@ Value resolve_choice(const Field& field, Value given, const std::string& path) {
       for (const Choice& choice : field.type.choices.list()) names.push_back(choice.name);
       throw ConfigError(fmt::format(
           "{}no type, expected {{\"type\": ...}} with one of {}; run: "
-          "inspect --list {}",
+          "fovea inspect --list {}",
           where(given.origin(), path), fmt::join(names, ", "), field.type.choices.kind));
     }
     given.set("type", *fallback);
@@ -120,7 +120,7 @@ Value resolve_choice(const Field& field, Value given, const std::string& path) {
 
 Choice find_choice(const Choices& choices, const Value& type, const std::string& path) {
   FOVEA_CHECK(type.is_string(), ConfigError,
-              fmt::format("{}expected the name of one {}, got {}; run: inspect --list {}",
+              fmt::format("{}expected the name of one {}, got {}; run: fovea inspect --list {}",
                           where(type.origin(), path), choices.kind, describe(type), choices.kind));
   std::vector<std::string> names;
   for (Choice& choice : choices.list()) {
@@ -129,7 +129,7 @@ Choice find_choice(const Choices& choices, const Value& type, const std::string&
   }
   const std::string suggestion = did_you_mean(type.as_string(), names);
   throw ConfigError(fmt::format(
-      "{}no {} called {}{} run: inspect --list {}", where(type.origin(), path), choices.kind,
+      "{}no {} called {}{} run: fovea inspect --list {}", where(type.origin(), path), choices.kind,
       type.dump(0), suggestion.empty() ? std::string_view(";") : suggestion, choices.kind));
 }
 

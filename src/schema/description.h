@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -36,7 +37,7 @@ struct Choice {
 };
 
 /// A registry as the schema sees it. `kind` is the word for one entry ("attention"), used in
-/// messages and in `inspect --list attention`; if empty the key of the field is used.
+/// messages and in `fovea inspect --list attention`; if empty the key of the field is used.
 struct Choices {
   Choices() = default;
   Choices(std::string kind_name, std::function<std::vector<Choice>()> entries)
@@ -50,15 +51,19 @@ struct Choices {
 };
 
 /// The entry called `type` (a string value). Throws ConfigError with its position:
-/// `model.attention.type: no attention called "mdgsa"; did you mean "m_dgsa"? run: inspect --list
-/// attention`.
+/// `model.attention.type: no attention called "mdgsa"; did you mean "m_dgsa"? run: fovea inspect
+/// --list attention`.
 Choice find_choice(const Choices& choices, const Value& type, const std::string& path);
 
 /// A condition on a scalar, or on each item of an array. `text` completes "expected integer ...".
 struct Range {
-  std::string text;
-  std::function<bool(const Value&)> accepts;
-  std::vector<std::string> names;  // of one_of
+  std::string text = {};
+  std::function<bool(const Value&)> accepts = {};
+  std::vector<std::string> names = {};  // of one_of
+  std::optional<double> low = {};       // of numbers
+  std::optional<double> high = {};
+  bool above = false;  // low itself is left out
+  bool below = false;  // high itself is left out
 };
 Range any();
 Range at_least(double low);

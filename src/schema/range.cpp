@@ -8,12 +8,16 @@
 namespace fovea::schema {
 namespace {
 
-Range numeric(std::string text, std::function<bool(double)> accepts) {
-  return {std::move(text),
-          [accepts = std::move(accepts)](const Value& value) {
-            return value.is_number() && accepts(value.as_double());
-          },
-          {}};
+// What the bounds accept.
+Range numeric(std::string text, Range bounds) {
+  bounds.text = std::move(text);
+  bounds.accepts = [low = bounds.low, high = bounds.high, above = bounds.above,
+                    below = bounds.below](const Value& value) {
+    if (!value.is_number()) return false;
+    const double x = value.as_double();
+    return (!low || (above ? x > *low : x >= *low)) && (!high || (below ? x < *high : x <= *high));
+  };
+  return bounds;
 }
 
 std::string expected_text(const Type& type, const Range& range) {
@@ -35,21 +39,16 @@ std::string expected_text(const Type& type, const Range& range) {
 
 Range any() { return {}; }
 
-Range at_least(double low) {
-  return numeric(fmt::format(">= {}", low), [low](double x) { return x >= low; });
-}
-Range at_most(double high) {
-  return numeric(fmt::format("<= {}", high), [high](double x) { return x <= high; });
-}
+Range at_least(double low) { return numeric(fmt::format(">= {}", low), {.low = low}); }
+Range at_most(double high) { return numeric(fmt::format("<= {}", high), {.high = high}); }
 Range greater_than(double low) {
-  return numeric(fmt::format("> {}", low), [low](double x) { return x > low; });
+  return numeric(fmt::format("> {}", low), {.low = low, .above = true});
 }
 Range less_than(double high) {
-  return numeric(fmt::format("< {}", high), [high](double x) { return x < high; });
+  return numeric(fmt::format("< {}", high), {.high = high, .below = true});
 }
 Range in_range(double low, double high) {
-  return numeric(fmt::format("from {} to {}", low, high),
-                 [low, high](double x) { return x >= low && x <= high; });
+  return numeric(fmt::format("from {} to {}", low, high), {.low = low, .high = high});
 }
 
 Range one_of(std::vector<std::string> names) {
@@ -61,15 +60,24 @@ Range one_of(std::vector<std::string> names) {
     return value.is_string() &&
            std::find(names.begin(), names.end(), value.as_string()) != names.end();
   };
-  return {std::move(text), accepts, std::move(names)};
+  return {.text = std::move(text), .accepts = accepts, .names = std::move(names)};
 }
 
 Range operator&&(Range a, Range b) {
   if (!a.accepts) return b;
   if (!b.accepts) return a;
-  return {a.text + " and " + b.text,
-          [a, b](const Value& value) { return a.accepts(value) && b.accepts(value); },
-          a.names.empty() ? b.names : a.names};
+  Range both = a.names.empty() ? b : a;
+  both.text = a.text + " and " + b.text;
+  both.accepts = [one = a.accepts, other = b.accepts](const Value& value) {
+    return one(value) && other(value);
+  };
+  const bool a_low = a.low && (!b.low || *a.low > *b.low || (*a.low == *b.low && a.above));
+  const bool a_high = a.high && (!b.high || *a.high < *b.high || (*a.high == *b.high && a.below));
+  both.low = a_low ? a.low : b.low;
+  both.above = a_low ? a.above : b.above;
+  both.high = a_high ? a.high : b.high;
+  both.below = a_high ? a.below : b.below;
+  return both;
 }
 
 std::string Type::text() const {

@@ -91,7 +91,8 @@ class Renaming {
       slot = &object.set(key, std::move(made));
     }
     if (key.size() == path.size()) {
-      *slot = std::move(old.value);
+      const bool both = slot->is_object() && old.value.is_object();
+      *slot = both ? merge(std::move(*slot), old.value) : std::move(old.value);
       return;
     }
     if (!slot->is_object()) {
@@ -133,11 +134,12 @@ class Renaming {
 }  // namespace
 
 std::span<const RenamedKey> renamed_keys() {
-  static const std::array<RenamedKey, 4> table = {{
+  static const std::array<RenamedKey, 5> table = {{
       {"dataset", "", "val_fraction", "split.val"},
       {"dataset", "", "val_seed", "split.seed"},
       {"dataset", "paired_folder", "test_fraction", "split.test"},
       {"dataset", "paired_folder", "test_seed", "split.seed"},
+      {"model", "resnet_unet", "encoder", "backbone"},
   }};
   return table;
 }

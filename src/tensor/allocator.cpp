@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
 
@@ -31,37 +32,53 @@ std::int64_t size_class(std::int64_t bytes) {
   return (least + step - 1) / step * step;
 }
 
+MemoryHandle from_heap(std::int64_t bytes) {
+  const bool large = bytes >= kHugePage;
+  void* memory = nullptr;
+  // (std::aligned_alloc wants a size that is a multiple of the alignment.)
+  const auto alignment = static_cast<std::size_t>(large ? kHugePage : kAlignment);
+  if (posix_memalign(&memory, alignment, static_cast<std::size_t>(bytes)) != 0) return 0;
+#if defined(__linux__)
+  if (large) madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+#endif
+  return reinterpret_cast<MemoryHandle>(memory);
+}
+
+void* on_heap(MemoryHandle memory) { return reinterpret_cast<void*>(memory); }
+
+std::byte* on_heap(const Buffer& buffer) {
+  return static_cast<std::byte*>(on_heap(buffer.memory)) + buffer.offset;
+}
+
 }  // namespace
 
 MemorySource heap_memory() {
-  return {[](std::int64_t bytes) {
-            const bool large = bytes >= kHugePage;
-            void* memory = nullptr;
-            // (std::aligned_alloc wants a size that is a multiple of the alignment.)
-            const auto alignment = static_cast<std::size_t>(large ? kHugePage : kAlignment);
-            if (posix_memalign(&memory, alignment, static_cast<std::size_t>(bytes)) != 0)
-              return static_cast<void*>(nullptr);
-#if defined(__linux__)
-            if (large) madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
-#endif
-            return memory;
-          },
-          [](void* memory) { std::free(memory); }};
+  return {.allocate = from_heap,
+          .release = [](MemoryHandle memory) { std::free(on_heap(memory)); },
+          .upload =
+              [](const void* from, Buffer to, std::int64_t bytes) {
+                std::memcpy(on_heap(to), from, static_cast<std::size_t>(bytes));
+              },
+          .download =
+              [](Buffer from, void* to, std::int64_t bytes) {
+                std::memcpy(to, on_heap(from), static_cast<std::size_t>(bytes));
+              },
+          .address = {}};
 }
 
 CachingAllocator::~CachingAllocator() { trim_locked(); }
 
 // The smallest cached block for `size`, which becomes its size, that wastes at most a quarter.
-void* CachingAllocator::take_cached(std::int64_t& size) {
+MemoryHandle CachingAllocator::take_cached(std::int64_t& size) {
   const std::int64_t most = size + size / 4;
   for (auto at = free_.lower_bound(size); at != free_.end() && at->first <= most; ++at) {
     if (at->second.empty()) continue;
-    void* memory = at->second.back().memory;
+    const MemoryHandle memory = at->second.back().memory;
     at->second.pop_back();
     size = at->first;
     return memory;
   }
-  return nullptr;
+  return 0;
 }
 
 bool CachingAllocator::give_back_oldest() {
@@ -100,27 +117,27 @@ void CachingAllocator::make_room(std::int64_t size) {
 Block CachingAllocator::allocate(std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   ++stats_.requests;
-  void* memory = nullptr;
+  MemoryHandle memory = 0;
   const bool countable = bytes <= kMostBytes && stats_.bytes_in_use <= kMostBytes;
   std::int64_t size = countable ? size_class(bytes) : 0;
   if (stats_.bytes_reserved > kMostBytes) trim_locked();
   const bool over_limit = !countable || (limit_ > 0 && stats_.bytes_in_use + size > limit_);
   if (!over_limit) {
     memory = take_cached(size);
-    if (memory == nullptr) {
+    if (memory == 0) {
       make_room(size);
       memory = source_.allocate(size);
-      if (memory == nullptr) {
+      if (memory == 0) {
         trim_locked();
         memory = source_.allocate(size);
       }
-      if (memory != nullptr) {
+      if (memory != 0) {
         ++stats_.allocations;
         stats_.bytes_reserved += size;
       }
     }
   }
-  FOVEA_CHECK(memory != nullptr, BackendError,
+  FOVEA_CHECK(memory != 0, BackendError,
               fmt::format("out of memory: a tensor of {} bytes does not fit beside {} bytes in use "
                           "(peak {}); lower train.batch_size or the sizes of the model",
                           bytes, stats_.bytes_in_use, stats_.peak_bytes));

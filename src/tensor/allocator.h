@@ -4,6 +4,7 @@
 // back to the source.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -12,10 +13,27 @@
 
 namespace fovea {
 
-/// Where raw memory comes from: the heap, a device, or nowhere (the meta device).
+/// Names a piece of a device's memory: an address on the host, elsewhere whatever the device makes
+/// of it (a device pointer, a number). 0: none.
+using MemoryHandle = std::uint64_t;
+
+/// Where a tensor begins: `offset` bytes into a piece of memory. Only the device may join the two.
+struct Buffer {
+  MemoryHandle memory = 0;
+  std::int64_t offset = 0;
+  bool operator==(const Buffer&) const = default;
+};
+
+/// Where memory comes from (the heap, a device, or nowhere: the meta device) and how the host
+/// reaches it. Copies wait for the work that was asked for before them.
 struct MemorySource {
-  std::function<void*(std::int64_t bytes)> allocate;  // returns nullptr when there is none left
-  std::function<void(void*)> release;
+  std::function<MemoryHandle(std::int64_t bytes)> allocate;  // returns 0 when there is none left
+  std::function<void(MemoryHandle)> release;
+  std::function<void(const void* from, Buffer to, std::int64_t bytes)> upload;
+  std::function<void(Buffer from, void* to, std::int64_t bytes)> download;
+  /// Where the kernels of another device run on the host: the address of its memory while one does.
+  /// Else empty.
+  std::function<std::byte*(MemoryHandle)> address;
 };
 
 /// 64-byte aligned heap memory; large blocks ask for huge pages where the system has them.
@@ -30,7 +48,7 @@ struct MemoryStats {
 };
 
 struct Block {
-  void* memory = nullptr;
+  MemoryHandle memory = 0;
   std::int64_t size = 0;  // bytes
 };
 
@@ -49,6 +67,8 @@ class CachingAllocator {
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
+  const MemorySource& source() const { return source_; }
+
   /// Memory for at least `bytes`. Throws BackendError with the sizes when there is none left, after
   /// having given all cached memory back first.
   Block allocate(std::int64_t bytes);
@@ -62,11 +82,11 @@ class CachingAllocator {
 
  private:
   struct Cached {
-    void* memory;
+    MemoryHandle memory;
     std::int64_t since;  // stats_.requests when it was given back
   };
 
-  void* take_cached(std::int64_t& size);
+  MemoryHandle take_cached(std::int64_t& size);
   void make_room(std::int64_t size);
   bool give_back_oldest();
   void trim_locked();

@@ -1,14 +1,15 @@
 #include "tensor/device.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace fovea {
 
-Device::Device(DeviceType type, MemorySource memory, std::shared_ptr<const Backend> backend)
-    : state_(new State{type, CachingAllocator(std::move(memory)), std::move(backend)}) {}
+namespace {
 
-std::string Device::name() const {
-  switch (type()) {
+const char* name_of(DeviceType type) {
+  switch (type) {
     case DeviceType::kCpu:
       return "cpu";
     case DeviceType::kMeta:
@@ -19,6 +20,17 @@ std::string Device::name() const {
       return "cuda";
   }
   return "unknown";
+}
+
+}  // namespace
+
+Device::Device(DeviceType type, MemorySource memory, std::shared_ptr<const Backend> backend,
+               int index)
+    : state_(new State{type, CachingAllocator(std::move(memory)), std::move(backend), index}) {}
+
+std::string Device::name() const {
+  const char* type_name = name_of(type());
+  return index() == 0 ? type_name : fmt::format("{}:{}", type_name, index());
 }
 
 bool Device::operator==(const Device& other) const {

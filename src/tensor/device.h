@@ -14,21 +14,34 @@ class Backend;  // backend/backend.h
 /// multiply-adds and peak memory of networks that are never run.
 enum class DeviceType { kCpu, kMeta, kOpenCl, kCuda };
 
+/// A place in the order of a device's work: the time at which the host passes it, or on a device
+/// with a queue an event in the queue.
+struct Moment {
+  std::int64_t nanoseconds = 0;
+  std::shared_ptr<void> event;
+};
+
 /// A cheap handle; copies name the same device. Made by backend/ (make_cpu(), make_meta(), ...),
 /// never global: what needs a device is handed one, or takes it from a tensor.
 class Device {
  public:
   Device() = default;
-  Device(DeviceType type, MemorySource memory, std::shared_ptr<const Backend> backend);
+  /// index: which of several devices of one type.
+  Device(DeviceType type, MemorySource memory, std::shared_ptr<const Backend> backend,
+         int index = 0);
 
   bool defined() const { return state_ != nullptr; }
   DeviceType type() const { return state_->type; }
-  /// "cpu", "meta", "opencl", "cuda".
+  int index() const { return state_->index; }
+  /// "cpu", "meta", "opencl", "cuda"; with an index from 1 on "cuda:1".
   std::string name() const;
   /// True if data() of its tensors may be read and written by the host.
   bool is_host() const { return type() == DeviceType::kCpu; }
   CachingAllocator& allocator() const { return state_->allocator; }
+  const MemorySource& memory() const { return state_->allocator.source(); }
   const Backend& backend() const { return *state_->backend; }
+  /// Waits until all work that was asked of the device is done.
+  void synchronize() const;
   /// True if tensors of the two may meet in an operation: all devices on the host's memory are
   /// equal, whatever their numbers of threads, and all meta devices. What an operation makes lives
   /// on the device of its first input.
@@ -41,6 +54,7 @@ class Device {
     DeviceType type;
     CachingAllocator allocator;
     std::shared_ptr<const Backend> backend;
+    int index;
   };
   std::shared_ptr<State> state_;
 };

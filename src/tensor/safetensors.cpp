@@ -37,12 +37,14 @@ float half_to_float(std::uint16_t half) {
 
 template <class Stored, class Value, class Convert>
 void widen(const char* data, const Tensor& tensor, Convert convert) {
-  for (Value& value : tensor.values<Value>()) {
+  std::vector<Value> values(static_cast<std::size_t>(tensor.numel()));
+  for (Value& value : values) {
     Stored stored;  // the data need not be aligned
     std::memcpy(&stored, data, sizeof stored);
     data += sizeof stored;
     value = convert(stored);
   }
+  tensor.upload(values.data());
 }
 
 void fill(std::string_view stored_type, const char* data, const Tensor& tensor) {
@@ -58,8 +60,8 @@ void fill(std::string_view stored_type, const char* data, const Tensor& tensor) 
   } else if (stored_type == "U32") {
     widen<std::uint32_t, std::int64_t>(
         data, tensor, [](std::uint32_t v) { return static_cast<std::int64_t>(v); });
-  } else if (tensor.numel() > 0) {
-    std::memcpy(tensor.raw(), data, static_cast<std::size_t>(tensor.bytes()));
+  } else {
+    tensor.upload(data);
   }
 }
 
@@ -97,8 +99,7 @@ std::vector<Ordered> in_file_order(const TensorFile& file) {
   for (const auto& [name, tensor] : file.tensors) {
     FOVEA_CHECK(name != "__metadata__", FileError,
                 "safetensors: a tensor cannot be called __metadata__");
-    FOVEA_CHECK(tensor.defined() && tensor.device().is_host(), FileError,
-                fmt::format("safetensors: {} is not in the host's memory", name));
+    FOVEA_CHECK(tensor.defined(), FileError, fmt::format("safetensors: {} has no value", name));
     order.push_back({name, tensor});
   }
   std::stable_sort(order.begin(), order.end(), [](const Ordered& a, const Ordered& b) {
@@ -135,8 +136,6 @@ std::string header_of(const std::vector<Ordered>& order,
 
 TensorFile parse_safetensors(std::string_view bytes, const std::string& name,
                              const Device& device) {
-  FOVEA_CHECK(device.is_host(), BackendError,
-              fmt::format("{}: read to device {}, expected the cpu", name, device.name()));
   const std::string_view text = header_text(bytes, name);
   safetensors::Header header = safetensors::parse_header(text, name);
   const std::string_view data = bytes.substr(kLengthBytes + text.size());
@@ -176,8 +175,9 @@ std::string serialise_safetensors(const TensorFile& file) {
   bytes.append(reinterpret_cast<const char*>(&length), kLengthBytes);
   bytes += header;
   for (const Ordered& item : order) {
-    bytes.append(static_cast<const char*>(item.tensor.raw()),
-                 static_cast<std::size_t>(item.tensor.bytes()));
+    const std::size_t at = bytes.size();
+    bytes.resize(at + static_cast<std::size_t>(item.tensor.bytes()));
+    item.tensor.download(bytes.data() + at);
   }
   return bytes;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
 
@@ -14,7 +13,7 @@ struct Tensor::Storage {
       : device(std::move(where)), bytes(size), block(device.allocator().allocate(size)) {}
   explicit Storage(Device where) : device(std::move(where)), bytes(0) {}
   ~Storage() {
-    if (block.memory != nullptr) device.allocator().release(block);
+    if (block.memory != 0) device.allocator().release(block);
   }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -22,6 +21,8 @@ struct Tensor::Storage {
   Device device;
   std::int64_t bytes;
   Block block;
+  std::uint64_t version = 0;
+  const char* writer = "";
 };
 
 struct Tensor::Impl {
@@ -33,6 +34,7 @@ struct Tensor::Impl {
   bool requires_grad = false;
   Tensor grad;
   std::shared_ptr<autograd::Node> node;
+  int result_number = 0;
 };
 
 Tensor::Impl& Tensor::impl() const {
@@ -68,10 +70,8 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape, const Device&
   FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == shape.numel(), ShapeError,
               fmt::format("tensor: {} values given for shape {}, expected {}", values.size(),
                           to_string(shape), shape.numel()));
-  Tensor result = empty(shape, kDTypeOf<T>, device);
-  if (device.type() != DeviceType::kMeta && !values.empty()) {
-    std::memcpy(result.data<T>(), values.data(), values.size_bytes());
-  }
+  const Tensor result = empty(shape, kDTypeOf<T>, device);
+  result.upload(values.data());
   return result;
 }
 
@@ -80,27 +80,77 @@ std::int64_t Tensor::numel() const { return impl().numel; }
 DType Tensor::dtype() const { return impl().dtype; }
 const Device& Tensor::device() const { return impl().storage->device; }
 
-void* Tensor::raw() const {
-  return static_cast<std::byte*>(impl().storage->block.memory) + impl().offset;
+Buffer Tensor::buffer() const { return {impl().storage->block.memory, impl().offset}; }
+
+void Tensor::upload(const void* from) const {
+  if (bytes() > 0) device().memory().upload(from, buffer(), bytes());
+}
+
+void Tensor::download(void* to) const {
+  if (bytes() > 0) device().memory().download(buffer(), to, bytes());
+}
+
+Tensor Tensor::copy_on(const Device& to) const {
+  const Tensor copy = empty(shape(), dtype(), to);
+  if (device().is_host()) {
+    copy.upload(host_memory());
+  } else if (to.is_host()) {
+    download(copy.host_memory());
+  } else {
+    std::vector<std::byte> values(static_cast<std::size_t>(bytes()));
+    download(values.data());
+    copy.upload(values.data());
+  }
+  return copy;
+}
+
+std::byte* Tensor::host_memory() const {
+  const MemoryHandle memory = impl().storage->block.memory;
+  if (device().is_host()) return reinterpret_cast<std::byte*>(memory) + impl().offset;
+  const auto& address = device().memory().address;
+  FOVEA_CHECK(address, BackendError,
+              fmt::format("tensor: memory of device {} cannot be read by the host; copy it to the "
+                          "cpu first",
+                          device().name()));
+  return address(memory) + impl().offset;
+}
+
+template <class T>
+void Tensor::check_dtype() const {
+  FOVEA_CHECK(
+      dtype() == kDTypeOf<T>, ShapeError,
+      fmt::format("tensor: dtype is {}, read as {}", name_of(dtype()), name_of(kDTypeOf<T>)));
 }
 
 template <class T>
 T* Tensor::data() const {
-  FOVEA_CHECK(
-      dtype() == kDTypeOf<T>, ShapeError,
-      fmt::format("tensor: dtype is {}, read as {}", name_of(dtype()), name_of(kDTypeOf<T>)));
-  FOVEA_CHECK(device().is_host(), BackendError,
-              fmt::format("tensor: memory of device {} cannot be read by the host; copy it to the "
-                          "cpu first",
-                          device().name()));
-  return static_cast<T*>(raw());
+  check_dtype<T>();
+  return reinterpret_cast<T*>(host_memory());
+}
+
+template <class T>
+HostValues<T> Tensor::host_values() const {
+  check_dtype<T>();
+  HostValues<T> values;
+  if (device().is_host()) {
+    values.tensor_ = *this;
+    values.view_ = this->values<T>();
+  } else {
+    values.copy_.resize(static_cast<std::size_t>(numel()));
+    download(values.copy_.data());
+    values.view_ = values.copy_;
+  }
+  return values;
 }
 
 template <class T>
 T Tensor::item() const {
   FOVEA_CHECK(numel() == 1, ShapeError,
               fmt::format("tensor: shape is {}, expected exactly one element", to_string(shape())));
-  return *data<T>();
+  check_dtype<T>();
+  T value;
+  download(&value);
+  return value;
 }
 
 Tensor Tensor::alias(const Shape& shape) const {
@@ -152,11 +202,23 @@ void Tensor::set_requires_grad(bool on) const {
 Tensor Tensor::grad() const { return impl().grad; }
 void Tensor::set_grad(const Tensor& grad) const { impl().grad = grad; }
 const std::shared_ptr<autograd::Node>& Tensor::node() const { return impl().node; }
-void Tensor::set_node(std::shared_ptr<autograd::Node> node) const { impl().node = std::move(node); }
+int Tensor::result_number() const { return impl().result_number; }
+void Tensor::set_node(std::shared_ptr<autograd::Node> node, int result_number) const {
+  impl().node = std::move(node);
+  impl().result_number = result_number;
+}
+
+void Tensor::written(const char* by) const {
+  ++impl().storage->version;
+  impl().storage->writer = by;
+}
+std::uint64_t Tensor::version() const { return impl().storage->version; }
+const char* Tensor::writer() const { return impl().storage->writer; }
 
 #define FOVEA_INSTANTIATE(T)                                                        \
   template Tensor Tensor::from<T>(std::span<const T>, const Shape&, const Device&); \
   template T* Tensor::data<T>() const;                                              \
+  template HostValues<T> Tensor::host_values<T>() const;                            \
   template T Tensor::item<T>() const;
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

@@ -1,6 +1,7 @@
 // Tensor: a handle on shared, contiguous, row-major storage.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,6 +17,9 @@ namespace autograd {
 struct Node;  // autograd/graph.h
 }
 
+template <class T>
+class HostValues;
+
 /// Copies of a Tensor share its storage, its gradient and its place in the graph. Operations live
 /// in ops/; this class only holds and names memory.
 class Tensor {
@@ -27,8 +31,8 @@ class Tensor {
   static Tensor empty(const Shape& shape, DType dtype, const Device& device);
   /// Same shape, dtype and device as `other`; uninitialised, outside the graph.
   static Tensor empty_like(const Tensor& other);
-  /// Copies host values; values.size() must be shape.numel(). Host devices only (elsewhere
-  /// ops::to(device)); on the meta device the values are dropped.
+  /// Copies host values to any device; values.size() must be shape.numel(). On the meta device they
+  /// are dropped.
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape, const Device& device);
   template <class T>
@@ -52,6 +56,20 @@ class Tensor {
   DType dtype() const;
   const Device& device() const;
 
+  /// The elements as the host reads them: in place on the host, else a copy from the device. Throws
+  /// ShapeError if T is not the dtype, BackendError on the meta device.
+  template <class T>
+  HostValues<T> host_values() const;
+  /// The only element, from any device. Throws ShapeError if there is not exactly one.
+  template <class T>
+  T item() const;
+  /// Copies bytes() bytes from or to the host.
+  void upload(const void* from) const;
+  void download(void* to) const;
+  /// The same values on another device, outside the graph (ops::to is the differentiable one).
+  Tensor copy_on(const Device& device) const;
+
+  // For host tensors only: host data, and kernels of the host.
   /// Pointer to the first element. Throws ShapeError if T is not the dtype, BackendError if the
   /// memory is not the host's.
   template <class T>
@@ -60,11 +78,10 @@ class Tensor {
   std::span<T> values() const {
     return {data<T>(), static_cast<std::size_t>(numel())};
   }
-  /// The only element. Throws ShapeError if there is not exactly one.
-  template <class T>
-  T item() const;
-  /// Device memory, for kernels.
-  void* raw() const;
+  /// The same without the type.
+  std::byte* host_memory() const;
+  /// Where the tensor begins, for kernels of other devices.
+  Buffer buffer() const;
 
   /// The same memory under another shape of equal numel, outside the graph (ops::reshape is the
   /// differentiable one). Throws ShapeError.
@@ -89,14 +106,50 @@ class Tensor {
   Tensor grad() const;
   void set_grad(const Tensor& grad) const;
   const std::shared_ptr<autograd::Node>& node() const;
-  void set_node(std::shared_ptr<autograd::Node> node) const;
+  /// Which of the node's results this is, from 0.
+  int result_number() const;
+  void set_node(std::shared_ptr<autograd::Node> node, int result_number = 0) const;
+
+  // Changes in place. Whoever overwrites values that others may have seen (an optimiser, a fill)
+  // says so, so that backward notices where a value it needs is no longer there. Writes through
+  // data() go unnoticed.
+  /// `by` names the operation and must outlive the storage: a literal.
+  void written(const char* by) const;
+  /// How often the storage was written to so; whoever shares it counts together.
+  std::uint64_t version() const;
+  /// Who wrote last; "" if nobody did.
+  const char* writer() const;
 
  private:
   struct Storage;
   struct Impl;
   explicit Tensor(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   Impl& impl() const;
+  template <class T>
+  void check_dtype() const;
   std::shared_ptr<Impl> impl_;
+};
+
+/// What Tensor::host_values() returns: elements to be read while this lives, whatever becomes of
+/// the tensor's handle. A std::span<const T> can be made of them.
+template <class T>
+class HostValues {
+ public:
+  HostValues(HostValues&&) = default;
+  HostValues& operator=(HostValues&&) = default;
+
+  const T* data() const { return view_.data(); }
+  const T* begin() const { return view_.data(); }
+  const T* end() const { return view_.data() + view_.size(); }
+  std::size_t size() const { return view_.size(); }
+  const T& operator[](std::size_t i) const { return view_[i]; }
+
+ private:
+  friend class Tensor;
+  HostValues() = default;
+  Tensor tensor_;        // keeps the memory of the host
+  std::vector<T> copy_;  // that of another device
+  std::span<const T> view_;
 };
 
 }  // namespace fovea

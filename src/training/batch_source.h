@@ -1,5 +1,4 @@
-// Where the batches of a task come from: images or texts, with classes or masks. A task knows only
-// this interface, so every task works on every kind of data; a new kind of data is one class.
+// Where the batches of a task come from: the splits of a data set of any kind.
 #pragma once
 
 #include <cstdint>
@@ -8,38 +7,22 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "schema/value.h"
+#include "data/dataset.h"
+#include "data/identity.h"
+#include "data/loader.h"
 #include "tensor/device.h"
 #include "training/options.h"
-#include "training/task.h"
 
 namespace fovea::training {
 
-/// What the network takes and what it should put out, on the host.
-struct DataBatch final : Batch {
-  Tensor inputs;                      // (b, ...)
-  Tensor targets;                     // (b) int64 classes, or (b, ...) float32 masks
-  std::vector<std::int64_t> indices;  // of the samples in the split
-};
+using data::NoiseLevel;
+/// The types and levels that a robustness evaluation walks through.
+using NoiseGrid = data::Noise;
 
 /// What the targets are.
 enum class Target { kClasses, kMasks };
-
-/// Evaluation noise on every sample, by the name of its type.
-struct NoiseLevel {
-  std::string type;
-  double level = 0.1;
-};
-
-/// The types and levels that a robustness evaluation walks through.
-struct NoiseGrid {
-  std::vector<std::string> types;
-  std::vector<double> levels;
-  bool empty() const { return types.empty() || levels.empty(); }
-};
 
 /// How batches are made, whatever the data are.
 struct BatchOptions {
@@ -56,52 +39,62 @@ struct BatchOptions {
 /// The splits "train", "val" and "test"; any may be missing. Used by one thread.
 class BatchSource {
  public:
-  virtual ~BatchSource() = default;
+  /// At least one split is there.
+  BatchSource(data::Splits splits, BatchOptions options);
   const BatchOptions& options() const { return options_; }
-  virtual Target target() const = 0;
+  bool has(const std::string& split) const { return splits_.find(split) != nullptr; }
+  /// Throws ConfigError for a split that is not there.
+  const data::Dataset& at(const std::string& split) const { return splits_.at(split); }
+  Target target() const { return splits_.any().has("mask") ? Target::kMasks : Target::kClasses; }
 
   // Training batches. The order of an epoch is a function of the seed and the epoch.
-  virtual std::int64_t batches_per_epoch() const = 0;
-  virtual void start_epoch(std::int64_t epoch, std::int64_t first_batch) = 0;
-  /// nullptr at the end of the epoch.
-  virtual std::unique_ptr<DataBatch> next() = 0;
+  std::int64_t batches_per_epoch() const { return loader_ ? loader_->num_batches() : 0; }
+  void start_epoch(std::int64_t epoch, std::int64_t first_batch) {
+    loader_->start(epoch, first_batch);
+  }
+  /// Nothing at the end of the epoch.
+  std::optional<data::Batch> next() { return loader_->next(); }
 
-  virtual bool has(const std::string& split) const = 0;
-  using Visit = std::function<void(const DataBatch&)>;
+  using Visit = std::function<void(const data::Batch&)>;
   /// Calls `visit` with all batches of a split that is there, in any order. Throws ConfigError for
   /// an unknown type of noise.
-  virtual void each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
-                          const Visit& visit) = 0;
-  /// One sample of a split that is there as the network sees it, (1, ...).
-  virtual Tensor input(const std::string& split, std::int64_t i) const = 0;
+  void each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
+                  const Visit& visit);
+  /// One sample of a split as the network sees it, in a batch of its own.
+  data::Batch one(const std::string& split, std::int64_t i) const;
+
   /// For reports: a file, or a file and a record.
-  virtual std::string sample_name(const std::string& split, std::int64_t i) const = 0;
-  virtual const std::vector<std::string>& class_names() const = 0;
+  std::string sample_name(const std::string& split, std::int64_t i) const {
+    return at(split).name(i);
+  }
+  const std::vector<std::string>& class_names() const { return splits_.any().class_names(); }
 
   /// That of the experiment file.
-  virtual NoiseGrid noise_grid() const = 0;
+  const NoiseGrid& noise_grid() const { return splits_.any().eval_noise(); }
   /// Every type of noise there is.
-  virtual std::vector<std::string> noise_types() const = 0;
+  const std::vector<std::string>& noise_types() const { return splits_.any().noise_types(); }
 
   /// As Task::files and Task::check_files.
-  virtual std::map<std::string, std::string> files() const { return {}; }
-  virtual void check_files(const std::map<std::string, std::string>& /*files*/,
-                           const std::string& /*folder*/) const {}
+  std::map<std::string, std::string> files() const { return splits_.any().weight_files(); }
+  void check_files(const std::map<std::string, std::string>& files,
+                   const std::string& folder) const {
+    splits_.any().check_weight_files(files, folder);
+  }
   /// As Task::fingerprint and Task::sample_lists.
-  virtual schema::Value fingerprint() const { return {}; }
-  virtual std::string sample_lists() const { return {}; }
+  schema::Value fingerprint() const { return data::fingerprint(splits_); }
+  std::string sample_lists() const { return data::sample_lists(splits_); }
   /// Seconds spent waiting for data so far.
-  virtual double wait_seconds() const { return 0; }
+  double wait_seconds() const { return loader_ ? loader_->wait_seconds() : 0; }
   /// What a user should know of the files that were opened; one line each.
-  virtual std::vector<std::string> notes() const { return {}; }
-  /// Samples that could not be read and were left out.
-  virtual std::int64_t skipped_samples() const { return 0; }
-
- protected:
-  explicit BatchSource(BatchOptions options) : options_(std::move(options)) {}
+  std::vector<std::string> notes() const;
+  /// Samples that were left out: when the splits were opened, and because they could not be read.
+  std::int64_t skipped_samples() const;
 
  private:
+  data::Splits splits_;
   BatchOptions options_;
+  std::unique_ptr<data::Loader> loader_;         // of train
+  std::map<std::string, std::int64_t> skipped_;  // samples, in the last evaluation of each split
 };
 
 }  // namespace fovea::training

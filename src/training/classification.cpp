@@ -7,24 +7,22 @@
 
 #include "autograd/mode.h"
 #include "base/error.h"
-#include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "training/weights.h"
 
 namespace fovea::training {
-namespace {
-
-constexpr std::int64_t kClassesOfTop5 = 5;  // with so few, top5 would always be 100 %
-
-}  // namespace
 
 Classification::Classification(models::Model& model, std::shared_ptr<BatchSource> source,
                                const schema::Component& loss)
-    : DataTask(model, std::move(source), Target::kClasses), loss_(make_class_loss(loss)) {}
+    : DataTask(model, std::move(source), Target::kClasses),
+      loss_(make_loss(loss, Compares::kClasses)) {}
 
-Tensor Classification::loss(const Batch& batch) {
-  const DataBatch& data = data_of(batch);
-  return loss_(output(data.inputs), ops::to(data.targets, device()));
+Tensor Classification::loss_of(const models::Outputs& output, const data::Batch& batch) const {
+  return loss_(output, batch.at("label"));
+}
+
+std::vector<metrics::MetricInfo> Classification::metrics() const {
+  return metrics::class_metrics(std::ssize(source().class_names()));
 }
 
 Classification::Evaluation Classification::evaluate_in_full(const std::string& split,
@@ -34,22 +32,22 @@ Classification::Evaluation Classification::evaluate_in_full(const std::string& s
   const auto classes = static_cast<std::int64_t>(source().class_names().size());
   Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}, {}};
   metrics::RunningMean loss;
-  std::int64_t top1 = 0;
-  std::int64_t top5 = 0;
-  for_each_batch(split, noise, [&](const DataBatch& batch, const Tensor& scores) {
-    if (also) also(batch, scores);
-    const std::vector<std::int64_t> predicted = metrics::predictions(scores);
+  std::vector<std::int64_t> ranks;
+  for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
+    const Tensor& logits = output.logits;
+    const Tensor& labels = batch.at("label");
+    if (also) also(batch, logits);
+    const std::vector<std::int64_t> predicted = metrics::predictions(logits);
     const std::int64_t largest = *std::max_element(predicted.begin(), predicted.end());
     FOVEA_CHECK(
         largest < classes, ConfigError,
         fmt::format("model.num_classes: the network gives {} classes and predicts class {}; "
                     "the data set has {}",
-                    scores.size(1), largest, classes));
-    const auto truth = batch.targets.values<std::int64_t>();
-    loss.add(scalar_of(ops::cross_entropy(scores, batch.targets)),
-             static_cast<double>(truth.size()));
-    top1 += metrics::top_k_correct(scores, batch.targets, 1);
-    top5 += metrics::top_k_correct(scores, batch.targets, 5);
+                    logits.size(1), largest, classes));
+    const auto truth = labels.host_values<std::int64_t>();
+    loss.add(scalar_of(ops::cross_entropy(logits, labels)), static_cast<double>(truth.size()));
+    const std::vector<std::int64_t> own = metrics::ranks(logits, labels);
+    ranks.insert(ranks.end(), own.begin(), own.end());
     result.confusion.add(truth, predicted);
     result.labels.insert(result.labels.end(), truth.begin(), truth.end());
     result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
@@ -59,22 +57,14 @@ Classification::Evaluation Classification::evaluate_in_full(const std::string& s
   result.indices = reordered(result.indices, order);
   result.labels = reordered(result.labels, order);
   result.predictions = reordered(result.predictions, order);
-  const auto percent = [&](std::int64_t correct) {
-    return 100.0 * static_cast<double>(correct) / loss.weight();
-  };
-  result.metrics = {{"loss", loss.value()}, {"top1", percent(top1)}};
-  if (classes > kClassesOfTop5) result.metrics.emplace_back("top5", percent(top5));
+  result.metrics = metrics::measure_classes(loss.value(), reordered(ranks, order), classes);
   return result;
 }
 
-std::vector<std::string> Classification::metric_names(std::int64_t num_classes) {
-  std::vector<std::string> names = {"loss", "top1"};
-  if (num_classes > kClassesOfTop5) names.emplace_back("top5");
-  return names;
-}
-
-std::vector<std::string> Classification::metric_names() const {
-  return metric_names(static_cast<std::int64_t>(source().class_names().size()));
+Tensor some_labels(std::int64_t batch_size, std::int64_t num_classes, const Device& device) {
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < batch_size; ++i) labels.push_back(i % num_classes);
+  return Tensor::from(labels, {batch_size}, device);
 }
 
 }  // namespace fovea::training

@@ -1,4 +1,4 @@
-// Task: one label for each sample, images and texts alike.
+// A goal: one label for each sample, images and texts alike.
 #pragma once
 
 #include <memory>
@@ -12,19 +12,23 @@
 
 namespace fovea::training {
 
-/// Metrics: loss (cross-entropy without smoothing), top1 and, for more than five classes, top5, in
-/// percent.
-class Classification final : public DataTask {
+/// Metrics: metrics::measure_classes, with cross-entropy without smoothing as the loss. The weights
+/// of the highest top1 are the best.
+class Classification : public DataTask {
  public:
   /// `model` outlives the task.
   Classification(models::Model& model, std::shared_ptr<BatchSource> source,
                  const schema::Component& loss = {"cross_entropy", {}});
 
-  Tensor loss(const Batch& batch) override;
-  Monitor monitor() const override { return {"top1", true}; }
-  std::vector<std::string> metric_names() const override;
-  static std::vector<std::string> metric_names(std::int64_t num_classes);
-  Metrics evaluate(const std::string& split) override { return evaluate_in_full(split).metrics; }
+  Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
+  metrics::MetricInfo monitor() const override { return metrics::kTop1; }
+  metrics::MetricInfo headline() const override { return metrics::kTop1; }
+  std::vector<metrics::MetricInfo> metrics() const override;
+  Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
+    return evaluate_in_full(split, noise).metrics;
+  }
+  /// confusion.{csv,png}, predictions.csv and what ScoreRows writes.
+  Report report(const ReportRequest& request) override;
 
   struct Evaluation {
     Metrics metrics;
@@ -33,14 +37,15 @@ class Classification final : public DataTask {
     std::vector<std::int64_t> labels;   // the truth
     std::vector<std::int64_t> predictions;
   };
-  /// Everything about one split ("train", "val", "test"), optionally with noise on every sample.
-  /// Switches recording of gradients off; the model's mode is the caller's. Throws ConfigError for
-  /// a split that is not there and for an unknown type of noise. `also` sees every batch.
+  /// Everything about one split; throws as measure(). `also` sees every batch.
   Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},
                               const Visit& also = {});
 
  private:
   Loss loss_;
 };
+
+/// Every class in turn, (b) int64.
+Tensor some_labels(std::int64_t batch_size, std::int64_t num_classes, const Device& device);
 
 }  // namespace fovea::training

@@ -14,7 +14,7 @@ namespace fovea::training {
 
 DataTask::DataTask(models::Model& model, std::shared_ptr<BatchSource> source, Target target)
     : model_(model), source_(std::move(source)) {
-  FOVEA_CHECK(source_->target() == target, ConfigError,
+  FOVEA_CHECK(source_ == nullptr || source_->target() == target, ConfigError,
               target == Target::kMasks
                   ? "task: segmentation needs masks, but the data set has classes; choose a data "
                     "set like paired_folder"
@@ -26,14 +26,42 @@ DataTask::DataTask(models::Model& model, std::shared_ptr<BatchSource> source, Ta
   dtype_ = parameters.front().tensor.dtype();
 }
 
-const DataBatch& DataTask::data_of(const Batch& batch) {
-  return static_cast<const DataBatch&>(batch);
+const data::Batch& DataTask::data_of(const Batch& batch) {
+  return static_cast<const DataBatch&>(batch).data;
 }
 
-Tensor DataTask::output(const Tensor& inputs) {
-  const Tensor there = ops::to(inputs, device_);
-  const bool fits = there.dtype() == dtype_ || !is_floating(there.dtype());
-  return model_(fits ? there : ops::cast(there, dtype_));
+std::unique_ptr<Batch> DataTask::next_batch() {
+  std::optional<data::Batch> next = source_->next();
+  return next ? std::make_unique<DataBatch>(std::move(*next)) : nullptr;
+}
+
+models::Outputs DataTask::output(const data::Batch& batch) {
+  models::Inputs inputs;
+  for (const models::InputField& field : models::info_of(model_.interface()).reads) {
+    const Tensor there = ops::to(batch.at(field.name), device_);
+    const bool fits = there.dtype() == dtype_ || !is_floating(there.dtype());
+    inputs.*field.tensor = fits ? there : ops::cast(there, dtype_);
+  }
+  return model_(inputs);
+}
+
+Tensor DataTask::loss(const Batch& given) {
+  data::Batch batch = data_of(given);
+  const models::Outputs out = output(batch);
+  const auto& reads = models::info_of(model_.interface()).reads;
+  for (const auto& [name, tensor] : data_of(given)) {
+    const bool is_input = std::any_of(reads.begin(), reads.end(),
+                                      [&](const auto& field) { return field.name == name; });
+    if (!is_input) batch.set(name, ops::to(tensor, device_));
+  }
+  return loss_of(out, batch);
+}
+
+std::vector<std::string> DataTask::names_of(const std::vector<std::int64_t>& indices,
+                                            const std::string& split) const {
+  std::vector<std::string> names;
+  for (const std::int64_t i : indices) names.push_back(source_->sample_name(split, i));
+  return names;
 }
 
 std::vector<std::string> DataTask::parts() const {
@@ -71,16 +99,19 @@ void DataTask::check_split(const std::string& split) const {
 }
 
 void DataTask::for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
-                              const Visit& visit) {
+                              const VisitOutputs& visit) {
   check_split(split);
-  source_->each_batch(split, noise, [&](const DataBatch& batch) {
-    visit(batch, ops::to(output(batch.inputs), host()));
+  source_->each_batch(split, noise, [&](const data::Batch& batch) {
+    models::Outputs out = output(batch);
+    if (out.logits.defined()) out.logits = ops::to(out.logits, host());
+    for (Tensor& map : out.maps) map = ops::to(map, host());
+    visit(batch, out);
   });
 }
 
 std::map<std::string, Tensor> DataTask::tensors(const Batch& batch) const {
-  const DataBatch& data = data_of(batch);
-  return {{"inputs", data.inputs}, {"targets", data.targets}};
+  const data::Batch& data = data_of(batch);
+  return {data.begin(), data.end()};
 }
 
 std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys) {

@@ -7,22 +7,49 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/model.h"
 #include "training/batch_source.h"
 #include "training/task.h"
+#include "training/task_report.h"
 
 namespace fovea::training {
 
+struct DataBatch final : Batch {
+  explicit DataBatch(data::Batch loaded) : data(std::move(loaded)) {
+    samples = data.size();
+    number = data.number;
+  }
+  data::Batch data;
+};
+
 class DataTask : public Task {
  public:
+  // What a derived task says, beside monitor().
+
+  /// Mean loss over the samples of a batch, () with gradients recorded, from what the network gave
+  /// for it. Both on one device.
+  virtual Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const = 0;
+  /// The metric that is shown first, and under noise.
+  virtual metrics::MetricInfo headline() const = 0;
+  /// Scores of one split ("train", "val", "test"), optionally with noise on every sample. Switches
+  /// recording of gradients off; the model's mode is the caller's. Throws ConfigError for a split
+  /// that is not there and for an unknown type of noise.
+  virtual Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) = 0;
+  /// Scores a split and writes tables, pictures and predictions. Throws ConfigError for words of
+  /// `save` that it does not know, before anything is done.
+  virtual Report report(const ReportRequest& request) = 0;
+
   nn::Module& model() override { return model_; }
   std::int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
   void start_epoch(std::int64_t epoch, std::int64_t first_batch) override {
     source_->start_epoch(epoch, first_batch);
   }
-  std::unique_ptr<Batch> next_batch() override { return source_->next(); }
+  std::unique_ptr<Batch> next_batch() override;
+  Tensor loss(const Batch& batch) final;
+  Metrics evaluate(const std::string& split) final { return measure(split, std::nullopt); }
   std::vector<std::string> parts() const override;
   std::map<std::string, Tensor> tensors(const Batch& batch) const override;
   /// Those of the source, and the names of the classes in the order of the outputs.
@@ -35,26 +62,31 @@ class DataTask : public Task {
   double wait_seconds() const override { return source_->wait_seconds(); }
   std::int64_t skipped_samples() const override { return source_->skipped_samples(); }
 
-  /// Called with a batch and the network's output for it, on the host.
-  using Visit = std::function<void(const DataBatch& batch, const Tensor& output)>;
+  /// Called with a batch and what is said of it, on the host: logits of classes, or probabilities
+  /// of masks.
+  using Visit = std::function<void(const data::Batch& batch, const Tensor& output)>;
 
   BatchSource& source() { return *source_; }
   const BatchSource& source() const { return *source_; }
+  /// What the network makes of a batch, on its device.
+  models::Outputs output(const data::Batch& batch);
 
  protected:
-  /// `model` outlives the task. Throws ConfigError unless the source's targets are `target`.
+  /// `model` outlives the task. `source` may be null: losses of given batches are then all that can
+  /// be asked for. Throws ConfigError unless the source's targets are `target`.
   DataTask(models::Model& model, std::shared_ptr<BatchSource> source, Target target);
 
-  static const DataBatch& data_of(const Batch& batch);
-  /// What the network makes of host inputs, on its device.
-  Tensor output(const Tensor& inputs);
-  const Device& device() const { return device_; }
+  static const data::Batch& data_of(const Batch& batch);
   const Device& host() const { return source_->options().host; }
+  /// Names of samples, for tables.
+  std::vector<std::string> names_of(const std::vector<std::int64_t>& indices,
+                                    const std::string& split) const;
 
   /// Every batch of a split, in any order, with the network's output on the host and with noise on
   /// every sample if asked for. Throws ConfigError for a split that is not there.
+  using VisitOutputs = std::function<void(const data::Batch& batch, const models::Outputs& output)>;
   void for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
-                      const Visit& visit);
+                      const VisitOutputs& visit);
   void check_split(const std::string& split) const;
 
  private:

@@ -68,7 +68,7 @@ std::string replaced(std::string name, const Renaming& r) {
 }  // namespace
 
 Tensors renamed(const Tensors& tensors, const ForeignWeights& from) {
-  Tensors result = without_wrapper(tensors);
+  Tensors result = nn::without_wrapper(tensors);
   for (const std::string& prefix : from.strip_prefix) {
     result = with_names(result, "--strip-prefix " + prefix,
                         [&](const std::string& name) { return without_prefix(name, prefix); });
@@ -81,7 +81,7 @@ Tensors renamed(const Tensors& tensors, const ForeignWeights& from) {
   return result;
 }
 
-LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host) {
+nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host) {
   const std::string file = from.file.string();
   Tensors tensors = renamed(read_safetensors(from.file, host).tensors, from);
   if (from.interpolate_pos_embed) {
@@ -99,7 +99,7 @@ LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const 
   return load_weights(model, tensors, file, from.options);
 }
 
-schema::Value to_value(const ForeignWeights& from, const LoadReport& report) {
+schema::Value to_value(const ForeignWeights& from, const nn::LoadReport& report) {
   return schema::Value::object({{"file", from.file.string()},
                                 {"loaded", report.loaded},
                                 {"random", schema::Value::array(report.random)},

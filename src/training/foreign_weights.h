@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/model.h"
+#include "nn/weights.h"
 #include "schema/value.h"
-#include "training/weights.h"
 
 namespace fovea::training {
 
@@ -23,7 +23,7 @@ struct ForeignWeights {
   std::vector<std::string> strip_prefix = {};
   std::vector<std::string> rename = {};
   bool interpolate_pos_embed = false;
-  LoadOptions options = {};
+  nn::LoadOptions options = {};
 };
 
 /// Steps 1 to 3. Throws ConfigError.
@@ -31,10 +31,10 @@ std::map<std::string, Tensor> renamed(const std::map<std::string, Tensor>& tenso
                                       const ForeignWeights& from);
 
 /// Reads the file into the network. Throws FileError as load_weights() does and ConfigError.
-LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host);
+nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host);
 
 /// For results and summaries: {"file", "loaded", "random", "unused"}.
-schema::Value to_value(const ForeignWeights& from, const LoadReport& report);
+schema::Value to_value(const ForeignWeights& from, const nn::LoadReport& report);
 
 /// "head.weight, head.bias: random, not in the file"; empty if there are none.
 std::string random_text(const std::vector<std::string>& random);

@@ -2,81 +2,151 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "schema/fields.h"
 
 namespace fovea::training {
 namespace {
 
-enum class Kind { kClasses, kMasks };
+// What every loss of a dense network knows.
+struct MapOptions {
+  std::vector<double> map_weights;
+};
+
+struct CrossEntropy : ops::CrossEntropyOptions, MapOptions {};
+struct BceDice : ops::BceDiceOptions, MapOptions {};
+struct Dice : ops::SoftmaxDiceOptions, MapOptions {};
+
+template <class Options>
+schema::Fields<Options> with_map_weights(schema::Fields<Options> fields) {
+  return fields.add("map_weights", &MapOptions::map_weights, schema::at_least(0),
+                    "of a network that gives several maps (deep supervision): the weight of each "
+                    "one's loss, the finest first; [] = 1 each");
+}
 
 struct Entry {
   std::string name;
   std::string help;
-  Kind kind;
   std::shared_ptr<const schema::Description> fields;
-  std::function<Loss(const schema::Component&)> make;
+  // By Compares; empty where it does not.
+  std::array<std::function<Loss(const schema::Component&)>, 3> makers;
 };
 
+// (logits or a map, target, options) -> loss.
 template <class Options>
-Entry make_entry(std::string name, std::string help, Kind kind,
-                 const schema::Fields<Options>& fields,
-                 Tensor (*loss)(const Tensor&, const Tensor&, const Options&)) {
-  const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  return {std::move(name), std::move(help), kind, shared,
-          [shared, loss](const schema::Component& component) -> Loss {
-            const Options options = shared->parse(component, "loss");
-            return [options, loss](const Tensor& output, const Tensor& target) {
-              return loss(output, target, options);
-            };
-          }};
+using LossOf = std::function<Tensor(const Tensor&, const Tensor&, const Options&)>;
+
+template <class Options>
+Loss of_logits(const Options& options, const LossOf<Options>& loss) {
+  FOVEA_CHECK(options.map_weights.empty(), ConfigError,
+              "loss.map_weights: given, but the network gives classes; expected []");
+  return [=](const models::Outputs& output, const Tensor& target) {
+    return loss(output.logits, target, options);
+  };
 }
+
+template <class Options>
+Loss of_maps(const Options& options, const LossOf<Options>& loss) {
+  return [=](const models::Outputs& output, const Tensor& target) {
+    const std::size_t given = options.map_weights.size();
+    FOVEA_CHECK(given == 0 || given == output.maps.size(), ConfigError,
+                fmt::format("loss.map_weights: {} numbers for the {} maps of the network", given,
+                            output.maps.size()));
+    const int axes = output.maps.front().rank() - 2;
+    const Shape size = target.shape().part(target.rank() - axes, target.rank());
+    return ops::over_maps(output.maps, options.map_weights, size.to_vector(),
+                          [&](const Tensor& map) { return loss(map, target, options); });
+  };
+}
+
+template <class Options>
+class EntryOf {
+ public:
+  EntryOf(std::string name, std::string help, schema::Fields<Options> fields)
+      : fields_(
+            std::make_shared<const schema::Fields<Options>>(with_map_weights(std::move(fields)))) {
+    entry_ = {std::move(name), std::move(help), fields_, {}};
+  }
+  EntryOf& compares(Compares what, const LossOf<Options>& loss) {
+    entry_.makers.at(static_cast<std::size_t>(what)) = [fields = fields_, what,
+                                                        loss](const schema::Component& component) {
+      const Options options = fields->parse(component, "loss");
+      return what == Compares::kClasses ? of_logits(options, loss) : of_maps(options, loss);
+    };
+    return *this;
+  }
+  Entry entry() const { return entry_; }
+
+ private:
+  std::shared_ptr<const schema::Fields<Options>> fields_;
+  Entry entry_;
+};
 
 Entry cross_entropy() {
-  using O = ops::CrossEntropyOptions;
-  return make_entry<O>(
-      "cross_entropy", "mean of -log softmax(logits)[label]", Kind::kClasses,
-      schema::Fields<O>{}.add("label_smoothing", &O::label_smoothing,
-                              schema::at_least(0) && schema::less_than(1),
-                              "share e of the target spread evenly: (1 - e) onehot + e / classes"),
-      ops::cross_entropy);
+  using O = CrossEntropy;
+  return EntryOf<O>("cross_entropy", "mean of -log softmax(logits)[label], over samples or pixels",
+                    schema::Fields<O>{}.add(
+                        "label_smoothing", &O::label_smoothing,
+                        schema::at_least(0) && schema::less_than(1),
+                        "share e of the target spread evenly: (1 - e) onehot + e / classes"))
+      .compares(Compares::kClasses, ops::cross_entropy)
+      .compares(Compares::kLabelMaps, ops::pixel_cross_entropy)
+      .entry();
 }
 
+// The sum of both keeps the sigmoid, which the paper's networks end in. It is float32 in mixed
+// precision too: bfloat16 rounds what is above 0.998 to 1, of whose complement the loss takes the
+// logarithm.
 Entry bce_dice() {
-  using O = ops::BceDiceOptions;
-  return make_entry<O>(
-      "bce_dice", "bce_weight BCE + dice_weight Dice of probabilities and masks (kcla 5.4)",
-      Kind::kMasks,
-      schema::Fields<O>{}
-          .add("bce_weight", &O::bce_weight, schema::at_least(0), "weight of the cross-entropy")
-          .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of 1 - Dice")
-          .add("smooth", &O::smooth, schema::greater_than(0),
-               "added to both sides of the Dice fraction"),
-      ops::bce_dice);
+  using O = BceDice;
+  return EntryOf<O>(
+             "bce_dice",
+             "bce_weight BCE + dice_weight Dice of sigmoid(logits) and masks (kcla 5.4)",
+             schema::Fields<O>{}
+                 .add("bce_weight", &O::bce_weight, schema::at_least(0),
+                      "weight of the cross-entropy")
+                 .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of 1 - Dice")
+                 .add("smooth", &O::smooth, schema::greater_than(0),
+                      "added to both sides of the Dice fraction"))
+      .compares(Compares::kMasks,
+                [](const Tensor& map, const Tensor& masks, const O& options) {
+                  return ops::bce_dice(ops::sigmoid(map), masks, options);
+                })
+      .entry();
+}
+
+Entry dice() {
+  using O = Dice;
+  return EntryOf<O>("dice", "1 - mean over classes of the Dice of softmax(logits) and labels",
+                    schema::Fields<O>{}
+                        .add("smooth", &O::smooth, schema::greater_than(0),
+                             "added to both sides of the Dice fraction")
+                        .add("background", &O::background, "whether class 0 counts"))
+      .compares(Compares::kLabelMaps, ops::softmax_dice)
+      .entry();
 }
 
 const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all = {cross_entropy(), bce_dice()};
+  static const std::vector<Entry> all = {cross_entropy(), bce_dice(), dice()};
   return all;
 }
 
-Loss make(const schema::Component& component, Kind kind) {
-  schema::find_choice(loss_choices(), component.type, "loss.type");
-  schema::Component completed = component;
-  if (completed.options.is_null()) completed.options.set("type", component.type);
-  std::string fitting;
-  for (const Entry& entry : entries()) {
-    if (entry.kind != kind) continue;
-    if (entry.name == component.type) return entry.make(completed);
-    fitting += (fitting.empty() ? "" : ", ") + entry.name;
+const char* name_of(Compares what) {
+  switch (what) {
+    case Compares::kClasses:
+      return "classes";
+    case Compares::kMasks:
+      return "masks";
+    default:
+      return "label maps";
   }
-  throw ConfigError(fmt::format("loss.type: {} does not compare {}; choose {}", component.type,
-                                kind == Kind::kMasks ? "masks" : "classes", fitting));
 }
 
 }  // namespace
@@ -90,8 +160,19 @@ schema::Choices loss_choices() {
           }};
 }
 
-Loss make_class_loss(const schema::Component& component) { return make(component, Kind::kClasses); }
-
-Loss make_mask_loss(const schema::Component& component) { return make(component, Kind::kMasks); }
+Loss make_loss(const schema::Component& component, Compares compares) {
+  schema::find_choice(loss_choices(), component.type, "loss.type");
+  schema::Component completed = component;
+  if (completed.options.is_null()) completed.options.set("type", component.type);
+  std::string fitting;
+  for (const Entry& entry : entries()) {
+    const auto& make = entry.makers.at(static_cast<std::size_t>(compares));
+    if (!make) continue;
+    if (entry.name == component.type) return make(completed);
+    fitting += (fitting.empty() ? "" : ", ") + entry.name;
+  }
+  throw ConfigError(fmt::format("loss.type: {} does not compare {}; choose {}", component.type,
+                                name_of(compares), fitting));
+}
 
 }  // namespace fovea::training

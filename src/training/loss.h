@@ -3,20 +3,26 @@
 
 #include <functional>
 
+#include "models/network.h"
 #include "schema/description.h"
-#include "tensor/tensor.h"
 
 namespace fovea::training {
 
-/// Mean loss of a batch, (), from what a network puts out and what it should have put out.
-using Loss = std::function<Tensor(const Tensor& output, const Tensor& target)>;
+/// Mean loss of a batch, (), from what a network gives and what it should have given.
+using Loss = std::function<Tensor(const models::Outputs& output, const Tensor& target)>;
+
+/// What a network is compared with.
+enum class Compares {
+  kClasses,    // logits (b, classes) with labels (b) int64
+  kMasks,      // maps (b, k, ...) with masks (b, k, ...) in [0, 1]: each map is one of its own
+  kLabelMaps,  // maps (b, k, ...) with labels (b, ...) int64: every pixel is of one class
+};
 
 /// All losses, of whatever kind.
 schema::Choices loss_choices();
-/// output: logits (..., classes), target: (...) int64. Throws ConfigError for an unknown type, one
-/// that compares something else, or options that do not fit.
-Loss make_class_loss(const schema::Component& component);
-/// output: probabilities (b, ...), target: masks of that shape in [0, 1]. Throws likewise.
-Loss make_mask_loss(const schema::Component& component);
+/// Of several maps (deep supervision) it is the sum over the maps, each resized to the target's
+/// size, by the option map_weights. Throws ConfigError for an unknown type, one that compares
+/// something else, or options that do not fit.
+Loss make_loss(const schema::Component& component, Compares compares);
 
 }  // namespace fovea::training

@@ -2,29 +2,55 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/suggest.h"
 
 namespace fovea::training {
+namespace {
 
-std::vector<std::string> measured(const TrainOptions& options, std::vector<std::string> of_task) {
-  const std::size_t plain = of_task.size();
-  for (std::size_t i = 0; options.ema_decay > 0 && i < plain; ++i)
-    of_task.push_back("ema_" + of_task[i]);
-  return of_task;
+using metrics::MetricInfo;
+
+constexpr const char* kOfAverages = "ema_";
+
+[[noreturn]] void refuse(const TrainOptions& options, const std::vector<MetricInfo>& known) {
+  std::vector<std::string> names;
+  for (const MetricInfo& metric : known) names.push_back(metric.name);
+  const bool averaged = is_of_averages(options.monitor) && options.ema_decay == 0;
+  throw ConfigError(fmt::format("train.monitor: no metric called \"{}\"{} (known: {}{})",
+                                options.monitor, did_you_mean(options.monitor, names),
+                                fmt::join(names, ", "),
+                                averaged ? "; averaged weights need train.ema_decay" : ""));
 }
 
-void check_monitor(const TrainOptions& options, const std::vector<std::string>& of_task) {
-  if (options.monitor.empty()) return;
-  const std::vector<std::string> known = measured(options, of_task);
-  if (std::find(known.begin(), known.end(), options.monitor) != known.end()) return;
-  const bool averaged = options.monitor.starts_with("ema_") && options.ema_decay == 0;
-  throw ConfigError(fmt::format("train.monitor: no metric called \"{}\"{} (known: {}{})",
-                                options.monitor, did_you_mean(options.monitor, known),
-                                fmt::join(known, ", "),
-                                averaged ? "; averaged weights need train.ema_decay" : ""));
+}  // namespace
+
+MetricInfo of_averages(MetricInfo metric) {
+  metric.name.insert(0, kOfAverages);
+  return metric;
+}
+
+bool is_of_averages(const std::string& metric) { return metric.starts_with(kOfAverages); }
+
+std::vector<MetricInfo> measured(const TrainOptions& options,
+                                 const std::vector<MetricInfo>& of_task) {
+  std::vector<MetricInfo> all = of_task;
+  if (options.ema_decay == 0) return all;
+  for (const MetricInfo& metric : of_task) all.push_back(of_averages(metric));
+  return all;
+}
+
+MetricInfo monitor_of(const TrainOptions& options, const std::vector<MetricInfo>& of_task,
+                      const MetricInfo& own) {
+  MetricInfo monitor = own;
+  if (!options.monitor.empty()) {
+    const std::vector<MetricInfo> known = measured(options, of_task);
+    const MetricInfo* found = metrics::find_metric(known, options.monitor);
+    if (found == nullptr) refuse(options, known);
+    monitor = *found;
+  }
+  if (options.monitor_mode != MonitorMode::kAuto)
+    monitor.larger_is_better = options.monitor_mode == MonitorMode::kMax;
+  return monitor;
 }
 
 }  // namespace fovea::training

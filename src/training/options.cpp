@@ -41,7 +41,7 @@ const schema::Fields<TrainOptions>& train_fields() {
                     {{"auto", MonitorMode::kAuto},
                      {"max", MonitorMode::kMax},
                      {"min", MonitorMode::kMin}},
-                    "whether larger or smaller is better; auto: smaller for losses")
+                    "whether larger or smaller is better; auto: what the metric says")
           .add("patience", &O::patience, at_least(0),
                "evaluations without improvement before the run ends early; 0 = never; needs a "
                "part to select on")
@@ -58,7 +58,8 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add("precision", &O::precision, schema::one_of({"float32", "bfloat16"}),
                "bfloat16: mixed precision, matrix products and activations in bfloat16; weights, "
                "sums, norms, softmax and losses stay float32")
-          .add("device", &O::device, "cpu, opencl or cuda")
+          .add("device", &O::device,
+               "cpu, opencl or cuda; with a number where there are several: cuda:1")
           .add("threads", &O::threads, at_least(0), "threads of the kernels; 0 = all cores")
           .no_effect()
           .add("detect_anomaly", &O::detect_anomaly,

@@ -89,8 +89,8 @@ Tensor resample_positions(const Tensor& table, const PositionGrid& grid, const s
                           "{} are no square",
                           file, table.size(1), grid.prefix_tokens, patches));
   const Tensor wide = ops::cast(table, DType::kFloat64);
-  const auto values = wide.values<double>();
-  const auto split = values.begin() + grid.prefix_tokens * dim;
+  const auto values = wide.host_values<double>();
+  const double* split = values.begin() + grid.prefix_tokens * dim;
   std::vector<double> result(values.begin(), split);
   std::vector<double> rows = resized({split, values.end()}, side, grid.w, dim);
   rows = resized(rows, side, grid.h, grid.w * dim);

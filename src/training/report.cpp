@@ -8,6 +8,7 @@
 
 #include "autograd/mode.h"
 #include "base/file.h"
+#include "training/monitor.h"
 #include "training/timing.h"
 #include "training/trainer.h"
 #include "training/weights.h"
@@ -32,7 +33,7 @@ void Trainer::flush_window() {
   const auto now = Timing::Clock::now();
   const double samples = static_cast<double>(window.samples);
   Value line = Value::object({{"step", state_.step}, {"epoch", state_.epoch}, {"split", "train"}});
-  set_number(line, "loss", window.loss_sum / samples);
+  set_number(line, metrics::kLoss.name, window.loss_sum / samples);
   set_number(line, "lr", schedule_(state_.step - 1));
   set_number(line, "grad_norm", window.grad_norm_sum / static_cast<double>(window.steps));
   line.set("samples", window.samples);
@@ -46,15 +47,17 @@ void Trainer::flush_window() {
 Metrics Trainer::evaluate(const std::string& split) {
   const autograd::NoGrad no_grad;
   task_.model().train(false);
-  Metrics metrics = task_.evaluate(split);
+  Metrics measured = task_.evaluate(split);
   if (ema_) {
     const optim::Ema::Applied applied(*ema_);
-    for (const auto& [name, value] : task_.evaluate(split))
-      metrics.emplace_back("ema_" + name, value);
+    for (metrics::Measurement& metric : task_.evaluate(split)) {
+      metric.info = of_averages(std::move(metric.info));
+      measured.push_back(std::move(metric));
+    }
   }
   task_.model().train(true);
   timing_->last_step = timing_->window_start = Timing::Clock::now();
-  return metrics;
+  return measured;
 }
 
 Value Trainer::record_evaluation(const std::string& split, std::int64_t step, std::int64_t epoch,
@@ -64,10 +67,10 @@ Value Trainer::record_evaluation(const std::string& split, std::int64_t step, st
   std::string text = fmt::format("epoch {}  step {}  {}", epoch + 1, step, split);
   Value line = Value::object({{"step", step}, {"epoch", epoch}, {"split", split}});
   if (!weights.empty()) line.set("weights", weights);
-  for (const auto& [name, value] : evaluate(split)) {
-    set_number(line, name, value);
-    set_number(values, name, value);
-    text += fmt::format("  {} {:.4g}", name, value);
+  for (const metrics::Measurement& metric : evaluate(split)) {
+    set_number(line, metric.info.name, metric.value);
+    set_number(values, metric.info.name, metric.value);
+    text += fmt::format("  {} {:.4g}", metric.info.name, metric.value);
   }
   line.set("time_s", elapsed());
   log_->record(line);
@@ -104,7 +107,7 @@ Value Trainer::chosen_weights() const {
   if (best || selection_.stops) chosen.set("selected_on", selection_.on);
   if (state_.best) {
     chosen.set("best", Value::object({{"split", selection_.on},
-                                      {"metric", selection_.monitor.metric},
+                                      {"metric", selection_.monitor.name},
                                       {"value", state_.best->value},
                                       {"step", state_.best->step},
                                       {"epoch", state_.best->epoch}}));

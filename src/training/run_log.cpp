@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "metrics/metric_info.h"
 #include "schema/parse.h"
 
 namespace fovea::training {
@@ -76,7 +77,7 @@ void RunLog::record(const Value& line) {
   std::vector<Scalar> scalars;
   for (const Value::Member& member : line.members()) {
     if (is_bookkeeping(member.key) || !member.value.is_number()) continue;
-    const bool of_split = !is_training(line) || member.key == "loss";
+    const bool of_split = !is_training(line) || member.key == metrics::kLoss.name;
     const std::string tag = of_split ? part_of(line) + "/" + member.key : member.key;
     scalars.push_back({tag, member.value.as_double()});
   }
@@ -115,7 +116,7 @@ std::string metrics_csv(std::string_view jsonl) {
     Row& row = rows[line.at("epoch").as_int()];
     if (is_training(line)) {
       const double samples = line.at("samples").as_double();
-      const Value& loss = line.at("loss");
+      const Value& loss = line.at(metrics::kLoss.name);
       row.loss_sum += samples * (loss.is_null() ? 0 : loss.as_double());
       row.samples += samples;
       row.lr = cell(line.at("lr"));

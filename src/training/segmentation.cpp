@@ -4,18 +4,27 @@
 
 #include "autograd/mode.h"
 #include "metrics/classification.h"
+#include "ops/create.h"
 #include "ops/elementwise.h"
+#include "training/task_registry.h"
 #include "training/weights.h"
 
 namespace fovea::training {
 
 Segmentation::Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
                            const schema::Component& loss)
-    : DataTask(model, std::move(source), Target::kMasks), loss_(make_mask_loss(loss)) {}
+    : DataTask(model, std::move(source), Target::kMasks),
+      loss_(make_loss(loss, Compares::kMasks)) {}
 
-Tensor Segmentation::loss(const Batch& batch) {
-  const DataBatch& data = data_of(batch);
-  return loss_(output(data.inputs), ops::to(data.targets, device()));
+data::Batch Segmentation::random_batch(const models::DataShape& shape, std::int64_t size,
+                                       const Device& device) {
+  return batch_of(
+      {{"image", random_images(shape, size, device)},
+       {"mask", ops::zeros({size, 1, shape.height, shape.width}, DType::kFloat32, device)}});
+}
+
+Tensor Segmentation::loss_of(const models::Outputs& output, const data::Batch& batch) const {
+  return loss_(output, batch.at("mask"));
 }
 
 Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split,
@@ -23,15 +32,18 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split
                                                         const Visit& also) {
   const autograd::NoGrad no_grad;
   Evaluation result;
-  metrics::RunningMean loss, dice, iou;
-  for_each_batch(split, noise, [&](const DataBatch& batch, const Tensor& prob) {
+  metrics::RunningMean loss;
+  for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
+    const Tensor prob = ops::sigmoid(output.maps.front());
     if (also) also(batch, prob);
-    const std::int64_t b = batch.targets.size(0);
+    const Tensor& masks = batch.at("mask");
+    const std::int64_t b = batch.size();
     // Images are of one size, so the loss of a batch is the mean over its images.
-    loss.add(scalar_of(loss_(prob, batch.targets)), static_cast<double>(b));
+    loss.add(scalar_of(loss_(output, masks)), static_cast<double>(b));
     for (std::int64_t i = 0; i < b; ++i) {
       metrics::MaskCounts counts;
-      counts.add(prob.rows(i, i + 1).values<float>(), batch.targets.rows(i, i + 1).values<float>());
+      counts.add(prob.rows(i, i + 1).host_values<float>(),
+                 masks.rows(i, i + 1).host_values<float>());
       result.counts.add(counts);
       result.by_sample.push_back(counts);
     }
@@ -41,35 +53,30 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split
   result.indices = reordered(result.indices, order);
   result.by_sample = reordered(result.by_sample, order);
   for (const metrics::MaskCounts& image : result.by_sample) {
-    dice.add(image.dice(1));
-    iou.add(image.iou(1));
     result.truth_empty += image.truth_is_empty() ? 1 : 0;
     result.both_empty += image.both_are_empty() ? 1 : 0;
   }
-  const metrics::MaskCounts& counts = result.counts;
-  result.metrics = {{"loss", loss.value()},
-                    {"iou_pooled", 100 * counts.iou()},
-                    {"miou", 50 * (counts.iou() + counts.background_iou())},
-                    {"dsc", 100 * counts.dice()},
-                    {"dice_per_image", 100 * dice.value()},
-                    {"iou_per_image", 100 * iou.value()},
-                    {"accuracy", 100 * counts.accuracy()},
-                    {"sensitivity", 100 * counts.sensitivity()},
-                    {"specificity", 100 * counts.specificity()}};
+  result.metrics = metrics::measure_masks(loss.value(), result.by_sample);
   return result;
-}
-
-std::vector<std::string> Segmentation::mask_metric_names() {
-  return {"loss",          "iou_pooled", "miou",        "dsc",        "dice_per_image",
-          "iou_per_image", "accuracy",   "sensitivity", "specificity"};
 }
 
 std::vector<float> Segmentation::predict(const std::string& split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;
-  const Tensor prob = ops::to(output(source().input(split, i)), host());
-  const auto values = prob.values<float>();
+  const Tensor prob = ops::sigmoid(ops::to(output(source().one(split, i)).maps.front(), host()));
+  const auto values = prob.host_values<float>();
   return {values.begin(), values.end()};
 }
 
 }  // namespace fovea::training
+
+namespace {
+
+constexpr fovea::training::TaskInfo kInfo{.help = "one mask for each image",
+                                          .data = fovea::data::Kind::kMaskedImages,
+                                          .network = fovea::models::Interface::kDenseNetwork,
+                                          .loss = "bce_dice"};
+
+}  // namespace
+
+FOVEA_TASK(segmentation, fovea::training::Segmentation, kInfo)

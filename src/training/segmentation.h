@@ -12,24 +12,29 @@
 
 namespace fovea::training {
 
-/// The network puts out foreground probabilities of the masks' shape. Metrics: loss (mean over the
-/// images of each one's loss); in percent, from one confusion matrix over the pixels of the split,
-/// iou_pooled (of the foreground; kcla 5.4 calls it mIoU), miou (mean of the IoU of background and
-/// foreground), dsc, accuracy, sensitivity, specificity; and means over the images, dice_per_image
-/// and iou_per_image. An image without foreground in truth and prediction counts 1 in these, as in
-/// MONAI with ignore_empty=False; one with foreground in only one of the two counts 0. The weights
+/// The network is a dense one whose finest map, through a sigmoid, is the foreground of the masks.
+/// Metrics: metrics::measure_masks, with the mean over the images of each one's loss. The weights
 /// of the lowest loss are the best.
 class Segmentation final : public DataTask {
  public:
   /// `model` outlives the task.
   Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
                const schema::Component& loss = {"bce_dice", {}});
+  static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape&) {
+    return metrics::mask_metrics();
+  }
+  static data::Batch random_batch(const models::DataShape& shape, std::int64_t size,
+                                  const Device& device);
 
-  Tensor loss(const Batch& batch) override;
-  Monitor monitor() const override { return {"loss", false}; }
-  std::vector<std::string> metric_names() const override { return mask_metric_names(); }
-  static std::vector<std::string> mask_metric_names();
-  Metrics evaluate(const std::string& split) override { return evaluate_in_full(split).metrics; }
+  Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
+  metrics::MetricInfo monitor() const override { return metrics::kLoss; }
+  metrics::MetricInfo headline() const override { return metrics::kDsc; }
+  std::vector<metrics::MetricInfo> metrics() const override { return metrics::mask_metrics(); }
+  Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
+    return evaluate_in_full(split, noise).metrics;
+  }
+  /// samples.csv, overlays-*.png with outlines of some samples, and what MaskFiles writes.
+  Report report(const ReportRequest& request) override;
 
   struct Evaluation {
     Metrics metrics;
@@ -39,9 +44,7 @@ class Segmentation final : public DataTask {
     std::int64_t truth_empty = 0;  // images without foreground in the truth
     std::int64_t both_empty = 0;   // of these, those without foreground in the prediction either
   };
-  /// Everything about one split ("train", "val", "test"), optionally with noise on every sample.
-  /// Switches recording of gradients off; the model's mode is the caller's. Throws ConfigError for
-  /// a split that is not there and for an unknown type of noise. `also` sees every batch.
+  /// Everything about one split; throws as measure(). `also` sees every batch.
   Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},
                               const Visit& also = {});
 
@@ -49,6 +52,8 @@ class Segmentation final : public DataTask {
   std::vector<float> predict(const std::string& split, std::int64_t i);
 
  private:
+  void write_overlays(const ReportRequest& request, const Evaluation& clean);
+
   Loss loss_;
 };
 

@@ -21,16 +21,6 @@ std::vector<std::string> idle_settings(const TrainOptions& o) {
   return names;
 }
 
-Monitor with_options(Monitor monitor, const TrainOptions& options) {
-  if (!options.monitor.empty() && options.monitor != monitor.metric) {
-    monitor.metric = options.monitor;
-    monitor.larger_is_better = !options.monitor.ends_with("loss");
-  }
-  if (options.monitor_mode == MonitorMode::kMax) monitor.larger_is_better = true;
-  if (options.monitor_mode == MonitorMode::kMin) monitor.larger_is_better = false;
-  return monitor;
-}
-
 }  // namespace
 
 std::string reported_part(const std::vector<std::string>& parts) {
@@ -38,7 +28,7 @@ std::string reported_part(const std::vector<std::string>& parts) {
   return test ? "test" : parts.front();
 }
 
-Selection select(const std::vector<std::string>& parts, const Monitor& monitor,
+Selection select(const std::vector<std::string>& parts, const metrics::MetricInfo& monitor,
                  const TrainOptions& options) {
   const auto has = [&](const char* part) {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
@@ -62,7 +52,7 @@ Selection select(const std::vector<std::string>& parts, const Monitor& monitor,
                             "part and have the results say so",
                             fmt::join(idle, ", ")));
   }
-  selection.monitor = with_options(monitor, options);
+  selection.monitor = monitor;
   selection.best = selection.monitored() && options.select != Select::kLast;
   selection.stops = options.patience > 0;
   selection.reported = reported_part(parts);

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "metrics/metric_info.h"
 #include "schema/value.h"
 #include "training/options.h"
-#include "training/task.h"
 
 namespace fovea::training {
 
@@ -16,7 +16,7 @@ std::string reported_part(const std::vector<std::string>& parts);
 
 struct Selection {
   std::string on;                   // part whose metric is monitored: "val", "test"; "" = none
-  Monitor monitor;                  // the metric that decides which weights are best
+  metrics::MetricInfo monitor;      // the metric that decides which weights are best
   bool best = false;                // the run reports its best weights, not its last ones
   bool stops = false;               // the monitored part may end the run
   std::vector<std::string> during;  // parts evaluated while the run goes on
@@ -26,9 +26,9 @@ struct Selection {
 };
 
 /// Val chooses if there is one, test only if train.select_on says so, and otherwise nothing does.
-/// `parts` are those of Task::parts. Throws ConfigError for a part that is not there, and for
-/// options that need a part to choose on where there is none.
-Selection select(const std::vector<std::string>& parts, const Monitor& monitor,
+/// `parts` are those of Task::parts, `monitor` is that of monitor_of(). Throws ConfigError for a
+/// part that is not there, and for options that need a part to choose on where there is none.
+Selection select(const std::vector<std::string>& parts, const metrics::MetricInfo& monitor,
                  const TrainOptions& options);
 
 /// Of a summary: "best weights, of step 35 (epoch 7) by test loss 0.31; selected on test", "last

@@ -22,15 +22,19 @@ double Trainer::forward_backward(const Group& group) {
   for (const auto& batch : group) samples += batch->samples;
   const RandomStream random =
       RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(state_.step));
-  double mean = 0;
+  const auto share_of = [&](std::size_t i) {
+    return static_cast<double>(group[i]->samples) / static_cast<double>(samples);
+  };
+  std::vector<Tensor> losses;
   for (std::size_t i = 0; i < group.size(); ++i) {
     task_.model().set_random(random.fork(i));
-    const double share = static_cast<double>(group[i]->samples) / static_cast<double>(samples);
     const Tensor loss = task_.loss(*group[i]);
-    mean += share * scalar_of(loss);
-    if (!std::isfinite(mean)) return mean;
-    autograd::backward(group.size() == 1 ? loss : ops::mul(loss, share));
+    losses.push_back(loss.detach());
+    autograd::backward(group.size() == 1 ? loss : ops::mul(loss, share_of(i)));
   }
+  // Read where everything is on its way: a device that queues its work is waited for once.
+  double mean = 0;
+  for (std::size_t i = 0; i < losses.size(); ++i) mean += share_of(i) * scalar_of(losses[i]);
   return mean;
 }
 

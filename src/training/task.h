@@ -1,35 +1,28 @@
 // What the training loop needs to know of a task: batches, a loss, an evaluation. The loop knows
-// neither images nor text; a new kind of task is one class.
+// neither images nor text.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "metrics/metric_info.h"
 #include "nn/module.h"
 #include "schema/value.h"
 #include "tensor/tensor.h"
 
 namespace fovea::training {
 
-/// Names and values in the order of reporting. Names carry their unit where it is not plain
-/// ("hd95_mm"); top1 and the like are in percent.
-using Metrics = std::vector<std::pair<std::string, double>>;
+/// What an evaluation gave, in the order of reporting.
+using Metrics = std::vector<metrics::Measurement>;
 
 /// One micro-batch; a task derives its own.
 struct Batch {
   virtual ~Batch() = default;
   std::int64_t samples = 0;  // the loss is a mean over this many
   std::int64_t number = 0;   // position in the epoch
-};
-
-/// The metric that decides which weights are best.
-struct Monitor {
-  std::string metric;  // "top1"
-  bool larger_is_better = true;
 };
 
 class Task {
@@ -50,9 +43,10 @@ class Task {
   /// The parts that can be evaluated: "val" and "test", those of them that are there, or "train"
   /// alone. selection.h says when each is.
   virtual std::vector<std::string> parts() const = 0;
-  virtual Monitor monitor() const = 0;
   /// What evaluate() measures, known without training.
-  virtual std::vector<std::string> metric_names() const = 0;
+  virtual std::vector<metrics::MetricInfo> metrics() const = 0;
+  /// The one of them that decides which weights are best.
+  virtual metrics::MetricInfo monitor() const = 0;
   /// Called in evaluation mode without gradients.
   virtual Metrics evaluate(const std::string& split) = 0;
 

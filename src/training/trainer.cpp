@@ -33,8 +33,8 @@ std::vector<optim::Parameter> averaged(const nn::Module& model) {
 
 // A metric that nobody measures is the first thing to hear of.
 Selection select_for(const Task& task, const TrainOptions& options) {
-  check_monitor(options, task.metric_names());
-  return select(task.parts(), task.monitor(), options);
+  const metrics::MetricInfo monitor = monitor_of(options, task.metrics(), task.monitor());
+  return select(task.parts(), monitor, options);
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ void Trainer::finish_epoch() {
   if (patience > 0 && state_.evaluations_since_best >= patience && !last) {
     state_.stop_reason =
         fmt::format("early stopping: {} {} has not improved for {} evaluations", selection_.on,
-                    selection_.monitor.metric, state_.evaluations_since_best);
+                    selection_.monitor.name, state_.evaluations_since_best);
     say(state_.stop_reason);
   }
   if (last) state_.stop_reason = "completed";
@@ -180,8 +180,8 @@ void Trainer::evaluate_epoch() {
 // select on nothing is best.
 bool Trainer::update_best() {
   if (!selection_.monitored()) return false;
-  const Monitor& monitor = selection_.monitor;
-  const schema::Value& metric = state_.metrics.at(selection_.on).at(monitor.metric);
+  const metrics::MetricInfo& monitor = selection_.monitor;
+  const schema::Value& metric = state_.metrics.at(selection_.on).at(monitor.name);
   const double value = metric.is_null() ? std::nan("") : metric.as_double();
   const double sign = monitor.larger_is_better ? 1 : -1;
   const bool first = !state_.best && !std::isnan(value);

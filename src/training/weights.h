@@ -1,17 +1,12 @@
-// Weights of a network and files: names must agree, or the difference is spelled out.
+// Values of tensors in the host's memory.
 #pragma once
 
 #include <map>
 #include <string>
-#include <vector>
 
-#include "nn/module.h"
-#include "tensor/safetensors.h"
+#include "nn/weights.h"
 
 namespace fovea::training {
-
-/// Parameters and buffers by dotted name.
-std::map<std::string, Tensor> named_tensors(const nn::Module& module);
 
 /// The same tensors in the host's memory, shared where they are there already.
 std::map<std::string, Tensor> to_host(const std::map<std::string, Tensor>& tensors,
@@ -19,35 +14,5 @@ std::map<std::string, Tensor> to_host(const std::map<std::string, Tensor>& tenso
 
 /// The value of a scalar on any device.
 double scalar_of(const Tensor& x);
-
-/// Tensors without the "module." before every name that PyTorch's data-parallel wrapper adds.
-std::map<std::string, Tensor> without_wrapper(const std::map<std::string, Tensor>& tensors);
-
-/// What may differ between file and network; in patterns `*` stands for anything.
-struct LoadOptions {
-  std::vector<std::string> ignore;  // names of the file that are left out
-  std::vector<std::string> random;  // names of the network that may be missing or of another shape
-  // The flags by which a user fills these lists, for messages; empty where there are none.
-  std::string ignore_flag = {};
-  std::string random_flag = {};
-};
-
-struct LoadReport {
-  std::int64_t loaded = 0;
-  std::int64_t tensors = 0;         // of the network
-  std::vector<std::string> random;  // of the network: left as they were
-  std::vector<std::string> unused;  // of the file
-};
-
-/// Copies the tensors of a file into the network; floating types are converted. `file` is used in
-/// messages. Nothing is changed if anything is wrong: throws FileError that names what is missing,
-/// unexpected, of another shape, or not finite, and what can be done about each of them.
-/// Two habits of PyTorch are taken without a word: files with or without batch counters
-/// (num_batches_tracked), and the names of without_wrapper().
-LoadReport load_weights(const nn::Module& module, const std::map<std::string, Tensor>& tensors,
-                        const std::string& file, const LoadOptions& options = {});
-
-/// True if `text` matches `pattern`, in which `*` stands for any characters.
-bool matches(const std::string& pattern, const std::string& text);
 
 }  // namespace fovea::training

@@ -26,7 +26,7 @@ constexpr std::int64_t kBins = 100;
 std::vector<double> doubles(const Tensor& x) {
   const autograd::NoGrad no_grad;
   const Tensor wide = ops::cast(x, DType::kFloat64);
-  const auto values = wide.values<double>();
+  const auto values = wide.host_values<double>();
   return {values.begin(), values.end()};
 }
 
@@ -210,7 +210,7 @@ std::vector<std::string> write_across_depth(models::Model& model, const NextBatc
   Seen seen;
   for (Tensor images = next(); images.defined(); images = next()) {
     attention::Probe probe;
-    model(images, &probe);
+    model({.image = images}, &probe);
     see_keys(probe, seen);
     see_scores(probe, divisors, seen);
     seen.images += images.size(0);

@@ -17,7 +17,7 @@ namespace {
 
 std::vector<double> host_values(const Tensor& x) {
   const Tensor wide = ops::cast(x, DType::kFloat64);
-  const auto values = wide.values<double>();
+  const auto values = wide.host_values<double>();
   return {values.begin(), values.end()};
 }
 
@@ -40,7 +40,9 @@ Observation observe(models::Model& model, const Tensor& input) {
   model.train(false);
   attention::Probe probe;
   Observation seen;
-  seen.logits = host_values(model(input, &probe));
+  const Tensor there = ops::to(input, model.parameters().front().tensor.device());
+  const models::Outputs output = model(models::only_input(model.interface(), there), &probe);
+  seen.logits = host_values(output.logits);
   for (const Tensor& map : probe.all("attn")) {
     seen.layers.push_back({map.size(1), map.size(2), host_values(map)});
   }

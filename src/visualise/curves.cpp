@@ -16,7 +16,7 @@ namespace {
 
 using schema::Value;
 
-// Curves of one run by quantity ("loss", "top1", ...) and split.
+// Curves of one run by quantity (a metric, "lr", ...) and split.
 using Curves = std::map<std::string, std::map<std::string, Series>>;
 
 const std::vector<std::string> kNotPlotted = {"step",          "epoch",  "split",     "samples",
@@ -60,13 +60,10 @@ Curves read_run(const NamedRun& run) {
   return curves;
 }
 
-std::string label_of(const std::string& key) {
+std::string label_of(const std::string& key, const metrics::MetricInfo* metric) {
+  if (metric != nullptr) return metrics::title_of(*metric);
   if (key == "lr") return "learning rate";
   if (key == "grad_norm") return "gradient norm";
-  for (const char* percent :
-       {"top", "dsc", "dice", "iou", "accuracy", "sensitivity", "specificity"}) {
-    if (key.find(percent) != std::string::npos) return key + " (%)";
-  }
   return key;
 }
 
@@ -74,19 +71,20 @@ std::string label_of(const std::string& key) {
 
 std::vector<LinePlot> learning_curves(const std::vector<NamedRun>& runs) {
   std::map<std::string, LinePlot> plots;
+  std::vector<std::string> first;  // names of metrics
   for (const NamedRun& run : runs) {
+    for (const metrics::MetricInfo& metric : run.metrics) first.push_back(metric.name);
     for (auto& [key, splits] : read_run(run)) {
       LinePlot& plot = plots[key];
-      plot.title = label_of(key);
+      plot.title = label_of(key, metrics::find_metric(run.metrics, key));
       plot.x_label = "epoch";
-      plot.y_label = label_of(key);
+      plot.y_label = plot.title;
       for (auto& [split, series] : splits) plot.series.push_back(std::move(series));
     }
   }
   FOVEA_CHECK(!plots.empty(), FileError, "learning curves: the logs have no lines yet");
-  // The loss and what is reported first.
   std::vector<LinePlot> ordered;
-  for (const char* key : {"loss", "top1", "dsc", "iou_pooled"}) {
+  for (const std::string& key : first) {
     if (const auto found = plots.find(key); found != plots.end()) {
       ordered.push_back(std::move(found->second));
       plots.erase(found);

@@ -4,22 +4,23 @@
 
 #include <algorithm>
 
+#include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
 
 namespace fovea::visualise {
 namespace {
 
-std::string text_of(const Spread& spread, int digits) {
+std::string text_of(const SeedSpread& spread, int digits) {
   if (spread.n < 2) return fmt::format("{:.{}f}", spread.mean, digits);
   return fmt::format("{:.{}f} ± {:.{}f}", spread.mean, digits, spread.std, digits);
 }
 
 Series curve(const RobustnessRow& row, const std::vector<double>& levels,
-             const std::vector<Spread>& noisy) {
+             const std::vector<SeedSpread>& noisy) {
   Series series;
   series.name = row.name;
-  const auto add = [&](double level, const Spread& spread) {
+  const auto add = [&](double level, const SeedSpread& spread) {
     series.x.push_back(level);
     series.y.push_back(spread.mean);
     if (row.clean.n > 1) series.band.push_back(spread.std);
@@ -29,24 +30,24 @@ Series curve(const RobustnessRow& row, const std::vector<double>& levels,
   return series;
 }
 
-LinePlot plot_of(const std::string& title, const std::string& metric) {
+LinePlot plot_of(const std::string& title, const metrics::MetricInfo& metric) {
   LinePlot plot;
   plot.title = title;
   plot.x_label = "level";
-  plot.y_label = metric + " (%)";
+  plot.y_label = metrics::title_of(metric);
   return plot;
 }
 
 }  // namespace
 
 std::vector<std::vector<std::string>> robustness_table(const Robustness& r) {
-  std::vector<std::vector<std::string>> table{{r.metric + " in %", "clean"}};
+  std::vector<std::vector<std::string>> table{{metrics::title_of(r.metric), "clean"}};
   table[0].insert(table[0].end(), r.types.begin(), r.types.end());
   table[0].insert(table[0].end(), {"mean", "retention"});
   for (const RobustnessRow& row : r.rows) {
-    std::vector<std::string> cells{row.name, text_of(row.clean, 2)};
-    for (const Spread& type : row.by_type) cells.push_back(text_of(type, 2));
-    cells.push_back(text_of(row.mean, 2));
+    std::vector<std::string> cells{row.name, text_of(row.clean, r.metric.decimals)};
+    for (const SeedSpread& type : row.by_type) cells.push_back(text_of(type, r.metric.decimals));
+    cells.push_back(text_of(row.mean, r.metric.decimals));
     cells.push_back(text_of(row.retention, 3));
     table.push_back(std::move(cells));
   }
@@ -54,13 +55,11 @@ std::vector<std::vector<std::string>> robustness_table(const Robustness& r) {
 }
 
 std::string robustness_csv(const Robustness& r) {
-  std::string text = fmt::format("run,type,level,{0}_mean,{0}_std,n\n", r.metric);
+  std::string text = fmt::format("run,type,level,{0}_mean,{0}_std,n\n", r.metric.name);
   for (const RobustnessRow& row : r.rows) {
-    std::string name;
-    for (const char c : row.name) name += c == '"' ? std::string("\"\"") : std::string(1, c);
-    const auto add = [&](const std::string& type, double level, const Spread& spread) {
-      text += fmt::format("\"{}\",{},{},{},{},{}\n", name, type, level, spread.mean, spread.std,
-                          spread.n);
+    const auto add = [&](const std::string& type, double level, const SeedSpread& spread) {
+      text += fmt::format("{},{},{},{},{},{}\n", csv_field(row.name), type, level, spread.mean,
+                          spread.std, spread.n);
     };
     add("clean", 0, row.clean);
     for (std::size_t t = 0; t < r.types.size(); ++t) {

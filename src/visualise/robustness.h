@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/metric_info.h"
 #include "schema/value.h"
 #include "visualise/plot.h"
 
@@ -19,8 +20,8 @@ struct ScoredRun {
 };
 
 /// Of the runs of one configuration, which differ by their seeds: mean, standard deviation (n - 1;
-/// 0 for a single run) and number of runs, of one number that each run has. Percent.
-struct Spread {
+/// 0 for a single run) and number of runs, of one number that each run has.
+struct SeedSpread {
   double mean = 0;
   double std = 0;
   std::int64_t n = 0;
@@ -29,17 +30,17 @@ struct Spread {
 /// The scores of one configuration.
 struct RobustnessRow {
   std::string name;
-  Spread clean;
-  std::vector<std::vector<Spread>> noisy;  // by type and level
-  std::vector<Spread> by_type;             // of the runs' means over the levels
-  std::vector<Spread> by_level;            // of the runs' means over the types
-  Spread mean;                             // of the runs' means over both
-  Spread retention;                        // mean / clean, a share
+  SeedSpread clean;
+  std::vector<std::vector<SeedSpread>> noisy;  // by type and level
+  std::vector<SeedSpread> by_type;             // of the runs' means over the levels
+  std::vector<SeedSpread> by_level;            // of the runs' means over the types
+  SeedSpread mean;                             // of the runs' means over both
+  SeedSpread retention;                        // mean / clean, a share
 };
 
 struct Robustness {
   std::string split;
-  std::string metric;  // "top1", "dsc"
+  metrics::MetricInfo metric;
   std::vector<std::string> types;
   std::vector<double> levels;
   std::vector<RobustnessRow> rows;  // in the order of the runs

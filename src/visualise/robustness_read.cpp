@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -11,7 +10,6 @@
 #include "base/file.h"
 #include "schema/compare.h"
 #include "schema/parse.h"
-#include "training/options.h"
 #include "visualise/robustness.h"
 #include "visualise/run_names.h"
 
@@ -20,10 +18,10 @@ namespace {
 
 using schema::Value;
 
-// One run's scores in percent.
+// One run's scores.
 struct Scores {
   std::string folder;
-  std::string metric;
+  metrics::MetricInfo metric;
   std::string weights;  // "last", "best"
   std::int64_t samples = 0;
   double clean = 0;
@@ -42,42 +40,35 @@ struct Group {
 
 double number(const Value& value) { return value.is_null() ? std::nan("") : value.as_double(); }
 
-double level_of(const std::string& key) {
-  double level = 0;
-  const auto [end, status] = std::from_chars(key.data(), key.data() + key.size(), level);
-  FOVEA_CHECK(status == std::errc() && end == key.data() + key.size(), ConfigError,
-              fmt::format("level \"{}\" is no number", key));
-  return level;
-}
-
-void read_levels(const Value::Member& type, Scores& scores) {
+// The scores of a type under noise, level by level.
+void read_type(const std::string& type, const Value& noise, Scores& scores) {
   std::vector<double> levels;
   std::vector<double>& values = scores.noisy.emplace_back();
-  for (const Value::Member& level : type.value.members()) {
-    if (level.key == "mean" || level.key == "nonfinite") continue;
-    levels.push_back(level_of(level.key));
-    values.push_back(number(level.value));
+  for (const Value& score : noise.items()) {
+    if (score.at("metric").as_string() != scores.metric.name) continue;
+    if (score.at("type").as_string() != type) continue;
+    levels.push_back(score.at("level").as_double());
+    values.push_back(number(score.at("value")));
   }
   FOVEA_CHECK(scores.types.empty() || levels == scores.levels, ConfigError,
               fmt::format("{} was scored at levels {}, {} at {}; score both with the same --level",
                           scores.types.empty() ? "" : scores.types.front(),
-                          fmt::join(scores.levels, " "), type.key, fmt::join(levels, " ")));
-  scores.types.push_back(type.key);
+                          fmt::join(scores.levels, " "), type, fmt::join(levels, " ")));
+  scores.types.push_back(type);
   scores.levels = std::move(levels);
 }
 
-// "corruption" has one metric, beside the means of it.
-Scores scores_from(const Value& result, const Value& corruption) {
+Scores scores_from(const Value& result, const Value& robustness) {
   Scores scores;
-  for (const Value::Member& member : corruption.members()) {
-    if (!member.value.is_object()) continue;
-    FOVEA_CHECK(scores.metric.empty(), ConfigError,
-                fmt::format("has two metrics under noise, {} and {}", scores.metric, member.key));
-    scores.metric = member.key;
-    for (const Value::Member& type : member.value.members()) read_levels(type, scores);
+  scores.metric.name = robustness.at("metric").as_string();
+  scores.metric.unit = robustness.at("unit").as_string();
+  scores.metric.decimals = static_cast<int>(robustness.at("decimals").as_int());
+  scores.metric.larger_is_better = robustness.at("larger_is_better").as_bool();
+  for (const Value::Member& type : robustness.at("by_type").members()) {
+    if (type.key != "nonfinite") read_type(type.key, result.at("noise"), scores);
   }
-  FOVEA_CHECK(!scores.types.empty(), ConfigError, "corruption has no metric with types of noise");
-  scores.clean = number(result.at("metrics").at(scores.metric));
+  FOVEA_CHECK(!scores.types.empty(), ConfigError, "robustness has no type of noise");
+  scores.clean = number(result.at("metrics").at(scores.metric.name));
   if (const Value* weights = result.find("checkpoint"))
     scores.weights = weights->is_string() ? weights->as_string() : weights->dump(0);
   if (const Value* samples = result.find("samples")) scores.samples = samples->as_int();
@@ -93,11 +84,11 @@ Scores read_scores(const std::filesystem::path& run, const std::string& split) {
   const std::string text = io::read_text(file);
   try {
     const Value result = schema::parse(text, file.string());
-    const Value* corruption = result.find("corruption");
-    FOVEA_CHECK(corruption != nullptr, FileError,
+    const Value* robustness = result.find("robustness");
+    FOVEA_CHECK(robustness != nullptr, FileError,
                 fmt::format("{}: holds no scores under noise; run: eval {} --split {} --noise all",
                             file.string(), run.string(), split));
-    Scores scores = scores_from(result, *corruption);
+    Scores scores = scores_from(result, *robustness);
     scores.folder = run.string();
     return scores;
   } catch (const ConfigError& error) {
@@ -105,8 +96,8 @@ Scores read_scores(const std::filesystem::path& run, const std::string& split) {
   }
 }
 
-Spread spread_of(const std::vector<double>& values) {
-  Spread spread{0, 0, std::ssize(values)};
+SeedSpread spread_of(const std::vector<double>& values) {
+  SeedSpread spread{0, 0, std::ssize(values)};
   const auto n = static_cast<double>(values.size());
   for (const double value : values) spread.mean += value / n;
   for (const double value : values) spread.std += (value - spread.mean) * (value - spread.mean);
@@ -143,7 +134,7 @@ RobustnessRow row_of(const std::string& name, const std::vector<Scores>& runs) {
   const std::size_t types = runs[0].types.size(), levels = runs[0].levels.size();
   for (std::size_t t = 0; t < types; ++t) {
     row.by_type.push_back(over([&](const Scores& run) { return mean_of(run.noisy[t]); }));
-    std::vector<Spread>& noisy = row.noisy.emplace_back();
+    std::vector<SeedSpread>& noisy = row.noisy.emplace_back();
     for (std::size_t l = 0; l < levels; ++l)
       noisy.push_back(over([&](const Scores& run) { return run.noisy[t][l]; }));
   }
@@ -158,9 +149,9 @@ RobustnessRow row_of(const std::string& name, const std::vector<Scores>& runs) {
 }
 
 void check_same_grid(const Scores& first, const Scores& other) {
-  FOVEA_CHECK(other.metric == first.metric, ConfigError,
+  FOVEA_CHECK(other.metric.name == first.metric.name, ConfigError,
               fmt::format("{}: was scored by {}, {} by {}; draw them apart", other.folder,
-                          other.metric, first.folder, first.metric));
+                          other.metric.name, first.folder, first.metric.name));
   FOVEA_CHECK(other.types == first.types && other.levels == first.levels, ConfigError,
               fmt::format("{}: was scored under other types or levels of noise than {}; score both "
                           "with the same --noise and --level",

@@ -52,7 +52,7 @@ class Bench {
     return folder_.path(name).string();
   }
   std::string weights(const nn::Module& module) const {
-    return save("weights.safetensors", training::named_tensors(module));
+    return save("weights.safetensors", nn::named_tensors(module));
   }
   CliResult run(std::vector<std::string> words) const {
     words.insert(words.begin(), {path_, "--json", "--steps", "1", "--warm-up", "1"});
@@ -80,7 +80,7 @@ TEST_CASE("bench: the loss is that of the given weights and inputs before any up
   const Tensor x = bench.normal({2, 3, 8, 8}, 1);
   const Tensor y = bench.labels({2, 1});
   const autograd::NoGrad no_grad;
-  const float expected = ops::cross_entropy(bench.model()(x), y).item<float>();
+  const float expected = ops::cross_entropy(bench.model()({.image = x}).logits, y).item<float>();
   const std::string weights = bench.weights(bench.model());
   const std::string inputs = bench.save("inputs.safetensors", {{"x", x}, {"y", y}});
 

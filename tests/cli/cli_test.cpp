@@ -74,7 +74,13 @@ TEST_CASE("train, eval, visualise-attention: files, contents and exit codes", "[
   const json score = json::parse(scored.out);
   CHECK(score["metrics"]["top1"] ==
         summary["metrics"]["test"]["top1"]);  // the logged number exactly
-  CHECK(score["corruption"]["top1"]["gaussian"].contains("0.3"));
+  CHECK(score["dataset"] == "digits");
+  CHECK(score["noise"][1] == json({{"metric", "top1"},
+                                   {"type", "gaussian"},
+                                   {"level", 0.3},
+                                   {"value", score["noise"][1]["value"]}}));
+  CHECK(score["robustness"]["by_type"]["gaussian"] == score["noise"][1]["value"]);
+  CHECK(score["cases"]["top1"].size() == 60);
   int samples = 0;
   for (const auto& row : score["confusion"]["counts"]) {
     for (const int count : row) samples += count;
@@ -273,9 +279,10 @@ TEST_CASE("ablate: nothing starts before every row is known to be sound", "[cli]
   const CliResult result = run_cli("ablate", {file, "--out", folder.path("sweep").string()});
   CHECK(result.code == 2);
   CHECK(result.out.empty());
-  CHECK(lines_of(result.err) == 2);
+  CHECK(lines_of(result.err) == 3);
   CHECK_THAT(result.err, Catch::Contains("(row \"heads\")") && Catch::Contains("(row \"name\")") &&
-                             Catch::Contains("did you mean \"top1\"?"));
+                             Catch::Contains("did you mean \"top1\"?") &&
+                             Catch::Contains("metrics: no metric called \"test_top9\""));
   CHECK_FALSE(io::fs::exists(folder.path("sweep")));
   const CliResult column =
       run_cli("ablate", {file, "--out", folder.path("sweep").string(), "--only", "good"});

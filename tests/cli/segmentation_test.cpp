@@ -5,9 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backend/devices.h"
 #include "base/file.h"
 #include "data/image_file.h"
+#include "tensor/safetensors.h"
 #include "tests/support/run_cli.h"
+#include "tests/support/tensors.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -44,7 +47,7 @@ std::string experiment(const io::fs::path& root) {
       R"({{"name": "discs", "task": "segmentation", "seed": 1,
   "dataset": {{"type": "paired_folder", "root": "{}", "img_size": 16, "intensity": "min_max_255",
               "augment": ["horizontal_flip", "vertical_flip", "random_rotation"]}},
-  "model": {{"type": "resnet_unet", "encoder": {{"stem_width": 4, "depths": [1, 1], "planes": [4, 8],
+  "model": {{"type": "resnet_unet", "backbone": {{"stem_width": 4, "depths": [1, 1], "planes": [4, 8],
             "strides": [2, 1]}}, "decoder_channels": [4, 4]}},
   "loss": {{"type": "bce_dice"}}, "optimizer": {{"type": "adamw", "lr": 0.02}},
   "train": {{"epochs": 8, "batch_size": 4, "select": "best", "select_on": "test"}}}})",
@@ -82,19 +85,22 @@ TEST_CASE("segmentation: train, eval, inspect and resume", "[cli]") {
   CHECK_FALSE(io::fs::exists(folder.path("run/eval/test/overlays-2.png")));
   const std::string samples = io::read_text(folder.path("run/eval/test/samples.csv"));
   CHECK(std::count(samples.begin(), samples.end(), '\n') == 5);
+  const std::string cases = io::read_text(folder.path("run/eval/test/cases.csv"));
+  CHECK(cases.starts_with("index,name,dice_per_image,iou_per_image\n"));
+  CHECK(result.at("cases").at("dice_per_image").size() == 4);
 
   const CliResult noisy =
       run_cli("eval", {run, "--noise", "gaussian", "--level", "0.3", "--overlays", "0", "--json",
                        "--out", folder.path("noisy").string()});
   REQUIRE(noisy.code == 0);
-  CHECK(json::parse(noisy.out).at("corruption").contains("mean_dsc"));
+  CHECK(json::parse(noisy.out).at("robustness").at("metric") == "dsc");
   REQUIRE(run_cli("eval", {run, "--noise", "gaussian", "--level", "0.3", "--overlays", "0"}).code ==
           0);
   const CliResult robust =
       run_cli("inspect", {"robustness", run, "--out", folder.path("r.svg").string()});
   INFO(robust.err);
   CHECK(robust.code == 0);
-  CHECK_THAT(robust.out, Catch::Contains("dsc in %"));
+  CHECK_THAT(robust.out, Catch::Contains("dsc (%)"));
 
   const CliResult inspected = run_cli("inspect", {file, "--json"});
   REQUIRE(inspected.code == 0);
@@ -185,7 +191,7 @@ TEST_CASE("segmentation: bad data is refused with one line", "[cli]") {
   refused("cross_entropy does not compare masks", {"loss={\"type\": \"cross_entropy\"}"});
   refused("needs a data set of images; dataset.type paired_folder holds images with masks",
           {"task=image_classification"});
-  refused("needs a network that gives masks; model.type vit gives classes",
+  refused("needs a dense network; model.type vit is an image classifier",
           {R"(model={"type": "vit", "img_size": 16, "patch_size": 4})"});
   refused("needs a data set of images with masks; dataset.type synthetic holds images",
           {R"(dataset={"type": "synthetic"})"});
@@ -195,6 +201,51 @@ TEST_CASE("segmentation: bad data is refused with one line", "[cli]") {
   refused("disc03.png: has no mask");
   io::remove_all(folder.path("discs/images"));
   refused("images: not found");
+}
+
+TEST_CASE("segmentation: a run begins with weights of its backbone and needs their file no more",
+          "[cli]") {
+  const TestFolder folder("cli-segmentation-weights");
+  write_discs(folder.path("discs"));
+  const std::string file = folder.write("discs.json", experiment(folder.path("discs")));
+  const std::string given = folder.path("backbone.safetensors").string();
+  const auto train = [&](const std::string& out, const std::vector<std::string>& set) {
+    std::vector<std::string> words = {file, "--out", folder.path(out).string(), "--set",
+                                      "train.epochs=0"};
+    for (const std::string& value : set) words.insert(words.end(), {"--set", value});
+    return run_cli("train", words);
+  };
+  // The encoder of another seed, and a head that it does not have.
+  REQUIRE(train("first", {"seed=7"}).code == 0);
+  const auto weights_of = [&](const std::string& run) {
+    return read_safetensors(checkpoint_of(folder.path(run)) / "model.safetensors", make_cpu(1))
+        .tensors;
+  };
+  TensorFile backbone;
+  for (const auto& [name, tensor] : weights_of("first")) {
+    if (name.starts_with("encoder.")) backbone.tensors[name.substr(8)] = tensor;
+  }
+  const std::size_t tensors = backbone.tensors.size();
+  backbone.tensors["fc.weight"] = Tensor::from<float>({1, 2}, {2}, make_cpu(1));
+  write_safetensors(given, backbone);
+
+  const CliResult trained = train("run", {"model.backbone.weights=" + given});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK_THAT(io::read_text(folder.path("run/log.txt")),
+             Catch::Contains(fmt::format("{} tensors of {}; left out fc.weight", tensors, given)));
+  const auto begun = weights_of("run");
+  for (const auto& [name, tensor] : backbone.tensors) {
+    if (name == "fc.weight") continue;
+    INFO(name);
+    CHECK(to_doubles(begun.at("encoder." + name)) == to_doubles(tensor));
+  }
+  io::remove_all(given);
+  CHECK(run_cli("eval", {folder.path("run").string(), "--overlays", "0"}).code == 0);
+  CHECK(run_cli("train", {"--resume", "--out", folder.path("run").string()}).code == 0);
+  const CliResult missing = train("none", {"model.backbone.weights=" + given});
+  CHECK(missing.code == 1);
+  CHECK_THAT(missing.err, Catch::Contains("backbone.safetensors"));
 }
 
 TEST_CASE("segmentation: a network that is one value a channel wide trains in batches of two",

@@ -64,7 +64,7 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
   const json score = json::parse(scored.out);
   CHECK(score["name"] == "tiny");
   CHECK(score["metrics"]["top1"] == summary["metrics"]["test"]["top1"]);
-  CHECK(score["corruption"]["top1"].size() == 5);
+  CHECK(score["robustness"]["by_type"].size() == 5);
   CHECK_THAT(io::read_text(folder.path("run/eval/test/predictions.csv")),
              Catch::Contains("test.csv:2,1,"));
   check_refusal(run_cli("eval", {run, "--noise", "gaussian"}), 2, "known: insert, replace");
@@ -82,9 +82,9 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
   REQUIRE(again.code == 0);
   CHECK(json::parse(again.out)["metrics"] == score["metrics"]);
   // What was measured under noise on these weights stays; other weights have a file of their own.
-  CHECK(json::parse(again.out)["corruption"] == score["corruption"]);
-  CHECK(json::parse(io::read_text(folder.path("run/eval/test/results.json")))["corruption"] ==
-        score["corruption"]);
+  CHECK(json::parse(again.out)["noise"] == score["noise"]);
+  CHECK(json::parse(io::read_text(folder.path("run/eval/test/results.json")))["robustness"] ==
+        score["robustness"]);
   check_refusal(run_cli("train", {"--resume", "--out", run, "--quiet"}), 1,
                 "vocabulary.txt: does not fit the data set");
   const auto words = checkpoint_of(run) / "vocabulary.txt";
@@ -165,7 +165,7 @@ TEST_CASE("texts: what does not fit is refused in one line and leaves nothing", 
     CHECK_FALSE(io::fs::exists(out));
   };
   refuses("task=image_classification", "dataset.type text_csv holds texts");
-  refuses("model.type=vit", "model.type vit reads images");
+  refuses("model.type=vit", "model.type vit is an image classifier");
   refuses("task=text_clasification", "did you mean \"text_classification\"?");
   refuses("model.vocab_size=7", "the vocabulary has 15 words");
   refuses("dataset.root=/nonexistent", "train.csv: not found", 1);

@@ -169,26 +169,31 @@ TEST_CASE("contrast and brightness: exact values", "[data]") {
   CHECK(y == std::vector<float>{0.75f, 1.0f});
 }
 
-TEST_CASE("apply_noise: probability, and every pair is drawn", "[data]") {
-  Noise noise = noisy_train();
-  CHECK(noise.pairs().size() == 30);
+TEST_CASE("draw_noise: probability, and every pair is drawn", "[data]") {
+  Noise noise = resolved({.preset = "noisy_train"}, image_noise());
+  CHECK(noise.types.size() * noise.levels.size() == 30);
+  const auto apply_noise = [&](Planes x, const RandomStream& stream) {
+    const auto drawn = draw_noise(noise, stream);
+    if (drawn) corrupt(x, *drawn, stream, noise.fill);
+    return drawn.has_value();
+  };
   int corrupted = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     Picture p(1, 1, 1, 0.5f);
-    corrupted += apply_noise(p.planes, noise, RandomStream(9).fork(i)) ? 1 : 0;
+    corrupted += apply_noise(p.planes, RandomStream(9).fork(i)) ? 1 : 0;
   }
   CHECK(corrupted == Approx(1000).margin(80));
-  noise = {.types = {Corruption::kBrightness}, .levels = {0.125, 0.25, 0.375}, .prob = 1.0};
+  noise = {.types = {"brightness"}, .levels = {0.125, 0.25, 0.375}, .prob = 1.0};
   std::set<float> seen;
   for (std::uint64_t i = 0; i < 64; ++i) {
     Picture p(1, 1, 1, 0.5f);
-    apply_noise(p.planes, noise, RandomStream(9).fork(i));
+    apply_noise(p.planes, RandomStream(9).fork(i));
     seen.insert(p.values[0]);
   }
   CHECK(seen == std::set<float>{0.625f, 0.75f, 0.875f});
   noise.prob = 0.0;
   Picture p(1, 1, 1, 0.5f);
-  CHECK_FALSE(apply_noise(p.planes, noise, RandomStream(9)));
+  CHECK_FALSE(apply_noise(p.planes, RandomStream(9)));
 }
 
 TEST_CASE("corruptions: wrong names, levels and fields are refused", "[data]") {

@@ -23,7 +23,7 @@ template <class D>
 Names names(const std::shared_ptr<const D>& part) {
   Names list;
   for (std::int64_t i = 0; part != nullptr && i < part->size(); ++i)
-    list.push_back(below(part->options().root, part->name(i)));
+    list.push_back(below(part->root(), part->name(i)));
   return list;
 }
 
@@ -35,8 +35,7 @@ Names stems(const Names& paths) {
 
 struct Parts {
   Names train, val, test;
-  template <class D>
-  explicit Parts(const Splits<D>& splits)
+  explicit Parts(const Splits& splits)
       : train(names(splits.train)), val(names(splits.val)), test(names(splits.test)) {}
   /// How many different samples there are in all parts together.
   std::size_t distinct() const {
@@ -67,7 +66,7 @@ void write_cases(const Folder& folder, int count) {
 }
 
 Parts images(const std::string& type, const Folder& folder, const std::string& split) {
-  return Parts(make_images(component(type, folder.path, "\"split\": {" + split + "}")));
+  return Parts(make(component(type, folder.path, "\"split\": {" + split + "}")));
 }
 
 // From case_1 to case_12 by scikit-learn: KFold(5, shuffle=True, random_state=12345) over the
@@ -171,7 +170,7 @@ TEST_CASE("split: folds are those of nnU-Net, for every kind of data", "[data]")
   std::sort(val.begin(), val.end());
   CHECK(val == kFolds[3]);
   const auto component_of = component("text_folder", texts.path, "\"split\": {" + fold(3) + "}");
-  val = stems(Parts(make_texts(component_of)).val);
+  val = stems(Parts(make(component_of)).val);
   std::sort(val.begin(), val.end());
   CHECK(val == kFolds[3]);
   // A test part is taken first; the folds part what is left.
@@ -220,7 +219,7 @@ TEST_CASE("split: plain folders of texts, and tables without a test file", "[dat
   for (int i = 0; i < 20; ++i)
     folder.write((i % 2 == 0 ? "no/" : "yes/") + std::to_string(i) + ".txt", "some words");
   const auto open = [&](const std::string& split) {
-    return Parts(make_texts(component("text_folder", folder.path, "\"split\": {" + split + "}")));
+    return Parts(make(component("text_folder", folder.path, "\"split\": {" + split + "}")));
   };
   CHECK_THROWS_WITH(open(""), Catch::Contains("has class folders, but no train and test"));
   const Parts parts = open(R"("val": 0.2, "test": 0.2)");
@@ -232,7 +231,7 @@ TEST_CASE("split: plain folders of texts, and tables without a test file", "[dat
   const Folder table;
   table.write("train.csv", "text,label\na word,yes\nb word,no\nc word,yes\nd word,no\n");
   const auto csv = [&](const std::string& more) {
-    return Parts(make_texts(component("text_csv", table.path, more)));
+    return Parts(make(component("text_csv", table.path, more)));
   };
   CHECK_THROWS_WITH(csv(""), Catch::Contains("has neither a val nor a test part"));
   CHECK(csv(R"("split": {"val": 0.5})").test.empty());

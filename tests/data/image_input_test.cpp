@@ -33,9 +33,9 @@ std::vector<std::pair<std::string, std::string>> pictures() {
           {"picture.ppm", ppm(pattern(7, 12, 3))}};
 }
 
-std::shared_ptr<const Dataset> open(const std::string& type, const Folder& folder,
-                                    const std::string& more, Split split = Split::kTrain) {
-  return make_dataset(component(type, folder.path, more), split);
+std::shared_ptr<const ImageDataset> open(const std::string& type, const Folder& folder,
+                                         const std::string& more, Split split = Split::kTrain) {
+  return make_images(component(type, folder.path, more), split);
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ TEST_CASE("get_file: a file of the data set gives what its sample gives", "[data
   REQUIRE(d->size() == 9);
   for (std::int64_t i = 0; i < d->size(); ++i) {
     INFO(d->name(i) << " with " << kind);
-    CHECK(d->get_file(d->name(i)).image == d->get(i).image);
+    CHECK(image_of(d->get_file(d->name(i))) == image_of(d->get(i)));
   }
 }
 
@@ -77,14 +77,14 @@ TEST_CASE("get_file: pictures from elsewhere keep their aspect ratio", "[data]")
   Image wide{4, 12, 1, {}};
   for (int i = 0; i < 48; ++i) wide.pixels.push_back(i % 12 >= 4 && i % 12 < 8 ? 255 : 0);
   const auto file = folder.write("elsewhere/wide.png", encode_png(wide));
-  const auto white = [&](const Dataset& d) {
-    const std::vector<float> image = d.get_file(file).image;
-    REQUIRE(static_cast<std::int64_t>(image.size()) == d.sample_size());
+  const auto white = [&](const ImageDataset& d) {
+    const std::vector<float> image = image_of(d.get_file(file));
+    REQUIRE(static_cast<std::int64_t>(image.size()) == d.fields()[0].shape.numel());
     return *std::min_element(image.begin(), image.end()) > 0.7f;
   };
   CHECK(white(*open("image_folder", folder, "")));
   CHECK(white(*open("image_folder", folder, R"("img_size": 10)")));
-  CHECK(white(*make_dataset(component(R"({"type": "synthetic", "img_size": 8})"), Split::kTest)));
+  CHECK(white(*make_images(component(R"({"type": "synthetic", "img_size": 8})"), Split::kTest)));
   CHECK_THROWS_WITH(open("image_folder", folder, "")->get_file(folder.path / "none.png"),
                     Catch::Contains("none.png: not found"));
 }
@@ -93,7 +93,7 @@ TEST_CASE("image_folder: 16 bits reach the network as value / 65535", "[data]") 
   const Folder folder;
   folder.write("train/cat/0.png", png16(1, 4, {0, 1, 300, 65535}));
   const auto d = open("image_folder", folder, R"("in_chans": 1)");
-  CHECK(d->get(0).image == std::vector<float>{0.0f, 1.0f / 65535.0f, 300.0f / 65535.0f, 1.0f});
+  CHECK(image_of(d->get(0)) == std::vector<float>{0.0f, 1.0f / 65535.0f, 300.0f / 65535.0f, 1.0f});
 }
 
 TEST_CASE("image_folder: keys that say nothing together are refused", "[data]") {
@@ -127,5 +127,5 @@ TEST_CASE("folders: pictures in formats that are not read are counted and said",
   const auto paired = open("paired_folder", folder, "")->notes();
   REQUIRE(paired.size() == 1);
   CHECK_THAT(paired[0], Catch::Contains("images: 1 file left out: .tiff 1"));
-  CHECK(make_dataset(component(R"({"type": "synthetic"})"), Split::kTest)->notes().empty());
+  CHECK(make_images(component(R"({"type": "synthetic"})"), Split::kTest)->notes().empty());
 }

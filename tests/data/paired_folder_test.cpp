@@ -55,9 +55,9 @@ void write_kvasir(const Folder& folder) {
   folder.write("splits/test.txt", "a5.jpg\na4\n");
 }
 
-std::shared_ptr<const Dataset> open(const Folder& folder, Split split,
-                                    const std::string& more = "") {
-  return make_dataset(component("paired_folder", folder.path, more), split);
+std::shared_ptr<const ImageDataset> open(const Folder& folder, Split split,
+                                         const std::string& more = "") {
+  return make_images(component("paired_folder", folder.path, more), split);
 }
 
 std::vector<std::string> names(const Dataset& d) {
@@ -147,14 +147,14 @@ TEST_CASE("paired_folder: a mask stays on its image through augmentation", "[dat
                       R"("normalise": false, "augment": ["horizontal_flip", "vertical_flip",
                           {"type": "random_rotation", "prob": 1}, "random_crop",
                           {"type": "random_erasing", "prob": 0}])");
-  REQUIRE(d->has_masks());
-  CHECK(d->image_shape() == Shape{3, 16, 12});
-  CHECK(d->target_shape() == Shape{1, 16, 12});
+  REQUIRE(d->has("mask"));
+  CHECK(d->fields()[0].shape == Shape{3, 16, 12});
+  CHECK(d->fields()[1].shape == Shape{1, 16, 12});
   CHECK(d->num_classes() == 1);
   std::set<std::vector<float>> seen;
   for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
-    std::vector<float> image(3 * 16 * 12), mask(16 * 12);
-    d->prepare(1, {.seed = 4, .epoch = epoch, .augment = true}, image.data(), mask.data());
+    const Sample sample = prepared(*d, 1, {.seed = 4, .epoch = epoch, .augment = true});
+    const auto image = image_of(sample), mask = mask_of(sample);
     CHECK(std::equal(mask.begin(), mask.end(), image.begin()));
     seen.insert(mask);
   }
@@ -169,8 +169,9 @@ TEST_CASE("paired_folder: a random resized crop takes the mask along", "[data]")
                          "augment": ["horizontal_flip", "random_resized_crop", "vertical_flip"])");
   std::set<std::vector<float>> seen;
   for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
-    std::vector<float> image(3 * 10 * 10), mask(10 * 10);
-    d->prepare(1, {.seed = 4, .epoch = epoch, .augment = true}, image.data(), mask.data());
+    const Sample sample = prepared(*d, 1, {.seed = 4, .epoch = epoch, .augment = true});
+    CHECK(sample.geometry.original_size == std::vector<std::int64_t>{16, 12});
+    const auto image = image_of(sample), mask = mask_of(sample);
     CHECK(std::equal(mask.begin(), mask.end(), image.begin()));
     seen.insert(mask);
   }
@@ -184,10 +185,9 @@ TEST_CASE("paired_folder: resizing, thresholds and intensities", "[data]") {
   const std::string size = "\"split\": {\"test\": 0.4}, \"img_size\": 8";
   const auto values = [&](const std::string& more) {
     const auto d = open(folder, Split::kTrain, size + more);
-    CHECK(d->image_shape() == Shape{3, 8, 8});
-    std::vector<float> image(3 * 64), mask(64);
-    d->prepare(0, {}, image.data(), mask.data());
-    return std::pair{image, mask};
+    CHECK(d->fields()[0].shape == Shape{3, 8, 8});
+    const Sample sample = prepared(*d, 0);
+    return std::pair{image_of(sample), mask_of(sample)};
   };
   const auto soft = [](const std::vector<float>& mask) {
     return std::count_if(mask.begin(), mask.end(), [](float v) { return v > 0 && v < 1; });
@@ -214,13 +214,13 @@ TEST_CASE("paired_folder: batches of masks do not depend on the number of worker
     options.batch_size = 3;
     options.num_workers = workers;
     options.shuffle = options.augment = true;
-    DataLoader loader(d, options, fovea::test::cpu());
+    Loader loader(d, options, fovea::test::cpu());
     loader.start(2);
     std::vector<float> all;
     while (const auto batch = loader.next()) {
-      CHECK(batch->targets.shape() == Shape{batch->images.size(0), 1, 8, 8});
-      for (const float v : batch->images.values<float>()) all.push_back(v);
-      for (const float v : batch->targets.values<float>()) all.push_back(v);
+      CHECK(batch->at("mask").shape() == Shape{batch->size(), 1, 8, 8});
+      for (const char* name : {"image", "mask"})
+        for (const float v : batch->at(name).values<float>()) all.push_back(v);
     }
     return all;
   };
@@ -260,7 +260,7 @@ TEST_CASE("paired_folder: what does not fit together is refused by name", "[data
 TEST_CASE("paired_folder: masks of 0 and 1 are those of 0 and 255", "[data]") {
   const Folder folder;
   write_kvasir(folder);
-  const auto before = open(folder, Split::kTest)->get(1).mask;
+  const auto before = mask_of(open(folder, Split::kTest)->get(1));
   CHECK(std::count(before.begin(), before.end(), 1.0f) > 5);
   for (const char* name : {"a0", "a1", "a2", "a3", "a4", "a5"}) {
     Image mask = disc(16, 12, static_cast<int>(name[1])).mask;
@@ -268,7 +268,7 @@ TEST_CASE("paired_folder: masks of 0 and 1 are those of 0 and 255", "[data]") {
     folder.write(std::string("masks/") + name + ".png", encode_png(mask));
   }
   // Also for a part whose masks show less than those of train.
-  CHECK(open(folder, Split::kTest)->get(1).mask == before);
+  CHECK(mask_of(open(folder, Split::kTest)->get(1)) == before);
   const auto soft = [&] { open(folder, Split::kTest, R"("mask_threshold": 0)"); };
   CHECK_THROWS_WITH(soft(), Catch::Contains("masks of test hold no foreground") &&
                                 Catch::Contains(" 1 (") && Catch::Contains("in 2 files"));
@@ -285,7 +285,7 @@ TEST_CASE("paired_folder: classes are asked for, and mask_values says which", "[
   folder.write("splits/test.txt", "a1\n");
   CHECK_THROWS_WITH(open(folder, Split::kTest), Catch::Contains("values found: 0 (33.3 % of the"));
   const auto mask = [&](const std::string& values) {
-    return open(folder, Split::kTest, "\"mask_values\": " + values)->get(0).mask;
+    return mask_of(open(folder, Split::kTest, "\"mask_values\": " + values)->get(0));
   };
   CHECK(mask("[2, 3]") == std::vector<float>{0, 0, 1, 1, 1, 0});
   CHECK(mask("\"nonzero\"") == std::vector<float>{0, 1, 1, 1, 1, 0});

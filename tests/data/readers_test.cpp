@@ -71,9 +71,10 @@ void write_pictures(const Folder& folder) {
   }
 }
 
-std::shared_ptr<const Dataset> open(const std::string& type, const Folder& folder,
-                                    const std::string& more = "", Split split = Split::kTrain) {
-  return make_dataset(component(type, folder.path, more), split);
+std::shared_ptr<const ImageDataset> open(const std::string& type, const Folder& folder,
+                                         const std::string& more = "",
+                                         Split split = Split::kTrain) {
+  return make_images(component(type, folder.path, more), split);
 }
 
 void check_refused(const std::string& type, const Folder& folder, const std::string& part,
@@ -116,11 +117,13 @@ TEST_CASE("cifar10: records, planes and labels", "[data]") {
   CHECK(train->size() == 20);
   CHECK(open("cifar10", folder, "", Split::kTest)->size() == 10);
   const Sample sample = train->get(6);  // record 2 of the second file
-  CHECK(sample.label == 2);
+  CHECK(sample.at("label").item<std::int64_t>() == 2);
+  CHECK(sample.geometry.original_size == std::vector<std::int64_t>{32, 32});
+  const std::vector<float> pixels = image_of(sample);
   CHECK(sample.name == (folder.path / "data_batch_2.bin").string() + ": record 2");
-  CHECK(sample.image[0] == 3.0f / 255.0f);
-  CHECK(sample.image[1024] == 6.0f / 255.0f);
-  CHECK(sample.image[3071] == 9.0f / 255.0f);
+  CHECK(pixels[0] == 3.0f / 255.0f);
+  CHECK(pixels[1024] == 6.0f / 255.0f);
+  CHECK(pixels[3071] == 9.0f / 255.0f);
   CHECK(train->class_names()[2] == "bird");
   CHECK(train->mean()[1] == 0.4822);
 }
@@ -144,7 +147,7 @@ TEST_CASE("cifar100: fine and coarse labels", "[data]") {
   const auto coarse = open("cifar100", folder, R"("labels": "coarse")", Split::kTest);
   CHECK(coarse->label(1) == 19);
   CHECK(coarse->class_names()[19] == "vehicles_2");
-  CHECK(coarse->get(0).image[0] == 1.0f / 255.0f);
+  CHECK(image_of(coarse->get(0))[0] == 1.0f / 255.0f);
 }
 
 TEST_CASE("cifar10: missing, cut and wrong files are refused by name", "[data]") {
@@ -180,14 +183,14 @@ TEST_CASE("mnist: plain and compressed files, padding and repetition", "[data]")
   const auto type = GENERATE(as<std::string>{}, "mnist", "fashion_mnist");
   const auto plain = open(type, folder);
   CHECK(plain->size() == 30);
-  CHECK(plain->sample_size() == 28 * 28);
-  CHECK(plain->get(0).image[29] == 29.0f / 255.0f);
+  CHECK(plain->fields()[0].shape.numel() == 28 * 28);
+  CHECK(image_of(plain->get(0))[29] == 29.0f / 255.0f);
   CHECK(plain->label(13) == 3);
   const auto padded =
       open(type, folder, R"("pad_to_32": true, "repeat_channels": true)", Split::kTest);
   CHECK(padded->size() == 10);
-  CHECK(padded->sample_size() == 3 * 32 * 32);
-  const auto image = padded->get(0).image;
+  CHECK(padded->fields()[0].shape.numel() == 3 * 32 * 32);
+  const auto image = image_of(padded->get(0));
   CHECK(image[0] == 0.0f);
   for (std::size_t c = 0; c < 3; ++c) {
     CHECK(image[c * 1024 + 2 * 32 + 2 + 1] == 1.0f / 255.0f);
@@ -265,7 +268,7 @@ TEST_CASE("digits: bad lines are refused with their number", "[data]") {
   };
   folder.write("digits.csv", line("0", "9") + line("3", "0"));
   CHECK(open("digits", folder)->size() == 2);
-  CHECK(open("digits", folder)->get(0).label == 9);
+  CHECK(open("digits", folder)->label(0) == 9);
   for (const std::string& bad :
        {line("17", "1"), line("-1", "1"), line("x", "1"), line("", "1"), line("1", "10"),
         line("1", "1,2"), std::string("1,2,3\n"), std::string("\n"), line("1.5", "1")}) {
@@ -288,9 +291,9 @@ TEST_CASE("image_folder: classes and files in byte order, formats mixed", "[data
   CHECK(train->name(2) == (folder.path / "train/dog/a.PNG").string());
   CHECK(train->label(2) == 1);
   const Image expected = pattern(6, 6, 3, 2);
-  CHECK(train->get(1).image[0] == static_cast<float>(expected.pixels[0]) / 255.0f);
-  CHECK(train->get(1).image[36] == static_cast<float>(expected.pixels[1]) / 255.0f);
-  CHECK(open("image_folder", folder, R"("in_chans": 1)")->sample_size() == 36);
+  CHECK(image_of(train->get(1))[0] == static_cast<float>(expected.pixels[0]) / 255.0f);
+  CHECK(image_of(train->get(1))[36] == static_cast<float>(expected.pixels[1]) / 255.0f);
+  CHECK(open("image_folder", folder, R"("in_chans": 1)")->fields()[0].shape.numel() == 36);
   CHECK_FALSE(has_part(component("image_folder", folder.path), Split::kVal));
 }
 
@@ -303,8 +306,8 @@ TEST_CASE("image_folder: img_size resizes and takes the centre; without it sizes
   for (int i = 0; i < 48; ++i) wide.pixels.push_back(i % 12 >= 4 && i % 12 < 8 ? 255 : 0);
   folder.write("train/cat/2.png", encode_png(wide));
   const auto sized = open("image_folder", folder, R"("img_size": 8)");
-  CHECK(sized->sample_size() == 3 * 64);
-  const std::vector<float> image = sized->get(2).image;
+  CHECK(sized->fields()[0].shape.numel() == 3 * 64);
+  const std::vector<float> image = image_of(sized->get(2));
   for (std::size_t i = 0; i < image.size(); ++i) {
     // Resized to 8 x 24 before columns 8 to 15 are cut out, so the black reaches in.
     CHECK(image[i] == (i % 8 == 0 || i % 8 == 7 ? 191.0f / 255 : 1.0f));
@@ -329,21 +332,17 @@ TEST_CASE("image_folder: a random resized crop sees all of a picture, and only i
       R"(, "augment": [{"type": "random_resized_crop", "scale": [0.08, 0.3]}])";
   const auto plain = open("image_folder", folder, size);
   const auto train = open("image_folder", folder, more);
-  CHECK(train->image_shape() == Shape{1, 8, 8});
-  CHECK(train->get(0).image == plain->get(0).image);
-  CHECK(train->get(0).image[0] == 64.0f / 255);
-  const auto prepared = [](const Dataset& d, const Draw& draw) {
-    std::vector<float> x(64);
-    d.prepare(0, draw, x.data());
-    return x;
-  };
-  CHECK(prepared(*train, {}) == plain->get(0).image);
-  CHECK(prepared(*open("image_folder", folder, more, Split::kTest), {}) == plain->get(0).image);
+  CHECK(train->fields()[0].shape == Shape{1, 8, 8});
+  CHECK(image_of(train->get(0)) == image_of(plain->get(0)));
+  CHECK(image_of(train->get(0))[0] == 64.0f / 255);
+  CHECK(image_of(prepared(*train, 0)) == image_of(plain->get(0)));
+  CHECK(image_of(prepared(*open("image_folder", folder, more, Split::kTest), 0)) ==
+        image_of(plain->get(0)));
   float least = 1, most = 0;
   for (std::int64_t epoch = 0; epoch < 40; ++epoch) {
     const Draw draw{.seed = 3, .epoch = epoch, .augment = true};
-    const auto x = prepared(*train, draw);
-    CHECK(x == prepared(*train, draw));
+    const auto x = image_of(prepared(*train, 0, draw));
+    CHECK(x == image_of(prepared(*train, 0, draw)));
     least = std::min(least, x.front());
     most = std::max(most, x.back());
   }
@@ -361,12 +360,12 @@ TEST_CASE("image_folder: val is read, and never stands in for a missing test", "
   fs::remove_all(folder.path / "test");
   CHECK_THROWS_WITH(open("image_folder", folder, "", Split::kTest),
                     Catch::Contains("no split \"test\"; set dataset.split.test"));
-  const Splits<Dataset> parts = make_images(component("image_folder", folder.path));
+  const Splits parts = make(component("image_folder", folder.path));
   CHECK(parts.train->size() == 4);
   CHECK(parts.val->size() == 1);
   CHECK(parts.test == nullptr);
   fs::remove_all(folder.path / "val");
-  CHECK_THROWS_WITH(make_images(component("image_folder", folder.path)),
+  CHECK_THROWS_WITH(make(component("image_folder", folder.path)),
                     Catch::Contains("has neither a val nor a test part; set dataset.split.test"));
 }
 
@@ -400,7 +399,7 @@ TEST_CASE("image_folder: a bad first picture does not hide the others", "[data]"
   const auto train = open("image_folder", folder);
   CHECK(train->height() == 6);
   CHECK_THROWS_WITH(train->get(0), Catch::Contains("0.png: is not a PNG"));
-  CHECK(train->get(1).label == 0);
+  CHECK(train->label(1) == 0);
 }
 
 TEST_CASE("cache: bounded, and never changes what is read", "[data]") {
@@ -409,13 +408,13 @@ TEST_CASE("cache: bounded, and never changes what is read", "[data]") {
   const auto bytes = GENERATE(0, 200, 1 << 20);
   const auto train = open("image_folder", folder, R"("cache_bytes": )" + std::to_string(bytes));
   std::vector<std::vector<float>> first;
-  for (std::int64_t i = 0; i < 4; ++i) first.push_back(train->get(i).image);
+  for (std::int64_t i = 0; i < 4; ++i) first.push_back(image_of(train->get(i)));
   fs::remove_all(folder.path / "train");
   int kept = 0;
   for (std::int64_t i = 0; i < 4; ++i) {
     try {
-      const Sample again = train->get(i);
-      CHECK(again.image == first[static_cast<std::size_t>(i)]);
+      const std::vector<float> again = image_of(train->get(i));
+      CHECK(again == first[static_cast<std::size_t>(i)]);
       ++kept;
     } catch (const FileError&) {
     }

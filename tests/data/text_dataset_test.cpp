@@ -6,13 +6,16 @@
 
 #include "backend/devices.h"
 #include "base/error.h"
-#include "data/text_loader.h"
+#include "data/loader.h"
 #include "tests/data/config.h"
 #include "tests/data/files.h"
 
 using namespace fovea;
 using namespace fovea::data;
 using fovea::data::test::component;
+using fovea::data::test::make_texts;
+using fovea::data::test::text_table;
+using fovea::data::test::Texts;
 
 namespace {
 
@@ -21,24 +24,14 @@ void write(const std::filesystem::path& path, const std::string& text) {
   io::write_atomic(path, text);
 }
 
-// Sentences of 1 to 9 words over a small vocabulary, with their class among them.
-std::string table(int rows) {
-  std::string text = "text,label\n";
-  for (int i = 0; i < rows; ++i) {
-    for (int k = 0; k <= i * 7 % 9; ++k) text += "w" + std::to_string((i + k * k) % 13) + " ";
-    text += i % 2 == 0 ? "good,yes\n" : "bad,no\n";
-  }
-  return text;
-}
-
-TextSplits small(const std::filesystem::path& root, const std::string& more = "") {
-  write(root / "train.csv", table(43));
-  write(root / "test.csv", table(10));
+Texts small(const std::filesystem::path& root, const std::string& more = "") {
+  write(root / "train.csv", text_table(43));
+  write(root / "test.csv", text_table(10));
   return make_texts(component("text_csv", root, more));
 }
 
-std::vector<TextBatch> batches_of(TextLoader& loader, std::int64_t epoch, std::int64_t first = 0) {
-  std::vector<TextBatch> all;
+std::vector<Batch> batches_of(Loader& loader, std::int64_t epoch, std::int64_t first = 0) {
+  std::vector<Batch> all;
   loader.start(epoch, first);
   while (auto batch = loader.next()) all.push_back(std::move(*batch));
   return all;
@@ -48,7 +41,7 @@ std::vector<TextBatch> batches_of(TextLoader& loader, std::int64_t epoch, std::i
 
 TEST_CASE("text_csv: classes, words, labels and names", "[data]") {
   const test::Folder folder;
-  const TextSplits texts = small(folder.path, "\"min_freq\": 3, \"max_len\": 4");
+  const Texts texts = small(folder.path, "\"min_freq\": 3, \"max_len\": 4");
   CHECK(texts.val == nullptr);
   const TextDataset& train = *texts.train;
   CHECK(train.class_names() == std::vector<std::string>{"no", "yes"});
@@ -71,14 +64,14 @@ TEST_CASE("text_csv: classes, words, labels and names", "[data]") {
 
 TEST_CASE("texts: validation parts and limits", "[data]") {
   const test::Folder folder;
-  const TextSplits fraction = small(folder.path, "\"split\": {\"val\": 0.2}");
+  const Texts fraction = small(folder.path, "\"split\": {\"val\": 0.2}");
   CHECK(fraction.train->size() == 18 + 17);  // of 22 and 21
   CHECK(fraction.val->size() == 8);
-  const TextSplits every = small(folder.path, "\"val_every\": 5");
+  const Texts every = small(folder.path, "\"val_every\": 5");
   REQUIRE(every.val->size() == 8);
   CHECK(every.val->source_index(0) == 8);  // the fifth of the first class
   CHECK(every.val->source_index(1) == 9);
-  const TextSplits limited = small(folder.path, "\"limit\": {\"train\": 2}, \"min_freq\": 1");
+  const Texts limited = small(folder.path, "\"limit\": {\"train\": 2}, \"min_freq\": 1");
   CHECK(limited.train->size() == 2);
   CHECK(limited.train->vocabulary().size() < every.train->vocabulary().size());
   CHECK_THROWS_WITH(small(folder.path, "\"val_every\": 5, \"split\": {\"val\": 0.2}"),
@@ -89,7 +82,7 @@ TEST_CASE("texts: a given vocabulary is used instead of one counted on train", "
   const test::Folder folder;
   small(folder.path);
   const auto given = std::make_shared<const Vocabulary>(std::vector<std::string>{"good"});
-  const TextSplits texts = make_texts(component("text_csv", folder.path), given);
+  const Texts texts = make_texts(component("text_csv", folder.path), {.vocabulary = given});
   CHECK(texts.test->encode(0) == Ids{1, 2});
 }
 
@@ -100,7 +93,7 @@ TEST_CASE("texts: files that do not fit are refused in one line", "[data]") {
                            const std::string& more = "") {
     INFO(message);
     write(root / "train.csv", train);
-    write(root / "test.csv", table(4));
+    write(root / "test.csv", text_table(4));
     const auto open = [&] { make_texts(component("text_csv", root, more)); };
     CHECK_THROWS_WITH(open(), Catch::Contains(message));
     try {
@@ -124,14 +117,14 @@ TEST_CASE("texts: files that do not fit are refused in one line", "[data]") {
 TEST_CASE("texts: empty ones are one unknown word, or left out", "[data]") {
   const test::Folder folder;
   write(folder.path / "train.csv", "text,label\nword word,yes\n...,no\n\"\"\"\",no\n");
-  write(folder.path / "test.csv", table(4));
-  const TextSplits kept = make_texts(component("text_csv", folder.path, "\"on_empty\": \"keep\""));
+  write(folder.path / "test.csv", text_table(4));
+  const Texts kept = make_texts(component("text_csv", folder.path, "\"on_empty\": \"keep\""));
   REQUIRE(kept.train->size() == 3);
   CHECK(kept.train->encode(2) == Ids{1});
-  const TextSplits left = make_texts(component("text_csv", folder.path, "\"on_empty\": \"skip\""));
+  const Texts left = make_texts(component("text_csv", folder.path, "\"on_empty\": \"skip\""));
   CHECK(left.train->size() == 2);
   REQUIRE(left.train->left_out().size() == 1);
-  CHECK_THAT(left.train->left_out()[0], Catch::EndsWith("train.csv:4"));
+  CHECK_THAT(left.train->left_out()[0], Catch::EndsWith("train.csv:4: holds no word"));
 }
 
 TEST_CASE("text_folder and imdb: one text a file, sorted by number", "[data]") {
@@ -145,15 +138,14 @@ TEST_CASE("text_folder and imdb: one text a file, sorted by number", "[data]") {
     }
   }
   write(folder.path / "train/unsup/1_0.txt", "?");
-  const TextSplits imdb = make_texts(component("imdb", folder.path));
+  const Texts imdb = make_texts(component("imdb", folder.path));
   CHECK(imdb.train->class_names() == std::vector<std::string>{"neg", "pos"});
   CHECK(imdb.train->size() == 6);
   CHECK_THAT(imdb.train->name(1), Catch::EndsWith("neg/9_8.txt"));
   CHECK_THAT(imdb.train->name(2), Catch::EndsWith("neg/10_7.txt"));
   CHECK(imdb.train->words(1)[0] == "béd");
   CHECK(imdb.train->words(4)[0] == "fine");
-  const TextSplits any =
-      make_texts(component("text_folder", folder.path, "\"on_empty\": \"keep\""));
+  const Texts any = make_texts(component("text_folder", folder.path, "\"on_empty\": \"keep\""));
   CHECK(any.train->num_classes() == 3);
   write(folder.path / "test/psos/1.txt", "?");
   CHECK_THROWS_WITH(make_texts(component("text_folder", folder.path, "\"on_empty\": \"keep\"")),
@@ -170,7 +162,7 @@ TEST_CASE("rotten_tomatoes: the customary parts, whatever bytes are inside a lin
       lines += std::string(polarity) + " line \x85 " + std::to_string(i) + " \n";
     write(folder.path / (std::string("rt-polarity.") + polarity), lines);
   }
-  const TextSplits own = make_texts(component("rotten_tomatoes", folder.path));
+  const Texts own = make_texts(component("rotten_tomatoes", folder.path));
   CHECK(own.train->size() == 32);
   CHECK(own.val->size() == 4);
   CHECK(own.test->size() == 4);
@@ -179,7 +171,7 @@ TEST_CASE("rotten_tomatoes: the customary parts, whatever bytes are inside a lin
   CHECK(own.val->words(0)[3] == "16");
   CHECK(own.test->words(3)[3] == "19");
   // The paper's protocol: 80 / 20 of train, the public validation part is not used.
-  const TextSplits paper =
+  const Texts paper =
       make_texts(component("rotten_tomatoes", folder.path, "\"split\": {\"val\": 0.2}"));
   CHECK(paper.train->size() == 26);
   CHECK(paper.val->size() == 6);
@@ -195,7 +187,7 @@ TEST_CASE("ag_news: published files, or all from the test file", "[data]") {
   write(folder.path / "test.csv", rows);
   CHECK_THROWS_WITH(make_texts(component("ag_news", folder.path)),
                     Catch::Contains("set dataset.parts=test_file"));
-  const TextSplits cut = make_texts(component("ag_news", folder.path, "\"parts\": \"test_file\""));
+  const Texts cut = make_texts(component("ag_news", folder.path, "\"parts\": \"test_file\""));
   CHECK(cut.train->size() == 28);
   CHECK(cut.val->size() == 4);
   CHECK(cut.test->words(0) == std::vector<std::string>{"title", "8", "a\\b", "c"});
@@ -214,10 +206,10 @@ TEST_CASE("newsgroups20: headers, footers and quotes are removed", "[data]") {
     write(folder.path / part / "alt.x" / "2", post);
     write(folder.path / part / "sci.y" / "1", "From: a\n\n> only a quote\n");
   }
-  const TextSplits texts = make_texts(component("newsgroups20", folder.path));
+  const Texts texts = make_texts(component("newsgroups20", folder.path));
   CHECK(texts.train->words(0) == std::vector<std::string>{"new", "words", "more"});
   CHECK(texts.train->encode(1) == Ids{1});
-  const TextSplits whole = make_texts(component("newsgroups20", folder.path, "\"remove\": []"));
+  const Texts whole = make_texts(component("newsgroups20", folder.path, "\"remove\": []"));
   CHECK(whole.train->words(0)[0] == "from");
   CHECK(whole.train->words(0).back() == "signature");
 }
@@ -225,8 +217,8 @@ TEST_CASE("newsgroups20: headers, footers and quotes are removed", "[data]") {
 TEST_CASE("text loader: every text once, padding only up to the longest", "[data]") {
   const test::Folder folder;
   const std::string bucket = GENERATE("0", "2", "50");
-  const TextSplits texts = small(folder.path, "\"min_freq\": 1, \"bucket_batches\": " + bucket);
-  TextLoader loader(texts.train, {.batch_size = 5, .shuffle = true, .seed = 3}, make_cpu(1));
+  const Texts texts = small(folder.path, "\"min_freq\": 1, \"bucket_batches\": " + bucket);
+  Loader loader(texts.train, {.batch_size = 5, .shuffle = true, .seed = 3}, make_cpu(1));
   CHECK(loader.num_batches() == 9);
   const auto epoch = batches_of(loader, 0);
   REQUIRE(epoch.size() == 9);
@@ -234,22 +226,21 @@ TEST_CASE("text loader: every text once, padding only up to the longest", "[data
   for (std::size_t b = 0; b < epoch.size(); ++b) {
     CHECK(epoch[b].number == static_cast<std::int64_t>(b));
     std::int64_t longest = 0;
-    const auto ids = epoch[b].ids.values<std::int64_t>();
+    const auto ids = epoch[b].at("tokens").values<std::int64_t>();
     for (std::size_t r = 0; r < epoch[b].indices.size(); ++r) {
       const std::int64_t i = epoch[b].indices[r];
       seen.insert(i);
       longest = std::max(longest, texts.train->length(i));
-      CHECK(epoch[b].labels.values<std::int64_t>()[r] == texts.train->label(i));
+      CHECK(epoch[b].at("label").values<std::int64_t>()[r] == texts.train->label(i));
       const Ids text = texts.train->encode(i);
-      for (std::int64_t k = 0; k < epoch[b].ids.size(1); ++k) {
+      for (std::int64_t k = 0; k < epoch[b].at("tokens").size(1); ++k) {
         const std::int64_t expected =
             k < std::ssize(text) ? text[static_cast<std::size_t>(k)] : Vocabulary::kPadding;
-        CHECK(
-            ids[r * static_cast<std::size_t>(epoch[b].ids.size(1)) + static_cast<std::size_t>(k)] ==
-            expected);
+        CHECK(ids[r * static_cast<std::size_t>(epoch[b].at("tokens").size(1)) +
+                  static_cast<std::size_t>(k)] == expected);
       }
     }
-    CHECK(epoch[b].ids.size(1) == longest);
+    CHECK(epoch[b].at("tokens").size(1) == longest);
   }
   CHECK(seen.size() == 43);
   // The same from the middle and again; another epoch and another seed are other orders.
@@ -257,28 +248,28 @@ TEST_CASE("text loader: every text once, padding only up to the longest", "[data
   REQUIRE(rest.size() == 5);
   for (std::size_t b = 0; b < 5; ++b) CHECK(rest[b].indices == epoch[b + 4].indices);
   CHECK(batches_of(loader, 1)[0].indices != epoch[0].indices);
-  TextLoader other(texts.train, {.batch_size = 5, .shuffle = true, .seed = 4}, make_cpu(1));
+  Loader other(texts.train, {.batch_size = 5, .shuffle = true, .seed = 4}, make_cpu(1));
   CHECK(batches_of(other, 0)[0].indices != epoch[0].indices);
 }
 
 TEST_CASE("text loader: buckets save padding", "[data]") {
   const test::Folder folder;
   const auto cells = [&](const char* bucket) {
-    const TextSplits texts = small(folder.path, std::string("\"bucket_batches\": ") + bucket);
-    TextLoader loader(texts.train, {.batch_size = 4, .shuffle = true, .seed = 3}, make_cpu(1));
+    const Texts texts = small(folder.path, std::string("\"bucket_batches\": ") + bucket);
+    Loader loader(texts.train, {.batch_size = 4, .shuffle = true, .seed = 3}, make_cpu(1));
     std::int64_t total = 0;
-    for (const TextBatch& batch : batches_of(loader, 0)) total += batch.ids.numel();
+    for (const Batch& batch : batches_of(loader, 0)) total += batch.at("tokens").numel();
     return total;
   };
   CHECK(cells("50") < cells("0") * 8 / 10);
-  const TextSplits padded = small(folder.path, "\"pad_to_max\": true, \"max_len\": 30");
-  TextLoader loader(padded.train, {.batch_size = 4}, make_cpu(1));
-  CHECK(batches_of(loader, 0)[0].ids.size(1) == 30);
+  const Texts padded = small(folder.path, "\"pad_to_max\": true, \"max_len\": 30");
+  Loader loader(padded.train, {.batch_size = 4}, make_cpu(1));
+  CHECK(batches_of(loader, 0)[0].at("tokens").size(1) == 30);
 }
 
 TEST_CASE("text loader: noise is a function of seed, epoch and text", "[data]") {
   const test::Folder folder;
-  const TextSplits texts = small(
+  const Texts texts = small(
       folder.path,
       "\"min_freq\": 1, \"noise\": {\"train\": {\"preset\": \"noisy_train\", \"prob\": 1.0}}");
   const TextDataset& train = *texts.train;
@@ -289,6 +280,6 @@ TEST_CASE("text loader: noise is a function of seed, epoch and text", "[data]") 
     changed += once != train.encode(i, {.seed = 1, .epoch = 3, .augment = true}) ? 1 : 0;
   }
   CHECK(changed > 20);
-  const TextDraw masked{.corruption = TextCorruptionLevel{TextCorruption::kMask, 0.99}};
+  const Draw masked{.corruption = NoiseLevel{"mask", 0.99}};
   CHECK(train.encode(4, masked)[0] == Vocabulary::kUnknown);
 }

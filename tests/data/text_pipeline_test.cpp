@@ -161,9 +161,12 @@ TEST_CASE("text noise: levels, limits and the stream", "[data]") {
   CHECK(corrupt(ids, {TextCorruption::kInsert, 0.9}, stream, 2) == ids);
   CHECK_THROWS_WITH(text_corruption_from_name("insrt"), Catch::Contains("insert"));
   int changed = 0;
-  const TextNoise noise{{TextCorruption::kDelete}, {0.9}, 0.5};
-  for (std::uint64_t i = 0; i < 200; ++i)
-    changed += apply_noise(ids, noise, stream.fork(i), 40) != ids ? 1 : 0;
+  const Noise noise{.types = {"delete"}, .levels = {0.9}};
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const RandomStream own = stream.fork(i);
+    const auto drawn = draw_noise(noise, own);
+    changed += drawn && corrupt(ids, *drawn, own, 40) != ids ? 1 : 0;
+  }
   CHECK(changed > 70);
   CHECK(changed < 130);
 }

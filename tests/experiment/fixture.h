@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "experiment/ablation.h"
 #include "experiment/run_folder.h"
+#include "metrics/classification.h"
 #include "schema/fields.h"
 
 namespace fovea::experiment::test {
@@ -78,9 +79,14 @@ inline const schema::Fields<Experiment>& fields() {
 }
 
 inline const ExperimentKind& kind() {
-  static const ExperimentKind tiny{&fields(), [](const schema::Value& value, schema::Notes&) {
-                                     return fields().Description::resolve(value);
-                                   }};
+  static const ExperimentKind tiny{
+      .fields = &fields(),
+      .resolve = [](const schema::Value& value,
+                    schema::Notes&) { return fields().Description::resolve(value); },
+      .metrics =
+          [](const schema::Value&) {
+            return std::vector<metrics::MetricInfo>{metrics::kLoss, metrics::kTop1};
+          }};
   return tiny;
 }
 

@@ -21,7 +21,7 @@ schema::Value older(schema::Value config) {
 void finish(const std::string& id, const schema::Value& config) {
   write("out/jobs/" + id + ".json", config.dump());
   write("out/runs/" + id + "/config.json", config.dump());
-  write("out/runs/" + id + "/summary.json", R"({"metrics": {"test_top1": 1}})");
+  write("out/runs/" + id + "/summary.json", R"({"metrics": {"test": {"top1": 1}}})");
 }
 
 Ablation load(const std::string& name = "x") {

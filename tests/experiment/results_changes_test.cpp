@@ -19,7 +19,7 @@ TEST_CASE("results: what was changed stands beside the published numbers and bel
     {"name": "y", "set": {"model.depth": 2}},
     {"name": "z", "set": {"model.depth": 3, "train.epochs": 12}}]})");
   const Ablation ablation = load_ablation("a.json", kind(), {{"train.epochs=12"}, {1}});
-  for (const Job& job : ablation.jobs) finish("out", job, R"({"test_top1": 75})");
+  for (const Job& job : ablation.jobs) finish("out", job, R"({"test": {"top1": 75}})");
   const Results results = collect_results(ablation, "out");
   CHECK(to_text(results) ==
         R"x(row  test_top1 (%) ↑       published  difference
@@ -64,7 +64,7 @@ TEST_CASE("results: selection on test, other data and other programs are said", 
   const Ablation ablation = load_ablation("a.json", kind());
   const auto remarks = [&](const std::vector<std::string>& rest) {
     for (std::size_t i = 0; i < rest.size(); ++i)
-      finish("out", ablation.jobs[i], R"({"test_top1": 75})", ", " + rest[i]);
+      finish("out", ablation.jobs[i], R"({"test": {"top1": 75}})", ", " + rest[i]);
     return joined(collect_results(ablation, "out").remarks);
   };
   // Jobs: x, y with seed 0, then with seed 1.

@@ -30,9 +30,9 @@ Ablation example(const io::fs::path& sweep) {
   finish(sweep, ablation.jobs[0], R"({"test": {"top1": 75.5, "loss": 0.7}})", counts);
   finish(sweep, ablation.jobs[1], R"({"test": {"top1": 78.0, "loss": 0.6}})", counts);
   finish(sweep, ablation.jobs[2], R"({"test": {"top1": 76.25, "loss": 0.65}})", counts);
-  finish(sweep, ablation.jobs[3], R"({"test_top1": 76.5, "test_loss": 0.8, "train_loss": 0.1})",
-         counts);
-  finish(sweep, ablation.jobs[4], R"({"test_top1": 79.0, "test_loss": 0.5})", counts);
+  finish(sweep, ablation.jobs[3],
+         R"({"test": {"top1": 76.5, "loss": 0.8}, "train": {"loss": 0.1}})", counts);
+  finish(sweep, ablation.jobs[4], R"({"test": {"top1": 79.0, "loss": 0.5}})", counts);
   return ablation;
 }
 
@@ -86,7 +86,12 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "n": 2,
         "values": [76.5, 75.5],
         "ci95_low": 69.64689763191267,
-        "ci95_high": 82.35310236808733
+        "ci95_high": 82.35310236808733,
+        "dataset": null,
+        "split": "test",
+        "metric": "top1",
+        "unit": "%",
+        "larger_is_better": true
       },
       "test_loss": {
         "mean": 0.75,
@@ -94,7 +99,12 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "n": 2,
         "values": [0.8, 0.7],
         "ci95_low": 0.11468976319126567,
-        "ci95_high": 1.3853102368087344
+        "ci95_high": 1.3853102368087344,
+        "dataset": null,
+        "split": "test",
+        "metric": "loss",
+        "unit": "",
+        "larger_is_better": false
       }
     },
     "parameters": 5351114,
@@ -129,7 +139,12 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "n": 2,
         "values": [79.0, 78.0],
         "ci95_low": 72.14689763191267,
-        "ci95_high": 84.85310236808733
+        "ci95_high": 84.85310236808733,
+        "dataset": null,
+        "split": "test",
+        "metric": "top1",
+        "unit": "%",
+        "larger_is_better": true
       },
       "test_loss": {
         "mean": 0.55,
@@ -137,7 +152,12 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "n": 2,
         "values": [0.5, 0.6],
         "ci95_low": -0.08531023680873362,
-        "ci95_high": 1.1853102368087338
+        "ci95_high": 1.1853102368087338,
+        "dataset": null,
+        "split": "test",
+        "metric": "loss",
+        "unit": "",
+        "larger_is_better": false
       }
     },
     "parameters": 5351114,
@@ -171,7 +191,8 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "ci95_high": 2.5,
         "pairs": 2,
         "p_exact": 0.5,
-        "p_holm": 0.5
+        "p_holm": 0.5,
+        "paired_by": "seed"
       },
       "test_loss": {
         "to": "ViT",
@@ -180,7 +201,8 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "ci95_high": 1.070620473617468,
         "pairs": 2,
         "p_exact": 0.5,
-        "p_holm": 0.5
+        "p_holm": 0.5,
+        "paired_by": "seed"
       }
     },
     "remarks": []
@@ -198,7 +220,12 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "n": 1,
         "values": [76.25],
         "ci95_low": null,
-        "ci95_high": null
+        "ci95_high": null,
+        "dataset": null,
+        "split": "test",
+        "metric": "top1",
+        "unit": "%",
+        "larger_is_better": true
       },
       "test_loss": {
         "mean": 0.65,
@@ -206,7 +233,12 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
         "n": 1,
         "values": [0.65],
         "ci95_low": null,
-        "ci95_high": null
+        "ci95_high": null,
+        "dataset": null,
+        "split": "test",
+        "metric": "loss",
+        "unit": "",
+        "larger_is_better": false
       }
     },
     "parameters": 5351114,
@@ -318,7 +350,7 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
   CHECK(lines_of(check_results(ablation, "out")) == "out/runs/" + last.id + ": not finished\n");
 
   // A run of another configuration does not count, and the tables are out of date.
-  finish("out", last, R"({"test_top1": 1})");
+  finish("out", last, R"({"test": {"top1": 1}})");
   CHECK(lines_of(check_results(ablation, "out")).find("out/results.json:") != std::string::npos);
   write_results(collect_results(ablation, "out"), "out");
   CHECK(lines_of(check_results(ablation, "out")).empty());
@@ -329,7 +361,7 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
                 ": summary.json or config.json is damaged, or the configuration is not that of the "
                 "job\n") == 0);
 
-  finish("out", last, R"({"test_top1": 1})", R"(, "version": "2", "commit": "abc")");
+  finish("out", last, R"({"test": {"top1": 1}})", R"(, "version": "2", "commit": "abc")");
   write_results(collect_results(ablation, "out"), "out");
   CHECK(lines_of(check_results(ablation, "out")) ==
         "out/runs/" + last.id + ": made by \"2, abc\", but " + ablation.jobs[0].id + " by \"\"\n");
@@ -338,13 +370,4 @@ TEST_CASE("results: check says what does not fit the run folders", "[experiment]
   const std::string lines = lines_of(check_results(ablation, "out"));
   CHECK(lines.find("the file has \"edited\", the run folders give \"(end)\"") != std::string::npos);
   CHECK(lines.find("out/results.tex: not found") != std::string::npos);
-}
-
-TEST_CASE("results: which metrics are percent", "[experiment]") {
-  for (const char* metric : {"test_iou_pooled", "test_miou", "val_dsc", "test_dice_per_image",
-                             "ema_iou_per_image", "test_top1", "accuracy"}) {
-    INFO(metric);
-    CHECK(experiment::is_percent(metric));
-  }
-  CHECK_FALSE(experiment::is_percent("test_loss"));
 }

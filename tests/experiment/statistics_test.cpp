@@ -87,3 +87,37 @@ TEST_CASE("statistics: median of odd and even counts", "[experiment]") {
   CHECK(median({4, 1, 2, 3}) == 2.5);
   CHECK(std::isnan(median({})));
 }
+
+TEST_CASE("statistics: Wilcoxon's signed ranks, with ties, zeros and many cases", "[experiment]") {
+  // scipy.stats.wilcoxon, and all 2^9 ways for the second.
+  const std::vector<double> few = {1.5, -0.4, 2.2, 0.9, -1.1, 3.0, 0.7, 1.8};
+  CHECK(signed_rank_p(few) == Approx(0.078125).epsilon(1e-12));
+  const std::vector<double> tied = {1, 1, -1, 2, 2, 3, -2, 0, 4, 1};
+  CHECK(signed_rank_p(tied) == Approx(0.12109375).epsilon(1e-12));
+  std::vector<double> many;
+  for (int i = 0; i < 80; ++i) many.push_back(i * 37 % 23 - 9.0);
+  CHECK(signed_rank_p(many) == Approx(0.027063972472957155).epsilon(1e-9));
+  for (double& value : many) value = -value;
+  CHECK(signed_rank_p(many) == Approx(0.027063972472957155).epsilon(1e-9));
+  CHECK(signed_rank_p(std::vector<double>{0, 0, 0}) == 1);
+  CHECK(std::isnan(signed_rank_p({})));
+  CHECK(std::isnan(signed_rank_p(std::vector<double>{1, kNaN})));
+}
+
+TEST_CASE("statistics: flipped signs over cases", "[experiment]") {
+  // Cases that do not differ say nothing.
+  const std::vector<double> few = {1.5, -0.4, 2.2, 0.9, -1.1, 3.0, 0.7, 1.8};
+  std::vector<double> padded(40, 0.0);
+  padded.insert(padded.end(), few.begin(), few.end());
+  CHECK(sign_flip_p(padded) == exact_p(few));
+  CHECK(sign_flip_p(few) == exact_p(few));
+  // Of 30 of one sign no random flip comes as far.
+  CHECK(sign_flip_p(std::vector<double>(30, 1.0)) == Approx(1e-4).epsilon(1e-12));
+  // 60 wins against 40: binomial, 0.0569.
+  std::vector<double> votes(60, 100.0);
+  votes.insert(votes.end(), 40, -100.0);
+  CHECK(sign_flip_p(votes) == Approx(0.0569).margin(0.008));
+  CHECK(sign_flip_p(votes) == sign_flip_p(votes));
+  CHECK(sign_flip_p(std::vector<double>(30, 0.0)) == 1);
+  CHECK(std::isnan(sign_flip_p({})));
+}

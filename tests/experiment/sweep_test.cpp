@@ -381,15 +381,16 @@ TEST_CASE("sweep: a full disk while children run leaves none behind", "[experime
   CHECK(exists("saved"));
 }
 
-TEST_CASE("sweep: summaries by split, flat, and with numbers that are not finite", "[experiment]") {
+TEST_CASE("sweep: summaries by split, and with numbers that are not finite", "[experiment]") {
   const Folder folder("summary");
-  write("run/summary.json",
-        R"({"metrics": {"test": {"top1": 1.5, "loss": null}, "val_top1": 2}, "parameters": 3,
+  write(
+      "run/summary.json",
+      R"({"metrics": {"test": {"top1": 1.5, "loss": null, "nonfinite": ["loss"]}, "val": {"top1": 2}}, "parameters": 3,
             "version": "1", "host": "h"})");
   const RunSummary summary = read_summary("run");
-  CHECK(summary.metrics.at("test_top1") == 1.5);
-  CHECK(summary.metrics.at("val_top1") == 2.0);
-  CHECK(std::isnan(summary.metrics.at("test_loss")));
+  CHECK(summary.metrics.at({"test", "top1"}) == 1.5);
+  CHECK(summary.metrics.at({"val", "top1"}) == 2.0);
+  CHECK(std::isnan(summary.metrics.at({"test", "loss"})));
   CHECK(summary.parameters == 3);
   CHECK_FALSE(summary.macs);
   CHECK(summary.program == "1");

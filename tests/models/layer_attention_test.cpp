@@ -43,7 +43,7 @@ Cost cost(const Value& options, std::int64_t side, std::int64_t classes) {
   autograd::Profiler profiler;
   const autograd::NoGrad no_grad;
   const autograd::Profile scope(profiler);
-  (*model)(Tensor::empty({1, 3, side, side}, DType::kFloat32, meta));
+  (*model)({.image = Tensor::empty({1, 3, side, side}, DType::kFloat32, meta)});
   return {model->parameter_count(), profiler.forward_macs(),
           model->paper_macs(profiler.events()).value_or(0)};
 }
@@ -185,9 +185,9 @@ TEST_CASE("ResNet with KCLA: added memory of training is linear in depth", "[mod
     const Device meta = make_meta();
     const auto model = build(options, meta, {3, 32, 32, 10});
     model->train(true);
-    autograd::backward(
-        ops::cross_entropy((*model)(Tensor::empty({4, 3, 32, 32}, DType::kFloat32, meta)),
-                           Tensor::empty({4}, DType::kInt64, meta)));
+    autograd::backward(ops::cross_entropy(
+        (*model)({.image = Tensor::empty({4, 3, 32, 32}, DType::kFloat32, meta)}).logits,
+        Tensor::empty({4}, DType::kInt64, meta)));
     return static_cast<double>(meta.allocator().stats().peak_bytes);
   };
   const auto added = [&](std::int64_t blocks) { return peak(true, blocks) - peak(false, blocks); };
@@ -230,7 +230,7 @@ TEST_CASE("every layer attention: gradients of a whole ResNet along random direc
       model->train(true);
       const Tensor x = random_tensor({2, 2, 6, 6}, 1);
       const Tensor labels = Tensor::from<std::int64_t>({2, 0}, {2}, cpu());
-      const auto loss = [&] { return ops::cross_entropy((*model)(x), labels); };
+      const auto loss = [&] { return ops::cross_entropy((*model)({.image = x}).logits, labels); };
       autograd::backward(loss());
       const autograd::NoGrad no_grad;
       std::uint64_t seed = 100;
@@ -260,7 +260,7 @@ TEST_CASE("every layer attention: a ResNet learns in mixed precision as in float
     model->set_random(RandomStream(1));
     std::array<double, 2> result{};
     for (int i = 0; i <= 3; ++i) {
-      const Tensor loss = ops::cross_entropy((*model)(x), labels);
+      const Tensor loss = ops::cross_entropy((*model)({.image = x}).logits, labels);
       result[i == 0 ? 0 : 1] = loss.item<float>();
       autograd::backward(loss);
       const autograd::NoGrad no_grad;
@@ -294,9 +294,9 @@ TEST_CASE("every layer attention: a pass leaves nothing behind for the next", "[
     INFO(variant.name);
     const auto model = build(tiny(plainly(variant, 0.5)), cpu(), {2, 6, 6, 3}, DType::kFloat64);
     const Tensor x = random_tensor({3, 2, 6, 6}, 1);
-    const Tensor first = (*model)(x);
-    CHECK(max_difference(first, (*model)(x)) == 0.0);
-    const Tensor alone = (*model)(ops::slice(x, 0, 1, 1));
+    const Tensor first = (*model)({.image = x}).logits;
+    CHECK(max_difference(first, (*model)({.image = x}).logits) == 0.0);
+    const Tensor alone = (*model)({.image = ops::slice(x, 0, 1, 1)}).logits;
     CHECK(max_difference(ops::slice(first, 0, 1, 1), alone) < 1e-10);
   }
 }

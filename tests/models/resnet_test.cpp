@@ -43,7 +43,7 @@ Cost cost(const Value& options, std::int64_t side, std::int64_t classes) {
   autograd::Profiler profiler;
   const autograd::NoGrad no_grad;
   const autograd::Profile scope(profiler);
-  (*model)(Tensor::empty({1, 3, side, side}, DType::kFloat32, meta));
+  (*model)({.image = Tensor::empty({1, 3, side, side}, DType::kFloat32, meta)});
   Cost found{model->parameter_count(),
              profiler.forward_macs(),
              model->paper_macs(profiler.events()).value_or(0),
@@ -158,7 +158,8 @@ TEST_CASE("ResNet: gradients of a whole network along random directions", "[mode
   const Tensor x = random_tensor({3, 2, 9, 7}, 1);
   const Tensor labels = Tensor::from<std::int64_t>({2, 0, 1}, {3}, cpu());
   INFO(options.dump() << (training ? ", training" : ", evaluation"));
-  check_directions(*model, [&] { return ops::cross_entropy((*model)(x), labels); });
+  check_directions(*model,
+                   [&] { return ops::cross_entropy((*model)({.image = x}).logits, labels); });
 }
 
 TEST_CASE("ResNet: mixed precision trains as float32 does", "[models]") {
@@ -168,7 +169,7 @@ TEST_CASE("ResNet: mixed precision trains as float32 does", "[models]") {
     const auto model =
         build(options_of("resnet20"), cpu(), {3, 12, 10, 3}, DType::kFloat32, activations);
     model->train(true);
-    const Tensor logits = (*model)(x);
+    const Tensor logits = (*model)({.image = x}).logits;
     CHECK(logits.dtype() == DType::kFloat32);
     autograd::backward(ops::cross_entropy(logits, labels));
     auto state = state_of(*model);
@@ -191,18 +192,19 @@ TEST_CASE("ResNet: training sees the batch, evaluation each image alone", "[mode
   const auto model = build(tiny(), cpu(), {3, 8, 8, 4}, DType::kFloat64);
   const Tensor x = random_tensor({4, 3, 8, 8}, 1);
   const auto first = [&](std::int64_t images) {
-    return ops::slice((*model)(ops::slice(x, 0, 0, images)), 0, 0, 1);
+    return ops::slice((*model)({.image = ops::slice(x, 0, 0, images)}).logits, 0, 0, 1);
   };
   model->train(true);
   CHECK(max_difference(first(4), first(2)) > 1e-3);
   model->train(false);
   CHECK(max_difference(first(4), first(2)) < 1e-12);
-  const Tensor before = (*model)(x);
-  CHECK(max_difference(before, (*model)(x)) == 0.0);
+  const Tensor before = (*model)({.image = x}).logits;
+  CHECK(max_difference(before, (*model)({.image = x}).logits) == 0.0);
   model->train(true);
-  (*model)(x);
+  (*model)({.image = x});
   model->train(false);
-  CHECK(max_difference(before, (*model)(x)) > 1e-6);  // the running statistics have moved
+  CHECK(max_difference(before, (*model)({.image = x}).logits) >
+        1e-6);  // the running statistics have moved
 }
 
 TEST_CASE("ResNet: a block whose branch starts with nothing is its shortcut", "[models]") {

@@ -73,7 +73,8 @@ TEST_CASE("text transformers: gradients of a whole network along random directio
   const Tensor x = ids({{4, 2, 9, 4, 5}, {1, 7}}, 6);
   const Tensor labels = Tensor::from<std::int64_t>({2, 0}, {2}, cpu());
   INFO(type << " " << pool);
-  check_directions(*model, [&] { return ops::cross_entropy((*model)(x), labels); });
+  check_directions(*model,
+                   [&] { return ops::cross_entropy((*model)({.tokens = x}).logits, labels); });
   for (const nn::NamedTensor& named : model->parameters()) {
     if (named.name != "embed.weight") continue;
     for (std::size_t i = 0; i < 8; ++i) {  // the row of padding
@@ -91,10 +92,12 @@ TEST_CASE("text transformers: padding and the other texts of a batch change noth
       options.set("global_pool", pool);
       const auto model = build(options, cpu(), {}, DType::kFloat64);
       const autograd::NoGrad no_grad;
-      const Tensor batch = (*model)(ids({{4, 2, 9}, {1, 7, 8, 3, 5, 6}, {10}}, 7));
-      CHECK(max_difference(batch.rows(0, 1), (*model)(ids({{4, 2, 9}}, 3))) < 1e-13);
-      CHECK(max_difference(batch.rows(2, 3), (*model)(ids({{10}}, 1))) < 1e-13);
-      CHECK(max_difference(batch.rows(2, 3), (*model)(ids({{10}}, 5))) < 1e-13);
+      const Tensor batch =
+          (*model)({.tokens = ids({{4, 2, 9}, {1, 7, 8, 3, 5, 6}, {10}}, 7)}).logits;
+      CHECK(max_difference(batch.rows(0, 1), (*model)({.tokens = ids({{4, 2, 9}}, 3)}).logits) <
+            1e-13);
+      CHECK(max_difference(batch.rows(2, 3), (*model)({.tokens = ids({{10}}, 1)}).logits) < 1e-13);
+      CHECK(max_difference(batch.rows(2, 3), (*model)({.tokens = ids({{10}}, 5)}).logits) < 1e-13);
     }
   }
 }
@@ -111,7 +114,7 @@ TEST_CASE("text transformers: bfloat16 is near float32", "[models]") {
   const auto logits = [&](std::optional<DType> activations) {
     const auto model = models::make(
         component, {.device = cpu(), .random = RandomStream(3), .activations = activations}, {});
-    const Tensor y = (*model)(ids({{4, 2, 9}, {1, 7, 8, 3, 5, 6}}, 6));
+    const Tensor y = (*model)({.tokens = ids({{4, 2, 9}, {1, 7, 8, 3, 5, 6}}, 6)}).logits;
     autograd::backward(y, ops::ones_like(y));
     for (const nn::NamedTensor& named : model->parameters()) CHECK(named.tensor.grad().defined());
     CHECK(y.dtype() == DType::kFloat32);
@@ -123,9 +126,12 @@ TEST_CASE("text transformers: bfloat16 is near float32", "[models]") {
 TEST_CASE("text transformers: what does not fit is refused", "[models]") {
   Value options = small("dgt");
   const auto model = build(options, cpu(), {});
-  CHECK_THROWS_WITH((*model)(ids({{4, 2}}, 8)), Catch::Contains("n at most 7 (model.max_len)"));
-  CHECK_THROWS_WITH((*model)(ids({{4, 11}}, 2)), Catch::Contains("index 11 is outside [0, 11)"));
-  CHECK_THROWS_WITH((*model)(random_tensor({2, 3}, 1)), Catch::Contains("expected int64"));
+  CHECK_THROWS_WITH((*model)({.tokens = ids({{4, 2}}, 8)}).logits,
+                    Catch::Contains("n at most 7 (model.max_len)"));
+  CHECK_THROWS_WITH((*model)({.tokens = ids({{4, 11}}, 2)}).logits,
+                    Catch::Contains("index 11 is outside [0, 11)"));
+  CHECK_THROWS_WITH((*model)({.tokens = random_tensor({2, 3}, 1)}),
+                    Catch::Contains("expected int64"));
   options.set("vocab_size", Value());
   CHECK_THROWS_WITH(build(options, cpu(), {}), Catch::Contains("model.vocab_size: not given"));
 }

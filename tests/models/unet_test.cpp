@@ -2,7 +2,6 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "models/resnet_backbone.h"
 #include "models/unet_parts.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
@@ -22,8 +21,10 @@ schema::Value options(const std::string& json) { return schema::parse(json, "tes
 // Small networks of every kind.
 const std::map<std::string, std::string> kTiny = {
     {"resnet_unet", R"({"type": "resnet_unet", "decoder_channels": [3, 2],
-                        "encoder": {"stem_width": 2, "depths": [1, 2], "planes": [3, 4],
+                        "backbone": {"stem_width": 2, "depths": [1, 2], "planes": [3, 4],
                                     "strides": [2, 1]}})"},
+    {"pyramid_unet", R"({"type": "pyramid_unet", "backbone": {"type": "resnet18", "depths": [1, 1],
+                        "planes": [4, 6]}})"},
     {"unet", R"({"type": "unet", "widths": [2, 3, 4], "decoder_channels": [3, 2]})"},
     {"unet_bilinear", R"({"type": "unet_bilinear", "widths": [2, 3, 4],
                           "decoder_channels": [3, 2]})"},
@@ -47,7 +48,8 @@ TEST_CASE("segmentation networks: parameters and FLOPs of Table IV", "[models]")
     {
       const autograd::NoGrad no_grad;
       const autograd::Profile scope(profiler);
-      const Tensor y = (*model)(Tensor::empty({1, 3, 256, 256}, DType::kFloat32, meta));
+      const Tensor image = Tensor::empty({1, 3, 256, 256}, DType::kFloat32, meta);
+      const Tensor y = (*model)({.image = image}).maps.front();
       CHECK(y.shape() == Shape{1, 1, 256, 256});
     }
     CHECK(model->parameter_count() == e.parameters);
@@ -66,7 +68,8 @@ TEST_CASE("segmentation networks: gradients of every parameter", "[models]") {
     model->set_random(RandomStream(1));
     const Tensor x = random_tensor({2, 3, 8, 12}, 1);
     const Tensor weight = random_tensor({2, 2, 8, 12}, 2);
-    check_directions(*model, [&] { return ops::sum(ops::mul((*model)(x), weight)); });
+    check_directions(
+        *model, [&] { return ops::sum(ops::mul((*model)({.image = x}).maps.front(), weight)); });
   }
 }
 
@@ -79,8 +82,9 @@ TEST_CASE("segmentation networks: mixed precision trains as float32 does", "[mod
     const auto run = [&, &json = json](DType activations) {
       const auto model = build(options(json), cpu(), {3, 16, 12, 1}, DType::kFloat32, activations);
       model->train(true);
-      const Tensor prob = (*model)(x);
-      CHECK(prob.dtype() == DType::kFloat32);
+      const Tensor map = (*model)({.image = x}).maps.front();
+      CHECK(map.dtype() == DType::kFloat32);
+      const Tensor prob = ops::sigmoid(map);
       const Tensor loss = ops::bce_dice(prob, masks);
       autograd::backward(loss);
       std::vector<double> gradient;
@@ -103,11 +107,11 @@ TEST_CASE("segmentation networks: sizes that do not halve evenly come back as th
           "[models]") {
   for (const auto& [name, json] : kTiny) {
     INFO(name);
-    const auto model = build(options(json), cpu(), {3, 9, 7, 1});
+    const auto model = build(options(json), cpu(), {3, 9, 11, 1});
     const autograd::NoGrad no_grad;
-    const Tensor y = (*model)(random_tensor({1, 3, 9, 7}, 1, DType::kFloat32));
-    CHECK(y.shape() == Shape{1, 1, 9, 7});
-    for (const float p : y.values<float>()) CHECK((p > 0 && p < 1));
+    const Tensor x = random_tensor({1, 3, 9, 11}, 1, DType::kFloat32);
+    const Tensor y = (*model)({.image = x}).maps.front();
+    CHECK(y.shape() == Shape{1, 1, 9, 11});
   }
 }
 
@@ -122,10 +126,10 @@ TEST_CASE("segmentation networks: sizes that do not fit together are refused", "
   CHECK_THROWS_WITH(refused(R"({"type": "unet", "widths": [2, 3]})", {3, 8, 8, 1}),
                     Catch::Contains("model.decoder_channels: 4 numbers for 2 widths"));
   CHECK_THROWS_WITH(
-      refused(R"({"type": "resnet_unet", "encoder": {"planes": [8, 8]}})", {3, 8, 8, 1}),
-      Catch::Contains("model.encoder.planes: 2 numbers for the 4 stages"));
+      refused(R"({"type": "resnet_unet", "backbone": {"planes": [8, 8]}})", {3, 8, 8, 1}),
+      Catch::Contains("model.backbone.planes: 2 numbers for the 4 stages"));
   CHECK_THROWS_WITH(refused(R"({"type": "resnet_unet", "decoder_channels": [8]})", {3, 8, 8, 1}),
-                    Catch::Contains("model.decoder_channels: 1 numbers for the 4 stages"));
+                    Catch::Contains("model.decoder_channels: 1 numbers for the 5 levels"));
 }
 
 TEST_CASE("with_skip: pads and crops around the centre, the skip first", "[models]") {

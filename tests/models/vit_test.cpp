@@ -44,7 +44,8 @@ TEST_CASE("ViT family: gradients of a whole network along random directions", "[
   const Tensor x = random_tensor({2, 2, 4, 4}, 1);
   const Tensor labels = Tensor::from<std::int64_t>({2, 0}, {2}, cpu());
   INFO(type);
-  check_directions(*model, [&] { return ops::cross_entropy((*model)(x), labels); });
+  check_directions(*model,
+                   [&] { return ops::cross_entropy((*model)({.image = x}).logits, labels); });
 }
 
 TEST_CASE("ViT family: options that do not fit are refused with the numbers", "[models]") {
@@ -72,7 +73,7 @@ TEST_CASE("ViT: checkpointing blocks changes no gradient, dropout included", "[m
     const auto model = build(options, cpu(), {3, 8, 8, 4}, DType::kFloat64);
     model->train(true);
     model->set_random(RandomStream(5));
-    const Tensor y = (*model)(random_tensor({2, 3, 8, 8}, 1));
+    const Tensor y = (*model)({.image = random_tensor({2, 3, 8, 8}, 1)}).logits;
     autograd::backward(y, random_tensor(y.shape(), 2));
     std::vector<double> all;
     for (const nn::NamedTensor& named : model->parameters()) {

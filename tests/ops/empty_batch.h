@@ -1,7 +1,8 @@
-// Operations on a batch of 0: what the table of them is made of.
+// Operations on a batch of 0 and on empty lists: what the table of them is made of.
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,15 +34,20 @@ inline ops::BatchNorm norm_of(const Tensor& weight, const Tensor& bias, bool tra
   return {weight, bias, ops::zeros_like(weight), ops::ones_like(weight), training};
 }
 
+/// Names of the functions that headers of operations declare.
+std::set<std::string> declared_operations();
+
 // The table.
 std::vector<Case> shape_cases();
 std::vector<Case> elementwise_cases();
 std::vector<Case> reduction_cases();
 std::vector<Case> network_cases();
+/// Lists of nothing in a batch that is not empty.
+std::vector<Case> list_cases();
 
 inline std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto* part : {shape_cases, elementwise_cases, reduction_cases, network_cases}) {
+  for (auto* part : {shape_cases, elementwise_cases, reduction_cases, network_cases, list_cases}) {
     for (Case& one : part()) all.push_back(std::move(one));
   }
   return all;

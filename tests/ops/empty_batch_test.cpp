@@ -9,6 +9,7 @@
 #include "ops/running_value.h"
 #include "ops/scaled_sum.h"
 #include "ops/shape.h"
+#include "tests/support/opaque.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -206,6 +207,14 @@ void check_case(const Case& one, DType dtype) {
 }  // namespace
 
 TEST_CASE("empty batch: every operation, forward and backward", "[ops]") {
+  const DType dtype = GENERATE(DType::kFloat64, DType::kFloat32, DType::kBFloat16);
+  for (const Case& one : all_cases()) {
+    if (dtype != DType::kBFloat16 || one.stored) check_case(one, dtype);
+  }
+}
+
+TEST_CASE("empty batch: kernels that are made of primitives take it too", "[ops]") {
+  const InPlaceOfCpu only_primitives(make_opaque(OpaqueKernels::kPrimitives));
   const DType dtype = GENERATE(DType::kFloat64, DType::kFloat32, DType::kBFloat16);
   for (const Case& one : all_cases()) {
     if (dtype != DType::kBFloat16 || one.stored) check_case(one, dtype);

@@ -53,8 +53,8 @@ TEST_CASE("describe_markdown: tables of keys, objects and registries", "[schema]
 | `mode` | one of "a", "b" | `"a"` | how |
 | `root` | string | required | folder |
 | `inner` | object | see below | in |
-| `part` | part | `"one"` | which |
-| `parts` | array of part | `[]` | more |
+| `part` | [part](#part) | `"one"` | which |
+| `parts` | array of [part](#part) | `[]` | more |
 
 ### `inner`
 
@@ -62,19 +62,104 @@ TEST_CASE("describe_markdown: tables of keys, objects and registries", "[schema]
 |---|---|---|---|
 | `rate` | number | `0.5` | share |
 
-### part `one`
+## part
 
-the first
+| type | meaning |
+|---|---|
+| `one` | the first |
+| `wrapper` | around another |
 
 ### part `wrapper`
 
-around another
+| key | type | default | meaning |
+|---|---|---|---|
+| `inside` | [part](#part) | `"one"` | it |
+
+)");
+}
+
+TEST_CASE("describe_markdown: a key that several entries have stands once", "[schema]") {
+  struct Base {
+    int width = 8;
+    bool bias = true;
+    Inner inner;
+  };
+  struct Own : Base {
+    double slope = 0.1;
+  };
+  const auto base = [](int width, const char* bias) {
+    Base defaults;
+    defaults.width = width;
+    return Fields<Base>(defaults)
+        .add("width", &Base::width, at_least(1), "channels")
+        .add("bias", &Base::bias, bias)
+        .add_object("inner", &Base::inner, Fields<Inner>{}.add("rate", &Inner::rate, "share"),
+                    "in");
+  };
+  const auto entries = [&]() -> std::vector<Choice> {
+    return {{"a", "first", std::make_shared<Fields<Base>>(base(8, "add a bias"))},
+            {"b", "second", std::make_shared<Fields<Base>>(base(16, "add a bias"))},
+            {"c", "third",
+             std::make_shared<Fields<Own>>(Fields<Own>{}
+                                               .include(base(8, "another bias"))
+                                               .add("slope", &Own::slope, "of the line"))}};
+  };
+  struct Root {
+    Component layer{"a", {}};
+  };
+  const std::string page = describe_markdown(
+      Fields<Root>{}.add_component("layer", &Root::layer, {"layer", entries}, "which"), "Root");
+  const auto at = page.find("## layer\n");
+  REQUIRE(at != std::string::npos);
+  CHECK(page.substr(at) == R"(## layer
+
+| type | meaning | defaults |
+|---|---|---|
+| `a` | first |  |
+| `b` | second | `width` `16` |
+| `c` | third |  |
+
+### Keys of every layer
 
 | key | type | default | meaning |
 |---|---|---|---|
-| `inside` | part | `"one"` | it |
+| `width` | integer >= 1 | `8` | channels |
+| `inner` | object | see below | in |
+
+#### `inner`
+
+| key | type | default | meaning |
+|---|---|---|---|
+| `rate` | number | `0.5` | share |
+
+### Keys of `a`, `b`
+
+| key | type | default | meaning |
+|---|---|---|---|
+| `bias` | boolean | `true` | add a bias |
+
+### layer `c`
+
+| key | type | default | meaning |
+|---|---|---|---|
+| `bias` | boolean | `true` | another bias |
+| `slope` | number | `0.1` | of the line |
 
 )");
+}
+
+TEST_CASE("registries: each once, those inside others' options too", "[schema]") {
+  struct Root {
+    Component part{"one", {}};
+    Component again{"one", {}};
+  };
+  const auto fields = Fields<Root>{}
+                          .add_component("part", &Root::part, {"part", parts}, "which")
+                          .add_component("again", &Root::again, {"part", parts}, "which");
+  const auto found = registries(fields);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].kind == "part");
+  CHECK(registries(outer_fields()).size() == 1);
 }
 
 TEST_CASE("describe_text: one aligned line for each key", "[schema]") {

@@ -266,13 +266,14 @@ TEST_CASE("fields: unknown components name the registry to look into", "[schema]
   CHECK(
       complaint("{\"attention\": {\"type\": \"mdgsa\"}}") ==
       "x.json:1:24: model.attention.type: no attention called \"mdgsa\"; did you mean \"m_dgsa\"? "
-      "run: inspect --list attention");
-  CHECK(complaint("{\"attention\": \"zebra\"}") ==
-        "x.json:1:15: model.attention.type: no attention called \"zebra\"; run: inspect --list "
-        "attention");
+      "run: fovea inspect --list attention");
+  CHECK(
+      complaint("{\"attention\": \"zebra\"}") ==
+      "x.json:1:15: model.attention.type: no attention called \"zebra\"; run: fovea inspect --list "
+      "attention");
   CHECK(complaint("{\"augment\": [{\"num_heads\": 3}]}") ==
         "x.json:1:14: model.augment.0: no type, expected {\"type\": ...} with one of m_dgsa, "
-        "m_dgsa_vision, none; run: inspect --list augment");
+        "m_dgsa_vision, none; run: fovea inspect --list augment");
   CHECK_THAT(complaint("{\"attention\": {\"type\": 3}}"),
              Catch::Contains("expected the name of one attention, got 3 (integer)"));
   CHECK_THAT(complaint("{\"attention\": 3}"),

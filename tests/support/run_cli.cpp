@@ -56,7 +56,8 @@ CliResult run_cli(const std::string& program, const std::vector<std::string>& ar
   const TestFolder output("cli-output");
   const auto out = output.path("out");
   const auto err = output.path("err");
-  std::vector<std::string> words{bin_dir() + "/" + program};
+  // (A whole path stays one.)
+  std::vector<std::string> words{(io::fs::path(bin_dir()) / program).string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const pid_t child = ::fork();
   if (child == 0) {

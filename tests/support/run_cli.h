@@ -21,7 +21,7 @@ struct Trouble {
   std::int64_t max_file_bytes = 0;  // 0 = no limit; larger files cannot be written (a full disk)
 };
 
-/// Runs a program of the build's bin folder.
+/// Runs a program of the build's bin folder, or one that is given by its whole path.
 CliResult run_cli(const std::string& program, const std::vector<std::string>& arguments,
                   const Trouble& trouble = {});
 

@@ -8,6 +8,22 @@
 #include "ops/elementwise.h"
 
 namespace fovea::test {
+namespace {
+
+Device& replacement() {
+  static Device device;
+  return device;
+}
+
+}  // namespace
+
+const Device& cpu() {
+  static const Device host = make_cpu(2);
+  return replacement().defined() ? replacement() : host;
+}
+
+InPlaceOfCpu::InPlaceOfCpu(const Device& device) { replacement() = device; }
+InPlaceOfCpu::~InPlaceOfCpu() { replacement() = Device(); }
 
 Tensor random_tensor(const Shape& shape, std::uint64_t seed, DType dtype) {
   return ops::random_normal(shape, 0, 1, RandomStream(seed), dtype, cpu());
@@ -35,7 +51,7 @@ void check_gradients(const Function& function, const std::vector<Tensor>& inputs
 std::vector<double> to_doubles(const Tensor& x) {
   const autograd::NoGrad no_grad;
   const Tensor wide = ops::cast(x, DType::kFloat64);
-  const auto values = wide.values<double>();
+  const auto values = wide.host_values<double>();
   return {values.begin(), values.end()};
 }
 

@@ -14,11 +14,17 @@
 
 namespace fovea::test {
 
-/// One host device for all tests of a program.
-inline const Device& cpu() {
-  static const Device device = make_cpu(2);
-  return device;
-}
+/// One host device for all tests of a program, or what an InPlaceOfCpu says.
+const Device& cpu();
+
+/// While this lives, tests that ask for the CPU get another device.
+class InPlaceOfCpu {
+ public:
+  explicit InPlaceOfCpu(const Device& device);
+  ~InPlaceOfCpu();
+  InPlaceOfCpu(const InPlaceOfCpu&) = delete;
+  InPlaceOfCpu& operator=(const InPlaceOfCpu&) = delete;
+};
 
 /// Standard normal values, float64 unless said otherwise.
 Tensor random_tensor(const Shape& shape, std::uint64_t seed, DType dtype = DType::kFloat64);

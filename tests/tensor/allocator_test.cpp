@@ -15,23 +15,26 @@ constexpr std::int64_t kMiB = 1 << 20;
 
 // Memory that is only counted.
 struct Counted {
-  std::map<void*, std::int64_t> held;
+  std::map<MemoryHandle, std::int64_t> held;
   std::int64_t bytes = 0;
-  std::int64_t next = 64;
+  MemoryHandle next = 0;
   std::int64_t most = std::int64_t{1} << 60;
 
   MemorySource source() {
-    return {[this](std::int64_t size) -> void* {
-              if (bytes + size > most) return nullptr;
-              void* memory = reinterpret_cast<void*>(static_cast<std::uintptr_t>(next += 64));
-              held[memory] = size;
+    return {.allocate = [this](std::int64_t size) -> MemoryHandle {
+              if (bytes + size > most) return 0;
+              held[++next] = size;
               bytes += size;
-              return memory;
+              return next;
             },
-            [this](void* memory) {
-              bytes -= held.at(memory);
-              held.erase(memory);
-            }};
+            .release =
+                [this](MemoryHandle memory) {
+                  bytes -= held.at(memory);
+                  held.erase(memory);
+                },
+            .upload = {},
+            .download = {},
+            .address = {}};
   }
 };
 

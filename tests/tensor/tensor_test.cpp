@@ -82,3 +82,20 @@ TEST_CASE("device: all devices of the host are equal, and their tensors may meet
   const Tensor meta = Tensor::empty({3}, DType::kFloat64, make_meta());
   CHECK_THROWS_WITH(ops::add(a, meta), Catch::Contains("add: inputs are on devices cpu and meta"));
 }
+
+TEST_CASE("tensor: writes are counted by all that share the memory", "[tensor]") {
+  const Tensor x = Tensor::empty({4, 2}, DType::kFloat32, cpu());
+  CHECK(x.version() == 0);
+  CHECK(std::string(x.writer()).empty());
+  const Tensor copy = x;
+  const Tensor view = x.alias({2, 4});
+  const Tensor shape = x.without_values();
+  x.rows(1, 2).written("fill");
+  view.written("sgd");
+  for (const Tensor& same : {x, copy, view, x.detach()}) {
+    CHECK(same.version() == 2);
+    CHECK(std::string(same.writer()) == "sgd");
+  }
+  CHECK(shape.version() == 0);
+  CHECK(Tensor::empty_like(x).version() == 0);
+}

@@ -11,7 +11,6 @@
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 #include "training/classification.h"
-#include "training/image_batches.h"
 
 using namespace fovea;
 using training::check_classes;
@@ -55,10 +54,9 @@ struct ImageRun {
     training::BatchOptions options;
     options.train.batch_size = 4;
     options.host = test::cpu();
-    const training::ImageSplits splits{part(data::Split::kTrain), nullptr,
-                                       part(data::Split::kTest)};
+    const data::Splits splits{part(data::Split::kTrain), nullptr, part(data::Split::kTest)};
     task = std::make_unique<training::Classification>(
-        *model, std::make_shared<training::ImageBatches>(splits, options));
+        *model, std::make_shared<training::BatchSource>(splits, options));
   }
 };
 

@@ -9,13 +9,11 @@
 #include "data/registry.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
-#include "training/image_batches.h"
 
 using namespace fovea;
 using training::BatchOptions;
+using training::BatchSource;
 using training::Classification;
-using training::ImageBatches;
-using training::ImageSplits;
 
 namespace {
 
@@ -50,8 +48,8 @@ Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int6
   options.seed = 7;
   options.host = device;
   options.overfit = overfit;
-  const ImageSplits splits{synthetic(data::Split::kTrain), nullptr, synthetic(data::Split::kTest)};
-  Classification task(*model, std::make_shared<ImageBatches>(splits, options));
+  const data::Splits splits{synthetic(data::Split::kTrain), nullptr, synthetic(data::Split::kTest)};
+  Classification task(*model, std::make_shared<BatchSource>(splits, options));
   training::TrainerSetup trainer = test::toy_setup(folder.path, device);
   trainer.train.epochs = epochs;
   trainer.train.clip_grad = 0;
@@ -81,33 +79,34 @@ TEST_CASE("image classification: a small network learns its own samples by heart
 
 TEST_CASE("image classification: the parts of the data and the numbers of a split", "[training]") {
   const auto model = small_model(test::cpu());
-  const ImageSplits splits{synthetic(data::Split::kTrain, ", \"split\": {\"val\": 0.25}"),
-                           synthetic(data::Split::kVal, ", \"split\": {\"val\": 0.25}"),
-                           synthetic(data::Split::kTest)};
+  const data::Splits splits{synthetic(data::Split::kTrain, ", \"split\": {\"val\": 0.25}"),
+                            synthetic(data::Split::kVal, ", \"split\": {\"val\": 0.25}"),
+                            synthetic(data::Split::kTest)};
   BatchOptions options;
   options.train.batch_size = 7;
   options.host = test::cpu();
-  Classification task(*model, std::make_shared<ImageBatches>(splits, options));
+  Classification task(*model, std::make_shared<BatchSource>(splits, options));
   CHECK(task.parts() == std::vector<std::string>{"val", "test"});
-  CHECK(task.monitor().metric == "top1");
+  CHECK(task.monitor().name == "top1");
   CHECK_THROWS_WITH(task.evaluate("tset"), Catch::Contains("no split"));
 
   model->train(false);
   const Classification::Evaluation evaluation = task.evaluate_in_full("test");
-  std::vector<std::string> names;
-  for (const auto& [name, value] : evaluation.metrics) names.push_back(name);
-  CHECK(task.metric_names() == names);
-  CHECK(Classification::metric_names(5) == std::vector<std::string>{"loss", "top1"});
+  CHECK(task.metrics() == metrics::infos_of(evaluation.metrics));
   CHECK(evaluation.confusion.total() == 20);
   CHECK(evaluation.labels.size() == 20);
-  CHECK(evaluation.metrics[1].first == "top1");
-  CHECK(evaluation.metrics[1].second == Approx(100 * evaluation.confusion.accuracy()));
+  const metrics::Measurement& top1 = evaluation.metrics[1];
+  CHECK(top1.info == task.headline());
+  CHECK(top1.value == Approx(100 * evaluation.confusion.accuracy()));
+  REQUIRE(top1.per_sample.size() == 20);
   std::int64_t correct = 0;
   for (std::size_t i = 0; i < 20; ++i) {
     CHECK(evaluation.labels[i] == splits.test->label(evaluation.indices[i]));
-    correct += evaluation.labels[i] == evaluation.predictions[i] ? 1 : 0;
+    const bool right = evaluation.labels[i] == evaluation.predictions[i];
+    CHECK(top1.per_sample[i] == (right ? 100 : 0));
+    correct += right ? 1 : 0;
   }
-  CHECK(evaluation.metrics[1].second == Approx(100.0 * static_cast<double>(correct) / 20));
+  CHECK(top1.value == Approx(100.0 * static_cast<double>(correct) / 20));
 }
 
 TEST_CASE("image classification: the metrics do not depend on the batch size", "[training]") {
@@ -117,48 +116,30 @@ TEST_CASE("image classification: the metrics do not depend on the batch size", "
     BatchOptions options;
     options.train.eval_batch_size = batch;
     options.host = test::cpu();
-    const ImageSplits splits{nullptr, nullptr, synthetic(data::Split::kTest)};
-    return Classification(*model, std::make_shared<ImageBatches>(splits, options)).evaluate("test");
+    const data::Splits splits{nullptr, nullptr, synthetic(data::Split::kTest)};
+    return Classification(*model, std::make_shared<BatchSource>(splits, options)).evaluate("test");
   };
-  CHECK(evaluate(3)[0].second == Approx(evaluate(20)[0].second).epsilon(1e-6));
-  CHECK(evaluate(3)[1].second == evaluate(20)[1].second);
-}
-
-TEST_CASE("image batches: noise by name, and one sample as evaluation sees it", "[training]") {
-  BatchOptions options;
-  options.train.batch_size = 8;
-  options.host = test::cpu();
-  ImageBatches images({nullptr, nullptr, synthetic(data::Split::kTest)}, options);
-  CHECK(images.target() == training::Target::kClasses);
-  CHECK_FALSE(images.has("train"));
-  CHECK(images.noise_types().size() == data::all_corruptions().size());
-  CHECK_THROWS_WITH(images.images("train"), Catch::Contains("no split \"train\""));
-  std::int64_t samples = 0;
-  images.each_batch("test", {}, [&](const training::DataBatch& batch) {
-    for (std::size_t i = 0; i < batch.indices.size(); ++i) {
-      const auto row = static_cast<std::int64_t>(i);
-      CHECK(test::max_difference(images.input("test", batch.indices[i]),
-                                 batch.inputs.rows(row, row + 1)) == 0);
-    }
-    samples += batch.samples;
-  });
-  CHECK(samples == 20);
-  CHECK_THROWS_WITH(
-      images.each_batch("test", training::NoiseLevel{"replace", 0.5}, [](const auto&) {}),
-      Catch::Contains("replace"));
+  CHECK(evaluate(3)[0].value == Approx(evaluate(20)[0].value).epsilon(1e-6));
+  CHECK(evaluate(3)[1].value == evaluate(20)[1].value);
 }
 
 TEST_CASE("losses: label smoothing is read from the configuration", "[training]") {
   const Tensor logits = test::random_tensor({5, 4}, 1);
   const Tensor labels = Tensor::from(std::vector<std::int64_t>{0, 1, 2, 3, 0}, {5}, test::cpu());
-  const double plain =
-      training::scalar_of(training::make_class_loss({"cross_entropy", {}})(logits, labels));
-  const double smooth = training::scalar_of(training::make_class_loss(
-      test::component(R"({"type": "cross_entropy", "label_smoothing": 0.1})"))(logits, labels));
+  const auto value = [&](const schema::Component& loss) {
+    return training::scalar_of(
+        training::make_loss(loss, training::Compares::kClasses)({.logits = logits}, labels));
+  };
+  const double plain = value({"cross_entropy", {}});
+  const double smooth =
+      value(test::component(R"({"type": "cross_entropy", "label_smoothing": 0.1})"));
   CHECK(plain == Approx(training::scalar_of(ops::cross_entropy(logits, labels))));
   CHECK(smooth ==
         Approx(training::scalar_of(ops::cross_entropy(logits, labels, {.label_smoothing = 0.1}))));
   CHECK(plain != smooth);
-  CHECK_THROWS_WITH(training::make_class_loss({"cross_entrpy", {}}),
-                    Catch::Contains("cross_entropy"));
+  CHECK_THROWS_WITH(value({"cross_entrpy", {}}), Catch::Contains("cross_entropy"));
+  CHECK_THROWS_WITH(value({"dice", {}}), Catch::Contains("dice does not compare classes; choose "
+                                                         "cross_entropy"));
+  CHECK_THROWS_WITH(value(test::component(R"({"type": "cross_entropy", "map_weights": [1, 0.5]})")),
+                    Catch::Contains("loss.map_weights: given, but the network gives classes"));
 }

@@ -26,20 +26,21 @@ TEST_CASE("dgvit: three steps of the vision recipe follow the reference", "[trai
   for (const auto& [name, tensor] : file.tensors) {
     if (name.starts_with("param/")) start[name.substr(6)] = tensor;
   }
-  training::load_weights(*model, start, "fixture");
+  nn::load_weights(*model, start, "fixture");
   for (const auto& [name, tensor] : model->parameters()) parameters.push_back({name, tensor});
   const auto optimiser = optim::make_optimiser(
       test::component(R"({"type": "adamw", "lr": 0.001, "weight_decay": 0.01})"), parameters);
   const optim::Schedule schedule =
       optim::make_schedule({"cosine", {}}, {optimiser->base_lr(), 4, 1});
-  const training::Loss loss_of = training::make_class_loss({"cross_entropy", {}});
+  const training::Loss loss_of =
+      training::make_loss({"cross_entropy", {}}, training::Compares::kClasses);
 
   model->train(true);
   for (std::int64_t step = 0; step < 3; ++step) {
     const std::string key = "step" + std::to_string(step + 1);
     const auto at = [&](const std::string& name) { return file.tensors.at(name); };
     const Tensor loss =
-        loss_of((*model)(at("input/" + key + "/x")), at("input/" + key + "/labels"));
+        loss_of((*model)({.image = at("input/" + key + "/x")}), at("input/" + key + "/labels"));
     CHECK(training::scalar_of(loss) ==
           Approx(test::to_doubles(at("output/" + key + "/loss"))[0]).epsilon(1e-5));
     CHECK(schedule(step) == Approx(test::to_doubles(at("output/" + key + "/lr"))[0]).epsilon(1e-7));

@@ -10,17 +10,16 @@
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 #include "training/classification.h"
-#include "training/image_batches.h"
 
 using namespace fovea;
 using training::BatchOptions;
-using training::ImageBatches;
+using training::BatchSource;
 using training::Segmentation;
 
 namespace {
 
-// One convolution and a sigmoid.
-class TinyNetwork final : public models::Model {
+// One convolution.
+class TinyNetwork final : public models::ModelOf<models::Interface::kDenseNetwork> {
  public:
   explicit TinyNetwork(const nn::Build& build)
       : conv_(child<nn::Conv2d>("conv", build, 3, 1, ops::Sizes{3},
@@ -28,7 +27,9 @@ class TinyNetwork final : public models::Model {
   std::string type() const override { return "TinyNetwork"; }
 
  protected:
-  Tensor forward(const Tensor& x, attention::Probe*) override { return ops::sigmoid(conv_(x)); }
+  models::Outputs forward(const models::Inputs& in, attention::Probe*) override {
+    return {.maps = {conv_(in.image)}};
+  }
 
  private:
   nn::Conv2d& conv_;
@@ -62,15 +63,14 @@ std::shared_ptr<const data::Dataset> squares(const test::Folder& folder, data::S
       split);
 }
 
-std::shared_ptr<ImageBatches> batches(const test::Folder& folder, std::int64_t eval_batch = 0) {
+std::shared_ptr<BatchSource> batches(const test::Folder& folder, std::int64_t eval_batch = 0) {
   BatchOptions options;
   options.train.batch_size = 4;
   options.train.eval_batch_size = eval_batch;
   options.host = test::cpu();
-  return std::make_shared<ImageBatches>(
-      training::ImageSplits{squares(folder, data::Split::kTrain), nullptr,
-                            squares(folder, data::Split::kTest)},
-      options);
+  return std::make_shared<BatchSource>(data::Splits{squares(folder, data::Split::kTrain), nullptr,
+                                                    squares(folder, data::Split::kTest)},
+                                       options);
 }
 
 }  // namespace
@@ -81,11 +81,9 @@ TEST_CASE("segmentation: a network learns, and the best weights are those of the
   write_squares(data);
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
   Segmentation task(model, batches(data));
-  CHECK(task.monitor().metric == "loss");
+  CHECK(task.monitor().name == "loss");
   CHECK_FALSE(task.monitor().larger_is_better);
-  std::vector<std::string> names;
-  for (const auto& [name, value] : task.evaluate("test")) names.push_back(name);
-  CHECK(task.metric_names() == names);
+  CHECK(task.metrics() == metrics::infos_of(task.evaluate("test")));
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.1})");
   trainer.train.epochs = 30;
@@ -108,19 +106,14 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
   };
   const auto one = evaluate(1);
   const auto all = evaluate(2);
-  CHECK(one.metrics[0].second == Approx(all.metrics[0].second).epsilon(1e-6));
+  CHECK(one.metrics[0].value == Approx(all.metrics[0].value).epsilon(1e-6));
   CHECK(one.counts.dice() == all.counts.dice());
   CHECK(one.counts.total() == 3 * 144);
   metrics::MaskCounts sum;
   for (const auto& counts : one.by_sample) sum.add(counts);
   CHECK(sum.iou() == one.counts.iou());
 
-  const auto value = [&](const std::string& name) {
-    for (const auto& [key, number] : one.metrics) {
-      if (key == name) return number;
-    }
-    return -1.0;
-  };
+  const auto value = [&](const char* name) { return metrics::value_of(one.metrics, name); };
   // By hand, from the counts of each image.
   double dice = 0, iou = 0;
   for (const auto& c : one.by_sample) {
@@ -141,7 +134,8 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
 
   Segmentation task(model, batches(data));
   metrics::MaskCounts counts;
-  counts.add(task.predict("test", 1), squares(data, data::Split::kTest)->get(1).mask);
+  counts.add(task.predict("test", 1),
+             squares(data, data::Split::kTest)->get(1).at("mask").values<float>());
   CHECK(counts.dice() == one.by_sample[1].dice());
 }
 
@@ -160,8 +154,11 @@ TEST_CASE("segmentation: an image without foreground counts whole or not at all"
     const auto result = Segmentation(model, batches(data)).evaluate_in_full("test");
     CHECK(result.truth_empty == 1);
     CHECK(result.both_empty == (bias < 0 ? 1 : 0));
-    for (const auto& [name, value] : result.metrics) {
-      if (name == "dice_per_image") return value;
+    for (const metrics::Measurement& metric : result.metrics) {
+      if (metric.info.name != "dice_per_image") continue;
+      REQUIRE(metric.per_sample.size() == 3);
+      CHECK(metric.per_sample[1] == (bias < 0 ? 100 : 0));  // the one without foreground
+      return metric.value;
     }
     return -1.0;
   };
@@ -178,12 +175,12 @@ TEST_CASE("segmentation: losses and data that do not fit the task are refused", 
                     Catch::Contains("cross_entropy does not compare masks; choose bce_dice"));
   CHECK_THROWS_WITH(training::Classification(model, batches(data)),
                     Catch::Contains("classification needs classes"));
-  const training::ImageSplits labelled{
+  const data::Splits labelled{
       data::make_dataset(test::component(R"({"type": "synthetic", "img_size": 8})"),
                          data::Split::kTrain),
       nullptr, nullptr};
   BatchOptions options;
   options.host = test::cpu();
-  CHECK_THROWS_WITH(Segmentation(model, std::make_shared<ImageBatches>(labelled, options)),
+  CHECK_THROWS_WITH(Segmentation(model, std::make_shared<BatchSource>(labelled, options)),
                     Catch::Contains("segmentation needs masks"));
 }

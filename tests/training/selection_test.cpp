@@ -20,7 +20,7 @@ namespace {
 using Parts = std::vector<std::string>;
 
 training::Selection select(const Parts& parts, const TrainOptions& options = {}) {
-  return training::select(parts, {"loss", false}, options);
+  return training::select(parts, metrics::kLoss, options);
 }
 
 struct Messages final : training::ProgressSink {
@@ -138,7 +138,7 @@ TEST_CASE("selection: without a validation part the last weights are reported, a
   CHECK_THAT(toy.log(), Catch::Contains(said));
   CHECK_THAT(toy.messages.text, Catch::Contains(said));
   toy.task.model().train(false);
-  CHECK(loss_of(summary, "test") == toy.task.evaluate("test")[0].second);
+  CHECK(loss_of(summary, "test") == toy.task.evaluate("test")[0].value);
   CHECK_THAT(io::read_text(toy.folder.path / "metrics.csv"),
              Catch::StartsWith("epoch,train_loss,test_loss,test_score,lr\n"));
   CHECK_THROWS_WITH(training::CheckpointStore(toy.folder.path).load("best", test::cpu()),
@@ -170,11 +170,11 @@ TEST_CASE("selection: the best weights on val are scored on test once, and all n
   test::ToyTask again(test::cpu(), 0.0);
   again.model().train(false);
   for (const char* part : {"val", "test"}) {
-    training::load_weights(again.model(), checkpoint.model, "best");
-    CHECK(loss_of(summary, part) == again.evaluate(part)[0].second);
-    training::load_weights(again.model(), checkpoint.ema, "best");
+    nn::load_weights(again.model(), checkpoint.model, "best");
+    CHECK(loss_of(summary, part) == again.evaluate(part)[0].value);
+    nn::load_weights(again.model(), checkpoint.ema, "best");
     CHECK(summary.at("metrics").at(part).at("ema_loss").as_double() ==
-          again.evaluate(part)[0].second);
+          again.evaluate(part)[0].value);
   }
 
   // The only look at test is in the row and at the step of the weights it is of.

@@ -100,8 +100,10 @@ class ToyTask : public training::Task {
     return ops::cross_entropy(model_.forward(toy.x), toy.labels);
   }
   std::vector<std::string> parts() const override { return held_out; }
-  training::Monitor monitor() const override { return {"loss", false}; }
-  std::vector<std::string> metric_names() const override { return {"loss", "score"}; }
+  std::vector<metrics::MetricInfo> metrics() const override {
+    return {metrics::kLoss, {.name = "score"}};
+  }
+  metrics::MetricInfo monitor() const override { return metrics::kLoss; }
   training::Metrics evaluate(const std::string& split) override {
     std::vector<std::int64_t> all;
     const std::int64_t first = split == "val" ? 100 : split == "test" ? 200 : 0;
@@ -109,7 +111,7 @@ class ToyTask : public training::Task {
     const auto batch = batch_of(all);
     const double value =
         training::scalar_of(ops::cross_entropy(model_.forward(batch->x), batch->labels));
-    return {{"loss", value}, {"score", -value}};
+    return {{metrics::kLoss, value}, {{.name = "score"}, -value}};
   }
   std::map<std::string, Tensor> tensors(const training::Batch& batch) const override {
     return {{"x", static_cast<const ToyBatch&>(batch).x}};

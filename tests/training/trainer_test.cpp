@@ -17,7 +17,7 @@ namespace {
 
 std::vector<double> all_weights(training::Task& task) {
   std::vector<double> values;
-  for (const auto& [name, tensor] : training::named_tensors(task.model())) {
+  for (const auto& [name, tensor] : nn::named_tensors(task.model())) {
     for (const double value : test::to_doubles(tensor)) values.push_back(value);
   }
   return values;
@@ -126,7 +126,7 @@ TEST_CASE("trainer: a value that is not finite stops the run before the update",
   SECTION("a gradient") {
     // Finite logits and loss, but the gradient of the first layer overflows float32.
     task.scale = 1e37;
-    for (const auto& [name, tensor] : training::named_tensors(task.model())) {
+    for (const auto& [name, tensor] : nn::named_tensors(task.model())) {
       if (name == "fc1.weight") {
         for (float& value : tensor.values<float>()) value *= 1e-37f;
       }
@@ -166,7 +166,7 @@ TEST_CASE("trainer: early stopping counts evaluations and reports the best", "[t
   const auto best = store.load("best", test::cpu());
   CHECK(best.state.step == 5);
   CHECK(test::to_doubles(best.model.at("head.bias")) ==
-        test::to_doubles(training::named_tensors(task.model()).at("head.bias")));
+        test::to_doubles(nn::named_tensors(task.model()).at("head.bias")));
 }
 
 TEST_CASE("trainer: steps instead of epochs, kept checkpoints, another monitor", "[training]") {

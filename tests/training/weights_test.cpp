@@ -12,8 +12,8 @@
 #include "training/positions.h"
 
 using namespace fovea;
-using training::load_weights;
-using training::named_tensors;
+using nn::load_weights;
+using nn::named_tensors;
 
 namespace {
 
@@ -33,10 +33,11 @@ TEST_CASE("weights: all parameters and buffers are loaded, floating types conver
   auto tensors = copies(from);
   tensors["head.weight"] = ops::cast(tensors["head.weight"], DType::kFloat64);
   tensors["bn.num_batches_tracked"] = Tensor::scalar(std::int64_t{3}, test::cpu());
-  const training::LoadReport report = load_weights(to, tensors, "x");
+  const nn::LoadReport report = load_weights(to, tensors, "x");
   CHECK(report.loaded == 5);
   for (const auto& [name, tensor] : named_tensors(to)) {
     CHECK(test::to_doubles(tensor) == test::to_doubles(named_tensors(from).at(name)));
+    CHECK(tensor.writer() == std::string("copy_into"));  // a graph over the old values notices
   }
 }
 
@@ -54,7 +55,7 @@ TEST_CASE("weights: PyTorch's habits are taken: no batch counters, a wrapper's p
   for (const auto& [name, tensor] : copies(*from)) {
     if (!name.ends_with("num_batches_tracked")) file["module." + name] = tensor;
   }
-  const training::LoadReport report = load_weights(*to, file, "x");
+  const nn::LoadReport report = load_weights(*to, file, "x");
   CHECK(report.loaded == static_cast<std::int64_t>(file.size()));
   CHECK(report.unused.empty());
   const auto expected = named_tensors(*from);
@@ -75,7 +76,7 @@ TEST_CASE("weights: differences are spelled out and nothing is changed", "[train
                     "differ");
   tensors.erase("fc1.bias");
   tensors["fc1.bais"] = test::random_tensor({8}, 1, DType::kFloat32);
-  const training::LoadOptions asked{{}, {}, "--ignore", "--allow-random"};
+  const nn::LoadOptions asked{{}, {}, "--ignore", "--allow-random"};
   CHECK_THROWS_WITH(
       load_weights(model, tensors, "a", asked),
       Catch::Contains("fc1.bias is missing") &&
@@ -110,17 +111,17 @@ TEST_CASE("weights: a value that is not finite is refused by name", "[training]"
 }
 
 TEST_CASE("weights: patterns with stars", "[training]") {
-  CHECK(training::matches("head.*", "head.weight"));
-  CHECK_FALSE(training::matches("head.*", "heads.weight"));
-  CHECK(training::matches("*", ""));
-  CHECK(training::matches("blocks.*.attn.*", "blocks.11.attn.qkv.weight"));
-  CHECK_FALSE(training::matches("blocks.*.attn", "blocks.1.attn.qkv"));
-  CHECK(training::matches("*a*b", "xxaayyab"));
-  CHECK_FALSE(training::matches("", "x"));
+  CHECK(nn::matches("head.*", "head.weight"));
+  CHECK_FALSE(nn::matches("head.*", "heads.weight"));
+  CHECK(nn::matches("*", ""));
+  CHECK(nn::matches("blocks.*.attn.*", "blocks.11.attn.qkv.weight"));
+  CHECK_FALSE(nn::matches("blocks.*.attn", "blocks.1.attn.qkv"));
+  CHECK(nn::matches("*a*b", "xxaayyab"));
+  CHECK_FALSE(nn::matches("", "x"));
 }
 
 TEST_CASE("weights: the advice is never to leave most of a network random", "[training]") {
-  const training::LoadOptions asked{{}, {}, "--ignore", "--allow-random"};
+  const nn::LoadOptions asked{{}, {}, "--ignore", "--allow-random"};
   const test::ToyModel model(test::cpu(), 0, 1);
   std::map<std::string, Tensor> prefixed, foreign;
   for (const auto& [name, tensor] : copies(model)) {

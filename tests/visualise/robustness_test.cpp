@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -33,14 +34,29 @@ struct Folder {
   std::filesystem::path path;
 };
 
+std::string noise(const std::string& metric, const std::string& type, double level, double value) {
+  return fmt::format(R"({{"metric": "{}", "type": "{}", "level": {}, "value": {}}})", metric, type,
+                     level, value);
+}
+
+// What eval writes: scores under noise, and which metric the means are of.
+std::string results_of(double clean, const std::string& metric, const std::string& checkpoint,
+                       const std::string& noise, const std::string& types) {
+  return fmt::format(
+      R"({{"checkpoint": "{}", "samples": 10, "metrics": {{"{}": {}}}, "noise": [{}],
+          "robustness": {{"metric": "{}", "unit": "%", "decimals": 2, "larger_is_better": true,
+                          "by_type": {{{}}}, "mean": 0.0, "retention": 0.0}}}})",
+      checkpoint, metric, clean, noise, metric, types);
+}
+
 std::string results(double clean, double low, double high, const std::string& metric = "top1",
                     const std::string& checkpoint = "last") {
-  const auto text = [](double value) { return std::to_string(value); };
-  return "{\"checkpoint\": \"" + checkpoint + "\", \"samples\": 10, \"metrics\": {\"" + metric +
-         "\": " + text(clean) + "}, \"corruption\": {\"" + metric +
-         "\": {\"insert\": {\"0.1\": " + text(low) + ", \"0.5\": " + text(high) +
-         ", \"mean\": 0.0}, \"delete\": {\"0.1\": " + text(low) + ", \"0.5\": " + text(low) +
-         ", \"mean\": 0.0}}, \"mean_" + metric + "\": 0.0}}";
+  return results_of(clean, metric, checkpoint,
+                    noise(metric, "insert", 0.1, low) + ", " + noise(metric, "insert", 0.5, high) +
+                        ", " + noise("loss", "insert", 0.5, 7) + ", " +
+                        noise(metric, "delete", 0.1, low) + ", " +
+                        noise(metric, "delete", 0.5, low),
+                    R"("insert": 0.0, "delete": 0.0)");
 }
 
 std::string config(const std::string& name, int seed, double lr = 0.1) {
@@ -72,10 +88,10 @@ TEST_CASE("robustness: runs of one configuration are seeds, others are rows", "[
   const auto table = robustness_table(r);
   REQUIRE(table.size() == 3);
   CHECK(table[0] ==
-        std::vector<std::string>{"top1 in %", "clean", "insert", "delete", "mean", "retention"});
+        std::vector<std::string>{"top1 (%)", "clean", "insert", "delete", "mean", "retention"});
   CHECK(table[2] ==
         std::vector<std::string>{"Transformer", "75.00", "45.00", "60.00", "52.50", "0.700"});
-  CHECK_THAT(robustness_csv(r), Catch::Contains("\"Transformer\",insert,0.5,30,0,1\n"));
+  CHECK_THAT(robustness_csv(r), Catch::Contains("\nTransformer,insert,0.5,30,0,1\n"));
   const auto plots = robustness_plots(r);
   REQUIRE(plots.size() == 3);
   CHECK(plots[0].series[0].x == std::vector<double>{0, 0.1, 0.5});
@@ -121,8 +137,8 @@ TEST_CASE("robustness: runs of segmentation are read by their own metric", "[vis
   const Folder folder;
   const auto a = folder.run("a", config("unet", 1), results(80, 70, 50, "dsc"));
   const Robustness r = read_robustness({a}, "test");
-  CHECK(r.metric == "dsc");
-  CHECK(robustness_table(r)[0][0] == "dsc in %");
+  CHECK(r.metric.name == "dsc");
+  CHECK(robustness_table(r)[0][0] == "dsc (%)");
   CHECK(robustness_table(r)[1][1] == "80.00");
   CHECK_THAT(robustness_csv(r), Catch::Contains("run,type,level,dsc_mean,dsc_std,n\n"));
   CHECK(robustness_plots(r)[0].y_label == "dsc (%)");
@@ -141,14 +157,15 @@ TEST_CASE("robustness: runs without fitting scores are refused", "[visualise]") 
   refuses(folder.run("b", b, "{\"metrics\": {\"top1\": 1.0}}"), "no scores under noise");
   refuses(folder.run("c", b, "{\"metrics\": "), "cannot be read");
   refuses(folder.run("d", b,
-                     "{\"metrics\": {\"top1\": 1.0}, \"corruption\": {\"top1\": {\"mask\": "
-                     "{\"0.1\": 1.0}}}}"),
+                     results_of(1, "top1", "last", noise("top1", "mask", 0.1, 1), "\"mask\": 1.0")),
           "other types or levels");
-  refuses(folder.run("e", b,
-                     "{\"metrics\": {\"top1\": 1.0}, \"corruption\": {\"top1\": {\"insert\": "
-                     "{\"0.1\": 1.0}, \"delete\": {\"0.2\": 1.0}}}}"),
+  refuses(folder.run(
+              "e", b,
+              results_of(1, "top1", "last",
+                         noise("top1", "insert", 0.1, 1) + ", " + noise("top1", "delete", 0.2, 1),
+                         R"("insert": 1.0, "delete": 1.0)")),
           "insert was scored at levels 0.1, delete at 0.2");
-  refuses(folder.run("f", b, "{\"metrics\": {}, \"corruption\": {}}"), "no metric");
+  refuses(folder.run("f", b, results_of(1, "top1", "last", "", "")), "no type of noise");
   refuses(a, "name every run once");
   refuses(folder.run("g", config("a", 2), results(80, 70, 50, "top1", "best")),
           "score both in the same way");

@@ -41,6 +41,7 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
     }
     const auto start = Clock::now();
     const Tensor output = work.step();
+    device.synchronize();
     const double ms = 1e3 * seconds_since(start);
     if (i >= 0) result.ms.push_back(ms);
     if (i == -settings.warm_up) {

@@ -9,12 +9,11 @@
 #include "autograd/mode.h"
 #include "backend/devices.h"
 #include "base/error.h"
+#include "experiment/training_step.h"
 #include "nn/ffn.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
 #include "ops/reduce.h"
-#include "optim/registry.h"
 #include "training/weights.h"
 
 namespace fovea::bench {
@@ -24,7 +23,7 @@ constexpr std::int64_t kDefaultTokens = 1024;
 
 struct Inputs {
   Tensor x;         // (b, ...sample)
-  Tensor y;         // (b) int64, or undefined
+  Tensor y;         // targets, or undefined
   Tensor upstream;  // gradient of the output, or undefined
 };
 
@@ -38,70 +37,54 @@ std::map<std::string, Tensor> read_tensors(const std::string& file, const Device
 
 void load(const nn::Module& module, const Device& device, const Settings& settings) {
   if (settings.init.empty()) return;
-  training::load_weights(module, read_tensors(settings.init, device), settings.init);
+  nn::load_weights(module, read_tensors(settings.init, device), settings.init);
 }
 
-// `standard`, or the tensors of a file, of the same kind but for the size of the batch.
-Inputs make_inputs(const Device& device, const Settings& settings, const Tensor& standard) {
-  if (settings.inputs.empty()) return {standard, {}, {}};
-  Shape shape = standard.shape();
+// The tensors of a file; nothing without one.
+Inputs read_inputs(const Device& device, const Settings& settings) {
+  if (settings.inputs.empty()) return {};
   std::map<std::string, Tensor> tensors = read_tensors(settings.inputs, device);
-  const Tensor x = tensors["x"];
-  FOVEA_CHECK(x.defined(), FileError, fmt::format("{}: x is missing", settings.inputs));
-  if (x.rank() > 0) shape[0] = x.size(0);
-  FOVEA_CHECK(x.shape() == shape && x.dtype() == standard.dtype(), FileError,
+  FOVEA_CHECK(tensors["x"].defined(), FileError, fmt::format("{}: x is missing", settings.inputs));
+  return {tensors["x"], tensors["y"], tensors["upstream"]};
+}
+
+// `given` must be of the kind of `standard`, but for the size of the batch.
+void check_inputs(const Settings& settings, const Tensor& given, const Tensor& standard) {
+  Shape shape = standard.shape();
+  if (given.rank() > 0) shape[0] = given.size(0);
+  FOVEA_CHECK(given.shape() == shape && given.dtype() == standard.dtype(), FileError,
               fmt::format("{}: x is {} {}; expected {} {} with any first size", settings.inputs,
-                          name_of(x.dtype()), to_string(x.shape()), name_of(standard.dtype()),
-                          to_string(shape)));
-  return {x, tensors["y"], tensors["upstream"]};
-}
-
-Tensor labels_for(const Tensor& logits) {
-  std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < logits.size(0); ++i) labels.push_back(i % logits.size(-1));
-  const Device& device = logits.device();
-  return ops::to(Tensor::from(labels, {logits.size(0)}, host_of(device)), device);
-}
-
-std::vector<optim::Parameter> parameters_of(const nn::Module& module) {
-  std::vector<optim::Parameter> parameters;
-  for (const nn::NamedTensor& named : module.parameters())
-    parameters.push_back({named.name, named.tensor});
-  return parameters;
+                          name_of(given.dtype()), to_string(given.shape()),
+                          name_of(standard.dtype()), to_string(shape)));
 }
 
 // Forward, and unless only inferring, the loss, backward and the optimiser's update.
 Work model_work(const experiment::Experiment& e, const Device& device, const Settings& settings) {
-  const models::DataShape shape = experiment::data_shape(e);
-  const std::shared_ptr<models::Model> model = experiment::make_model(e, device, shape);
-  load(*model, device, settings);
-  const std::int64_t batch = settings.batch_size > 0 ? settings.batch_size : e.train.batch_size;
-  const Inputs in =
-      make_inputs(device, settings, experiment::random_batch(e, shape, batch, device));
-  const auto targets = std::make_shared<Tensor>(in.y);
-  const bool masks = e.task == "segmentation";
-  const auto loss_of = [targets, masks](const Tensor& output) {
-    if (!targets->defined()) *targets = masks ? ops::zeros_like(output) : labels_for(output);
-    return masks ? ops::bce_dice(output, *targets) : ops::cross_entropy(output, *targets);
-  };
-  const auto infer = [=] {
-    const autograd::NoGrad no_grad;
-    return (*model)(in.x);
-  };
-  if (settings.infer) return {infer, loss_of, in.x.size(0)};
-
-  model->train(true);
-  const std::shared_ptr<optim::Optimiser> optimiser =
-      optim::make_optimiser(e.optimizer, parameters_of(*model));
-  const auto train = [=, step = std::uint64_t{0}]() mutable {
-    model->set_random(RandomStream(1).fork(step++));
-    optimiser->zero_grad();
-    const Tensor loss = loss_of((*model)(in.x));
-    autograd::backward(loss);
-    optimiser->step(optimiser->base_lr());
-    return loss.detach();
-  };
-  return {train, [](const Tensor& loss) { return loss; }, in.x.size(0)};
+  const Inputs in = read_inputs(device, settings);
+  const bool given = in.x.defined() && in.x.rank() > 0;
+  const auto step = std::make_shared<experiment::TrainingStep>(
+      e, device, experiment::data_shape(e),
+      experiment::StepSettings{.batch_size = given ? in.x.size(0) : settings.batch_size,
+                               .update = true});
+  load(step->model(), device, settings);
+  data::Batch batch = step->batch();
+  const std::string input = models::info_of(step->model().interface()).reads.front().name;
+  for (const auto& [name, tensor] : step->batch()) {
+    const Tensor& own = name == input ? in.x : in.y;
+    if (name == input && own.defined()) check_inputs(settings, own, tensor);
+    if (own.defined()) batch.set(name, own);
+  }
+  step->set_batch(batch);
+  const std::int64_t samples = batch.at(input).size(0);
+  if (settings.infer) {
+    const auto last = std::make_shared<models::Outputs>();
+    const auto infer = [=] {
+      *last = step->infer();
+      return last->tensors().front();
+    };
+    return {infer, [=](const Tensor&) { return step->loss_of(*last); }, samples};
+  }
+  return {[step] { return (*step)(); }, [](const Tensor& loss) { return loss; }, samples};
 }
 
 using Forward = std::function<Tensor(const Tensor&)>;
@@ -137,10 +120,14 @@ Work part_work(const experiment::Experiment& e, const Device& device, const Sett
   load(*module, device, settings);
   const std::int64_t tokens = settings.tokens > 0 ? settings.tokens : kDefaultTokens;
   const std::int64_t batch = settings.batch_size > 0 ? settings.batch_size : 1;
-  const Inputs in =
-      make_inputs(device, settings,
-                  ops::random_normal({batch, tokens, options.at("embed_dim").as_int()}, 0, 1,
-                                     RandomStream(1), DType::kFloat32, device));
+  Inputs in = read_inputs(device, settings);
+  const Tensor standard = ops::random_normal({batch, tokens, options.at("embed_dim").as_int()}, 0,
+                                             1, RandomStream(1), DType::kFloat32, device);
+  if (in.x.defined()) {
+    check_inputs(settings, in.x, standard);
+  } else {
+    in.x = standard;
+  }
   const DType dtype = build.activation_dtype();
   const Tensor upstream = in.upstream.defined() ? in.upstream : ops::ones_like(in.x);
   const Tensor gradient = ops::cast(upstream, dtype);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "autograd/mode.h"
+#include "backend/devices.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "schema/parse.h"
@@ -62,6 +63,11 @@ std::vector<std::string> Case::untouched() const {
   return names;
 }
 
+Tensor Case::on_host(const std::string& key) const {
+  const Tensor& x = at(key);
+  return x.device().is_host() ? x : x.copy_on(make_cpu(1));
+}
+
 std::map<std::string, Tensor> Case::below(const std::string& prefix) const {
   std::map<std::string, Tensor> found;
   for (const auto& [key, tensor] : tensors_) {
@@ -97,7 +103,7 @@ std::string Case::text(const std::string& key, const std::string& otherwise) con
 std::vector<double> to_doubles(const Tensor& x) {
   const autograd::NoGrad no_grad;
   const Tensor wide = ops::cast(x, DType::kFloat64);
-  const auto values = wide.values<double>();
+  const auto values = wide.host_values<double>();
   return {values.begin(), values.end()};
 }
 

@@ -38,6 +38,8 @@ class Case {
   bool has(const std::string& key) const { return tensors_.count(key) > 0; }
   /// A tensor of the file. Throws FileError naming a missing key.
   const Tensor& at(const std::string& key) const;
+  /// The same in the host's memory, where data are prepared.
+  Tensor on_host(const std::string& key) const;
   /// Tensors whose names begin with `prefix`, by the rest of the name.
   std::map<std::string, Tensor> below(const std::string& prefix) const;
   const Tolerance& tolerance_of(const std::string& key) const;

@@ -143,7 +143,8 @@ void run_network(const Case& c, Checker& check) {
   run_module(
       c, *model,
       [&](const auto& inputs) -> std::map<std::string, Tensor> {
-        const Tensor logits = (*model)(inputs.at(inputs.count("ids") ? "ids" : "x"), &probe);
+        const Tensor& x = inputs.at(inputs.count("ids") ? "ids" : "x");
+        const Tensor logits = (*model)(models::only_input(model->interface(), x), &probe).logits;
         if (!inputs.count("labels")) return {{"logits", logits}};
         return {{"logits", logits}, {"loss", ops::cross_entropy(logits, inputs.at("labels"))}};
       },
@@ -175,8 +176,8 @@ void run_cross_entropy(const Case& c, Checker& check) {
     compare_cross_entropy(c, "", c.number("label_smoothing"), check);
   }
   if (!c.has("output/accuracy")) return;
-  const Tensor& logits = c.at("input/logits");
-  const auto correct = metrics::top_k_correct(logits, c.at("input/labels"), 1);
+  const Tensor logits = c.on_host("input/logits");
+  const auto correct = metrics::top_k_correct(logits, c.on_host("input/labels"), 1);
   check.compare("output/accuracy", std::vector<double>{static_cast<double>(correct) /
                                                        static_cast<double>(logits.size(0))});
 }

@@ -63,9 +63,9 @@ Runner schedule_runner(schema::Component (*options)(const Case&), const char* le
 
 void run_image_noise(const Case& c, Checker& check) {
   using data::Corruption;
-  const Tensor& x = c.at("input/x");
+  const Tensor x = c.on_host("input/x");
   const auto field = [&](const char* name) {
-    return c.at(std::string("input/") + name).values<float>();
+    return c.at(std::string("input/") + name).host_values<float>();
   };
   const auto scalars = to_doubles(c.at("input/u_scalar"));
   for (const Value& level : c.config().at("levels").items()) {
@@ -112,9 +112,9 @@ void run_image_noise(const Case& c, Checker& check) {
 }
 
 void run_text_noise(const Case& c, Checker& check) {
-  const auto ids = c.at("input/tokens").values<std::int64_t>();
-  const auto u = c.at("input/u").values<float>();
-  const auto w = c.at("input/w").values<float>();
+  const auto ids = c.at("input/tokens").host_values<std::int64_t>();
+  const auto u = c.at("input/u").host_values<float>();
+  const auto w = c.at("input/w").host_values<float>();
   for (const Value& level : c.config().at("levels").items()) {
     for (const data::TextCorruption type : data::all_text_corruptions()) {
       const double s = level.as_double();

@@ -63,7 +63,7 @@ void run_rollout(const Case& c, Checker& check) {
 
 void run_text_rollout(const Case& c, Checker& check) {
   auto layers = input_maps(c);
-  const auto mask = c.at("input/key_mask").values<std::uint8_t>();
+  const auto mask = c.at("input/key_mask").host_values<std::uint8_t>();
   for (auto& layer : layers) layer = visualise::crop(layer, mask);
   const visualise::Matrix rollout =
       visualise::attention_rollout(layers, rollout_options(c.config()));

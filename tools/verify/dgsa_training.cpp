@@ -21,7 +21,8 @@ namespace fovea::verify {
 namespace {
 
 struct CaseBatch final : training::Batch {
-  Tensor input, labels;
+  models::Inputs input;
+  Tensor labels;
 };
 
 // Hands out the case's batches, one after another, and stops the loop after the last.
@@ -30,7 +31,7 @@ class CaseTask final : public training::Task {
   CaseTask(const Case& c, models::Model& model)
       : case_(c),
         model_(model),
-        loss_(training::make_class_loss({"cross_entropy", {}})),
+        loss_(training::make_loss({"cross_entropy", {}}, training::Compares::kClasses)),
         per_epoch_(c.given("epochs") ? c.integer("steps_per_epoch", 1) : steps()) {}
 
   nn::Module& model() override { return model_; }
@@ -43,7 +44,8 @@ class CaseTask final : public training::Task {
     if (number_ == per_epoch_) return nullptr;
     const std::string step = fmt::format("input/step{}/", first_ + number_ + 1);
     auto batch = std::make_unique<CaseBatch>();
-    batch->input = case_.at(step + (case_.has(step + "ids") ? "ids" : "x"));
+    batch->input = models::only_input(model_.interface(),
+                                      case_.at(step + (case_.has(step + "ids") ? "ids" : "x")));
     batch->labels = case_.at(step + "labels");
     batch->samples = batch->labels.numel();
     batch->number = number_++;
@@ -55,8 +57,8 @@ class CaseTask final : public training::Task {
     return loss_(model_(own.input), own.labels);
   }
   std::vector<std::string> parts() const override { return {"test"}; }
-  training::Monitor monitor() const override { return {"loss", false}; }
-  std::vector<std::string> metric_names() const override { return {}; }
+  std::vector<metrics::MetricInfo> metrics() const override { return {}; }
+  metrics::MetricInfo monitor() const override { return metrics::kLoss; }
   training::Metrics evaluate(const std::string&) override { return {}; }
 
   /// Set with the last batch of the case.

@@ -30,7 +30,7 @@ Tensor dropped_as(const Tensor& x, const std::vector<double>& mask, double p) {
     const std::int64_t size = x.numel() / x.size(0);
     for (std::size_t i = 0; i < mask.size(); ++i) {
       const auto first = static_cast<std::int64_t>(i);
-      const bool is_kept = kept.values<float>()[static_cast<std::size_t>(first * size)] > 0;
+      const bool is_kept = kept.host_values<float>()[static_cast<std::size_t>(first * size)] > 0;
       if (samples[i].defined() || is_kept != (mask[i] > 0)) continue;
       samples[i] = ops::slice(drawn, 0, first, 1);
       --missing;

@@ -144,7 +144,7 @@ void run_model(const Case& c, Value options, Checker& check) {
   run_module(
       c, *model,
       [&](const Tensors& inputs) -> Tensors {
-        return {{"logits", (*model)(inputs.at("x"))}};
+        return {{"logits", (*model)({.image = inputs.at("x")}).logits}};
       },
       check);
 }

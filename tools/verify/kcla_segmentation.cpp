@@ -11,6 +11,7 @@
 #include "metrics/segmentation.h"
 #include "models/model.h"
 #include "ops/create.h"
+#include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "ops/shape.h"
 #include "optim/registry.h"
@@ -51,15 +52,18 @@ void run_bce_dice(const Case& c, Checker& check) {
 
 void run_deep_supervision(const Case& c, Checker& check) {
   const Tensors inputs = leaf_inputs(c);
-  std::vector<Tensor> maps;
-  std::vector<double> weights;
+  const Tensor& target = inputs.at("target");
+  std::vector<Tensor> maps{inputs.at("prob")};
+  std::vector<double> weights{1};
   for (const Value& weight : c.config().at("aux_weights").items()) {
-    maps.push_back(inputs.at(fmt::format("aux{}", maps.size())));
+    maps.push_back(inputs.at(fmt::format("aux{}", maps.size() - 1)));
     weights.push_back(weight.as_double());
   }
-  check_loss(
-      c, check, inputs,
-      ops::bce_dice(inputs.at("prob"), maps, weights, inputs.at("target"), bce_dice_options(c)));
+  const auto loss = [&](const Tensor& prob) {
+    return ops::bce_dice(prob, target, bce_dice_options(c));
+  };
+  check_loss(c, check, inputs,
+             ops::over_maps(maps, weights, {target.size(2), target.size(3)}, loss));
 }
 
 void run_segmentation_metrics(const Case& c, Checker& check) {
@@ -70,7 +74,8 @@ void run_segmentation_metrics(const Case& c, Checker& check) {
   const Tensor& target = c.at("input/target");
   // Sample by sample, as an evaluation adds them up.
   for (std::int64_t i = 0; i < prob.size(0); ++i) {
-    counts.add(prob.rows(i, i + 1).values<float>(), target.rows(i, i + 1).values<float>());
+    counts.add(prob.rows(i, i + 1).host_values<float>(),
+               target.rows(i, i + 1).host_values<float>());
   }
   check.compare("output/confusion_tn_fp_fn_tp",
                 std::vector<double>{static_cast<double>(counts.true_negatives()),
@@ -85,11 +90,11 @@ void run_segmentation_metrics(const Case& c, Checker& check) {
 }
 
 void run_topk(const Case& c, Checker& check) {
-  const Tensor& logits = c.at("input/logits");
+  const Tensor logits = c.on_host("input/logits");
+  const Tensor labels = c.on_host("input/labels");
   for (const Value& k : c.config().at("k").items()) {
-    const double share =
-        static_cast<double>(metrics::top_k_correct(logits, c.at("input/labels"), k.as_int())) /
-        static_cast<double>(logits.size(0));
+    const double share = static_cast<double>(metrics::top_k_correct(logits, labels, k.as_int())) /
+                         static_cast<double>(logits.size(0));
     check.compare(fmt::format("output/top{}_percent", k.as_int()),
                   std::vector<double>{100 * share});
   }
@@ -173,7 +178,7 @@ Tensor planes_of(const Tensor& bytes) {
   const std::int64_t channels = bytes.rank() == 3 ? bytes.size(2) : 1;
   const std::int64_t plane = bytes.size(0) * bytes.size(1);
   std::vector<float> values(static_cast<std::size_t>(bytes.numel()));
-  const auto from = bytes.values<std::int64_t>();
+  const auto from = bytes.host_values<std::int64_t>();
   for (std::int64_t i = 0; i < bytes.numel(); ++i) {
     const auto to = static_cast<std::size_t>(i % channels * plane + i / channels);
     values[to] = static_cast<float>(from[static_cast<std::size_t>(i)]) / 255.0f;
@@ -190,8 +195,8 @@ Tensor resampled(const Tensor& x, std::int64_t size) {
 }
 
 void run_segmentation_preprocessing(const Case& c, Checker& check) {
-  const Tensor image = planes_of(c.at("input/image_u8"));
-  const Tensor mask = planes_of(c.at("input/mask_u8"));
+  const Tensor image = planes_of(c.on_host("input/image_u8"));
+  const Tensor mask = planes_of(c.on_host("input/mask_u8"));
   // Mean and deviation of the configuration cancel out in the stretching. kcla 5.4.
   data::stretch(view(image));
   const std::vector<double> zero(static_cast<std::size_t>(image.size(0)), 0.0);
@@ -216,7 +221,7 @@ void run_cifar_augmentation(const Case& c, Checker& check) {
     for (const Value& value : c.config().at(key).items()) values.push_back(value.as_double());
     return values;
   };
-  const Tensor image = planes_of(c.at("input/image_u8"));
+  const Tensor image = planes_of(c.on_host("input/image_u8"));
   data::shift(view(image), c.integer("pad") - c.integer("crop_top"),
               c.integer("pad") - c.integer("crop_left"));
   if (c.flag("hflip")) data::flip_horizontally(view(image));
@@ -224,11 +229,11 @@ void run_cifar_augmentation(const Case& c, Checker& check) {
   check.compare("output/normalised", image);
 }
 
-// Image to probability.
+// Image to probability: networks give logits, the cases hold what their sigmoid makes of them.
 void run_network(const Case& c, const Value& options, Checker& check) {
   const auto model = models::make(resolved(models::choices(), options), build_for(c), {});
   const auto forward = [&](const Tensors& inputs) -> Tensors {
-    return {{"prob", (*model)(inputs.at("x"))}};
+    return {{"prob", ops::sigmoid((*model)({.image = inputs.at("x")}).maps.front())}};
   };
   run_module(c, *model, forward, check);
 }
@@ -251,7 +256,7 @@ Value attention_of(const Case& c, const std::string& type) {
 
 void run_resnet_unet(const Case& c, Checker& check) {
   const std::string attention = c.text("attention", "plain");
-  Value encoder = Value::object();
+  Value encoder = Value::object({{"type", "resnet18_reduced"}});
   if (attention != "plain") encoder.set("layer_attention", attention_of(c, attention));
   take(c, encoder,
        {{"stem", "stem_width"}, {"encoder_channels", "planes"}, {"encoder_strides", "strides"}});
@@ -261,7 +266,7 @@ void run_resnet_unet(const Case& c, Checker& check) {
   }
   encoder.set("depths", depths);
   Value options = dense_options(c, "resnet_unet");
-  options.set("encoder", encoder);
+  options.set("backbone", encoder);
   take(c, options, {{"decoder_channels", "decoder_channels"}});
   run_network(c, options, check);
 }

@@ -4,9 +4,9 @@
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
-#include "backend/backend.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/in_place.h"
 #include "ops/reduce.h"
 
 namespace fovea::verify {
@@ -41,7 +41,7 @@ void load_parameters(const Case& c, nn::Module& module, Checker& check) {
       check.fail(fmt::format("param/{}: file has {}, module {}", named.name,
                              to_string(found->second.shape()), to_string(named.tensor.shape())));
     } else {
-      backend(named.tensor).cast(found->second, named.tensor);
+      ops::copy_into(found->second, named.tensor);
     }
     expected.erase(found);
   }

@@ -28,8 +28,8 @@ class Problem : public AttentionMaps<S> {
   // many.
   std::int64_t groups() const { return (args_.queries + group() - 1) / group(); }
 
-  void forward(std::int64_t piece, const Tensor& q, const Tensor& k, const Tensor& v,
-               const S* const* c, S* out, C* lse) const {
+  void forward(std::int64_t piece, const AttentionInputs& in, const S* const* c, S* out,
+               C* lse) const {
     const Pair at = pair(piece / groups());
     const std::int64_t begin = piece % groups() * group();
     const std::int64_t end = std::min(args_.queries, begin + group());
@@ -38,12 +38,13 @@ class Problem : public AttentionMaps<S> {
     const std::int64_t dim = args_.q.dim;
     const std::int64_t width = args_.v.dim;
     const auto maps = static_cast<std::int64_t>(streams_.size());
-    Scratch<C> scratch(seen * width + maps * ld * dim + rows_ * (maps * ld + dim + width + 4), q);
+    Scratch<C> scratch(seen * width + maps * ld * dim + rows_ * (maps * ld + dim + width + 4),
+                       in.q);
     C* values = scratch.take(seen * width);
-    load<S>(v, args_.v, at, 0, seen, values);
+    load<S>(in.v, args_.v, at, 0, seen, values);
     C* keys = scratch.take(maps * ld * dim);  // transposed
     for (const Stream& stream : streams_)
-      load_transposed<S>(k, stream.k, at, seen, ld, keys + stream.index * ld * dim);
+      load_transposed<S>(in.k, stream.k, at, seen, ld, keys + stream.index * ld * dim);
     C* queries = scratch.take(rows_ * dim);
     C* sums[2] = {scratch.take(rows_), scratch.take(rows_)};
     C* scales[2] = {scratch.take(rows_), scratch.take(rows_)};
@@ -53,7 +54,7 @@ class Problem : public AttentionMaps<S> {
       const QueryBlock now = block(first, end);
       const std::int64_t rows = now.rows;
       for (const Stream& stream : streams_) {
-        load<S>(q, stream.q, at, first, rows, queries);
+        load<S>(in.q, stream.q, at, first, rows, queries);
         C* here = map + stream.index * rows_ * ld;
         scores(queries, keys + stream.index * ld * dim, ld, at.item, now, here);
         kernels_.softmax_rows(here, rows, now.ld, sums[stream.index], lse + row(stream, at, first));
@@ -83,15 +84,15 @@ class Problem : public AttentionMaps<S> {
 
   // Gradients of one head of one item. A = sum_i c_i P_i, dS_i = c_i P_i (dA - sum_j P_i dA), and
   // that sum is the gradient of c_i. dgsa 2.2 (backward).
-  void backward(Pair at, const Tensor& q, const Tensor& k, const Tensor& v, const S* const* c,
-                const C* lse, const S* dout, const Tensor& dq, const Tensor& dk, const Tensor& dv,
+  void backward(Pair at, const AttentionInputs& in, const S* const* c,
+                const AttentionUpstream& upstream, const AttentionGradients& to,
                 S* const* dc) const {
-    Backward state(*this, q);
-    load_keys(at, k, v, state);
+    Backward state(*this, in.q);
+    load_keys(at, in.k, in.v, state);
     for (std::int64_t first = 0; first < args_.queries; first += rows_) {
       const QueryBlock now = block(first, args_.queries);
-      load_block(at, now, q, lse, dout, c, state);
-      if (dv.defined()) add_value_gradients(now, state);
+      load_block(at, now, in.q, upstream, c, state);
+      if (to.v.defined()) add_value_gradients(now, state);
       product({.m = now.rows,
                .n = now.ld,
                .k = args_.v.dim,
@@ -102,7 +103,7 @@ class Problem : public AttentionMaps<S> {
                .c = state.dfused});
       for (const Stream& stream : streams_) {
         score_gradients(at, stream, now, dc, state);
-        if (dq.defined()) {
+        if (to.q.defined()) {
           C* gradients = state.query_gradients;
           product({.m = now.rows,
                    .n = args_.q.dim,
@@ -113,9 +114,9 @@ class Problem : public AttentionMaps<S> {
                    .b = state.keys[stream.index],
                    .b_row = args_.q.dim,
                    .c = gradients});
-          put<S>(gradients, args_.add, dq, stream.q, at, first, now.rows);
+          put<S>(gradients, args_.add, to.q, stream.q, at, first, now.rows);
         }
-        if (!dk.defined()) continue;
+        if (!to.k.defined()) continue;
         product({.m = now.keys,
                  .n = args_.q.dim,
                  .k = now.rows,
@@ -130,10 +131,10 @@ class Problem : public AttentionMaps<S> {
       }
     }
     for (const Stream& stream : streams_) {
-      if (dk.defined())
-        put<S>(state.key_gradients[stream.index], args_.add, dk, stream.k, at, 0, args_.keys);
+      if (to.k.defined())
+        put<S>(state.key_gradients[stream.index], args_.add, to.k, stream.k, at, 0, args_.keys);
     }
-    if (dv.defined()) put<S>(state.value_gradients, args_.add, dv, args_.v, at, 0, args_.keys);
+    if (to.v.defined()) put<S>(state.value_gradients, args_.add, to.v, args_.v, at, 0, args_.keys);
   }
 
  private:
@@ -193,11 +194,12 @@ class Problem : public AttentionMaps<S> {
   }
 
   // Queries, upstream gradients and maps of one block.
-  void load_block(Pair at, const QueryBlock& now, const Tensor& q, const C* lse, const S* dout,
-                  const S* const* c, const Backward& to) const {
+  void load_block(Pair at, const QueryBlock& now, const Tensor& q,
+                  const AttentionUpstream& upstream, const S* const* c, const Backward& to) const {
     const std::int64_t width = args_.v.dim;
-    simd::kernels().of<S>().take_rows(dout + place(at, now.first) * width, args_.heads * width,
-                                      to.dy, now.rows, width);
+    const C* lse = upstream.lse.data<C>();
+    simd::kernels().of<S>().take_rows(upstream.dout.data<S>() + place(at, now.first) * width,
+                                      args_.heads * width, to.dy, now.rows, width);
     for (const Stream& stream : streams_) {
       const std::int64_t i = stream.index;
       load<S>(q, stream.q, at, now.first, now.rows, to.queries[i]);
@@ -272,58 +274,27 @@ void run_forward(ThreadPool& pool, const Problems<Problem<S>>& problems, const A
 
 }  // namespace
 
-void CpuBackend::attention(const AttentionArgs& args, const Tensor& q, const Tensor& k,
-                           const Tensor& v, const Tensor& mask, const Tensor& out,
+void CpuBackend::attention(const AttentionArgs& args, const AttentionInputs& in, const Tensor& out,
                            const Tensor& lse) const {
-  dispatch_stored("attention", q.dtype(), [&]<class S>(S) {
-    const Problems<Problem<S>> problems(args, 1, mask);
+  dispatch_stored("attention", in.q.dtype(), [&]<class S>(S) {
+    const Problems<Problem<S>> problems(args, in.mask);
+    const S* const c[2] = {optional<S>(in.c1), optional<S>(in.c2)};
     run_forward<S>(pool_, problems, args, [&](const Problem<S>& problem, std::int64_t piece) {
-      problem.forward(piece, q, k, v, nullptr, out.data<S>(), lse.data<Compute<S>>());
+      problem.forward(piece, in, c, out.data<S>(), lse.data<Compute<S>>());
     });
   });
 }
 
-void CpuBackend::attention_backward(const AttentionArgs& args, const Tensor& q, const Tensor& k,
-                                    const Tensor& v, const Tensor& mask, const Tensor& lse,
-                                    const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                                    const Tensor& dv) const {
-  dispatch_stored("attention_backward", q.dtype(), [&]<class S>(S) {
-    const Problems<Problem<S>> problems(args, 1, mask);
-    for_pairs(pool_, args, HeadGroups(args, dq, dk, dv), [&](Pair at) {
-      problems.of(at.item).backward(at, q, k, v, nullptr, lse.data<Compute<S>>(), dout.data<S>(),
-                                    dq, dk, dv, nullptr);
-      problems.template clear_cut<S>(at, dk, dv);
-    });
-  });
-}
-
-void CpuBackend::two_map_attention(const AttentionArgs& args, const Tensor& q, const Tensor& k,
-                                   const Tensor& v, const Tensor& c1, const Tensor& c2,
-                                   const Tensor& mask, const Tensor& out, const Tensor& lse) const {
-  dispatch_stored("two_map_attention", q.dtype(), [&]<class S>(S) {
-    const Problems<Problem<S>> problems(args, 2, mask);
-    const S* const c[2] = {c1.data<S>(), c2.data<S>()};
-    run_forward<S>(pool_, problems, args, [&](const Problem<S>& problem, std::int64_t piece) {
-      problem.forward(piece, q, k, v, c, out.data<S>(), lse.data<Compute<S>>());
-    });
-  });
-}
-
-void CpuBackend::two_map_attention_backward(const AttentionArgs& args, const Tensor& q,
-                                            const Tensor& k, const Tensor& v, const Tensor& c1,
-                                            const Tensor& c2, const Tensor& mask, const Tensor& lse,
-                                            const Tensor& dout, const Tensor& dq, const Tensor& dk,
-                                            const Tensor& dv, const Tensor& dc1,
-                                            const Tensor& dc2) const {
-  dispatch_stored("two_map_attention_backward", q.dtype(), [&]<class S>(S) {
-    const Problems<Problem<S>> problems(args, 2, mask);
-    const S* const c[2] = {c1.data<S>(), c2.data<S>()};
-    S* const dc[2] = {dc1.defined() ? dc1.data<S>() : nullptr,
-                      dc2.defined() ? dc2.data<S>() : nullptr};
-    for_pairs(pool_, args, HeadGroups(args, dq, dk, dv), [&](Pair at) {
-      problems.of(at.item).backward(at, q, k, v, c, lse.data<Compute<S>>(), dout.data<S>(), dq, dk,
-                                    dv, dc);
-      problems.template clear_cut<S>(at, dk, dv);
+void CpuBackend::attention_backward(const AttentionArgs& args, const AttentionInputs& in,
+                                    const AttentionUpstream& upstream,
+                                    const AttentionGradients& to) const {
+  dispatch_stored("attention_backward", in.q.dtype(), [&]<class S>(S) {
+    const Problems<Problem<S>> problems(args, in.mask);
+    const S* const c[2] = {optional<S>(in.c1), optional<S>(in.c2)};
+    S* const dc[2] = {optional<S>(to.c1), optional<S>(to.c2)};
+    for_pairs(pool_, args, HeadGroups(args, to.q, to.k, to.v), [&](Pair at) {
+      problems.of(at.item).backward(at, in, c, upstream, to, dc);
+      problems.template clear_cut<S>(at, to.k, to.v);
     });
   });
 }

@@ -47,7 +47,7 @@ class HeadGroups {
  private:
   // Channels [begin, end) of every token of a gradient.
   struct Span {
-    const void* gradient;
+    Buffer gradient;
     std::int64_t begin, end;
   };
 
@@ -57,7 +57,7 @@ class HeadGroups {
     for (const HeadLayout* layout : layouts) {
       if (layout->head_offsets.empty()) continue;  // there is no second stream
       const std::int64_t begin = layout->head_offsets[head];
-      to.push_back({gradient.raw(), begin, begin + layout->dim});
+      to.push_back({gradient.buffer(), begin, begin + layout->dim});
     }
   }
 

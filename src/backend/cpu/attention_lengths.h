@@ -21,15 +21,15 @@ inline std::int64_t leading_keys(const std::uint8_t* mask, std::int64_t keys) {
   return leading ? end - mask : -1;
 }
 
-/// The problems of one attention call. P is made from (const AttentionArgs&, int maps, mask) and
+/// The problems of one attention call. P is made from (const AttentionArgs&, mask) and
 /// keeps the reference.
 template <class P>
 class Problems {
  public:
-  Problems(const AttentionArgs& args, int maps, const Tensor& mask) : keys_(args.keys) {
+  Problems(const AttentionArgs& args, const Tensor& mask) : keys_(args.keys) {
     args_.push_back(args);
     if (!mask.defined()) {
-      problems_.emplace_back(args_.back(), maps, mask);
+      problems_.emplace_back(args_.back(), mask);
       return;
     }
     for (std::int64_t item = 0; item < args.batch; ++item) {
@@ -37,12 +37,12 @@ class Problems {
       const std::int64_t keys =
           args.causal ? -1 : leading_keys(mask.data<std::uint8_t>() + item * args.keys, args.keys);
       if (keys < 0) {
-        problems_.emplace_back(args_.front(), maps, mask);
+        problems_.emplace_back(args_.front(), mask);
         continue;
       }
       args_.push_back(args);
       args_.back().keys = keys;
-      problems_.emplace_back(args_.back(), maps, Tensor());
+      problems_.emplace_back(args_.back(), Tensor());
     }
   }
   Problems(const Problems&) = delete;

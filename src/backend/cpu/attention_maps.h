@@ -48,14 +48,14 @@ class AttentionMaps {
  public:
   using C = Compute<S>;
 
-  AttentionMaps(const AttentionArgs& args, int maps, const Tensor& mask)
+  AttentionMaps(const AttentionArgs& args, const Tensor& mask)
       : args_(args),
         rows_(block_rows(args)),
         ld_(whole_vectors(args.keys)),
         mask_(mask.defined() ? mask.data<std::uint8_t>() : nullptr),
         kernels_(simd::kernels().of<C>()) {
     streams_.push_back({args.q, args.k, 0});
-    if (maps == 2) streams_.push_back({args.q2, args.k2, 1});
+    if (args.two_maps()) streams_.push_back({args.q2, args.k2, 1});
   }
 
   const AttentionArgs& args() const { return args_; }

@@ -19,6 +19,15 @@ struct Operands {
   const S *x, *residual, *y;
   bool relu;
 
+  Operands(const Planes& of, const PlaneNumbers<C>& of_planes, const NormedMap& map,
+           const Tensor& result)
+      : planes(of),
+        numbers(of_planes),
+        x(map.x.data<S>()),
+        residual(optional<S>(map.residual)),
+        y(optional<S>(result)),
+        relu(map.relu) {}
+
   simd::NormPlanes<S> at(std::int64_t plane, std::int64_t count, std::int64_t first) const {
     const std::int64_t offset = plane * planes.size;
     simd::NormPlanes<S> part = numbers.of(x + offset, first, count, planes.size);
@@ -54,8 +63,8 @@ void gradient(ThreadPool& pool, const Operands<S>& of, const S* dy, const Tensor
 
 }  // namespace
 
-void CpuBackend::channel_norm_stats(std::int64_t groups, double eps, const Tensor& x,
-                                    const Tensor& mean, const Tensor& rstd) const {
+void CpuBackend::channel_norm_stats(const ChannelStatsArgs& args) const {
+  const auto& [groups, eps, x, mean, rstd] = args;
   const Planes planes(x, groups);
   dispatch_stored("channel_norm_stats", x.dtype(), [&]<class S>(S) {
     const PlaneMoments moments(planes, x.device());
@@ -67,12 +76,11 @@ void CpuBackend::channel_norm_stats(std::int64_t groups, double eps, const Tenso
   });
 }
 
-void CpuBackend::channel_norm(const ChannelNormArgs& args, const Tensor& x, const ChannelNorm& norm,
-                              const Tensor& residual, const Tensor& y) const {
-  const Planes planes(x, args.groups);
-  dispatch_stored("channel_norm", x.dtype(), [&]<class S>(S) {
-    const PlaneNumbers<Compute<S>> numbers(planes, norm);
-    const Operands<S> of{planes, numbers, x.data<S>(), optional<S>(residual), nullptr, args.relu};
+void CpuBackend::channel_norm(const NormedMap& map, const Tensor& y) const {
+  const Planes planes(map.x, map.groups);
+  dispatch_stored("channel_norm", map.x.dtype(), [&]<class S>(S) {
+    const PlaneNumbers<Compute<S>> numbers(planes, map.norm);
+    const Operands<S> of(planes, numbers, map, Tensor());
     for_planes(pool_, planes, [&](std::int64_t plane, std::int64_t count, std::int64_t first) {
       simd::kernels().of<S>().plane_normalise(of.at(plane, count, first),
                                               y.data<S>() + plane * planes.size);
@@ -80,21 +88,19 @@ void CpuBackend::channel_norm(const ChannelNormArgs& args, const Tensor& x, cons
   });
 }
 
-void CpuBackend::channel_norm_backward(const ChannelNormArgs& args, const Tensor& x,
-                                       const ChannelNorm& norm, const Tensor& residual,
-                                       const Tensor& y, const Tensor& dy,
-                                       const ChannelNormGradients& to) const {
-  const Planes planes(x, args.groups);
+void CpuBackend::channel_norm_backward(const ChannelNormBackwardArgs& args) const {
+  const auto& [map, y, dy, to] = args;
+  const Planes planes(map.x, map.groups);
   const Device& device = dy.device();
   dispatch_stored("channel_norm_backward", dy.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
-    const C* rstd = norm.rstd.data<C>();
-    const PlaneNumbers<C> numbers(planes, norm);
-    Operands<S> of{planes, numbers, x.data<S>(), optional<S>(residual), optional<S>(y), args.relu};
+    const C* rstd = map.norm.rstd.data<C>();
+    const PlaneNumbers<C> numbers(planes, map.norm);
+    Operands<S> of(planes, numbers, map, y);
     const S* dz = dy.data<S>();
     const GradientSums sums(planes, device);
     const bool parameters = to.weight.defined() || to.bias.defined();
-    if (!args.fixed_stats || parameters || to.residual.defined()) {
+    if (!map.fixed_stats || parameters || to.residual.defined()) {
       gradient_sums<S>(pool_, of, dz, optional<S>(to.residual), sums);
       write_parameter_gradients<C>(planes, sums, rstd, optional<C>(to.weight),
                                    optional<C>(to.bias));
@@ -105,10 +111,10 @@ void CpuBackend::channel_norm_backward(const ChannelNormArgs& args, const Tensor
       of.relu = false;
     }
     Tensor slope = Tensor::empty({2, planes.distinct()}, kDTypeOf<C>, device);
-    if (args.fixed_stats) {
+    if (map.fixed_stats) {
       fill(slope, 0);
     } else {
-      write_slopes<C>(planes, sums, rstd, optional<C>(norm.weight), slope);
+      write_slopes<C>(planes, sums, rstd, optional<C>(map.norm.weight), slope);
     }
     gradient<S>(pool_, of, dz, slope, to.x.data<S>());
   });

@@ -73,11 +73,6 @@ class PlaneNumbers {
   C* values_;
 };
 
-template <class T>
-T* optional(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
-
 /// Calls body(first plane, planes, first of their numbers) so that all planes are visited; the
 /// planes of one call belong to one item.
 template <class Body>

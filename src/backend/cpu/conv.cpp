@@ -244,25 +244,25 @@ Tensor widened(const CpuBackend& backend, const Tensor& x) {
 }
 
 // For the ways that read x itself.
-Tensor whole(const CpuBackend& backend, const ConvInput& x) {
+Tensor whole(const CpuBackend& backend, const NormedMap& x) {
   if (!x.norm.mean.defined()) return x.x;
   const Tensor made = Tensor::empty_like(x.x);
-  backend.channel_norm({.relu = x.relu}, x.x, x.norm, x.residual, made);
+  backend.channel_norm(x, made);
   return made;
 }
 
 }  // namespace
 
-void CpuBackend::conv(const ConvArgs& args, const ConvInput& x, const Tensor& weight,
+void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weight,
                       const Tensor& bias, const Tensor& y) const {
   if (y.numel() == 0) return;
-  const ConvGeometry g = conv_geometry(args, x.x.shape(), weight.shape(), y.shape());
-  dispatch_stored("conv", x.x.dtype(), [&]<class S>(S) {
+  const ConvGeometry g = conv_geometry(args, x.shape(), weight.shape(), y.shape());
+  dispatch_stored("conv", x.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
     const C* pbias = bias.defined() ? bias.data<C>() : nullptr;
     switch (way_for<S>(g, onednn::ConvPass::kForward)) {
       case Way::kDepthwise:
-        return depthwise_forward<S>(pool_, g, whole(*this, x), weight, pbias, y);
+        return depthwise_forward<S>(pool_, g, x, weight, pbias, y);
       case Way::kPointwise:
         return pointwise_forward<S>(pool_, g, x, weight, pbias, y);
       case Way::kBlocked:
@@ -271,10 +271,10 @@ void CpuBackend::conv(const ConvArgs& args, const ConvInput& x, const Tensor& we
         break;
     }
     if constexpr (std::is_same_v<S, C>) {
-      forward<S>(pool_, g, whole(*this, x), weight.data<S>(), pbias, y);
+      forward<S>(pool_, g, x, weight.data<S>(), pbias, y);
     } else {
       const Tensor wide = Tensor::empty(y.shape(), kDTypeOf<C>, y.device());
-      conv(args, {widened(*this, whole(*this, x))}, weight, bias, wide);
+      conv(args, widened(*this, x), weight, bias, wide);
       cast(wide, y);
     }
   });
@@ -309,8 +309,14 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
   });
 }
 
-void CpuBackend::conv_backward_weight(const ConvArgs& args, const ConvInput& x, const Tensor& dy,
+void CpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, const Tensor& dy,
                                       const Tensor& dweight) const {
+  conv_norm_backward_weight(args, {.x = x}, dy, dweight);
+}
+
+// x without a norm is read as it is.
+void CpuBackend::conv_norm_backward_weight(const ConvArgs& args, const NormedMap& x,
+                                           const Tensor& dy, const Tensor& dweight) const {
   const ConvGeometry g = conv_geometry(args, x.x.shape(), dweight.shape(), dy.shape());
   if (dy.numel() == 0 || dweight.numel() == 0) {
     fill(dweight, 0);
@@ -330,7 +336,7 @@ void CpuBackend::conv_backward_weight(const ConvArgs& args, const ConvInput& x, 
     if constexpr (std::is_same_v<S, Compute<S>>) {
       backward_weight<S>(pool_, g, whole(*this, x), dy, dweight);
     } else {
-      conv_backward_weight(args, {widened(*this, whole(*this, x))}, widened(*this, dy), dweight);
+      conv_backward_weight(args, widened(*this, whole(*this, x)), widened(*this, dy), dweight);
     }
   });
 }

@@ -133,23 +133,21 @@ bool blocked_is_fast(const ConvGeometry& g, ConvPass pass, DType stored) {
 }
 
 template <class S>
-void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
-                     const Tensor& weight, const Tensor& bias, const Tensor& y) {
+void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
+                     const Tensor& bias, const Tensor& y) {
   const Cut cut(g, ConvPass::kForward, kDTypeOf<S>);
   const std::int64_t blocks = cut.blocks();
   const bool has_bias = bias.defined();
   const PackedWeight packed(pool, cut, weight.data<float>(), cut.w_row(), has_bias, y);
-  const ConvSource<S> source(x);
-  reserve_calls(pool, cut, cut.made_bytes(source), has_bias, y);
+  reserve_calls(pool, cut, 0, has_bias, y);
   pool.run(cut.calls() * blocks, [&](std::int64_t piece) {
     const std::int64_t block = piece % blocks;
     const std::int64_t first = cut.first_channel(block);
     const std::int64_t item = cut.first_item(piece / blocks);
     const ConvPart sizes = cut.part(piece / blocks, block, has_bias);
     const Convolution& part = convolution(sizes);
-    const Tensor memory = scratch_bytes(part.scratch_bytes() + cut.made_bytes(source), y);
-    S* made = reinterpret_cast<S*>(bytes_of(memory) + part.scratch_bytes());
-    part.run(source.items(item, sizes.g.batch, made), packed[block],
+    const Tensor memory = scratch_bytes(part.scratch_bytes(), y);
+    part.run(x.data<S>() + item * cut.x_item(), packed[block],
              has_bias ? bias.data<float>() + first : nullptr,
              y.data<S>() + item * cut.y_item() + first * g.out_size(), bytes_of(memory));
   });
@@ -174,7 +172,7 @@ void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor
 
 // Pieces: a chunk of the calls, which has its own partial sum, and a block of output channels.
 template <class S>
-void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
+void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x,
                              const Tensor& dy, const Tensor& dweight) {
   const Cut cut(g, ConvPass::kBackwardWeight, kDTypeOf<S>);
   const std::int64_t size = dweight.numel();
@@ -212,12 +210,12 @@ void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Conv
   if (!one) sum_parts(pool, parts.data<float>(), cut.chunks(), size, dweight.data<float>());
 }
 
-#define FOVEA_INSTANTIATE(S)                                                                   \
-  template void blocked_forward<S>(ThreadPool&, const ConvGeometry&, const ConvInput&,         \
-                                   const Tensor&, const Tensor&, const Tensor&);               \
-  template void blocked_backward_data<S>(ThreadPool&, const ConvGeometry&, const Tensor&,      \
-                                         const Tensor&, const Tensor&);                        \
-  template void blocked_backward_weight<S>(ThreadPool&, const ConvGeometry&, const ConvInput&, \
+#define FOVEA_INSTANTIATE(S)                                                                       \
+  template void blocked_forward<S>(ThreadPool&, const ConvGeometry&, const Tensor&, const Tensor&, \
+                                   const Tensor&, const Tensor&);                                  \
+  template void blocked_backward_data<S>(ThreadPool&, const ConvGeometry&, const Tensor&,          \
+                                         const Tensor&, const Tensor&);                            \
+  template void blocked_backward_weight<S>(ThreadPool&, const ConvGeometry&, const NormedMap&,     \
                                            const Tensor&, const Tensor&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(BFloat16)

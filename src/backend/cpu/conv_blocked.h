@@ -14,13 +14,13 @@ bool blocked_is_fast(const ConvGeometry& g, onednn::ConvPass pass, DType stored)
 
 /// S: float or BFloat16. bias may be undefined.
 template <class S>
-void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
-                     const Tensor& weight, const Tensor& bias, const Tensor& y);
+void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& weight,
+                     const Tensor& bias, const Tensor& y);
 template <class S>
 void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                            const Tensor& dy, const Tensor& dx);
 template <class S>
-void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
+void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x,
                              const Tensor& dy, const Tensor& dweight);
 
 }  // namespace fovea::cpu

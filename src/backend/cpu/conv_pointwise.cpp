@@ -92,23 +92,23 @@ Tensor stored_weight(const Tensor& weight) {
 bool is_large_pointwise(const ConvGeometry& g) { return g.pointwise() && g.out_size() >= 16; }
 
 template <class T>
-void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
+void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
                        const Tensor& weight, const Compute<T>* bias, const Tensor& y) {
   const Tensor w = stored_weight<T>(weight);
-  products<T>(pool, g, g.c_out, g.c_in, {w.data<T>(), g.c_in}, ConvSource<T>(x), bias, y);
+  products<T>(pool, g, g.c_out, g.c_in, {w.data<T>(), g.c_in}, ConvSource<T>({.x = x}), bias, y);
 }
 
 template <class T>
 void pointwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx) {
   const Tensor w = stored_weight<T>(weight);
-  products<T>(pool, g, g.c_in, g.c_out, {w.data<T>(), g.c_in, true}, ConvSource<T>({dy}), nullptr,
-              dx);
+  products<T>(pool, g, g.c_in, g.c_out, {w.data<T>(), g.c_in, true}, ConvSource<T>({.x = dy}),
+              nullptr, dx);
 }
 
 // Pieces: a chunk of the items, a group, and a block of output channels where chunks are few.
 template <class T>
-void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
+void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x,
                                const Tensor& dy, const Tensor& dweight) {
   using C = Compute<T>;
   const std::int64_t size = dweight.numel();
@@ -142,11 +142,11 @@ void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Co
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                     \
-  template void pointwise_forward<T>(ThreadPool&, const ConvGeometry&, const ConvInput&,         \
+  template void pointwise_forward<T>(ThreadPool&, const ConvGeometry&, const Tensor&,            \
                                      const Tensor&, const Compute<T>*, const Tensor&);           \
   template void pointwise_backward_data<T>(ThreadPool&, const ConvGeometry&, const Tensor&,      \
                                            const Tensor&, const Tensor&);                        \
-  template void pointwise_backward_weight<T>(ThreadPool&, const ConvGeometry&, const ConvInput&, \
+  template void pointwise_backward_weight<T>(ThreadPool&, const ConvGeometry&, const NormedMap&, \
                                              const Tensor&, const Tensor&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

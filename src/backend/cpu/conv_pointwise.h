@@ -12,13 +12,13 @@ bool is_large_pointwise(const ConvGeometry& g);
 
 /// bias may be null. bfloat16 needs oneDNN.
 template <class T>
-void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
+void pointwise_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x,
                        const Tensor& weight, const Compute<T>* bias, const Tensor& y);
 template <class T>
 void pointwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor& weight,
                              const Tensor& dy, const Tensor& dx);
 template <class T>
-void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const ConvInput& x,
+void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x,
                                const Tensor& dy, const Tensor& dweight);
 
 }  // namespace fovea::cpu

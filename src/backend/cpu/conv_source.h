@@ -12,7 +12,7 @@ namespace fovea::cpu {
 template <class T>
 class ConvSource {
  public:
-  explicit ConvSource(const ConvInput& input)
+  explicit ConvSource(const NormedMap& input)
       : x_(input.x.data<T>()),
         residual_(input.residual.defined() ? input.residual.data<T>() : nullptr),
         relu_(input.relu),

@@ -68,8 +68,8 @@ void CpuBackend::unary(UnaryOp op, UnaryParams params, const Tensor& x, const Te
   });
 }
 
-void CpuBackend::unary_backward(UnaryOp op, UnaryParams params, const Tensor& x, const Tensor& y,
-                                const Tensor& dy, const Tensor& dx) const {
+void CpuBackend::unary_backward(const UnaryBackwardArgs& args) const {
+  const auto& [op, params, x, y, dy, dx] = args;
   dispatch_stored("unary_backward", x.dtype(), [&]<class T>(T) {
     const T* px = x.data<T>();
     const T* py = y.data<T>();
@@ -153,7 +153,7 @@ void CpuBackend::axpy(double alpha, const Tensor& x, const Tensor& y) const {
   });
 }
 
-void CpuBackend::gated(UnaryOp op, bool gate_last, const Tensor& x, const Tensor& y) const {
+void CpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const {
   if (y.numel() == 0) return;
   const std::int64_t h = y.shape().back();
   dispatch_stored("gated", x.dtype(), [&]<class T>(T) {
@@ -162,13 +162,13 @@ void CpuBackend::gated(UnaryOp op, bool gate_last, const Tensor& x, const Tensor
     const auto& kernels = simd::kernels().of<T>();
     for_rows(pool_, y.numel() / h, h, [&](std::int64_t r, std::int64_t first, std::int64_t n) {
       const T* left = from + 2 * r * h + first;
-      kernels.gated(op, gate_last ? left + h : left, gate_last ? left : left + h,
+      kernels.gated(args.op, args.gate_last ? left + h : left, args.gate_last ? left : left + h,
                     to + r * h + first, n);
     });
   });
 }
 
-void CpuBackend::gated_backward(UnaryOp op, bool gate_last, const Tensor& x, const Tensor& dy,
+void CpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
                                 const Tensor& dx) const {
   if (dy.numel() == 0) return;
   const std::int64_t h = dy.shape().back();
@@ -178,9 +178,9 @@ void CpuBackend::gated_backward(UnaryOp op, bool gate_last, const Tensor& x, con
     T* to = dx.data<T>();
     const auto& kernels = simd::kernels().of<T>();
     for_rows(pool_, dy.numel() / h, h, [&](std::int64_t r, std::int64_t first, std::int64_t n) {
-      const std::int64_t act = 2 * r * h + first + (gate_last ? h : 0);
-      const std::int64_t other = 2 * r * h + first + (gate_last ? 0 : h);
-      kernels.gated_backward(op, from + act, from + other, pdy + r * h + first, to + act,
+      const std::int64_t act = 2 * r * h + first + (args.gate_last ? h : 0);
+      const std::int64_t other = 2 * r * h + first + (args.gate_last ? 0 : h);
+      kernels.gated_backward(args.op, from + act, from + other, pdy + r * h + first, to + act,
                              to + other, n);
     });
   });

@@ -6,9 +6,8 @@
 
 namespace fovea::cpu {
 
-// loss = lse - (1 - e) x[target] - e mean(x).
-void CpuBackend::cross_entropy(double smoothing, std::int64_t ignore_index, const Tensor& logits,
-                               const Tensor& target, const Tensor& loss, const Tensor& lse) const {
+void CpuBackend::cross_entropy(const CrossEntropyArgs& args) const {
+  const auto& [smoothing, ignore_index, logits, target, loss, lse] = args;
   const std::int64_t n = logits.shape().back();
   dispatch_float("cross_entropy", logits.dtype(), [&]<class T>(T) {
     const auto& kernels = simd::kernels().of<T>();
@@ -32,10 +31,8 @@ void CpuBackend::cross_entropy(double smoothing, std::int64_t ignore_index, cons
   });
 }
 
-void CpuBackend::cross_entropy_backward(double smoothing, std::int64_t ignore_index,
-                                        const Tensor& logits, const Tensor& target,
-                                        const Tensor& lse, const Tensor& dloss,
-                                        const Tensor& dlogits) const {
+void CpuBackend::cross_entropy_backward(const CrossEntropyBackwardArgs& args) const {
+  const auto& [smoothing, ignore_index, logits, target, lse, dloss, dlogits] = args;
   const std::int64_t n = logits.shape().back();
   dispatch_float("cross_entropy_backward", logits.dtype(), [&]<class T>(T) {
     const auto& kernels = simd::kernels().of<T>();

@@ -1,4 +1,4 @@
-// Moving, filling, converting and strided copying.
+// Filling, converting and strided copying.
 #include <cstring>
 
 #include "backend/cpu/cpu_backend.h"
@@ -136,14 +136,6 @@ void copy_pieces(ThreadPool& pool, const Loop& loop, const T* src, T* dst) {
 
 }  // namespace
 
-void CpuBackend::copy_from_host(const void* from, const Tensor& y) const {
-  if (y.numel() > 0) std::memcpy(y.raw(), from, static_cast<std::size_t>(y.bytes()));
-}
-
-void CpuBackend::copy_to_host(const Tensor& x, void* to) const {
-  if (x.numel() > 0) std::memcpy(to, x.raw(), static_cast<std::size_t>(x.bytes()));
-}
-
 void CpuBackend::fill(const Tensor& y, double value) const {
   dispatch_any("fill", y.dtype(), [&]<class T>(T) {
     T* to = y.data<T>();
@@ -157,8 +149,7 @@ void CpuBackend::fill(const Tensor& y, double value) const {
 void CpuBackend::cast(const Tensor& x, const Tensor& y) const {
   if (x.dtype() == y.dtype()) {
     parallel(x.bytes(), 8 * kGrain, [&](std::int64_t begin, std::int64_t end) {
-      std::memcpy(static_cast<std::byte*>(y.raw()) + begin,
-                  static_cast<const std::byte*>(x.raw()) + begin,
+      std::memcpy(y.host_memory() + begin, x.host_memory() + begin,
                   static_cast<std::size_t>(end - begin));
     });
     return;

@@ -11,19 +11,13 @@ namespace {
 // number of threads.
 constexpr std::int64_t kPieces = 32;
 
-template <class T>
-T* optional(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
-
 std::int64_t grain(std::int64_t n) { return std::max<std::int64_t>(1, 16384 / n); }
 
 // Rows of dy go back through the normalisation; mean is undefined for RMS norm.
 template <class S>
-void backward(ThreadPool& pool, const Tensor& x, const Tensor& weight, const Tensor& mean,
-              const Tensor& rstd, const Tensor& dy, const Tensor& dx, const Tensor& dweight,
-              const Tensor& dbias) {
+void backward(ThreadPool& pool, const LayerNormBackwardArgs& args) {
   using T = Compute<S>;
+  const auto& [x, weight, mean, rstd, dy, dx, dweight, dbias] = args;
   const std::int64_t n = x.shape().back();
   const std::int64_t rows = x.numel() / n;
   const std::int64_t chunk = std::max<std::int64_t>(1, (rows + kPieces - 1) / kPieces);
@@ -59,8 +53,8 @@ void backward(ThreadPool& pool, const Tensor& x, const Tensor& weight, const Ten
 
 }  // namespace
 
-void CpuBackend::layer_norm(double eps, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                            const Tensor& y, const Tensor& mean, const Tensor& rstd) const {
+void CpuBackend::layer_norm(const LayerNormArgs& args) const {
+  const auto& [eps, x, weight, bias, y, mean, rstd] = args;
   const std::int64_t n = x.shape().back();
   dispatch_stored("layer_norm", x.dtype(), [&]<class S>(S) {
     using T = Compute<S>;
@@ -80,16 +74,13 @@ void CpuBackend::layer_norm(double eps, const Tensor& x, const Tensor& weight, c
   });
 }
 
-void CpuBackend::layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& mean,
-                                     const Tensor& rstd, const Tensor& dy, const Tensor& dx,
-                                     const Tensor& dweight, const Tensor& dbias) const {
-  dispatch_stored("layer_norm_backward", x.dtype(), [&]<class S>(S) {
-    backward<S>(pool_, x, weight, mean, rstd, dy, dx, dweight, dbias);
-  });
+void CpuBackend::layer_norm_backward(const LayerNormBackwardArgs& args) const {
+  dispatch_stored("layer_norm_backward", args.x.dtype(),
+                  [&]<class S>(S) { backward<S>(pool_, args); });
 }
 
-void CpuBackend::rms_norm(double eps, const Tensor& x, const Tensor& weight, const Tensor& y,
-                          const Tensor& rstd) const {
+void CpuBackend::rms_norm(const RmsNormArgs& args) const {
+  const auto& [eps, x, weight, y, rstd] = args;
   const std::int64_t n = x.shape().back();
   dispatch_stored("rms_norm", x.dtype(), [&]<class S>(S) {
     using T = Compute<S>;
@@ -106,12 +97,17 @@ void CpuBackend::rms_norm(double eps, const Tensor& x, const Tensor& weight, con
   });
 }
 
-void CpuBackend::rms_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& rstd,
-                                   const Tensor& dy, const Tensor& dx,
-                                   const Tensor& dweight) const {
-  dispatch_stored("rms_norm_backward", x.dtype(), [&]<class S>(S) {
-    backward<S>(pool_, x, weight, {}, rstd, dy, dx, dweight, {});
-  });
+void CpuBackend::rms_norm_backward(const RmsNormBackwardArgs& args) const {
+  const LayerNormBackwardArgs centred{.x = args.x,
+                                      .weight = args.weight,
+                                      .mean = {},
+                                      .rstd = args.rstd,
+                                      .dy = args.dy,
+                                      .dx = args.dx,
+                                      .dweight = args.dweight,
+                                      .dbias = {}};
+  dispatch_stored("rms_norm_backward", args.x.dtype(),
+                  [&]<class S>(S) { backward<S>(pool_, centred); });
 }
 
 }  // namespace fovea::cpu

@@ -11,8 +11,8 @@ constexpr std::int64_t kGrain = 1 << 14;
 
 }  // namespace
 
-void CpuBackend::adamw(const AdamWArgs& args, const Tensor& grad, const Tensor& param,
-                       const Tensor& m, const Tensor& v) const {
+void CpuBackend::adamw(const AdamWArgs& args, const AdamWTensors& of) const {
+  const auto& [grad, param, m, v] = of;
   const double correction1 = 1 - std::pow(args.beta1, static_cast<double>(args.step));
   const double correction2 = 1 - std::pow(args.beta2, static_cast<double>(args.step));
   dispatch_float("adamw", param.dtype(), [&]<class T>(T) {
@@ -26,8 +26,8 @@ void CpuBackend::adamw(const AdamWArgs& args, const Tensor& grad, const Tensor& 
 
 // PyTorch's rule: g += wd p; buf = momentum buf + (1 - dampening) g (g itself at first);
 // p -= lr (nesterov ? g + momentum buf : buf).
-void CpuBackend::sgd(const SgdArgs& args, const Tensor& grad, const Tensor& param,
-                     const Tensor& momentum) const {
+void CpuBackend::sgd(const SgdArgs& args, const SgdTensors& of) const {
+  const auto& [grad, param, momentum] = of;
   dispatch_float("sgd", param.dtype(), [&]<class T>(T) {
     const T* g = grad.data<T>();
     T* p = param.data<T>();

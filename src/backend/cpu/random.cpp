@@ -25,8 +25,7 @@ void CpuBackend::random_uniform(std::uint64_t key, double low, double high, cons
   });
 }
 
-void CpuBackend::random_normal(std::uint64_t key, double mean, double stddev, double low,
-                               double high, const Tensor& y) const {
+void CpuBackend::random_normal(std::uint64_t key, const NormalArgs& args, const Tensor& y) const {
   dispatch_float("random_normal", y.dtype(), [&]<class T>(T) {
     T* to = y.data<T>();
     parallel(y.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -39,8 +38,8 @@ void CpuBackend::random_normal(std::uint64_t key, double mean, double stddev, do
           const double radius =
               std::sqrt(-2 * std::log1p(-static_cast<double>(to_uniform(words[0]))));
           const double angle = 2 * M_PI * static_cast<double>(to_uniform(words[1]));
-          const double value = mean + stddev * radius * std::cos(angle);
-          if (value < low || value > high) continue;
+          const double value = args.mean + args.stddev * radius * std::cos(angle);
+          if (value < args.low || value > args.high) continue;
           to[i] = static_cast<T>(value);
           break;
         }
@@ -49,8 +48,8 @@ void CpuBackend::random_normal(std::uint64_t key, double mean, double stddev, do
   });
 }
 
-void CpuBackend::dropout(std::uint64_t key, double p, std::int64_t block, const Tensor& x,
-                         const Tensor& y) const {
+void CpuBackend::dropout(const DropoutArgs& args, const Tensor& x, const Tensor& y) const {
+  const auto [key, p, block] = args;
   dispatch_stored("dropout", x.dtype(), [&]<class S>(S) {
     using T = Compute<S>;
     const S* from = x.data<S>();

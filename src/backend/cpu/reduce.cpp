@@ -1,6 +1,8 @@
 // Reductions over any axes, and whole-tensor checks.
-#include <cmath>
+#include <algorithm>
+#include <atomic>
 #include <limits>
+#include <vector>
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/simd/simd.h"
@@ -29,7 +31,7 @@ void fold(ReduceOp op, const S* x, Compute<S>* y, std::int64_t n) {
   if (op == ReduceOp::kSumSquares) {
     for (std::int64_t i = 0; i < n; ++i) y[i] += static_cast<T>(x[i]) * static_cast<T>(x[i]);
   } else {
-    kernels.accumulate(T{1}, x, y, n);
+    kernels.add_wide(T{1}, x, y, n);
   }
 }
 
@@ -118,6 +120,37 @@ void reduce_run(ThreadPool& pool, ReduceOp op, const Run& run, const Device& dev
   }
 }
 
+// The elements of a list of tensors, cut into pieces.
+class Pieces {
+ public:
+  explicit Pieces(const std::vector<Tensor>& xs) : xs_(xs), first_(xs.size() + 1, 0) {
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      const std::int64_t pieces = (xs[i].numel() + kGrain - 1) / kGrain;
+      first_[i + 1] = first_[i] + static_cast<std::size_t>(pieces);
+    }
+  }
+  std::size_t count() const { return first_.back(); }
+  /// First piece of tensor i; one behind the last tensor it is count().
+  std::size_t first(std::size_t i) const { return first_[i]; }
+  /// Calls body(elements, how many, piece).
+  template <class Body>
+  void run(ThreadPool& pool, const Body& body) const {
+    pool.run(static_cast<std::int64_t>(count()), [&](std::int64_t index) {
+      const auto piece = static_cast<std::size_t>(index);
+      const auto after = std::upper_bound(first_.begin(), first_.end(), piece);
+      const auto i = static_cast<std::size_t>(after - first_.begin()) - 1;
+      const std::int64_t begin = static_cast<std::int64_t>(piece - first_[i]) * kGrain;
+      dispatch_stored("sum", xs_[i].dtype(), [&]<class S>(S) {
+        body(xs_[i].data<S>() + begin, std::min(kGrain, xs_[i].numel() - begin), piece);
+      });
+    });
+  }
+
+ private:
+  const std::vector<Tensor>& xs_;
+  std::vector<std::size_t> first_;
+};
+
 }  // namespace
 
 void CpuBackend::reduce(ReduceOp op, const Tensor& x, const Tensor& y) const {
@@ -188,39 +221,39 @@ void CpuBackend::arg_reduce(bool maximum, const Tensor& x, const Tensor& y) cons
   });
 }
 
-double CpuBackend::sum_squares(const Tensor& x) const {
-  return dispatch_stored("sum_squares", x.dtype(), [&]<class T>(T) {
-    const std::int64_t pieces = (x.numel() + kGrain - 1) / kGrain;
-    std::vector<double> partial(static_cast<std::size_t>(pieces));
-    pool_.run(pieces, [&](std::int64_t piece) {
-      double sum = 0;
-      for (std::int64_t i = piece * kGrain; i < std::min(x.numel(), (piece + 1) * kGrain); ++i) {
-        const double value = static_cast<double>(x.data<T>()[i]);
-        sum += value * value;
-      }
-      partial[static_cast<std::size_t>(piece)] = sum;
-    });
-    double total = 0;
-    for (const double sum : partial) total += sum;
-    return total;
+void CpuBackend::sum_squares(const std::vector<Tensor>& xs, const Tensor& sum) const {
+  const Pieces pieces(xs);
+  std::vector<double> partial(static_cast<std::size_t>(pieces.count()));
+  pieces.run(pool_, [&]<class S>(const S* x, std::int64_t n, std::size_t piece) {
+    double squares = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double value = static_cast<double>(x[i]);
+      squares += value * value;
+    }
+    partial[piece] = squares;
   });
+  double total = 0;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    double of_one = 0;
+    for (std::size_t piece = pieces.first(i); piece < pieces.first(i + 1); ++piece)
+      of_one += partial[piece];
+    total += of_one;
+  }
+  *sum.data<double>() = total;
 }
 
-bool CpuBackend::all_finite(const Tensor& x) const {
-  return dispatch_stored("all_finite", x.dtype(), [&]<class T>(T) {
-    std::atomic<bool> finite{true};
-    const T* values = x.data<T>();
-    parallel(x.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      // x - x is 0 for finite x and NaN otherwise; a sum of zeros is quick.
-      Compute<T> sum = 0;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const auto value = static_cast<Compute<T>>(values[i]);
-        sum += value - value;
-      }
-      if (!(sum == Compute<T>{0})) finite.store(false, std::memory_order_relaxed);
-    });
-    return finite.load();
+void CpuBackend::all_finite(const std::vector<Tensor>& xs, const Tensor& finite) const {
+  std::atomic<bool> all{true};
+  Pieces(xs).run(pool_, [&]<class S>(const S* x, std::int64_t n, std::size_t) {
+    // x - x is 0 for finite x and NaN otherwise; a sum of zeros is quick.
+    Compute<S> sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto value = static_cast<Compute<S>>(x[i]);
+      sum += value - value;
+    }
+    if (!(sum == Compute<S>{0})) all.store(false, std::memory_order_relaxed);
   });
+  *finite.data<std::uint8_t>() = all.load() ? 1 : 0;
 }
 
 }  // namespace fovea::cpu

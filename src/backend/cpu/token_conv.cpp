@@ -77,8 +77,8 @@ void write_sums(const Geometry& g, const C* sums, const Tensor& dweight, const T
 
 }  // namespace
 
-void CpuBackend::token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                            const Tensor& y) const {
+void CpuBackend::token_conv(const TokenConvArgs& args) const {
+  const auto& [x, weight, bias, y] = args;
   if (y.numel() == 0) return;
   const Geometry g(x, weight);
   dispatch_stored("token_conv", x.dtype(), [&]<class S>(S) {
@@ -97,9 +97,8 @@ void CpuBackend::token_conv(const Tensor& x, const Tensor& weight, const Tensor&
   });
 }
 
-void CpuBackend::token_conv_backward(const Tensor& x, const Tensor& weight, const Tensor& dy,
-                                     const Tensor& dx, const Tensor& dweight,
-                                     const Tensor& dbias) const {
+void CpuBackend::token_conv_backward(const TokenConvBackwardArgs& args) const {
+  const auto& [x, weight, dy, dx, dweight, dbias] = args;
   const Geometry g(dy, weight);
   const bool sums = dweight.defined() || dbias.defined();
   dispatch_stored("token_conv_backward", dy.dtype(), [&]<class S>(S) {

@@ -182,8 +182,8 @@ class PlaneGradient {
 
 }  // namespace
 
-void CpuBackend::running_value(double eps, const Tensor& before, const Tensor& w, const Tensor& x,
-                               const ValueNorm& args) const {
+void CpuBackend::running_value(const RunningValueArgs& sum, const ValueNorm& args) const {
+  const auto& [eps, before, w, x] = sum;
   dispatch_stored("running_value", x.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
     const Layer<S> layer(args);
@@ -250,8 +250,8 @@ void CpuBackend::value_norm(const ValueNorm& args, const Tensor& x, const Tensor
   });
 }
 
-void CpuBackend::value_norm_backward(const ValueNorm& args, const Tensor& w, const Tensor& x,
-                                     const Tensor& dy, const ValueNormGradients& to) const {
+void CpuBackend::value_norm_backward(const ValueNormBackwardArgs& call) const {
+  const auto& [args, w, x, dy, to] = call;
   dispatch_stored("value_norm_backward", dy.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
     const Layer<S> layer(args);

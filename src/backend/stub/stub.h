@@ -8,6 +8,6 @@
 
 namespace fovea {
 
-Device make_stub(DeviceType type, const std::string& name);
+Device make_stub(DeviceType type, const std::string& name, int index = 0);
 
 }  // namespace fovea

@@ -226,12 +226,12 @@ void end() { _tile_release(); }
 }  // namespace
 
 AmxTable amx_table() {
-  return {{3, pack<float>, multiply<3>},
-          {1, pack<BFloat16>, multiply<1>},
-          finish<float>,
-          finish<BFloat16>,
-          begin,
-          end};
+  return {.f32 = {.parts = 3, .pack = pack<float>, .multiply = multiply<3>},
+          .bf16 = {.parts = 1, .pack = pack<BFloat16>, .multiply = multiply<1>},
+          .finish_f32 = finish<float>,
+          .finish_bf16 = finish<BFloat16>,
+          .begin = begin,
+          .end = end};
 }
 
 }  // namespace fovea::cpu::simd

@@ -327,15 +327,35 @@ void binary(BinaryOp op, const S* a, std::int64_t step_a, const S* b, std::int64
 }
 
 template <class S, class Y>
-void axpy(Compute<S> alpha, const S* x, Y* y, std::int64_t n) {
+inline void add_scaled(Compute<S> alpha, const S* x, Y* y, std::int64_t n) {
   map(
       n, [=](Batch<S> xi, Batch<S> yi) { return alpha * xi + yi; }, y, x, static_cast<const Y*>(y));
 }
 
+template <class S>
+void axpy(Compute<S> alpha, const S* x, S* y, std::int64_t n) {
+  add_scaled(alpha, x, y, n);
+}
+
+template <class S>
+void add_wide(Compute<S> alpha, const S* x, Compute<S>* y, std::int64_t n) {
+  add_scaled(alpha, x, y, n);
+}
+
 template <class To, class From>
-void convert(const From* x, To* y, std::int64_t n) {
+inline void convert(const From* x, To* y, std::int64_t n) {
   map(
       n, [](Batch<From> xi) { return xi; }, y, x);
+}
+
+template <class S>
+void widen(const S* x, Compute<S>* y, std::int64_t n) {
+  convert(x, y, n);
+}
+
+template <class S>
+void narrow(const Compute<S>* x, S* y, std::int64_t n) {
+  convert(x, y, n);
 }
 
 }  // namespace

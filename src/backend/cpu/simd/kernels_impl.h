@@ -18,53 +18,23 @@
 namespace fovea::cpu::simd {
 namespace {
 
+// Tables are filled by name.
 template <class S>
 Maps<S> maps() {
-  return {unary<S>,
-          unary_backward<S>,
-          binary<S>,
-          axpy<S, S>,
-          axpy<S, Compute<S>>,
-          gated<S>,
-          gated_backward<S>,
-          sum<S>,
-          dot<S>,
-          normalise<S>,
-          centred_squares<S>,
-          normalise_backward<S>,
-          dropout<S>,
-          take_rows<S>,
-          take_columns<S>,
-          put_rows<S>,
-          plane_moments<S>,
-          plane_normalise<S>,
-          plane_gradient_sums<S>,
-          plane_gradient<S>,
-          token_row<S>,
-          token_row_sums<S>,
-          convert<Compute<S>, S>,
-          convert<S, Compute<S>>};
+  return {
+#define FOVEA_LOOP(result, name, parameters) .name = simd::name<S>,
+#include "backend/cpu/simd/stored_loops.def"
+  };
 }
 
 template <class T>
 Kernels<T> make() {
-  return {maps<T>(),
-          max<T>,
-          extremum<T>,
-          largest<T>,
-          exp_sum<T>,
-          softmax_backward<T>,
-          combine<T>,
-          softmax_rows<T>,
-          probability_rows<T>,
-          combine_rows<T>,
-          score_gradient_rows<T>,
-          product<T>,
-          adamw<T>,
-          correlate<T>,
-          correlate_sums<T>,
-          conv3x3<T>,
-          conv3x3_sums<T>};
+  return {
+#define FOVEA_LOOP(result, name, parameters) .name = simd::name<T>,
+#include "backend/cpu/simd/stored_loops.def"
+#define FOVEA_LOOP(result, name, parameters) .name = simd::name<T>,
+#include "backend/cpu/simd/compute_loops.def"
+  };
 }
 
 }  // namespace
@@ -73,7 +43,10 @@ Kernels<T> make() {
 Maps<BFloat16> FOVEA_SIMD_BFLOAT16() { return maps<BFloat16>(); }
 #else
 Table FOVEA_SIMD_TABLE() {
-  return {FOVEA_SIMD_NAME, make<float>(), make<double>(), maps<BFloat16>()};
+  return {.name = FOVEA_SIMD_NAME,
+          .f32 = make<float>(),
+          .f64 = make<double>(),
+          .bf16 = maps<BFloat16>()};
 }
 #endif
 

@@ -179,7 +179,7 @@ void normalise_backward(bool centred, const S* x, Compute<S> mean, Compute<S> rs
         n, [=](B xi, B d, B w) { return w + d * ((xi - mean) * rstd); }, dweight, x, dy,
         static_cast<const T*>(dweight));
   }
-  if (dbias != nullptr) axpy(T{1}, dy, dbias, n);
+  if (dbias != nullptr) add_wide(T{1}, dy, dbias, n);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <optional>
 #include <string_view>
 
-#if defined(__x86_64__)
+// FOVEA_NO_AVX512: kernels of AVX-512 and of tile registers were left out of the build.
+#if defined(__x86_64__) && !defined(FOVEA_NO_AVX512)
+#define FOVEA_HAS_AVX512
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +27,7 @@ Table choose() {
 #if defined(__x86_64__)
   const std::string_view limit = wished();
   if (limit != "sse2") {
+#if defined(FOVEA_HAS_AVX512)
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512cd");
@@ -33,13 +36,14 @@ Table choose() {
       if (__builtin_cpu_supports("avx512bf16")) table.bf16 = avx512_bfloat16_kernels();
       return table;
     }
+#endif
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2_kernels();
   }
 #endif
   return sse2_kernels();
 }
 
-#if defined(__x86_64__)
+#if defined(FOVEA_HAS_AVX512)
 // Tile registers and their bfloat16 products, conversions to bfloat16 in vectors, and the leave of
 // Linux to use the registers, which a process has to ask for once.
 bool tiles_usable() {
@@ -54,7 +58,7 @@ bool tiles_usable() {
 #endif
 
 std::optional<AmxTable> choose_amx() {
-#if defined(__x86_64__)
+#if defined(FOVEA_HAS_AVX512)
   if (wished().empty() && std::string_view(kernels().name) == "avx512" && tiles_usable())
     return amx_table();
 #endif

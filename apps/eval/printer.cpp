@@ -1,0 +1,65 @@
+#include "eval/printer.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "base/error.h"
+#include "common/app.h"
+
+namespace fovea::apps {
+
+EvalPrinter::EvalPrinter(const experiment::Opened& opened, const experiment::EvalRequest& request,
+                         bool quiet)
+    : opened_(opened), request_(request), quiet_(quiet), main_(opened.run->task().headline()) {}
+
+void EvalPrinter::reported(const training::Report& report) {
+  clean_ = metrics::value_of(report.metrics, main_.name);
+  saved_ = report.saved;
+  if (quiet_) return;
+  const std::vector<std::string>& random = opened_.weights.random;
+  fmt::print("{} ({} samples of {}, {})\n", opened_.run->experiment().name, report.indices.size(),
+             request_.report.split, opened_.weights.text());
+  if (!random.empty()) fmt::print("  {}\n", training::random_text(random));
+  for (const metrics::Measurement& metric : report.metrics)
+    fmt::print("  {:<14} {}\n", metric.info.name, metrics::value_text(metric.info, metric.value));
+  for (const std::string& line : report.lines) fmt::print("  {}\n", line);
+  if (request_.noise.empty()) return;
+  fmt::print("\n{:<15}", metrics::title_of(main_));
+  for (const double level : request_.noise.levels) fmt::print("{:>8}", fmt::format("{:g}", level));
+  fmt::print("{:>9}\n", "mean");
+}
+
+double EvalPrinter::mean_of(const std::string& type) const {
+  for (const auto& [name, mean] : experiment::noise_means(scores_, main_.name, clean_).by_type) {
+    if (name == type) return mean;
+  }
+  return 0;
+}
+
+// A line a type, a number at a time.
+void EvalPrinter::scored(const experiment::NoiseScore& score) {
+  scores_.push_back(score);
+  if (!quiet_) {
+    if (score.level == request_.noise.levels.front()) fmt::print("{:<15}", score.type);
+    fmt::print("{:>8.{}f}", score.value, main_.decimals);
+    if (score.level == request_.noise.levels.back())
+      fmt::print("{:>9.{}f}\n", mean_of(score.type), main_.decimals);
+    std::cout.flush();
+  }
+  FOVEA_CHECK(!stop_requested(), Interrupted, "stopped; results.json was not written");
+}
+
+void EvalPrinter::finish() const {
+  if (!request_.noise.empty()) {
+    const experiment::NoiseMeans means = experiment::noise_means(scores_, main_.name, clean_);
+    fmt::print("{:<15}{} corrupted, {} clean, retention {:.3f}\n", "mean",
+               metrics::value_text(main_, means.mean), metrics::value_text(main_, clean_),
+               means.retention);
+  }
+  for (const std::string& file : saved_)
+    fmt::print("saved {}\n", (request_.report.folder / file).string());
+  fmt::print("written to {}\n", request_.report.folder.string());
+}
+
+}  // namespace fovea::apps

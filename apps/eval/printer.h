@@ -1,0 +1,32 @@
+// What eval prints while it goes on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/evaluation.h"
+
+namespace fovea::apps {
+
+class EvalPrinter final : public experiment::EvalObserver {
+ public:
+  /// Silent if `quiet`. Throws Interrupted from scored() once a signal asks to stop.
+  EvalPrinter(const experiment::Opened& opened, const experiment::EvalRequest& request, bool quiet);
+  void reported(const training::Report& report) override;
+  void scored(const experiment::NoiseScore& score) override;
+  /// What is known at the end: the means over all noise, and the files.
+  void finish() const;
+
+ private:
+  double mean_of(const std::string& type) const;
+
+  const experiment::Opened& opened_;
+  const experiment::EvalRequest& request_;
+  bool quiet_;
+  metrics::MetricInfo main_;
+  double clean_ = 0;
+  std::vector<std::string> saved_;
+  std::vector<experiment::NoiseScore> scores_;
+};
+
+}  // namespace fovea::apps

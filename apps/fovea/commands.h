@@ -1,0 +1,44 @@
+// The commands of the front, and the programs behind them.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fovea::apps {
+
+struct Command {
+  std::string name;  // also of the program
+  std::string help;
+  std::string example;
+};
+
+/// In the order of the help.
+const std::vector<Command>& commands();
+const Command* find_command(const std::string& name);
+/// "no command called "trian"; did you mean "train"? ..."
+std::string unknown_command(const std::string& name);
+
+/// The program of a command, in the folder of this one; nothing where it was not built.
+std::optional<std::filesystem::path> program_of(const std::string& command);
+
+/// An option as a program lists it (CommandLine, common/options.h).
+struct ListedOption {
+  std::vector<std::string> names;  // "-o", "--out"; one without dashes for a word by its place
+  std::string value;               // "FILE", "a|b"; empty for flags
+  std::string help;
+  bool is_word() const { return names.front().front() != '-'; }
+};
+
+/// A program, or one of its subcommands.
+struct ListedProgram {
+  Command command;
+  std::string subcommand;  // empty: the program itself
+  std::vector<ListedOption> options;
+};
+
+/// All options of every program that was built; a program stands before its subcommands.
+std::vector<ListedProgram> built_programs();
+
+}  // namespace fovea::apps

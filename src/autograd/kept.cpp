@@ -1,0 +1,14 @@
+#include "autograd/kept.h"
+
+namespace fovea::autograd {
+
+Tensor Kept::get() const {
+  if (remake_ == nullptr) return value_;
+  if (remake_->made.defined()) return remake_->made;
+  const Tensor made = remake_->make();
+  // Besides this one only the operation that made it still holds the way: nobody else will ask.
+  if (remake_.use_count() > 2) remake_->made = made;
+  return made;
+}
+
+}  // namespace fovea::autograd

@@ -1,0 +1,206 @@
+// What the fused kernels of kernels.def are asked to do. In the structs that hold all of a call
+// what is written stands behind what is read; gradients that are undefined are not wanted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/args.h"
+
+namespace fovea {
+
+/// The function is applied to the first half of the last axis, or to the last one.
+struct GatedArgs {
+  UnaryOp op = UnaryOp::kSilu;
+  bool gate_last = false;
+};
+
+/// y = keep(i / block) x / (1 - p), and draw i of the stream `key` keeps where it is not below p;
+/// block > 1 drops whole runs of elements (drop-path). x has a whole number of blocks.
+struct DropoutArgs {
+  std::uint64_t key = 0;
+  double p = 0;
+  std::int64_t block = 1;
+};
+
+/// log: log-softmax. causal: key j of query t is allowed if j <= t + (keys - queries).
+struct SoftmaxArgs {
+  bool log = false;
+  bool causal = false;
+};
+
+/// Over the last axis; mean and rstd have one element a row. weight and bias may be undefined.
+struct LayerNormArgs {
+  double eps = 0;
+  Tensor x, weight = {}, bias = {};
+  Tensor y, mean, rstd;
+};
+struct LayerNormBackwardArgs {
+  Tensor x, weight = {}, mean = {}, rstd, dy;
+  Tensor dx = {}, dweight = {}, dbias = {};
+};
+
+/// Over the last axis; rstd has one element a row. weight may be undefined.
+struct RmsNormArgs {
+  double eps = 0;
+  Tensor x, weight = {};
+  Tensor y, rstd;
+};
+struct RmsNormBackwardArgs {
+  Tensor x, weight = {}, rstd, dy;
+  Tensor dx = {}, dweight = {};
+};
+
+/// x: (b, c, spatial...). groups = 0: statistics per channel over batch and space (batch norm),
+/// mean and rstd are (c); else per item and group (group norm), mean and rstd are (b, groups).
+struct ChannelStatsArgs {
+  std::int64_t groups = 0;
+  double eps = 0;
+  Tensor x;
+  Tensor mean, rstd;
+};
+
+/// (x - mean) rstd weight + bias; weight and bias (c) may be undefined.
+struct ChannelNorm {
+  Tensor mean, rstd, weight = {}, bias = {};
+};
+
+/// A batch norm (groups = 0) or group norm of x, and what follows in the same pass over memory:
+/// norm(x) + residual, then a ReLU if asked for. residual is undefined or like x.
+struct NormedMap {
+  Tensor x;
+  ChannelNorm norm = {};
+  Tensor residual = {};
+  bool relu = false;
+  std::int64_t groups = 0;
+  bool fixed_stats = false;  // mean and rstd are constants (evaluation mode of batch norm)
+};
+
+/// Where gradients go. That of the residual is dy where the ReLU let it through.
+struct ChannelNormGradients {
+  Tensor x = {}, weight = {}, bias = {}, residual = {};
+};
+/// For a ReLU behind a residual y or of.residual is needed, else neither. The gradient of x or of
+/// the residual may be written over dy.
+struct ChannelNormBackwardArgs {
+  NormedMap of;
+  Tensor y = {}, dy;
+  ChannelNormGradients to;
+};
+
+/// x, y (b, h, w, c), weight (c, 1, kernel_h, kernel_w) with odd sizes, stride 1, zeros around the
+/// grid; bias (c) may be undefined.
+struct TokenConvArgs {
+  Tensor x, weight, bias = {};
+  Tensor y;
+};
+struct TokenConvBackwardArgs {
+  Tensor x, weight, dy;
+  Tensor dx = {}, dweight = {}, dbias = {};
+};
+
+/// Where head h of item b at token t starts inside a tensor: b batch_stride + t token_stride +
+/// head_offsets[h], in elements; the head's channels are contiguous. It lets the attention kernels
+/// read a fused qkv projection, interleaved streams or grouped heads without a copy.
+struct HeadLayout {
+  std::int64_t batch_stride = 0;
+  std::int64_t token_stride = 0;
+  std::vector<std::int64_t> head_offsets;
+  std::int64_t dim = 0;  // channels of one head
+};
+
+/// One map a head, or two maps a head over one value stream:
+///   out = softmax(q k^T) v, or (c1 softmax(q k^T) + c2 softmax(q2 k2^T)) v
+/// with one coefficient per query and head. Covers DIFF (1, -lambda) and M-DGSA (g, g - 1).
+struct AttentionArgs {
+  std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
+  HeadLayout q, k, v;  // for two maps: the excitatory or first stream
+  HeadLayout q2, k2;   // the second stream, or no offsets
+  double scale = 1;
+  bool causal = false;
+  bool add = true;  // backward adds to dq, dk, dv; false: it writes them, and the heads cover them
+
+  bool two_maps() const { return !q2.head_offsets.empty(); }
+};
+
+/// Both streams live in q and k. mask: (batch, keys) uint8 or undefined. Of two maps c1, c2:
+/// (batch, queries, heads).
+struct AttentionInputs {
+  Tensor q, k, v, mask = {};
+  Tensor c1 = {}, c2 = {};
+};
+struct AttentionUpstream {
+  Tensor lse, dout;
+};
+/// Laid out as what they are gradients of; q, k and v may be one tensor. See AttentionArgs::add.
+struct AttentionGradients {
+  Tensor q = {}, k = {}, v = {};
+  Tensor c1 = {}, c2 = {};
+};
+
+/// Softmax cross-entropy of logits (rows, classes), or with more axes in front, and target (rows)
+/// int64: loss = lse - (1 - smoothing) logits[target] - smoothing mean(logits). Rows whose target
+/// is ignore_index get loss 0. loss and lse: (rows).
+struct CrossEntropyArgs {
+  double smoothing = 0;
+  std::int64_t ignore_index = 0;
+  Tensor logits, target;
+  Tensor loss, lse;
+};
+/// dlogits = dloss[row] * d loss[row] / d logits.
+struct CrossEntropyBackwardArgs {
+  double smoothing = 0;
+  std::int64_t ignore_index = 0;
+  Tensor logits, target, lse, dloss;
+  Tensor dlogits;
+};
+
+struct AdamWArgs {
+  double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+  std::int64_t step = 1;  // counted from 1
+};
+struct AdamWTensors {
+  Tensor grad, param, m, v;
+};
+
+struct SgdArgs {
+  double lr = 0, momentum = 0, weight_decay = 0, dampening = 0;
+  bool nesterov = false;
+  bool first = false;  // the momentum buffer is being started
+};
+/// momentum is undefined where there is none.
+struct SgdTensors {
+  Tensor grad, param, momentum = {};
+};
+
+/// One layer of attention whose values are a running sum of maps (kcla 2.9), all in (b, c, h, w):
+///   y = x + keep act(norm(v)), or without x;  v = depthwise 3x3 convolution of u, zeros around it.
+/// kernel (c, 9) is scaled for every plane; scale and keep (b c). keep may be undefined, which
+/// is 1.
+struct ValueNorm {
+  Tensor u, kernel, scale;
+  ChannelNorm norm;  // by channel
+  Tensor keep = {};
+  bool fixed_stats = false;  // mean and rstd are constants
+  bool relu = false;
+  bool add_x = true;
+};
+/// ValueNorm::u = before + w x, w (b c); before may be undefined. eps is that of the norm.
+struct RunningValueArgs {
+  double eps = 0;
+  Tensor before = {}, w, x;
+};
+/// u is the gradient of ValueNorm::u, which is that of the sum before as well; if `adds`, it holds
+/// what comes from later layers. w is the weight that x has in u, x takes part in y and in u. x may
+/// be written over dy. u, kernel and scale are always wanted.
+struct ValueNormGradients {
+  Tensor u = {}, w = {}, x = {}, kernel = {}, scale = {}, weight = {}, bias = {};
+  bool adds = false;
+};
+struct ValueNormBackwardArgs {
+  ValueNorm of;
+  Tensor w, x, dy;
+  ValueNormGradients to;
+};
+
+}  // namespace fovea

@@ -1,0 +1,40 @@
+// The meta device: shapes and accounting only. Fused kernels do nothing either, instead of being
+// composed: what they would allocate is not what a real device does.
+#include "backend/backend.h"
+#include "backend/devices.h"
+
+#include <cstring>
+
+namespace fovea {
+namespace {
+
+template <class... Arguments>
+void ignore(const Arguments&...) {}
+
+class MetaBackend final : public Backend {
+ public:
+  std::string name() const override { return "meta"; }
+
+#define FOVEA_KERNEL(kernel, parameters, arguments) \
+  void kernel parameters const override { ignore arguments; }
+#include "backend/kernels.def"
+};
+
+// No memory: any handle will do, and everything reads as zero.
+MemorySource no_memory() {
+  return {
+      .allocate = [](std::int64_t) { return MemoryHandle{1}; },
+      .release = [](MemoryHandle) {},
+      .upload = [](const void*, Buffer, std::int64_t) {},
+      .download = [](Buffer, void* to,
+                     std::int64_t bytes) { std::memset(to, 0, static_cast<std::size_t>(bytes)); },
+      .address = {}};
+}
+
+}  // namespace
+
+Device make_meta() {
+  return Device(DeviceType::kMeta, no_memory(), std::make_shared<const MetaBackend>());
+}
+
+}  // namespace fovea

@@ -1,0 +1,71 @@
+// What a network learns from: samples, and batches of them, as tensors with names.
+//   "image" (c, h, w) float32                       "label" () int64
+//   "mask" (k, h, w) float32 in [0, 1], soft masks; or (h, w) int64, the class of every pixel
+//   "tokens" (n) int64, 0 behind the end of a text
+// In a batch each has a leading axis. Kinds of data differ in their names and in how these are put
+// together (collate.h), not in what carries them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fovea::data {
+
+/// What an int64 mask has where a pixel is to be ignored; ops::CrossEntropyOptions knows the same.
+inline constexpr std::int64_t kIgnoreLabel = -100;
+
+/// A few tensors by name, in the order in which they were set.
+class NamedTensors {
+ public:
+  using Entry = std::pair<std::string, Tensor>;
+
+  /// Throws ConfigError, which lists the names there are.
+  const Tensor& at(std::string_view name) const;
+  /// Null for a name that is not there.
+  const Tensor* find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// Adds a tensor, or replaces that of the same name.
+  void set(std::string_view name, Tensor tensor);
+
+  std::vector<Entry>::const_iterator begin() const { return tensors_.begin(); }
+  std::vector<Entry>::const_iterator end() const { return tensors_.end(); }
+
+ private:
+  std::vector<Entry> tensors_;
+};
+
+/// Where a sample lies in what its file holds, so that results can be brought back there. One value
+/// an axis, in the order of the axes: (h, w), of volumes (d, h, w). Empty where it means nothing.
+struct Geometry {
+  std::vector<std::int64_t> original_size;  // of the file's picture or volume, in its pixels
+  std::vector<double> spacing;              // of these pixels, in millimetres; empty: unknown
+  std::vector<std::int64_t> offset;         // of the part that was taken; empty: all of it
+};
+
+/// One sample, without the axis of the batch.
+struct Sample : NamedTensors {
+  Geometry geometry;
+  std::int64_t index = 0;  // in its split
+  std::string name;        // a file, or a file and a record
+};
+
+/// Samples that go through a network together, on the host.
+struct Batch : NamedTensors {
+  /// Of tensors that were padded: what each sample had along its first axis.
+  std::map<std::string, std::vector<std::int64_t>> lengths;
+  /// What is neither stacked nor padded: one tensor a sample.
+  std::map<std::string, std::vector<Tensor>> lists;
+  std::vector<Geometry> geometry;
+  std::vector<std::int64_t> indices;  // of the samples in their split
+  std::int64_t number = 0;            // position in the epoch
+
+  std::int64_t size() const { return std::ssize(indices); }
+};
+
+}  // namespace fovea::data

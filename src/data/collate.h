@@ -1,0 +1,59 @@
+// From samples to a batch. Every name has one rule, so that a loader knows no kind of data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/batch.h"
+#include "tensor/device.h"
+
+namespace fovea::data {
+
+/// How the tensors of one name are put together.
+enum class Collate {
+  kStack,  // all have one shape: (b, shape)
+  kPad,    // they differ along their first axis: (b, longest, shape), zeros behind the end, lengths
+  kList,   // one tensor a sample: (any, shape) each
+};
+
+/// What a data set says of one name.
+struct Field {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Collate rule = Collate::kStack;
+  Shape shape = {};         // of a sample; where it is padded or listed, behind the first axis
+  std::int64_t pad_to = 0;  // a padded axis is at least this long
+};
+
+/// Makes one batch, row by row, in memory of `device`, a host device.
+class Collator {
+ public:
+  /// `rows`: the most samples that may be added.
+  Collator(const std::vector<Field>& fields, std::int64_t rows, const Device& device);
+
+  /// Makes `sample` one to be filled: its stacked tensors become the next row of the batch, so that
+  /// they are written where they stay. The others are for its data set to set. One sample may serve
+  /// for all rows.
+  void next(Sample& sample) const;
+  /// Keeps it; a sample that is not kept leaves its row to the one after it. Throws ShapeError for
+  /// a tensor of another type or shape than its field says.
+  void add(Sample& sample);
+  /// All samples that were added; without any there are no tensors.
+  Batch finish();
+
+ private:
+  using Column = std::vector<Tensor>;  // one a sample
+  Tensor padded(const Field& field, const Column& column, std::vector<std::int64_t>& lengths) const;
+  Tensor copy(const Tensor& from) const;
+
+  const std::vector<Field>& fields_;
+  std::int64_t rows_;
+  Device device_;
+  Column stacked_;               // by field, of rows_ rows; undefined where nothing is stacked
+  std::vector<Column> columns_;  // by field; empty where all is stacked
+  std::vector<Geometry> geometry_;
+  std::vector<std::int64_t> indices_;
+};
+
+}  // namespace fovea::data

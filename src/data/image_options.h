@@ -1,0 +1,32 @@
+// The keys that every data set of images has, whatever its files look like.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/noise.h"
+#include "data/split.h"
+#include "schema/fields.h"
+
+namespace fovea::data {
+
+/// What happens when a sample cannot be read: the run ends with its name, or it is left out and
+/// counted.
+enum class OnBadSample { kFail, kSkip };
+
+struct ImageOptions : SplitOptions {
+  static constexpr Kind kKind = Kind::kImages;
+  using Common = ImageOptions;
+  static const schema::Fields<ImageOptions>& keys();
+
+  bool normalise = true;
+  std::vector<double> mean;
+  std::vector<double> std;
+  std::vector<schema::Component> augment;
+  NoiseBySplit noise;
+  OnBadSample on_bad_sample = OnBadSample::kFail;
+  std::int64_t cache_bytes = std::int64_t{1} << 30;
+};
+
+}  // namespace fovea::data

@@ -1,0 +1,117 @@
+#include "data/image_pairs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/suggest.h"
+#include "data/folder.h"
+#include "data/image_file.h"
+
+namespace fovea::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path list_file(const fs::path& lists, Split split) {
+  return lists / (std::string(name_of(split)) + ".txt");
+}
+
+// The names of a list, one a line, with or without ending; nothing if there is no such list.
+std::optional<std::map<std::string, int>> read_list(const fs::path& file) {
+  std::error_code code;
+  if (!fs::exists(file, code)) return std::nullopt;
+  std::istringstream lines(io::read_text(file));
+  std::map<std::string, int> names;
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.empty()) continue;
+    const fs::path name(line);
+    const std::string stem = has_image_extension(name) ? name.stem().string() : line;
+    const auto [first, added] = names.emplace(stem, number);
+    FOVEA_CHECK(
+        added, FileError,
+        fmt::format("{}:{}: {} is also in line {}", file.string(), number, line, first->second));
+  }
+  FOVEA_CHECK(!names.empty(), FileError, fmt::format("{}: holds no name", file.string()));
+  return names;
+}
+
+}  // namespace
+
+std::vector<ImagePair> find_pairs(const char* reader, const char* page,
+                                  const PairFolders& folders) {
+  std::error_code code;
+  for (const fs::path& folder : {folders.images, folders.masks}) {
+    FOVEA_CHECK(fs::is_directory(folder, code), FileError,
+                fmt::format("dataset.root: {}: not found; see {}", folder.string(), page));
+  }
+  std::map<std::string, fs::path> masks;
+  for (fs::path& mask : image_files(reader, folders.masks, page)) {
+    const std::string stem = mask.stem().string();
+    const auto [known, added] = masks.emplace(stem, mask);
+    FOVEA_CHECK(added, FileError,
+                fmt::format("{}: {} and {}: two masks of one name", reader, known->second.string(),
+                            mask.filename().string()));
+  }
+  std::vector<ImagePair> pairs;
+  for (fs::path& image : image_files(reader, folders.images, page)) {
+    const std::string stem = image.stem().string();
+    if (stem.ends_with("_superpixels")) continue;  // come with ISIC 2017
+    const auto mask = masks.find(stem + folders.mask_suffix);
+    FOVEA_CHECK(
+        mask != masks.end(), FileError,
+        fmt::format("{}: {}: has no mask; expected {}.png or another ending", reader,
+                    image.string(), (folders.masks / (stem + folders.mask_suffix)).string()));
+    pairs.push_back({std::move(image), mask->second});
+  }
+  return pairs;
+}
+
+bool has_list(const fs::path& lists, Split split) {
+  std::error_code code;
+  return fs::exists(list_file(lists, split), code);
+}
+
+std::vector<ImagePair> listed_pairs(const std::vector<ImagePair>& all, const fs::path& lists,
+                                    Split split, const char* page) {
+  const auto path_of = [&](Split s) { return list_file(lists, s); };
+  std::map<Split, std::map<std::string, int>> names;
+  for (const Split s : {Split::kTrain, Split::kVal, Split::kTest}) {
+    if (auto list = read_list(path_of(s))) names.emplace(s, std::move(*list));
+  }
+  const auto wanted = names.find(split);
+  FOVEA_CHECK(wanted != names.end(), FileError,
+              fmt::format("dataset.splits: {}: not found; see {}", path_of(split).string(), page));
+  for (const auto& [name, line] : wanted->second) {
+    for (const auto& [other, theirs] : names) {
+      FOVEA_CHECK(other == split || theirs.count(name) == 0, FileError,
+                  fmt::format("{}:{}: {} is also in {}", path_of(split).string(), line, name,
+                              path_of(other).filename().string()));
+    }
+  }
+  std::vector<ImagePair> chosen;
+  std::vector<std::string> stems;
+  for (const ImagePair& pair : all) {
+    stems.push_back(pair.image.stem().string());
+    if (wanted->second.count(stems.back()) > 0) chosen.push_back(pair);
+  }
+  if (chosen.size() == wanted->second.size()) return chosen;
+  for (const auto& [name, line] : wanted->second) {
+    FOVEA_CHECK(
+        std::binary_search(stems.begin(), stems.end(), name), FileError,
+        fmt::format("{}:{}: {}: no image of this name in {}{}", path_of(split).string(), line, name,
+                    all.front().image.parent_path().string(), did_you_mean(name, stems)));
+  }
+  throw FileError(fmt::format("{}: two images of one name", path_of(split).string()));
+}
+
+}  // namespace fovea::data

@@ -1,0 +1,36 @@
+// The samples of one part of a data set as its files provide them: what is known of them before any
+// is read. Derived: Source, of images (source.h), and TextPart (text_dataset.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace fovea::data {
+
+/// In the order of the files. Thread-safe after construction.
+class Part {
+ public:
+  virtual ~Part() = default;
+  std::int64_t size() const { return std::ssize(labels_); }
+  /// Class of every sample; 0 where has_classes() is false.
+  const std::vector<std::int64_t>& labels() const { return labels_; }
+  /// False where samples have masks instead.
+  virtual bool has_classes() const { return true; }
+  virtual const std::vector<std::string>& class_names() const = 0;
+  /// File, or file and record, for messages and reports.
+  virtual std::string name(std::int64_t index) const = 0;
+  /// The files that the samples come from, masks included; none where they are made in memory.
+  virtual std::vector<std::filesystem::path> files() const = 0;
+  /// What samples that are made in memory are made by, with all that changes them.
+  virtual std::string recipe() const { return ""; }
+  /// What a user should know of the files, e.g. that some were left out; one line each.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ protected:
+  std::vector<std::int64_t> labels_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace fovea::data

@@ -1,0 +1,225 @@
+#include "data/survey.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "data/identity.h"
+#include "data/vocabulary.h"
+
+namespace fovea::data {
+namespace {
+
+// Sums over some samples of a part.
+struct Tally {
+  PartSurvey found;
+  std::vector<double> sums, squares;  // of each channel
+  double pixels = 0;                  // of one channel
+  double mask_sum = 0, mask_pixels = 0;
+
+  void add(const Sample& sample, std::size_t classes);
+  void add(Tally&& later);
+
+ private:
+  void add_image(const Tensor& image);
+  void add_soft_mask(const Tensor& mask);
+  void add_labels(const Tensor& mask, std::size_t classes);
+  void add_tokens(const Tensor& tokens);
+};
+
+void Tally::add_image(const Tensor& image) {
+  const std::int64_t plane = image.size(1) * image.size(2);
+  sums.resize(static_cast<std::size_t>(image.size(0)), 0.0);
+  squares.resize(sums.size(), 0.0);
+  const float* value = image.data<float>();
+  for (std::size_t c = 0; c < sums.size(); ++c) {
+    double sum = 0, square = 0;
+    for (std::int64_t p = 0; p < plane; ++p, ++value) {
+      sum += double{*value};
+      square += double{*value} * double{*value};
+    }
+    sums[c] += sum;
+    squares[c] += square;
+  }
+  pixels += static_cast<double>(plane);
+}
+
+void Tally::add_soft_mask(const Tensor& mask) {
+  double sum = 0;
+  for (const float value : mask.values<float>()) sum += double{value};
+  mask_sum += sum;
+  mask_pixels += static_cast<double>(mask.numel());
+  found.empty_masks += sum == 0 ? 1 : 0;
+}
+
+void Tally::add_labels(const Tensor& mask, std::size_t classes) {
+  std::vector<std::int64_t> counts(classes, 0);
+  for (const std::int64_t label : mask.values<std::int64_t>()) {
+    if (label == kIgnoreLabel) {
+      ++found.ignored;
+    } else {
+      ++counts[static_cast<std::size_t>(label)];
+    }
+  }
+  found.labels.resize(classes, 0);
+  for (std::size_t c = 0; c < classes; ++c) found.labels[c] += counts[c];
+  const auto present = std::count_if(counts.begin(), counts.end(), [](auto n) { return n > 0; });
+  found.empty_masks += present < 2 ? 1 : 0;
+}
+
+void Tally::add_tokens(const Tensor& tokens) {
+  const auto ids = tokens.values<std::int64_t>();
+  found.lengths.push_back(std::ssize(ids));
+  found.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
+}
+
+void Tally::add(const Sample& sample, std::size_t classes) {
+  ++found.samples;
+  if (!sample.geometry.original_size.empty()) ++found.sizes[sample.geometry.original_size];
+  if (const Tensor* image = sample.find("image")) add_image(*image);
+  if (const Tensor* tokens = sample.find("tokens")) add_tokens(*tokens);
+  if (const Tensor* label = sample.find("label")) {
+    found.per_class.resize(classes, 0);
+    ++found.per_class[static_cast<std::size_t>(label->item<std::int64_t>())];
+  }
+  const Tensor* mask = sample.find("mask");
+  if (mask == nullptr) return;
+  if (mask->dtype() == DType::kInt64) {
+    add_labels(*mask, classes);
+  } else {
+    add_soft_mask(*mask);
+  }
+}
+
+template <class T>
+void add_lists(std::vector<T>& to, const std::vector<T>& from) {
+  to.resize(std::max(to.size(), from.size()), T{});
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+}
+
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+void Tally::add(Tally&& later) {
+  found.samples += later.found.samples;
+  append(found.bad, later.found.bad);
+  add_lists(found.per_class, later.found.per_class);
+  for (const auto& [size, samples] : later.found.sizes) found.sizes[size] += samples;
+  add_lists(found.labels, later.found.labels);
+  found.ignored += later.found.ignored;
+  found.empty_masks += later.found.empty_masks;
+  append(found.lengths, later.found.lengths);
+  found.unknown += later.found.unknown;
+  add_lists(sums, later.sums);
+  add_lists(squares, later.squares);
+  pixels += later.pixels;
+  mask_sum += later.mask_sum;
+  mask_pixels += later.mask_pixels;
+}
+
+PartSurvey finished(Tally&& total) {
+  PartSurvey found = std::move(total.found);
+  std::sort(found.lengths.begin(), found.lengths.end());
+  for (std::size_t c = 0; c < total.sums.size(); ++c) {
+    const double mean = total.sums[c] / total.pixels;
+    found.mean.push_back(mean);
+    found.std.push_back(std::sqrt(std::max(0.0, total.squares[c] / total.pixels - mean * mean)));
+  }
+  if (total.mask_pixels > 0) found.foreground = total.mask_sum / total.mask_pixels;
+  return found;
+}
+
+// The samples of a part in fixed pieces, so that sums do not depend on who adds what.
+class Reader {
+ public:
+  explicit Reader(const Dataset& part)
+      : part_(part), tallies_(static_cast<std::size_t>((part.size() + kPiece - 1) / kPiece)) {}
+
+  /// Called by every thread; `done` counts samples.
+  void work(const std::function<void(std::int64_t)>& done) {
+    for (;;) {
+      const std::size_t piece = next_++;
+      if (piece >= tallies_.size() || stop_) return;
+      try {
+        read(piece);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        error_ = std::current_exception();
+        stop_ = true;
+        return;
+      }
+      const std::lock_guard lock(mutex_);
+      done(std::min(kPiece, part_.size() - static_cast<std::int64_t>(piece) * kPiece));
+    }
+  }
+
+  Tally total() {
+    if (error_) std::rethrow_exception(error_);
+    Tally total;
+    total.found.bad = part_.left_out();
+    for (Tally& tally : tallies_) total.add(std::move(tally));
+    return total;
+  }
+
+ private:
+  static constexpr std::int64_t kPiece = 64;
+
+  void read(std::size_t piece) {
+    const std::int64_t first = static_cast<std::int64_t>(piece) * kPiece;
+    const auto classes = static_cast<std::size_t>(part_.num_classes());
+    Tally& tally = tallies_[piece];
+    for (std::int64_t i = first; i < std::min(part_.size(), first + kPiece); ++i) {
+      try {
+        tally.add(part_.get(i), classes);
+      } catch (const FileError& error) {
+        tally.found.bad.emplace_back(error.what());
+      }
+    }
+  }
+
+  const Dataset& part_;
+  std::vector<Tally> tallies_;
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+Survey survey(const Splits& splits, int threads, const SurveyProgress& progress) {
+  Survey result;
+  result.hash = fingerprint(splits).at("hash").as_string();
+  result.class_names = splits.any().class_names();
+  std::int64_t done = 0, total = 0;
+  for (const auto& part : splits.all()) total += part->size();
+  for (const auto& part : splits.all()) {
+    Reader reader(*part);
+    const auto count = [&](std::int64_t samples) {
+      done += samples;
+      if (progress) progress(done, total);
+    };
+    {
+      std::vector<std::jthread> others;
+      for (int k = 1; k < threads; ++k) others.emplace_back([&] { reader.work(count); });
+      reader.work(count);
+    }
+    result.parts.push_back(finished(reader.total()));
+    result.parts.back().name = name_of(part->split());
+    for (const std::string& note : part->notes()) {
+      auto& notes = result.notes;
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    }
+  }
+  return result;
+}
+
+}  // namespace fovea::data

@@ -1,0 +1,52 @@
+// One look at every sample of a data set: what it holds, what cannot be read, and what options need
+// to know (mean and std, sizes, lengths of texts).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "schema/value.h"
+
+namespace fovea::data {
+
+/// What was found in one part. Lists are empty where samples have no such thing.
+struct PartSurvey {
+  std::string name;
+  std::int64_t samples = 0;                                 // that were read
+  std::vector<std::string> bad;                             // one message for each that was not
+  std::vector<std::int64_t> per_class;                      // samples
+  std::map<std::vector<std::int64_t>, std::int64_t> sizes;  // samples by their files' (h, w)
+  // Of images as they enter normalisation: at the data set's size, in [0, 1].
+  std::vector<double> mean, std;  // one a channel, over all pixels
+  // Of masks at the data set's size.
+  std::vector<std::int64_t> labels;  // pixels of each class
+  std::int64_t ignored = 0;          // pixels without a class
+  double foreground = 0;             // of soft masks: share of all pixels
+  std::int64_t empty_masks = 0;      // without foreground, or with one class alone
+  // Of texts, not cut to max_len.
+  std::vector<std::int64_t> lengths;  // words of each, ascending
+  std::int64_t unknown = 0;           // words that are not in the vocabulary
+};
+
+struct Survey {
+  std::string hash;  // content_hash(), which runs record (identity.h)
+  std::vector<std::string> class_names;
+  std::vector<PartSurvey> parts;
+  std::vector<std::string> notes;
+};
+
+/// Called now and then, by one thread at a time.
+using SurveyProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+
+/// Reads every sample once, on `threads` threads; results do not depend on their number. `splits`
+/// are best opened with MakeOptions::survey.
+Survey survey(const Splits& splits, int threads, const SurveyProgress& progress = {});
+
+schema::Value to_json(const Survey& survey);
+std::string to_text(const Survey& survey);
+
+}  // namespace fovea::data

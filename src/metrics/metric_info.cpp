@@ -1,0 +1,37 @@
+#include "metrics/metric_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace fovea::metrics {
+
+std::vector<MetricInfo> infos_of(const std::vector<Measurement>& measured) {
+  std::vector<MetricInfo> infos;
+  for (const Measurement& metric : measured) infos.push_back(metric.info);
+  return infos;
+}
+
+const MetricInfo* find_metric(const std::vector<MetricInfo>& metrics, const std::string& name) {
+  const auto found = std::find_if(metrics.begin(), metrics.end(),
+                                  [&](const MetricInfo& info) { return info.name == name; });
+  return found == metrics.end() ? nullptr : &*found;
+}
+
+double value_of(const std::vector<Measurement>& measured, const std::string& name) {
+  for (const Measurement& metric : measured) {
+    if (metric.info.name == name) return metric.value;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string value_text(const MetricInfo& info, double value) {
+  return fmt::format("{:.{}f}{}{}", value, info.decimals, info.unit.empty() ? "" : " ", info.unit);
+}
+
+std::string title_of(const MetricInfo& info) {
+  return info.unit.empty() ? info.name : fmt::format("{} ({})", info.name, info.unit);
+}
+
+}  // namespace fovea::metrics

@@ -1,0 +1,46 @@
+// What is to be known of a metric besides its value. A metric's own file says it; whoever chooses
+// weights, prints tables or draws curves asks here and knows no metric by its name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fovea::metrics {
+
+struct MetricInfo {
+  std::string name;       // in logs, results and experiment files: "top1", "hd95_mm"
+  std::string unit = "";  // "%", "mm"; "" for a pure number
+  bool larger_is_better = true;
+  int decimals = 4;         // shown to people; files have every digit
+  bool per_sample = false;  // the metric is the mean of one value a sample, which is kept
+  bool is_loss = false;     // watched while training; in tables only where asked for
+
+  bool operator==(const MetricInfo&) const = default;
+};
+
+/// The mean of what is minimised, of every task.
+inline const MetricInfo kLoss{.name = "loss", .larger_is_better = false, .is_loss = true};
+
+/// A metric of one evaluation.
+struct Measurement {
+  MetricInfo info;
+  double value = 0;
+  std::vector<double> per_sample = {};  // in the order of the samples' indices; empty unless info
+                                        // says that there are any
+
+  bool operator==(const Measurement&) const = default;
+};
+
+/// The facts without the values.
+std::vector<MetricInfo> infos_of(const std::vector<Measurement>& measured);
+/// The metric of that name, or nullptr.
+const MetricInfo* find_metric(const std::vector<MetricInfo>& metrics, const std::string& name);
+/// The value of that name; NaN if it was not measured.
+double value_of(const std::vector<Measurement>& measured, const std::string& name);
+
+/// For people: "84.31 %", "0.4127".
+std::string value_text(const MetricInfo& info, double value);
+/// As the head of a column or axis: "top1 (%)", "loss".
+std::string title_of(const MetricInfo& info);
+
+}  // namespace fovea::metrics

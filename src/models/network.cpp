@@ -1,0 +1,39 @@
+#include "models/network.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/error.h"
+
+namespace fovea::models {
+
+std::vector<Tensor> Outputs::tensors() const {
+  std::vector<Tensor> all;
+  if (logits.defined()) all.push_back(logits);
+  all.insert(all.end(), maps.begin(), maps.end());
+  return all;
+}
+
+const InterfaceInfo& info_of(Interface interface) {
+  static const InputField image{"image", &Inputs::image, DType::kFloat32};
+  static const InputField tokens{"tokens", &Inputs::tokens, DType::kInt64};
+  static const std::array<InterfaceInfo, 3> all = {{
+      {"an image classifier", "logits", {image}},
+      {"a text classifier", "logits", {tokens}},
+      {"a dense network", "maps", {image}},
+  }};
+  return all.at(static_cast<std::size_t>(interface));
+}
+
+Inputs only_input(Interface interface, const Tensor& tensor) {
+  const InterfaceInfo& info = info_of(interface);
+  FOVEA_CHECK(
+      info.reads.size() == 1, ShapeError,
+      fmt::format("network: {} reads {} tensors; expected one", info.name, info.reads.size()));
+  Inputs inputs;
+  inputs.*info.reads.front().tensor = tensor;
+  return inputs;
+}
+
+}  // namespace fovea::models

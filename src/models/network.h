@@ -1,0 +1,54 @@
+// What goes into a network and what comes out, by name. The names of inputs are those that samples
+// and batches have for the same tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fovea::models {
+
+/// What a network reads; the others stay undefined.
+struct Inputs {
+  Tensor image = {};   // (b, c, h, w) floating
+  Tensor tokens = {};  // (b, n) int64 ids of words, 0 = padding behind the end of a text
+};
+
+/// What a network gives. Networks speak logits: sigmoid and softmax belong to losses, metrics and
+/// reports.
+struct Outputs {
+  Tensor logits = {};             // classifiers: (b, classes)
+  std::vector<Tensor> maps = {};  // dense networks: logits (b, k, h, w), the finest first
+
+  /// All that are there.
+  std::vector<Tensor> tensors() const;
+};
+
+/// What a network takes and gives. Tasks, tools and reports ask for this, never for a network by
+/// its name.
+enum class Interface {
+  kImageClassifier,  // image -> logits
+  kTextClassifier,   // tokens -> logits
+  kDenseNetwork,     // image -> maps; the first is of the image's size
+};
+
+/// One input of an interface.
+struct InputField {
+  std::string name;  // "image": what batches call it
+  Tensor Inputs::*tensor;
+  DType dtype = DType::kFloat32;
+};
+
+struct InterfaceInfo {
+  std::string name;   // for messages: "an image classifier"
+  std::string gives;  // "logits", "maps"
+  std::vector<InputField> reads;
+};
+const InterfaceInfo& info_of(Interface interface);
+
+/// The inputs of an interface that reads a single tensor; throws ShapeError for others.
+Inputs only_input(Interface interface, const Tensor& tensor);
+
+}  // namespace fovea::models

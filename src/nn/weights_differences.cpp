@@ -1,0 +1,120 @@
+#include "nn/weights_differences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/suggest.h"
+
+namespace fovea::nn {
+namespace {
+
+constexpr std::size_t kMostListed = 5;
+
+// "head.weight" -> "head.*": what a user would most likely want to treat together.
+std::string pattern_for(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos ? name : name.substr(0, dot) + ".*";
+}
+
+std::string shape_of(const Tensor& tensor) {
+  return to_string(tensor.shape()) + (is_floating(tensor.dtype()) ? "" : " of integers");
+}
+
+std::string flags(const std::string& flag, const std::vector<std::string>& patterns) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(patterns.size(), kMostListed); ++i)
+    text += " " + flag + " " + patterns[i];
+  return text;
+}
+
+}  // namespace
+
+WeightsDifferences::WeightsDifferences(const Tensors& own, const Tensors& given,
+                                       const LoadOptions& options)
+    : own_(own), given_(given), options_(options) {
+  for (const auto& [name, tensor] : own) own_names_.push_back(name);
+}
+
+void WeightsDifferences::add(std::vector<std::string>& patterns, const std::string& name,
+                             std::string sentence) {
+  sentences_.push_back(std::move(sentence));
+  const std::string pattern = pattern_for(name);
+  if (std::find(patterns.begin(), patterns.end(), pattern) == patterns.end())
+    patterns.push_back(pattern);
+}
+
+void WeightsDifferences::missing(const std::string& name) {
+  ++without_value_;
+  add(to_leave_random_, name, fmt::format("{} is missing", name));
+}
+
+void WeightsDifferences::other_shape(const std::string& name) {
+  ++without_value_;
+  const Tensor& from = given_.at(name);
+  const Tensor& to = own_.at(name);
+  const std::string sentence =
+      fmt::format("{} is {}, model has {}", name, shape_of(from), shape_of(to));
+  const bool positions = name == "pos_embed" && from.rank() == 3 && to.rank() == 3 &&
+                         from.size(0) == to.size(0) && from.size(2) == to.size(2);
+  if (!positions) return add(to_leave_random_, name, sentence);
+  positions_differ_ = true;
+  sentences_.push_back(sentence);
+}
+
+void WeightsDifferences::left_over(const std::string& name) {
+  add(to_leave_out_, name,
+      fmt::format("{} is not in the model{}", name, did_you_mean(name, own_names_)));
+}
+
+// The beginning of the file's names without which most of the network's have a tensor.
+std::string WeightsDifferences::prefix_to_strip() const {
+  std::set<std::string> prefixes;
+  for (const auto& [name, tensor] : given_) {
+    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+      prefixes.insert(name.substr(0, dot + 1));
+  }
+  const auto count = [&](const std::string& prefix) {
+    return std::count_if(own_names_.begin(), own_names_.end(), [&](const std::string& name) {
+      const auto found = given_.find(prefix + name);
+      return found != given_.end() && found->second.shape() == own_.at(name).shape();
+    });
+  };
+  for (const std::string& prefix : prefixes) {
+    if (2 * count(prefix) > std::ssize(own_names_)) return prefix;
+  }
+  return {};
+}
+
+std::string WeightsDifferences::advice() const {
+  if (options_.random_flag.empty()) return {};
+  if (const std::string prefix = prefix_to_strip(); !prefix.empty())
+    return fmt::format("; pass --strip-prefix {}", prefix);
+  if (2 * without_value_ > own_.size())
+    return "; these are the weights of another network, or their names need --rename";
+  std::string text;
+  if (positions_differ_) text += "; pass --interpolate-pos-embed to resample pos_embed";
+  if (!to_leave_random_.empty())
+    text += fmt::format("; pass{} to leave random numbers there",
+                        flags(options_.random_flag, to_leave_random_));
+  if (!to_leave_out_.empty())
+    text += fmt::format("; pass{} to leave out what the model does not have",
+                        flags(options_.ignore_flag, to_leave_out_));
+  return text;
+}
+
+void WeightsDifferences::throw_if_any(const std::string& file) const {
+  if (sentences_.empty()) return;
+  std::string text = file + ": ";
+  for (std::size_t i = 0; i < std::min(sentences_.size(), kMostListed); ++i)
+    text += sentences_[i] + "; ";
+  if (sentences_.size() > kMostListed)
+    text += fmt::format("and {} more; ", sentences_.size() - kMostListed);
+  throw FileError(
+      fmt::format("{}{} of {} tensors differ{}", text, sentences_.size(), own_.size(), advice()));
+}
+
+}  // namespace fovea::nn

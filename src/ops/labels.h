@@ -1,0 +1,13 @@
+// Labels as losses take them.
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace fovea::ops {
+
+/// Throws ShapeError for a label outside [0, classes) other than ignore_index, where the host can
+/// see them.
+void check_labels(const char* op, const Tensor& target, std::int64_t classes,
+                  std::int64_t ignore_index);
+
+}  // namespace fovea::ops

@@ -1,0 +1,73 @@
+// Tasks by name: what an experiment is about, and all that is to be known of it before there are
+// data. A task is one source file and one line in tasks.def (docs/adding-a-task.md).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/split.h"
+#include "models/model.h"
+#include "training/data_task.h"
+
+namespace fovea::training {
+
+/// A literal, so that it is there whenever the registry is asked.
+struct TaskInfo {
+  const char* help = "";
+  data::Kind data = data::Kind::kImages;                            // the kind of data set it reads
+  models::Interface network = models::Interface::kImageClassifier;  // what it drives
+  const char* loss = "";  // type of the loss of an experiment that names none; "": the task's own
+};
+
+/// One line of the registry.
+struct TaskEntry {
+  std::string name;
+  TaskInfo info;
+  /// What a run will measure, once the sizes of the data are known.
+  std::function<std::vector<metrics::MetricInfo>(const models::DataShape&)> metrics;
+  /// Made-up samples of the right shape, for counting time and memory. Every member of the shape
+  /// that the network reads is set.
+  std::function<data::Batch(const models::DataShape&, std::int64_t batch_size, const Device&)>
+      random_batch;
+  /// `source` may be null, see DataTask.
+  std::function<std::unique_ptr<DataTask>(models::Model&, std::shared_ptr<BatchSource>,
+                                          const schema::Component& loss)>
+      make;
+};
+
+/// All of tasks.def, and what was added since.
+const std::vector<TaskEntry>& tasks();
+/// Throws ConfigError for an unknown name, with the nearest known one.
+const TaskEntry& find_task(const std::string& name);
+/// Adds to the registry at run time, before any experiment is read: for the tests, whose tasks are
+/// no part of the library. Throws ConfigError for a name that is taken.
+void register_task(TaskEntry entry);
+/// For `inspect --list task`.
+schema::Choices task_choices();
+
+/// Normal numbers (b, c, h, w), or ids of words (b, n) without padding.
+Tensor random_images(const models::DataShape& shape, std::int64_t batch_size, const Device& device);
+Tensor random_texts(const models::DataShape& shape, std::int64_t batch_size, const Device& device);
+/// A batch of these tensors.
+data::Batch batch_of(const std::vector<data::NamedTensors::Entry>& tensors);
+
+template <class Class>
+TaskEntry make_task(std::string name, TaskInfo info) {
+  return {std::move(name), std::move(info), Class::metrics_of, Class::random_batch,
+          [](models::Model& model, std::shared_ptr<BatchSource> source,
+             const schema::Component& loss) -> std::unique_ptr<DataTask> {
+            return std::make_unique<Class>(model, std::move(source), loss);
+          }};
+}
+
+}  // namespace fovea::training
+
+/// Registers a class built from (models::Model&, std::shared_ptr<BatchSource>, const
+/// schema::Component& loss), whose static members metrics_of and random_batch are those of
+/// TaskEntry; `name` also needs a line in tasks.def.
+#define FOVEA_TASK(name, Class, info)                        \
+  ::fovea::training::TaskEntry fovea_task_##name() {         \
+    return ::fovea::training::make_task<Class>(#name, info); \
+  }

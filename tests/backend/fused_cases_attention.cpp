@@ -1,0 +1,113 @@
+#include "tests/backend/fused_cases.h"
+
+namespace fovea::test {
+namespace {
+
+using Outputs = std::vector<Tensor>;
+
+constexpr std::int64_t kBatch = 2, kQueries = 5, kKeys = 7, kHeads = 3, kDim = 4, kWidth = 6;
+
+struct AttentionOf {
+  const char* name;
+  bool two_maps = false, causal = false, masked = false;
+  bool shares = false;  // all heads read the keys and values of the first: gradients add up
+};
+
+HeadLayout layout(std::int64_t tokens, std::int64_t width, std::int64_t dim, std::int64_t first,
+                  std::int64_t step) {
+  HeadLayout result{tokens * width, width, {}, dim};
+  for (std::int64_t head = 0; head < kHeads; ++head)
+    result.head_offsets.push_back(first + head * step);
+  return result;
+}
+
+AttentionArgs args_of(const AttentionOf& a) {
+  const std::int64_t streams = a.two_maps ? 2 : 1;
+  const std::int64_t shared = a.shares ? 0 : 1;
+  AttentionArgs args;
+  args.batch = kBatch;
+  args.heads = kHeads;
+  args.queries = kQueries;
+  args.keys = kKeys;
+  args.scale = 0.4;
+  args.causal = a.causal;
+  args.add = a.shares;
+  const std::int64_t width = streams * kHeads * kDim;
+  args.q = layout(kQueries, width, kDim, 0, streams * kDim);
+  args.k = layout(kKeys, width, kDim, 0, shared * streams * kDim);
+  args.v = layout(kKeys, kHeads * kWidth, kWidth, 0, shared * kWidth);
+  if (a.two_maps) {
+    args.q2 = layout(kQueries, width, kDim, kDim, streams * kDim);
+    args.k2 = layout(kKeys, width, kDim, kDim, shared * streams * kDim);
+  }
+  return args;
+}
+
+AttentionInputs inputs_of(const AttentionOf& a, Operands& o) {
+  const std::int64_t width = (a.two_maps ? 2 : 1) * kHeads * kDim;
+  AttentionInputs in{.q = o.x({kBatch, kQueries, width}),
+                     .k = o.x({kBatch, kKeys, width}),
+                     .v = o.x({kBatch, kKeys, kHeads * kWidth})};
+  // The second item may see nothing.
+  const std::vector<std::uint8_t> allowed = {1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+  if (a.masked) in.mask = Tensor::from(allowed, {kBatch, kKeys}, cpu());
+  if (a.two_maps) {
+    in.c1 = o.x({kBatch, kQueries, kHeads});
+    in.c2 = o.x({kBatch, kQueries, kHeads});
+  }
+  return in;
+}
+
+Shape out_shape() { return {kBatch, kQueries, kHeads * kWidth}; }
+
+Shape lse_shape(const AttentionOf& a) { return {a.two_maps ? 2 : 1, kBatch, kHeads, kQueries}; }
+
+FusedCase forward(const AttentionOf& a) {
+  return {"attention", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor out = o.to_x(out_shape());
+            const Tensor lse = o.to_c(lse_shape(a));
+            b.attention(args_of(a), inputs_of(a, o), out, lse);
+            // (-inf - -inf is no number.)
+            const Tensor finite = Tensor::empty_like(lse);
+            b.unary(UnaryOp::kClamp, {-1e4, 1e4}, lse, finite);
+            return {out, finite};
+          }};
+}
+
+FusedCase backward(const AttentionOf& a) {
+  return {"attention_backward", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const AttentionInputs in = inputs_of(a, o);
+            const Tensor lse = o.to_c(lse_shape(a));
+            cpu().backend().attention(args_of(a), in, o.to_x(out_shape()), lse);
+            const AttentionGradients to{.q = o.x(in.q.shape()),
+                                        .k = o.x(in.k.shape()),
+                                        .v = o.x(in.v.shape()),
+                                        .c1 = a.two_maps ? o.to_x(in.c1.shape()) : Tensor(),
+                                        .c2 = a.two_maps ? o.to_x(in.c2.shape()) : Tensor()};
+            b.attention_backward(args_of(a), in, {.lse = lse, .dout = o.x(out_shape())}, to);
+            if (!a.two_maps) return {to.q, to.k, to.v};
+            return {to.q, to.k, to.v, to.c1, to.c2};
+          }};
+}
+
+}  // namespace
+
+std::vector<FusedCase> cases_of_attention() {
+  std::vector<FusedCase> cases;
+  for (const AttentionOf& a :
+       {AttentionOf{.name = "one map"}, AttentionOf{.name = "masked", .masked = true},
+        AttentionOf{.name = "causal", .causal = true, .masked = true},
+        AttentionOf{.name = "shared keys", .shares = true},
+        AttentionOf{.name = "two maps", .two_maps = true},
+        AttentionOf{.name = "two maps, all of it",
+        .two_maps = true,
+        .causal = true,
+        .masked = true,
+        .shares = true}}) {
+    cases.push_back(forward(a));
+    cases.push_back(backward(a));
+  }
+  return cases;
+}
+
+}  // namespace fovea::test

@@ -1,0 +1,209 @@
+#include "tests/backend/fused_cases.h"
+
+namespace fovea::test {
+namespace {
+
+using Outputs = std::vector<Tensor>;
+
+const Shape kMap{2, 6, 4, 5};
+
+FusedCase stats_case(std::int64_t groups) {
+  return {"channel_norm_stats", std::to_string(groups) + " groups", true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const Shape sets = groups == 0 ? Shape{6} : Shape{2, groups};
+            const ChannelStatsArgs args{.groups = groups,
+                                        .eps = 1e-5,
+                                        .x = o.x(kMap),
+                                        .mean = o.to_c(sets),
+                                        .rstd = o.to_c(sets)};
+            b.channel_norm_stats(args);
+            return {args.mean, args.rstd};
+          }};
+}
+
+struct NormOf {
+  const char* name;
+  std::int64_t groups = 0;
+  bool affine = true, residual = false, relu = false, fixed = false;
+  bool by_result = false;  // backward sees the result instead of the residual
+};
+
+NormedMap map_of(const NormOf& n, Operands& o) {
+  const Shape sets = n.groups == 0 ? Shape{6} : Shape{2, n.groups};
+  return {.x = o.x(kMap),
+          .norm = {.mean = o.c(sets),
+                   .rstd = o.between(0.5, 2, sets),
+                   .weight = n.affine ? o.c({6}) : Tensor(),
+                   .bias = n.affine ? o.c({6}) : Tensor()},
+          .residual = n.residual ? o.x(kMap) : Tensor(),
+          .relu = n.relu,
+          .groups = n.groups,
+          .fixed_stats = n.fixed};
+}
+
+FusedCase norm_case(const NormOf& n) {
+  return {"channel_norm", n.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor y = o.to_x(kMap);
+            b.channel_norm(map_of(n, o), y);
+            return {y};
+          }};
+}
+
+FusedCase norm_backward_case(const NormOf& n) {
+  return {"channel_norm_backward", n.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            NormedMap of = map_of(n, o);
+            Tensor y;
+            if (n.by_result) {
+              y = o.to_x(kMap);
+              cpu().backend().channel_norm(of, y);
+              of.residual = {};
+            }
+            const Tensor dy = o.x(kMap);
+            const bool splits = n.residual && n.relu;
+            const ChannelNormGradients to{.x = splits ? o.to_x(kMap) : dy,  // written over dy
+                                          .weight = n.affine ? o.to_c({6}) : Tensor(),
+                                          .bias = n.affine ? o.to_c({6}) : Tensor(),
+                                          .residual = splits ? dy : Tensor()};
+            b.channel_norm_backward({.of = of, .y = y, .dy = dy, .to = to});
+            Outputs written{to.x};
+            for (const Tensor& other : {to.weight, to.bias, to.residual}) {
+              if (other.defined()) written.push_back(other);
+            }
+            return written;
+          }};
+}
+
+Outputs conv_norm_backward_weight(const Backend& b, Operands& o) {
+  const NormedMap x = map_of({.name = "", .residual = true, .relu = true}, o);
+  const Tensor dweight = o.to_c({4, 6, 3, 3});
+  b.conv_norm_backward_weight({.stride = {1, 1}, .padding = {1, 1}, .dilation = {1, 1}}, x,
+                              o.x({2, 4, 4, 5}), dweight);
+  return {dweight};
+}
+
+Outputs token_conv(const Backend& b, Operands& o) {
+  const TokenConvArgs args{.x = o.x({2, 4, 5, 7}),
+                           .weight = o.c({7, 1, 3, 5}),
+                           .bias = o.c({7}),
+                           .y = o.to_x({2, 4, 5, 7})};
+  b.token_conv(args);
+  return {args.y};
+}
+
+Outputs token_conv_backward(const Backend& b, Operands& o) {
+  const TokenConvBackwardArgs args{.x = o.x({2, 4, 5, 7}),
+                                   .weight = o.c({7, 1, 3, 5}),
+                                   .dy = o.x({2, 4, 5, 7}),
+                                   .dx = o.to_x({2, 4, 5, 7}),
+                                   .dweight = o.to_c({7, 1, 3, 5}),
+                                   .dbias = o.to_c({7})};
+  b.token_conv_backward(args);
+  return {args.dx, args.dweight, args.dbias};
+}
+
+FusedCase scaled_sum_case(bool in_place) {
+  return {"scaled_sum", in_place ? "in place" : "of nothing", true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor y = in_place ? o.x(kMap) : o.to_x(kMap);
+            b.scaled_sum(in_place ? y : Tensor(), o.c({2, 6}), o.x(kMap), y);
+            return {y};
+          }};
+}
+
+Outputs scaled_sum_backward(const Backend& b, Operands& o) {
+  const Tensor dw = o.to_c({2, 6});
+  b.scaled_sum_backward(o.x(kMap), o.x(kMap), dw);
+  return {dw};
+}
+
+struct ValueOf {
+  const char* name;
+  bool before = true, keep = true, fixed = false, relu = true, add_x = true, adds = false;
+};
+
+ValueNorm value_of(const ValueOf& v, const Tensor& u, Operands& o) {
+  return {.u = u,
+          .kernel = o.c({6, 9}),
+          .scale = o.c({2, 6}),
+          .norm = {.mean = o.c({6}),
+                   .rstd = o.between(0.5, 2, {6}),
+                   .weight = o.c({6}),
+                   .bias = o.c({6})},
+          .keep = v.keep ? o.between(0, 2, {2, 6}) : Tensor(),
+          .fixed_stats = v.fixed,
+          .relu = v.relu,
+          .add_x = v.add_x};
+}
+
+FusedCase running_value_case(const ValueOf& v) {
+  return {"running_value", v.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const ValueNorm of = value_of(v, o.to_x(kMap), o);
+            const RunningValueArgs args{.eps = 1e-5,
+                                        .before = v.before ? o.x(kMap) : Tensor(),
+                                        .w = o.c({2, 6}),
+                                        .x = o.x(kMap)};
+            b.running_value(args, of);
+            return {of.u, of.norm.mean, of.norm.rstd};
+          }};
+}
+
+FusedCase value_norm_case(const ValueOf& v) {
+  return {"value_norm", v.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const ValueNorm of = value_of(v, o.x(kMap), o);
+            const Tensor y = o.to_x(kMap);
+            b.value_norm(of, o.x(kMap), y);
+            return {y};
+          }};
+}
+
+FusedCase value_norm_backward_case(const ValueOf& v) {
+  return {"value_norm_backward", v.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor dy = o.x(kMap);
+            const ValueNormBackwardArgs args{.of = value_of(v, o.x(kMap), o),
+                                             .w = o.c({2, 6}),
+                                             .x = o.x(kMap),
+                                             .dy = dy,
+                                             .to = {.u = o.x(kMap),
+                                                    .w = o.to_c({2, 6}),
+                                                    .x = dy,
+                                                    .kernel = o.to_c({6, 9}),
+                                                    .scale = o.to_c({2, 6}),
+                                                    .weight = o.to_c({6}),
+                                                    .bias = o.to_c({6}),
+                                                    .adds = v.adds}};
+            b.value_norm_backward(args);
+            const ValueNormGradients& to = args.to;
+            return {to.u, to.w, to.x, to.kernel, to.scale, to.weight, to.bias};
+          }};
+}
+
+}  // namespace
+
+std::vector<FusedCase> cases_of_maps() {
+  std::vector<FusedCase> cases = {stats_case(0), stats_case(3)};
+  for (const NormOf& n :
+       {NormOf{.name = "batch norm"}, NormOf{.name = "plain", .affine = false},
+        NormOf{.name = "groups", .groups = 3}, NormOf{.name = "fixed", .relu = true, .fixed = true},
+        NormOf{.name = "relu of a sum", .residual = true, .relu = true},
+        NormOf{.name = "relu by the result", .residual = true, .relu = true, .by_result = true}}) {
+    cases.push_back(norm_case(n));
+    cases.push_back(norm_backward_case(n));
+  }
+  cases.push_back({"conv_norm_backward_weight", "", true, conv_norm_backward_weight});
+  cases.push_back({"token_conv", "", true, token_conv});
+  cases.push_back({"token_conv_backward", "", true, token_conv_backward});
+  cases.push_back(scaled_sum_case(true));
+  cases.push_back(scaled_sum_case(false));
+  cases.push_back({"scaled_sum_backward", "", true, scaled_sum_backward});
+  for (const ValueOf& v :
+       {ValueOf{.name = "all"}, ValueOf{.name = "first", .before = false, .keep = false},
+        ValueOf{.name = "fixed", .fixed = true, .adds = true},
+        ValueOf{.name = "linear, alone", .relu = false, .add_x = false, .adds = true}}) {
+    cases.push_back(running_value_case(v));
+    cases.push_back(value_norm_case(v));
+    cases.push_back(value_norm_backward_case(v));
+  }
+  return cases;
+}
+
+}  // namespace fovea::test

@@ -1,0 +1,158 @@
+#include "tests/backend/fused_cases.h"
+
+namespace fovea::test {
+namespace {
+
+using Outputs = std::vector<Tensor>;
+
+Tensor bytes(const std::vector<std::uint8_t>& values, const Shape& shape) {
+  return Tensor::from(values, shape, cpu());
+}
+
+Tensor numbers(const std::vector<std::int64_t>& values, const Shape& shape) {
+  return Tensor::from(values, shape, cpu());
+}
+
+FusedCase softmax_case(const std::string& variant, const SoftmaxArgs& args, bool masked) {
+  return {"softmax", variant, false, [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor x = o.x({2, 3, 4, 5});
+            // The second item may see nothing.
+            const Tensor mask = masked ? bytes({1, 0, 1, 1, 0, 0, 0, 0, 0, 0}, {2, 5}) : Tensor();
+            const Tensor y = o.to_x(x.shape());
+            b.softmax(args, x, mask, y);
+            return {y};
+          }};
+}
+
+FusedCase softmax_backward_case(bool log) {
+  return {"softmax_backward", log ? "log" : "plain", false,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor y = o.to_x({6, 9});
+            cpu().backend().softmax({.log = log}, o.x({6, 9}), {}, y);
+            const Tensor dx = o.to_x({6, 9});
+            b.softmax_backward({.log = log}, y, o.x({6, 9}), dx);
+            return {dx};
+          }};
+}
+
+FusedCase layer_norm_case(bool affine) {
+  return {"layer_norm", affine ? "affine" : "plain", true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const LayerNormArgs args{.eps = 1e-5,
+                                     .x = o.x({3, 4, 17}),
+                                     .weight = affine ? o.c({17}) : Tensor(),
+                                     .bias = affine ? o.c({17}) : Tensor(),
+                                     .y = o.to_x({3, 4, 17}),
+                                     .mean = o.to_c({3, 4}),
+                                     .rstd = o.to_c({3, 4})};
+            b.layer_norm(args);
+            return {args.y, args.mean, args.rstd};
+          }};
+}
+
+FusedCase layer_norm_backward_case(bool affine) {
+  return {"layer_norm_backward", affine ? "affine" : "plain", true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const LayerNormBackwardArgs args{.x = o.x({3, 4, 17}),
+                                             .weight = affine ? o.c({17}) : Tensor(),
+                                             .mean = o.c({3, 4}),
+                                             .rstd = o.between(0.5, 2, {3, 4}),
+                                             .dy = o.x({3, 4, 17}),
+                                             .dx = o.to_x({3, 4, 17}),
+                                             .dweight = affine ? o.to_c({17}) : Tensor(),
+                                             .dbias = affine ? o.to_c({17}) : Tensor()};
+            b.layer_norm_backward(args);
+            if (!affine) return {args.dx};
+            return {args.dx, args.dweight, args.dbias};
+          }};
+}
+
+Outputs rms_norm(const Backend& b, Operands& o) {
+  const RmsNormArgs args{.eps = 1e-5,
+                         .x = o.x({5, 11}),
+                         .weight = o.c({11}),
+                         .y = o.to_x({5, 11}),
+                         .rstd = o.to_c({5})};
+  b.rms_norm(args);
+  return {args.y, args.rstd};
+}
+
+Outputs rms_norm_backward(const Backend& b, Operands& o) {
+  const RmsNormBackwardArgs args{.x = o.x({5, 11}),
+                                 .weight = o.c({11}),
+                                 .rstd = o.between(0.5, 2, {5}),
+                                 .dy = o.x({5, 11}),
+                                 .dx = o.to_x({5, 11}),
+                                 .dweight = o.to_c({11})};
+  b.rms_norm_backward(args);
+  return {args.dx, args.dweight};
+}
+
+Tensor some_targets() { return numbers({2, -100, 0, 6, 3}, {5}); }
+
+FusedCase cross_entropy_case(double smoothing) {
+  return {"cross_entropy", "smoothing " + std::to_string(smoothing), false,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const CrossEntropyArgs args{.smoothing = smoothing,
+                                        .ignore_index = -100,
+                                        .logits = o.x({5, 7}),
+                                        .target = some_targets(),
+                                        .loss = o.to_x({5}),
+                                        .lse = o.to_x({5})};
+            b.cross_entropy(args);
+            return {args.loss, args.lse};
+          }};
+}
+
+FusedCase cross_entropy_backward_case(double smoothing) {
+  return {"cross_entropy_backward", "smoothing " + std::to_string(smoothing), false,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const CrossEntropyBackwardArgs args{.smoothing = smoothing,
+                                                .ignore_index = -100,
+                                                .logits = o.x({5, 7}),
+                                                .target = some_targets(),
+                                                .lse = o.between(2, 3, {5}),
+                                                .dloss = o.x({5}),
+                                                .dlogits = o.to_x({5, 7})};
+            b.cross_entropy_backward(args);
+            return {args.dlogits};
+          }};
+}
+
+Outputs gather_rows(const Backend& b, Operands& o) {
+  const Tensor y = o.to_x({2, 2, 6});
+  b.gather_rows(o.x({5, 6}), numbers({4, 0, 4, 2}, {2, 2}), y);
+  return {y};
+}
+
+Outputs scatter_add_rows(const Backend& b, Operands& o) {
+  const Tensor table = o.x({5, 6});
+  b.scatter_add_rows(o.x({2, 2, 6}), numbers({4, 0, 4, 2}, {2, 2}), table);
+  return {table};
+}
+
+}  // namespace
+
+std::vector<FusedCase> cases_of_rows() {
+  return {softmax_case("plain", {}, false),
+          softmax_case("masked", {}, true),
+          softmax_case("causal", {.causal = true}, false),
+          softmax_case("causal and masked", {.causal = true}, true),
+          softmax_case("log", {.log = true}, false),
+          softmax_backward_case(false),
+          softmax_backward_case(true),
+          layer_norm_case(true),
+          layer_norm_case(false),
+          layer_norm_backward_case(true),
+          layer_norm_backward_case(false),
+          {"rms_norm", "", true, rms_norm},
+          {"rms_norm_backward", "", true, rms_norm_backward},
+          cross_entropy_case(0),
+          cross_entropy_case(0.1),
+          cross_entropy_backward_case(0),
+          cross_entropy_backward_case(0.1),
+          {"gather_rows", "", true, gather_rows},
+          {"scatter_add_rows", "", false, scatter_add_rows}};
+}
+
+}  // namespace fovea::test

@@ -1,0 +1,71 @@
+// Every fused kernel of the CPU against its default body, which is made of primitives.
+#include <set>
+
+#include "tests/backend/fused_cases.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+// The CPU without its fused kernels.
+class Composed final : public Backend {
+ public:
+  std::string name() const override { return "composed"; }
+#define FOVEA_PRIMITIVE(kernel, parameters, arguments) \
+  void kernel parameters const override { cpu().backend().kernel arguments; }
+#define FOVEA_FUSED(kernel, parameters, arguments)
+#include "backend/kernels.def"
+};
+
+std::vector<FusedCase> all_cases() {
+  std::vector<FusedCase> all;
+  for (const auto& part :
+       {cases_of_rows(), cases_of_maps(), cases_of_attention(), cases_of_updates()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+double largest(const std::vector<double>& values) {
+  double most = 0;
+  for (const double value : values) most = std::max(most, std::abs(value));
+  return most;
+}
+
+double tolerance(DType stored) {
+  if (stored == DType::kFloat64) return 1e-11;
+  return stored == DType::kFloat32 ? 2e-5 : 0.02;
+}
+
+}  // namespace
+
+TEST_CASE("fused kernels: each has a case", "[backend]") {
+  std::set<std::string> covered;
+  for (const FusedCase& c : all_cases()) covered.insert(c.kernel);
+  const std::set<std::string> fused = {
+#define FOVEA_PRIMITIVE(kernel, parameters, arguments)
+#define FOVEA_FUSED(kernel, parameters, arguments) #kernel,
+#include "backend/kernels.def"
+  };
+  CHECK(covered == fused);
+}
+
+TEST_CASE("fused kernels: the CPU's agree with their default bodies", "[backend]") {
+  const Composed composed;
+  for (const FusedCase& c : all_cases()) {
+    for (const DType stored : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
+      if (stored == DType::kBFloat16 && !c.bfloat16) continue;
+      INFO(c.kernel << " " << c.variant << " " << name_of(stored));
+      Operands for_fused(stored);
+      Operands for_composed(stored);
+      const std::vector<Tensor> fused = c.run(cpu().backend(), for_fused);
+      const std::vector<Tensor> by_parts = c.run(composed, for_composed);
+      REQUIRE(fused.size() == by_parts.size());
+      for (std::size_t i = 0; i < fused.size(); ++i) {
+        INFO("result " << i);
+        const double scale = std::max(1.0, largest(to_doubles(by_parts[i])));
+        CHECK(max_difference(fused[i], by_parts[i]) <= tolerance(stored) * scale);
+      }
+    }
+  }
+}

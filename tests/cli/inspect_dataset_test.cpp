@@ -1,0 +1,64 @@
+// inspect dataset: what is said of a data set, and that a run means the same one.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "tests/data/files.h"
+#include "tests/support/run_cli.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using nlohmann::json;
+
+namespace {
+
+void write(const TestFolder& folder, const std::string& name, const std::string& content) {
+  io::make_directories(folder.path(name).parent_path());
+  io::write_atomic(folder.path(name), content);
+}
+
+}  // namespace
+
+TEST_CASE("inspect dataset: counts, the hash of a run, and a broken file", "[cli]") {
+  const TestFolder folder("cli-inspect-dataset");
+  for (const char* part : {"train", "test"}) {
+    for (int i = 0; i < 6; ++i) {
+      write(folder, fmt::format("pictures/{}/{}/{}.png", part, i % 2 == 0 ? "cat" : "dog", i),
+            encode_png(data::test::pattern(8, 8 + i, 3, i)));
+    }
+  }
+  const std::string experiment = folder.write(
+      "tiny.json",
+      fmt::format(R"({{"dataset": {{"type": "image_folder", "root": "{}", "img_size": 8}},
+  "model": {{"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": 1,
+             "attention": {{"num_heads": 2}}}},
+  "train": {{"epochs": 1, "batch_size": 4}}}})",
+                  folder.path("pictures").string()));
+  const CliResult trained =
+      run_cli("train", {experiment, "--out", folder.path("run").string(), "--json"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const CliResult result = run_cli("inspect", {"dataset", experiment, "--json"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const json found = json::parse(result.out);
+  CHECK(found["type"] == "image_folder");
+  CHECK(found["hash"] == json::parse(trained.out)["data"]["hash"]);
+  CHECK(found["parts"]["train"]["classes"] == json({{"cat", 3}, {"dog", 3}}));
+  CHECK(found["parts"]["train"]["mean"].size() == 3);
+  CHECK(found["parts"]["train"]["bad"].empty());
+
+  write(folder, "pictures/train/dog/1.png", "damaged");
+  const CliResult text =
+      run_cli("inspect", {"dataset", experiment, "--set", "dataset.limit.test=2"});
+  CHECK(text.code == 0);
+  CHECK(text.err.empty());
+  CHECK_THAT(text.out, Catch::StartsWith("image_folder: images, content "));
+  CHECK_THAT(text.out, Catch::Contains("train: 5 samples\n  classes     cat 3, dog 2"));
+  CHECK_THAT(text.out, Catch::Contains("bad         1 samples\n") &&
+                           Catch::Contains("dog/1.png: is not a PNG"));
+  CHECK_THAT(text.out, Catch::Contains("test: 2 samples"));
+}

@@ -1,0 +1,51 @@
+// What a task brings to an experiment.
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "experiment/experiment.h"
+#include "schema/parse.h"
+
+using namespace fovea;
+
+namespace {
+
+schema::Value resolved(const std::string& json) {
+  return experiment::resolve(schema::parse(json, "experiment"));
+}
+
+std::string segmentation(const std::string& rest) {
+  return R"({"task": "segmentation", "dataset": {"type": "paired_folder", "root": "none"},
+             "model": {"type": "unet"})" +
+         rest + "}";
+}
+
+}  // namespace
+
+TEST_CASE("task: an experiment without a loss gets one that fits", "[experiment]") {
+  CHECK(resolved("{}").at("loss").at("type").as_string() == "cross_entropy");
+  CHECK(resolved(segmentation("")).at("loss").at("type").as_string() == "bce_dice");
+  const schema::Value weighted = resolved(segmentation(R"(, "loss": {"dice_weight": 2})"));
+  CHECK(weighted.at("loss").at("type").as_string() == "bce_dice");
+  CHECK(weighted.at("loss").at("dice_weight").as_double() == 2);
+  // What was resolved keeps its own.
+  CHECK(experiment::resolve(weighted) == weighted);
+  CHECK_THROWS_WITH(resolved(R"({"loss": {"dice_weight": 2}})"), Catch::Contains("dice_weight"));
+}
+
+TEST_CASE("task: data and network must fit it", "[experiment]") {
+  CHECK_THROWS_WITH(resolved(R"({"task": "segmentation"})"),
+                    Catch::Contains("segmentation needs a data set of images with masks"));
+  CHECK_THROWS_WITH(resolved(R"({"task": "segmentatoin"})"), Catch::Contains("segmentation"));
+}
+
+TEST_CASE("task: what a run may measure is known from its configuration", "[experiment]") {
+  const auto names = [](const std::string& json) {
+    std::vector<std::string> list;
+    for (const auto& metric : experiment::metrics_of(experiment::parse(resolved(json))))
+      list.push_back(metric.name);
+    return list;
+  };
+  CHECK(names(R"({"train": {"ema_decay": 0.9}})") ==
+        std::vector<std::string>{"loss", "top1", "top5", "ema_loss", "ema_top1", "ema_top5"});
+  CHECK(names(segmentation("")).size() == 9);
+}

@@ -1,0 +1,46 @@
+#include "models/network.h"
+
+#include "base/error.h"
+#include "tests/models/network.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+TEST_CASE("networks: every one reads and gives what its entry says", "[models]") {
+  models::DataShape data{3, 64, 64, 5};
+  data.vocab_size = 20;
+  data.max_len = 7;
+  for (const models::Entry& entry : models::entries()) {
+    INFO(entry.name);
+    const Device meta = make_meta();
+    const auto model = build(schema::Value::object({{"type", entry.name}}), meta, data);
+    CHECK(model->interface() == entry.interface);
+    const models::InterfaceInfo& info = models::info_of(entry.interface);
+    models::Inputs inputs;
+    for (const models::InputField& field : info.reads) {
+      const Shape shape = field.name == "tokens" ? Shape{2, 7} : Shape{2, 3, 64, 64};
+      inputs.*field.tensor = Tensor::empty(shape, field.dtype, meta);
+    }
+    const autograd::NoGrad no_grad;
+    const models::Outputs out = (*model)(inputs);
+    CHECK(out.logits.defined() == (info.gives == "logits"));
+    CHECK(out.maps.empty() == (info.gives != "maps"));
+    if (out.logits.defined()) CHECK(out.logits.shape() == Shape{2, 5});
+    if (!out.maps.empty()) CHECK(out.maps.front().shape() == Shape{2, 5, 64, 64});
+    CHECK(out.tensors().size() == std::max<std::size_t>(1, out.maps.size()));
+  }
+}
+
+TEST_CASE("networks: an input that is not there is named", "[models]") {
+  const auto vit = build(schema::Value::object({{"type", "vit"}}), make_meta(), {3, 8, 8, 5});
+  const Tensor tokens = Tensor::empty({2, 7}, DType::kInt64, make_meta());
+  CHECK_THROWS_WITH((*vit)({.tokens = tokens}),
+                    "ViT: no image given; an image classifier reads it");
+}
+
+TEST_CASE("networks: the only input of an interface", "[models]") {
+  const Tensor x = random_tensor({2, 3}, 1);
+  CHECK(models::only_input(models::Interface::kTextClassifier, x).tokens.defined());
+  CHECK_FALSE(models::only_input(models::Interface::kDenseNetwork, x).tokens.defined());
+  CHECK(models::only_input(models::Interface::kDenseNetwork, x).image.defined());
+}

@@ -1,0 +1,79 @@
+#include "training/task_registry.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "autograd/graph.h"
+#include "backend/devices.h"
+#include "base/error.h"
+#include "tests/training/toy_task.h"
+#include "training/monitor.h"
+
+using namespace fovea;
+
+namespace {
+
+// A small network of the kind that a task drives.
+std::unique_ptr<models::Model> network_for(const training::TaskInfo& info, const Device& device) {
+  const nn::Build build{device, DType::kFloat32, RandomStream(1), nn::Init::kTorch};
+  const models::DataShape shape{3, 16, 16, 4, 12, 6};
+  if (info.network == models::Interface::kDenseNetwork)
+    return models::make(
+        test::component(R"({"type": "unet", "widths": [2, 4], "decoder_channels": [2]})"), build,
+        {3, 16, 16, 1});
+  const bool texts = info.network == models::Interface::kTextClassifier;
+  return models::make(
+      test::component(texts ? R"({"type": "transformer", "embed_dim": 8, "depth": 1,
+                                  "attention": {"num_heads": 2}})"
+                            : R"({"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": 1,
+                                  "attention": {"num_heads": 2}})"),
+      build, shape);
+}
+
+}  // namespace
+
+TEST_CASE("tasks: every one makes a batch that its loss takes, on a device and without one",
+          "[training]") {
+  for (const training::TaskEntry& task : training::tasks()) {
+    INFO(task.name);
+    for (const Device& device : {make_cpu(1), make_meta()}) {
+      const auto model = network_for(task.info, device);
+      model->train(true);
+      model->set_random(RandomStream(1));
+      const auto made = task.make(*model, nullptr, {task.info.loss, {}});
+      const training::DataBatch batch(task.random_batch({3, 16, 16, 4, 12, 6}, 5, device));
+      CHECK(batch.samples == 5);
+      const Tensor loss = made->loss(batch);
+      CHECK(loss.shape() == Shape{});
+      autograd::backward(loss);
+      if (device.is_host() && device.type() == DeviceType::kCpu)
+        CHECK(std::isfinite(training::scalar_of(loss)));
+    }
+  }
+}
+
+TEST_CASE("tasks: metrics have names of their own, and the main ones are among them",
+          "[training]") {
+  const Device device = make_cpu(1);
+  for (const training::TaskEntry& task : training::tasks()) {
+    INFO(task.name);
+    const auto model = network_for(task.info, device);
+    const auto made = task.make(*model, nullptr, {task.info.loss, {}});
+    const std::vector<metrics::MetricInfo> all = task.metrics({3, 16, 16, 10, 12, 6});
+    for (const metrics::MetricInfo& metric : all) {
+      CHECK(*metrics::find_metric(all, metric.name) == metric);
+      CHECK_FALSE(training::is_of_averages(metric.name));
+    }
+    CHECK(metrics::find_metric(all, made->monitor().name) != nullptr);
+    CHECK(metrics::find_metric(all, made->headline().name) != nullptr);
+  }
+}
+
+TEST_CASE("tasks: an unknown name is refused with the nearest", "[training]") {
+  CHECK_THROWS_WITH(training::find_task("segmentatoin"),
+                    "task: no task called \"segmentatoin\"; did you mean \"segmentation\"? run: "
+                    "inspect --list task");
+  CHECK_THROWS_WITH(training::register_task(training::find_task("segmentation")),
+                    Catch::Contains("there are two called"));
+}
