@@ -115,8 +115,9 @@ endfunction()
 function(fovea_embed layer embedded_name embedded_file)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${layer}/embedded_${embedded_name}.cpp)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded.cpp.in ${source} @ONLY)
+  # A batch of sources would not know that it depends on the file.
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${embedded_file}
-                              SKIP_PRECOMPILE_HEADERS ON)
+                              SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(fovea_${layer} PRIVATE ${source})
 endfunction()
 

@@ -89,11 +89,14 @@ TEST_CASE("page: a click keeps a word, keys move it, the address remembers it",
   const Visit seen = visit(page, R"js(
     const seen = {};
     const selected = () => [0, 1].map((k) => tokens(k).findIndex((t) => t.classList.contains('selected')));
+    const places = () => [0, 1].map((k) => tokens(k).map((t) => [t.offsetLeft, t.offsetTop]).flat()).flat();
     seen.start = [selected(), strongest(0)];
+    const before = places();
     await hover(tokens(1)[5]);
+    seen.moved = places().filter((x, i) => x !== before[i]).length;
     seen.kept = selected();
     seen.probe = tokens(0)[5].classList.contains('probe');
-    seen.label = panel(0).querySelector('.probe bdi').textContent;
+    seen.label = panel(0).querySelector('.reading bdi').textContent;
     await press('ArrowRight');
     seen.right = [selected(), strongest(0)];
     await press('ArrowDown');
@@ -114,6 +117,7 @@ TEST_CASE("page: a click keeps a word, keys move it, the address remembers it",
   const auto& r = seen.report;
   CHECK(r["start"] == nlohmann::json::parse("[[12, 12], 10]"));
   CHECK(r["kept"] == nlohmann::json::parse("[12, 12]"));
+  CHECK(r["moved"] == 0);  // a text that jumps under the mouse cannot be clicked
   CHECK(r["probe"] == true);
   CHECK(r["label"] == "rectangle");
   CHECK(r["right"] == nlohmann::json::parse("[[13, 13], 11]"));

@@ -105,7 +105,7 @@ class Legend {
       make('span', {textContent: number(weights[probe])})
     ];
     this.sums.replaceChildren(
-        make('span', {className: 'probe'}, ...probed), make('span', {textContent: sums}));
+        make('span', {className: 'reading'}, ...probed), make('span', {textContent: sums}));
   }
 }
 
