@@ -45,11 +45,11 @@ class Value {
   Value(std::string text);
   Value(std::string_view text);
   template <std::same_as<bool> T>  // a template so that pointers do not turn into bool
-  Value(T flag) : data_(flag) {}
+  Value(T flag);
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Value(T integer) : data_(static_cast<std::int64_t>(integer)) {}
+  requires(!std::same_as<T, bool>) Value(T integer);
   template <std::floating_point T>
-  Value(T number) : data_(static_cast<double>(number)) {}
+  Value(T number);
   Value(const Value& other);
   Value(Value&& other) noexcept;
   Value& operator=(const Value& other);
@@ -138,6 +138,14 @@ struct Value::Member {
   Value value;
   Origin key_origin;
 };
+
+template <std::same_as<bool> T>
+Value::Value(T flag) : data_(flag) {}
+template <std::integral T>
+requires(!std::same_as<T, bool>) Value::Value(T integer)
+    : data_(static_cast<std::int64_t>(integer)) {}
+template <std::floating_point T>
+Value::Value(T number) : data_(static_cast<double>(number)) {}
 
 template <class T>
 Value Value::array(const std::vector<T>& items) {
