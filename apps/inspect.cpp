@@ -51,7 +51,7 @@ struct Arguments {
 // The registry of that kind among those an experiment file leads to.
 schema::Choices find_registry(const std::string& kind) {
   std::vector<schema::Choices> registries = schema::registries(experiment::experiment_fields());
-  registries.push_back(training::task_choices());
+  registries.push_back(training::tasks().choices());
   std::vector<std::string> kinds;
   for (const schema::Choices& registry : registries) {
     kinds.push_back(registry.kind);

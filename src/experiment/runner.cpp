@@ -64,7 +64,8 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   const auto source = opened.source;
   shape_ = opened.shape;
   build_model();
-  task_ = training::find_task(experiment_.task)
+  task_ = training::tasks()
+              .find(experiment_.task)
               .make(*model_, source, experiment_.loss.value_or(schema::Component{}));
 }
 

@@ -27,6 +27,9 @@ struct Component {
   std::string type;
   Value options;
   bool operator==(const Component&) const = default;
+  /// The options; where there are none, since it was made in code, the type alone, which stands for
+  /// all defaults.
+  Value object() const { return options.is_null() ? Value::object({{"type", type}}) : options; }
 };
 
 /// One entry of a registry. No `fields`: it has no options.

@@ -153,7 +153,7 @@ class Fields : public MemberFields {
     return from_resolved(resolve(object, path));
   }
   Options parse(const Component& component, const std::string& path = "") const {
-    return from_resolved(resolve_component(component.options, path));
+    return from_resolved(resolve_component(component.object(), path));
   }
 
   /// Every key, fully resolved: parse(dump(o)) == o. Throws ConfigError if `options` are not valid.

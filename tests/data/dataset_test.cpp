@@ -30,10 +30,10 @@ std::vector<float> seen(const Dataset& d, std::int64_t i, const Draw& draw) {
 }  // namespace
 
 TEST_CASE("datasets: every entry documents itself and shares the common keys", "[data]") {
-  CHECK(datasets().size() == 14);
+  CHECK(datasets().choices().list().size() == 14);
   for (const DatasetEntry& entry : datasets()) {
     INFO(entry.name);
-    CHECK_FALSE(entry.title.empty());
+    CHECK_FALSE(entry.help.empty());
     CHECK(std::filesystem::exists(std::filesystem::path(fovea::test::source_dir()) / entry.page));
     for (const schema::Field& field : entry.fields->fields()) CHECK_FALSE(field.help.empty());
     REQUIRE(entry.fields->find("root") != nullptr);

@@ -17,7 +17,8 @@ namespace fovea::test {
 inline std::unique_ptr<models::Model> build(const schema::Value& options, const Device& device,
                                             models::DataShape data, DType dtype = DType::kFloat32,
                                             std::optional<DType> activations = std::nullopt) {
-  const schema::Choice choice = schema::find_choice(models::choices(), options.at("type"), "model");
+  const schema::Choice choice =
+      schema::find_choice(models::entries().choices(), options.at("type"), "model");
   return models::make({choice.name, choice.fields->resolve_component(options, "model")},
                       {device, dtype, RandomStream(3), nn::Init::kTorch, activations}, data);
 }
