@@ -190,7 +190,7 @@ schema::Value settings_of(const std::string& folder, const schema::Value& config
   const bool known = data != nullptr && data->is_string();
   schema::Value settings =
       experiment::identity(experiment::experiment_kind(), config,
-                           known ? schema::Places::kIgnored : schema::Places::kCounted);
+                           {.places = known ? schema::Places::kIgnored : schema::Places::kCounted});
   if (known) settings.set("data", data->as_string().substr(0, 8));
   return settings;
 }

@@ -9,6 +9,7 @@
 #include "data/registry.h"
 #include "optim/registry.h"
 #include "schema/carry.h"
+#include "schema/contents.h"
 #include "schema/renamed.h"
 #include "training/loss.h"
 #include "training/monitor.h"
@@ -57,7 +58,12 @@ const schema::Fields<Experiment>& experiment_fields() {
         .add_component("schedule", &E::schedule, optim::schedule_choices(),
                        "learning rate over time")
         .add_object("train", &E::train, training::train_fields(),
-                    "length, batches, evaluation, device");
+                    "length, batches, evaluation, device")
+        .add_any("files", &E::files,
+                 "hashes of the files that settings name, {\"model.backbone.weights\": \"...\"}; "
+                 "noted by the program: a run refuses files of other content, and one with other "
+                 "files is another run")
+        .is_content();
   }();
   return fields;
 }
@@ -135,6 +141,7 @@ schema::Value resolve(const schema::Value& unresolved, schema::Notes& notes) {
   schema::drop_foreign_options(experiment_fields(), settled, notes);
   schema::Value resolved = experiment_fields().resolve(settled);
   check_kinds(parse(resolved));
+  schema::note_contents(experiment_fields(), resolved);
   return resolved;
 }
 

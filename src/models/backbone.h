@@ -65,9 +65,11 @@ std::vector<std::string> load_pretrained(const Backbone& backbone,
 template <class Class, class Options>
 BackboneEntry make_backbone_entry(std::string name, std::string help,
                                   schema::Fields<Options> fields) {
-  fields.add("weights", &BackboneOptions::weights,
-             "safetensors file of pretrained weights, of the backbone or of the classifier it "
-             "belongs to, whose head is left out; \"\" = none");
+  fields
+      .add("weights", &BackboneOptions::weights,
+           "safetensors file of pretrained weights, of the backbone or of the classifier it "
+           "belongs to, whose head is left out; \"\" = none")
+      .is_file();
   const auto shared = std::make_shared<const schema::Fields<Options>>(std::move(fields));
   return {{std::move(name), std::move(help), shared},
           {Class::kHead.begin(), Class::kHead.end()},

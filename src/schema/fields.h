@@ -11,6 +11,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -130,6 +131,30 @@ class Fields : public MemberFields {
   /// The field added last says where data lie, not what they are.
   Fields& is_place() {
     fields_.back().effect = Effect::kPlace;
+    return *this;
+  }
+
+  /// The field added last names files whose content results depend on: those that the function
+  /// finds in a resolved object with this field (contents.h).
+  Fields& names_files(std::function<std::vector<std::filesystem::path>(const Value&)> files) {
+    fields_.back().files = std::move(files);
+    return *this;
+  }
+
+  /// The field added last is the name of such a file, "" of none: two runs that differ in the name
+  /// alone are the same.
+  Fields& is_file() {
+    fields_.back().effect = Effect::kFile;
+    return names_files([key = fields_.back().key](const Value& object) {
+      const std::string& name = object.at(key).as_string();
+      return name.empty() ? std::vector<std::filesystem::path>{}
+                          : std::vector<std::filesystem::path>{name};
+    });
+  }
+
+  /// The field added last, of the root, keeps the hashes of these files.
+  Fields& is_content() {
+    fields_.back().effect = Effect::kContent;
     return *this;
   }
 
