@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ class Registry {
 
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
+  std::size_t size() const { return entries_.size(); }
 
   /// Throws ConfigError for an unknown name, with the nearest known one (find_choice). `path` is
   /// that of the name in its file, for messages; "": kKind.
