@@ -85,12 +85,7 @@ int main(int argc, char** argv) {
                  "folder of a run made by train; with --weights an experiment file")
       .required()
       .value("EXPERIMENT");
-  cli.add_option("--split", args.split, "default: test, or val where there is no test part")
-      .value("train|val|test");
-  cli.add_option("--checkpoint", args.checkpoint,
-                 "or step-00001234 (default: those that summary.json is about)")
-      .value("best|last");
-  apps::add_averaged_flags(cli, args.averaged);
+  apps::add_subject_flags(cli, args.split, args.checkpoint, args.averaged);
   cli.add_option("--weights", args.weights.file, "safetensors file with the weights to score")
       .value("FILE");
   apps::add_renaming_flags(cli, args.weights);

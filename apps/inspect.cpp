@@ -51,7 +51,7 @@ struct Arguments {
 // The registry of that kind among those an experiment file leads to.
 schema::Choices find_registry(const std::string& kind) {
   std::vector<schema::Choices> registries = schema::registries(experiment::experiment_fields());
-  registries.push_back(training::task_choices());
+  registries.push_back(training::tasks().choices());
   std::vector<std::string> kinds;
   for (const schema::Choices& registry : registries) {
     kinds.push_back(registry.kind);
@@ -190,7 +190,7 @@ schema::Value settings_of(const std::string& folder, const schema::Value& config
   const bool known = data != nullptr && data->is_string();
   schema::Value settings =
       experiment::identity(experiment::experiment_kind(), config,
-                           known ? schema::Places::kIgnored : schema::Places::kCounted);
+                           {.places = known ? schema::Places::kIgnored : schema::Places::kCounted});
   if (known) settings.set("data", data->as_string().substr(0, 8));
   return settings;
 }

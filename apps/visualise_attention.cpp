@@ -73,12 +73,7 @@ int main(int argc, char** argv) {
                  "number of a sample of the split, or an image file; repeatable (default: 0 1 2 3)")
       .value("FILE");
   cli.add_option("--text", args.texts, "words for runs that read texts; repeatable");
-  cli.add_option("--split", args.split, "default: test, or val where there is no test part")
-      .value("train|val|test");
-  cli.add_option("--checkpoint", args.checkpoint,
-                 "or step-00001234 (default: those that summary.json is about)")
-      .value("best|last");
-  apps::add_averaged_flags(cli, args.averaged);
+  apps::add_subject_flags(cli, args.split, args.checkpoint, args.averaged);
   cli.add_option("--weights", args.weights,
                  "safetensors file with the weights of an experiment file; once for each, in order")
       .value("FILE");

@@ -27,7 +27,13 @@ void add_mismatch_flags(Options cli, training::ForeignWeights& weights) {
       .value("PATTERN");
 }
 
-void add_averaged_flags(Options cli, std::optional<bool>& averaged) {
+void add_subject_flags(Options cli, std::string& split, std::string& checkpoint,
+                       std::optional<bool>& averaged) {
+  cli.add_option("--split", split, "default: test, or val where there is no test part")
+      .value("train|val|test");
+  cli.add_option("--checkpoint", checkpoint,
+                 "or step-00001234 (default: those that summary.json is about)")
+      .value("best|last");
   cli.add_flag("--ema", averaged, true,
                "the averaged weights (default: if train chose by their metric)");
   cli.add_flag("--no-ema", averaged, false, "the others");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "common/options.h"
 #include "training/foreign_weights.h"
@@ -13,7 +14,9 @@ void add_renaming_flags(Options cli, training::ForeignWeights& weights);
 /// --ignore and --allow-random, of apps that only look at a network.
 void add_mismatch_flags(Options cli, training::ForeignWeights& weights);
 
-/// --ema and --no-ema; of neither, nothing is set.
-void add_averaged_flags(Options cli, std::optional<bool>& averaged);
+/// What is looked at, and by which weights of a run: --split, --checkpoint, --ema and --no-ema; of
+/// the last two nothing is set by neither.
+void add_subject_flags(Options cli, std::string& split, std::string& checkpoint,
+                       std::optional<bool>& averaged);
 
 }  // namespace fovea::apps

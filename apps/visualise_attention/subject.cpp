@@ -106,7 +106,7 @@ std::vector<Subject> open_subjects(const Arguments& args) {
     const experiment::Experiment& e = s.run->experiment();
     s.name = e.name;
     const std::string type = e.model.options.at("attention").at("type").as_string();
-    s.signed_maps = attention::find_variant(type).info.map == attention::MapKind::kSigned;
+    s.signed_maps = attention::variants().find(type).info.map == attention::MapKind::kSigned;
     s.rollout = rollout_options(args, s.signed_maps);
     subjects.push_back(std::move(s));
   }

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
 
 #define FOVEA_VARIANT(name) ::fovea::attention::Variant fovea_attention_##name();
 #include "attention/variants.def"
@@ -12,8 +11,8 @@
 
 namespace fovea::attention {
 
-const std::vector<Variant>& variants() {
-  static const std::vector<Variant> all = {
+const schema::Registry<Variant>& variants() {
+  static const schema::Registry<Variant> all = {
 #define FOVEA_VARIANT(name) fovea_attention_##name(),
 #include "attention/variants.def"
 #undef FOVEA_VARIANT
@@ -21,31 +20,8 @@ const std::vector<Variant>& variants() {
   return all;
 }
 
-const Variant& find_variant(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Variant& variant : variants()) {
-    if (variant.name == name) return variant;
-    names.push_back(variant.name);
-  }
-  throw ConfigError(
-      fmt::format("attention: no attention called \"{}\"{} run: fovea inspect --list attention",
-                  name, did_you_mean(name, names)));
-}
-
 std::unique_ptr<Attention> make(const schema::Component& component, const Slot& slot) {
-  return find_variant(component.type).make(slot, component);
-}
-
-schema::Choices choices() {
-  return {"attention", [] {
-            std::vector<schema::Choice> list;
-            for (const Variant& variant : variants()) {
-              list.push_back({variant.name,
-                              fmt::format("{} ({})", variant.info.title, variant.info.source),
-                              variant.fields});
-            }
-            return list;
-          }};
+  return variants().find(component.type).make(slot, component);
 }
 
 void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads,

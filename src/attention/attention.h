@@ -9,8 +9,8 @@
 
 #include "attention/probe.h"
 #include "nn/module.h"
-#include "schema/description.h"
 #include "schema/fields.h"
+#include "schema/registry.h"
 
 namespace fovea::attention {
 
@@ -61,20 +61,15 @@ class Attention : public nn::Module {
 };
 
 /// One line of the registry.
-struct Variant {
-  std::string name;
+struct Variant : schema::Choice {
+  static constexpr const char* kKind = "attention";
   Info info;
-  std::shared_ptr<const schema::Description> fields;
   std::function<std::unique_ptr<Attention>(const Slot&, const schema::Component&)> make;
 };
 
-/// All variants, in the order of variants.def.
-const std::vector<Variant>& variants();
-/// Throws ConfigError for an unknown name, with the nearest known one.
-const Variant& find_variant(const std::string& name);
+/// All of variants.def.
+const schema::Registry<Variant>& variants();
 std::unique_ptr<Attention> make(const schema::Component& component, const Slot& slot);
-/// The registry for schemas and listings.
-schema::Choices choices();
 
 /// Throws ConfigError, with the numbers that would do, unless `parts` x num_heads divides dim.
 void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads, std::int64_t parts);
@@ -83,7 +78,8 @@ template <class Class, class Options>
 Variant make_variant(std::string name, Info info, const schema::Fields<Options>& fields) {
   const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
   return {
-      std::move(name), std::move(info), shared,
+      {std::move(name), info.title + " (" + info.source + ")", shared},
+      std::move(info),
       [shared](const Slot& slot, const schema::Component& component) -> std::unique_ptr<Attention> {
         return std::make_unique<Class>(slot, shared->parse(component, "model.attention"));
       }};

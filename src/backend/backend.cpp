@@ -16,13 +16,6 @@ double Backend::seconds_between(const Moment& begin, const Moment& end) const {
 // (Here, since only this layer knows what a backend is.)
 void Device::synchronize() const { backend().synchronize(); }
 
-double sum_of_squares(const std::vector<Tensor>& xs) {
-  if (xs.empty()) return 0;
-  const Tensor sum = Tensor::empty({}, DType::kFloat64, xs.front().device());
-  backend(sum).sum_squares(xs, sum);
-  return sum.item<double>();
-}
-
 bool are_finite(const std::vector<Tensor>& xs) {
   if (xs.empty() || xs.front().device().type() == DeviceType::kMeta) return true;
   const Tensor finite = Tensor::empty({}, DType::kUint8, xs.front().device());

@@ -34,9 +34,8 @@ class Backend {
 
 inline const Backend& backend(const Tensor& tensor) { return tensor.device().backend(); }
 
-/// What sum_squares and all_finite find in tensors of one device, read back in one go. Of no
-/// tensors, and on the meta device, 0 and true.
-double sum_of_squares(const std::vector<Tensor>& xs);
+/// What all_finite finds in tensors of one device, read back in one go. True of no tensors and on
+/// the meta device.
 bool are_finite(const std::vector<Tensor>& xs);
 
 }  // namespace fovea

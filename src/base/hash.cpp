@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <vector>
+
+#include "base/error.h"
 
 namespace fovea {
 
@@ -22,6 +26,17 @@ std::string hash_bytes(std::string_view bytes) {
     bytes.remove_prefix(taken);
   }
   return fmt::format("{:016x}", hash);
+}
+
+std::string hash_file(const std::filesystem::path& file) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  std::ifstream in(file, std::ios::binary);
+  std::vector<char> piece(kPiece);
+  std::string hashes;
+  while (in.read(piece.data(), kPiece) || in.gcount() > 0)
+    hashes += hash_bytes({piece.data(), static_cast<std::size_t>(in.gcount())});
+  FOVEA_CHECK(in.eof() && !in.bad(), FileError, fmt::format("{}: cannot be read", file.string()));
+  return hash_bytes(hashes);
 }
 
 }  // namespace fovea

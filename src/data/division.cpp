@@ -112,7 +112,7 @@ SplitIndices drawn_fold(const std::vector<Unit>& units, const std::vector<std::s
 SplitIndices fold_of(const Samples& samples, const std::vector<std::int64_t>& indices,
                      const SplitOptions& options, bool test_was_cut) {
   const Fold fold = *parse_fold(options.split.fold);
-  const std::filesystem::path file = std::filesystem::path(options.root) / "splits_final.json";
+  const std::filesystem::path file = std::filesystem::path(options.root) / kFoldFile;
   std::error_code code;
   if (std::filesystem::exists(file, code)) {
     FOVEA_CHECK(!test_was_cut, ConfigError,

@@ -334,6 +334,12 @@ schema::Fields<Options> fields() {
           "folder of train.txt and optionally val.txt and test.txt below root, one name a line; "
           "they choose from all images, in the isic layouts from those of the training part, and a "
           "test.txt comes before split.test")
+      .names_files([](const schema::Value& o) -> std::vector<fs::path> {
+        const std::string folder = o.at("splits").as_string();
+        if (folder.empty()) return {};
+        const auto list = [&](const char* part) { return folder + "/" + part + ".txt"; };
+        return lists_below(o.at("root").as_string(), {list("train"), list("val"), list("test")});
+      })
       .add("img_size", &O::img_size, schema::in_range(0, 8192),
            "image and mask are resized to this square after augmentation; 0: all have the size of "
            "the first")

@@ -15,24 +15,13 @@ namespace fovea::data {
 
 namespace {
 
-// A type alone, made in code, stands for all defaults.
-schema::Component complete(schema::Component component) {
-  if (component.options.is_null()) component.options.set("type", component.type);
-  return component;
-}
-
 const DatasetEntry& find(const schema::Component& component, const std::string& path) {
-  const schema::Choice choice =
-      schema::find_choice(dataset_choices(), component.type, schema::join_path(path, "type"));
-  for (const DatasetEntry& entry : datasets()) {
-    if (entry.name == choice.name) return entry;
-  }
-  throw ConfigError(fmt::format("{}: no data set called \"{}\"", path, component.type));
+  return datasets().find(component.type, schema::join_path(path, "type"));
 }
 
 Configured configure(const schema::Component& component, const std::string& path,
                      const MakeOptions& how) {
-  return find(component, path).configure(complete(component), path, how);
+  return find(component, path).configure(component, path, how);
 }
 
 // A data set with the parts that its files provide, each opened once and only if it is asked for.
@@ -82,23 +71,13 @@ class Opened {
 
 }  // namespace
 
-const std::vector<DatasetEntry>& datasets() {
-  static const std::vector<DatasetEntry> entries = {
+const schema::Registry<DatasetEntry>& datasets() {
+  static const schema::Registry<DatasetEntry> all = {
 #define FOVEA_DATASET_ENTRY(name) dataset_entry_##name(),
 #include "data/datasets.def"
 #undef FOVEA_DATASET_ENTRY
   };
-  return entries;
-}
-
-schema::Choices dataset_choices() {
-  return {"dataset", [] {
-            std::vector<schema::Choice> choices;
-            for (const DatasetEntry& entry : datasets()) {
-              choices.push_back({entry.name, entry.title + "; see " + entry.page, entry.fields});
-            }
-            return choices;
-          }};
+  return all;
 }
 
 Kind kind_of(const schema::Component& component, const std::string& path) {

@@ -17,6 +17,7 @@
 #include "data/text_source.h"
 #include "data/vocabulary.h"
 #include "schema/fields.h"
+#include "schema/registry.h"
 
 namespace fovea::data {
 
@@ -50,20 +51,16 @@ struct Configured {
   std::function<std::shared_ptr<const Dataset>(Split, const Find& find)> make;
 };
 
-struct DatasetEntry {
-  std::string name;
-  std::string title;
+struct DatasetEntry : schema::Choice {
+  static constexpr const char* kKind = "dataset";
   std::string page;  // how to get it, relative to the project's root
   Kind kind = Kind::kImages;
-  std::shared_ptr<const schema::Description> fields;
   std::function<Configured(const schema::Component&, const std::string& path, const MakeOptions&)>
       configure;
 };
 
 /// All of datasets.def.
-const std::vector<DatasetEntry>& datasets();
-/// For Fields::add_component("dataset", ...).
-schema::Choices dataset_choices();
+const schema::Registry<DatasetEntry>& datasets();
 
 /// What `component` holds. Throws ConfigError for an unknown type.
 Kind kind_of(const schema::Component& component, const std::string& path = "dataset");
@@ -95,7 +92,7 @@ Configured configured(TextOptions options, OpenTexts open, const MakeOptions& ho
 /// member sample_shape() what is known of all copies, a member lists_test() whether the names of
 /// the test samples are listed.
 template <class Options, class Samples>
-DatasetEntry make_entry(std::string name, std::string title, std::string page,
+DatasetEntry make_entry(std::string name, const std::string& title, const std::string& page,
                         Samples (*open)(const Place&, const Options&),
                         schema::Fields<Options> fields) {
   fields.include(Options::Common::keys());
@@ -118,7 +115,7 @@ DatasetEntry make_entry(std::string name, std::string title, std::string page,
       result.rules.lists_test = options.lists_test();
     return result;
   };
-  return {std::move(name), std::move(title), std::move(page), Options::kKind, shared, configure};
+  return {{std::move(name), title + "; see " + page, shared}, page, Options::kKind, configure};
 }
 
 }  // namespace fovea::data

@@ -88,7 +88,11 @@ Fields<SplitOptions> make_split_fields() {
                   "number of samples kept of each split: the first of every class in turn")
       .add_object("split", &SplitOptions::split, make_cut_fields(),
                   "parts that are cut from train; a part of that name that the data set comes "
-                  "with is then not used");
+                  "with is then not used")
+      .names_files([](const schema::Value& o) -> std::vector<std::filesystem::path> {
+        if (o.at("split").at("fold").as_string().empty()) return {};
+        return lists_below(o.at("root").as_string(), {kFoldFile});
+      });
 }
 
 }  // namespace
@@ -127,6 +131,18 @@ std::string_view name_of(Kind kind) {
       return "texts";
   }
   return "";
+}
+
+std::vector<std::filesystem::path> lists_below(const std::string& root,
+                                               const std::vector<std::string>& names) {
+  std::error_code code;
+  if (!std::filesystem::is_directory(root, code)) return {root};
+  std::vector<std::filesystem::path> found;
+  for (const std::string& name : names) {
+    const std::filesystem::path file = std::filesystem::path(root) / name;
+    if (std::filesystem::exists(file, code)) found.push_back(file);
+  }
+  return found;
 }
 
 void no_split(std::string_view name) {

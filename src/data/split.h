@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +49,8 @@ struct CutOptions {
   bool cuts_test() const { return test > 0; }
 };
 
+/// nnU-Net's list of folds, below root.
+inline constexpr const char* kFoldFile = "splits_final.json";
 /// Fold `index` of `count`, from 0: "0/5" is what nnU-Net calls fold_0.
 struct Fold {
   std::int64_t index = 0;
@@ -62,6 +65,11 @@ struct SplitOptions {
   CutOptions split;
 };
 const schema::Fields<SplitOptions>& split_fields();
+
+/// Those of the lists of samples below root that are there; without root, of which nothing is known
+/// then, that itself. For Fields::names_files.
+std::vector<std::filesystem::path> lists_below(const std::string& root,
+                                               const std::vector<std::string>& names);
 
 /// A file, or a file and a record, as it is called below the root of its data set.
 std::string below(const std::string& root, const std::string& name);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "data/geometry.h"
 #include "schema/fields.h"
+#include "schema/registry.h"
 
 namespace fovea::data {
 namespace {
@@ -186,8 +187,8 @@ std::unique_ptr<Transform> make_crop_flip(const CropFlipOptions& options) {
   return std::make_unique<CropFlip>(options);
 }
 
-struct TransformEntry {
-  schema::Choice choice;
+struct TransformEntry : schema::Choice {
+  static constexpr const char* kKind = "transform";
   std::function<std::unique_ptr<const Transform>(const schema::Component&, const std::string&)>
       make;
 };
@@ -274,36 +275,22 @@ FOVEA_TRANSFORM(random_erasing, "overwrite a random rectangle",
                          schema::one_of({"mean", "zero", "noise"}),
                          "mean of the data set, zero, or uniform noise"))
 
-const std::vector<TransformEntry>& transforms() {
-  static const std::vector<TransformEntry> entries = {
+const schema::Registry<TransformEntry>& transforms() {
+  static const schema::Registry<TransformEntry> all = {
 #define FOVEA_TRANSFORM_ENTRY(name) transform_entry_##name(),
 #include "data/transforms.def"
 #undef FOVEA_TRANSFORM_ENTRY
   };
-  return entries;
+  return all;
 }
 
 }  // namespace
 
-schema::Choices transform_choices() {
-  return {"transform", [] {
-            std::vector<schema::Choice> choices;
-            for (const TransformEntry& entry : transforms()) choices.push_back(entry.choice);
-            return choices;
-          }};
-}
+schema::Choices transform_choices() { return transforms().choices(); }
 
-std::unique_ptr<const Transform> make_transform(const schema::Component& given,
+std::unique_ptr<const Transform> make_transform(const schema::Component& component,
                                                 const std::string& path) {
-  schema::Component component = given;
-  // A type alone, made in code, stands for all defaults.
-  if (component.options.is_null()) component.options.set("type", component.type);
-  const schema::Choice choice =
-      schema::find_choice(transform_choices(), component.type, schema::join_path(path, "type"));
-  for (const TransformEntry& entry : transforms()) {
-    if (entry.choice.name == choice.name) return entry.make(component, path);
-  }
-  throw ConfigError(fmt::format("{}: no transform called \"{}\"", path, component.type));
+  return transforms().find(component.type, schema::join_path(path, "type")).make(component, path);
 }
 
 std::unique_ptr<Transform> make_random_crop(const RandomCropOptions& options) {

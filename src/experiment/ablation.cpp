@@ -164,7 +164,8 @@ class Planner {
       Value experiment = planned;
       try {
         if (text != nullptr) override_setting(kind_, experiment, *text, unheard);
-        return schema::identity(*kind_.fields, kind_.resolve(experiment, unheard));
+        const Value config = kind_.resolve(experiment, unheard);
+        return schema::identity(*kind_.fields, config, counted_in(kind_, config));
       } catch (const ConfigError&) {
         return {};  // no experiment without the other settings
       }
@@ -196,26 +197,26 @@ class Planner {
     }
   }
 
-  std::string hash_of(const Value& config, schema::Places places) const {
-    return schema::content_hash(schema::identity(*kind_.fields, config, places));
+  std::string hash_of(const Value& config, const schema::Counted& counted) const {
+    return schema::content_hash(schema::identity(*kind_.fields, config, counted));
   }
 
   // Two equal rows are an override that does nothing: a mistake that only the results would show.
   // Rows may differ in nothing but where their data lie.
   void tell_rows_apart() {
     std::map<std::string, std::size_t> first;
-    places_.assign(result_.rows.size(), schema::Places::kIgnored);
+    for (const Row& row : result_.rows) counted_.push_back(counted_in(kind_, row.config));
     for (std::size_t i = 0; i < result_.rows.size(); ++i) {
       const Row& row = result_.rows[i];
-      const auto [known, is_new] = first.emplace(hash_of(row.config, places_[i]), i);
+      const auto [known, is_new] = first.emplace(hash_of(row.config, counted_[i]), i);
       if (is_new) continue;
       const std::size_t other = known->second;
-      places_[i] = places_[other] = schema::Places::kCounted;
+      counted_[i].places = counted_[other].places = schema::Places::kCounted;
     }
     first.clear();
     for (std::size_t i = 0; i < result_.rows.size(); ++i) {
-      if (places_[i] == schema::Places::kIgnored) continue;
-      const auto [known, is_new] = first.emplace(hash_of(result_.rows[i].config, places_[i]), i);
+      if (counted_[i].places == schema::Places::kIgnored) continue;
+      const auto [known, is_new] = first.emplace(hash_of(result_.rows[i].config, counted_[i]), i);
       if (is_new) continue;
       complaints_.add(fmt::format("{}: rows \"{}\" and \"{}\" have the same configuration",
                                   file_.string(), result_.rows[known->second].name,
@@ -231,8 +232,8 @@ class Planner {
         job.seed = seed;
         job.config = result_.rows[i].config;
         job.config.set("seed", seed);
-        job.places = places_[i];
-        job.hash = hash_of(job.config, job.places);
+        job.counted = counted_[i];
+        job.hash = hash_of(job.config, job.counted);
         job.id = fmt::format("{}-s{}-{}", result_.rows[i].slug, seed, job.hash.substr(0, 8));
         result_.jobs.push_back(std::move(job));
       }
@@ -246,7 +247,7 @@ class Planner {
   std::vector<Combination> combinations_;
   std::optional<Published> published_;
   std::vector<std::int64_t> planned_seeds_;
-  std::vector<schema::Places> places_;  // by row
+  std::vector<schema::Counted> counted_;  // by row
   RowComplaints complaints_;
   Ablation result_;
 };

@@ -52,7 +52,7 @@ struct Job {
   std::string hash;      // of identity(config)
   schema::Value config;  // resolved
   /// What the hash covers: where data lie counts only if rows differ in nothing else.
-  schema::Places places = schema::Places::kIgnored;
+  schema::Counted counted;
 };
 
 struct Ablation {

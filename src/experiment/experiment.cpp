@@ -9,6 +9,7 @@
 #include "data/registry.h"
 #include "optim/registry.h"
 #include "schema/carry.h"
+#include "schema/contents.h"
 #include "schema/renamed.h"
 #include "training/loss.h"
 #include "training/monitor.h"
@@ -35,7 +36,7 @@ std::string task_help() {
 
 }  // namespace
 
-std::string default_task() { return training::tasks().front().name; }
+std::string default_task() { return training::tasks().begin()->name; }
 
 const schema::Fields<Experiment>& experiment_fields() {
   static const auto fields = [] {
@@ -48,16 +49,21 @@ const schema::Fields<Experiment>& experiment_fields() {
         .no_effect()
         .add("task", &E::task, schema::one_of(task_names()), task_help())
         .add("seed", &E::seed, at_least(0), "of initial weights, data order, augmentation, dropout")
-        .add_component("dataset", &E::dataset, data::dataset_choices(),
+        .add_component("dataset", &E::dataset, data::datasets().choices(),
                        "data, augmentation and noise")
-        .add_component("model", &E::model, models::choices(), "network")
+        .add_component("model", &E::model, models::entries().choices(), "network")
         .add_component("loss", &E::loss, training::loss_choices(),
                        "what is minimised; null = what fits the task")
         .add_component("optimizer", &E::optimizer, optim::optimiser_choices(), "update rule")
         .add_component("schedule", &E::schedule, optim::schedule_choices(),
                        "learning rate over time")
         .add_object("train", &E::train, training::train_fields(),
-                    "length, batches, evaluation, device");
+                    "length, batches, evaluation, device")
+        .add_any("files", &E::files,
+                 "hashes of the files that settings name, {\"model.backbone.weights\": \"...\"}; "
+                 "noted by the program: a run refuses files of other content, and one with other "
+                 "files is another run")
+        .is_content();
   }();
   return fields;
 }
@@ -65,16 +71,16 @@ const schema::Fields<Experiment>& experiment_fields() {
 namespace {
 
 bool reads_texts(const Experiment& e) {
-  return models::find_entry(e.model.type).interface == models::Interface::kTextClassifier;
+  return models::entries().find(e.model.type).interface == models::Interface::kTextClassifier;
 }
 
 void check_kinds(const Experiment& e) {
-  const training::TaskInfo& needs = training::find_task(e.task).info;
+  const training::TaskInfo& needs = training::tasks().find(e.task).info;
   const data::Kind kind = data::kind_of(e.dataset);
   FOVEA_CHECK(kind == needs.data, ConfigError,
               fmt::format("task: {} needs a data set of {}; dataset.type {} holds {}", e.task,
                           data::name_of(needs.data), e.dataset.type, data::name_of(kind)));
-  const models::Interface network = models::find_entry(e.model.type).interface;
+  const models::Interface network = models::entries().find(e.model.type).interface;
   FOVEA_CHECK(network == needs.network, ConfigError,
               fmt::format("task: {} needs {}; model.type {} is {}", e.task,
                           models::info_of(needs.network).name, e.model.type,
@@ -88,7 +94,7 @@ void choose_loss(schema::Value& settled) {
       task != nullptr && task->is_string() ? task->as_string() : default_task();
   const std::vector<std::string> known = task_names();
   if (std::find(known.begin(), known.end(), name) == known.end()) return;  // said with the others
-  const std::string type = training::find_task(name).info.loss;
+  const std::string type = training::tasks().find(name).info.loss;
   const schema::Value* given = settled.find("loss");
   const bool none = given == nullptr || given->is_null();
   FOVEA_CHECK(none || !type.empty(), ConfigError,
@@ -135,6 +141,7 @@ schema::Value resolve(const schema::Value& unresolved, schema::Notes& notes) {
   schema::drop_foreign_options(experiment_fields(), settled, notes);
   schema::Value resolved = experiment_fields().resolve(settled);
   check_kinds(parse(resolved));
+  schema::note_contents(experiment_fields(), resolved);
   return resolved;
 }
 
@@ -213,7 +220,8 @@ Shape sample_shape(const Experiment& experiment, const models::DataShape& shape)
 std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment) {
   models::DataShape large;
   large.num_classes = std::numeric_limits<std::int64_t>::max();
-  return training::measured(experiment.train, training::find_task(experiment.task).metrics(large));
+  return training::measured(experiment.train,
+                            training::tasks().find(experiment.task).metrics(large));
 }
 
 }  // namespace fovea::experiment

@@ -31,6 +31,7 @@ struct Experiment {
   schema::Component optimizer{"adamw", {}};
   schema::Component schedule{"cosine", {}};
   training::TrainOptions train;
+  schema::Value files = schema::Value::object();  // hashes (schema/contents.h)
 };
 
 const schema::Fields<Experiment>& experiment_fields();

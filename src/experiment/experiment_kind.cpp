@@ -1,5 +1,6 @@
 #include "experiment/experiment_kind.h"
 
+#include "schema/contents.h"
 #include "schema/load.h"
 #include "schema/renamed.h"
 
@@ -34,8 +35,12 @@ Value brought_up_to_date(const ExperimentKind& kind, const Value& stored) {
   return kind.resolve(config, silent);
 }
 
-Value identity(const ExperimentKind& kind, const Value& stored, schema::Places places) {
-  return schema::identity(*kind.fields, brought_up_to_date(kind, stored), places);
+Value identity(const ExperimentKind& kind, const Value& stored, const schema::Counted& counted) {
+  return schema::identity(*kind.fields, brought_up_to_date(kind, stored), counted);
+}
+
+schema::Counted counted_in(const ExperimentKind& kind, const Value& resolved) {
+  return {.by_name = schema::unknown_contents(*kind.fields, resolved)};
 }
 
 }  // namespace fovea::experiment

@@ -40,6 +40,9 @@ schema::Value brought_up_to_date(const ExperimentKind& kind, const schema::Value
 
 /// The same without what no result depends on: two runs with equal ones are one run.
 schema::Value identity(const ExperimentKind& kind, const schema::Value& stored,
-                       schema::Places places = schema::Places::kIgnored);
+                       const schema::Counted& counted = {});
+/// How the configuration of a run is compared with others: files by their content where it is
+/// known.
+schema::Counted counted_in(const ExperimentKind& kind, const schema::Value& resolved);
 
 }  // namespace fovea::experiment

@@ -44,7 +44,7 @@ std::vector<Experiment> networks(const Variation& variation, std::int64_t blocks
   std::vector<Experiment> all = {variation({set, "model.layer_attention=null"})};
   const schema::Value& own = model.at("layer_attention");
   for (const std::string& name : names) {
-    layer_attention::find_variant(name);
+    layer_attention::variants().find(name);
     const bool is_own = own.is_object() && own.at("type").as_string() == name;
     std::vector<std::string> overrides = {set};
     if (!is_own) overrides.push_back("model.layer_attention=" + name);

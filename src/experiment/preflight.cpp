@@ -59,7 +59,7 @@ class Look {
   }
 
   void check_monitor() const {
-    const training::TaskEntry& task = training::find_task(experiment_.task);
+    const training::TaskEntry& task = training::tasks().find(experiment_.task);
     training::monitor_of(experiment_.train, task.metrics(data_shape(experiment_)), metrics::kLoss);
   }
 

@@ -67,7 +67,7 @@ void remark_data(const Ablation& ablation, const std::vector<FinishedRun>& runs,
   std::map<std::string, Groups> by_setting;
   for (const FinishedRun& run : runs) {
     const Value identity =
-        schema::identity(*ablation.kind.fields, run.job->config, run.job->places);
+        schema::identity(*ablation.kind.fields, run.job->config, run.job->counted);
     const Value* dataset = identity.find("dataset");
     const std::string setting = dataset == nullptr ? "" : schema::content_hash(*dataset);
     if (!run.summary.data.empty())

@@ -33,7 +33,7 @@ bool is_finished(const ExperimentKind& kind, const fs::path& run, const Job& job
     read_summary(run);
     const Value stored = read_json(run / "config.json");
     if (stored == job.config) return true;  // mostly, and quickly told
-    return schema::content_hash(identity(kind, stored, job.places)) == job.hash;
+    return schema::content_hash(identity(kind, stored, job.counted)) == job.hash;
   } catch (const Error&) {
     return false;  // missing, cut short or of another kind: the run is done again
   }
@@ -130,7 +130,7 @@ void recognise_jobs(Ablation& ablation, const fs::path& sweep) {
     if (ids.contains(job.id)) continue;
     const auto same = std::find_if(unknown.begin(), unknown.end(), [&](const StoredJob& stored) {
       return schema::content_hash(
-                 schema::identity(*ablation.kind.fields, stored.config, job.places)) == job.hash;
+                 schema::identity(*ablation.kind.fields, stored.config, job.counted)) == job.hash;
     });
     if (same == unknown.end()) continue;
     job.id = same->id;

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "data/registry.h"
 #include "experiment/summary.h"
+#include "schema/contents.h"
 #include "schema/load.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"
@@ -64,7 +65,8 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   const auto source = opened.source;
   shape_ = opened.shape;
   build_model();
-  task_ = training::find_task(experiment_.task)
+  task_ = training::tasks()
+              .find(experiment_.task)
               .make(*model_, source, experiment_.loss.value_or(schema::Component{}));
 }
 
@@ -85,7 +87,10 @@ OpenedData Run::open_data(training::BatchOptions options) const {
 void Run::build_model() {
   model_ = make_model(experiment_, device_, shape_);
   const bool goes_on = options_.resume && training::CheckpointStore(options_.folder).find_last();
-  if (!options_.all_weights_given && !goes_on) add_notes(model_->load_pretrained(host_));
+  if (!options_.all_weights_given && !goes_on) {
+    schema::check_contents(experiment_fields(), resolved_);
+    add_notes(model_->load_pretrained(host_));
+  }
   if (!options_.init) return;
   training::ForeignWeights from = *options_.init;
   from.file = training::weights_file(from.file);
@@ -105,7 +110,9 @@ training::TrainerSetup Run::setup() const {
   setup.seed = static_cast<std::uint64_t>(experiment_.seed);
   setup.run_folder = options_.folder;
   setup.config = resolved_;
-  setup.identity = [](const schema::Value& stored) { return identity(experiment_kind(), stored); };
+  setup.identity = [counted = counted_in(experiment_kind(), resolved_)](const auto& stored) {
+    return identity(experiment_kind(), stored, counted);
+  };
   setup.host = host_;
   setup.resume = options_.resume;
   for (const std::string& note : notes_) setup.notes.push_back("note: " + note);
@@ -131,6 +138,7 @@ schema::Value Run::train() {
     with_facts.about.set("data_notes", schema::Value::array(notes));
   }
   if (shape_.vocab_size > 0) with_facts.about.set("vocab_size", shape_.vocab_size);
+  if (experiment_.files.size() > 0) with_facts.about.set("files", experiment_.files);
   if (const auto init = described_init()) {
     with_facts.about.set("init", *init);
     with_facts.files[kInitFile] = init->dump() + "\n";
@@ -147,7 +155,15 @@ std::optional<schema::Value> Run::described_init() const {
                 fmt::format("{}: the run began with weights of a file and has no checkpoint yet; "
                             "give them again with --init",
                             file.string()));
-    return schema::parse(io::read_text(file), file.string());
+    const schema::Value before = schema::parse(io::read_text(file), file.string());
+    const schema::Value* hash = before.find("hash");  // older programs noted none
+    FOVEA_CHECK(
+        !init_ || hash == nullptr || *hash == training::to_value(*options_.init, *init_).at("hash"),
+        FileError,
+        fmt::format("{}: the run began with weights of another content than {} has; give "
+                    "those again with --init",
+                    file.string(), options_.init->file.string()));
+    return before;
   }
   if (!init_) return std::nullopt;
   return training::to_value(*options_.init, *init_);

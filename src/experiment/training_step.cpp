@@ -13,7 +13,7 @@ TrainingStep::TrainingStep(const Experiment& e, const Device& device)
 TrainingStep::TrainingStep(const Experiment& e, const Device& device,
                            const models::DataShape& shape, const StepSettings& settings)
     : device_(device), update_(settings.update) {
-  const training::TaskEntry& task = training::find_task(e.task);
+  const training::TaskEntry& task = training::tasks().find(e.task);
   const std::int64_t size = settings.batch_size > 0 ? settings.batch_size : e.train.batch_size;
   set_batch(task.random_batch(seen_shape(e, shape), size, device));
   const std::int64_t before = in_use();

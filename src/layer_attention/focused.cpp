@@ -63,16 +63,10 @@ class Focused final : public layer_attention::Headwise {
   Tensor recompute(const Tensor& x, layer_attention::State& state) {
     auto& seen = state.get<layer_attention::History>(first());
     const Tensor shifted = ops::add(x, position_);
-    seen.pooled.push_back(layer_attention::pooled(shifted));
-    seen.maps.push_back(shifted);
-    std::vector<Tensor> keys, values;
-    for (std::size_t i = 0; i < seen.maps.size(); ++i) {
-      keys.push_back(focus(p_.flat_key(seen.pooled[i])));
-      values.push_back(p_.value(seen.maps[i]));
-    }
+    seen.add(layer_attention::pooled(shifted), shifted);
+    const auto [k, v] = recomputed(seen, [&](const Tensor& y) { return focus(p_.flat_key(y)); });
     const Tensor q = focus(p_.flat_query(seen.pooled.back()));
-    const Tensor a = ops::matmul(q, layer_attention::stack(keys), false, true);
-    return p_.combine(a, layer_attention::stack(values), x);
+    return p_.combine(ops::matmul(q, k, false, true), v, x);
   }
 
   // Keys alone are shifted.

@@ -81,6 +81,16 @@ Headwise::Headwise(const char* name, const Slot& slot, const HeadOptions& option
       join_{.relu = options.relu_after_bn.value_or(relu), .drop_path = options.drop_path},
       slot_(slot) {}
 
+KeysAndValues Headwise::recomputed(const History& seen,
+                                   const std::function<Tensor(const Tensor&)>& key) {
+  std::vector<Tensor> keys, values;
+  for (std::size_t i = 0; i < seen.maps.size(); ++i) {
+    keys.push_back(key(seen.pooled[i]));
+    values.push_back(p_.value(seen.maps[i]));
+  }
+  return {stack(keys), stack(values)};
+}
+
 std::array<Names, 3> mrla_names() {
   return {{{.stage = "stages", .core = "mrla.mrla", .norm = "bn_mrla"},
            {.stage = "stages", .core = "mrla.mrla", .norm = "bn_mrla"},

@@ -20,10 +20,20 @@ struct HeadOptions {
 };
 schema::Fields<HeadOptions> head_fields(const HeadOptions& defaults = {});
 
-/// Raw results of earlier layers of the stage.
+/// Raw results of the layers of the stage up to this one.
 struct History {
   std::vector<Tensor> pooled;  // (b, c)
   std::vector<Tensor> maps;    // (b, c, h, w)
+
+  void add(const Tensor& y, const Tensor& x) {
+    pooled.push_back(y);
+    maps.push_back(x);
+  }
+};
+
+/// Of all layers: (b, heads, layers, n).
+struct KeysAndValues {
+  Tensor keys, values;
 };
 
 /// Keys and values that each layer made of its own map.
@@ -90,6 +100,11 @@ class Headwise : public LayerAttention {
  protected:
   bool first() const { return slot_.layer == 0; }
   const Slot& slot() const { return slot_; }
+  /// What this layer makes of the maps of all; `key` is given each of them pooled.
+  KeysAndValues recomputed(const History& seen, const std::function<Tensor(const Tensor&)>& key);
+  KeysAndValues recomputed(const History& seen) {
+    return recomputed(seen, [this](const Tensor& y) { return p_.key(y); });
+  }
 
   Projections& p_;
   Join join_;

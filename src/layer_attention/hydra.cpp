@@ -55,8 +55,7 @@ class Hydra final : public layer_attention::Headwise {
       return ops::mul(q, sum);
     }
     auto& seen = state.get<layer_attention::History>(first());
-    seen.pooled.push_back(y);
-    seen.maps.push_back(in.x);
+    seen.add(y, in.x);
     Tensor sum;
     for (std::size_t i = 0; i < seen.maps.size(); ++i) add(sum, seen.pooled[i], seen.maps[i]);
     return ops::mul(q, sum);

@@ -11,8 +11,8 @@
 
 #include "attention/probe.h"
 #include "nn/module.h"
-#include "schema/description.h"
 #include "schema/fields.h"
+#include "schema/registry.h"
 
 namespace fovea::layer_attention {
 
@@ -103,21 +103,16 @@ class LayerAttention : public nn::Module {
 };
 
 /// One line of the registry.
-struct Variant {
-  std::string name;
+struct Variant : schema::Choice {
+  static constexpr const char* kKind = "layer_attention";
   Info info;
-  std::shared_ptr<const schema::Description> fields;
   std::function<std::unique_ptr<LayerAttention>(const Slot&, const schema::Component&)> make;
   /// What the layers of a stage share, or null; its names stand directly below the stage.
   std::function<std::unique_ptr<nn::Module>(const Slot&, const schema::Component&)> make_shared;
 };
 
-/// All variants, in the order of variants.def.
-const std::vector<Variant>& variants();
-/// Throws ConfigError for an unknown name, with the nearest known one.
-const Variant& find_variant(const std::string& name);
-/// The registry for schemas and listings.
-schema::Choices choices();
+/// All of variants.def.
+const schema::Registry<Variant>& variants();
 
 /// Heads of `head_dim` channels in `channels`. Throws ConfigError, with the numbers that would do,
 /// unless they fit.
@@ -126,7 +121,7 @@ std::int64_t heads_of(const char* variant, std::int64_t channels, std::int64_t h
 template <class Class, class Options>
 Variant make_variant(std::string name, Info info, const schema::Fields<Options>& fields) {
   const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  Variant variant{std::move(name), std::move(info), shared, {}, {}};
+  Variant variant{{std::move(name), info.title + " (" + info.source + ")", shared}, info, {}, {}};
   variant.make = [shared](const Slot& slot, const schema::Component& component) {
     return std::make_unique<Class>(slot, shared->parse(component, "model.layer_attention"));
   };

@@ -41,15 +41,9 @@ class LinearAttention final : public layer_attention::Headwise {
       return ops::reshape(sums.normalised(phi(p_.query(y)), eps_), in.x.shape());
     }
     auto& seen = state.get<layer_attention::History>(first());
-    seen.pooled.push_back(y);
-    seen.maps.push_back(in.x);
-    std::vector<Tensor> keys, values;
-    for (std::size_t i = 0; i < seen.maps.size(); ++i) {
-      keys.push_back(phi(p_.key(seen.pooled[i])));
-      values.push_back(p_.value(seen.maps[i]));
-    }
-    const Tensor a = ops::matmul(phi(p_.query(y)), layer_attention::stack(keys), false, true);
-    return p_.combine(a, layer_attention::stack(values), in.x);
+    seen.add(y, in.x);
+    const auto [k, v] = recomputed(seen, [&](const Tensor& one) { return phi(p_.key(one)); });
+    return p_.combine(ops::matmul(phi(p_.query(y)), k, false, true), v, in.x);
   }
 
  private:

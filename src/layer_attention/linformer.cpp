@@ -39,15 +39,10 @@ class Linformer final : public layer_attention::Headwise {
   Tensor forward(const layer_attention::Layer& in, layer_attention::State& state,
                  attention::Probe* probe) override {
     auto& seen = state.get<layer_attention::History>(first());
-    seen.pooled.push_back(layer_attention::pooled(in.x));
-    seen.maps.push_back(in.x);
-    std::vector<Tensor> keys, values;
-    for (std::size_t i = 0; i < seen.maps.size(); ++i) {
-      keys.push_back(p_.key(seen.pooled[i]));
-      values.push_back(p_.value(seen.maps[i]));
-    }
-    const Tensor k = along_layers(proj_k_, layer_attention::stack(keys));
-    const Tensor v = along_layers(proj_v_, layer_attention::stack(values));
+    seen.add(layer_attention::pooled(in.x), in.x);
+    const auto [keys, values] = recomputed(seen);
+    const Tensor k = along_layers(proj_k_, keys);
+    const Tensor v = along_layers(proj_v_, values);
     const Tensor q = p_.query(seen.pooled.back());
     const double scale = 1 / std::sqrt(static_cast<double>(p_.head_dim()));
     const Tensor a = ops::softmax(ops::mul(ops::matmul(q, k, false, true), scale));

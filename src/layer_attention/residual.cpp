@@ -15,7 +15,7 @@ std::unique_ptr<LayerAttention> make_core(const Slot& slot, const schema::Compon
   Slot inside = slot;
   // One step for every part of the name, so that initial weights depend on the whole of it.
   inside.build = slot.build.at(names_of(component, slot.family).core);
-  return find_variant(component.type).make(inside, component);
+  return variants().find(component.type).make(inside, component);
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ Tensor Attached::operator()(const Layer& in, State& state, attention::Probe* pro
 
 const Names& names_of(const std::optional<schema::Component>& component, Family family) {
   static const std::array<Names, 3> plain = {{{}, {}, {.blocks = "layers"}}};
-  const auto& names = component ? find_variant(component->type).info.names : plain;
+  const auto& names = component ? variants().find(component->type).info.names : plain;
   return names[static_cast<std::size_t>(family)];
 }
 
@@ -81,7 +81,7 @@ Stage make_stage(Slot slot, const schema::Component& component) {
   const Names& names = names_of(component, slot.family);
   const nn::Build build = slot.build;
   Stage stage;
-  stage.shared = find_variant(component.type).make_shared(slot, component);
+  stage.shared = variants().find(component.type).make_shared(slot, component);
   slot.shared = stage.shared.get();
   for (slot.layer = 0; slot.layer < slot.layers; ++slot.layer) {
     slot.build = build.at(layer_name(names, slot.layer));

@@ -39,24 +39,18 @@ class Standard final : public layer_attention::Headwise {
   Tensor forward(const layer_attention::Layer& in, layer_attention::State& state,
                  attention::Probe* probe) override {
     auto& seen = state.get<layer_attention::History>(first());
-    seen.pooled.push_back(layer_attention::pooled(in.x));
-    seen.maps.push_back(in.x);
+    seen.add(layer_attention::pooled(in.x), in.x);
     // There every layer pools all maps for its keys, and its own again for its query.
     layer_attention::count_pooling(in.x, std::ssize(seen.maps));
     const Tensor q = p_.query(seen.pooled.back());
-    std::vector<Tensor> keys, values;
-    for (std::size_t i = 0; i < seen.maps.size(); ++i) {
-      keys.push_back(p_.key(seen.pooled[i]));
-      values.push_back(p_.value(seen.maps[i]));
-    }
-    const Tensor k = layer_attention::stack(keys);
+    const auto [k, v] = recomputed(seen);
     const double scale = 1 / std::sqrt(static_cast<double>(p_.head_dim()));
     const Tensor a = ops::softmax(ops::mul(ops::matmul(q, k, false, true), scale));
     if (probe != nullptr) {
       probe->record("keys", k);
       probe->record("attn", a);
     }
-    return p_.combine(a, layer_attention::stack(values), in.x);
+    return p_.combine(a, v, in.x);
   }
 };
 

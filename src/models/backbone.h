@@ -11,6 +11,7 @@
 #include "nn/module.h"
 #include "nn/weights.h"
 #include "schema/fields.h"
+#include "schema/registry.h"
 
 namespace fovea::models {
 
@@ -42,24 +43,18 @@ struct BackboneOptions {
 };
 
 /// One line of the registry.
-struct BackboneEntry {
-  std::string name;
-  std::string help;
+struct BackboneEntry : schema::Choice {
+  static constexpr const char* kKind = "backbone";
   /// What files of the whole classifier hold besides, and a backbone leaves out: patterns in which
   /// `*` stands for anything.
   std::vector<std::string> head;
-  std::shared_ptr<const schema::Description> fields;
   std::function<std::unique_ptr<Backbone>(const nn::Build&, const schema::Component&,
                                           std::int64_t in_chans)>
       make;
 };
 
-const std::vector<BackboneEntry>& backbones();
-/// Adds to the registry at run time: for the tests, whose backbones are no part of the library.
-void register_backbone(BackboneEntry entry);
-/// Throws ConfigError for an unknown name.
-const BackboneEntry& find_backbone(const std::string& name);
-schema::Choices backbone_choices();
+/// All of backbones.def, and what was added since.
+schema::Registry<BackboneEntry>& backbones();
 
 /// Reads the file of pretrained weights that the options name into the backbone, and says what of
 /// it was left out; `host` is where files are read to. Nothing, where they name none. Throws
@@ -70,14 +65,14 @@ std::vector<std::string> load_pretrained(const Backbone& backbone,
 template <class Class, class Options>
 BackboneEntry make_backbone_entry(std::string name, std::string help,
                                   schema::Fields<Options> fields) {
-  fields.add("weights", &BackboneOptions::weights,
-             "safetensors file of pretrained weights, of the backbone or of the classifier it "
-             "belongs to, whose head is left out; \"\" = none");
+  fields
+      .add("weights", &BackboneOptions::weights,
+           "safetensors file of pretrained weights, of the backbone or of the classifier it "
+           "belongs to, whose head is left out; \"\" = none")
+      .is_file();
   const auto shared = std::make_shared<const schema::Fields<Options>>(std::move(fields));
-  return {std::move(name),
-          std::move(help),
+  return {{std::move(name), std::move(help), shared},
           {Class::kHead.begin(), Class::kHead.end()},
-          shared,
           [shared](const nn::Build& build, const schema::Component& component,
                    std::int64_t in_chans) -> std::unique_ptr<Backbone> {
             return std::make_unique<Class>(build, shared->parse(component, "model.backbone"),

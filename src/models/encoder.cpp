@@ -16,7 +16,7 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
   return schema::Fields<O>(defaults)
       .add("embed_dim", &O::embed_dim, at_least(1), "channels of the tokens")
       .add("depth", &O::depth, at_least(1), "number of encoder blocks")
-      .add_component("attention", &O::attention, attention::choices(),
+      .add_component("attention", &O::attention, attention::variants().choices(),
                      "token attention of every block")
       .add_component("ffn", &O::ffn, nn::ffn_choices(), "feed-forward network of every block")
       .add_enum("norm", &O::norm,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
 #include "ops/elementwise.h"
 
 #define FOVEA_ENTRY(name) ::fovea::models::Entry fovea_model_##name();
@@ -29,7 +28,7 @@ Outputs Model::operator()(const Inputs& in, attention::Probe* probe) {
 Backbone& Model::add_backbone(const std::string& name, const nn::Build& build,
                               const schema::Component& component, std::int64_t in_chans) {
   Backbone& made =
-      child(name, find_backbone(component.type).make(build.at(name), component, in_chans));
+      child(name, backbones().find(component.type).make(build.at(name), component, in_chans));
   backbones_.emplace_back(&made, component);
   return made;
 }
@@ -43,8 +42,8 @@ std::vector<std::string> Model::load_pretrained(const Device& host) {
   return notes;
 }
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all = {
+const schema::Registry<Entry>& entries() {
+  static const schema::Registry<Entry> all = {
 #define FOVEA_ENTRY(name) fovea_model_##name(),
 #include "models/models.def"
 #undef FOVEA_ENTRY
@@ -52,29 +51,9 @@ const std::vector<Entry>& entries() {
   return all;
 }
 
-const Entry& find_entry(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries()) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
-  }
-  throw ConfigError(
-      fmt::format("model.type: no model called \"{}\"{} run: fovea inspect --list model", name,
-                  did_you_mean(name, names)));
-}
-
 std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
                             const DataShape& data) {
-  return find_entry(component.type).make(build, component, data);
-}
-
-schema::Choices choices() {
-  return {"model", [] {
-            std::vector<schema::Choice> list;
-            for (const Entry& entry : entries())
-              list.push_back({entry.name, entry.help, entry.fields});
-            return list;
-          }};
+  return entries().find(component.type, "model.type").make(build, component, data);
 }
 
 }  // namespace fovea::models

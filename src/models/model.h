@@ -15,6 +15,7 @@
 #include "models/network.h"
 #include "nn/module.h"
 #include "schema/fields.h"
+#include "schema/registry.h"
 
 namespace fovea::models {
 
@@ -67,28 +68,25 @@ using ImageClassifier = ModelOf<Interface::kImageClassifier>;
 using TextClassifier = ModelOf<Interface::kTextClassifier>;
 
 /// One line of the registry.
-struct Entry {
-  std::string name;
-  std::string help;
+struct Entry : schema::Choice {
+  static constexpr const char* kKind = "model";
   Interface interface = Interface::kImageClassifier;
-  std::shared_ptr<const schema::Description> fields;
   std::function<std::unique_ptr<Model>(const nn::Build&, const schema::Component&,
                                        const DataShape&)>
       make;
 };
 
-const std::vector<Entry>& entries();
-/// Throws ConfigError for an unknown name.
-const Entry& find_entry(const std::string& name);
+/// All of models.def.
+const schema::Registry<Entry>& entries();
 /// Throws ConfigError for an unknown name or sizes that do not fit together.
 std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
                             const DataShape& data);
-schema::Choices choices();
 
 template <class Class, class Options>
 Entry make_entry(std::string name, std::string help, const schema::Fields<Options>& fields) {
   const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  return {std::move(name), std::move(help), Class::kInterface, shared,
+  return {{std::move(name), std::move(help), shared},
+          Class::kInterface,
           [shared](const nn::Build& build, const schema::Component& component,
                    const DataShape& data) -> std::unique_ptr<Model> {
             return std::make_unique<Class>(build, shared->parse(component, "model"), data);

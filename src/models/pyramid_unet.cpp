@@ -77,7 +77,7 @@ schema::Fields<Options> fields(const char* backbone,
   defaults.decoder_channels = std::move(decoder_channels);
   schema::Fields<O> fields(defaults);
   fields
-      .add_component("backbone", &O::backbone, models::backbone_choices(),
+      .add_component("backbone", &O::backbone, models::backbones().choices(),
                      "the encoder, whose levels are the skips")
       .add("decoder_channels", &O::decoder_channels, schema::at_least(1),
            "channels after each upsampling, one number for every level of the backbone but the "

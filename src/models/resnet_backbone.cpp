@@ -108,7 +108,7 @@ schema::Fields<ResNetOptions> resnet_fields(const ResNetOptions& defaults) {
                 "sqrt(fan_in)")
       .add("zero_init_last", &O::zero_init_last,
            "the last batch norm of every block starts with weight 0")
-      .add_component("layer_attention", &O::layer_attention, layer_attention::choices(),
+      .add_component("layer_attention", &O::layer_attention, layer_attention::variants().choices(),
                      "attention across the blocks, or of channels, in every block; null = none. "
                      "Some variants change the names of blocks, as their public code does");
 }

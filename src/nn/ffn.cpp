@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "nn/convolution.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
 #include "ops/activation.h"
 #include "schema/fields.h"
+#include "schema/registry.h"
 
 namespace fovea::nn {
 namespace {
@@ -41,24 +43,15 @@ schema::Fields<Common> common_fields() {
            "where dropout acts: after fc1, after the activation, after fc2");
 }
 
-const schema::Fields<MlpOptions>& mlp_fields() {
-  static const auto fields = schema::Fields<MlpOptions>{}
-                                 .include(common_fields())
-                                 .add_enum("activation", &MlpOptions::activation,
-                                           {{"gelu", UnaryOp::kGelu},
-                                            {"gelu_tanh", UnaryOp::kGeluTanh},
-                                            {"relu", UnaryOp::kRelu},
-                                            {"silu", UnaryOp::kSilu}},
-                                           "function between fc1 and fc2");
-  return fields;
-}
-
-const schema::Fields<SwiGluOptions>& swiglu_fields() {
-  static const auto fields = schema::Fields<SwiGluOptions>{}
-                                 .include(common_fields())
-                                 .add("gate_last", &SwiGluOptions::gate_last,
-                                      "false: silu(a) * b for [a, b] = fc1(x); true: a * silu(b)");
-  return fields;
+schema::Fields<MlpOptions> mlp_fields() {
+  return schema::Fields<MlpOptions>{}
+      .include(common_fields())
+      .add_enum("activation", &MlpOptions::activation,
+                {{"gelu", UnaryOp::kGelu},
+                 {"gelu_tanh", UnaryOp::kGeluTanh},
+                 {"relu", UnaryOp::kRelu},
+                 {"silu", UnaryOp::kSilu}},
+                "function between fc1 and fc2");
 }
 
 // fc1 -> non-linearity -> fc2, with dropout at the chosen sites.
@@ -145,33 +138,44 @@ class MixFfn final : public Ffn {
   TokenConv2d& dwconv_;
 };
 
+struct Entry : schema::Choice {
+  static constexpr const char* kKind = "ffn";
+  std::function<std::unique_ptr<FeedForward>(const schema::Component&, const Build&,
+                                             std::int64_t dim, double drop_rate)>
+      make;
+};
+
+template <class Class, class Options>
+Entry entry(std::string name, std::string help, const schema::Fields<Options>& fields) {
+  const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
+  return {{std::move(name), std::move(help), shared},
+          [shared](const schema::Component& component, const Build& build, std::int64_t dim,
+                   double drop_rate) {
+            return std::make_unique<Class>(build, dim, shared->parse(component), drop_rate);
+          }};
+}
+
+const schema::Registry<Entry>& entries() {
+  static const schema::Registry<Entry> all = {
+      entry<Mlp>("mlp", "fc1, activation, fc2 (dgsa 2.5)", mlp_fields()),
+      entry<SwiGlu>("swiglu", "packed SwiGLU: fc1, silu(a) * b, fc2 (dgsa 2.5)",
+                    schema::Fields<SwiGluOptions>{}
+                        .include(common_fields())
+                        .add("gate_last", &SwiGluOptions::gate_last,
+                             "false: silu(a) * b for [a, b] = fc1(x); true: a * silu(b)")),
+      entry<MixFfn>("mix_ffn",
+                    "fc1, 3 x 3 depthwise convolution over the grid, activation, fc2 (PVTv2)",
+                    mlp_fields())};
+  return all;
+}
+
 }  // namespace
 
-schema::Choices ffn_choices() {
-  return {
-      "ffn", [] {
-        return std::vector<schema::Choice>{
-            {"mlp", "fc1, activation, fc2 (dgsa 2.5)",
-             std::make_shared<schema::Fields<MlpOptions>>(mlp_fields())},
-            {"swiglu", "packed SwiGLU: fc1, silu(a) * b, fc2 (dgsa 2.5)",
-             std::make_shared<schema::Fields<SwiGluOptions>>(swiglu_fields())},
-            {"mix_ffn", "fc1, 3 x 3 depthwise convolution over the grid, activation, fc2 (PVTv2)",
-             std::make_shared<schema::Fields<MlpOptions>>(mlp_fields())}};
-      }};
-}
+schema::Choices ffn_choices() { return entries().choices(); }
 
 std::unique_ptr<FeedForward> make_ffn(const schema::Component& component, const Build& build,
                                       std::int64_t dim, double drop_rate) {
-  if (component.type == "swiglu") {
-    return std::make_unique<SwiGlu>(build, dim, swiglu_fields().parse(component), drop_rate);
-  }
-  if (component.type == "mix_ffn") {
-    return std::make_unique<MixFfn>(build, dim, mlp_fields().parse(component), drop_rate);
-  }
-  FOVEA_CHECK(
-      component.type == "mlp", ConfigError,
-      fmt::format("ffn.type: no ffn called \"{}\"; known: mlp, swiglu, mix_ffn", component.type));
-  return std::make_unique<Mlp>(build, dim, mlp_fields().parse(component), drop_rate);
+  return entries().find(component.type).make(component, build, dim, drop_rate);
 }
 
 }  // namespace fovea::nn

@@ -20,37 +20,43 @@ void check_affine(const char* name, const Tensor& x, const Tensor& parameter) {
                           parameter.defined() ? to_string(parameter.shape()) : "none", x.size(-1)));
 }
 
+// The result of a norm's kernel, of which op knows how to make it again. What the kernel read and
+// its statistics, a number a row, stay in `args`.
+template <class Args>
+Tensor normalised(Op& op, Args& args, void (Backend::*kernel)(const Args&) const) {
+  const Shape rows = args.x.shape().part(0, args.x.rank() - 1);
+  args.rstd = Tensor::empty(rows, compute_dtype(args.x.dtype()), args.x.device());
+  if constexpr (requires { args.mean; }) args.mean = Tensor::empty_like(args.rstd);
+  const auto run = [kernel](Args with_result) {
+    with_result.y = Tensor::empty_like(with_result.x);
+    (backend(with_result.x).*kernel)(with_result);
+    return with_result.y;
+  };
+  Tensor y = run(args);
+  args.x = op.keep(args.x);
+  args.weight = op.keep(args.weight);
+  if constexpr (requires { args.bias; }) args.bias = op.keep(args.bias);
+  op.remake([run, args] { return run(args); });
+  return y;
+}
+
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   check_affine("layer_norm", x, weight);
   check_affine("layer_norm", x, bias);
   Op op("layer_norm", {x, weight, bias});
-  const Shape rows = x.shape().part(0, x.rank() - 1);
-  const Tensor mean = Tensor::empty(rows, compute_dtype(x.dtype()), x.device());
-  const Tensor rstd = Tensor::empty(rows, compute_dtype(x.dtype()), x.device());
-  Tensor y = Tensor::empty_like(x);
   LayerNormArgs args{
-      .eps = eps, .x = x, .weight = weight, .bias = bias, .y = y, .mean = mean, .rstd = rstd};
-  backend(x).layer_norm(args);
-  args.x = op.keep(x);
-  args.weight = op.keep(weight);
-  args.bias = op.keep(bias);
-  args.y = {};
-  op.remake([args] {
-    LayerNormArgs again = args;
-    again.y = Tensor::empty_like(args.x);
-    backend(args.x).layer_norm(again);
-    return again.y;
-  });
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+      .eps = eps, .x = x, .weight = weight, .bias = bias, .y = {}, .mean = {}, .rstd = {}};
+  const Tensor y = normalised(op, args, &Backend::layer_norm);
+  return op.output(y, [args](const Tensor& dy, Gradients& in) {
     Tensor dx = in.empty(0);
     Tensor dweight = in.empty(1);
     Tensor dbias = in.empty(2);
     backend(dy).layer_norm_backward({.x = args.x,
                                      .weight = args.weight,
-                                     .mean = mean,
-                                     .rstd = rstd,
+                                     .mean = args.mean,
+                                     .rstd = args.rstd,
                                      .dy = dy,
                                      .dx = dx,
                                      .dweight = dweight,
@@ -64,25 +70,17 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   check_affine("rms_norm", x, weight);
   Op op("rms_norm", {x, weight});
-  const Tensor rstd =
-      Tensor::empty(x.shape().part(0, x.rank() - 1), compute_dtype(x.dtype()), x.device());
-  Tensor y = Tensor::empty_like(x);
-  RmsNormArgs args{.eps = eps, .x = x, .weight = weight, .y = y, .rstd = rstd};
-  backend(x).rms_norm(args);
-  args.x = op.keep(x);
-  args.weight = op.keep(weight);
-  args.y = {};
-  op.remake([args] {
-    RmsNormArgs again = args;
-    again.y = Tensor::empty_like(args.x);
-    backend(args.x).rms_norm(again);
-    return again.y;
-  });
-  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+  RmsNormArgs args{.eps = eps, .x = x, .weight = weight, .y = {}, .rstd = {}};
+  const Tensor y = normalised(op, args, &Backend::rms_norm);
+  return op.output(y, [args](const Tensor& dy, Gradients& in) {
     Tensor dx = in.empty(0);
     Tensor dweight = in.empty(1);
-    backend(dy).rms_norm_backward(
-        {.x = args.x, .weight = args.weight, .rstd = rstd, .dy = dy, .dx = dx, .dweight = dweight});
+    backend(dy).rms_norm_backward({.x = args.x,
+                                   .weight = args.weight,
+                                   .rstd = args.rstd,
+                                   .dy = dy,
+                                   .dx = dx,
+                                   .dweight = dweight});
     in.add(0, std::move(dx));
     in.add(1, std::move(dweight));
   });

@@ -56,11 +56,12 @@ schema::Fields<Options> fields() {
 }  // namespace
 
 OptimiserEntry adamw_optimiser() {
-  return {
-      "Adam with decoupled weight decay", std::make_shared<const schema::Fields<Options>>(fields()),
-      [](const schema::Component& choice, std::vector<Parameter> parameters) {
-        return std::make_unique<AdamW>(std::move(parameters), fields().parse(choice, "optimizer"));
-      }};
+  return {{"", "Adam with decoupled weight decay",
+           std::make_shared<const schema::Fields<Options>>(fields())},
+          [](const schema::Component& choice, std::vector<Parameter> parameters) {
+            return std::make_unique<AdamW>(std::move(parameters),
+                                           fields().parse(choice, "optimizer"));
+          }};
 }
 
 }  // namespace fovea::optim

@@ -146,29 +146,31 @@ void Optimiser::load_state(const std::map<std::string, Tensor>& state) {
   slots_ = std::move(slots);
 }
 
-double grad_norm(const std::vector<Parameter>& parameters) {
-  return std::sqrt(sum_of_squares(gradients_of(parameters)));
+Tensor grad_square_sum(const std::vector<Parameter>& parameters) {
+  const Tensor sum = ops::zeros({}, DType::kFloat64, parameters.front().tensor.device());
+  const std::vector<Tensor> gradients = gradients_of(parameters);
+  if (!gradients.empty()) backend(sum).sum_squares(gradients, sum);
+  return sum;
 }
 
-double clip_grad_norm(const std::vector<Parameter>& parameters, double max_norm) {
-  const double norm = grad_norm(parameters);
+double grad_norm(const std::vector<Parameter>& parameters) {
+  return std::sqrt(grad_square_sum(parameters).item<double>());
+}
+
+void clip_grad_norm(const std::vector<Parameter>& parameters, double norm, double max_norm) {
   const double scale = max_norm / (norm + 1e-6);
-  if (!std::isfinite(norm) || scale >= 1) return norm;
+  if (!std::isfinite(norm) || scale >= 1) return;
   for (const Tensor& gradient : gradients_of(parameters)) {
     backend(gradient).unary(UnaryOp::kAffine, {scale, 0}, gradient, gradient);
     gradient.written("clip_grad_norm");
   }
-  return norm;
 }
 
-double clip_grad_value(const std::vector<Parameter>& parameters, double limit) {
-  const double norm = grad_norm(parameters);
-  if (!std::isfinite(norm)) return norm;
+void clip_grad_value(const std::vector<Parameter>& parameters, double limit) {
   for (const Tensor& gradient : gradients_of(parameters)) {
     backend(gradient).unary(UnaryOp::kClamp, {-limit, limit}, gradient, gradient);
     gradient.written("clip_grad_value");
   }
-  return norm;
 }
 
 }  // namespace fovea::optim

@@ -82,12 +82,15 @@ class Optimiser {
   std::vector<Slot> slots_;
 };
 
-/// sqrt(sum over all gradients of g^2), in float64.
+/// Sum over all gradients of g^2, () float64 on the device of the parameters, which are at least
+/// one: nothing has been waited for yet.
+Tensor grad_square_sum(const std::vector<Parameter>& parameters);
+/// Its square root, read from the device.
 double grad_norm(const std::vector<Parameter>& parameters);
-/// With n = grad_norm and c = max_norm / (n + 1e-6), scales all gradients by c if c < 1 (dgsa 6.4).
-/// Returns n. Gradients are left alone if n is not finite.
-double clip_grad_norm(const std::vector<Parameter>& parameters, double max_norm);
-/// Clamps every element of every gradient to [-limit, limit]. Returns the norm before.
-double clip_grad_value(const std::vector<Parameter>& parameters, double limit);
+/// With `norm` that of the gradients and c = max_norm / (norm + 1e-6), scales all gradients by c if
+/// c < 1 (dgsa 6.4). Gradients are left alone if the norm is not finite.
+void clip_grad_norm(const std::vector<Parameter>& parameters, double norm, double max_norm);
+/// Clamps every element of every gradient to [-limit, limit].
+void clip_grad_value(const std::vector<Parameter>& parameters, double limit);
 
 }  // namespace fovea::optim

@@ -9,19 +9,17 @@
 
 #include "optim/optimiser.h"
 #include "optim/schedule.h"
-#include "schema/description.h"
+#include "schema/registry.h"
 
 namespace fovea::optim {
 
-struct OptimiserEntry {
-  std::string help;
-  std::shared_ptr<const schema::Description> fields;
+struct OptimiserEntry : schema::Choice {
+  static constexpr const char* kKind = "optimizer";
   std::function<std::unique_ptr<Optimiser>(const schema::Component&, std::vector<Parameter>)> make;
 };
 
-struct ScheduleEntry {
-  std::string help;
-  std::shared_ptr<const schema::Description> fields;
+struct ScheduleEntry : schema::Choice {
+  static constexpr const char* kKind = "schedule";
   std::function<Schedule(const schema::Component&, const RunLength&)> make;
 };
 

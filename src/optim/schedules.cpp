@@ -25,7 +25,7 @@ template <class Options, class MakeRate>
 ScheduleEntry entry(const std::string& help, const schema::Fields<Options>& fields,
                     MakeRate make_rate) {
   const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  return {help, shared, [=](const schema::Component& choice, const RunLength& run) {
+  return {{"", help, shared}, [=](const schema::Component& choice, const RunLength& run) {
             const Options options = shared->parse(choice, "schedule");
             return schedule_of(options, run,
                                [&](const Span& span) { return make_rate(options, span, run.lr); });

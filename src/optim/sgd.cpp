@@ -64,8 +64,8 @@ schema::Fields<Options> fields() {
 }  // namespace
 
 OptimiserEntry sgd_optimiser() {
-  return {"stochastic gradient descent with momentum",
-          std::make_shared<const schema::Fields<Options>>(fields()),
+  return {{"", "stochastic gradient descent with momentum",
+           std::make_shared<const schema::Fields<Options>>(fields())},
           [](const schema::Component& choice, std::vector<Parameter> parameters) {
             return std::make_unique<Sgd>(std::move(parameters),
                                          fields().parse(choice, "optimizer"));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -26,6 +27,9 @@ class Description;
 struct Component {
   std::string type;
   Value options;
+  /// The options; where there are none, since it was made in code, the type alone, which stands for
+  /// all defaults.
+  Value object() const { return options.is_null() ? Value::object({{"type", type}}) : options; }
   bool operator==(const Component&) const = default;
 };
 
@@ -96,8 +100,10 @@ struct Type {
 /// compared (identity.h).
 enum class Effect {
   kResult,
-  kNone,   // threads, logging: two runs that differ in it give equal weights and scores
-  kPlace,  // where data lie: what they are is told by their content
+  kNone,     // threads, logging: two runs that differ in it give equal weights and scores
+  kPlace,    // where data lie: what they are is told by their content
+  kFile,     // the name of a file, which counts only where its content is not known
+  kContent,  // what tells the content of such files (contents.h)
 };
 
 struct Field {
@@ -108,6 +114,8 @@ struct Field {
   std::string help;
   bool required = false;
   Effect effect = Effect::kResult;
+  /// Files that are named by the setting in a resolved object that has it; empty: none ever are.
+  std::function<std::vector<std::filesystem::path>(const Value& object)> files = {};
 
   bool must_be_given() const;
   /// "`integer >= 1`"-like text without quotes, e.g. `integer >= 1`.

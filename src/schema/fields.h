@@ -11,6 +11,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -133,6 +134,30 @@ class Fields : public MemberFields {
     return *this;
   }
 
+  /// The field added last names files whose content results depend on: those that the function
+  /// finds in a resolved object with this field (contents.h).
+  Fields& names_files(std::function<std::vector<std::filesystem::path>(const Value&)> files) {
+    fields_.back().files = std::move(files);
+    return *this;
+  }
+
+  /// The field added last is the name of such a file, "" of none: two runs that differ in the name
+  /// alone are the same.
+  Fields& is_file() {
+    fields_.back().effect = Effect::kFile;
+    return names_files([key = fields_.back().key](const Value& object) {
+      const std::string& name = object.at(key).as_string();
+      return name.empty() ? std::vector<std::filesystem::path>{}
+                          : std::vector<std::filesystem::path>{name};
+    });
+  }
+
+  /// The field added last, of the root, keeps the hashes of these files.
+  Fields& is_content() {
+    fields_.back().effect = Effect::kContent;
+    return *this;
+  }
+
   /// All fields and checks of a base struct; defaults are this struct's.
   template <class Base>
   requires std::derived_from<Options, Base> Fields& include(const Fields<Base>& base) {
@@ -153,7 +178,7 @@ class Fields : public MemberFields {
     return from_resolved(resolve(object, path));
   }
   Options parse(const Component& component, const std::string& path = "") const {
-    return from_resolved(resolve_component(component.options, path));
+    return from_resolved(resolve_component(component.object(), path));
   }
 
   /// Every key, fully resolved: parse(dump(o)) == o. Throws ConfigError if `options` are not valid.

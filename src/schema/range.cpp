@@ -131,7 +131,9 @@ std::string Field::default_text() const {
 
 std::string Field::documentation() const {
   if (effect == Effect::kNone) return help + " (changes no result)";
-  return effect == Effect::kPlace ? help + " (runs are compared by the data, not by this)" : help;
+  if (effect == Effect::kPlace) return help + " (runs are compared by the data, not by this)";
+  return effect == Effect::kFile ? help + " (runs are compared by what is in it, not by its name)"
+                                 : help;
 }
 
 }  // namespace fovea::schema

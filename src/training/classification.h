@@ -24,6 +24,10 @@ class Classification : public DataTask {
   metrics::MetricInfo monitor() const override { return metrics::kTop1; }
   metrics::MetricInfo headline() const override { return metrics::kTop1; }
   std::vector<metrics::MetricInfo> metrics() const override;
+  /// The same before there are data.
+  static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape& shape) {
+    return metrics::class_metrics(shape.num_classes);
+  }
   Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }

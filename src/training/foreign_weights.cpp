@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "training/positions.h"
+#include "training/weights_file.h"
 
 namespace fovea::training {
 namespace {
@@ -101,6 +103,7 @@ nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, co
 
 schema::Value to_value(const ForeignWeights& from, const nn::LoadReport& report) {
   return schema::Value::object({{"file", from.file.string()},
+                                {"hash", hash_file(weights_file(from.file))},
                                 {"loaded", report.loaded},
                                 {"random", schema::Value::array(report.random)},
                                 {"unused", schema::Value::array(report.unused)}});

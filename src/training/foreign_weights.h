@@ -33,7 +33,7 @@ std::map<std::string, Tensor> renamed(const std::map<std::string, Tensor>& tenso
 /// Reads the file into the network. Throws FileError as load_weights() does and ConfigError.
 nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host);
 
-/// For results and summaries: {"file", "loaded", "random", "unused"}.
+/// For results and summaries: {"file", "hash" of its content, "loaded", "random", "unused"}.
 schema::Value to_value(const ForeignWeights& from, const nn::LoadReport& report);
 
 /// "head.weight, head.bias: random, not in the file"; empty if there are none.

@@ -10,53 +10,62 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "ops/elementwise.h"
+#include "ops/shape.h"
 #include "training/trainer.h"
 #include "training/weights.h"
 
 namespace fovea::training {
 
-// Gradients of the mean over all samples of the group: each micro-batch counts by its true size, so
-// that an incomplete last group is weighted rightly.
-double Trainer::forward_backward(const Group& group) {
+std::vector<double> Trainer::shares_of(const Group& group) {
   std::int64_t samples = 0;
   for (const auto& batch : group) samples += batch->samples;
+  std::vector<double> shares;
+  for (const auto& batch : group)
+    shares.push_back(static_cast<double>(batch->samples) / static_cast<double>(samples));
+  return shares;
+}
+
+// Gradients of the mean over all samples of the group, and the losses of its micro-batches: each
+// counts by its true size, so that an incomplete last group is weighted rightly.
+std::vector<Tensor> Trainer::forward_backward(const Group& group) {
+  const std::vector<double> shares = shares_of(group);
   const RandomStream random =
       RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(state_.step));
-  const auto share_of = [&](std::size_t i) {
-    return static_cast<double>(group[i]->samples) / static_cast<double>(samples);
-  };
   std::vector<Tensor> losses;
   for (std::size_t i = 0; i < group.size(); ++i) {
     task_.model().set_random(random.fork(i));
     const Tensor loss = task_.loss(*group[i]);
     losses.push_back(loss.detach());
-    autograd::backward(group.size() == 1 ? loss : ops::mul(loss, share_of(i)));
+    autograd::backward(group.size() == 1 ? loss : ops::mul(loss, shares[i]));
   }
-  // Read where everything is on its way: a device that queues its work is waited for once.
-  double mean = 0;
-  for (std::size_t i = 0; i < losses.size(); ++i) mean += share_of(i) * scalar_of(losses[i]);
-  return mean;
+  return losses;
 }
 
 Trainer::StepResult Trainer::gradients(const Group& group) {
-  StepResult result;
+  const std::vector<optim::Parameter>& parameters = optimiser_->parameters();
+  std::vector<Tensor> scalars;
   try {
     const autograd::DetectAnomaly detect(setup_.train.detect_anomaly);
-    result.loss = forward_backward(group);
+    scalars = forward_backward(group);
   } catch (const NumericError& error) {
     throw NumericError(fmt::format("step {}: {}", state_.step, error.what()));
   }
+  scalars.push_back(optim::grad_square_sum(parameters));
+  // Read together, where everything is on its way: a device that queues its work is waited for once
+  // in a step.
+  for (Tensor& scalar : scalars) scalar = ops::reshape(ops::cast(scalar, DType::kFloat64), {1});
+  const auto read = ops::concat(scalars, 0).host_values<double>();
+  StepResult result;
+  const std::vector<double> shares = shares_of(group);
+  for (std::size_t i = 0; i < shares.size(); ++i) result.loss += shares[i] * read[i];
+  result.grad_norm = std::sqrt(read[shares.size()]);
   if (!std::isfinite(result.loss)) explain("loss", result.loss, group);
-  const double limit = setup_.train.clip_grad;
-  const std::vector<optim::Parameter>& parameters = optimiser_->parameters();
-  if (limit == 0) {
-    result.grad_norm = optim::grad_norm(parameters);
-  } else if (setup_.train.clip_mode == ClipMode::kNorm) {
-    result.grad_norm = optim::clip_grad_norm(parameters, limit);
-  } else {
-    result.grad_norm = optim::clip_grad_value(parameters, limit);
-  }
   if (!std::isfinite(result.grad_norm)) explain("gradient norm", result.grad_norm, group);
+  const double limit = setup_.train.clip_grad;
+  if (limit > 0 && setup_.train.clip_mode == ClipMode::kNorm)
+    optim::clip_grad_norm(parameters, result.grad_norm, limit);
+  if (limit > 0 && setup_.train.clip_mode == ClipMode::kValue)
+    optim::clip_grad_value(parameters, limit);
   return result;
 }
 

@@ -1,13 +1,7 @@
 #include "training/task_registry.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <numeric>
-#include <utility>
 
-#include "base/error.h"
-#include "base/suggest.h"
 #include "ops/create.h"
 
 #define FOVEA_ENTRY(name) ::fovea::training::TaskEntry fovea_task_##name();
@@ -15,47 +9,14 @@
 #undef FOVEA_ENTRY
 
 namespace fovea::training {
-namespace {
 
-std::vector<TaskEntry>& all_tasks() {
-  static std::vector<TaskEntry> all = {
+schema::Registry<TaskEntry>& tasks() {
+  static schema::Registry<TaskEntry> all = {
 #define FOVEA_ENTRY(name) fovea_task_##name(),
 #include "training/tasks.def"
 #undef FOVEA_ENTRY
   };
   return all;
-}
-
-}  // namespace
-
-const std::vector<TaskEntry>& tasks() { return all_tasks(); }
-
-const TaskEntry& find_task(const std::string& name) {
-  std::vector<std::string> names;
-  for (const TaskEntry& task : tasks()) {
-    if (task.name == name) return task;
-    names.push_back(task.name);
-  }
-  throw ConfigError(fmt::format("task: no task called \"{}\"{} run: inspect --list task", name,
-                                did_you_mean(name, names)));
-}
-
-void register_task(TaskEntry entry) {
-  std::vector<TaskEntry>& all = all_tasks();
-  const bool taken = std::any_of(all.begin(), all.end(),
-                                 [&](const TaskEntry& task) { return task.name == entry.name; });
-  FOVEA_CHECK(!taken, ConfigError, fmt::format("task: there are two called \"{}\"", entry.name));
-  all.push_back(std::move(entry));
-}
-
-schema::Choices task_choices() {
-  return {"task", [] {
-            static const auto no_options = std::make_shared<const schema::Fields<TaskInfo>>();
-            std::vector<schema::Choice> choices;
-            for (const TaskEntry& task : tasks())
-              choices.push_back({task.name, task.info.help, no_options});
-            return choices;
-          }};
 }
 
 Tensor random_images(const models::DataShape& shape, std::int64_t batch_size,

@@ -9,6 +9,7 @@
 
 #include "data/split.h"
 #include "models/model.h"
+#include "schema/registry.h"
 #include "training/data_task.h"
 
 namespace fovea::training {
@@ -22,8 +23,8 @@ struct TaskInfo {
 };
 
 /// One line of the registry.
-struct TaskEntry {
-  std::string name;
+struct TaskEntry : schema::Choice {
+  static constexpr const char* kKind = "task";
   TaskInfo info;
   /// What a run will measure, once the sizes of the data are known.
   std::function<std::vector<metrics::MetricInfo>(const models::DataShape&)> metrics;
@@ -38,14 +39,7 @@ struct TaskEntry {
 };
 
 /// All of tasks.def, and what was added since.
-const std::vector<TaskEntry>& tasks();
-/// Throws ConfigError for an unknown name, with the nearest known one.
-const TaskEntry& find_task(const std::string& name);
-/// Adds to the registry at run time, before any experiment is read: for the tests, whose tasks are
-/// no part of the library. Throws ConfigError for a name that is taken.
-void register_task(TaskEntry entry);
-/// For `inspect --list task`.
-schema::Choices task_choices();
+schema::Registry<TaskEntry>& tasks();
 
 /// Normal numbers (b, c, h, w), or ids of words (b, n) without padding.
 Tensor random_images(const models::DataShape& shape, std::int64_t batch_size, const Device& device);
@@ -55,7 +49,11 @@ data::Batch batch_of(const std::vector<data::NamedTensors::Entry>& tensors);
 
 template <class Class>
 TaskEntry make_task(std::string name, TaskInfo info) {
-  return {std::move(name), std::move(info), Class::metrics_of, Class::random_batch,
+  const auto no_options = std::make_shared<const schema::Fields<TaskInfo>>();
+  return {{std::move(name), info.help, no_options},
+          info,
+          Class::metrics_of,
+          Class::random_batch,
           [](models::Model& model, std::shared_ptr<BatchSource> source,
              const schema::Component& loss) -> std::unique_ptr<DataTask> {
             return std::make_unique<Class>(model, std::move(source), loss);

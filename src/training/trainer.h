@@ -115,7 +115,9 @@ class Trainer {
     double grad_norm = 0;
   };
   StepResult gradients(const Group& group);
-  double forward_backward(const Group& group);
+  /// How much each micro-batch counts.
+  static std::vector<double> shares_of(const Group& group);
+  std::vector<Tensor> forward_backward(const Group& group);
   [[noreturn]] void explain(const std::string& what, double value, const Group& group);
   void save_failed_step(const Group& group) const;
 

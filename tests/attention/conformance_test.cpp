@@ -118,7 +118,8 @@ TEST_CASE("registry: names are unique, unknown ones are answered with the neares
     CHECK(names.insert(variant.name).second);
     CHECK_FALSE(variant.info.source.empty());
   }
-  CHECK_THROWS_WITH(attention::find_variant("mdgsa"), Catch::Contains("did you mean \"m_dgsa\"?"));
+  CHECK_THROWS_WITH(attention::variants().find("mdgsa"),
+                    Catch::Contains("did you mean \"m_dgsa\"?"));
 }
 
 TEST_CASE("num_heads that do not divide the width are refused with those that do", "[attention]") {
@@ -130,7 +131,7 @@ TEST_CASE("num_heads that do not divide the width are refused with those that do
 
 TEST_CASE("m_dgsa: rows of the map sum to 2 g - 1; layouts agree after permuting channels",
           "[attention]") {
-  Fixture f = make(attention::find_variant("m_dgsa"));
+  Fixture f = make(attention::variants().find("m_dgsa"));
   attention::Probe probe;
   Context probed = context();
   probed.probe = &probe;
@@ -142,7 +143,7 @@ TEST_CASE("m_dgsa: rows of the map sum to 2 g - 1; layouts agree after permuting
 }
 
 TEST_CASE("differential: rows of the map sum to 1 - lambda", "[attention]") {
-  Fixture f = make(attention::find_variant("differential"));
+  Fixture f = make(attention::variants().find("differential"));
   attention::Probe probe;
   Context probed = context();
   probed.probe = &probe;

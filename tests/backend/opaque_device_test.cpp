@@ -62,6 +62,11 @@ TEST_CASE("lists of tensors: sums of squares and finite values in one number", "
   const auto row = [&](const std::vector<float>& values) {
     return Tensor::from(values, {static_cast<std::int64_t>(values.size())}, device);
   };
+  const auto sum_of_squares = [&](const std::vector<Tensor>& xs) {
+    const Tensor sum = Tensor::empty({}, DType::kFloat64, device);
+    backend(sum).sum_squares(xs, sum);
+    return sum.item<double>();
+  };
   CHECK(sum_of_squares({}) == 0);
   CHECK(are_finite({}));
   const Tensor half = ops::cast(row({3}), DType::kBFloat16);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
@@ -31,13 +32,6 @@ std::string tiny(const std::string& layer_attention) {
 }
 
 bool is_png(const io::fs::path& file) { return io::read_text(file).substr(1, 3) == "PNG"; }
-
-void check_refusal(const CliResult& result, const std::string& message) {
-  CHECK(result.code == 2);
-  CHECK(result.out.empty());
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-  CHECK_THAT(result.err, Catch::Contains(message));
-}
 
 // (std::stod refuses the tiny shares that a softmax may give.)
 double number(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
@@ -160,7 +154,7 @@ TEST_CASE("inspect --across-depth: refusals", "[cli]") {
   const std::string picture = folder.path("growth.png").string();
   const auto refused = [&](const std::string& experiment, const std::vector<std::string>& more,
                            const std::string& message) {
-    check_refusal(run_cli("inspect", words_for(experiment, picture, more)), message);
+    check_refusal(run_cli("inspect", words_for(experiment, picture, more)), 2, message);
     CHECK_FALSE(io::fs::exists(picture));
   };
   refused(file, {"--across-depth", "2,x"}, "--across-depth");
@@ -173,7 +167,7 @@ TEST_CASE("inspect --across-depth: refusals", "[cli]") {
   refused(plain, {"--across-depth", "2"}, "no model.layer_attention");
   refused(test::source_dir() + "/experiments/smoke/dgvit.json",
           {"--across-depth", "2", "--layer-attention", "kcla"}, "expected a ResNet");
-  check_refusal(run_cli("inspect", {file, "--across-depth", "2", "--picture", "growth.gif"}),
+  check_refusal(run_cli("inspect", {file, "--across-depth", "2", "--picture", "growth.gif"}), 2,
                 "ends neither in .png nor in .svg");
 }
 
@@ -224,6 +218,6 @@ TEST_CASE("visualise-attention --across-depth: layers of trained networks", "[cl
     if (row.at(1) == "0") CHECK(number(row.at(2)) == Approx(1));
   }
 
-  check_refusal(run_cli("visualise-attention", {runs["null"], "--across-depth", "--out", out}),
+  check_refusal(run_cli("visualise-attention", {runs["null"], "--across-depth", "--out", out}), 2,
                 "neither keys of several layers");
 }

@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "base/file.h"
+#include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
@@ -35,13 +36,6 @@ int lines_of(const std::string& text) {
 }
 
 // One line on stderr, nothing on stdout, the given exit code.
-void check_refusal(const CliResult& result, int code, const std::string& message) {
-  CHECK(result.code == code);
-  CHECK(result.out.empty());
-  CHECK(lines_of(result.err) == 1);
-  CHECK_THAT(result.err, Catch::Contains(message));
-}
-
 std::string weights_of(const std::filesystem::path& run) {
   return io::read_text(checkpoint_of(run) / "model.safetensors");
 }

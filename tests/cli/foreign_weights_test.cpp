@@ -8,6 +8,7 @@
 #include "backend/devices.h"
 #include "base/file.h"
 #include "tensor/safetensors.h"
+#include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
@@ -50,13 +51,6 @@ json scored(const std::vector<std::string>& arguments) {
   INFO(result.err);
   REQUIRE(result.code == 0);
   return json::parse(result.out);
-}
-
-void check_refusal(const CliResult& result, int code, const std::string& message) {
-  CHECK(result.code == code);
-  CHECK(result.out.empty());
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-  CHECK_THAT(result.err, Catch::Contains(message));
 }
 
 }  // namespace

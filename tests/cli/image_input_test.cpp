@@ -20,25 +20,20 @@ using nlohmann::json;
 
 namespace {
 
-void write(const TestFolder& folder, const std::string& name, const std::string& content) {
-  io::make_directories(folder.path(name).parent_path());
-  io::write_atomic(folder.path(name), content);
-}
-
 // Two classes, files of every kind, none square, and one that is not read. The parts are alike.
 void write_pictures(const TestFolder& folder) {
   std::vector<std::uint16_t> deep;
   for (int i = 0; i < 9 * 14; ++i) deep.push_back(static_cast<std::uint16_t>(i * 509));
   const std::string colours("\x10\x20\x30\xff\x00\x00\x00\xff\x00\x00\x00\xff", 12);
   for (const std::string part : {"pictures/train/", "pictures/test/"}) {
-    write(folder, part + "a/x.png", encode_png(data::test::pattern(9, 14, 4)));
-    write(folder, part + "a/y.png", encode_png(data::test::pattern(14, 9, 2)));
-    write(folder, part + "a/old.webp", "RIFF");
-    write(folder, part + "b/x.png", data::test::png16(9, 14, deep));
-    write(
-        folder, part + "b/y.png",
+    folder.write(part + "a/x.png", encode_png(data::test::pattern(9, 14, 4)));
+    folder.write(part + "a/y.png", encode_png(data::test::pattern(14, 9, 2)));
+    folder.write(part + "a/old.webp", "RIFF");
+    folder.write(part + "b/x.png", data::test::png16(9, 14, deep));
+    folder.write(
+        part + "b/y.png",
         data::test::png(3, 8, 2, 3, {"\x1b\xe4", std::string("\x00\xff", 2), "\xd8\x27"}, colours));
-    write(folder, part + "b/z.jpg", data::test::tiny_jpeg());
+    folder.write(part + "b/z.jpg", data::test::tiny_jpeg());
   }
 }
 

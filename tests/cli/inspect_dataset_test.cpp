@@ -13,21 +13,12 @@ using namespace fovea;
 using namespace fovea::test;
 using nlohmann::json;
 
-namespace {
-
-void write(const TestFolder& folder, const std::string& name, const std::string& content) {
-  io::make_directories(folder.path(name).parent_path());
-  io::write_atomic(folder.path(name), content);
-}
-
-}  // namespace
-
 TEST_CASE("inspect dataset: counts, the hash of a run, and a broken file", "[cli]") {
   const TestFolder folder("cli-inspect-dataset");
   for (const char* part : {"train", "test"}) {
     for (int i = 0; i < 6; ++i) {
-      write(folder, fmt::format("pictures/{}/{}/{}.png", part, i % 2 == 0 ? "cat" : "dog", i),
-            encode_png(data::test::pattern(8, 8 + i, 3, i)));
+      folder.write(fmt::format("pictures/{}/{}/{}.png", part, i % 2 == 0 ? "cat" : "dog", i),
+                   encode_png(data::test::pattern(8, 8 + i, 3, i)));
     }
   }
   const std::string experiment = folder.write(
@@ -51,7 +42,7 @@ TEST_CASE("inspect dataset: counts, the hash of a run, and a broken file", "[cli
   CHECK(found["parts"]["train"]["mean"].size() == 3);
   CHECK(found["parts"]["train"]["bad"].empty());
 
-  write(folder, "pictures/train/dog/1.png", "damaged");
+  folder.write("pictures/train/dog/1.png", "damaged");
   const CliResult text =
       run_cli("inspect", {"dataset", experiment, "--set", "dataset.limit.test=2"});
   CHECK(text.code == 0);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "data/image_file.h"
 #include "tensor/safetensors.h"
+#include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
@@ -41,11 +42,6 @@ json saved(const std::string& run, const std::string& what) {
   INFO(result.err);
   REQUIRE(result.code == 0);
   return json::parse(result.out);
-}
-
-void check_refusal(const CliResult& result, const std::string& message) {
-  CHECK(result.code == 2);
-  CHECK_THAT(result.err, Catch::Contains(message));
 }
 
 // Logits, probabilities and predictions.csv must say the same of the same samples.
@@ -117,9 +113,9 @@ TEST_CASE("eval --save: logits and probabilities of images", "[cli]") {
   CHECK_THAT(plain.out, Catch::Contains("saved " + folder.path("plain/logits.csv").string()));
   CHECK_FALSE(io::fs::exists(folder.path("plain/logits.safetensors")));
   CHECK_FALSE(io::fs::exists(folder.path("plain/probabilities.csv")));
-  check_refusal(run_cli("eval", {run, "--save", "masks"}),
+  check_refusal(run_cli("eval", {run, "--save", "masks"}), 2,
                 "a network that gives classes has nothing of that name");
-  check_refusal(run_cli("eval", {run, "--save", "logit"}), "did you mean \"logits\"?");
+  check_refusal(run_cli("eval", {run, "--save", "logit"}), 2, "did you mean \"logits\"?");
 }
 
 TEST_CASE("eval --save: logits and probabilities of texts, in the order of the split", "[cli]") {
@@ -225,6 +221,6 @@ TEST_CASE("eval --save: masks at both sizes, none over another", "[cli]") {
   }
   const json& pixels = result["pixels"];
   CHECK(foreground == pixels["true_positives"].get<int>() + pixels["false_positives"].get<int>());
-  check_refusal(run_cli("eval", {run, "--save", "logits"}),
+  check_refusal(run_cli("eval", {run, "--save", "logits"}), 2,
                 "a network that gives masks has nothing of that name");
 }

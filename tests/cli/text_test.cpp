@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "tests/cli/refusal.h"
 #include "tests/support/run_cli.h"
 
 using namespace fovea;
@@ -37,13 +38,6 @@ std::string tiny(const TestFolder& folder, const std::string& more = "") {
   "optimizer": {{"type": "adamw", "lr": 1e-2}},
   "train": {{"epochs": 4, "batch_size": 16}}{}}})",
                                                folder.path("data").string(), more));
-}
-
-void check_refusal(const CliResult& result, int code, const std::string& message) {
-  CHECK(result.code == code);
-  CHECK(result.out.empty());
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-  CHECK_THAT(result.err, Catch::Contains(message));
 }
 
 }  // namespace

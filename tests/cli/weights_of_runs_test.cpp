@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "data/image_file.h"
+#include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
@@ -31,13 +32,6 @@ std::string tiny() {
 }
 
 // One line on stderr, nothing on stdout, the given exit code.
-void check_refusal(const CliResult& result, int code, const std::string& message) {
-  CHECK(result.code == code);
-  CHECK(result.out.empty());
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-  CHECK_THAT(result.err, Catch::Contains(message));
-}
-
 std::string weights_of(const std::filesystem::path& run) {
   return io::read_text(checkpoint_of(run) / "model.safetensors");
 }

@@ -33,7 +33,7 @@ TEST_CASE("datasets: every entry documents itself and shares the common keys", "
   CHECK(datasets().size() == 14);
   for (const DatasetEntry& entry : datasets()) {
     INFO(entry.name);
-    CHECK_FALSE(entry.title.empty());
+    CHECK_FALSE(entry.help.empty());
     CHECK(std::filesystem::exists(std::filesystem::path(fovea::test::source_dir()) / entry.page));
     for (const schema::Field& field : entry.fields->fields()) CHECK_FALSE(field.help.empty());
     REQUIRE(entry.fields->find("root") != nullptr);

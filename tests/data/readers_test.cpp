@@ -1,13 +1,10 @@
-// Readers of files: valid ones are read as laid out, damaged ones are refused with their name.
-#include <catch2/catch.hpp>
+// Readers of packed files: valid ones are read as laid out, damaged ones are refused with their
+// name.
+#include "tests/data/readers.h"
 
 #include <filesystem>
 
-#include "base/error.h"
 #include "data/packed_file.h"
-#include "tests/data/config.h"
-#include "tests/data/files.h"
-#include "tests/data/tiny_jpeg.h"
 
 using namespace fovea;
 using namespace fovea::data;
@@ -60,28 +57,6 @@ void write_cifar10(const Folder& folder) {
     folder.write("data_batch_" + std::to_string(k) + ".bin", cifar_records(4));
   }
   folder.write("test_batch.bin", cifar_records(10));
-}
-
-void write_pictures(const Folder& folder) {
-  for (const std::string part : {"train", "test"}) {
-    folder.write(part + "/cat/0.png", encode_png(pattern(6, 6, 3, 1)));
-    folder.write(part + "/cat/1.ppm", ppm(pattern(6, 6, 3, 2)));
-    folder.write(part + "/dog/b.bmp", bmp(pattern(6, 6, 3, 3)));
-    folder.write(part + "/dog/a.PNG", encode_png(pattern(6, 6, 1, 4)));
-  }
-}
-
-std::shared_ptr<const ImageDataset> open(const std::string& type, const Folder& folder,
-                                         const std::string& more = "",
-                                         Split split = Split::kTrain) {
-  return make_images(component(type, folder.path, more), split);
-}
-
-void check_refused(const std::string& type, const Folder& folder, const std::string& part,
-                   const std::string& more = "", Split split = Split::kTrain) {
-  INFO(type << " expecting: " << part);
-  CHECK_THROWS_WITH(open(type, folder, more, split), Catch::Contains(part));
-  CHECK_THROWS_AS(open(type, folder, more, split), FileError);
 }
 
 }  // namespace
@@ -277,147 +252,4 @@ TEST_CASE("digits: bad lines are refused with their number", "[data]") {
   }
   folder.write("digits.csv", "");
   CHECK_THROWS_WITH(open("digits", folder), Catch::Contains("left without samples"));
-}
-
-TEST_CASE("image_folder: classes and files in byte order, formats mixed", "[data]") {
-  const Folder folder;
-  write_pictures(folder);
-  folder.write("train/cat/notes.txt", "not looked at");
-  folder.write("train/cat/.hidden.png", "not looked at");
-  folder.write("train/readme.md", "not looked at");
-  const auto train = open("image_folder", folder);
-  CHECK(train->class_names() == std::vector<std::string>{"cat", "dog"});
-  REQUIRE(train->size() == 4);
-  CHECK(train->name(2) == (folder.path / "train/dog/a.PNG").string());
-  CHECK(train->label(2) == 1);
-  const Image expected = pattern(6, 6, 3, 2);
-  CHECK(image_of(train->get(1))[0] == static_cast<float>(expected.pixels[0]) / 255.0f);
-  CHECK(image_of(train->get(1))[36] == static_cast<float>(expected.pixels[1]) / 255.0f);
-  CHECK(open("image_folder", folder, R"("in_chans": 1)")->fields()[0].shape.numel() == 36);
-  CHECK_FALSE(has_part(component("image_folder", folder.path), Split::kVal));
-}
-
-TEST_CASE("image_folder: img_size resizes and takes the centre; without it sizes must agree",
-          "[data]") {
-  const Folder folder;
-  write_pictures(folder);
-  // Left and right thirds black, middle white.
-  Image wide{4, 12, 1, {}};
-  for (int i = 0; i < 48; ++i) wide.pixels.push_back(i % 12 >= 4 && i % 12 < 8 ? 255 : 0);
-  folder.write("train/cat/2.png", encode_png(wide));
-  const auto sized = open("image_folder", folder, R"("img_size": 8)");
-  CHECK(sized->fields()[0].shape.numel() == 3 * 64);
-  const std::vector<float> image = image_of(sized->get(2));
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    // Resized to 8 x 24 before columns 8 to 15 are cut out, so the black reaches in.
-    CHECK(image[i] == (i % 8 == 0 || i % 8 == 7 ? 191.0f / 255 : 1.0f));
-  }
-  const auto unsized = open("image_folder", folder);
-  CHECK_THROWS_WITH(unsized->get(2),
-                    Catch::Contains("2.png: is 4 x 12, the first image of train 6 x 6"));
-}
-
-TEST_CASE("image_folder: a random resized crop sees all of a picture, and only in training",
-          "[data]") {
-  const Folder folder;
-  // Grey values rise by 8 from column to column; the centre is columns 8 to 15.
-  Image wide{8, 24, 1, {}};
-  for (int i = 0; i < 8 * 24; ++i) wide.pixels.push_back(static_cast<std::uint8_t>(8 * (i % 24)));
-  folder.write("train/cat/0.png", encode_png(wide));
-  folder.write("test/cat/0.png", encode_png(wide));
-  const std::string size = R"("img_size": 8, "in_chans": 1, "normalise": false)";
-  const auto bytes = GENERATE(0, 1 << 20);
-  const std::string more =
-      size + R"(, "cache_bytes": )" + std::to_string(bytes) +
-      R"(, "augment": [{"type": "random_resized_crop", "scale": [0.08, 0.3]}])";
-  const auto plain = open("image_folder", folder, size);
-  const auto train = open("image_folder", folder, more);
-  CHECK(train->fields()[0].shape == Shape{1, 8, 8});
-  CHECK(image_of(train->get(0)) == image_of(plain->get(0)));
-  CHECK(image_of(train->get(0))[0] == 64.0f / 255);
-  CHECK(image_of(prepared(*train, 0)) == image_of(plain->get(0)));
-  CHECK(image_of(prepared(*open("image_folder", folder, more, Split::kTest), 0)) ==
-        image_of(plain->get(0)));
-  float least = 1, most = 0;
-  for (std::int64_t epoch = 0; epoch < 40; ++epoch) {
-    const Draw draw{.seed = 3, .epoch = epoch, .augment = true};
-    const auto x = image_of(prepared(*train, 0, draw));
-    CHECK(x == image_of(prepared(*train, 0, draw)));
-    least = std::min(least, x.front());
-    most = std::max(most, x.back());
-  }
-  CHECK(least < 40.0f / 255);
-  CHECK(most > 150.0f / 255);
-}
-
-TEST_CASE("image_folder: val is read, and never stands in for a missing test", "[data]") {
-  const Folder folder;
-  write_pictures(folder);
-  folder.write("val/cat/9.png", encode_png(pattern(6, 6, 3, 9)));
-  CHECK(has_part(component("image_folder", folder.path), Split::kVal));
-  CHECK(open("image_folder", folder, "", Split::kVal)->size() == 1);
-  CHECK(open("image_folder", folder, "", Split::kTest)->size() == 4);
-  fs::remove_all(folder.path / "test");
-  CHECK_THROWS_WITH(open("image_folder", folder, "", Split::kTest),
-                    Catch::Contains("no split \"test\"; set dataset.split.test"));
-  const Splits parts = make(component("image_folder", folder.path));
-  CHECK(parts.train->size() == 4);
-  CHECK(parts.val->size() == 1);
-  CHECK(parts.test == nullptr);
-  fs::remove_all(folder.path / "val");
-  CHECK_THROWS_WITH(make(component("image_folder", folder.path)),
-                    Catch::Contains("has neither a val nor a test part; set dataset.split.test"));
-}
-
-TEST_CASE("image_folder: what is missing or strange is named", "[data]") {
-  const Folder folder;
-  check_refused("image_folder", folder, "train: not found; see datasets/image_folder.md");
-  write_pictures(folder);
-  fs::create_directory(folder.path / "train/emu");
-  check_refused(
-      "image_folder", folder,
-      "image_folder: " + (folder.path / "train/emu").string() + ": holds no image; expected");
-  fs::remove(folder.path / "train/emu");
-  folder.write("test/dogs/1.png", encode_png(pattern(6, 6, 3)));
-  check_refused("image_folder", folder, "train has no class of this name; did you mean \"dog\"?",
-                "", Split::kTest);
-  fs::create_symlink("loop", folder.path / "train/loop");
-  check_refused("image_folder", folder, "train/loop: is a link that leads nowhere");
-  fs::remove(folder.path / "train/loop");
-  fs::create_symlink("gone.png", folder.path / "train/cat/3.png");
-  check_refused("image_folder", folder, "train/cat/3.png: is a link that leads nowhere");
-  fs::remove(folder.path / "train/cat/3.png");
-  // A link back to the root is a folder inside a class: not an image, and not followed.
-  fs::create_directory_symlink(folder.path, folder.path / "train/cat/up.png");
-  CHECK(open("image_folder", folder)->size() == 4);
-}
-
-TEST_CASE("image_folder: a bad first picture does not hide the others", "[data]") {
-  const Folder folder;
-  write_pictures(folder);
-  folder.write("train/cat/0.png", "no picture");
-  const auto train = open("image_folder", folder);
-  CHECK(train->height() == 6);
-  CHECK_THROWS_WITH(train->get(0), Catch::Contains("0.png: is not a PNG"));
-  CHECK(train->label(1) == 0);
-}
-
-TEST_CASE("cache: bounded, and never changes what is read", "[data]") {
-  const Folder folder;
-  write_pictures(folder);
-  const auto bytes = GENERATE(0, 200, 1 << 20);
-  const auto train = open("image_folder", folder, R"("cache_bytes": )" + std::to_string(bytes));
-  std::vector<std::vector<float>> first;
-  for (std::int64_t i = 0; i < 4; ++i) first.push_back(image_of(train->get(i)));
-  fs::remove_all(folder.path / "train");
-  int kept = 0;
-  for (std::int64_t i = 0; i < 4; ++i) {
-    try {
-      const std::vector<float> again = image_of(train->get(i));
-      CHECK(again == first[static_cast<std::size_t>(i)]);
-      ++kept;
-    } catch (const FileError&) {
-    }
-  }
-  CHECK(kept == (bytes == 0 ? 0 : bytes == 200 ? 1 : 4));  // 108 bytes each
 }

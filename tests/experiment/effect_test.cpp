@@ -61,7 +61,9 @@ TEST_CASE("effect: runs that differ in all settings without effect give equal we
   const schema::Value b = settled(other);
   // All of them: as many settings differ as are left out.
   CHECK(identity(experiment_kind(), a) == identity(experiment_kind(), b));
-  CHECK(schema::diff(a, b).size() == schema::diff(identity(experiment_kind(), a), a).size());
+  schema::Value named = a;
+  named.erase("files");  // in no identity where there are none
+  CHECK(schema::diff(a, b).size() == schema::diff(identity(experiment_kind(), a), named).size());
   CHECK(schema::diff(a, b).size() >= 14);
   const auto train = [](const schema::Value& config, const std::string& out) {
     RunOptions options;

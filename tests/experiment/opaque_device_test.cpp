@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "backend/devices.h"
-#include "data/image_file.h"
 #include "experiment/runner.h"
 #include "tests/experiment/fixture.h"
+#include "tests/experiment/squares.h"
 #include "tests/support/opaque.h"
 #include "tests/support/paths.h"
 #include "training/checkpoint.h"
@@ -17,35 +17,13 @@
 using namespace fovea;
 using namespace fovea::experiment;
 using fovea::experiment::test::Folder;
+using fovea::experiment::test::write_squares;
 using fovea::test::make_opaque;
 using fovea::test::opaque_calls;
+using fovea::test::opaque_downloads;
 using fovea::test::OpaqueKernels;
 
 namespace {
-
-// Bright squares on a pattern.
-void write_squares() {
-  for (const char* part : {"images", "masks", "splits"})
-    io::make_directories(io::fs::path("set") / part);
-  std::string train, test;
-  for (int n = 0; n < 8; ++n) {
-    data::Image image{16, 16, 3, {}};
-    data::Image mask{16, 16, 1, {}};
-    for (int i = 0; i < 256; ++i) {
-      const bool inside = std::abs(i / 16 - 4 - n) < 3 && std::abs(i % 16 - 10) < 4;
-      const auto ground = static_cast<std::uint8_t>(30 + (i * 37 + n * 11) % 50);
-      mask.pixels.push_back(inside ? 255 : 0);
-      image.pixels.insert(image.pixels.end(),
-                          {inside ? std::uint8_t{210} : ground, ground, std::uint8_t{90}});
-    }
-    const std::string name = fmt::format("square{}", n);
-    data::write_png(io::fs::path("set/images") / (name + ".png"), image);
-    data::write_png(io::fs::path("set/masks") / (name + ".png"), mask);
-    (n < 6 ? train : test) += name + "\n";
-  }
-  io::write_atomic("set/splits/train.txt", train);
-  io::write_atomic("set/splits/test.txt", test);
-}
 
 void write_texts() {
   for (const char* part : {"train", "test"}) {
@@ -88,9 +66,9 @@ std::string masks() {
   "train": {"epochs": 2, "batch_size": 2}})";
 }
 
-schema::Value settled(const std::string& text) {
+schema::Value settled(const std::string& text, const std::vector<std::string>& overrides = {}) {
   experiment::test::write("experiment.json", text);
-  return resolve(load_unresolved("experiment.json", {}));
+  return resolve(load_unresolved("experiment.json", overrides));
 }
 
 schema::Value train_on(const Device& device, const schema::Value& config, const std::string& out) {
@@ -126,6 +104,27 @@ TEST_CASE("opaque device: a run of every task gives the same bits as on the CPU"
     return summary.at("metrics").at("test").at("loss").as_double();
   };
   CHECK(loss(by_parts) == Approx(loss(here)).epsilon(1e-3));
+}
+
+TEST_CASE("opaque device: of a training step of every task one copy comes back", "[experiment]") {
+  const Folder folder("opaque-reads");
+  write_squares();
+  write_texts();
+  const std::string text = GENERATE(images(), texts(), masks());
+  const std::string clip = GENERATE("norm", "value");
+  const int group = GENERATE(1, 2);
+  // Evaluation and checkpoints, which read more, come once in either run.
+  const auto downloads = [&](int steps) {
+    const schema::Value config =
+        settled(text, {fmt::format("train.steps={}", steps), "train.eval_every=99",
+                       "train.checkpoint_every=99", "train.clip_grad=1", "train.clip_mode=" + clip,
+                       fmt::format("train.grad_accum_steps={}", group)});
+    INFO(config.at("name").as_string());
+    const std::int64_t before = opaque_downloads();
+    train_on(make_opaque(), config, fmt::format("{}-steps", steps));
+    return opaque_downloads() - before;
+  };
+  CHECK(downloads(4) == downloads(1) + 3);
 }
 
 TEST_CASE("opaque device: attention maps and logits have the same bits", "[experiment]") {

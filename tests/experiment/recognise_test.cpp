@@ -81,8 +81,8 @@ TEST_CASE("recognise: rows that differ in where their data lie are two runs", "[
     {"name": "z", "set": {"root": "there", "model.depth": 2}}]})");
   const Ablation ablation = load_ablation("a.json", kind());
   CHECK(ablation.jobs[0].hash != ablation.jobs[1].hash);
-  CHECK(ablation.jobs[0].places == schema::Places::kCounted);
-  CHECK(ablation.jobs[2].places == schema::Places::kIgnored);
+  CHECK(ablation.jobs[0].counted.places == schema::Places::kCounted);
+  CHECK(ablation.jobs[2].counted.places == schema::Places::kIgnored);
   finish(ablation.jobs[0].id, ablation.jobs[1].config);
   CHECK(status_of(ablation, "out", ablation.jobs[0]).state != JobState::kFinished);
   // Alone, a row may find its data elsewhere.

@@ -8,7 +8,7 @@ using schema::Value;
 namespace {
 
 experiment::Summary summary_of(const char* type, std::int64_t side) {
-  const schema::Choice choice = schema::find_choice(models::choices(), type, "model");
+  const schema::Choice choice = schema::find_choice(models::entries().choices(), type, "model");
   const schema::Component model{
       type, choice.fields->resolve_component(Value::object({{"type", type}}), "model")};
   const auto make = [&](const Device& device) {

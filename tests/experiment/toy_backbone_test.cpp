@@ -60,7 +60,7 @@ namespace {
 
 void register_backbones() {
   static const bool once = [] {
-#define FOVEA_BACKBONE_ENTRY(name) models::register_backbone(fovea_backbone_##name());
+#define FOVEA_BACKBONE_ENTRY(name) models::backbones().add(fovea_backbone_##name());
 #include "tests/experiment/toy_backbones.def"
 #undef FOVEA_BACKBONE_ENTRY
     return true;
@@ -109,6 +109,6 @@ TEST_CASE("toy backbone: its keys are checked and documented as any other's", "[
       experiment::resolve(experiment::load_unresolved(path, {"model.backbone.widht=3"})),
       Catch::Contains("did you mean") && Catch::Contains("width"));
   const schema::Choice choice =
-      schema::find_choice(models::backbone_choices(), "toy", "model.backbone.type");
+      schema::find_choice(models::backbones().choices(), "toy", "model.backbone.type");
   CHECK(choice.fields->keys() == std::vector<std::string>{"width", "weights"});
 }

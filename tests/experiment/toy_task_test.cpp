@@ -127,7 +127,7 @@ FOVEA_TASK(toy_angle, ToyAngle, kInfo)
 
 namespace {
 
-#define FOVEA_ENTRY(name) training::register_task(fovea_task_##name());
+#define FOVEA_ENTRY(name) training::tasks().add(fovea_task_##name());
 const bool kRegistered = [] {
 #include "tests/experiment/toy_tasks.def"
   return true;

@@ -195,7 +195,7 @@ TEST_CASE("layer attention registry: names are unique, unknown ones get the near
     CHECK(names.insert(variant.name).second);
     CHECK_FALSE(variant.info.source.empty());
   }
-  CHECK_THROWS_WITH(layer_attention::find_variant("mrlab"),
+  CHECK_THROWS_WITH(layer_attention::variants().find("mrlab"),
                     Catch::Contains("did you mean \"mrla_b\"?"));
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("channel kernels are those of kcla 2.0", "[layer_attention]") {
 
 TEST_CASE("KCLA: a key of zero gives finite gradients, one layer is its own average",
           "[layer_attention]") {
-  Stage stage = make(layer_attention::find_variant("kcla"));
+  Stage stage = make(layer_attention::variants().find("kcla"));
   std::vector<Tensor> zero = maps();
   for (Tensor& map : zero) map = trainable(ops::zeros_like(map));
   autograd::backward(ops::sum(stage(zero)));

@@ -59,7 +59,7 @@ TEST_CASE("backbones: ResNets have the classifiers' parameters without the head"
     const nn::Build init{meta, DType::kFloat32, RandomStream(1), nn::Init::kTorch};
     const schema::Value given = schema::Value::object({{"type", name}});
     if (!backbone) return build(given, meta, {3, 224, 224, 1000})->parameter_count();
-    const models::BackboneEntry& entry = models::find_backbone(name);
+    const models::BackboneEntry& entry = models::backbones().find(name);
     return entry.make(init, {name, entry.fields->resolve_component(given, "b")}, 3)
         ->parameter_count();
   };

@@ -16,55 +16,21 @@ using schema::Value;
 
 namespace {
 
-Value numbers(const std::vector<std::int64_t>& list) {
-  Value array = Value::array();
-  for (const std::int64_t number : list) array.push_back(number);
-  return array;
-}
-
-Value attention_of(const char* type,
-                   const std::vector<std::pair<std::string, Value>>& options = {}) {
-  Value value = Value::object({{"type", type}});
-  for (const auto& [key, option] : options) value.set(key, option);
-  return value;
-}
-
 Value network(const char* type, const Value& attention) {
   return Value::object({{"type", type}, {"layer_attention", attention}});
-}
-
-struct Cost {
-  std::int64_t parameters = 0, macs = 0, macs_paper = 0;
-};
-
-Cost cost(const Value& options, std::int64_t side, std::int64_t classes) {
-  const Device meta = make_meta();
-  const auto model = build(options, meta, {3, side, side, classes});
-  autograd::Profiler profiler;
-  const autograd::NoGrad no_grad;
-  const autograd::Profile scope(profiler);
-  (*model)({.image = Tensor::empty({1, 3, side, side}, DType::kFloat32, meta)});
-  return {model->parameter_count(), profiler.forward_macs(),
-          model->paper_macs(profiler.events()).value_or(0)};
-}
-
-std::map<std::string, Tensor> state_of(const nn::Module& module) {
-  std::map<std::string, Tensor> state;
-  for (const nn::NamedTensor& named : module.parameters()) state[named.name] = named.tensor;
-  return state;
 }
 
 // Two stages of two blocks, a few channels.
 Value tiny(const Value& attention, const char* block = "bottleneck") {
   Value options = network("resnet20", attention);
-  options.set("depths", numbers({2, 2}));
-  options.set("planes", numbers({2, 4}));
+  options.set("depths", Value::array({2, 2}));
+  options.set("planes", Value::array({2, 4}));
   options.set("block", block);
   return options;
 }
 
 Value plainly(const layer_attention::Variant& variant, double drop_path = 0) {
-  Value options = attention_of(variant.name.c_str());
+  Value options = options_of(variant.name.c_str());
   if (variant.fields->find("head_dim") != nullptr) options.set("head_dim", 2);
   if (variant.fields->find("drop_path") != nullptr) options.set("drop_path", drop_path);
   return options;
@@ -90,7 +56,7 @@ TEST_CASE("ResNet with layer attention: parameters for small images are kcla's",
   for (const Row& row : rows) {
     for (int i = 0; i < 3; ++i) {
       INFO(row.type << " in " << networks[i]);
-      const Value options = network(networks[i], attention_of(row.type));
+      const Value options = network(networks[i], options_of(row.type));
       const auto model = build(options, make_meta(), {3, 32, 32, 10});
       CHECK(model->parameter_count() == row.ten[i]);
       const auto wide = build(options, make_meta(), {3, 32, 32, 100});
@@ -101,7 +67,7 @@ TEST_CASE("ResNet with layer attention: parameters for small images are kcla's",
 
 TEST_CASE("ResNet with KCLA: parameters by head dimension, and without gates", "[models]") {
   const auto parameters = [](const std::vector<std::pair<std::string, Value>>& options) {
-    return build(network("resnet56", attention_of("kcla", options)), make_meta(), {3, 32, 32, 100})
+    return build(network("resnet56", options_of("kcla", options)), make_meta(), {3, 32, 32, 100})
         ->parameter_count();
   };
   CHECK(parameters({{"head_dim", 2}}) == 775901);
@@ -122,25 +88,25 @@ TEST_CASE("ResNet with layer attention: parameters and counts for ImageNet are k
     CHECK(static_cast<double>(found.macs_paper) / 1e9 == Approx(giga).margin(0.0051));
   };
   // kcla 3.3, by the convention of 3.6.
-  check("resnet50", attention_of("se"), 28071976, 4.14);
-  check("resnet50", attention_of("cbam"), 28089624, 4.14);
-  check("resnet50", attention_of("eca"), 25557118, 4.14);
-  check("resnet50", attention_of("mrla_l"), 25738452, 4.21);
-  check("resnet50", attention_of("dla_l", {{"reduction", 32}}), 27188932, 4.28);
-  check("resnet50", attention_of("dla_l"), 28581812, 4.29);
-  check("resnet50", attention_of("kcla"), 25812610, 4.23);
-  check("resnet50", attention_of("kcla", {{"head_dim", 64}}), 25859078, 4.24);
-  check("resnet50", attention_of("standard"), 25723348, 4.30);
-  check("resnet101", attention_of("se"), 49292328, 7.88);
-  check("resnet101", attention_of("mrla_l"), 44939646, 7.99);
-  check("resnet101", attention_of("dla_l"), 47783006, 8.13);
-  check("resnet101", attention_of("kcla"), 45032785, 8.01);
-  check("resnet101", attention_of("kcla", {{"head_dim", 64}}), 45082309, 8.02);
-  CHECK(build(network("resnet50", attention_of("dia")), make_meta(), {3, 224, 224, 1000})
+  check("resnet50", options_of("se"), 28071976, 4.14);
+  check("resnet50", options_of("cbam"), 28089624, 4.14);
+  check("resnet50", options_of("eca"), 25557118, 4.14);
+  check("resnet50", options_of("mrla_l"), 25738452, 4.21);
+  check("resnet50", options_of("dla_l", {{"reduction", 32}}), 27188932, 4.28);
+  check("resnet50", options_of("dla_l"), 28581812, 4.29);
+  check("resnet50", options_of("kcla"), 25812610, 4.23);
+  check("resnet50", options_of("kcla", {{"head_dim", 64}}), 25859078, 4.24);
+  check("resnet50", options_of("standard"), 25723348, 4.30);
+  check("resnet101", options_of("se"), 49292328, 7.88);
+  check("resnet101", options_of("mrla_l"), 44939646, 7.99);
+  check("resnet101", options_of("dla_l"), 47783006, 8.13);
+  check("resnet101", options_of("kcla"), 45032785, 8.01);
+  check("resnet101", options_of("kcla", {{"head_dim", 64}}), 45082309, 8.02);
+  CHECK(build(network("resnet50", options_of("dia")), make_meta(), {3, 224, 224, 1000})
             ->parameter_count() == 28358052);
-  CHECK(build(network("resnet101", attention_of("cbam")), make_meta(), {3, 224, 224, 1000})
+  CHECK(build(network("resnet101", options_of("cbam")), make_meta(), {3, 224, 224, 1000})
             ->parameter_count() == 49330172);
-  CHECK(build(network("resnet101", attention_of("eca")), make_meta(), {3, 224, 224, 1000})
+  CHECK(build(network("resnet101", options_of("eca")), make_meta(), {3, 224, 224, 1000})
             ->parameter_count() == 44549331);
 }
 
@@ -157,10 +123,10 @@ TEST_CASE("ResNet with RLA_g: parameters and counts are kcla's", "[models]") {
 TEST_CASE("ResNet with layer attention: added multiply-adds are those of kcla figure 6",
           "[models]") {
   const auto added = [](const char* type, std::int64_t blocks) {
-    Value with = network("resnet20", attention_of(type));
-    with.set("depths", numbers({blocks, blocks, blocks}));
+    Value with = network("resnet20", options_of(type));
+    with.set("depths", Value::array({blocks, blocks, blocks}));
     Value plain = Value::object({{"type", "resnet20"}});
-    plain.set("depths", numbers({blocks, blocks, blocks}));
+    plain.set("depths", Value::array({blocks, blocks, blocks}));
     return static_cast<double>(cost(with, 32, 100).macs - cost(plain, 32, 100).macs) / 1e6;
   };
   const std::pair<std::int64_t, std::vector<double>> rows[] = {
@@ -180,8 +146,8 @@ TEST_CASE("ResNet with layer attention: added multiply-adds are those of kcla fi
 TEST_CASE("ResNet with KCLA: added memory of training is linear in depth", "[models]") {
   const auto peak = [](bool attention, std::int64_t blocks) {
     Value options = Value::object({{"type", "resnet20"}});
-    if (attention) options.set("layer_attention", attention_of("kcla"));
-    options.set("depths", numbers({blocks, blocks, blocks}));
+    if (attention) options.set("layer_attention", options_of("kcla"));
+    options.set("depths", Value::array({blocks, blocks, blocks}));
     const Device meta = make_meta();
     const auto model = build(options, meta, {3, 32, 32, 10});
     model->train(true);
@@ -197,8 +163,8 @@ TEST_CASE("ResNet with KCLA: added memory of training is linear in depth", "[mod
 
 TEST_CASE("ResNet with layer attention: names are those of the public code", "[models]") {
   const auto has = [](const char* type, const char* attention, const char* name) {
-    const auto state =
-        state_of(*build(network(type, attention_of(attention)), make_meta(), {3, 32, 32, 10}));
+    const auto state = nn::named_tensors(
+        *build(network(type, options_of(attention)), make_meta(), {3, 32, 32, 10}));
     INFO(type << " " << attention << ": " << name);
     CHECK(state.count(name) == 1);
   };
@@ -272,8 +238,9 @@ TEST_CASE("every layer attention: a ResNet learns in mixed precision as in float
     }
     return result;
   };
-  std::vector<Value> networks{Value::object(
-      {{"type", "rla_resnet50"}, {"depths", numbers({2, 2})}, {"planes", numbers({2, 4})}})};
+  std::vector<Value> networks{Value::object({{"type", "rla_resnet50"},
+                                             {"depths", Value::array({2, 2})},
+                                             {"planes", Value::array({2, 4})}})};
   for (const layer_attention::Variant& variant : layer_attention::variants()) {
     networks.push_back(tiny(plainly(variant)));
   }

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "autograd/mode.h"
+#include "autograd/profiler.h"
 #include "models/model.h"
 #include "ops/create.h"
 #include "tests/support/tensors.h"
@@ -17,9 +21,44 @@ namespace fovea::test {
 inline std::unique_ptr<models::Model> build(const schema::Value& options, const Device& device,
                                             models::DataShape data, DType dtype = DType::kFloat32,
                                             std::optional<DType> activations = std::nullopt) {
-  const schema::Choice choice = schema::find_choice(models::choices(), options.at("type"), "model");
+  const schema::Choice choice =
+      schema::find_choice(models::entries().choices(), options.at("type"), "model");
   return models::make({choice.name, choice.fields->resolve_component(options, "model")},
                       {device, dtype, RandomStream(3), nn::Init::kTorch, activations}, data);
+}
+
+using Options = std::vector<std::pair<std::string, schema::Value>>;
+
+/// {"type": TYPE, ...}.
+inline schema::Value options_of(const char* type, const Options& options = {}) {
+  schema::Value value = schema::Value::object({{"type", type}});
+  for (const auto& [key, option] : options) value.set(key, option);
+  return value;
+}
+
+struct Cost {
+  std::int64_t parameters = 0;
+  std::int64_t macs = 0;
+  std::int64_t macs_paper = 0;
+  std::map<std::string, Shape> outputs;  // by module
+};
+
+/// Of one square image.
+inline Cost cost(const schema::Value& options, std::int64_t side, std::int64_t classes) {
+  const Device meta = make_meta();
+  const auto model = build(options, meta, {3, side, side, classes});
+  autograd::Profiler profiler;
+  const autograd::NoGrad no_grad;
+  const autograd::Profile scope(profiler);
+  (*model)({.image = Tensor::empty({1, 3, side, side}, DType::kFloat32, meta)});
+  Cost found{model->parameter_count(),
+             profiler.forward_macs(),
+             model->paper_macs(profiler.events()).value_or(0),
+             {}};
+  for (const autograd::Event& event : profiler.events()) {
+    found.outputs[event.module.substr(0, event.module.find('.'))] = event.output;
+  }
+  return found;
 }
 
 /// Derivative of a scalar function along `direction` in the values of `x`, which come back.

@@ -16,51 +16,6 @@ using schema::Value;
 
 namespace {
 
-using Options = std::vector<std::pair<std::string, Value>>;
-
-Value options_of(const char* type, const Options& options = {}) {
-  Value value = Value::object({{"type", type}});
-  for (const auto& [key, option] : options) value.set(key, option);
-  return value;
-}
-
-Value numbers(const std::vector<std::int64_t>& list) {
-  Value array = Value::array();
-  for (const std::int64_t number : list) array.push_back(number);
-  return array;
-}
-
-struct Cost {
-  std::int64_t parameters = 0;
-  std::int64_t macs = 0;
-  std::int64_t macs_paper = 0;
-  std::map<std::string, Shape> outputs;  // by module
-};
-
-Cost cost(const Value& options, std::int64_t side, std::int64_t classes) {
-  const Device meta = make_meta();
-  const auto model = build(options, meta, {3, side, side, classes});
-  autograd::Profiler profiler;
-  const autograd::NoGrad no_grad;
-  const autograd::Profile scope(profiler);
-  (*model)({.image = Tensor::empty({1, 3, side, side}, DType::kFloat32, meta)});
-  Cost found{model->parameter_count(),
-             profiler.forward_macs(),
-             model->paper_macs(profiler.events()).value_or(0),
-             {}};
-  for (const autograd::Event& event : profiler.events()) {
-    found.outputs[event.module.substr(0, event.module.find('.'))] = event.output;
-  }
-  return found;
-}
-
-std::map<std::string, Tensor> state_of(const nn::Module& module) {
-  std::map<std::string, Tensor> state;
-  for (const nn::NamedTensor& named : module.parameters()) state[named.name] = named.tensor;
-  for (const nn::NamedTensor& named : module.buffers()) state[named.name] = named.tensor;
-  return state;
-}
-
 // Biases of zero leave channels whose inputs are dead exactly at the kink of ReLU.
 void spread_biases(const nn::Module& module) {
   std::uint64_t seed = 50;
@@ -73,8 +28,8 @@ void spread_biases(const nn::Module& module) {
 
 // Two stages of two blocks each, a few channels.
 Value tiny(Options more = {}) {
-  more.emplace_back("depths", numbers({2, 2}));
-  more.emplace_back("planes", numbers({2, 3}));
+  more.emplace_back("depths", Value::array({2, 2}));
+  more.emplace_back("planes", Value::array({2, 3}));
   return options_of("resnet20", more);
 }
 
@@ -93,7 +48,8 @@ TEST_CASE("ResNet: parameters and multiply-adds for small images are kcla's", "[
   check("resnet20", 220378, 243508, 33760256);
   check("resnet56", 591322, 614452, 87237632);
   check("resnet110", 1147738, 1170868, 167453696);
-  const Value basic = options_of("resnet20", {{"block", "basic"}, {"depths", numbers({3, 3, 3})}});
+  const Value basic =
+      options_of("resnet20", {{"block", "basic"}, {"depths", Value::array({3, 3, 3})}});
   CHECK(cost(basic, 32, 10).parameters == 272474);
   CHECK(cost(basic, 32, 100).parameters == 278324);
 }
@@ -130,7 +86,7 @@ TEST_CASE("ResNet: stages halve the resolution, odd sizes are rounded up", "[mod
 
 TEST_CASE("ResNet: names are torchvision's", "[models]") {
   const Device meta = make_meta();
-  const auto fifty = state_of(*build(options_of("resnet50"), meta, {3, 224, 224, 1000}));
+  const auto fifty = nn::named_tensors(*build(options_of("resnet50"), meta, {3, 224, 224, 1000}));
   CHECK(fifty.size() == 320);
   for (const char* name :
        {"conv1.weight", "bn1.num_batches_tracked", "layer1.0.conv3.weight",
@@ -141,7 +97,8 @@ TEST_CASE("ResNet: names are torchvision's", "[models]") {
   }
   CHECK(fifty.at("layer2.0.conv2.weight").shape() == Shape{128, 128, 3, 3});
   CHECK(fifty.at("layer2.0.downsample.0.weight").shape() == Shape{512, 256, 1, 1});
-  const auto eighteen = state_of(*build(options_of("resnet18"), meta, {3, 224, 224, 1000}));
+  const auto eighteen =
+      nn::named_tensors(*build(options_of("resnet18"), meta, {3, 224, 224, 1000}));
   CHECK(eighteen.size() == 122);
   CHECK(eighteen.count("layer1.0.downsample.0.weight") == 0);
   CHECK(eighteen.count("layer2.0.downsample.0.weight") == 1);
@@ -172,7 +129,7 @@ TEST_CASE("ResNet: mixed precision trains as float32 does", "[models]") {
     const Tensor logits = (*model)({.image = x}).logits;
     CHECK(logits.dtype() == DType::kFloat32);
     autograd::backward(ops::cross_entropy(logits, labels));
-    auto state = state_of(*model);
+    auto state = nn::named_tensors(*model);
     CHECK(state.at("layer2.0.conv2.weight").grad().dtype() == DType::kFloat32);
     return std::vector<Tensor>{logits, state.at("fc.weight").grad(),
                                state.at("layer3.1.bn3.bias").grad()};
@@ -237,7 +194,7 @@ TEST_CASE("ResNet: where each kind of shortcut has a projection", "[models]") {
     const auto model =
         build(tiny({{"block", "basic"}, {"shortcut", shortcut}}), make_meta(), {3, 8, 8, 4});
     std::vector<std::string> found;
-    for (const auto& [name, tensor] : state_of(*model)) {
+    for (const auto& [name, tensor] : nn::named_tensors(*model)) {
       if (name.ends_with("downsample.0.weight")) found.push_back(name.substr(0, 8));
     }
     return found;
@@ -254,20 +211,20 @@ TEST_CASE("ResNet: initial weights are those of kcla 2.0", "[models]") {
     for (const double value : to_doubles(x)) sum += value * value;
     return std::sqrt(sum / static_cast<double>(x.numel()));
   };
-  const auto small = state_of(*build(options_of("resnet20"), cpu(), {3, 32, 32, 100}));
+  const auto small = nn::named_tensors(*build(options_of("resnet20"), cpu(), {3, 32, 32, 100}));
   CHECK(spread(small.at("layer3.1.conv2.weight")) ==
         Approx(std::sqrt(2.0 / (9 * 64))).epsilon(0.03));
   CHECK(spread(small.at("layer3.0.downsample.0.weight")) ==
         Approx(std::sqrt(2.0 / 256)).epsilon(0.03));
   CHECK(spread(small.at("fc.weight")) == Approx(1 / std::sqrt(3 * 256.0)).epsilon(0.03));
   CHECK(to_doubles(small.at("layer1.0.bn3.weight")).front() == 1);
-  const Value imagenet = options_of("resnet50", {{"planes", numbers({2, 2, 2, 2})}});
-  const auto large = state_of(*build(imagenet, cpu(), {3, 32, 32, 10}));
+  const Value imagenet = options_of("resnet50", {{"planes", Value::array({2, 2, 2, 2})}});
+  const auto large = nn::named_tensors(*build(imagenet, cpu(), {3, 32, 32, 10}));
   CHECK(to_doubles(large.at("layer1.0.bn3.weight")).front() == 0);
   CHECK(to_doubles(large.at("layer1.0.bn2.weight")).front() == 1);
   CHECK(to_doubles(large.at("layer1.0.downsample.1.weight")).front() == 1);
-  const auto uniform =
-      state_of(*build(options_of("resnet20", {{"init", "torch"}}), cpu(), {3, 32, 32, 100}));
+  const auto uniform = nn::named_tensors(
+      *build(options_of("resnet20", {{"init", "torch"}}), cpu(), {3, 32, 32, 100}));
   CHECK(spread(uniform.at("layer3.1.conv2.weight")) ==
         Approx(1 / std::sqrt(3.0 * 9 * 64)).epsilon(0.03));
 }
@@ -278,15 +235,15 @@ TEST_CASE("ResNet: options that do not fit are refused with the numbers", "[mode
     CHECK_THROWS_AS(build(value, make_meta(), {3, 32, 32, 10}), ConfigError);
     CHECK_THROWS_WITH(build(value, make_meta(), {3, 32, 32, 10}), Catch::Contains(message));
   };
-  refuses({{"depths", numbers({})}}, "model.depths: empty; expected one number a stage");
-  refuses({{"depths", numbers({2, 2})}},
+  refuses({{"depths", Value::array({})}}, "model.depths: empty; expected one number a stage");
+  refuses({{"depths", Value::array({2, 2})}},
           "model.planes: 3 numbers for the 2 stages of model.depths");
-  refuses({{"depths", numbers({2, 0, 2})}}, "model.depths");
+  refuses({{"depths", Value::array({2, 0, 2})}}, "model.depths");
   refuses({{"block", "botleneck"}}, "\"bottleneck\"");
-  refuses({{"widths", numbers({1})}}, "unknown key");
-  refuses({{"img_size", numbers({64, 64})}},
+  refuses({{"widths", Value::array({1})}}, "unknown key");
+  refuses({{"img_size", Value::array({64, 64})}},
           "model.img_size: 64 x 64, but the images of the data set are 32 x 32");
-  refuses({{"shortcut", "zero_pad"}, {"planes", numbers({16, 4, 2})}},
+  refuses({{"shortcut", "zero_pad"}, {"planes", Value::array({16, 4, 2})}},
           "model.shortcut: zero_pad cannot narrow 64 channels to 16");
   CHECK_THROWS_WITH(build(options_of("resnet20"), make_meta(), {3, 32, 32, 0}),
                     Catch::Contains("model.num_classes: not given"));

@@ -108,7 +108,8 @@ TEST_CASE("text transformers: bfloat16 is near float32", "[models]") {
   INFO(type << " " << pool);
   Value options = small(type);
   options.set("global_pool", pool);
-  const schema::Choice choice = schema::find_choice(models::choices(), options.at("type"), "model");
+  const schema::Choice choice =
+      schema::find_choice(models::entries().choices(), options.at("type"), "model");
   const schema::Component component{choice.name,
                                     choice.fields->resolve_component(options, "model")};
   const auto logits = [&](std::optional<DType> activations) {

@@ -16,6 +16,25 @@ using namespace fovea::test;
 
 namespace fovea::test {
 
+std::vector<Case> token_cases(const std::string& what, std::int64_t b, std::int64_t n) {
+  const Shape tokens{b, n, 12};
+  return {{"linear" + what,
+           {tokens},
+           {{5, 12}, {5}},
+           [](const auto& t) { return ops::linear(t[0], t[1], t[2]); },
+           {b, n, 5}},
+          {"layer_norm" + what,
+           {tokens},
+           {{12}, {12}},
+           [](const auto& t) { return ops::layer_norm(t[0], t[1], t[2], 1e-6); },
+           tokens},
+          {"rms_norm" + what,
+           {tokens},
+           {{12}},
+           [](const auto& t) { return ops::rms_norm(t[0], t[1], 1e-6); },
+           tokens}};
+}
+
 std::vector<Case> network_cases() {
   const Shape map{0, 4, 5, 6};
   const Shape tokens{0, 3, 12};
@@ -33,21 +52,6 @@ std::vector<Case> network_cases() {
        [](const auto& t) { return ops::matmul(t[0], t[1], false, true); },
        {0, 2, 5},
        false},
-      {"linear",
-       {tokens},
-       {{5, 12}, {5}},
-       [](const auto& t) { return ops::linear(t[0], t[1], t[2]); },
-       {0, 3, 5}},
-      {"layer_norm",
-       {tokens},
-       {{12}, {12}},
-       [](const auto& t) { return ops::layer_norm(t[0], t[1], t[2], 1e-6); },
-       tokens},
-      {"rms_norm",
-       {tokens},
-       {{12}},
-       [](const auto& t) { return ops::rms_norm(t[0], t[1], 1e-6); },
-       tokens},
       {"group_norm",
        {map},
        {{4}, {4}},

@@ -48,8 +48,8 @@ Fields<Run> run_fields() {
       .add("limit", &Run::limit, "most");
 }
 
-std::string identity_of(const std::string& text, Places places = Places::kIgnored) {
-  return identity(run_fields(), run_fields().resolve(parse(text, "x")), places).dump(0);
+std::string identity_of(const std::string& text, Counted counted = {}) {
+  return identity(run_fields(), run_fields().resolve(parse(text, "x")), counted).dump(0);
 }
 
 }  // namespace
@@ -65,10 +65,10 @@ TEST_CASE("identity: settings without effect are left out at every depth", "[sch
 }
 
 TEST_CASE("identity: places count where they are asked for", "[schema]") {
-  CHECK(identity_of(R"({"root": "a"})", Places::kCounted) !=
-        identity_of(R"({"root": "b"})", Places::kCounted));
-  CHECK(identity_of(R"({"name": "a"})", Places::kCounted) ==
-        identity_of(R"({"name": "b"})", Places::kCounted));
+  CHECK(identity_of(R"({"root": "a"})", {.places = Places::kCounted}) !=
+        identity_of(R"({"root": "b"})", {.places = Places::kCounted}));
+  CHECK(identity_of(R"({"name": "a"})", {.places = Places::kCounted}) ==
+        identity_of(R"({"name": "b"})", {.places = Places::kCounted}));
 }
 
 TEST_CASE("identity: the documentation says what has no effect", "[schema]") {

@@ -71,9 +71,9 @@ TEST_CASE("tasks: metrics have names of their own, and the main ones are among t
 }
 
 TEST_CASE("tasks: an unknown name is refused with the nearest", "[training]") {
-  CHECK_THROWS_WITH(training::find_task("segmentatoin"),
+  CHECK_THROWS_WITH(training::tasks().find("segmentatoin"),
                     "task: no task called \"segmentatoin\"; did you mean \"segmentation\"? run: "
-                    "inspect --list task");
-  CHECK_THROWS_WITH(training::register_task(training::find_task("segmentation")),
+                    "fovea inspect --list task");
+  CHECK_THROWS_WITH(training::tasks().add(training::tasks().find("segmentation")),
                     Catch::Contains("there are two called"));
 }

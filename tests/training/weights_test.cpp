@@ -43,7 +43,8 @@ TEST_CASE("weights: all parameters and buffers are loaded, floating types conver
 
 TEST_CASE("weights: PyTorch's habits are taken: no batch counters, a wrapper's prefix",
           "[training]") {
-  const schema::Choice choice = schema::find_choice(models::choices(), "resnet20", "model");
+  const schema::Choice choice =
+      schema::find_choice(models::entries().choices(), "resnet20", "model");
   const auto make = [&](std::uint64_t seed) {
     const nn::Build build{test::cpu(), DType::kFloat32, RandomStream(seed), nn::Init::kTorch};
     return models::make({"resnet20", choice.fields->resolve(schema::Value::object())}, build,

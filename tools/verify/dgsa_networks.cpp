@@ -51,7 +51,7 @@ Component attention_of(const Case& c, const std::string& kind) {
     take(c, options,
          {{"num_heads", "num_heads"}, {"qkv_bias", "qkv_bias"}, {"proj_bias", "proj_bias"}});
   }
-  return resolved(attention::choices(), options);
+  return resolved(attention::variants().choices(), options);
 }
 
 std::string attention_name(const std::string& fixture_name) {
@@ -214,7 +214,7 @@ std::unique_ptr<models::Model> make_network(const Case& c) {
   options.set("pos_embed", c.text("pos", text ? "sinusoidal" : "learned"));
   options.set("attention", attention_of(c, attention_name(c.text("attn"))).options);
   options.set("ffn", ffn_of(c, c.text("ffn"), "ffn_expand", "ffn_bias").options);
-  return models::make(resolved(models::choices(), options), build_for(c), {});
+  return models::make(resolved(models::entries().choices(), options), build_for(c), {});
 }
 
 Table dgsa_networks() {

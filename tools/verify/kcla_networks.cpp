@@ -93,7 +93,7 @@ Value layer_attention_of(const Case& c) {
   const std::string word = c.text("attention", "plain");
   if (word == "plain" || word == "none") return Value();
   const std::string type = registered(word);
-  const layer_attention::Variant& variant = layer_attention::find_variant(type);
+  const layer_attention::Variant& variant = layer_attention::variants().find(type);
   Value options = Value::object({{"type", type}});
   const auto take_known = [&](const char* from, const char* to) {
     if (c.given(from) && variant.fields->find(to) != nullptr) take(c, options, {{from, to}});
@@ -140,7 +140,7 @@ void run_model(const Case& c, Value options, Checker& check) {
   for (const std::size_t axis : {std::size_t{2}, std::size_t{3}})
     size.push_back(c.config().at("input").at(axis));
   options.set("img_size", size);
-  const auto model = models::make(resolved(models::choices(), options), build_for(c), {});
+  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
       [&](const Tensors& inputs) -> Tensors {

@@ -25,7 +25,7 @@ using Tensors = std::map<std::string, Tensor>;
 using Keys = std::vector<std::pair<const char*, const char*>>;
 
 schema::Component component(const Value& options) {
-  return resolved(layer_attention::choices(), options);
+  return resolved(layer_attention::variants().choices(), options);
 }
 
 // Options of one variant under the case's words.
@@ -83,13 +83,13 @@ class Stack final : public nn::Module {
     for (std::int64_t t = 0; t < layer_count(c); ++t) {
       Slot slot = slot_of(t);
       if (t == 0) {
-        auto shared = layer_attention::find_variant(attention.type).make_shared(slot, attention);
+        auto shared = layer_attention::variants().find(attention.type).make_shared(slot, attention);
         if (shared != nullptr) shared_ = &child("", std::move(shared));
       }
       slot.shared = shared_;
       layers_.push_back(
           &child(fmt::format("layers.{}", t),
-                 layer_attention::find_variant(attention.type).make(slot, attention)));
+                 layer_attention::variants().find(attention.type).make(slot, attention)));
     }
   }
   std::string type() const override { return "Stack"; }
@@ -191,7 +191,7 @@ Runner single_runner(const char* type, const Keys& keys) {
     Slot slot{.build = build_for(c)};
     slot.channels = c.integer("channels");
     const schema::Component attention = component(options);
-    const auto module = layer_attention::find_variant(type).make(slot, attention);
+    const auto module = layer_attention::variants().find(type).make(slot, attention);
     const auto forward = [&](const Tensors& inputs) -> Tensors {
       layer_attention::State state;
       return {{"y", (*module)({inputs.at("x"), {}}, state)}};

@@ -231,7 +231,7 @@ void run_cifar_augmentation(const Case& c, Checker& check) {
 
 // Image to probability: networks give logits, the cases hold what their sigmoid makes of them.
 void run_network(const Case& c, const Value& options, Checker& check) {
-  const auto model = models::make(resolved(models::choices(), options), build_for(c), {});
+  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
   const auto forward = [&](const Tensors& inputs) -> Tensors {
     return {{"prob", ops::sigmoid((*model)({.image = inputs.at("x")}).maps.front())}};
   };

@@ -15,23 +15,31 @@ Tensor zeros(const Planes& planes, const Tensor& like) {
   return memory;
 }
 
+// f(first, part) for every piece of planes from `first` on: x with mean, scale and shift 0.
+template <class S, class F>
+void for_parts(ThreadPool& pool, const Planes& planes, const Tensor& x, F f) {
+  const Tensor zero = zeros<Compute<S>>(planes, x);
+  const auto* const zeros = zero.data<Compute<S>>();
+  for_planes(pool, planes, [&](std::int64_t first, std::int64_t count, std::int64_t) {
+    f(first, simd::NormPlanes<S>{.count = count,
+                                 .size = planes.size,
+                                 .x = x.data<S>() + first * planes.size,
+                                 .mean = zeros,
+                                 .scale = zeros,
+                                 .shift = zeros});
+  });
+}
+
 }  // namespace
 
 void CpuBackend::scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
                             const Tensor& y) const {
   const Planes planes(x, 0);
   dispatch_stored("scaled_sum", x.dtype(), [&]<class S>(S) {
-    using C = Compute<S>;
-    const Tensor zero = zeros<C>(planes, x);
-    for_planes(pool_, planes, [&](std::int64_t first, std::int64_t count, std::int64_t) {
+    for_parts<S>(pool_, planes, x, [&](std::int64_t first, simd::NormPlanes<S> part) {
       const std::int64_t at = first * planes.size;
-      const simd::NormPlanes<S> part{.count = count,
-                                     .size = planes.size,
-                                     .x = x.data<S>() + at,
-                                     .mean = zero.data<C>(),
-                                     .scale = w.data<C>() + first,
-                                     .shift = zero.data<C>(),
-                                     .residual = u.defined() ? u.data<S>() + at : nullptr};
+      part.scale = w.data<Compute<S>>() + first;
+      if (u.defined()) part.residual = u.data<S>() + at;
       simd::kernels().of<S>().plane_normalise(part, y.data<S>() + at);
     });
   });
@@ -40,23 +48,14 @@ void CpuBackend::scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
 void CpuBackend::scaled_sum_backward(const Tensor& x, const Tensor& dy, const Tensor& dw) const {
   const Planes planes(x, 0);
   dispatch_stored("scaled_sum_backward", x.dtype(), [&]<class S>(S) {
-    using C = Compute<S>;
-    const Tensor zero = zeros<C>(planes, x);
     const GradientSums sums(planes, x.device());
-    for_planes(pool_, planes, [&](std::int64_t first, std::int64_t count, std::int64_t) {
-      const std::int64_t at = first * planes.size;
+    for_parts<S>(pool_, planes, x, [&](std::int64_t first, const simd::NormPlanes<S>& part) {
       // (Without a ReLU the scale is not read.)
-      const simd::NormPlanes<S> part{.count = count,
-                                     .size = planes.size,
-                                     .x = x.data<S>() + at,
-                                     .mean = zero.data<C>(),
-                                     .scale = zero.data<C>(),
-                                     .shift = zero.data<C>()};
-      simd::kernels().of<S>().plane_gradient_sums(part, dy.data<S>() + at, nullptr,
+      simd::kernels().of<S>().plane_gradient_sums(part, dy.data<S>() + first * planes.size, nullptr,
                                                   sums.sums + first, sums.products + first);
     });
     for (std::int64_t p = 0; p < planes.count(); ++p)
-      dw.data<C>()[p] = static_cast<C>(sums.products[p]);
+      dw.data<Compute<S>>()[p] = static_cast<Compute<S>>(sums.products[p]);
   });
 }
 
