@@ -110,6 +110,11 @@ std::int64_t check_square(const Matrix& rollout) {
   return rollout.rows;
 }
 
+void check_prefix(std::int64_t prefix_tokens, std::int64_t n) {
+  FOVEA_CHECK(prefix_tokens >= 0 && prefix_tokens < n, ShapeError,
+              fmt::format("rollout: {} prefix tokens of {} leave no token", prefix_tokens, n));
+}
+
 std::vector<std::size_t> valid_indices(std::span<const std::uint8_t> valid, std::int64_t n) {
   FOVEA_CHECK(valid.size() == index(n), ShapeError,
               fmt::format("rollout: mask has {} tokens; expected {}", valid.size(), n));
@@ -162,10 +167,19 @@ AttentionMap crop(const AttentionMap& map, std::span<const std::uint8_t> valid) 
   return result;
 }
 
+Matrix head_rows(const AttentionMap& map, std::int64_t prefix_tokens) {
+  check_map(map, 0, map.n);
+  check_prefix(prefix_tokens, map.n);
+  const auto a = view_of(map);
+  const Square rows = prefix_tokens > 0
+                          ? Square(xt::view(a, xt::all(), 0, xt::range(prefix_tokens, map.n)))
+                          : Square(xt::mean(a, {1}));
+  return {map.heads, map.n - prefix_tokens, {rows.begin(), rows.end()}};
+}
+
 std::vector<double> class_row(const Matrix& rollout, std::int64_t prefix_tokens) {
   const std::int64_t n = check_square(rollout);
-  FOVEA_CHECK(prefix_tokens >= 0 && prefix_tokens < n, ShapeError,
-              fmt::format("rollout: {} prefix tokens of {} leave no token", prefix_tokens, n));
+  check_prefix(prefix_tokens, n);
   return {rollout.values.begin() + prefix_tokens, rollout.values.begin() + n};
 }
 
