@@ -1,5 +1,5 @@
-// visualise-attention: rollouts and per-head maps of trained runs on images and texts, and a page
-// to explore them.
+// visualise-attention: rollouts and per-head maps of trained runs on images and texts, a page to
+// explore them, and what their layers see.
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include "common/app.h"
 #include "common/weights_flags.h"
 #include "visualise_attention/arguments.h"
+#include "visualise_attention/components.h"
 #include "visualise_attention/images.h"
 #include "visualise_attention/layers.h"
 #include "visualise_attention/subject.h"
@@ -24,8 +25,13 @@ bool reads_texts(const Subject& s) {
 }
 
 int visualise_runs(const Arguments& args, const apps::Common& common) {
-  if (args.across_depth) {
-    apps::draw_across_depth(args, common);
+  FOVEA_CHECK(args.pca || args.layers.empty(), ConfigError,
+              "--layer: chooses the layers of --pca, which is not given");
+  if (args.across_depth || args.pca) {
+    FOVEA_CHECK(!args.across_depth || !args.pca, ConfigError,
+                "--pca and --across-depth: each is drawn instead of rollouts; give one");
+    if (args.pca) apps::draw_components(args, common);
+    if (args.across_depth) apps::draw_across_depth(args, common);
     return 0;
   }
   std::vector<Subject> subjects = apps::open_subjects(args);
@@ -39,7 +45,8 @@ int visualise_runs(const Arguments& args, const apps::Common& common) {
   const apps::Drawn drawn =
       texts ? apps::draw_texts(subjects, args) : apps::draw_images(subjects, args);
   if (common.quiet) return 0;
-  for (const Subject& s : subjects) fmt::print("{:<20} {}\n", s.name, apps::weights_text(s));
+  for (const Subject& s : subjects)
+    fmt::print("{:<20} {}\n", s.name, apps::weights_text(s.weights));
   for (const Subject& s : subjects) {
     for (std::size_t i = 0; i < drawn.inputs.size(); ++i)
       fmt::print("{:<20} {:<20} predicted {}\n", s.name, drawn.inputs[i], s.predicted(i));
@@ -62,7 +69,8 @@ int main(int argc, char** argv) {
       "         fovea visualise-attention runs/dgt runs/transformer --input 3 --text \"a good "
       "film\"\n"
       "         fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights "
-      "vit.safetensors\n");
+      "vit.safetensors\n"
+      "         fovea visualise-attention runs/dgvit --pca --input 0 --input 7\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.runs,
@@ -109,6 +117,14 @@ int main(int argc, char** argv) {
                "instead: what layer attention does from layer to layer (likeness of keys, decay, "
                "weights of layers), over --samples images");
   cli.add_option("--samples", args.samples, "images of the split for --across-depth").positive();
+  cli.add_flag(
+      "--pca", args.pca,
+      "instead: what each layer sees of the images, of Transformers and ResNets: the first "
+      "three principal components of its patches as red, green and blue (pca-<run>.png), "
+      "and the variance they explain (pca.csv)");
+  cli.add_option("--layer", args.layers,
+                 "of --pca: number of a layer, from 0, or its name, as blocks.11; repeatable "
+                 "(default: all)");
   cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)")
       .value("FOLDER");
   cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);

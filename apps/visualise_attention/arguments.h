@@ -15,7 +15,7 @@ struct Arguments {
   std::vector<std::string> runs;    // or experiment files, each with a file of weights
   std::vector<std::string> inputs;  // numbers of samples, or image files
   std::vector<std::string> texts;   // words to be read
-  std::string split;  // empty: the one that the run reports
+  std::string split;                // empty: the one that the run reports
   std::string checkpoint;
   std::optional<bool> averaged;
   std::vector<std::filesystem::path> weights;  // of the experiment files among `runs`, in order
@@ -35,6 +35,8 @@ struct Arguments {
   bool no_explorer = false;
   bool across_depth = false;
   std::int64_t samples = 512;
+  bool pca = false;
+  std::vector<std::string> layers;  // of --pca: numbers from 0, or names
   std::string out = "attention";
   int threads = 0;
 };

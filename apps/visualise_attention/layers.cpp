@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/distinct_names.h"
 #include "base/file.h"
@@ -15,11 +14,7 @@ namespace fovea::apps {
 
 void draw_across_depth(const Arguments& args, const Common& common) {
   constexpr std::int64_t kBatch = 64;
-  std::vector<std::string> names;
-  for (const std::string& folder : args.runs) {
-    names.push_back(io::fs::path(folder).filename().string());
-  }
-  names = distinct(std::move(names));
+  const std::vector<std::string> names = folder_names(args);
   for (std::size_t i = 0; i < args.runs.size(); ++i) {
     const experiment::Opened opened = open_run(i, args);
     experiment::Run& run = *opened.run;

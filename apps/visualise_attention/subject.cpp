@@ -90,9 +90,16 @@ std::string split_of(const Arguments& args, experiment::Run& run) {
   return args.split.empty() ? training::reported_part(run.task().parts()) : args.split;
 }
 
-std::string weights_text(const Subject& s) {
-  const std::string random = training::random_text(s.weights.random);
-  return s.weights.text() + (random.empty() ? "" : "; " + random);
+std::vector<std::string> folder_names(const Arguments& args) {
+  std::vector<std::string> names;
+  for (const std::string& folder : args.runs)
+    names.push_back(io::fs::path(folder).filename().string());
+  return distinct(std::move(names));
+}
+
+std::string weights_text(const experiment::WeightsUsed& weights) {
+  const std::string random = training::random_text(weights.random);
+  return weights.text() + (random.empty() ? "" : "; " + random);
 }
 
 std::vector<Subject> open_subjects(const Arguments& args) {
@@ -131,7 +138,7 @@ void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,
   TensorFile file;
   for (const Subject& s : subjects) {
     const Device& host = s.run->task().source().options().host;
-    file.metadata.emplace(slug(s.name), weights_text(s));
+    file.metadata.emplace(slug(s.name), weights_text(s.weights));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const visualise::Observation& seen = s.seen[i];
       const std::string key = slug(s.name) + "/" + slug(inputs[i]);

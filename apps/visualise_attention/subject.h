@@ -42,8 +42,10 @@ struct Drawn {
 experiment::Opened open_run(std::size_t place, const Arguments& args);
 /// The part of the data that is asked for, or the one that the run reports.
 std::string split_of(const Arguments& args, experiment::Run& run);
+/// The runs by the names of their folders or files, numbered where these are the same.
+std::vector<std::string> folder_names(const Arguments& args);
 /// Which weights are drawn, and what of them is random.
-std::string weights_text(const Subject& subject);
+std::string weights_text(const experiment::WeightsUsed& weights);
 /// All runs of `args`. Runs of one name are told apart by their folders, or numbered.
 std::vector<Subject> open_subjects(const Arguments& args);
 

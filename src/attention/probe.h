@@ -18,7 +18,9 @@ class Probe {
 
   struct Record {
     std::string module;  // "blocks.0.attn"
-    std::string name;    // "attn": the map (b, heads, n, n); others by variant, e.g. "gate"
+    // "attn": the map (b, heads, n, n); others by variant, e.g. "gate". Networks add "features",
+    // what a block or stage hands on: tokens (b, n, dim) or a map (b, c, h, w).
+    std::string name;
     Tensor value;
   };
 

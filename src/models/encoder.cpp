@@ -64,12 +64,16 @@ Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& conte
     return drop_ != nullptr ? (*drop_)(y) : y;
   };
   const nn::Grid grid{context.grid_h, context.grid_w};
+  Tensor y;
   if (pre_norm_) {
-    const Tensor y = residual(x, attend(norm1_(x)));
-    return residual(y, mlp_(norm2_(y), grid));
+    y = residual(x, attend(norm1_(x)));
+    y = residual(y, mlp_(norm2_(y), grid));
+  } else {
+    y = norm1_(residual(x, attend(x)));
+    y = norm2_(residual(y, mlp_(y, grid)));
   }
-  const Tensor y = norm1_(residual(x, attend(x)));
-  return norm2_(residual(y, mlp_(y, grid)));
+  if (context.probe != nullptr) context.probe->record("features", y);
+  return y;
 }
 
 Encoder::Encoder(const nn::Build& build, const EncoderOptions& o)

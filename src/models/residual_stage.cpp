@@ -43,6 +43,7 @@ Tensor ResidualStage::operator()(const Tensor& x, layer_attention::State& state,
   const auto scope = enter();
   Tensor y = x;
   for (ResidualBlock* block : blocks_) y = (*block)(y, {.state = &state, .probe = probe});
+  if (probe != nullptr) probe->record("features", y);
   return y;
 }
 

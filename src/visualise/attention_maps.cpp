@@ -21,14 +21,6 @@ std::vector<double> host_values(const Tensor& x) {
   return {values.begin(), values.end()};
 }
 
-// Row of one head's map that stands for the input: the class token's, or the mean.
-std::vector<double> head_row(const AttentionMap& map, std::int64_t head, std::int64_t prefix) {
-  const auto first = map.values.begin() + head * map.n * map.n;
-  const Matrix matrix{map.n, map.n, std::vector<double>(first, first + map.n * map.n)};
-  if (prefix > 0) return class_row(matrix, prefix);
-  return mean_row(matrix);
-}
-
 }  // namespace
 
 std::int64_t Observation::prediction() const {
@@ -69,15 +61,12 @@ Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
   for (std::size_t layer = 0; layer < seen.layers.size(); ++layer) {
     const AttentionMap& map = seen.layers[layer];
     montage.row_labels.push_back(fmt::format("layer {}", layer + 1));
-    std::vector<std::vector<double>> rows;
-    std::vector<double> all;
-    for (std::int64_t head = 0; head < map.heads; ++head) {
-      rows.push_back(head_row(map, head, seen.prefix_tokens));
-      all.insert(all.end(), rows.back().begin(), rows.back().end());
-    }
-    const Limits limits = limits_of(quantity, all);
+    const Matrix rows = head_rows(map, seen.prefix_tokens);
+    const Limits limits = limits_of(quantity, rows.values);
     std::vector<Canvas>& pictures = montage.rows.emplace_back();
-    for (const auto& row : rows) {
+    for (std::int64_t head = 0; head < map.heads; ++head) {
+      const std::span row(rows.values.data() + head * rows.cols,
+                          static_cast<std::size_t>(rows.cols));
       const Matrix heat =
           heat_map(as_grid(row, seen.grid_h, seen.grid_w), image.height, image.width, smooth);
       pictures.push_back(colourise(scale_between(heat, limits.low, limits.high), palette));

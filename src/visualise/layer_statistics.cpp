@@ -4,36 +4,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <xtensor/xaccumulator.hpp>
+#include <xtensor/xmanipulation.hpp>
 
 #include "base/error.h"
+#include "tensor/xtensor.h"
 
 namespace fovea::visualise {
-namespace {
-
-double cosine(const double* a, const double* b, std::int64_t dim) {
-  double product = 0, squares_a = 0, squares_b = 0;
-  for (std::int64_t i = 0; i < dim; ++i) {
-    product += a[i] * b[i];
-    squares_a += a[i] * a[i];
-    squares_b += b[i] * b[i];
-  }
-  return product / std::max(std::sqrt(squares_a) * std::sqrt(squares_b), 1e-12);
-}
-
-}  // namespace
-
 std::vector<double> key_cosines(std::span<const double> keys, std::int64_t layers, std::int64_t dim,
                                 KeyPairs pairs) {
   const std::int64_t set = layers * dim;
   FOVEA_CHECK(set > 0 && static_cast<std::int64_t>(keys.size()) % set == 0, ShapeError,
               fmt::format("key_cosines: {} values are no sets of {} layers x {}", keys.size(),
                           layers, dim));
+  const std::int64_t sets = std::ssize(keys) / set;
+  const auto k = as_xtensor(keys, {sets, layers, dim});
+  const xt::xtensor<double, 2> norms = xt::sqrt(xt::sum(k * k, {2}));
   std::vector<double> found;
-  for (const double* first = keys.data(); first < keys.data() + keys.size(); first += set) {
+  for (std::int64_t s = 0; s < sets; ++s) {
     for (std::int64_t i = 0; i < layers; ++i) {
       const std::int64_t last = pairs == KeyPairs::kAdjacent ? std::min(layers, i + 2) : layers;
       for (std::int64_t j = i + 1; j < last; ++j) {
-        found.push_back(cosine(first + i * dim, first + j * dim, dim));
+        const double product = xt::sum(xt::view(k, s, i) * xt::view(k, s, j))();
+        found.push_back(product / std::max(norms(s, i) * norms(s, j), 1e-12));
       }
     }
   }
@@ -61,39 +54,30 @@ std::vector<double> beta_decay(std::span<const double> lambda, std::int64_t laye
               fmt::format("beta_decay: {} values; expected {} layers x {} channels", lambda.size(),
                           layers, channels));
   std::vector<double> beta(lambda.size(), 1.0);
-  for (std::int64_t l = 1; l < layers; ++l) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const auto before = static_cast<std::size_t>((l - 1) * channels + c);
-      const auto factor = static_cast<std::size_t>((layers - l) * channels + c);
-      beta[static_cast<std::size_t>(l * channels + c)] = beta[before] * lambda[factor];
-    }
-  }
+  auto after_first =
+      xt::view(as_xtensor(std::span(beta), {layers, channels}), xt::range(1, layers));
+  const auto later = xt::view(as_xtensor(lambda, {layers, channels}), xt::range(1, layers));
+  after_first = xt::cumprod(xt::flip(later, 0), 0);
   return beta;
 }
 
 Spread spread_of(std::span<const double> values, bool absolute) {
-  const auto value = [&](double x) { return absolute ? std::abs(x) : x; };
-  const double n = static_cast<double>(std::max<std::size_t>(1, values.size()));
-  Spread found;
-  for (const double x : values) found.mean += value(x) / n;
-  double squares = 0;
-  for (const double x : values) squares += (value(x) - found.mean) * (value(x) - found.mean);
-  found.std = std::sqrt(squares / n);
-  return found;
+  if (values.empty()) return {};
+  xt::xtensor<double, 1> x = as_xtensor(values, {std::ssize(values)});
+  if (absolute) x = xt::abs(x);
+  return {xt::mean(x)(), xt::stddev(x)()};
 }
 
 std::vector<double> layer_scores(std::span<const double> norms, double divisor) {
-  const std::size_t layers = norms.size();
-  std::vector<double> scores(layers * layers, 0.0);
-  for (std::size_t t = 0; t < layers; ++t) {
-    const double largest =
-        *std::max_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(t) + 1);
-    double sum = 0;
-    for (std::size_t j = 0; j <= t; ++j) {
-      scores[t * layers + j] = std::exp((norms[j] - largest) / divisor);
-      sum += scores[t * layers + j];
-    }
-    for (std::size_t j = 0; j <= t; ++j) scores[t * layers + j] /= sum;
+  const std::int64_t layers = std::ssize(norms);
+  const auto n = as_xtensor(norms, {layers});
+  std::vector<double> scores(norms.size() * norms.size(), 0.0);
+  auto rows = as_xtensor(std::span(scores), {layers, layers});
+  for (std::int64_t t = 0; t < layers; ++t) {
+    const auto seen = xt::view(n, xt::range(0, t + 1));
+    auto row = xt::view(rows, t, xt::range(0, t + 1));
+    row = xt::exp((seen - xt::amax(seen)()) / divisor);
+    row /= xt::sum(row)();
   }
   return scores;
 }

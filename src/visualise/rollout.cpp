@@ -7,15 +7,14 @@
 #include <functional>
 #include <numeric>
 #include <xtensor-blas/xlinalg.hpp>
-#include <xtensor/xadapt.hpp>
-#include <xtensor/xtensor.hpp>
-#include <xtensor/xview.hpp>
 
 #include "base/error.h"
+#include "tensor/xtensor.h"
 
 namespace fovea::visualise {
 namespace {
 
+using Row = xt::xtensor<double, 1>;
 using Square = xt::xtensor<double, 2>;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -47,37 +46,34 @@ void check_map(const AttentionMap& map, std::int64_t layer, std::int64_t n) {
                           layer, *bad, bad - map.values.begin()));
 }
 
-double signed_value(double a, Sign sign) {
-  switch (sign) {
+auto view_of(const AttentionMap& map) {
+  return as_xtensor(std::span(map.values), {map.heads, map.n, map.n});
+}
+
+auto view_of(const Matrix& m) { return as_xtensor(std::span(m.values), {m.rows, m.cols}); }
+
+// Step 2: one (n, n) map from all heads.
+template <class Maps>
+Square fused(const Maps& maps, Fusion fusion) {
+  if (fusion == Fusion::kMax) return xt::amax(maps, {0});
+  if (fusion == Fusion::kMin) return xt::amin(maps, {0});
+  return xt::mean(maps, {0});
+}
+
+// Steps 1 and 2: the sign policy on every head, then their fusion.
+Square fuse_heads(const AttentionMap& map, const RolloutOptions& o) {
+  const auto a = view_of(map);
+  switch (o.sign) {
     case Sign::kAbs:
-      return std::abs(a);
+      return fused(xt::abs(a), o.fusion);
     case Sign::kPositive:
-      return std::max(a, 0.0);
+      return fused(xt::maximum(a, 0.0), o.fusion);
     case Sign::kNegative:
-      return std::max(-a, 0.0);
+      return fused(xt::maximum(-a, 0.0), o.fusion);
     case Sign::kRaw:
       break;
   }
-  return a;
-}
-
-// Steps 1 and 2: the sign policy on every head, then one (n, n) map from all heads.
-Square fuse_heads(const AttentionMap& map, const RolloutOptions& o) {
-  const std::size_t n = index(map.n);
-  Square fused = Square::from_shape({n, n});
-  const std::size_t entries = n * n;
-  for (std::size_t i = 0; i < entries; ++i) {
-    double value = signed_value(map.values[i], o.sign);
-    for (std::size_t head = 1; head < index(map.heads); ++head) {
-      const double next = signed_value(map.values[head * entries + i], o.sign);
-      if (o.fusion == Fusion::kMean) value += next;
-      if (o.fusion == Fusion::kMax) value = std::max(value, next);
-      if (o.fusion == Fusion::kMin) value = std::min(value, next);
-    }
-    if (o.fusion == Fusion::kMean) value /= static_cast<double>(map.heads);
-    fused.flat(i) = value;
-  }
-  return fused;
+  return fused(a, o.fusion);
 }
 
 // Step 3. The class token's attention to itself (flat index 0) counts among the k smallest but
@@ -100,14 +96,9 @@ void discard_smallest(Square& fused, double share) {
 void normalise_rows(Square& g, Normalise normalise) {
   constexpr double kFloor = 1e-8;
   if (normalise == Normalise::kNone) return;
-  for (std::size_t row = 0; row < g.shape(0); ++row) {
-    double sum = 0;
-    for (std::size_t col = 0; col < g.shape(1); ++col) {
-      sum += normalise == Normalise::kAbs ? std::abs(g(row, col)) : g(row, col);
-    }
-    const double divisor = std::copysign(std::max(std::abs(sum), kFloor), sum < 0 ? -1.0 : 1.0);
-    xt::view(g, row, xt::all()) /= divisor;
-  }
+  Row sums = normalise == Normalise::kAbs ? Row(xt::sum(xt::abs(g), {1})) : Row(xt::sum(g, {1}));
+  sums = xt::where(sums < 0, -1.0, 1.0) * xt::maximum(xt::abs(sums), kFloor);
+  g /= xt::view(sums, xt::all(), xt::newaxis());
 }
 
 std::int64_t check_square(const Matrix& rollout) {
@@ -117,6 +108,11 @@ std::int64_t check_square(const Matrix& rollout) {
               fmt::format("rollout: matrix is ({}, {}) with {} values; expected (n, n)",
                           rollout.rows, rollout.cols, rollout.values.size()));
   return rollout.rows;
+}
+
+void check_prefix(std::int64_t prefix_tokens, std::int64_t n) {
+  FOVEA_CHECK(prefix_tokens >= 0 && prefix_tokens < n, ShapeError,
+              fmt::format("rollout: {} prefix tokens of {} leave no token", prefix_tokens, n));
 }
 
 std::vector<std::size_t> valid_indices(std::span<const std::uint8_t> valid, std::int64_t n) {
@@ -146,14 +142,13 @@ Matrix attention_rollout(std::span<const AttentionMap> layers, const RolloutOpti
     check_map(layers[layer], static_cast<std::int64_t>(layer), n);
   }
   const Square identity = xt::eye<double>(index(n));
-  Square r = identity;
+  Square r;
   for (const AttentionMap& map : layers.subspan(index(options.start_layer))) {
     Square f = fuse_heads(map, options);
     discard_smallest(f, options.discard);
     Square g = options.alpha * f + (1 - options.alpha) * identity;
     normalise_rows(g, options.normalise);
-    const Square product = xt::linalg::dot(g, r);
-    r = product;
+    r = r.size() == 0 ? std::move(g) : Square(xt::linalg::dot(g, r));
   }
   return {n, n, std::vector<double>(r.begin(), r.end())};
 }
@@ -172,16 +167,26 @@ AttentionMap crop(const AttentionMap& map, std::span<const std::uint8_t> valid) 
   return result;
 }
 
+Matrix head_rows(const AttentionMap& map, std::int64_t prefix_tokens) {
+  check_map(map, 0, map.n);
+  check_prefix(prefix_tokens, map.n);
+  const auto a = view_of(map);
+  const Square rows = prefix_tokens > 0
+                          ? Square(xt::view(a, xt::all(), 0, xt::range(prefix_tokens, map.n)))
+                          : Square(xt::mean(a, {1}));
+  return {map.heads, map.n - prefix_tokens, {rows.begin(), rows.end()}};
+}
+
 std::vector<double> class_row(const Matrix& rollout, std::int64_t prefix_tokens) {
   const std::int64_t n = check_square(rollout);
-  FOVEA_CHECK(prefix_tokens >= 0 && prefix_tokens < n, ShapeError,
-              fmt::format("rollout: {} prefix tokens of {} leave no token", prefix_tokens, n));
+  check_prefix(prefix_tokens, n);
   return {rollout.values.begin() + prefix_tokens, rollout.values.begin() + n};
 }
 
 std::vector<double> mean_row(const Matrix& rollout) {
-  const std::vector<std::uint8_t> all(index(check_square(rollout)), 1);
-  return mean_row(rollout, all);
+  check_square(rollout);
+  const Row mean = xt::mean(view_of(rollout), {0}, xt::evaluation_strategy::immediate);
+  return {mean.begin(), mean.end()};
 }
 
 std::vector<double> mean_row(const Matrix& rollout, std::span<const std::uint8_t> valid) {
@@ -197,20 +202,18 @@ std::vector<double> mean_row(const Matrix& rollout, std::span<const std::uint8_t
 
 WeightSummary summarise(std::span<const double> weights) {
   WeightSummary summary;
-  std::vector<double> sizes(weights.size());
-  std::transform(weights.begin(), weights.end(), sizes.begin(),
-                 [](double w) { return std::abs(w); });
+  const auto w = as_xtensor(weights, {std::ssize(weights)});
+  Row sizes = xt::abs(w);
   std::sort(sizes.begin(), sizes.end(), std::greater<>());
-  const double total = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  const double total = xt::sum(sizes)();
   if (!(total > 0)) return summary;
-  for (const double size : sizes) {
-    if (size > 0) summary.entropy -= size / total * std::log(size / total);
-  }
+  const Row shares = sizes / total;
+  summary.entropy = -xt::sum(xt::where(shares > 0, shares * xt::log(shares), 0.0))();
   const auto count = static_cast<double>(sizes.size());
   if (sizes.size() > 1) summary.relative_entropy = summary.entropy / std::log(count);
-  const std::ptrdiff_t top = (std::ssize(sizes) + 9) / 10;
-  summary.top_share = std::accumulate(sizes.begin(), sizes.begin() + top, 0.0) / total;
-  for (const double w : weights) summary.negative_fraction += std::max(-w, 0.0) / total;
+  const std::size_t top = (sizes.size() + 9) / 10;
+  summary.top_share = xt::sum(xt::view(sizes, xt::range(0, top)))() / total;
+  summary.negative_fraction = xt::sum(xt::maximum(-w, 0.0) / total)();
   return summary;
 }
 

@@ -132,6 +132,7 @@ TEST_CASE("texts: attention of several runs as pictures and as a page", "[cli]")
   refuses({"--input", "cat.png"}, "give words with --text");
   refuses({"--text", "  "}, "holds no word");
   refuses({"--heads"}, "explorer.html shows every layer and head");
+  refuses({"--pca"}, "dgt reads texts; expected a network of images");
 }
 
 TEST_CASE("texts: the same bits for any number of threads, in both precisions", "[cli]") {

@@ -28,10 +28,14 @@ TEST_CASE("histogram: both ends are inside, others only count in the total", "[v
 TEST_CASE("beta decay: products from the last layer back", "[visualise]") {
   // Three layers, one channel: beta is 1, lambda_3, lambda_3 lambda_2.
   CHECK(beta_decay(std::vector<double>{7, 0.5, -2}, 3, 1) == std::vector<double>{1, -2, -1});
+  CHECK(beta_decay(std::vector<double>{7, 3}, 1, 2) == std::vector<double>{1, 1});
+  // Two layers, two channels.
+  CHECK(beta_decay(std::vector<double>{7, 8, 3, 4}, 2, 2) == std::vector<double>{1, 1, 3, 4});
   const Spread spread = spread_of(std::vector<double>{-1, 1}, false);
   CHECK(spread.mean == 0);
   CHECK(spread.std == 1);
   CHECK(spread_of(std::vector<double>{-1, 1}, true).std == 0);
+  CHECK(spread_of({}, true).std == 0);
 }
 
 TEST_CASE("layer scores: rows sum to one, later layers weigh nothing, large norms are finite",

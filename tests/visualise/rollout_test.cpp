@@ -189,6 +189,16 @@ TEST_CASE("class_row and mean_row: weights of a rollout", "[visualise]") {
   CHECK_THROWS_AS(class_row(r, 3), ShapeError);
 }
 
+TEST_CASE("head_rows: the class token's row of every head, or the mean", "[visualise]") {
+  const AttentionMap map{2, 2, {1, 2, 3, 4, -5, 6, 7, 9}};
+  const Matrix rows = head_rows(map, 1);
+  CHECK(rows.rows == 2);
+  CHECK(rows.cols == 1);
+  check_values(rows.values, {2, 6});
+  check_values(head_rows(map, 0).values, {2, 3, 1, 7.5});
+  CHECK_THROWS_AS(head_rows(map, 2), ShapeError);
+}
+
 TEST_CASE("summarise: uniform, single and signed weights", "[visualise]") {
   const WeightSummary uniform = summarise(std::vector<double>(20, 0.3));
   CHECK(uniform.entropy == Approx(std::log(20.0)));

@@ -1,0 +1,103 @@
+#include "visualise_attention/image_inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/distinct_names.h"
+#include "base/error.h"
+#include "visualise/attention_maps.h"
+#include "visualise_attention/subject.h"
+
+namespace fovea::apps {
+namespace {
+
+// A sample's place in its files, wherever these lie.
+std::string place_of(const data::ImageDataset& dataset, std::int64_t i) {
+  const std::string name = dataset.name(i);
+  const std::string& root = dataset.root();
+  return name.rfind(root, 0) == 0 ? name.substr(root.size()) : name;
+}
+
+// The sample of `own` that is sample `i` of `first`; runs may be limited to different ones.
+std::int64_t same_sample(const data::ImageDataset& own, const data::ImageDataset& first,
+                         std::int64_t i, const std::string& run) {
+  const std::string place = place_of(first, i);
+  if (i < own.size() && place_of(own, i) == place) return i;
+  for (std::int64_t k = 0; k < own.size(); ++k) {
+    if (place_of(own, k) == place) return k;
+  }
+  throw ConfigError(fmt::format("--input {}: {} has no {} in its split; give the name of a file", i,
+                                run, first.name(i)));
+}
+
+// (c, h, w) in [0, 1].
+std::vector<float> values_of(const ImageInput& input, const data::ImageDataset& own,
+                             const data::ImageDataset& first, const std::string& run) {
+  const data::Sample sample =
+      input.index ? own.get(same_sample(own, first, *input.index, run)) : own.get_file(input.file);
+  const auto values = sample.at("image").values<float>();
+  return {values.begin(), values.end()};
+}
+
+std::vector<ImageInput> named_inputs(const std::vector<std::string>& wanted,
+                                     const data::ImageDataset& first) {
+  std::vector<std::string> files;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(files),
+               [](const std::string& text) { return !is_index(text); });
+  const std::vector<std::string> short_names = file_names(files);
+  std::vector<std::string> names;
+  std::vector<ImageInput> inputs(wanted.size());
+  std::size_t file = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (is_index(wanted[i])) {
+      const std::int64_t index = sample_index(wanted[i], first.size());
+      inputs[i].index = index;
+      const auto label = static_cast<std::size_t>(first.label(index));
+      names.push_back(fmt::format("{}: {}", index, first.class_names()[label]));
+    } else {
+      inputs[i].file = wanted[i];
+      names.push_back(short_names[file++]);
+    }
+  }
+  names = distinct(std::move(names));
+  for (std::size_t i = 0; i < wanted.size(); ++i) inputs[i].name = names[i];
+  return inputs;
+}
+
+}  // namespace
+
+const data::ImageDataset& images_of(experiment::Run& run, const Arguments& args) {
+  return data::images_of(run.task().source().at(split_of(args, run)));
+}
+
+std::vector<ImageInput> image_inputs(const Arguments& args, const data::ImageDataset& first,
+                                     const std::string& run) {
+  FOVEA_CHECK(args.texts.empty(), ConfigError,
+              fmt::format("--text: {} reads images; give --input", run));
+  std::vector<std::string> wanted = args.inputs;
+  if (wanted.empty()) wanted = {"0", "1", "2", "3"};
+  std::vector<ImageInput> inputs = named_inputs(wanted, first);
+  for (ImageInput& input : inputs) {
+    input.picture = visualise::picture_of(values_of(input, first, first, run), first.channels(),
+                                          first.height(), first.width());
+  }
+  return inputs;
+}
+
+Tensor prepared(const ImageInput& input, const data::ImageDataset& own,
+                const data::ImageDataset& first, const std::string& run, const Device& device) {
+  std::vector<float> values = values_of(input, own, first, run);
+  const data::Planes planes{own.channels(), own.height(), own.width(), values.data()};
+  data::normalise(planes, own.mean(), own.std());
+  return Tensor::from(values, {1, planes.channels, planes.height, planes.width}, device);
+}
+
+std::int64_t enlargement(const Arguments& args, const visualise::Canvas& picture) {
+  if (args.factor > 0) return args.factor;
+  return std::max<std::int64_t>(1, 128 / std::max(picture.height, picture.width));
+}
+
+}  // namespace fovea::apps
