@@ -20,9 +20,12 @@ find_path(XTENSOR_BLAS_INCLUDE_DIR xtensor-blas/xlinalg.hpp REQUIRED)
 add_library(fovea_stb INTERFACE)
 target_include_directories(fovea_stb SYSTEM INTERFACE ${STB_INCLUDE_DIR})
 add_library(fovea_xtensor INTERFACE)
-target_link_libraries(fovea_xtensor INTERFACE xtensor PkgConfig::OPENBLAS)
+target_link_libraries(fovea_xtensor INTERFACE xtensor)
 target_include_directories(fovea_xtensor SYSTEM INTERFACE
-  ${XTENSOR_BLAS_INCLUDE_DIR} $<TARGET_PROPERTY:xtensor,INTERFACE_INCLUDE_DIRECTORIES>)
+  $<TARGET_PROPERTY:xtensor,INTERFACE_INCLUDE_DIRECTORIES>)
+add_library(fovea_xtensor_blas INTERFACE)  # xt::linalg
+target_link_libraries(fovea_xtensor_blas INTERFACE fovea_xtensor PkgConfig::OPENBLAS)
+target_include_directories(fovea_xtensor_blas SYSTEM INTERFACE ${XTENSOR_BLAS_INCLUDE_DIR})
 
 add_library(fovea_onednn INTERFACE)
 if(OpenMP_CXX_FOUND AND DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
