@@ -102,7 +102,7 @@ schema::Choices dataset_choices() {
 }
 
 Kind kind_of(const schema::Component& component, const std::string& path) {
-  return find(component, path).kind;
+  return find(component, path).kind_of(component.options);
 }
 
 Splits make(const schema::Component& component, const MakeOptions& options,
