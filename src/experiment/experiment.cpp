@@ -57,7 +57,9 @@ const schema::Fields<Experiment>& experiment_fields() {
         .add_component("schedule", &E::schedule, optim::schedule_choices(),
                        "learning rate over time")
         .add_object("train", &E::train, training::train_fields(),
-                    "length, batches, evaluation, device");
+                    "length, batches, evaluation, device")
+        .add_object("eval", &E::eval, training::eval_fields(),
+                    "how the outputs that are scored are made");
   }();
   return fields;
 }

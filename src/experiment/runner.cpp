@@ -66,6 +66,7 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   build_model();
   task_ = training::find_task(experiment_.task)
               .make(*model_, source, experiment_.loss.value_or(schema::Component{}));
+  task_->set_inferer(training::make_inferer(experiment_.eval.inferer));
 }
 
 OpenedData Run::open_data(training::BatchOptions options) const {

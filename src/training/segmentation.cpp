@@ -13,7 +13,7 @@ namespace fovea::training {
 
 Segmentation::Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
                            const schema::Component& loss)
-    : DataTask(model, std::move(source), Target::kMasks),
+    : DataTask(model, std::move(source), {"mask"}),
       loss_(make_loss(loss, Compares::kMasks)) {}
 
 data::Batch Segmentation::random_batch(const models::DataShape& shape, std::int64_t size,
@@ -63,7 +63,7 @@ Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split
 std::vector<float> Segmentation::predict(const std::string& split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;
-  const Tensor prob = ops::sigmoid(ops::to(output(source().one(split, i)).maps.front(), host()));
+  const Tensor prob = ops::sigmoid(infer(source().one(split, i)).maps.front());
   const auto values = prob.host_values<float>();
   return {values.begin(), values.end()};
 }

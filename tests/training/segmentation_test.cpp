@@ -174,7 +174,8 @@ TEST_CASE("segmentation: losses and data that do not fit the task are refused", 
   CHECK_THROWS_WITH(Segmentation(model, batches(data), {"cross_entropy", {}}),
                     Catch::Contains("cross_entropy does not compare masks; choose bce_dice"));
   CHECK_THROWS_WITH(training::Classification(model, batches(data)),
-                    Catch::Contains("classification needs classes"));
+                    Catch::Contains("needs samples with \"label\", but those of the data set have "
+                                    "image, mask"));
   const data::Splits labelled{
       data::make_dataset(test::component(R"({"type": "synthetic", "img_size": 8})"),
                          data::Split::kTrain),
@@ -182,5 +183,6 @@ TEST_CASE("segmentation: losses and data that do not fit the task are refused", 
   BatchOptions options;
   options.host = test::cpu();
   CHECK_THROWS_WITH(Segmentation(model, std::make_shared<BatchSource>(labelled, options)),
-                    Catch::Contains("segmentation needs masks"));
+                    Catch::Contains("needs samples with \"mask\", but those of the data set have "
+                                    "image, label"));
 }
