@@ -13,9 +13,19 @@ std::vector<MetricInfo> infos_of(const std::vector<Measurement>& measured) {
   return infos;
 }
 
+bool is_of_classes(const MetricInfo& info) { return info.name.find('*') != std::string::npos; }
+
+bool stands_for(const MetricInfo& info, const std::string& name) {
+  return is_of_classes(info) && name.starts_with(info.name.substr(0, info.name.find('*')));
+}
+
 const MetricInfo* find_metric(const std::vector<MetricInfo>& metrics, const std::string& name) {
-  const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                  [&](const MetricInfo& info) { return info.name == name; });
+  auto found = std::find_if(metrics.begin(), metrics.end(),
+                            [&](const MetricInfo& info) { return info.name == name; });
+  if (found == metrics.end()) {
+    found = std::find_if(metrics.begin(), metrics.end(),
+                         [&](const MetricInfo& info) { return stands_for(info, name); });
+  }
   return found == metrics.end() ? nullptr : &*found;
 }
 
