@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace fovea::metrics {
@@ -37,6 +38,7 @@ double value_of(const std::vector<Measurement>& measured, const std::string& nam
 }
 
 std::string value_text(const MetricInfo& info, double value) {
+  if (std::isnan(value)) return "-";
   return fmt::format("{:.{}f}{}{}", value, info.decimals, info.unit.empty() ? "" : " ", info.unit);
 }
 

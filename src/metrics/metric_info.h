@@ -43,7 +43,7 @@ const MetricInfo* find_metric(const std::vector<MetricInfo>& metrics, const std:
 /// The value of that name; NaN if it was not measured.
 double value_of(const std::vector<Measurement>& measured, const std::string& name);
 
-/// For people: "84.31 %", "0.4127".
+/// For people: "84.31 %", "0.4127"; "-" for NaN.
 std::string value_text(const MetricInfo& info, double value);
 /// As the head of a column or axis: "top1 (%)", "loss".
 std::string title_of(const MetricInfo& info);
