@@ -114,6 +114,7 @@ void report(const schema::Value& summary, const std::vector<metrics::MetricInfo>
     for (const auto& metric : split.value.members()) {
       if (!metric.value.is_number()) continue;
       const metrics::MetricInfo* info = metrics::find_metric(known, metric.key);
+      if (info != nullptr && metrics::is_of_classes(*info)) continue;  // one a class; eval has them
       line += fmt::format("  {} {}", metric.key,
                           metrics::value_text(info != nullptr ? *info : metrics::MetricInfo{},
                                               metric.value.as_double()));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "base/error.h"
@@ -21,8 +22,12 @@ void EvalPrinter::reported(const training::Report& report) {
   fmt::print("{} ({} samples of {}, {})\n", opened_.run->experiment().name, report.indices.size(),
              request_.report.split, opened_.weights.text());
   if (!random.empty()) fmt::print("  {}\n", training::random_text(random));
+  std::size_t width = 14;
   for (const metrics::Measurement& metric : report.metrics)
-    fmt::print("  {:<14} {}\n", metric.info.name, metrics::value_text(metric.info, metric.value));
+    width = std::max(width, metric.info.name.size());
+  for (const metrics::Measurement& metric : report.metrics)
+    fmt::print("  {:<{}} {}\n", metric.info.name, width,
+               metrics::value_text(metric.info, metric.value));
   for (const std::string& line : report.lines) fmt::print("  {}\n", line);
   if (request_.noise.empty()) return;
   fmt::print("\n{:<15}", metrics::title_of(main_));

@@ -32,6 +32,7 @@ struct Draw {
 struct SampleShape {
   std::int64_t channels = 0, height = 0, width = 0, classes = 0;
   std::int64_t vocab_size = 0, max_len = 0;
+  bool label_maps = false;  // every pixel has a class
 };
 
 /// Thread-safe after construction.

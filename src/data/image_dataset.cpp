@@ -118,6 +118,22 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
 
 ImageDataset::~ImageDataset() = default;
 
+SampleShape ImageDataset::shape() const {
+  return {.channels = channels(),
+          .height = height(),
+          .width = width(),
+          .classes = num_classes(),
+          .label_maps = source_->info().masks == Masks::kLabels};
+}
+
+Geometry ImageDataset::geometry_of(std::int64_t height, std::int64_t width, const Box& part) {
+  Geometry geometry;
+  geometry.original_size = {height, width};
+  const bool whole = part.height == height && part.width == width;
+  if (!whole || part.top != 0 || part.left != 0) geometry.offset = {part.top, part.left};
+  return geometry;
+}
+
 Planes ImageDataset::planes_of(const Sample& sample) {
   const Tensor& image = sample.at("image");
   return {image.size(0), image.size(1), image.size(2), image.data<float>()};
@@ -142,14 +158,17 @@ void ImageDataset::read_scaled(std::int64_t source_index, const TransformContext
                                Sample& into) const {
   Decoded fresh;
   const Decoded& decoded = decode(source_index, fresh);
-  into.geometry.original_size = {decoded.height, decoded.width};
+  Box part{0, 0, decoded.height, decoded.width};
+  if (source_->info().own_sizes)
+    part = fitted_part(decoded.height, decoded.width, height(), width(), source_->info().fit);
   Image fitted;
   if (cut != nullptr) {
-    const Box box = augment_[0]->cut(decoded.height, decoded.width, *cut);
-    fitted = resize(crop(decoded.image, box), height(), width(), source_->info().fit.resize);
+    part = augment_[0]->cut(decoded.height, decoded.width, *cut);
+    fitted = resize(crop(decoded.image, part), height(), width(), source_->info().fit.resize);
   } else if (cuts_files_) {
     fitted = source_->fitted(decoded.image);
   }
+  into.geometry = geometry_of(decoded.height, decoded.width, part);
   scale(cuts_files_ ? fitted : decoded.image, source_->info().pixel_max, planes_of(into));
   keep(source_index, std::move(fresh));
 }

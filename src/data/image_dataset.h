@@ -31,7 +31,9 @@ class ImageDataset final : public Dataset {
   std::span<const double> std() const { return std_; }
 
   const std::vector<Field>& fields() const override { return fields_; }
-  SampleShape shape() const override { return {channels(), height(), width(), num_classes()}; }
+  SampleShape shape() const override;
+  /// Of maps of labels: what files have for each class; else empty.
+  const std::vector<int>& label_values() const { return source_->info().label_values; }
   bool skips_bad_samples() const override { return options_.on_bad_sample == OnBadSample::kSkip; }
   /// Scale to [0, 1], augment, noise, normalise; where there are masks, resize after augmentation,
   /// and the mask follows its image. A random resized crop that is the first of the list is cut
@@ -51,6 +53,8 @@ class ImageDataset final : public Dataset {
   };
   struct Cache;
   bool has_masks() const { return source_->info().masks != Masks::kNone; }
+  /// Where `part` lies in a picture of that size; as augmentation has mirrored and turned it.
+  static Geometry geometry_of(std::int64_t height, std::int64_t width, const Box& part);
   /// The tensor of one image.
   static Planes planes_of(const Sample& sample);
   /// From the cache, or read into `fresh`, which is then offered to the cache by keep().

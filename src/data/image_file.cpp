@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "data/exif.h"
 #include "data/image_check.h"
+#include "data/png_deep.h"
 #include "data/png_palette.h"
 
 // The one translation unit that compiles stb; static, so that no other library's copy collides. Its
@@ -224,12 +225,15 @@ MaskFile read_mask_file(const std::filesystem::path& path, MaskPixels pixels) {
 }
 
 std::string encode_png(const Image& image) {
+  const auto values =
+      static_cast<std::int64_t>(visit_values(image, [](const auto& all) { return all.size(); }));
   FOVEA_CHECK(image.channels >= 1 && image.channels <= 4 && image.height >= 1 && image.width >= 1 &&
                   image.height <= kMaxPixels && image.width <= kMaxPixels / image.height &&
-                  image.bytes() == image.height * image.width * image.channels,
+                  values == image.height * image.width * image.channels,
               ShapeError,
-              fmt::format("encode_png: {} bytes do not make a {} x {} image of {} channels",
-                          image.pixels.size(), image.height, image.width, image.channels));
+              fmt::format("encode_png: {} values do not make a {} x {} image of {} channels",
+                          values, image.height, image.width, image.channels));
+  if (!image.deep.empty()) return encode_deep_png(image);
   std::string content;
   const auto append = [](void* context, void* data, int size) {
     static_cast<std::string*>(context)->append(static_cast<const char*>(data),

@@ -72,8 +72,8 @@ struct MaskFile {
 /// Throws FileError as read_image does.
 MaskFile read_mask_file(const std::filesystem::path& path, MaskPixels pixels);
 
-/// The file content of a PNG of `image` (1 to 4 channels of 8 bits). Throws ShapeError if
-/// pixels.size() is not height x width x channels.
+/// The file content of a PNG of `image`, 1 to 4 channels of 8 or 16 bits. Throws ShapeError unless
+/// it has height x width x channels values.
 std::string encode_png(const Image& image);
 /// Writes a PNG; the old file stays complete until the new one is.
 void write_png(const std::filesystem::path& path, const Image& image);

@@ -44,7 +44,8 @@ void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augm
   const SourceInfo& info = source_->info();
   Decoded fresh;
   const Decoded& decoded = decode(source_index, fresh);
-  into.geometry.original_size = {decoded.height, decoded.width};
+  const std::int64_t tall = decoded.height, wide = decoded.width;
+  Box part{0, 0, tall, wide};
   Picture x(decoded.image);
   Picture m(decoded.mask);
   to_planes(decoded.image, info.pixel_max, x.planes);
@@ -61,11 +62,13 @@ void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augm
       const Box box = augment_[k]->cut(x.planes.height, x.planes.width, context);
       x.keep(box);
       m.keep(box);
+      part = {part.top + box.top, part.left + box.left, box.height, box.width};
       continue;
     }
     augment_[k]->apply(x.planes, context);
     if (augment_[k]->moves_pixels()) augment_[k]->apply(m.planes, context);
   }
+  into.geometry = geometry_of(tall, wide, part);
   resample(x.planes, planes_of(into), Resampling::kBilinear);
   write_mask(m.planes, into.at("mask"));
 }

@@ -26,9 +26,12 @@ constexpr const char* kPage = "datasets/paired_folder.md";
 enum class Layout { kShared, kBySplit, kIsic2017, kIsic2018 };
 enum class Intensity { kUnit, kMinMax255 };
 enum class MaskType { kForeground, kLabels };
+constexpr const char* kMaskTypeKey = "mask_type";
+constexpr const char* kLabelsWord = "labels";
 
 struct Options : ImageOptions {
   static constexpr Kind kKind = Kind::kMaskedImages;
+  static Kind kind_of(const schema::Value& options);
   Layout layout = Layout::kShared;
   std::string images = "images";
   std::string masks = "masks";
@@ -50,6 +53,12 @@ struct Options : ImageOptions {
   std::vector<int> label_values() const;
 };
 
+Kind Options::kind_of(const schema::Value& options) {
+  const schema::Value* type = options.is_object() ? options.find(kMaskTypeKey) : nullptr;
+  const bool labels = type != nullptr && type->is_string() && type->as_string() == kLabelsWord;
+  return labels ? Kind::kLabelMaps : kKind;
+}
+
 std::vector<int> Options::label_values() const {
   std::vector<int> values;
   if (mask_values.is_null()) {
@@ -65,7 +74,11 @@ std::optional<SampleShape> Options::sample_shape() const {
   const bool labels = mask_type == MaskType::kLabels;
   const std::int64_t count = labels ? std::ssize(label_values()) : 1;
   if (img_size == 0 || count == 0) return std::nullopt;
-  return SampleShape{in_chans, img_size, img_size, count};
+  return SampleShape{.channels = in_chans,
+                     .height = img_size,
+                     .width = img_size,
+                     .classes = count,
+                     .label_maps = labels};
 }
 
 // What is wrong with the keys of masks, or "".
@@ -215,6 +228,7 @@ class PairedFolder final : public Source {
       return;
     }
     info_.masks = Masks::kLabels;
+    info_.label_values = labels->values();
     // What turning and shifting bring in from outside is black, which is the first class where
     // nothing says "ignore".
     info_.no_label = labels->ignores() ? kIgnoreLabel : 0;
@@ -344,8 +358,8 @@ schema::Fields<Options> fields() {
            "image and mask are resized to this square after augmentation; 0: all have the size of "
            "the first")
       .add("in_chans", &O::in_chans, schema::in_range(1, 3), "1 converts to grey, 3 to colour")
-      .add_enum("mask_type", &O::mask_type,
-                {{"foreground", MaskType::kForeground}, {"labels", MaskType::kLabels}},
+      .add_enum(kMaskTypeKey, &O::mask_type,
+                {{"foreground", MaskType::kForeground}, {kLabelsWord, MaskType::kLabels}},
                 "foreground: one class, by the next two keys; labels: every value is a class")
       .add("mask_threshold", &O::mask_threshold, schema::in_range(0, 255),
            "grey values from here on, of 0 to 255, are foreground; 0: value / 255, which may be "

@@ -81,7 +81,7 @@ const schema::Registry<DatasetEntry>& datasets() {
 }
 
 Kind kind_of(const schema::Component& component, const std::string& path) {
-  return find(component, path).kind;
+  return find(component, path).kind_of(component.options);
 }
 
 Splits make(const schema::Component& component, const MakeOptions& options,

@@ -53,8 +53,9 @@ struct Configured {
 
 struct DatasetEntry : schema::Choice {
   static constexpr const char* kKind = "dataset";
-  std::string page;  // how to get it, relative to the project's root
-  Kind kind = Kind::kImages;
+  std::string page;           // how to get it, relative to the project's root
+  Kind kind = Kind::kImages;  // where the options say no other
+  std::function<Kind(const schema::Value& options)> kind_of;
   std::function<Configured(const schema::Component&, const std::string& path, const MakeOptions&)>
       configure;
 };
@@ -62,7 +63,8 @@ struct DatasetEntry : schema::Choice {
 /// All of datasets.def.
 const schema::Registry<DatasetEntry>& datasets();
 
-/// What `component` holds. Throws ConfigError for an unknown type.
+/// What `component` holds. Its options need not be valid yet. Throws ConfigError for an unknown
+/// type.
 Kind kind_of(const schema::Component& component, const std::string& path = "dataset");
 
 /// The parts of a configured data set, e.g. schema::Component{"digits"}. A relative root is
@@ -89,8 +91,8 @@ Configured configured(TextOptions options, OpenTexts open, const MakeOptions& ho
 
 /// Used by the macro below. Options derives from ImageOptions or TextOptions, whose keys follow
 /// its own; a member kKind says what the samples are where they are not plain images or texts, a
-/// member sample_shape() what is known of all copies, a member lists_test() whether the names of
-/// the test samples are listed.
+/// static kind_of(options) where that depends on the options, a member sample_shape() what is known
+/// of all copies, a member lists_test() whether the names of the test samples are listed.
 template <class Options, class Samples>
 DatasetEntry make_entry(std::string name, const std::string& title, const std::string& page,
                         Samples (*open)(const Place&, const Options&),
@@ -115,7 +117,12 @@ DatasetEntry make_entry(std::string name, const std::string& title, const std::s
       result.rules.lists_test = options.lists_test();
     return result;
   };
-  return {{std::move(name), title + "; see " + page, shared}, page, Options::kKind, configure};
+  const auto kind_of = []([[maybe_unused]] const schema::Value& options) {
+    if constexpr (requires { Options::kind_of(options); }) return Options::kind_of(options);
+    return Options::kKind;
+  };
+  return {
+      {std::move(name), title + "; see " + page, shared}, page, Options::kKind, kind_of, configure};
 }
 
 }  // namespace fovea::data

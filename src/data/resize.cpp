@@ -194,6 +194,33 @@ Image resize_part(const Image& image, std::int64_t height, std::int64_t width, B
   return result;
 }
 
+// How a picture becomes height x width: it is resized to tall x wide, of which the box is kept.
+struct Fitting {
+  std::int64_t tall = 0, wide = 0;
+  Box box;
+};
+
+Fitting fitting(std::int64_t from_height, std::int64_t from_width, std::int64_t height,
+                std::int64_t width, const FitOptions& options) {
+  const auto grown = [&](std::int64_t side) {
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / options.crop_pct));
+  };
+  // Before the centre is cut: one side as wanted, the other by the picture's own ratio, rounded
+  // down as torchvision does.
+  std::int64_t tall = grown(height);
+  std::int64_t wide = grown(width);
+  if (from_height * wide <= from_width * tall) {
+    wide = tall * from_width / from_height;
+  } else {
+    tall = wide * from_height / from_width;
+  }
+  // Halves go to the even neighbour, as Python rounds.
+  const auto margin = [](std::int64_t whole, std::int64_t kept) {
+    return static_cast<std::int64_t>(std::nearbyint(0.5 * static_cast<double>(whole - kept)));
+  };
+  return {tall, wide, {margin(tall, height), margin(wide, width), height, width}};
+}
+
 }  // namespace
 
 Image resize(const Image& image, std::int64_t height, std::int64_t width,
@@ -202,24 +229,20 @@ Image resize(const Image& image, std::int64_t height, std::int64_t width,
 }
 
 Image fit(const Image& image, std::int64_t height, std::int64_t width, const FitOptions& options) {
-  const auto grown = [&](std::int64_t side) {
-    return static_cast<std::int64_t>(std::floor(static_cast<double>(side) / options.crop_pct));
+  const Fitting how = fitting(image.height, image.width, height, width, options);
+  return resize_part(image, how.tall, how.wide, how.box, options.resize);
+}
+
+Box fitted_part(std::int64_t from_height, std::int64_t from_width, std::int64_t height,
+                std::int64_t width, const FitOptions& options) {
+  const Fitting how = fitting(from_height, from_width, height, width, options);
+  const auto scaled = [](std::int64_t pixels, std::int64_t from, std::int64_t to) {
+    return static_cast<std::int64_t>(
+        std::nearbyint(static_cast<double>(pixels * from) / static_cast<double>(to)));
   };
-  // Before the centre is cut: one side as wanted, the other by the picture's own ratio, rounded
-  // down as torchvision does.
-  std::int64_t tall = grown(height);
-  std::int64_t wide = grown(width);
-  if (image.height * wide <= image.width * tall) {
-    wide = tall * image.width / image.height;
-  } else {
-    tall = wide * image.height / image.width;
-  }
-  // Halves go to the even neighbour, as Python rounds.
-  const auto margin = [](std::int64_t whole, std::int64_t kept) {
-    return static_cast<std::int64_t>(std::nearbyint(0.5 * static_cast<double>(whole - kept)));
-  };
-  return resize_part(image, tall, wide, {margin(tall, height), margin(wide, width), height, width},
-                     options.resize);
+  return {scaled(how.box.top, from_height, how.tall), scaled(how.box.left, from_width, how.wide),
+          scaled(how.box.height, from_height, how.tall),
+          scaled(how.box.width, from_width, how.wide)};
 }
 
 }  // namespace fovea::data

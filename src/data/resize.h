@@ -33,5 +33,8 @@ struct FitOptions {
 /// A picture of any size at height x width, its aspect ratio kept.
 Image fit(const Image& image, std::int64_t height, std::int64_t width,
           const FitOptions& options = {});
+/// What fit() keeps of a picture of that size, in the picture's own pixels, rounded.
+Box fitted_part(std::int64_t from_height, std::int64_t from_width, std::int64_t height,
+                std::int64_t width, const FitOptions& options = {});
 
 }  // namespace fovea::data

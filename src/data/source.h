@@ -40,6 +40,8 @@ struct SourceInfo {
   Resampling mask_resize = Resampling::kNearest;
   /// Of maps of labels: what a pixel is that comes in from outside, or has no class.
   std::int64_t no_label = kIgnoreLabel;
+  /// Of maps of labels: what files have for each class.
+  std::vector<int> label_values = {};
   /// read() gives pictures as large as their files have them, which fitted() brings to height x
   /// width.
   bool own_sizes = false;

@@ -127,6 +127,8 @@ std::string_view name_of(Kind kind) {
       return "images";
     case Kind::kMaskedImages:
       return "images with masks";
+    case Kind::kLabelMaps:
+      return "images with maps of labels";
     case Kind::kTexts:
       return "texts";
   }

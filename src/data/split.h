@@ -13,8 +13,8 @@
 namespace fovea::data {
 
 /// What the samples of a data set are.
-enum class Kind { kImages, kMaskedImages, kTexts };
-/// "images", "images with masks", "texts".
+enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts };
+/// "images", "images with masks", "images with maps of labels", "texts".
 std::string_view name_of(Kind kind);
 
 /// The three parts of a data set. Val and test are parts that the data set comes with, or pieces

@@ -59,6 +59,8 @@ const schema::Fields<Experiment>& experiment_fields() {
                        "learning rate over time")
         .add_object("train", &E::train, training::train_fields(),
                     "length, batches, evaluation, device")
+        .add_object("eval", &E::eval, training::eval_fields(),
+                    "how the outputs that are scored are made")
         .add_any("files", &E::files,
                  "hashes of the files that settings name, {\"model.backbone.weights\": \"...\"}; "
                  "noted by the program: a run refuses files of other content, and one with other "
@@ -77,9 +79,11 @@ bool reads_texts(const Experiment& e) {
 void check_kinds(const Experiment& e) {
   const training::TaskInfo& needs = training::tasks().find(e.task).info;
   const data::Kind kind = data::kind_of(e.dataset);
-  FOVEA_CHECK(kind == needs.data, ConfigError,
-              fmt::format("task: {} needs a data set of {}; dataset.type {} holds {}", e.task,
-                          data::name_of(needs.data), e.dataset.type, data::name_of(kind)));
+  FOVEA_CHECK(needs.reads(kind), ConfigError,
+              fmt::format("task: {} needs a data set of {}{}; dataset.type {} holds {}", e.task,
+                          data::name_of(needs.data),
+                          needs.also ? fmt::format(" or {}", data::name_of(needs.also->data)) : "",
+                          e.dataset.type, data::name_of(kind)));
   const models::Interface network = models::entries().find(e.model.type).interface;
   FOVEA_CHECK(network == needs.network, ConfigError,
               fmt::format("task: {} needs {}; model.type {} is {}", e.task,
@@ -87,14 +91,26 @@ void check_kinds(const Experiment& e) {
                           models::info_of(network).name));
 }
 
-// A loss that fits the task, where an experiment names none.
+// What a data set that may not be valid yet holds; what is wrong with it is said with the rest.
+data::Kind kind_of_dataset(const schema::Value& settled, data::Kind otherwise) {
+  const schema::Value* given = settled.find("dataset");
+  const schema::Value* type = given != nullptr && given->is_object() ? given->find("type") : given;
+  if (type == nullptr || !type->is_string()) return otherwise;
+  for (const data::DatasetEntry& entry : data::datasets()) {
+    if (entry.name == type->as_string()) return entry.kind_of(*given);
+  }
+  return otherwise;
+}
+
+// A loss that fits the task and its data, where an experiment names none.
 void choose_loss(schema::Value& settled) {
   const schema::Value* task = settled.find("task");
   const std::string name =
       task != nullptr && task->is_string() ? task->as_string() : default_task();
   const std::vector<std::string> known = task_names();
   if (std::find(known.begin(), known.end(), name) == known.end()) return;  // said with the others
-  const std::string type = training::tasks().find(name).info.loss;
+  const training::TaskInfo& info = training::tasks().find(name).info;
+  const std::string type = info.loss_for(kind_of_dataset(settled, info.data));
   const schema::Value* given = settled.find("loss");
   const bool none = given == nullptr || given->is_null();
   FOVEA_CHECK(none || !type.empty(), ConfigError,
@@ -164,6 +180,7 @@ models::DataShape to_model(const data::SampleShape& data) {
   shape.num_classes = data.classes;
   shape.vocab_size = data.vocab_size;
   shape.max_len = data.max_len;
+  shape.label_maps = data.label_maps;
   return shape;
 }
 
@@ -178,7 +195,11 @@ models::DataShape data_shape(const Experiment& experiment) {
   const bool all_given = reads_texts(experiment)
                              ? given("num_classes") && given("vocab_size") && given("max_len")
                              : given("num_classes") && given("in_chans") && given("img_size");
-  if (all_given) return {};
+  if (all_given) {
+    models::DataShape shape;
+    shape.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
+    return shape;
+  }
   if (const auto known = data::known_shape(experiment.dataset)) return to_model(*known);
   return shape_of(*data::make_dataset(experiment.dataset, data::Split::kTrain));
 }
@@ -208,7 +229,8 @@ models::DataShape seen_shape(const Experiment& experiment, const models::DataSha
           .width = of("img_size", 1, shape.width),
           .num_classes = of("num_classes", 0, shape.num_classes),
           .vocab_size = of("vocab_size", 0, shape.vocab_size),
-          .max_len = of("max_len", 0, shape.max_len)};
+          .max_len = of("max_len", 0, shape.max_len),
+          .label_maps = shape.label_maps};
 }
 
 Shape sample_shape(const Experiment& experiment, const models::DataShape& shape) {
@@ -220,6 +242,7 @@ Shape sample_shape(const Experiment& experiment, const models::DataShape& shape)
 std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment) {
   models::DataShape large;
   large.num_classes = std::numeric_limits<std::int64_t>::max();
+  large.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
   return training::measured(experiment.train,
                             training::tasks().find(experiment.task).metrics(large));
 }

@@ -13,6 +13,7 @@
 #include "metrics/metric_info.h"
 #include "models/model.h"
 #include "schema/fields.h"
+#include "training/inferer.h"
 #include "training/options.h"
 
 namespace fovea::experiment {
@@ -31,6 +32,7 @@ struct Experiment {
   schema::Component optimizer{"adamw", {}};
   schema::Component schedule{"cosine", {}};
   training::TrainOptions train;
+  training::EvalOptions eval;
   schema::Value files = schema::Value::object();  // hashes (schema/contents.h)
 };
 

@@ -44,15 +44,32 @@ std::vector<Column> known_columns(const Ablation& ablation) {
   return all;
 }
 
+// The one for metrics of single classes, which only the data name.
+const Column* standing_for(const std::string& name, const std::vector<Column>& known) {
+  for (const Column& column : known) {
+    if (metrics::is_of_classes(column.info) &&
+        name.starts_with(column.name.substr(0, column.name.find('*'))))
+      return &column;
+  }
+  return nullptr;
+}
+
 // A number that no task of this program measures is shown as it is.
 Column column_called(const std::string& name, const std::vector<Column>& known) {
   for (const Column& column : known) {
     if (column.name == name) return column;
   }
+  if (const Column* column = standing_for(name, known)) {
+    Column own = *column;
+    for (std::string* text : {&own.name, &own.key.metric, &own.info.name})
+      text->replace(text->find('*'), 1, name.substr(column->name.find('*')));
+    return own;
+  }
   return {name, {"", name}, {.name = name}};
 }
 
-// The metrics of a split that are results rather than diagnostics, in the order of their names.
+// The metrics of a split that are results rather than diagnostics or of single classes, in the
+// order of their names.
 std::vector<Column> main_columns(const std::vector<FinishedRun>& runs,
                                  const std::vector<Column>& known) {
   for (const data::Split split : {data::Split::kTest, data::Split::kVal, data::Split::kTrain}) {
@@ -61,7 +78,10 @@ std::vector<Column> main_columns(const std::vector<FinishedRun>& runs,
       for (const auto& [key, value] : run.summary.metrics) {
         if (key.split != data::name_of(split)) continue;
         const Column column = column_called(column_name(key), known);
-        if (!column.info.is_loss) columns.emplace(column.name, column);
+        const bool exact = std::any_of(known.begin(), known.end(),
+                                       [&](const Column& c) { return c.name == column.name; });
+        if (column.info.is_loss || (!exact && standing_for(column.name, known))) continue;
+        columns.emplace(column.name, column);
       }
     }
     std::vector<Column> sorted;

@@ -68,6 +68,7 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   task_ = training::tasks()
               .find(experiment_.task)
               .make(*model_, source, experiment_.loss.value_or(schema::Component{}));
+  task_->set_inferer(training::make_inferer(experiment_.eval.inferer));
 }
 
 OpenedData Run::open_data(training::BatchOptions options) const {

@@ -1,10 +1,10 @@
-// Metrics of classification: accuracy, top-k, per class, confusion matrix.
+// Metrics of classification: accuracy, top-k.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "metrics/confusion.h"
 #include "metrics/metric_info.h"
 #include "tensor/tensor.h"
 
@@ -31,29 +31,6 @@ std::int64_t top_k_correct(const Tensor& logits, const Tensor& labels, std::int6
 
 /// The predicted class of every row, by the same order.
 std::vector<std::int64_t> predictions(const Tensor& logits);
-
-/// Counts over any number of batches. Rows are the truth, columns the prediction.
-class ConfusionMatrix {
- public:
-  explicit ConfusionMatrix(std::int64_t num_classes);
-
-  /// Throws ShapeError for different lengths or values outside [0, classes).
-  void add(std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted);
-
-  std::int64_t num_classes() const { return classes_; }
-  std::int64_t count(std::int64_t truth, std::int64_t predicted) const;
-  std::int64_t total() const;
-  /// Share of the diagonal; NaN when empty.
-  double accuracy() const;
-  /// Accuracy among the samples of each class; NaN for a class without samples.
-  std::vector<double> per_class_accuracy() const;
-  /// Mean of per_class_accuracy over the classes that occur; NaN when empty.
-  double balanced_accuracy() const;
-
- private:
-  std::int64_t classes_;
-  std::vector<std::int64_t> counts_;
-};
 
 /// A mean over samples that arrive in batches of different sizes, in float64.
 class RunningMean {

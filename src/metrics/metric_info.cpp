@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace fovea::metrics {
@@ -13,9 +14,19 @@ std::vector<MetricInfo> infos_of(const std::vector<Measurement>& measured) {
   return infos;
 }
 
+bool is_of_classes(const MetricInfo& info) { return info.name.find('*') != std::string::npos; }
+
+bool stands_for(const MetricInfo& info, const std::string& name) {
+  return is_of_classes(info) && name.starts_with(info.name.substr(0, info.name.find('*')));
+}
+
 const MetricInfo* find_metric(const std::vector<MetricInfo>& metrics, const std::string& name) {
-  const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                  [&](const MetricInfo& info) { return info.name == name; });
+  auto found = std::find_if(metrics.begin(), metrics.end(),
+                            [&](const MetricInfo& info) { return info.name == name; });
+  if (found == metrics.end()) {
+    found = std::find_if(metrics.begin(), metrics.end(),
+                         [&](const MetricInfo& info) { return stands_for(info, name); });
+  }
   return found == metrics.end() ? nullptr : &*found;
 }
 
@@ -27,6 +38,7 @@ double value_of(const std::vector<Measurement>& measured, const std::string& nam
 }
 
 std::string value_text(const MetricInfo& info, double value) {
+  if (std::isnan(value)) return "-";
   return fmt::format("{:.{}f}{}{}", value, info.decimals, info.unit.empty() ? "" : " ", info.unit);
 }
 

@@ -8,7 +8,8 @@
 namespace fovea::metrics {
 
 struct MetricInfo {
-  std::string name;       // in logs, results and experiment files: "top1", "hd95_mm"
+  std::string name;       // in logs, results and experiment files: "top1", "hd95_mm"; one that is
+                          // known before its classes are has a * for what they are called
   std::string unit = "";  // "%", "mm"; "" for a pure number
   bool larger_is_better = true;
   int decimals = 4;         // shown to people; files have every digit
@@ -33,12 +34,16 @@ struct Measurement {
 
 /// The facts without the values.
 std::vector<MetricInfo> infos_of(const std::vector<Measurement>& measured);
-/// The metric of that name, or nullptr.
+/// Whether it stands for one metric of each class: "dice_*".
+bool is_of_classes(const MetricInfo& info);
+/// Whether it stands for the one of that name: "dice_*" for "dice_liver".
+bool stands_for(const MetricInfo& info, const std::string& name);
+/// The metric of that name, or the one that stands for it, or nullptr.
 const MetricInfo* find_metric(const std::vector<MetricInfo>& metrics, const std::string& name);
 /// The value of that name; NaN if it was not measured.
 double value_of(const std::vector<Measurement>& measured, const std::string& name);
 
-/// For people: "84.31 %", "0.4127".
+/// For people: "84.31 %", "0.4127"; "-" for NaN.
 std::string value_text(const MetricInfo& info, double value);
 /// As the head of a column or axis: "top1 (%)", "loss".
 std::string title_of(const MetricInfo& info);

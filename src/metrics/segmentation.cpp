@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "base/error.h"
 
 namespace fovea::metrics {
 namespace {
 
-double share(std::int64_t part, std::int64_t whole, double if_empty = 0.0) {
-  return whole == 0 ? if_empty : static_cast<double>(part) / static_cast<double>(whole);
+double share(std::int64_t part, std::int64_t whole, Empty if_empty = Empty::kZero) {
+  return whole == 0 ? of_nothing(if_empty) : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 // A share of 1 in percent.
@@ -17,8 +19,8 @@ Measurement pooled(const char* name, double share) {
 }
 
 // The mean of one share of 1 an image, in percent.
-Measurement per_image(const char* name, const std::vector<double>& shares) {
-  Measurement metric{{.name = name, .unit = "%", .decimals = 2, .per_sample = true}, 0, {}};
+Measurement per_image(const MetricInfo& info, const std::vector<double>& shares) {
+  Measurement metric{info, 0, {}};
   double sum = 0;
   for (const double value : shares) {
     sum += value;
@@ -54,8 +56,14 @@ void MaskCounts::add(const MaskCounts& other) {
   tn_ += other.tn_;
 }
 
-double MaskCounts::iou(double if_empty) const { return share(tp_, tp_ + fp_ + fn_, if_empty); }
-double MaskCounts::dice(double if_empty) const {
+double of_nothing(Empty empty) {
+  return empty == Empty::kZero  ? 0
+         : empty == Empty::kOne ? 1
+                                : std::numeric_limits<double>::quiet_NaN();
+}
+
+double MaskCounts::iou(Empty if_empty) const { return share(tp_, tp_ + fp_ + fn_, if_empty); }
+double MaskCounts::dice(Empty if_empty) const {
   return share(2 * tp_, 2 * tp_ + fp_ + fn_, if_empty);
 }
 double MaskCounts::background_iou() const { return share(tn_, tn_ + fp_ + fn_); }
@@ -68,16 +76,16 @@ std::vector<Measurement> measure_masks(double loss, const std::vector<MaskCounts
   std::vector<double> dice, iou;
   for (const MaskCounts& image : images) {
     all.add(image);
-    dice.push_back(image.dice(1));
-    iou.push_back(image.iou(1));
+    dice.push_back(image.dice(Empty::kOne));
+    iou.push_back(image.iou(Empty::kOne));
   }
   return {{kLoss, loss, {}},
           pooled("iou_pooled", all.iou()),
-          pooled("miou", (all.iou() + all.background_iou()) / 2),
+          {kMiou, 100 * ((all.iou() + all.background_iou()) / 2), {}},
           {kDsc, 100 * all.dice(), {}},
-          per_image("dice_per_image", dice),
-          per_image("iou_per_image", iou),
-          pooled("accuracy", all.accuracy()),
+          per_image(kDicePerImage, dice),
+          per_image(kIouPerImage, iou),
+          {kPixelAccuracy, 100 * all.accuracy(), {}},
           pooled("sensitivity", all.sensitivity()),
           pooled("specificity", all.specificity())};
 }

@@ -9,6 +9,15 @@
 
 namespace fovea::metrics {
 
+/// What a share is whose whole is nothing, as the Dice of a class that is neither in the truth nor
+/// in the prediction.
+enum class Empty {
+  kZero,     // 0
+  kOne,      // 1: finding nothing is right where there is nothing; MONAI's ignore_empty=False
+  kLeftOut,  // NaN, which means leave out
+};
+double of_nothing(Empty empty);
+
 /// Pixels (or voxels) by truth and prediction. Foreground is where a value is at least the
 /// threshold, in the prediction as in the target, whose borders may be soft.
 class MaskCounts {
@@ -30,11 +39,10 @@ class MaskCounts {
   bool truth_is_empty() const { return tp_ + fn_ == 0; }
   bool both_are_empty() const { return truth_is_empty() && fp_ == 0; }
 
-  // Shares of 1. Where the denominator is 0 they are 0, as in the reference; iou and dice are then
-  // `if_empty`: 1 for single images, where finding nothing is right if there is nothing.
-  double iou(double if_empty = 0) const;   // TP / (TP + FP + FN) of the foreground
-  double dice(double if_empty = 0) const;  // 2 TP / (2 TP + FP + FN), DSC
-  double background_iou() const;           // TN / (TN + FP + FN)
+  // Shares of 1. Where the denominator is 0 they are 0, as in the reference.
+  double iou(Empty if_empty = Empty::kZero) const;   // TP / (TP + FP + FN) of the foreground
+  double dice(Empty if_empty = Empty::kZero) const;  // 2 TP / (2 TP + FP + FN), DSC
+  double background_iou() const;                     // TN / (TN + FP + FN)
   double accuracy() const;
   double sensitivity() const;  // TP / (TP + FN)
   double specificity() const;  // TN / (TN + FP)
@@ -46,6 +54,16 @@ class MaskCounts {
 
 /// Dice of the foreground over all pixels of a split: the number of a table.
 inline const MetricInfo kDsc{.name = "dsc", .unit = "%", .decimals = 2};
+// These are also of maps of labels (label_maps.h).
+/// Mean of the IoU of all classes, the background too, over all pixels of a split.
+inline const MetricInfo kMiou{.name = "miou", .unit = "%", .decimals = 2};
+/// Share of the pixels of a split that have the right class.
+inline const MetricInfo kPixelAccuracy{.name = "accuracy", .unit = "%", .decimals = 2};
+/// Means over the images of Dice and IoU of the foreground.
+inline const MetricInfo kDicePerImage{
+    .name = "dice_per_image", .unit = "%", .decimals = 2, .per_sample = true};
+inline const MetricInfo kIouPerImage{
+    .name = "iou_per_image", .unit = "%", .decimals = 2, .per_sample = true};
 
 /// The metrics of a segmentation from the mean loss and the counts of every image: loss; from one
 /// confusion matrix over the pixels of the split iou_pooled (of the foreground; kcla 5.4 calls it

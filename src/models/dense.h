@@ -19,6 +19,7 @@ schema::Fields<Options>& add_dense_fields(schema::Fields<Options>& fields) {
 /// to coarser maps behind these. Its multiply-adds are also counted as the kcla paper does (3.6).
 class DenseNetwork : public ModelOf<Interface::kDenseNetwork> {
  public:
+  std::int64_t num_maps() const override { return shape_.classes; }
   std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const override;
 
  protected:

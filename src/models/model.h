@@ -27,6 +27,7 @@ struct DataShape {
   std::int64_t num_classes = 0;
   std::int64_t vocab_size = 0;  // of texts: ids are below it
   std::int64_t max_len = 0;     // tokens of the longest text
+  bool label_maps = false;      // every pixel has a class
 };
 
 /// A network: from what its interface reads to what that gives.
@@ -36,6 +37,8 @@ class Model : public nn::Module {
   /// are computed from them. Throws ShapeError where an input is not there.
   Outputs operator()(const Inputs& in, attention::Probe* probe = nullptr);
   virtual Interface interface() const = 0;
+  /// Maps of a dense network, 0 where it does not say.
+  virtual std::int64_t num_maps() const { return 0; }
   /// How its attention maps lie over the input; grid_h = 0 where there is none.
   virtual attention::Context geometry() const { return {}; }
   /// Multiply-adds of the forward pass with these events as the network's paper counts them;

@@ -21,9 +21,6 @@ using data::NoiseLevel;
 /// The types and levels that a robustness evaluation walks through.
 using NoiseGrid = data::Noise;
 
-/// What the targets are.
-enum class Target { kClasses, kMasks };
-
 /// How batches are made, whatever the data are.
 struct BatchOptions {
   TrainOptions train;
@@ -45,7 +42,8 @@ class BatchSource {
   bool has(const std::string& split) const { return splits_.find(split) != nullptr; }
   /// Throws ConfigError for a split that is not there.
   const data::Dataset& at(const std::string& split) const { return splits_.at(split); }
-  Target target() const { return splits_.any().has("mask") ? Target::kMasks : Target::kClasses; }
+  /// What samples consist of.
+  const std::vector<data::Field>& fields() const { return splits_.any().fields(); }
 
   // Training batches. The order of an epoch is a function of the seed and the epoch.
   std::int64_t batches_per_epoch() const { return loader_ ? loader_->num_batches() : 0; }

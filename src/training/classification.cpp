@@ -14,8 +14,7 @@ namespace fovea::training {
 
 Classification::Classification(models::Model& model, std::shared_ptr<BatchSource> source,
                                const schema::Component& loss)
-    : DataTask(model, std::move(source), Target::kClasses),
-      loss_(make_loss(loss, Compares::kClasses)) {}
+    : DataTask(model, std::move(source), {"label"}), loss_(make_loss(loss, Compares::kClasses)) {}
 
 Tensor Classification::loss_of(const models::Outputs& output, const data::Batch& batch) const {
   return loss_(output, batch.at("label"));

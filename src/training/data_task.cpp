@@ -1,6 +1,7 @@
 #include "training/data_task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -11,15 +12,28 @@
 #include "training/class_names.h"
 
 namespace fovea::training {
+namespace {
 
-DataTask::DataTask(models::Model& model, std::shared_ptr<BatchSource> source, Target target)
-    : model_(model), source_(std::move(source)) {
-  FOVEA_CHECK(source_ == nullptr || source_->target() == target, ConfigError,
-              target == Target::kMasks
-                  ? "task: segmentation needs masks, but the data set has classes; choose a data "
-                    "set like paired_folder"
-                  : "task: classification needs classes, but the data set has masks; set "
-                    "task=segmentation");
+void check_fields(const std::vector<std::string>& needed, const std::vector<data::Field>& there) {
+  std::vector<std::string> names;
+  for (const data::Field& field : there) names.push_back(field.name);
+  for (const std::string& name : needed) {
+    FOVEA_CHECK(std::find(names.begin(), names.end(), name) != names.end(), ConfigError,
+                fmt::format("task: needs samples with \"{}\", but those of the data set have {}; "
+                            "choose another data set or task",
+                            name, fmt::join(names, ", ")));
+  }
+}
+
+}  // namespace
+
+DataTask::DataTask(models::Model& model, std::shared_ptr<BatchSource> source,
+                   const std::vector<std::string>& needed)
+    : model_(model), source_(std::move(source)), inferer_(make_inferer({"whole", {}})) {
+  std::vector<std::string> names = needed;
+  for (const models::InputField& field : models::info_of(model_.interface()).reads)
+    names.push_back(field.name);
+  if (source_ != nullptr) check_fields(names, source_->fields());
   const auto parameters = model_.parameters();
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters");
   device_ = parameters.front().tensor.device();
@@ -43,6 +57,31 @@ models::Outputs DataTask::output(const data::Batch& batch) {
     inputs.*field.tensor = fits ? there : ops::cast(there, dtype_);
   }
   return model_(inputs);
+}
+
+void DataTask::set_inferer(std::unique_ptr<const Inferer> inferer) {
+  const models::Interface network = model_.interface();
+  FOVEA_CHECK(
+      inferer->is_whole() || network == models::Interface::kDenseNetwork, ConfigError,
+      fmt::format("eval.inferer: windows are of dense networks; the network is {}; expected "
+                  "whole",
+                  models::info_of(network).name));
+  inferer_ = std::move(inferer);
+}
+
+models::Outputs DataTask::infer(const data::Batch& batch) {
+  if (model_.interface() == models::Interface::kDenseNetwork) {
+    const std::string& name = models::info_of(model_.interface()).reads.front().name;
+    const auto network = [&](const Tensor& image) {
+      data::Batch windows;
+      windows.set(name, image);
+      return output(windows).maps;
+    };
+    return {.maps = (*inferer_)(batch.at(name), network)};
+  }
+  models::Outputs out = output(batch);
+  out.logits = ops::to(out.logits, host());
+  return out;
 }
 
 Tensor DataTask::loss(const Batch& given) {
@@ -101,12 +140,7 @@ void DataTask::check_split(const std::string& split) const {
 void DataTask::for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
                               const VisitOutputs& visit) {
   check_split(split);
-  source_->each_batch(split, noise, [&](const data::Batch& batch) {
-    models::Outputs out = output(batch);
-    if (out.logits.defined()) out.logits = ops::to(out.logits, host());
-    for (Tensor& map : out.maps) map = ops::to(map, host());
-    visit(batch, out);
-  });
+  source_->each_batch(split, noise, [&](const data::Batch& batch) { visit(batch, infer(batch)); });
 }
 
 std::map<std::string, Tensor> DataTask::tensors(const Batch& batch) const {

@@ -12,6 +12,7 @@
 
 #include "models/model.h"
 #include "training/batch_source.h"
+#include "training/inferer.h"
 #include "training/task.h"
 #include "training/task_report.h"
 
@@ -66,6 +67,10 @@ class DataTask : public Task {
   /// of masks.
   using Visit = std::function<void(const data::Batch& batch, const Tensor& output)>;
 
+  /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
+  /// Throws ConfigError for another kind of network unless the inferer is whole.
+  void set_inferer(std::unique_ptr<const Inferer> inferer);
+
   BatchSource& source() { return *source_; }
   const BatchSource& source() const { return *source_; }
   /// What the network makes of a batch, on its device.
@@ -73,11 +78,16 @@ class DataTask : public Task {
 
  protected:
   /// `model` outlives the task. `source` may be null: losses of given batches are then all that can
-  /// be asked for. Throws ConfigError unless the source's targets are `target`.
-  DataTask(models::Model& model, std::shared_ptr<BatchSource> source, Target target);
+  /// be asked for. Throws ConfigError unless samples have the tensors that the network reads and
+  /// `needed`, which the task compares with.
+  DataTask(models::Model& model, std::shared_ptr<BatchSource> source,
+           const std::vector<std::string>& needed);
 
   static const data::Batch& data_of(const Batch& batch);
   const Device& host() const { return source_->options().host; }
+  bool has_source() const { return source_ != nullptr; }
+  /// What scores and reports are made of: outputs on the host, of a dense network by the inferer.
+  models::Outputs infer(const data::Batch& batch);
   /// Names of samples, for tables.
   std::vector<std::string> names_of(const std::vector<std::int64_t>& indices,
                                     const std::string& split) const;
@@ -94,6 +104,7 @@ class DataTask : public Task {
   std::shared_ptr<BatchSource> source_;
   Device device_;  // of the model
   DType dtype_ = DType::kFloat32;
+  std::unique_ptr<const Inferer> inferer_;
 };
 
 /// The order that sorts `keys`; reordered() brings a parallel list into it.

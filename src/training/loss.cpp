@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -23,6 +24,11 @@ struct MapOptions {
 struct CrossEntropy : ops::CrossEntropyOptions, MapOptions {};
 struct BceDice : ops::BceDiceOptions, MapOptions {};
 struct Dice : ops::SoftmaxDiceOptions, MapOptions {};
+struct DiceCe : Dice {
+  double dice_weight = 1;
+  double ce_weight = 1;
+  double label_smoothing = 0;
+};
 
 template <class Options>
 schema::Fields<Options> with_map_weights(schema::Fields<Options> fields) {
@@ -122,19 +128,45 @@ Entry bce_dice() {
       .entry();
 }
 
+template <class Options>
+schema::Fields<Options> with_dice(schema::Fields<Options> fields) {
+  return fields
+      .add("smooth", &Dice::smooth, schema::greater_than(0),
+           "added to both sides of the Dice fraction")
+      .add("background", &Dice::background, "whether class 0 counts in the Dice");
+}
+
 Entry dice() {
-  using O = Dice;
-  return EntryOf<O>("dice", "1 - mean over classes of the Dice of softmax(logits) and labels",
-                    schema::Fields<O>{}
-                        .add("smooth", &O::smooth, schema::greater_than(0),
-                             "added to both sides of the Dice fraction")
-                        .add("background", &O::background, "whether class 0 counts"))
+  return EntryOf<Dice>("dice", "1 - mean over classes of the Dice of softmax(logits) and labels",
+                       with_dice(schema::Fields<Dice>{}))
       .compares(Compares::kLabelMaps, ops::softmax_dice)
       .entry();
 }
 
+Entry dice_ce() {
+  using O = DiceCe;
+  return EntryOf<O>("dice_ce", "dice_weight dice + ce_weight cross_entropy, as MONAI and nnU-Net",
+                    with_dice(schema::Fields<O>{}
+                                  .add("dice_weight", &O::dice_weight, schema::at_least(0),
+                                       "weight of 1 - Dice")
+                                  .add("ce_weight", &O::ce_weight, schema::at_least(0),
+                                       "weight of the cross-entropy"))
+                        .add("label_smoothing", &O::label_smoothing,
+                             schema::at_least(0) && schema::less_than(1),
+                             "of the cross-entropy: share of the target spread evenly"))
+      .compares(Compares::kLabelMaps,
+                [](const Tensor& map, const Tensor& labels, const O& o) {
+                  const Tensor ce = ops::pixel_cross_entropy(
+                      map, labels,
+                      {.label_smoothing = o.label_smoothing, .ignore_index = o.ignore_index});
+                  return ops::add(ops::mul(ops::softmax_dice(map, labels, o), o.dice_weight),
+                                  ops::mul(ce, o.ce_weight));
+                })
+      .entry();
+}
+
 const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all = {cross_entropy(), bce_dice(), dice()};
+  static const std::vector<Entry> all = {cross_entropy(), bce_dice(), dice(), dice_ce()};
   return all;
 }
 
@@ -158,6 +190,12 @@ schema::Choices loss_choices() {
               choices.push_back({entry.name, entry.help, entry.fields});
             return choices;
           }};
+}
+
+bool compares(const schema::Component& component, Compares what) {
+  return std::any_of(entries().begin(), entries().end(), [&](const Entry& entry) {
+    return entry.name == component.type && entry.makers.at(static_cast<std::size_t>(what));
+  });
 }
 
 Loss make_loss(const schema::Component& component, Compares compares) {

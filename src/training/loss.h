@@ -20,6 +20,8 @@ enum class Compares {
 
 /// All losses, of whatever kind.
 schema::Choices loss_choices();
+/// Whether a loss is one for that; false for an unknown type.
+bool compares(const schema::Component& component, Compares what);
 /// Of several maps (deep supervision) it is the sum over the maps, each resized to the target's
 /// size, by the option map_weights. Throws ConfigError for an unknown type, one that compares
 /// something else, or options that do not fit.

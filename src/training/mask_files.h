@@ -6,33 +6,39 @@
 #include <string>
 #include <vector>
 
+#include "data/image_file.h"
 #include "training/batch_source.h"
 
 namespace fovea::training {
 
-/// predicted_masks/<stem>.png            grey, 255 = foreground (probability >= 0.5), at the size
-///                                       the network sees
-/// predicted_masks_original/<stem>.png   at the size of the image's file: probabilities are
-///                                       resized, then cut at 0.5
+/// predicted_masks/<stem>.png            at the size the network sees
+/// predicted_masks_original/<stem>.png   at the size of the image's file
+///   Of one foreground: grey, 255 = foreground (probability >= 0.5); for the larger ones
+///   probabilities are resized, then cut. Of several classes: the value that mask files have for a
+///   class, 16 bits where one is above 255; the larger ones by the nearest pixel.
 /// <folder>/index.csv                    index,name,file: which picture is of which sample
-/// probabilities.safetensors             "probabilities" (n, 1, h, w) float32, "index" (n) int64;
-///                                       metadata "names" is a JSON list
+/// probabilities.safetensors             "probabilities" (n, k, h, w) float32, "index" (n) int64;
+///                                       metadata "names" and "classes" are JSON lists
 /// Samples whose files share a stem get distinct_stems().
 class MaskFiles {
  public:
   /// The words that MaskFiles knows.
   static std::vector<std::string> words();
-  /// Opens nothing unless masks are wanted. `source` outlives this.
+  /// Opens nothing unless masks are wanted. `source` outlives this. label_values: of several
+  /// classes, what files have for each.
   MaskFiles(const BatchSource& source, std::string split, std::filesystem::path folder,
-            const std::set<std::string>& wanted);
+            const std::set<std::string>& wanted, std::vector<int> label_values = {});
 
-  /// Writes the masks of a batch. prob: (b, 1, h, w), on the host; indices in the split.
-  void add(const Tensor& prob, const std::vector<std::int64_t>& indices);
+  /// Writes the masks of a batch. prob: (b, k, h, w), on the host; labels: of several classes, the
+  /// predicted one of every pixel, (b, h, w).
+  void add(const data::Batch& batch, const Tensor& prob, const Tensor& labels = {});
   /// Writes the rest; names of all files, folders by their name.
   std::vector<std::string> finish() const;
 
  private:
-  void write_mask(const std::filesystem::path& file, const Tensor& prob) const;
+  /// A picture of height x width of one sample: prob (1, 1, h, w), or labels (1, h, w).
+  data::Image picture_of(const Tensor& prob, const Tensor& labels, std::int64_t height,
+                         std::int64_t width) const;
   void write_index(const std::string& folder) const;
   std::string name_of(std::int64_t sample) const { return source_.sample_name(split_, sample); }
   std::string file_of(std::int64_t sample) const;
@@ -41,6 +47,7 @@ class MaskFiles {
   std::string split_;
   std::filesystem::path folder_;
   bool masks_, original_masks_, probabilities_;
+  std::vector<int> label_values_;
   std::vector<std::string> stems_;     // of all samples of the split
   std::vector<std::int64_t> indices_;  // of those that came
   std::vector<float> values_;

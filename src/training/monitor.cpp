@@ -47,6 +47,7 @@ MetricInfo monitor_of(const TrainOptions& options, const std::vector<MetricInfo>
     const MetricInfo* found = metrics::find_metric(known, options.monitor);
     if (found == nullptr) refuse(options, known);
     monitor = *found;
+    monitor.name = options.monitor;  // of a class, where another stands for it
   }
   if (options.monitor_mode != MonitorMode::kAuto)
     monitor.larger_is_better = options.monitor_mode == MonitorMode::kMax;

@@ -55,7 +55,8 @@ void write_table(const std::filesystem::path& file, const Scores& scores,
   std::string text = "index,name,label";
   // A network may have more outputs than the data set has classes.
   for (std::size_t c = 0; c < static_cast<std::size_t>(scores.width); ++c)
-    text += "," + (c < classes.size() ? csv_field(classes[c]) : fmt::format("output {}", c));
+    text += fmt::format(",{}",
+                        c < classes.size() ? csv_field(classes[c]) : fmt::format("output {}", c));
   text += "\n";
   for (std::size_t i = 0; i < scores.indices.size(); ++i) {
     text += fmt::format("{},{},{}", scores.indices[i], csv_field(names[i]), scores.labels[i]);

@@ -1,81 +1,115 @@
 #include "training/segmentation.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "autograd/mode.h"
-#include "metrics/classification.h"
+#include "base/error.h"
 #include "ops/create.h"
-#include "ops/elementwise.h"
 #include "training/task_registry.h"
-#include "training/weights.h"
 
 namespace fovea::training {
+namespace {
+
+constexpr const char* kMask = "mask";
+
+bool has_labels(const BatchSource& source) {
+  const std::vector<data::Field>& fields = source.fields();
+  return std::any_of(fields.begin(), fields.end(), [](const data::Field& field) {
+    return field.name == kMask && field.dtype == DType::kInt64;
+  });
+}
+
+}  // namespace
 
 Segmentation::Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
-                           const schema::Component& loss)
-    : DataTask(model, std::move(source), Target::kMasks),
-      loss_(make_loss(loss, Compares::kMasks)) {}
+                           const schema::Component& loss, Compares compares)
+    : DataTask(model, std::move(source), {kMask}),
+      named_loss_(loss),
+      compares_(compares),
+      loss_(make_loss(loss, compares)) {
+  if (!has_source()) return;
+  const std::vector<std::string>& classes = this->source().class_names();
+  const std::int64_t maps = model.num_maps();
+  FOVEA_CHECK(maps == 0 || maps == std::ssize(classes), ConfigError,
+              fmt::format("model.num_classes: {}, but the masks of the data set have {} "
+                          "{} ({}); expected {}, or null",
+                          maps, classes.size(), classes.size() == 1 ? "class" : "classes",
+                          fmt::join(classes, ", "), classes.size()));
+}
+
+std::unique_ptr<DataTask> Segmentation::make(models::Model& model,
+                                             std::shared_ptr<BatchSource> source,
+                                             const schema::Component& loss) {
+  const bool labels =
+      source != nullptr ? has_labels(*source) : compares(loss, Compares::kLabelMaps);
+  if (labels) return std::make_unique<LabelSegmentation>(model, std::move(source), loss);
+  return std::make_unique<MaskSegmentation>(model, std::move(source), loss);
+}
+
+std::vector<metrics::MetricInfo> Segmentation::metrics_of(const models::DataShape& shape) {
+  return shape.label_maps ? metrics::label_map_metrics() : metrics::mask_metrics();
+}
 
 data::Batch Segmentation::random_batch(const models::DataShape& shape, std::int64_t size,
                                        const Device& device) {
+  const Tensor image = random_images(shape, size, device);
+  if (!shape.label_maps) {
+    const Tensor empty = ops::zeros({size, 1, shape.height, shape.width}, DType::kFloat32, device);
+    return batch_of({{"image", image}, {kMask, empty}});
+  }
+  std::vector<std::int64_t> labels(static_cast<std::size_t>(size * shape.height * shape.width));
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    labels[i] = static_cast<std::int64_t>(i) % shape.num_classes;
   return batch_of(
-      {{"image", random_images(shape, size, device)},
-       {"mask", ops::zeros({size, 1, shape.height, shape.width}, DType::kFloat32, device)}});
+      {{"image", image}, {kMask, Tensor::from(labels, {size, shape.height, shape.width}, device)}});
 }
 
 Tensor Segmentation::loss_of(const models::Outputs& output, const data::Batch& batch) const {
-  return loss_(output, batch.at("mask"));
+  const Tensor& mask = batch.at(kMask);
+  const Compares what = mask.dtype() == DType::kInt64 ? Compares::kLabelMaps : Compares::kMasks;
+  // Without data it was the loss that said what masks are.
+  return what == compares_ ? loss_(output, mask) : make_loss(named_loss_, what)(output, mask);
 }
 
-Segmentation::Evaluation Segmentation::evaluate_in_full(const std::string& split,
-                                                        const std::optional<NoiseLevel>& noise,
-                                                        const Visit& also) {
-  const autograd::NoGrad no_grad;
-  Evaluation result;
-  metrics::RunningMean loss;
-  for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
-    const Tensor prob = ops::sigmoid(output.maps.front());
-    if (also) also(batch, prob);
-    const Tensor& masks = batch.at("mask");
-    const std::int64_t b = batch.size();
-    // Images are of one size, so the loss of a batch is the mean over its images.
-    loss.add(scalar_of(loss_(output, masks)), static_cast<double>(b));
-    for (std::int64_t i = 0; i < b; ++i) {
-      metrics::MaskCounts counts;
-      counts.add(prob.rows(i, i + 1).host_values<float>(),
-                 masks.rows(i, i + 1).host_values<float>());
-      result.counts.add(counts);
-      result.by_sample.push_back(counts);
-    }
-    result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
-  });
-  const auto order = ascending(result.indices);
-  result.indices = reordered(result.indices, order);
-  result.by_sample = reordered(result.by_sample, order);
-  for (const metrics::MaskCounts& image : result.by_sample) {
-    result.truth_empty += image.truth_is_empty() ? 1 : 0;
-    result.both_empty += image.both_are_empty() ? 1 : 0;
-  }
-  result.metrics = metrics::measure_masks(loss.value(), result.by_sample);
-  return result;
-}
-
-std::vector<float> Segmentation::predict(const std::string& split, std::int64_t i) {
+Tensor Segmentation::predict(const std::string& split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;
-  const Tensor prob = ops::sigmoid(ops::to(output(source().one(split, i)).maps.front(), host()));
-  const auto values = prob.host_values<float>();
-  return {values.begin(), values.end()};
+  const Tensor prob = probabilities(infer(source().one(split, i)).maps.front());
+  return prob.alias(prob.shape().part(1, prob.rank()));
+}
+
+std::vector<std::size_t> Segmentation::drawn(const ReportRequest& request, std::size_t samples) {
+  const std::size_t count = std::min(static_cast<std::size_t>(request.pictures), samples);
+  std::vector<std::size_t> places;
+  for (std::size_t k = 0; k < count; ++k) places.push_back(k * samples / count);
+  return places;
+}
+
+void Segmentation::add_empty_images(Report& report, std::int64_t in_truth, std::int64_t in_both) {
+  report.details.set(
+      "images_without_foreground",
+      schema::Value::object({{"in_truth", in_truth}, {"in_truth_and_prediction", in_both}}));
+  if (in_truth == 0) return;
+  report.lines.push_back(fmt::format(
+      "{} of the {} images have no foreground; for {} of these none was predicted: they count "
+      "100 % in the means over the images, the others 0 %",
+      in_truth, report.indices.size(), in_both));
 }
 
 }  // namespace fovea::training
 
 namespace {
 
-constexpr fovea::training::TaskInfo kInfo{.help = "one mask for each image",
-                                          .data = fovea::data::Kind::kMaskedImages,
-                                          .network = fovea::models::Interface::kDenseNetwork,
-                                          .loss = "bce_dice"};
+constexpr fovea::training::TaskInfo kInfo{
+    .help = "one mask for each image, or a class for every pixel",
+    .data = fovea::data::Kind::kMaskedImages,
+    .network = fovea::models::Interface::kDenseNetwork,
+    .loss = "bce_dice",
+    .also = {{fovea::data::Kind::kLabelMaps, "dice_ce"}}};
 
 }  // namespace
 

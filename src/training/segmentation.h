@@ -1,4 +1,4 @@
-// Task: a mask for each image.
+// Task: a mask for each image, of one foreground or of a class for every pixel.
 #pragma once
 
 #include <memory>
@@ -6,27 +6,58 @@
 #include <string>
 #include <vector>
 
+#include "metrics/label_maps.h"
 #include "metrics/segmentation.h"
 #include "training/data_task.h"
 #include "training/loss.h"
 
 namespace fovea::training {
 
-/// The network is a dense one whose finest map, through a sigmoid, is the foreground of the masks.
-/// Metrics: metrics::measure_masks, with the mean over the images of each one's loss. The weights
-/// of the lowest loss are the best.
-class Segmentation final : public DataTask {
+/// What both have in common: a dense network whose finest map is compared with "mask".
+class Segmentation : public DataTask {
  public:
-  /// `model` outlives the task.
-  Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
-               const schema::Component& loss = {"bce_dice", {}});
-  static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape&) {
-    return metrics::mask_metrics();
-  }
+  /// By what the masks of `source` are; where it is null, by what the loss compares.
+  static std::unique_ptr<DataTask> make(models::Model& model, std::shared_ptr<BatchSource> source,
+                                        const schema::Component& loss);
+  static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape& shape);
   static data::Batch random_batch(const models::DataShape& shape, std::int64_t size,
                                   const Device& device);
 
   Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
+  /// Probabilities of one sample, (k, h, w) on the host.
+  Tensor predict(const std::string& split, std::int64_t i);
+
+ protected:
+  /// Throws ConfigError where the network has another number of maps than there are classes.
+  Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
+               const schema::Component& loss, Compares compares);
+  /// Of logits (b, k, h, w).
+  virtual Tensor probabilities(const Tensor& map) const = 0;
+  Tensor mean_loss(const models::Outputs& output, const Tensor& masks) const {
+    return loss_(output, masks);
+  }
+  /// Samples to draw, spread over the split: their places in a list of so many.
+  static std::vector<std::size_t> drawn(const ReportRequest& request, std::size_t samples);
+  /// Where images without foreground are counted: a member of results.json, and a line for people
+  /// if there are any.
+  static void add_empty_images(Report& report, std::int64_t in_truth, std::int64_t in_both);
+
+ private:
+  schema::Component named_loss_;
+  Compares compares_;
+  Loss loss_;
+};
+
+/// Soft masks of one foreground: the sigmoid of the map is its probability.
+/// Metrics: metrics::measure_masks, with the mean over the images of each one's loss. The weights
+/// of the lowest loss are the best.
+class MaskSegmentation final : public Segmentation {
+ public:
+  /// `model` outlives the task.
+  MaskSegmentation(models::Model& model, std::shared_ptr<BatchSource> source,
+                   const schema::Component& loss = {"bce_dice", {}})
+      : Segmentation(model, std::move(source), loss, Compares::kMasks) {}
+
   metrics::MetricInfo monitor() const override { return metrics::kLoss; }
   metrics::MetricInfo headline() const override { return metrics::kDsc; }
   std::vector<metrics::MetricInfo> metrics() const override { return metrics::mask_metrics(); }
@@ -44,17 +75,51 @@ class Segmentation final : public DataTask {
     std::int64_t truth_empty = 0;  // images without foreground in the truth
     std::int64_t both_empty = 0;   // of these, those without foreground in the prediction either
   };
-  /// Everything about one split; throws as measure(). `also` sees every batch.
+  /// Everything about one split; throws as measure(). `also` sees every batch with its
+  /// probabilities.
   Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},
                               const Visit& also = {});
 
-  /// Foreground probabilities of one sample, of the mask's shape.
-  std::vector<float> predict(const std::string& split, std::int64_t i);
+ private:
+  Tensor probabilities(const Tensor& map) const override;
+  void write_overlays(const ReportRequest& request, const Evaluation& clean);
+};
+
+/// Maps of labels: the softmax over the maps is the probability of each class.
+/// Metrics: metrics::measure_label_maps, with the mean over the images of each one's loss. The
+/// weights of the highest mean Dice are the best.
+class LabelSegmentation final : public Segmentation {
+ public:
+  /// `model` outlives the task.
+  LabelSegmentation(models::Model& model, std::shared_ptr<BatchSource> source,
+                    const schema::Component& loss = {"dice_ce", {}})
+      : Segmentation(model, std::move(source), loss, Compares::kLabelMaps) {}
+
+  metrics::MetricInfo monitor() const override { return metrics::kMeanDice; }
+  metrics::MetricInfo headline() const override { return metrics::kMeanDice; }
+  std::vector<metrics::MetricInfo> metrics() const override {
+    return metrics::label_map_metrics(source().class_names());
+  }
+  Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
+    return evaluate_in_full(split, noise).metrics;
+  }
+  /// samples.csv with columns for each class, confusion.{csv,png} of the pixels, overlays-*.png
+  /// with a colour for each class, and what MaskFiles writes.
+  Report report(const ReportRequest& request) override;
+
+  struct Evaluation {
+    Metrics metrics;
+    metrics::ConfusionMatrix confusion;  // of all pixels that count
+    std::vector<std::int64_t> indices;   // of the samples in the split, ascending
+    std::vector<metrics::ClassCounts> by_sample;
+  };
+  /// Everything about one split; throws as measure(). `also` sees every batch with its logits.
+  Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},
+                              const Visit& also = {});
 
  private:
+  Tensor probabilities(const Tensor& map) const override;
   void write_overlays(const ReportRequest& request, const Evaluation& clean);
-
-  Loss loss_;
 };
 
 }  // namespace fovea::training

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,17 @@ struct TaskInfo {
   data::Kind data = data::Kind::kImages;                            // the kind of data set it reads
   models::Interface network = models::Interface::kImageClassifier;  // what it drives
   const char* loss = "";  // type of the loss of an experiment that names none; "": the task's own
+  /// A second kind of data set that it reads, with the loss for it.
+  struct Also {
+    data::Kind data;
+    const char* loss;
+  };
+  std::optional<Also> also = {};
+
+  bool reads(data::Kind kind) const { return kind == data || (also && kind == also->data); }
+  const char* loss_for(data::Kind kind) const {
+    return also && kind == also->data ? also->loss : loss;
+  }
 };
 
 /// One line of the registry.
@@ -50,21 +62,24 @@ data::Batch batch_of(const std::vector<data::NamedTensors::Entry>& tensors);
 template <class Class>
 TaskEntry make_task(std::string name, TaskInfo info) {
   const auto no_options = std::make_shared<const schema::Fields<TaskInfo>>();
-  return {{std::move(name), info.help, no_options},
-          info,
-          Class::metrics_of,
-          Class::random_batch,
-          [](models::Model& model, std::shared_ptr<BatchSource> source,
-             const schema::Component& loss) -> std::unique_ptr<DataTask> {
-            return std::make_unique<Class>(model, std::move(source), loss);
-          }};
+  const auto make = [](models::Model& model, std::shared_ptr<BatchSource> source,
+                       const schema::Component& loss) -> std::unique_ptr<DataTask> {
+    if constexpr (requires { &Class::make; }) {
+      return Class::make(model, std::move(source), loss);
+    } else {
+      return std::make_unique<Class>(model, std::move(source), loss);
+    }
+  };
+  return {
+      {std::move(name), info.help, no_options}, info, Class::metrics_of, Class::random_batch, make};
 }
 
 }  // namespace fovea::training
 
 /// Registers a class built from (models::Model&, std::shared_ptr<BatchSource>, const
 /// schema::Component& loss), whose static members metrics_of and random_batch are those of
-/// TaskEntry; `name` also needs a line in tasks.def.
+/// TaskEntry, or one whose static make() chooses among several; `name` also needs a line in
+/// tasks.def.
 #define FOVEA_TASK(name, Class, info)                        \
   ::fovea::training::TaskEntry fovea_task_##name() {         \
     return ::fovea::training::make_task<Class>(#name, info); \

@@ -75,8 +75,10 @@ std::vector<LinePlot> learning_curves(const std::vector<NamedRun>& runs) {
   for (const NamedRun& run : runs) {
     for (const metrics::MetricInfo& metric : run.metrics) first.push_back(metric.name);
     for (auto& [key, splits] : read_run(run)) {
+      const metrics::MetricInfo* metric = metrics::find_metric(run.metrics, key);
+      if (metric != nullptr && metrics::is_of_classes(*metric)) continue;  // one a class
       LinePlot& plot = plots[key];
-      plot.title = label_of(key, metrics::find_metric(run.metrics, key));
+      plot.title = label_of(key, metric);
       plot.x_label = "epoch";
       plot.y_label = plot.title;
       for (auto& [split, series] : splits) plot.series.push_back(std::move(series));

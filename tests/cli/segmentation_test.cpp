@@ -193,7 +193,7 @@ TEST_CASE("segmentation: bad data is refused with one line", "[cli]") {
           {"task=image_classification"});
   refused("needs a dense network; model.type vit is an image classifier",
           {R"(model={"type": "vit", "img_size": 16, "patch_size": 4})"});
-  refused("needs a data set of images with masks; dataset.type synthetic holds images",
+  refused("images with masks or images with maps of labels; dataset.type synthetic holds images",
           {R"(dataset={"type": "synthetic"})"});
   io::write_atomic(folder.path("discs/masks/disc03.png"), "no picture");
   refused("disc03.png");

@@ -61,7 +61,13 @@ TEST_CASE("images of 16 bits keep their values", "[data]") {
   // Red, green, blue of 16 bits to grey.
   const std::string colour = png(1, 1, 16, 2, {std::string("\x00\x00\xff\xff\x00\x00", 6)});
   CHECK(decode(colour, 1).deep == std::vector<std::uint16_t>{38469});
-  CHECK_THROWS_AS(encode_png(decode(file)), ShapeError);
+  // 16 bits are written as well, of any number of channels.
+  CHECK(decode(encode_png(decode(file))).deep == decode(file).deep);
+  const Image two{2, 1, 2, {}, {1, 65535, 300, 7}};
+  CHECK(decode(encode_png({1, 1, 3, {}, {1, 256, 65535}})).deep ==
+        std::vector<std::uint16_t>{1, 256, 65535});
+  CHECK(decode(encode_png(two), 3).deep[3] == 300);
+  CHECK_THROWS_AS(encode_png({2, 2, 1, {}, {1, 2, 3}}), ShapeError);
 }
 
 TEST_CASE("mask files: values as they were stored, or the greys of their colours", "[data]") {

@@ -205,3 +205,79 @@ TEST_CASE("label maps: what is wrong is refused with its place", "[data]") {
           "masks of train hold no foreground, which is another class "
           "than that of the value 7");
 }
+
+TEST_CASE("label maps: they are a kind of data of their own", "[data]") {
+  const auto kind = [](const std::string& json) { return kind_of(component(json)); };
+  CHECK(kind(R"({"type": "paired_folder"})") == Kind::kMaskedImages);
+  CHECK(kind(R"({"type": "paired_folder", "mask_type": "foreground"})") == Kind::kMaskedImages);
+  CHECK(kind(R"({"type": "paired_folder", "mask_type": "labels"})") == Kind::kLabelMaps);
+  // Also where other options are wrong, which is said elsewhere.
+  CHECK(kind(R"({"type": "paired_folder", "mask_type": "labels", "x": 1})") == Kind::kLabelMaps);
+  CHECK(kind_of({"paired_folder", {}}) == Kind::kMaskedImages);
+  CHECK(kind_of({"synthetic_segmentation", {}}) == Kind::kLabelMaps);
+  const Folder folder;
+  write_maps(folder);
+  const auto d = open(folder, R"("ignore_value": 255)");
+  CHECK(d->shape().label_maps);
+  CHECK(d->label_values() == std::vector<int>{0, 50, 200});
+  CHECK(known_shape(component("paired_folder", "/nowhere",
+                              R"("mask_type": "labels", "classes": ["a", "b"], "img_size": 8)"))
+            ->label_maps);
+}
+
+TEST_CASE("label maps: a cut says where it was", "[data]") {
+  const Folder folder;
+  write_maps(folder);
+  const auto d = open(folder, R"("ignore_value": 255, "img_size": 6,
+      "augment": ["random_resized_crop"])");
+  CHECK(prepared(*d, 0).geometry.offset.empty());
+  std::set<std::vector<std::int64_t>> offsets;
+  for (std::int64_t epoch = 0; epoch < 30; ++epoch) {
+    const Sample sample = prepared(*d, 0, {.seed = 2, .epoch = epoch, .augment = true});
+    CHECK(sample.geometry.original_size == std::vector<std::int64_t>{kHeight, kWidth});
+    if (sample.geometry.offset.empty()) continue;
+    REQUIRE(sample.geometry.offset.size() == 2);
+    CHECK((sample.geometry.offset[0] >= 0 && sample.geometry.offset[0] < kHeight));
+    CHECK((sample.geometry.offset[1] >= 0 && sample.geometry.offset[1] < kWidth));
+    offsets.insert(sample.geometry.offset);
+  }
+  CHECK(offsets.size() > 5);
+}
+
+TEST_CASE("synthetic_segmentation: every pixel has a class, splits differ, everything repeats",
+          "[data]") {
+  const auto config = [](const std::string& more) {
+    return component(R"({"type": "synthetic_segmentation", "num_classes": 5, "in_chans": 2,
+                         "img_size": 20, "train_size": 12, "test_size": 6)" +
+                     more + "}");
+  };
+  const auto train = make_images(config(""), Split::kTrain);
+  const auto test = make_images(config(""), Split::kTest);
+  CHECK(train->size() == 12);
+  CHECK(test->size() == 6);
+  CHECK(train->class_names() ==
+        std::vector<std::string>{"background", "disc", "cross", "frame", "stripes"});
+  CHECK(train->label_values() == std::vector<int>{0, 1, 2, 3, 4});
+  CHECK(train->fields()[1].shape == Shape{20, 20});
+  const Sample first = train->get(0);
+  CHECK(image_of(first).size() == 800);
+  CHECK(labels_of(first) == labels_of(make_images(config(""), Split::kTrain)->get(0)));
+  CHECK(labels_of(first) != labels_of(test->get(0)));
+  std::set<std::int64_t> seen;
+  for (std::int64_t i = 0; i < 12; ++i) {
+    for (const std::int64_t label : labels_of(train->get(i))) seen.insert(label);
+  }
+  CHECK(seen == std::set<std::int64_t>{0, 1, 2, 3, 4});
+  // The same picture; pixels beside those of another class do not count.
+  const auto edges = make_images(config(R"(, "ignore_edges": true)"), Split::kTrain);
+  CHECK(image_of(edges->get(3)) == image_of(train->get(3)));
+  const auto with = labels_of(edges->get(3)), without = labels_of(train->get(3));
+  std::size_t ignored = 0;
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    ignored += with[i] == kIgnoreLabel ? 1 : 0;
+    if (with[i] != kIgnoreLabel) CHECK(with[i] == without[i]);
+    if (i % 20 != 0 && without[i] != without[i - 1]) CHECK(with[i] == kIgnoreLabel);
+  }
+  CHECK((ignored > 0 && ignored < with.size() / 2));
+  CHECK(edges->recipe() != train->recipe());
+}

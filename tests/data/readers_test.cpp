@@ -71,6 +71,7 @@ TEST_CASE("what is known of a data set before its files are there is what they h
       {"cifar100", ""},
       {"cifar100", R"("labels": "coarse")"},
       {"mnist", ""},
+      {"synthetic_segmentation", R"("num_classes": 3)"},
       {"fashion_mnist", R"("pad_to_32": true, "repeat_channels": true)"}};
   for (const auto& [type, more] : known) {
     CAPTURE(type, more);
@@ -81,6 +82,7 @@ TEST_CASE("what is known of a data set before its files are there is what they h
     CHECK(shape->height == dataset->height());
     CHECK(shape->width == dataset->width());
     CHECK(shape->classes == dataset->num_classes());
+    CHECK(shape->label_maps == dataset->shape().label_maps);
   }
   CHECK_FALSE(known_shape(component("image_folder", "/nowhere", "")).has_value());
 }

@@ -114,3 +114,14 @@ TEST_CASE("fit: the sizes of torchvision's presets can be said", "[data]") {
     CHECK(kept.deep.front() == std::nearbyint((resized - size) / 2.0));
   }
 }
+
+TEST_CASE("fit: says which part of the picture it keeps", "[data]") {
+  const auto part = [](std::int64_t h, std::int64_t w, std::int64_t size, double crop_pct) {
+    const Box box = fitted_part(h, w, size, size, {.crop_pct = crop_pct, .resize = {}});
+    return std::vector<std::int64_t>{box.top, box.left, box.height, box.width};
+  };
+  CHECK(part(40, 40, 20, 1) == std::vector<std::int64_t>{0, 0, 40, 40});
+  CHECK(part(40, 80, 20, 1) == std::vector<std::int64_t>{0, 20, 40, 40});
+  CHECK(part(80, 40, 20, 1) == std::vector<std::int64_t>{20, 0, 40, 40});
+  CHECK(part(256, 256, 224, 0.875) == std::vector<std::int64_t>{16, 16, 224, 224});
+}

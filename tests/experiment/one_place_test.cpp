@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "metrics/classification.h"
+#include "metrics/label_maps.h"
 #include "metrics/segmentation.h"
 #include "tests/support/paths.h"
 #include "training/task_registry.h"
@@ -45,7 +46,8 @@ std::vector<std::string> files_with(const std::map<std::string, std::string>& al
 TEST_CASE("one place: renaming a metric is a change in one file", "[experiment]") {
   const auto all = sources();
   std::vector<metrics::MetricInfo> known = metrics::class_metrics(10);
-  for (const metrics::MetricInfo& metric : metrics::mask_metrics()) known.push_back(metric);
+  for (const auto& more : {metrics::mask_metrics(), metrics::label_map_metrics()})
+    known.insert(known.end(), more.begin(), more.end());
   for (const metrics::MetricInfo& metric : known) {
     // These two words are also a section of experiment files, and the score of a single class.
     if (metric.is_loss || metric.name == "accuracy") continue;

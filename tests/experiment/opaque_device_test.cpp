@@ -66,6 +66,15 @@ std::string masks() {
   "train": {"epochs": 2, "batch_size": 2}})";
 }
 
+std::string label_maps() {
+  return R"({"name": "label maps", "task": "segmentation",
+  "dataset": {"type": "synthetic_segmentation", "img_size": 16, "train_size": 8, "test_size": 4,
+              "ignore_edges": true},
+  "model": {"type": "unet", "widths": [4, 8], "decoder_channels": [4]},
+  "optimizer": {"type": "sgd", "lr": 0.02}, "train": {"epochs": 2, "batch_size": 2},
+  "eval": {"inferer": {"type": "sliding_window", "roi_size": [12], "sw_batch_size": 3}}})";
+}
+
 schema::Value settled(const std::string& text, const std::vector<std::string>& overrides = {}) {
   experiment::test::write("experiment.json", text);
   return resolve(load_unresolved("experiment.json", overrides));
@@ -84,7 +93,7 @@ TEST_CASE("opaque device: a run of every task gives the same bits as on the CPU"
   const Folder folder("opaque");
   write_squares();
   write_texts();
-  const schema::Value config = settled(GENERATE(images(), texts(), masks()));
+  const schema::Value config = settled(GENERATE(images(), texts(), masks(), label_maps()));
   INFO(config.at("name").as_string());
   const schema::Value here = train_on(make_cpu(2), config, "here");
   const std::int64_t before = opaque_calls();

@@ -161,3 +161,30 @@ TEST_CASE("preflight: all errors of rows an experiment does not have come at onc
                Catch::Contains("train.batch_size: expected") && Catch::EndsWith("(row \"c\")"));
   }
 }
+
+TEST_CASE("preflight: maps, losses and windows that do not fit the masks are one line each",
+          "[experiment]") {
+  const Folder folder("preflight-masks");
+  const std::string unet = R"({"type": "unet", "widths": [2, 4], "decoder_channels": [2])";
+  write("a.json",
+        R"({"name": "a", "seeds": [0], "metrics": ["test_mean_dice", "val_dice_disc"], "base":
+            {"task": "segmentation", "dataset": {"type": "synthetic_segmentation", "img_size": 8,
+             "split": {"val": 0.5}}, "model": )" +
+            unet + R"(}, "train": {"epochs": 1, "batch_size": 2}},
+            "rows": [{"name": "good"},
+                     {"name": "maps", "set": {"model.num_classes": 6}},
+                     {"name": "loss", "set": {"loss": {"type": "bce_dice"}}},
+                     {"name": "windows", "set": {"eval": {"inferer": {"type": "sliding_window"}},
+                      "task": "image_classification", "dataset": {"type": "synthetic"},
+                      "model": {"type": "resnet20"}, "loss": null}}]})");
+  const auto found = errors(load_ablation("a.json", experiment_kind()));
+  REQUIRE(found.size() == 3);
+  CHECK(found[0] ==
+        "model.num_classes: 6, but the masks of the data set have 4 classes (background, disc, "
+        "cross, frame); expected 4, or null (row \"maps\")");
+  CHECK(found[1] ==
+        "loss.type: bce_dice does not compare label maps; choose cross_entropy, dice, dice_ce "
+        "(row \"loss\")");
+  CHECK_THAT(found[2], Catch::StartsWith("eval.inferer: windows are of dense networks") &&
+                           Catch::EndsWith("(row \"windows\")"));
+}

@@ -32,6 +32,27 @@ TEST_CASE("task: an experiment without a loss gets one that fits", "[experiment]
   CHECK_THROWS_WITH(resolved(R"({"loss": {"dice_weight": 2}})"), Catch::Contains("dice_weight"));
 }
 
+TEST_CASE("task: the loss that an experiment does not name fits its data", "[experiment]") {
+  const auto of = [](const std::string& dataset) {
+    return resolved(R"({"task": "segmentation", "model": "unet", "dataset": )" + dataset + "}")
+        .at("loss")
+        .at("type")
+        .as_string();
+  };
+  CHECK(of(R"({"type": "paired_folder", "mask_type": "labels"})") == "dice_ce");
+  CHECK(of(R"({"type": "paired_folder", "mask_type": "foreground"})") == "bce_dice");
+  CHECK(of(R"("synthetic_segmentation")") == "dice_ce");
+  CHECK(of(R"({"type": "synthetic_segmentation", "num_classes": 7})") == "dice_ce");
+  const schema::Value weighted = resolved(
+      R"({"task": "segmentation", "model": "unet", "dataset": "synthetic_segmentation",
+          "loss": {"ce_weight": 0.5}})");
+  CHECK(weighted.at("loss").at("type").as_string() == "dice_ce");
+  CHECK_THROWS_WITH(of(R"({"type": "synthetic_segmentation", "classes": 7})"),
+                    Catch::Contains("did you mean \"num_classes\"?"));
+  CHECK_THROWS_WITH(of(R"("synthetic")"),
+                    Catch::Contains("images with masks or images with maps of labels"));
+}
+
 TEST_CASE("task: data and network must fit it", "[experiment]") {
   CHECK_THROWS_WITH(resolved(R"({"task": "segmentation"})"),
                     Catch::Contains("segmentation needs a data set of images with masks"));
@@ -48,4 +69,8 @@ TEST_CASE("task: what a run may measure is known from its configuration", "[expe
   CHECK(names(R"({"train": {"ema_decay": 0.9}})") ==
         std::vector<std::string>{"loss", "top1", "top5", "ema_loss", "ema_top1", "ema_top5"});
   CHECK(names(segmentation("")).size() == 9);
+  CHECK(
+      names(R"({"task": "segmentation", "model": "unet", "dataset": "synthetic_segmentation"})") ==
+      std::vector<std::string>{"loss", "mean_dice", "miou", "accuracy", "dice_per_image",
+                               "iou_per_image", "dice_*", "iou_*"});
 }

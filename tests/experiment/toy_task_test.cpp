@@ -48,7 +48,7 @@ class ToyAngle final : public training::DataTask {
  public:
   ToyAngle(models::Model& model, std::shared_ptr<training::BatchSource> source,
            const schema::Component&)
-      : DataTask(model, std::move(source), training::Target::kClasses) {}
+      : DataTask(model, std::move(source), {"label"}) {}
 
   static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape&) {
     return {metrics::kLoss, kAngleError};

@@ -15,6 +15,7 @@ TEST_CASE("metric info: values and titles for people", "[metrics]") {
   CHECK(value_text(distance, 3.14159) == "3.1 mm");
   CHECK(value_text(kTop1, 84.3149) == "84.31 %");
   CHECK(value_text(kLoss, 0.5) == "0.5000");
+  CHECK(value_text(kTop1, std::nan("")) == "-");
   CHECK(title_of(kTop1) == "top1 (%)");
   CHECK(title_of(kLoss) == "loss");
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "tensor/random.h"
 
+using fovea::metrics::Empty;
 using fovea::metrics::MaskCounts;
 
 TEST_CASE("mask counts: thresholds are inclusive and nan is background", "[metrics]") {
@@ -70,15 +71,15 @@ TEST_CASE("mask counts: images without foreground, and the IoU of the background
   MaskCounts nothing, missed, invented;
   nothing.add(std::vector<float>{0, 0, 0}, std::vector<float>{0, 0, 0});
   CHECK(nothing.both_are_empty());
-  CHECK(nothing.dice(1) == 1.0);
-  CHECK(nothing.iou(1) == 1.0);
+  CHECK(nothing.dice(Empty::kOne) == 1.0);
+  CHECK(nothing.iou(Empty::kOne) == 1.0);
   CHECK(nothing.background_iou() == 1.0);
   invented.add(std::vector<float>{1, 0, 0}, std::vector<float>{0, 0, 0});
   CHECK(invented.truth_is_empty());
   CHECK_FALSE(invented.both_are_empty());
-  CHECK(invented.dice(1) == 0.0);
+  CHECK(invented.dice(Empty::kOne) == 0.0);
   CHECK(invented.background_iou() == Approx(2.0 / 3));
   missed.add(std::vector<float>{0, 0, 0}, std::vector<float>{1, 0, 0});
   CHECK_FALSE(missed.truth_is_empty());
-  CHECK(missed.iou(1) == 0.0);
+  CHECK(missed.iou(Empty::kOne) == 0.0);
 }

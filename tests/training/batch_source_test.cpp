@@ -51,7 +51,7 @@ TEST_CASE("batch source: one sample as evaluation sees it, and noise by name", "
   options.train.batch_size = 8;
   options.host = test::cpu();
   BatchSource source({nullptr, nullptr, opened(kind, folder)}, options);
-  CHECK(source.target() == training::Target::kClasses);
+  CHECK(source.fields().front().name == kind.input);
   CHECK_FALSE(source.has("train"));
   CHECK(source.batches_per_epoch() == 0);
   CHECK_THROWS_WITH(source.at("train"), Catch::Contains("no split \"train\""));

@@ -14,7 +14,7 @@
 using namespace fovea;
 using training::BatchOptions;
 using training::BatchSource;
-using training::Segmentation;
+using training::MaskSegmentation;
 
 namespace {
 
@@ -80,7 +80,7 @@ TEST_CASE("segmentation: a network learns, and the best weights are those of the
   const test::Folder data("squares"), run("segmentation");
   write_squares(data);
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
-  Segmentation task(model, batches(data));
+  MaskSegmentation task(model, batches(data));
   CHECK(task.monitor().name == "loss");
   CHECK_FALSE(task.monitor().larger_is_better);
   CHECK(task.metrics() == metrics::infos_of(task.evaluate("test")));
@@ -102,7 +102,7 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
   model.train(false);
   const auto evaluate = [&](std::int64_t batch) {
-    return Segmentation(model, batches(data, batch)).evaluate_in_full("test");
+    return MaskSegmentation(model, batches(data, batch)).evaluate_in_full("test");
   };
   const auto one = evaluate(1);
   const auto all = evaluate(2);
@@ -132,9 +132,9 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
   CHECK(value("dsc") == Approx(100 * 2 * tp / (2 * tp + errors)));
   CHECK(one.truth_empty == 0);
 
-  Segmentation task(model, batches(data));
+  MaskSegmentation task(model, batches(data));
   metrics::MaskCounts counts;
-  counts.add(task.predict("test", 1),
+  counts.add(task.predict("test", 1).values<float>(),
              squares(data, data::Split::kTest)->get(1).at("mask").values<float>());
   CHECK(counts.dice() == one.by_sample[1].dice());
 }
@@ -151,7 +151,7 @@ TEST_CASE("segmentation: an image without foreground counts whole or not at all"
         value = parameter.name == "conv.bias" ? static_cast<float>(bias) : 0.0f;
       }
     }
-    const auto result = Segmentation(model, batches(data)).evaluate_in_full("test");
+    const auto result = MaskSegmentation(model, batches(data)).evaluate_in_full("test");
     CHECK(result.truth_empty == 1);
     CHECK(result.both_empty == (bias < 0 ? 1 : 0));
     for (const metrics::Measurement& metric : result.metrics) {
@@ -171,16 +171,18 @@ TEST_CASE("segmentation: losses and data that do not fit the task are refused", 
   const test::Folder data("squares");
   write_squares(data);
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
-  CHECK_THROWS_WITH(Segmentation(model, batches(data), {"cross_entropy", {}}),
+  CHECK_THROWS_WITH(MaskSegmentation(model, batches(data), {"cross_entropy", {}}),
                     Catch::Contains("cross_entropy does not compare masks; choose bce_dice"));
-  CHECK_THROWS_WITH(training::Classification(model, batches(data)),
-                    Catch::Contains("classification needs classes"));
+  CHECK_THROWS_WITH(
+      training::Classification(model, batches(data)),
+      Catch::Contains("needs samples with \"label\", but those of the data set have image, mask"));
   const data::Splits labelled{
       data::make_dataset(test::component(R"({"type": "synthetic", "img_size": 8})"),
                          data::Split::kTrain),
       nullptr, nullptr};
   BatchOptions options;
   options.host = test::cpu();
-  CHECK_THROWS_WITH(Segmentation(model, std::make_shared<BatchSource>(labelled, options)),
-                    Catch::Contains("segmentation needs masks"));
+  CHECK_THROWS_WITH(
+      MaskSegmentation(model, std::make_shared<BatchSource>(labelled, options)),
+      Catch::Contains("needs samples with \"mask\", but those of the data set have image, label"));
 }

@@ -15,13 +15,14 @@ using namespace fovea;
 namespace {
 
 // A small network of the kind that a task drives.
-std::unique_ptr<models::Model> network_for(const training::TaskInfo& info, const Device& device) {
+std::unique_ptr<models::Model> network_for(const training::TaskInfo& info, const Device& device,
+                                           std::int64_t classes = 1) {
   const nn::Build build{device, DType::kFloat32, RandomStream(1), nn::Init::kTorch};
   const models::DataShape shape{3, 16, 16, 4, 12, 6};
   if (info.network == models::Interface::kDenseNetwork)
     return models::make(
         test::component(R"({"type": "unet", "widths": [2, 4], "decoder_channels": [2]})"), build,
-        {3, 16, 16, 1});
+        {3, 16, 16, classes});
   const bool texts = info.network == models::Interface::kTextClassifier;
   return models::make(
       test::component(texts ? R"({"type": "transformer", "embed_dim": 8, "depth": 1,
@@ -51,6 +52,33 @@ TEST_CASE("tasks: every one makes a batch that its loss takes, on a device and w
         CHECK(std::isfinite(training::scalar_of(loss)));
     }
   }
+}
+
+TEST_CASE("tasks: the other kind of data has its batch, its loss and its metrics", "[training]") {
+  int found = 0;
+  for (const training::TaskEntry& task : training::tasks()) {
+    if (!task.info.also) continue;
+    INFO(task.name);
+    ++found;
+    CHECK(task.info.reads(task.info.data));
+    CHECK(task.info.reads(task.info.also->data));
+    CHECK(task.info.loss_for(task.info.also->data) != std::string(task.info.loss));
+    models::DataShape shape{3, 16, 16, 4};
+    shape.label_maps = true;
+    for (const Device& device : {make_cpu(1), make_meta()}) {
+      const auto model = network_for(task.info, device, 4);
+      const auto made = task.make(*model, nullptr, {task.info.also->loss, {}});
+      const training::DataBatch batch(task.random_batch(shape, 3, device));
+      const Tensor loss = made->loss(batch);
+      autograd::backward(loss);
+      if (device.is_host() && device.type() == DeviceType::kCpu)
+        CHECK(std::isfinite(training::scalar_of(loss)));
+      const auto known = task.metrics(shape);
+      CHECK(metrics::find_metric(known, made->monitor().name) != nullptr);
+      CHECK(metrics::find_metric(known, made->headline().name) != nullptr);
+    }
+  }
+  CHECK(found == 1);
 }
 
 TEST_CASE("tasks: metrics have names of their own, and the main ones are among them",

@@ -1,0 +1,45 @@
+// Counts of classes by truth and prediction, of samples or of pixels.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace fovea::metrics {
+
+/// Counts over any number of batches. Rows are the truth, columns the prediction.
+class ConfusionMatrix {
+ public:
+  explicit ConfusionMatrix(std::int64_t num_classes);
+
+  /// What the truth has as `ignore` does not count. Throws ShapeError for different lengths or
+  /// values outside [0, classes).
+  void add(std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted,
+           std::optional<std::int64_t> ignore = {});
+  void add(const ConfusionMatrix& other);
+
+  std::int64_t num_classes() const { return classes_; }
+  std::int64_t count(std::int64_t truth, std::int64_t predicted) const;
+  /// (classes, classes) row-major.
+  const std::vector<std::int64_t>& counts() const { return counts_; }
+  std::int64_t total() const;
+  /// Share of the diagonal; NaN when empty.
+  double accuracy() const;
+  /// Accuracy among the samples of each class; NaN for a class without samples.
+  std::vector<double> per_class_accuracy() const;
+  /// Mean of per_class_accuracy over the classes that occur; NaN when empty.
+  double balanced_accuracy() const;
+
+ private:
+  std::int64_t classes_;
+  std::vector<std::int64_t> counts_;
+};
+
+/// Samples or pixels of every class: in the truth, in the prediction, in both.
+struct ClassCounts {
+  std::vector<std::int64_t> truth, predicted, both;
+};
+ClassCounts class_counts(const ConfusionMatrix& confusion);
+
+}  // namespace fovea::metrics

@@ -1,0 +1,142 @@
+#include "metrics/label_maps.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "base/distinct_names.h"
+#include "base/error.h"
+#include "tensor/xtensor.h"
+
+namespace fovea::metrics {
+namespace {
+
+auto array(const std::vector<std::int64_t>& counts) {
+  return xt::adapt(counts, std::array{counts.size()});
+}
+
+std::vector<double> listed(const xt::xtensor<double, 1>& shares) {
+  return {shares.begin(), shares.end()};
+}
+
+ClassCounts summed(const std::vector<ClassCounts>& images, std::size_t classes) {
+  const std::vector<std::int64_t> none(classes, 0);
+  ClassCounts all{none, none, none};
+  for (const ClassCounts& image : images) {
+    for (std::size_t c = 0; c < classes; ++c) {
+      all.truth[c] += image.truth[c];
+      all.predicted[c] += image.predicted[c];
+      all.both[c] += image.both[c];
+    }
+  }
+  return all;
+}
+
+// The mean of one share of 1 an image, in percent.
+Measurement per_image(const MetricInfo& info, const std::vector<double>& shares) {
+  Measurement metric{info, 0, {}};
+  for (const double share : shares) metric.per_sample.push_back(100 * share);
+  metric.value = 100 * class_mean(shares, 0, Empty::kLeftOut);
+  return metric;
+}
+
+}  // namespace
+
+Tensor predicted_labels(const Tensor& logits) {
+  FOVEA_CHECK(logits.rank() >= 3 && logits.size(1) >= 1, ShapeError,
+              fmt::format("labels: logits are {}, expected (b, classes, spatial...)",
+                          to_string(logits.shape())));
+  Shape shape{logits.size(0)};
+  for (int axis = 2; axis < logits.rank(); ++axis) shape.push_back(logits.size(axis));
+  const Tensor labels = Tensor::empty(shape, DType::kInt64, logits.device());
+  const std::int64_t classes = logits.size(1);
+  const std::int64_t pixels = logits.shape().part(2, logits.rank()).numel();
+  dispatch_float("labels", logits.dtype(), [&]<class T>(T) {
+    std::vector<T> best(static_cast<std::size_t>(pixels));
+    for (std::int64_t i = 0; i < logits.size(0); ++i) {
+      const T* plane = logits.data<T>() + i * classes * pixels;
+      std::int64_t* label = labels.data<std::int64_t>() + i * pixels;
+      std::copy(plane, plane + pixels, best.begin());
+      std::fill(label, label + pixels, 0);
+      for (std::int64_t c = 1; c < classes; ++c) {
+        plane += pixels;
+        for (std::size_t p = 0; p < best.size(); ++p) {
+          if (!(plane[p] > best[p]) && !(std::isnan(best[p]) && !std::isnan(plane[p]))) continue;
+          best[p] = plane[p];
+          label[p] = c;
+        }
+      }
+    }
+  });
+  return labels;
+}
+
+// 0 / 0 is NaN.
+std::vector<double> class_dice(const ClassCounts& counts) {
+  return listed(2.0 * array(counts.both) / (array(counts.truth) + array(counts.predicted)));
+}
+
+std::vector<double> class_iou(const ClassCounts& counts) {
+  const auto both = array(counts.both);
+  return listed(1.0 * both / (array(counts.truth) + array(counts.predicted) - both));
+}
+
+double class_mean(const std::vector<double>& shares, std::size_t first, Empty none) {
+  const auto all = xt::adapt(shares, std::array{shares.size()});
+  const double mean = xt::nanmean(xt::view(all, xt::range(first, shares.size())))();
+  return std::isnan(mean) ? of_nothing(none) : mean;
+}
+
+std::vector<Measurement> measure_label_maps(double loss, const std::vector<ClassCounts>& images,
+                                            const std::vector<std::string>& class_names) {
+  const ClassCounts all = summed(images, class_names.size());
+  std::vector<double> image_dice, image_iou;
+  for (const ClassCounts& image : images) {
+    image_dice.push_back(class_mean(class_dice(image), 1, Empty::kOne));
+    image_iou.push_back(class_mean(class_iou(image), 1, Empty::kOne));
+  }
+  const std::vector<double> dice = class_dice(all), iou = class_iou(all);
+  const double right = static_cast<double>(xt::sum(array(all.both))());
+  std::vector<Measurement> measured = {
+      {kLoss, loss, {}},
+      {kMeanDice, 100 * class_mean(dice, 1, Empty::kLeftOut), {}},
+      {kMiou, 100 * class_mean(iou, 0, Empty::kLeftOut), {}},
+      {kPixelAccuracy, 100 * right / static_cast<double>(xt::sum(array(all.truth))()), {}},
+      per_image(kDicePerImage, image_dice),
+      per_image(kIouPerImage, image_iou)};
+  const std::vector<std::string> words = class_words(class_names);
+  for (std::size_t c = 0; c < words.size(); ++c)
+    measured.push_back({of_class(kClassDice, words[c]), 100 * dice[c], {}});
+  for (std::size_t c = 0; c < words.size(); ++c)
+    measured.push_back({of_class(kClassIou, words[c]), 100 * iou[c], {}});
+  return measured;
+}
+
+std::vector<MetricInfo> label_map_metrics(const std::vector<std::string>& class_names) {
+  std::vector<MetricInfo> infos = infos_of(measure_label_maps(0, {}, class_names));
+  if (class_names.empty()) infos.insert(infos.end(), {kClassDice, kClassIou});
+  return infos;
+}
+
+MetricInfo of_class(MetricInfo info, const std::string& word) {
+  info.name.replace(info.name.find('*'), 1, word);
+  return info;
+}
+
+std::vector<std::string> class_words(const std::vector<std::string>& class_names) {
+  std::set<std::string> taken;
+  for (const MetricInfo& info : {kDicePerImage, kIouPerImage})
+    taken.insert(info.name.substr(info.name.find('_') + 1));
+  std::vector<std::string> words;
+  for (std::size_t c = 0; c < class_names.size(); ++c) {
+    std::string word = slug(class_names[c]);
+    while (!taken.insert(word).second) word += fmt::format("_{}", c);
+    words.push_back(word);
+  }
+  return words;
+}
+
+}  // namespace fovea::metrics

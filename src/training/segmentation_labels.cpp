@@ -1,0 +1,192 @@
+// Segmentation into several classes: scores, and what is written about them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/mode.h"
+#include "base/csv_field.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/image_dataset.h"
+#include "metrics/classification.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+#include "training/confusion_report.h"
+#include "training/mask_files.h"
+#include "training/run_state.h"
+#include "training/segmentation.h"
+#include "training/weights.h"
+#include "visualise/label_overlay.h"
+
+namespace fovea::training {
+namespace {
+
+using metrics::ClassCounts;
+
+constexpr std::size_t kFirst = 1;  // class that is foreground
+
+// Shares of 1; nothing for a class that is neither in the truth nor in the prediction.
+std::string share_cell(double share) {
+  return std::isnan(share) ? std::string() : fmt::format("{}", share);
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& counts, std::size_t first) {
+  std::int64_t sum = 0;
+  for (std::size_t c = first; c < counts.size(); ++c) sum += counts[c];
+  return sum;
+}
+
+double image_share(const std::vector<double>& shares) {
+  return metrics::class_mean(shares, kFirst, metrics::Empty::kOne);
+}
+
+std::string label_samples_csv(const LabelSegmentation::Evaluation& clean,
+                              const std::vector<std::string>& names,
+                              const std::vector<std::string>& classes) {
+  std::string text = "index,name,dice,iou,accuracy";
+  for (const auto& info : {metrics::kClassDice, metrics::kClassIou}) {
+    for (const std::string& word : metrics::class_words(classes))
+      text += fmt::format(",{}", csv_field(metrics::of_class(info, word).name));
+  }
+  text += "\n";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const ClassCounts& counts = clean.by_sample[i];
+    const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
+    const double accuracy =
+        static_cast<double>(sum_of(counts.both, 0)) / static_cast<double>(sum_of(counts.truth, 0));
+    text += fmt::format("{},{},{},{},{}", clean.indices[i], csv_field(names[i]), image_share(dice),
+                        image_share(iou), share_cell(accuracy));
+    for (const auto& shares : {dice, iou}) {
+      for (const double share : shares) text += fmt::format(",{}", share_cell(share));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+schema::Value per_class_json(const metrics::ConfusionMatrix& confusion,
+                             const std::vector<std::string>& classes) {
+  const ClassCounts counts = metrics::class_counts(confusion);
+  const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
+  schema::Value list = schema::Value::array();
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    schema::Value row = schema::Value::object({{"class", classes[c]}});
+    set_number(row, "dice", 100 * dice[c]);
+    set_number(row, "iou", 100 * iou[c]);
+    row.set("pixels", counts.truth[c]);
+    row.set("predicted_pixels", counts.predicted[c]);
+    list.push_back(row);
+  }
+  return list;
+}
+
+std::vector<std::int64_t> integers(const Tensor& tensor) {
+  const auto values = tensor.host_values<std::int64_t>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+// Over the classes of every pixel.
+Tensor LabelSegmentation::probabilities(const Tensor& map) const {
+  return ops::permute(ops::softmax(ops::permute(map, {0, 2, 3, 1})), {0, 3, 1, 2});
+}
+
+LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
+    const std::string& split, const std::optional<NoiseLevel>& noise, const Visit& also) {
+  const autograd::NoGrad no_grad;
+  const std::int64_t classes = std::ssize(source().class_names());
+  Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}};
+  metrics::RunningMean loss;
+  for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
+    const Tensor& logits = output.maps.front();
+    FOVEA_CHECK(logits.size(1) == classes, ConfigError,
+                fmt::format("task: the network gives {} maps for the {} classes of the data set; "
+                            "expected one each",
+                            logits.size(1), classes));
+    if (also) also(batch, logits);
+    const Tensor& masks = batch.at("mask");
+    const Tensor predicted = metrics::predicted_labels(logits);
+    for (std::int64_t i = 0; i < batch.size(); ++i) {
+      // One at a time: how many pixels count may differ.
+      models::Outputs one;
+      for (const Tensor& map : output.maps) one.maps.push_back(map.rows(i, i + 1));
+      loss.add(scalar_of(mean_loss(one, masks.rows(i, i + 1))));
+      metrics::ConfusionMatrix confusion(classes);
+      confusion.add(masks.rows(i, i + 1).host_values<std::int64_t>(),
+                    predicted.rows(i, i + 1).host_values<std::int64_t>(), data::kIgnoreLabel);
+      result.confusion.add(confusion);
+      result.by_sample.push_back(metrics::class_counts(confusion));
+    }
+    result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
+  });
+  const auto order = ascending(result.indices);
+  result.indices = reordered(result.indices, order);
+  result.by_sample = reordered(result.by_sample, order);
+  result.metrics =
+      metrics::measure_label_maps(loss.value(), result.by_sample, source().class_names());
+  return result;
+}
+
+// A page for every six samples.
+void LabelSegmentation::write_overlays(const ReportRequest& request, const Evaluation& clean) {
+  constexpr std::size_t kRows = 6;
+  const std::vector<std::size_t> places = drawn(request, clean.indices.size());
+  for (std::size_t first = 0; first < places.size(); first += kRows) {
+    std::vector<visualise::Labelled> page;
+    for (std::size_t k = first; k < std::min(first + kRows, places.size()); ++k) {
+      const std::int64_t sample = clean.indices[places[k]];
+      const data::Sample seen = source().at(request.split).get(sample);
+      const Tensor& image = seen.at("image");
+      const auto pixels = image.host_values<float>();
+      const Tensor prob = predict(request.split, sample);
+      Shape batch{1};
+      for (const std::int64_t size : prob.shape()) batch.push_back(size);
+      const double dice = image_share(metrics::class_dice(clean.by_sample[places[k]]));
+      page.push_back(
+          {fmt::format("{}, Dice {:.1f} %", io::fs::path(seen.name).stem().string(), 100 * dice),
+           {pixels.begin(), pixels.end()},
+           integers(seen.at("mask")),
+           integers(metrics::predicted_labels(prob.alias(batch))),
+           image.size(0),
+           image.size(1),
+           image.size(2)});
+    }
+    visualise::write_png(request.folder / fmt::format("overlays-{}.png", first / kRows + 1),
+                         visualise::label_grid(request.title, source().class_names(), page));
+  }
+}
+
+Report LabelSegmentation::report(const ReportRequest& request) {
+  const auto wanted = parse_saves(request.save, MaskFiles::words(), "masks");
+  const std::vector<std::string>& classes = source().class_names();
+  const std::vector<int> values = data::images_of(source().at(request.split)).label_values();
+  MaskFiles files(source(), request.split, request.folder, wanted, values);
+  Visit keep;
+  if (!wanted.empty()) {
+    keep = [&](const data::Batch& batch, const Tensor& logits) {
+      files.add(batch, probabilities(logits), metrics::predicted_labels(logits));
+    };
+  }
+  const Evaluation clean = evaluate_in_full(request.split, std::nullopt, keep);
+  io::write_atomic(request.folder / "samples.csv",
+                   label_samples_csv(clean, names_of(clean.indices, request.split), classes));
+  write_overlays(request, clean);
+  Report report;
+  report.metrics = clean.metrics;
+  report.indices = clean.indices;
+  report.details.set("per_class", per_class_json(clean.confusion, classes));
+  report.details.set("confusion", write_confusion(request, clean.confusion, classes));
+  std::int64_t in_truth = 0, in_both = 0;
+  for (const ClassCounts& image : clean.by_sample) {
+    if (sum_of(image.truth, kFirst) > 0) continue;
+    ++in_truth;
+    in_both += sum_of(image.predicted, kFirst) == 0 ? 1 : 0;
+  }
+  add_empty_images(report, in_truth, in_both);
+  report.saved = files.finish();
+  return report;
+}
+
+}  // namespace fovea::training
