@@ -15,4 +15,11 @@ void check_view(const Tensor& tensor, DType dtype, int rank) {
                           to_string(tensor.shape()), tensor.rank(), rank));
 }
 
+void check_view(std::size_t values, std::span<const std::int64_t> sizes) {
+  const Shape shape(sizes);
+  FOVEA_CHECK(static_cast<std::int64_t>(values) == shape.numel(), ShapeError,
+              fmt::format("as_xtensor: {} values as {}; expected {}", values, to_string(shape),
+                          shape.numel()));
+}
+
 }  // namespace fovea::detail

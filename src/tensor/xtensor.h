@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <array>
 #include <concepts>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 #include <xtensor/xadapt.hpp>
@@ -45,6 +47,8 @@ namespace detail {
 
 /// Throws ShapeError unless dtype and rank (-1: any) are what the view is for.
 void check_view(const Tensor& tensor, DType dtype, int rank);
+/// Throws ShapeError unless there are as many values as the sizes say.
+void check_view(std::size_t values, std::span<const std::int64_t> sizes);
 
 template <class T>
 ArrayMemory<T> array_memory(const Tensor& tensor) {
@@ -85,7 +89,17 @@ XTensorView<T, rank> as_xtensor(const Tensor& tensor) {
   return {detail::array_memory<T>(tensor), shape};
 }
 
-/// The same for any number of axes; slower to compute with.
+/// A view of values that someone else holds: as_xtensor(std::span(matrix), {rows, cols}). Throws
+/// ShapeError unless there are as many.
+template <ArrayElement T, std::size_t rank>
+XTensorView<T, rank> as_xtensor(std::span<T> values, const std::int64_t (&sizes)[rank]) {
+  detail::check_view(values.size(), sizes);
+  std::array<std::size_t, rank> shape;
+  std::copy(std::begin(sizes), std::end(sizes), shape.begin());
+  return {ArrayMemory<T>(values.data(), values.size(), nullptr), shape};
+}
+
+/// A tensor of any number of axes; slower to compute with.
 template <ArrayElement T>
 XArrayView<T> as_xarray(const Tensor& tensor) {
   detail::check_view(tensor, kDTypeOf<std::remove_const_t<T>>, -1);

@@ -57,6 +57,20 @@ TEST_CASE("as_xtensor: a view keeps the memory of its tensor", "[tensor][xtensor
   CHECK(xt::sum(as_xtensor<const float, 1>(counted({1000}, device)))() == 499500);
 }
 
+TEST_CASE("as_xtensor: a view of values that are no tensor", "[tensor][xtensor]") {
+  std::vector<double> values = {0, 1, 2, 3, 4, 5};
+  auto view = as_xtensor(std::span(values), {2, 3});
+  view(1, 0) = 30;
+  CHECK(values[3] == 30);
+  const std::vector<double>& fixed = values;
+  const auto read = as_xtensor(std::span(fixed), {3, 2});
+  const xt::xtensor<double, 1> sums = xt::sum(read, {0}, xt::evaluation_strategy::immediate);
+  CHECK(sums(0) == 6);
+  CHECK(sums(1) == 36);
+  CHECK_THROWS_WITH(as_xtensor(std::span(fixed), {2, 2}),
+                    "as_xtensor: 6 values as (2, 2); expected 4");
+}
+
 TEST_CASE("as_xarray: any number of axes", "[tensor][xtensor]") {
   const Shape shape = GENERATE(values<Shape>({{}, {5}, {2, 3}, {2, 1, 3, 1, 2}, {3, 0}}));
   const Tensor x = counted(shape);
