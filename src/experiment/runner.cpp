@@ -170,7 +170,10 @@ std::optional<schema::Value> Run::described_init() const {
   return training::to_value(*options_.init, *init_);
 }
 
-void Run::check() { const training::Trainer trainer(*task_, setup()); }
+void Run::check() {
+  const training::Trainer trainer(*task_, setup());
+  task_->check_inferer();
+}
 
 training::DryRun Run::dry_run() { return training::Trainer(*task_, setup()).dry_run(); }
 

@@ -48,7 +48,8 @@ class Run {
   schema::Value train();
   training::DryRun dry_run();
   /// Throws what the training loop would throw before its first step: ConfigError for a monitor
-  /// that is not measured, or options of optimiser and schedule that do not fit.
+  /// that is not measured, or options of optimiser and schedule that do not fit; and what the first
+  /// evaluation would throw for windows (eval.inferer) that do not fit data or network.
   void check();
 
   const Experiment& experiment() const { return experiment_; }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <xtensor/xstrided_view.hpp>
+#include <functional>
+#include <span>
+#include <xtensor/xbuilder.hpp>
 
 #include "base/error.h"
 #include "tensor/xtensor.h"
@@ -13,9 +15,9 @@ namespace {
 
 using Counts = xt::xtensor<std::int64_t, 1>;
 
-auto matrix(const ConfusionMatrix& confusion) {
-  const auto classes = static_cast<std::size_t>(confusion.num_classes());
-  return xt::adapt(confusion.counts(), std::array{classes, classes});
+XTensorView<const std::int64_t, 2> matrix(const ConfusionMatrix& confusion) {
+  const std::int64_t classes = confusion.num_classes();
+  return as_xtensor(std::span(confusion.counts()), {classes, classes});
 }
 
 std::vector<std::int64_t> listed(const Counts& counts) { return {counts.begin(), counts.end()}; }
@@ -68,7 +70,7 @@ std::vector<double> ConfusionMatrix::per_class_accuracy() const {
 
 double ConfusionMatrix::balanced_accuracy() const {
   const std::vector<double> shares = per_class_accuracy();
-  return xt::nanmean(xt::adapt(shares, std::array{shares.size()}))();
+  return xt::nanmean(as_xtensor(std::span(shares), {std::ssize(shares)}))();
 }
 
 ClassCounts class_counts(const ConfusionMatrix& confusion) {

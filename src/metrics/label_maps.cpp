@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/distinct_names.h"
@@ -14,8 +15,9 @@
 namespace fovea::metrics {
 namespace {
 
-auto array(const std::vector<std::int64_t>& counts) {
-  return xt::adapt(counts, std::array{counts.size()});
+template <class T>
+XTensorView<const T, 1> array(const std::vector<T>& values) {
+  return as_xtensor(std::span(values), {std::ssize(values)});
 }
 
 std::vector<double> listed(const xt::xtensor<double, 1>& shares) {
@@ -85,7 +87,7 @@ std::vector<double> class_iou(const ClassCounts& counts) {
 }
 
 double class_mean(const std::vector<double>& shares, std::size_t first, Empty none) {
-  const auto all = xt::adapt(shares, std::array{shares.size()});
+  const auto all = array(shares);
   const double mean = xt::nanmean(xt::view(all, xt::range(first, shares.size())))();
   return std::isnan(mean) ? of_nothing(none) : mean;
 }

@@ -7,7 +7,9 @@
 #include <numeric>
 #include <utility>
 
+#include "autograd/mode.h"
 #include "base/error.h"
+#include "ops/create.h"
 #include "ops/elementwise.h"
 #include "training/class_names.h"
 
@@ -67,6 +69,30 @@ void DataTask::set_inferer(std::unique_ptr<const Inferer> inferer) {
                   "whole",
                   models::info_of(network).name));
   inferer_ = std::move(inferer);
+}
+
+void DataTask::check_inferer() {
+  if (inferer_->is_whole()) return;
+  const std::string& name = models::info_of(model_.interface()).reads.front().name;
+  const auto field = std::find_if(source_->fields().begin(), source_->fields().end(),
+                                  [&](const data::Field& f) { return f.name == name; });
+  const Shape& sample = field->shape;
+  Shape shape{1, sample[0]};
+  for (const std::int64_t size : inferer_->window_of(sample.part(1, sample.rank()).to_vector()))
+    shape.push_back(size);
+  const autograd::NoGrad no_grad;
+  const bool training = model_.training();
+  model_.train(false);
+  data::Batch window;
+  window.set(name, ops::zeros(shape, DType::kFloat32, device_));
+  try {
+    output(window);
+  } catch (const ShapeError& error) {
+    throw ConfigError(
+        fmt::format("eval.inferer.roi_size: the network cannot take windows of {}: {}",
+                    to_string(shape.part(2, shape.rank())), error.what()));
+  }
+  model_.train(training);
 }
 
 models::Outputs DataTask::infer(const data::Batch& batch) {

@@ -70,6 +70,9 @@ class DataTask : public Task {
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
   /// Throws ConfigError for another kind of network unless the inferer is whole.
   void set_inferer(std::unique_ptr<const Inferer> inferer);
+  /// Gives the network a window of zeros, as evaluations will. Throws ConfigError for windows that
+  /// do not fit the samples or the network.
+  void check_inferer();
 
   BatchSource& source() { return *source_; }
   const BatchSource& source() const { return *source_; }

@@ -69,6 +69,7 @@ class Whole final : public Inferer {
     for (Tensor& map : maps) map = ops::to(map, image.device());
     return maps;
   }
+  Sizes window_of(const Sizes& sample) const override { return sample; }
   bool is_whole() const override { return true; }
 };
 
@@ -102,8 +103,7 @@ class SlidingWindow final : public Inferer {
     return sums;
   }
 
- private:
-  Sizes window_of(const Sizes& sample) const {
+  Sizes window_of(const Sizes& sample) const override {
     const std::size_t given = o_.roi_size.size();
     FOVEA_CHECK(given <= 1 || given == sample.size(), ConfigError,
                 fmt::format("eval.inferer.roi_size: {} numbers for samples of {} axes; expected "
@@ -117,6 +117,7 @@ class SlidingWindow final : public Inferer {
     return window;
   }
 
+ private:
   std::vector<std::vector<Stretch>> places_of(const Sizes& sample, const Sizes& window) const {
     std::vector<Sizes> starts;
     Sizes counts;

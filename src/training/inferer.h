@@ -25,6 +25,9 @@ class Inferer {
   using Network = std::function<std::vector<Tensor>(const Tensor& image)>;
   /// All of a network's maps of whole samples, on the device of `image`, which is a host device.
   virtual std::vector<Tensor> operator()(const Tensor& image, const Network& network) const = 0;
+  /// Sizes of what the network is given, from those of a sample. Throws ConfigError where the
+  /// number of axes does not fit.
+  virtual std::vector<std::int64_t> window_of(const std::vector<std::int64_t>& sample) const = 0;
   /// Whether it calls the network once with all there is, so that it serves networks of any kind.
   virtual bool is_whole() const { return false; }
 };

@@ -174,17 +174,27 @@ TEST_CASE("preflight: maps, losses and windows that do not fit the masks are one
             "rows": [{"name": "good"},
                      {"name": "maps", "set": {"model.num_classes": 6}},
                      {"name": "loss", "set": {"loss": {"type": "bce_dice"}}},
+                     {"name": "axes", "set": {"eval.inferer": {"type": "sliding_window",
+                                                               "roi_size": [4, 4, 4]}}},
+                     {"name": "small", "set": {"eval.inferer": {"type": "sliding_window",
+                                                                "roi_size": [1]}}},
                      {"name": "windows", "set": {"eval": {"inferer": {"type": "sliding_window"}},
                       "task": "image_classification", "dataset": {"type": "synthetic"},
                       "model": {"type": "resnet20"}, "loss": null}}]})");
   const auto found = errors(load_ablation("a.json", experiment_kind()));
-  REQUIRE(found.size() == 3);
+  REQUIRE(found.size() == 5);
   CHECK(found[0] ==
         "model.num_classes: 6, but the masks of the data set have 4 classes (background, disc, "
         "cross, frame); expected 4, or null (row \"maps\")");
   CHECK(found[1] ==
         "loss.type: bce_dice does not compare label maps; choose cross_entropy, dice, dice_ce "
         "(row \"loss\")");
-  CHECK_THAT(found[2], Catch::StartsWith("eval.inferer: windows are of dense networks") &&
+  CHECK(found[2] ==
+        "eval.inferer.roi_size: 3 numbers for samples of 2 axes; expected one for each, or one for "
+        "all (row \"axes\")");
+  CHECK_THAT(found[3], Catch::StartsWith("eval.inferer.roi_size: the network cannot take windows "
+                                         "of (1, 1): max_pool") &&
+                           Catch::EndsWith("(row \"small\")"));
+  CHECK_THAT(found[4], Catch::StartsWith("eval.inferer: windows are of dense networks") &&
                            Catch::EndsWith("(row \"windows\")"));
 }
