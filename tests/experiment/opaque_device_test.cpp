@@ -119,7 +119,7 @@ TEST_CASE("opaque device: of a training step of every task one copy comes back",
   const Folder folder("opaque-reads");
   write_squares();
   write_texts();
-  const std::string text = GENERATE(images(), texts(), masks());
+  const std::string text = GENERATE(images(), texts(), masks(), label_maps());
   const std::string clip = GENERATE("norm", "value");
   const int group = GENERATE(1, 2);
   // Evaluation and checkpoints, which read more, come once in either run.
