@@ -63,9 +63,12 @@ schema::Choices find_registry(const std::string& kind) {
 
 int list_entries(const schema::Choices& registry, bool json) {
   schema::Value names = schema::Value::array();
-  for (const schema::Choice& choice : registry.list()) {
+  const std::vector<schema::Choice> choices = registry.list();
+  std::size_t width = 0;
+  for (const schema::Choice& choice : choices) width = std::max(width, choice.name.size());
+  for (const schema::Choice& choice : choices) {
     names.push_back(schema::Value::object({{"name", choice.name}, {"help", choice.help}}));
-    if (!json) fmt::print("{:<18} {}\n", choice.name, choice.help);
+    if (!json) fmt::print("{:<{}}  {}\n", choice.name, width, choice.help);
   }
   if (json) fmt::print("{}\n", names.dump());
   return 0;

@@ -39,15 +39,15 @@ if(FOVEA_FUZZ)
 endif()
 
 # How much a folder is optimised, and which precompiled headers go with that. Hot is what the time of
-# a run depends on. The rest, which parses, plans and prints, is compiled for longer than it runs.
+# a run depends on: loops over elements, and what every operation passes through. The rest, which
+# parses, plans, calls operations and prints, is compiled for longer than it runs.
 if(FOVEA_SANITIZE)
   # Compiling takes most of the time of such a run, so only the folders of loops are optimised.
   set(FOVEA_HOT_LAYERS tensor backend data)
   set(FOVEA_HOT_OPTIONS -O1)
   set(FOVEA_COOL_OPTIONS -O0)
 else()
-  set(FOVEA_HOT_LAYERS base tensor backend autograd ops nn attention layer_attention models optim
-      data metrics training visualise)
+  set(FOVEA_HOT_LAYERS base tensor backend autograd ops data metrics visualise)
   set(FOVEA_HOT_OPTIONS)
   set(FOVEA_COOL_OPTIONS $<$<CONFIG:Release>:-O1>)
 endif()
