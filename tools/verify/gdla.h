@@ -1,0 +1,14 @@
+// What runners of the gdla paper's cases share.
+#pragma once
+
+#include "schema/description.h"
+#include "verify/case.h"
+
+namespace fovea::verify {
+
+/// A token attention of the registry with the options that a case names.
+schema::Component gdla_attention(const Case& c, const std::string& variant);
+/// A feed-forward network; `ratio` of its hidden width to the width of the tokens.
+schema::Component gdla_ffn(const Case& c, const std::string& kind, double ratio);
+
+}  // namespace fovea::verify
