@@ -25,6 +25,8 @@ Table kcla_networks();
 Table kcla_segmentation();
 /// papers/gdla: attention, feed-forward networks and other operators.
 Table gdla_operators();
+/// papers/gdla: PVTv2 and its parts.
+Table gdla_encoders();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
