@@ -12,5 +12,7 @@ schema::Component gdla_attention(const Case& c, const std::string& variant);
 schema::Component gdla_ffn(const Case& c, const std::string& kind, double ratio);
 /// A PVTv2 backbone of the registry, or its classifier, from a case's description of one.
 schema::Value gdla_backbone(const schema::Value& config);
+/// A decoder of attention blocks over a PVTv2 backbone.
+schema::Value gdla_decoder(const Case& c);
 
 }  // namespace fovea::verify

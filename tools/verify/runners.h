@@ -27,6 +27,8 @@ Table kcla_segmentation();
 Table gdla_operators();
 /// papers/gdla: PVTv2 and its parts.
 Table gdla_encoders();
+/// papers/gdla: decoders and segmentation networks.
+Table gdla_decoders();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
