@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "models/attention_gate.h"
+#include "models/emcad_parts.h"
 #include "models/model.h"
 #include "models/token_decoder.h"
 #include "verify/gdla.h"
@@ -81,6 +83,85 @@ void run_network(const Case& c, const Value& options, Checker& check) {
 
 void run_pvt_seg(const Case& c, Checker& check) { run_network(c, gdla_decoder(c), check); }
 
+Value doubled_widths(const Case& c, bool half_bottleneck) {
+  Value widths = Value::array();
+  std::int64_t width = c.integer("base");
+  for (int level = 0; level < 5; ++level, width *= 2)
+    widths.push_back(level == 4 && half_bottleneck ? width / 2 : width);
+  return widths;
+}
+
+// The decoder's channels, the deepest first: those of the levels above, or with half a bottleneck
+// half of them, but for the last.
+Value decoder_widths(const Case& c, bool half_bottleneck) {
+  Value widths = Value::array();
+  for (int level = 3; level >= 0; --level) {
+    const std::int64_t width = c.integer("base") << level;
+    widths.push_back(half_bottleneck && level > 0 ? width / 2 : width);
+  }
+  return widths;
+}
+
+Runner unet_runner(const char* type) {
+  return [type](const Case& c, Checker& check) {
+    const bool bilinear = c.flag("bilinear");
+    Value options = Value::object({{"type", bilinear ? "unet_classic_bilinear" : type},
+                                   {"widths", doubled_widths(c, bilinear)},
+                                   {"decoder_channels", decoder_widths(c, bilinear)}});
+    take(c, options,
+         {{"img_ch", "in_chans"},
+          {"n_channels", "in_chans"},
+          {"output_ch", "num_classes"},
+          {"n_classes", "num_classes"}});
+    const auto model =
+        models::make(resolved(models::entries().choices(), options), build_for(c), {});
+    run_module(
+        c, *model,
+        [&](const Tensors& inputs) -> Tensors {
+          return {{"y", (*model)({.image = inputs.at("x")}).maps.front()}};
+        },
+        check);
+  };
+}
+
+models::MultiScaleOptions multi_scale_of(const Case& c) {
+  models::MultiScaleOptions o;
+  o.kernels.clear();
+  for (const Value& kernel : c.config().at("ks").items()) o.kernels.push_back(kernel.as_int());
+  o.expansion = c.integer("ef");
+  o.parallel = c.flag("par");
+  o.add = c.flag("add");
+  o.activation =
+      c.text("a") == "relu" ? models::EmcadActivation::kRelu : models::EmcadActivation::kRelu6;
+  return o;
+}
+
+void run_gate(const Case& c, Checker& check) {
+  models::AttentionGate gate(build_for(c), {.channels = c.integer("F_l"),
+                                            .hidden = c.integer("F_int"),
+                                            .kernel = c.integer("kernel_size"),
+                                            .groups = c.integer("groups")});
+  run_module(
+      c, gate,
+      [&](const Tensors& inputs) -> Tensors {
+        return {{"y", gate(inputs.at("g"), inputs.at("x"))}};
+      },
+      check);
+}
+
+void run_emcad(const Case& c, Checker& check) {
+  Value options = Value::object({{"type", "pvt_emcad_b2"}});
+  take(c, options,
+       {{"num_classes", "num_classes"},
+        {"in_chs", "in_chans"},
+        {"kernel_sizes", "kernel_sizes"},
+        {"expansion_factor", "expansion_factor"},
+        {"activation", "activation"},
+        {"lgag_ks", "gate_kernel"}});
+  options.set("backbone", gdla_backbone(c.config().at("backbone")));
+  run_network(c, options, check);
+}
+
 }  // namespace
 
 schema::Value gdla_decoder(const Case& c) {
@@ -116,6 +197,26 @@ Table gdla_decoders() {
                                                   c.integer("out_chs"));
   });
   table.add("decoder_block") = run_block;
+  table.add("unet_upconv") = unet_runner("unet_upconv");
+  table.add("unet_attention") = unet_runner("att_unet");
+  table.add("unet_classic") = unet_runner("unet_classic");
+  table.add("emcad_mscb") = unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
+    return std::make_unique<models::MultiScaleConv>(build_for(c), c.integer("i"), c.integer("o"),
+                                                    multi_scale_of(c));
+  });
+  table.add("emcad_eucb") = unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
+    return std::make_unique<models::UpConv>(build_for(c), c.integer("in_channels"),
+                                            c.integer("out_channels"));
+  });
+  table.add("emcad_cab") = unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
+    return std::make_unique<models::ChannelAttention>(build_for(c), c.integer("in_channels"),
+                                                      c.integer("ratio"));
+  });
+  table.add("emcad_sab") = unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
+    return std::make_unique<models::SpatialAttention>(build_for(c), c.integer("kernel"));
+  });
+  table.add("emcad_lgag") = run_gate;
+  table.add("pvt_emcad") = run_emcad;
   table.add("pvt_seg") = run_pvt_seg;
   return table;
 }
