@@ -29,6 +29,8 @@ Table gdla_operators();
 Table gdla_encoders();
 /// papers/gdla: decoders and segmentation networks.
 Table gdla_decoders();
+/// papers/gdla: losses.
+Table gdla_losses();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
