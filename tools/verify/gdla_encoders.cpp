@@ -98,7 +98,8 @@ void run_classifier(const Case& c, Checker& check) {
 }  // namespace
 
 schema::Value gdla_backbone(const Value& config) {
-  Value options = Value::object({{"type", "pvt_v2_b0"}});
+  // All cases are without stochastic depth.
+  Value options = Value::object({{"type", "pvt_v2_b0"}, {"drop_path_rate", 0.0}});
   for (const char* key : {"embed_dims", "num_heads", "mlp_ratios", "depths", "sr_ratios"})
     options.set(key, config.at(key));
   return options;

@@ -31,6 +31,8 @@ Table gdla_encoders();
 Table gdla_decoders();
 /// papers/gdla: losses.
 Table gdla_losses();
+/// papers/gdla: its schedule, training sequences.
+Table gdla_training();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
