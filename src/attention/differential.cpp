@@ -1,8 +1,11 @@
 // DIFF attention (Ye et al.): A = softmax(q1 k1^T) - lambda softmax(q2 k2^T), one scalar lambda a
-// layer. dgsa 2.3; names and head convention of the public reference (8 heads = 16 maps).
+// layer. dgsa 2.3; names and head convention of the public reference (8 heads = 16 maps). With
+// other lengths of lambda, its schedule, rotary positions and one projection it is that of
+// gdla 2.9.
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "attention/attention.h"
@@ -30,6 +33,10 @@ using schema::in_range;
 // heads (the reference's plain file), or from stored pairs (its flash variants).
 enum class Pairing { kPlain, kPaired };
 
+// Numbers in each of the four vectors that lambda is made of: the width of a map's queries, or of a
+// head.
+enum class LambdaDim { kHalf, kHead };
+
 struct Options {
   std::int64_t num_heads = 8;
   std::optional<std::int64_t> num_kv_heads;
@@ -38,6 +45,11 @@ struct Options {
   bool subln_affine = true;
   double eps = 1e-5;
   double attn_drop = 0;
+  bool fused_qkv = false;
+  std::optional<bool> qkv_bias;
+  LambdaDim lambda_dim = LambdaDim::kHalf;
+  std::int64_t lambda_depth_offset = -1;
+  std::optional<double> rope_base;
 };
 
 const attention::Info kInfo{.title = "Differential attention",
@@ -53,14 +65,24 @@ class Differential final : public attention::Attention {
         kv_heads_(o.num_kv_heads.value_or(o.num_heads)),
         stream_dim_(checked_stream_dim(slot, o)),
         pairing_(o.gqa_pairing),
-        lambda_init_(attention::lambda_schedule(slot.layer)),
-        q_proj_(child<nn::Linear>("q_proj", slot.build, slot.dim, slot.dim, o.proj_bias)),
-        k_proj_(child<nn::Linear>("k_proj", slot.build, slot.dim, kv_width(), o.proj_bias)),
-        v_proj_(child<nn::Linear>("v_proj", slot.build, slot.dim, kv_width(), o.proj_bias)),
+        lambda_init_(attention::lambda_schedule(slot.layer + 1 + o.lambda_depth_offset)),
+        rotary_(o.rope_base, stream_dim_),
         out_proj_(child<nn::Linear>("out_proj", slot.build, slot.dim, slot.dim, o.proj_bias)),
         subln_(child<nn::RMSNorm>("subln", slot.build, 2 * stream_dim_, o.eps, o.subln_affine)) {
+    const bool bias = o.qkv_bias.value_or(o.proj_bias);
+    const auto add = [&](const char* name, std::int64_t width) {
+      projections_.push_back(&child<nn::Linear>(name, slot.build, slot.dim, width, bias));
+    };
+    if (o.fused_qkv) {
+      add("qkv", slot.dim + 2 * kv_width());
+    } else {
+      add("q_proj", slot.dim);
+      add("k_proj", kv_width());
+      add("v_proj", kv_width());
+    }
+    const std::int64_t length = o.lambda_dim == LambdaDim::kHead ? 2 * stream_dim_ : stream_dim_;
     const auto vector = [&](const char* name) {
-      return parameter(name, nn::init_normal(slot.build.at(name), {stream_dim_}, 0.1));
+      return parameter(name, nn::init_normal(slot.build.at(name), {length}, 0.1));
     };
     lambda_q1_ = vector("lambda_q1");
     lambda_k1_ = vector("lambda_k1");
@@ -96,27 +118,46 @@ class Differential final : public attention::Attention {
   }
   std::int64_t kv_width() const { return 2 * kv_heads_ * stream_dim_; }
 
-  attention::TwoMaps project(const Tensor& x, const Context& ctx) {
-    Tensor q = q_proj_(x);
-    Tensor k = k_proj_(x);
-    const Tensor v = v_proj_(x);
-    if (ctx.rope_cos.defined()) {
-      q = attention::rotate_pairs(q, stream_dim_, ctx.rope_cos, ctx.rope_sin);
-      k = attention::rotate_pairs(k, stream_dim_, ctx.rope_cos, ctx.rope_sin);
+  // Channels of a projection from `first` on.
+  struct Part {
+    Tensor x;
+    std::int64_t first = 0;
+  };
+
+  // Queries, keys and values. What is rotated becomes a tensor of its own.
+  std::array<Part, 3> parts(const Tensor& x, const Context& ctx) {
+    const std::array<std::int64_t, 3> widths = {x.size(-1), kv_width(), kv_width()};
+    const bool fused = projections_.size() == 1;
+    std::array<Part, 3> all;
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i] = fused && i > 0 ? Part{all[0].x, first} : Part{(*projections_[i])(x)};
+      first += widths[i];
     }
+    if (!rotary_.applies(ctx)) return all;
+    for (const std::size_t i : {std::size_t{1}, std::size_t{0}}) {
+      const Tensor own = fused ? ops::slice(all[i].x, -1, all[i].first, widths[i]) : all[i].x;
+      all[i] = {rotary_(own, ctx)};
+    }
+    return all;
+  }
+
+  attention::TwoMaps project(const Tensor& x, const Context& ctx) {
+    const auto [q, k, v] = parts(x, ctx);
     attention::TwoMaps maps;
-    maps.q1 = ops::heads(q, num_heads_, stream_dim_, 0, 2 * stream_dim_);
-    maps.q2 = ops::heads(q, num_heads_, stream_dim_, stream_dim_, 2 * stream_dim_);
-    maps.k1 = {k, {}, stream_dim_};
-    maps.k2 = {k, {}, stream_dim_};
-    maps.v = {v, {}, 2 * stream_dim_};
+    maps.q1 = ops::heads(q.x, num_heads_, stream_dim_, q.first, 2 * stream_dim_);
+    maps.q2 = ops::heads(q.x, num_heads_, stream_dim_, q.first + stream_dim_, 2 * stream_dim_);
+    maps.k1 = {k.x, {}, stream_dim_};
+    maps.k2 = {k.x, {}, stream_dim_};
+    maps.v = {v.x, {}, 2 * stream_dim_};
     const std::int64_t repeat = num_heads_ / kv_heads_;
     for (std::int64_t head = 0; head < num_heads_; ++head) {
       const bool plain = pairing_ == Pairing::kPlain;
       const std::int64_t pair = head / repeat;
-      maps.k1.offsets.push_back((plain ? 2 * head / repeat : 2 * pair) * stream_dim_);
-      maps.k2.offsets.push_back((plain ? (2 * head + 1) / repeat : 2 * pair + 1) * stream_dim_);
-      maps.v.offsets.push_back(pair * 2 * stream_dim_);
+      maps.k1.offsets.push_back(k.first + (plain ? 2 * head / repeat : 2 * pair) * stream_dim_);
+      maps.k2.offsets.push_back(k.first +
+                                (plain ? (2 * head + 1) / repeat : 2 * pair + 1) * stream_dim_);
+      maps.v.offsets.push_back(v.first + pair * 2 * stream_dim_);
     }
     maps.options = {1 / std::sqrt(static_cast<double>(stream_dim_)), ctx.causal, ctx.key_mask};
     return maps;
@@ -145,11 +186,10 @@ class Differential final : public attention::Attention {
   std::int64_t stream_dim_;  // d' = dim / (2 num_heads)
   Pairing pairing_;
   double lambda_init_;
-  nn::Linear& q_proj_;
-  nn::Linear& k_proj_;
-  nn::Linear& v_proj_;
+  attention::Rotary rotary_;
   nn::Linear& out_proj_;
   nn::RMSNorm& subln_;
+  std::vector<nn::Linear*> projections_;  // q, k, v, or one of all
   Tensor lambda_q1_, lambda_k1_, lambda_q2_, lambda_k2_;
   nn::Dropout* drop_ = nullptr;
 };
@@ -158,15 +198,28 @@ class Differential final : public attention::Attention {
 
 FOVEA_ATTENTION(
     differential, Differential, kInfo,
-    fovea::schema::Fields<Options>{}
-        .add("num_heads", &Options::num_heads, at_least(1),
-             "number of heads; twice it must divide dim")
-        .add("num_kv_heads", &Options::num_kv_heads, at_least(1),
-             "heads of keys and values, shared by groups of query heads; null = num_heads")
-        .add_enum("gqa_pairing", &Options::gqa_pairing,
-                  {{"plain", Pairing::kPlain}, {"paired", Pairing::kPaired}},
-                  "with shared keys: pair the repeated key heads, or the stored ones")
-        .add("proj_bias", &Options::proj_bias, "bias on the four projections")
-        .add("subln_affine", &Options::subln_affine, "learnable weight of the per-head RMS norm")
-        .add("eps", &Options::eps, greater_than(0), "epsilon of the per-head RMS norm")
-        .add("attn_drop", &Options::attn_drop, in_range(0, 0.99), "dropout on attention weights"))
+    attention::add_rope<Options>(
+        fovea::schema::Fields<Options>{}
+            .add("num_heads", &Options::num_heads, at_least(1),
+                 "number of heads; twice it must divide dim")
+            .add("num_kv_heads", &Options::num_kv_heads, at_least(1),
+                 "heads of keys and values, shared by groups of query heads; null = num_heads")
+            .add_enum("gqa_pairing", &Options::gqa_pairing,
+                      {{"plain", Pairing::kPlain}, {"paired", Pairing::kPaired}},
+                      "with shared keys: pair the repeated key heads, or the stored ones")
+            .add("proj_bias", &Options::proj_bias,
+                 "bias on the output projection, and on the others unless qkv_bias says")
+            .add("subln_affine", &Options::subln_affine,
+                 "learnable weight of the per-head RMS norm")
+            .add("eps", &Options::eps, greater_than(0), "epsilon of the per-head RMS norm")
+            .add("attn_drop", &Options::attn_drop, in_range(0, 0.99),
+                 "dropout on attention weights")
+            .add("fused_qkv", &Options::fused_qkv,
+                 "one projection qkv instead of q_proj, k_proj, v_proj")
+            .add("qkv_bias", &Options::qkv_bias,
+                 "bias on the projections of queries, keys and values; null = as proj_bias")
+            .add_enum("lambda_dim", &Options::lambda_dim,
+                      {{"half", LambdaDim::kHalf}, {"head", LambdaDim::kHead}},
+                      "length of the vectors of lambda: that of a map's queries, or of a head")
+            .add("lambda_depth_offset", &Options::lambda_depth_offset, in_range(-1, 0),
+                 "lambda_init is 0.8 - 0.6 exp(-0.3 (layer + this)), layers from 1: -1 or 0")))

@@ -16,6 +16,14 @@ class Probe {
   /// keep_graph: records stay in the graph, so that tests can differentiate what was seen.
   explicit Probe(bool keep_graph) : keep_graph_(keep_graph) {}
 
+  /// Queries whose rows of a map are wanted: `count` of them from `first` on, all others for -1.
+  struct Queries {
+    std::int64_t first = 0, count = -1;
+  };
+  /// Attentions whose maps are made row by row record no other rows; the rest record all.
+  void only(Queries queries) { queries_ = queries; }
+  Queries queries() const { return queries_; }
+
   struct Record {
     std::string module;  // "blocks.0.attn"
     // "attn": the map (b, heads, n, n); others by variant, e.g. "gate". Networks add "features",
@@ -33,6 +41,7 @@ class Probe {
 
  private:
   bool keep_graph_ = false;
+  Queries queries_;
   std::vector<Record> records_;
 };
 

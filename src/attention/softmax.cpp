@@ -1,13 +1,15 @@
-// Multi-head softmax attention in timm's layout, the baseline of every paper. dgsa 2.1, 2.4.
+// Multi-head softmax attention in timm's layout, the baseline of every paper. dgsa 2.1, 2.4;
+// gdla 2.7.
 
 #include <cmath>
 
-#include "attention/attention.h"
+#include "attention/rotary.h"
 #include "autograd/mode.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
 #include "ops/attention.h"
 #include "ops/linear.h"
+#include "ops/shape.h"
 
 namespace {
 
@@ -22,6 +24,7 @@ struct Options {
   bool qkv_bias = true;
   bool proj_bias = true;
   double attn_drop = 0;
+  std::optional<double> rope_base;
 };
 
 const attention::Info kInfo{.title = "Softmax attention",
@@ -35,6 +38,7 @@ class Softmax final : public attention::Attention {
   Softmax(const Slot& slot, const Options& o)
       : num_heads_(o.num_heads),
         head_dim_(slot.dim / o.num_heads),
+        rotary_(o.rope_base, head_dim_),
         qkv_(child<nn::Linear>("qkv", slot.build, slot.dim, 3 * slot.dim, o.qkv_bias)),
         proj_(child<nn::Linear>("proj", slot.build, slot.dim, slot.dim, o.proj_bias)) {
     attention::check_heads("softmax", slot.dim, o.num_heads, 1);
@@ -46,8 +50,9 @@ class Softmax final : public attention::Attention {
   Tensor forward(const Tensor& x, const Context& ctx) override {
     const Tensor qkv = qkv_(x);  // (b, n, 3 dim), order q, k, v
     const std::int64_t dim = x.size(-1);
-    const ops::HeadView q = ops::heads(qkv, num_heads_, head_dim_, 0, head_dim_);
-    const ops::HeadView k = ops::heads(qkv, num_heads_, head_dim_, dim, head_dim_);
+    const Tensor qk = rotary_.applies(ctx) ? rotary_(ops::slice(qkv, -1, 0, 2 * dim), ctx) : qkv;
+    const ops::HeadView q = ops::heads(qk, num_heads_, head_dim_, 0, head_dim_);
+    const ops::HeadView k = ops::heads(qk, num_heads_, head_dim_, dim, head_dim_);
     const ops::HeadView v = ops::heads(qkv, num_heads_, head_dim_, 2 * dim, head_dim_);
     const ops::AttentionOptions options{1 / std::sqrt(static_cast<double>(head_dim_)), ctx.causal,
                                         ctx.key_mask};
@@ -62,9 +67,15 @@ class Softmax final : public attention::Attention {
     return proj_(ops::attention(q, k, v, options));
   }
 
+  // gdla 2.7 and PyTorch call the output projection out_proj.
+  std::string translated(const std::string& name) const override {
+    return name.starts_with("out_proj.") ? "proj." + name.substr(9) : name;
+  }
+
  private:
   std::int64_t num_heads_;
   std::int64_t head_dim_;
+  attention::Rotary rotary_;
   nn::Linear& qkv_;
   nn::Linear& proj_;
   nn::Dropout* drop_ = nullptr;
@@ -73,10 +84,11 @@ class Softmax final : public attention::Attention {
 }  // namespace
 
 FOVEA_ATTENTION(softmax, Softmax, kInfo,
-                fovea::schema::Fields<Options>{}
-                    .add("num_heads", &Options::num_heads, at_least(1),
-                         "number of heads; must divide dim")
-                    .add("qkv_bias", &Options::qkv_bias, "bias on the fused q, k, v projection")
-                    .add("proj_bias", &Options::proj_bias, "bias on the output projection")
-                    .add("attn_drop", &Options::attn_drop, in_range(0, 0.99),
-                         "dropout on attention weights"))
+                attention::add_rope<Options>(
+                    fovea::schema::Fields<Options>{}
+                        .add("num_heads", &Options::num_heads, at_least(1),
+                             "number of heads; must divide dim")
+                        .add("qkv_bias", &Options::qkv_bias, "bias on the fused q, k, v projection")
+                        .add("proj_bias", &Options::proj_bias, "bias on the output projection")
+                        .add("attn_drop", &Options::attn_drop, in_range(0, 0.99),
+                             "dropout on attention weights")))

@@ -138,6 +138,36 @@ struct AttentionGradients {
   Tensor c1 = {}, c2 = {};
 };
 
+/// What linear attention makes of queries and keys first.
+enum class FeatureMap {
+  kNone,        // they are features already
+  kEluPlusOne,  // phi(x) = elu(x) + 1: x + 1 above 0, else exp(x)
+};
+
+/// Linear attention with one map a head, or two maps a head over one value stream (gdla 2.3, 2.4):
+///   y = (Q S) / (Q . s + eps),  S = K^T v,  s = the sum of the rows of K,  Q = phi(q), K = phi(k)
+///   out = y, or y - lambda y2 with one lambda per head and channel
+/// No two heads share channels.
+struct LinearAttentionArgs {
+  std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
+  HeadLayout q, k, v;
+  HeadLayout q2, k2;  // the second stream, or no offsets
+  FeatureMap feature_map = FeatureMap::kEluPlusOne;
+  double eps = 1e-6;
+  bool add = true;  // backward adds to dq, dk, dv; false: it writes them, and the heads cover them
+
+  bool two_maps() const { return !q2.head_offsets.empty(); }
+};
+
+/// Both streams live in q and k. Of two maps lambda: (heads, v.dim), a parameter.
+struct LinearAttentionInputs {
+  Tensor q, k, v, lambda = {};
+};
+/// Laid out as what they are gradients of; q, k and v may be one tensor.
+struct LinearAttentionGradients {
+  Tensor q = {}, k = {}, v = {}, lambda = {};
+};
+
 /// Softmax cross-entropy of logits (rows, classes), or with more axes in front, and target (rows)
 /// int64: loss = lse - (1 - smoothing) logits[target] - smoothing mean(logits). Rows whose target
 /// is ignore_index get loss 0. loss and lse: (rows).

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/profiler.h"
+#include "nn/module.h"
 
 namespace fovea::models {
 
@@ -16,5 +17,18 @@ namespace fovea::models {
 ///   transposed convolution: input channels x kernel for every output, stride^2 times what it does
 /// Everything else, attention's products included, counts nothing.
 std::int64_t module_hook_macs(const std::vector<autograd::Event>& events);
+
+/// The count of ptflops up to 0.7.4, as the gdla paper's tables have it (gdla 4, rule R1), over the
+/// events of one forward pass of `network`:
+///   convolution, linear layer: multiply-adds, and 1 per output for the bias
+///   transposed convolution: the same at the size of its output, stride^2 times what it does
+///   batch norm: 2 per element; layer norm: 1
+///   ReLU, GELU, ELU: 2 as modules, whose function is counted again, else 1; SiLU, ReLU6: 1 as
+///   modules, else 0
+///   pooling: 2 per input; interpolation: 2 per output as a module, else 1
+/// What is a module in the public code, and where there are biases, follows from the network's
+/// modules. Products and softmax of attention and everything elementwise count nothing: a network
+/// whose decoder calls softmax as a function adds it itself.
+std::int64_t ptflops_macs(const std::vector<autograd::Event>& events, const nn::Module& network);
 
 }  // namespace fovea::models

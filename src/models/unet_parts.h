@@ -6,11 +6,13 @@
 
 namespace fovea::models {
 
-/// Twice 3x3 convolution (with bias), BN, ReLU: (b, in, h, w) -> (b, out, h, w). Names:
+/// Twice 3x3 convolution, BN, ReLU: (b, in, h, w) -> (b, out, h, w). Names:
 /// double_conv.{0, 1, 3, 4}.
 class DoubleConv final : public nn::UnaryModule {
  public:
-  DoubleConv(const nn::Build& build, std::int64_t in, std::int64_t out);
+  /// `middle`: channels between the two convolutions; 0 = out.
+  DoubleConv(const nn::Build& build, std::int64_t in, std::int64_t out, bool bias = true,
+             std::int64_t middle = 0);
   std::string type() const override { return "DoubleConv"; }
 
  protected:
@@ -25,8 +27,10 @@ class DoubleConv final : public nn::UnaryModule {
 
 /// Twice the size of x, bilinear with aligned corners.
 Tensor doubled(const Tensor& x);
-/// [skip, x] along the channels. x is padded with zeros, or cropped, around its centre to the size
-/// of skip; of an odd difference the larger part is at the end.
+/// x padded with zeros, or cropped, around its centre to the size of skip; of an odd difference the
+/// larger part is at the end.
+Tensor fitted(const Tensor& x, const Tensor& skip);
+/// [skip, fitted x] along the channels.
 Tensor with_skip(const Tensor& skip, const Tensor& x);
 
 /// doubled(x), with_skip, DoubleConv (name "conv").

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "nn/init.h"
+#include "ops/linear.h"
+#include "ops/shape.h"
 #include "ops/spatial.h"
 
 namespace fovea::nn {
@@ -29,7 +31,7 @@ Conv2d::Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops:
     : options_(options) {
   check_groups("Conv2d", in, out, options.groups);
   const Shape shape = weight_shape("Conv2d", out, in, kernel, options.groups);
-  weight_ = parameter("weight", init_conv_weight(build.at("weight"), shape));
+  weight_ = parameter("weight", init_conv_weight(build.at("weight"), shape, options.groups));
   if (bias) {
     const std::int64_t fan_in = shape[1] * shape[2] * shape[3];
     bias_ = parameter("bias", init_bias(build.at("bias"), out, fan_in));
@@ -39,13 +41,37 @@ Conv2d::Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops:
 Tensor Conv2d::forward(const Tensor& x) { return ops::conv(x, weight_, bias_, options_); }
 
 TokenConv2d::TokenConv2d(const Build& build, std::int64_t channels, std::int64_t kernel)
-    : weight_(
-          parameter("weight", init_conv_weight(build.at("weight"), {channels, 1, kernel, kernel}))),
+    : weight_(parameter(
+          "weight", init_conv_weight(build.at("weight"), {channels, 1, kernel, kernel}, channels))),
       bias_(parameter("bias", init_bias(build.at("bias"), channels, kernel * kernel))) {}
 
 Tensor TokenConv2d::operator()(const Tensor& x, std::int64_t h, std::int64_t w) {
   const auto scope = enter();
   return ops::token_conv(x, weight_, bias_, h, w);
+}
+
+TokenPointwise::TokenPointwise(const Build& build, std::int64_t in, std::int64_t out, bool bias,
+                               std::int64_t groups)
+    : groups_(groups) {
+  check_groups("TokenPointwise", in, out, groups);
+  weight_ =
+      parameter("weight", init_conv_weight(build.at("weight"), {out, in / groups, 1, 1}, groups));
+  if (bias) bias_ = parameter("bias", init_bias(build.at("bias"), out, in / groups));
+}
+
+Tensor TokenPointwise::forward(const Tensor& x) {
+  const std::int64_t out = weight_.size(0);
+  const std::int64_t in = weight_.size(1);
+  const Tensor weight = ops::reshape(weight_, {out, in});
+  if (groups_ == 1) return ops::linear(x, weight, bias_);
+  std::vector<Tensor> parts;
+  const std::int64_t each = out / groups_;
+  for (std::int64_t group = 0; group < groups_; ++group) {
+    const Tensor bias = bias_.defined() ? ops::slice(bias_, 0, group * each, each) : Tensor();
+    parts.push_back(ops::linear(ops::slice(x, -1, group * in, in),
+                                ops::slice(weight, 0, group * each, each), bias));
+  }
+  return ops::concat(parts, -1);
 }
 
 ConvTranspose2d::ConvTranspose2d(const Build& build, std::int64_t in, std::int64_t out,

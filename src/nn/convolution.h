@@ -39,6 +39,24 @@ class TokenConv2d final : public Module {
   Tensor bias_;
 };
 
+/// 1x1 convolution of tokens (..., in) -> (..., out): as Conv2d with a kernel of 1, computed as
+/// linear layers, one a group. Parameters: weight (out, in / groups, 1, 1), bias (out).
+/// Throws ShapeError unless groups divides in and out.
+class TokenPointwise final : public UnaryModule {
+ public:
+  TokenPointwise(const Build& build, std::int64_t in, std::int64_t out, bool bias = true,
+                 std::int64_t groups = 1);
+  std::string type() const override { return "TokenPointwise"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Tensor weight_;
+  Tensor bias_;
+  std::int64_t groups_;
+};
+
 /// x (b, in, h, w) -> (b, out, h', w'), PyTorch's ConvTranspose2d. Parameters: weight (in,
 /// out / groups, kernel...), bias (out). Throws ShapeError unless groups divides in and out.
 class ConvTranspose2d final : public UnaryModule {

@@ -10,6 +10,7 @@
 #include "nn/dropout.h"
 #include "nn/linear.h"
 #include "ops/activation.h"
+#include "ops/elementwise.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 
@@ -28,6 +29,15 @@ struct Common {
 
 struct MlpOptions : Common {
   UnaryOp activation = UnaryOp::kGelu;
+};
+
+struct MixFfnOptions : MlpOptions {
+  bool relu_first = false;
+};
+
+struct GatedMixFfnOptions {
+  double expansion = 4;
+  std::int64_t kernel_size = 3;
 };
 
 struct SwiGluOptions : Common {
@@ -88,6 +98,14 @@ class Ffn : public FeedForward {
   std::vector<Dropout*> drops_;
 };
 
+void check_grid(const char* name, const Tensor& x, const Grid& grid) {
+  FOVEA_CHECK(
+      x.rank() == 3 && x.size(1) == grid.h * grid.w, ShapeError,
+      fmt::format("{}: {} tokens on a grid of {} x {}; expected (b, h w, dim) without other "
+                  "tokens",
+                  name, x.rank() == 3 ? x.size(1) : 0, grid.h, grid.w));
+}
+
 std::int64_t width(double expansion, double dim) {
   return static_cast<std::int64_t>(std::floor(expansion * dim + 1e-9));
 }
@@ -117,25 +135,62 @@ class SwiGlu final : public Ffn {
 // A 3 x 3 depthwise convolution over the grid between fc1 and the activation (PVTv2, SegFormer).
 class MixFfn final : public Ffn {
  public:
-  MixFfn(const Build& build, std::int64_t dim, const MlpOptions& o, double drop_rate)
+  MixFfn(const Build& build, std::int64_t dim, const MixFfnOptions& o, double drop_rate)
       : Ffn(build, dim, hidden(o, dim), hidden(o, dim), o, {.kind = o.activation}, drop_rate),
+        relu_first_(o.relu_first),
         dwconv_(child<TokenConv2d>("dwconv.dwconv", build, hidden(o, dim), 3)) {}
   std::string type() const override { return "MixFFN"; }
 
  protected:
   Tensor mix(const Tensor& x, const Grid& grid) override {
-    FOVEA_CHECK(x.rank() == 3 && x.size(1) == grid.h * grid.w, ShapeError,
-                fmt::format("mix_ffn: {} tokens on a grid of {} x {}; expected (b, h w, dim) "
-                            "without other tokens",
-                            x.rank() == 3 ? x.size(1) : 0, grid.h, grid.w));
-    return dwconv_(x, grid.h, grid.w);
+    check_grid("mix_ffn", x, grid);
+    return dwconv_(relu_first_ ? ops::relu(x) : x, grid.h, grid.w);
+  }
+  // timm has no module between.
+  std::string translated(const std::string& name) const override {
+    return name == "dwconv.weight" || name == "dwconv.bias" ? "dwconv." + name : name;
   }
 
  private:
   static std::int64_t hidden(const MlpOptions& o, std::int64_t dim) {
     return width(o.expansion, static_cast<double>(dim));
   }
+  bool relu_first_;
   TokenConv2d& dwconv_;
+};
+
+// 1x1 convolution to [a, b], SiLU, depthwise convolution over the grid, a silu(b), 1x1 convolution
+// without bias. gdla 2.11, where it is called Mix-FFN.
+class GatedMixFfn final : public FeedForward {
+ public:
+  GatedMixFfn(const Build& build, std::int64_t dim, const GatedMixFfnOptions& o, double drop_rate)
+      : pwc1_(child<TokenPointwise>("pwc1", build, dim, 2 * hidden(o, dim))),
+        dwc_(child<TokenConv2d>("dwc", build, 2 * hidden(o, dim), o.kernel_size)),
+        pwc2_(child<TokenPointwise>("pwc2", build, hidden(o, dim), dim, false)) {
+    FOVEA_CHECK(
+        o.kernel_size % 2 == 1, ConfigError,
+        fmt::format("gated_mix_ffn: kernel_size is {}; expected an odd number", o.kernel_size));
+    if (drop_rate > 0) drop_ = &child<Dropout>("drop", build, drop_rate);
+  }
+  std::string type() const override { return "GatedMixFFN"; }
+
+ protected:
+  Tensor forward(const Tensor& x, const Grid& grid) override {
+    check_grid("gated_mix_ffn", x, grid);
+    const Tensor mixed = dwc_(ops::silu(pwc1_(x)), grid.h, grid.w);
+    const Tensor y =
+        pwc2_(ops::activate({.kind = UnaryOp::kSilu, .gated = true, .gate_last = true}, mixed));
+    return drop_ != nullptr ? (*drop_)(y) : y;
+  }
+
+ private:
+  static std::int64_t hidden(const GatedMixFfnOptions& o, std::int64_t dim) {
+    return width(o.expansion, static_cast<double>(dim));
+  }
+  TokenPointwise& pwc1_;
+  TokenConv2d& dwc_;
+  TokenPointwise& pwc2_;
+  Dropout* drop_ = nullptr;
 };
 
 struct Entry : schema::Choice {
@@ -165,7 +220,20 @@ const schema::Registry<Entry>& entries() {
                              "false: silu(a) * b for [a, b] = fc1(x); true: a * silu(b)")),
       entry<MixFfn>("mix_ffn",
                     "fc1, 3 x 3 depthwise convolution over the grid, activation, fc2 (PVTv2)",
-                    mlp_fields())};
+                    schema::Fields<MixFfnOptions>{}
+                        .include(mlp_fields())
+                        .add("relu_first", &MixFfnOptions::relu_first,
+                             "a ReLU between fc1 and the convolution, as in PVTv2's linear "
+                             "variant")),
+      entry<GatedMixFfn>(
+          "gated_mix_ffn",
+          "1x1 convolution to [a, b], SiLU, depthwise convolution over the grid, a silu(b), 1x1 "
+          "convolution (gdla 2.11)",
+          schema::Fields<GatedMixFfnOptions>{}
+              .add("expansion", &GatedMixFfnOptions::expansion, schema::greater_than(0),
+                   "width of each half after the first convolution relative to that of the tokens")
+              .add("kernel_size", &GatedMixFfnOptions::kernel_size, schema::at_least(1),
+                   "side of the depthwise convolution; odd"))};
   return all;
 }
 

@@ -1,5 +1,5 @@
-// Feed-forward networks of an encoder block, as a registry: {"type": "mlp" | "swiglu" | "mix_ffn",
-// ...}. dgsa 2.5, PVTv2.
+// Feed-forward networks of an encoder block, as a registry: {"type": "mlp" | "swiglu" | "mix_ffn" |
+// "gated_mix_ffn", ...}. dgsa 2.5, PVTv2, gdla 2.11.
 #pragma once
 
 #include <memory>

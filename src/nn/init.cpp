@@ -7,19 +7,26 @@
 namespace fovea::nn {
 
 Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in) {
-  if (build.init == Init::kTruncNormal) return init_truncated_normal(build, shape);
-  const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  if (build.init == Init::kTruncNormal || build.init == Init::kPvt)
+    return init_truncated_normal(build, shape);
+  const bool xavier = build.init == Init::kXavier;
+  const double bound = xavier ? std::sqrt(6.0 / static_cast<double>(fan_in + shape[0]))
+                              : 1.0 / std::sqrt(static_cast<double>(fan_in));
   return ops::random_uniform(shape, -bound, bound, build.random, build.dtype, build.device);
 }
 
-Tensor init_conv_weight(const Build& build, const Shape& shape) {
+Tensor init_conv_weight(const Build& build, const Shape& shape, std::int64_t groups) {
   const std::int64_t kernel = shape.part(2, shape.rank()).numel();
-  if (build.init != Init::kKaiming) return init_weight(build, shape, shape[1] * kernel);
-  return init_normal(build, shape, std::sqrt(2.0 / static_cast<double>(shape[0] * kernel)));
+  const bool grouped = build.init == Init::kPvt;
+  if (build.init != Init::kKaiming && !grouped) return init_weight(build, shape, shape[1] * kernel);
+  const std::int64_t fan_out = shape[0] * kernel / (grouped ? groups : 1);
+  return init_normal(build, shape, std::sqrt(2.0 / static_cast<double>(fan_out)));
 }
 
 Tensor init_bias(const Build& build, std::int64_t size, std::int64_t fan_in) {
-  if (build.init == Init::kTruncNormal) return init_constant(build, {size}, 0);
+  const bool zero =
+      build.init == Init::kTruncNormal || build.init == Init::kPvt || build.init == Init::kXavier;
+  if (zero) return init_constant(build, {size}, 0);
   return init_weight(build, {size}, fan_in);
 }
 

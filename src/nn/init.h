@@ -8,8 +8,9 @@ namespace fovea::nn {
 /// Weight of a linear layer with `fan_in` inputs to each output.
 Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in);
 /// Weight of a convolution, (c_out, c_in / groups, kernel...). Its fan_in is c_in / groups times
-/// the kernel's elements, its fan_out c_out times them, as in PyTorch.
-Tensor init_conv_weight(const Build& build, const Shape& shape);
+/// the kernel's elements, its fan_out c_out times them, as in PyTorch; divided by the groups only
+/// for Init::kPvt.
+Tensor init_conv_weight(const Build& build, const Shape& shape, std::int64_t groups = 1);
 /// Bias of either.
 Tensor init_bias(const Build& build, std::int64_t size, std::int64_t fan_in);
 /// Normal(0, stddev) truncated at +-2, as timm starts class tokens and position tables.

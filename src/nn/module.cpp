@@ -42,9 +42,29 @@ std::int64_t Module::parameter_count() const {
   return count;
 }
 
+std::string Module::own_name(const std::string& name) const {
+  std::string own = translated(name);
+  for (const auto& [child, module] : children_) {
+    const std::string prefix = child.empty() ? "" : child + ".";
+    if (own.starts_with(prefix)) own = prefix + module->own_name(own.substr(prefix.size()));
+  }
+  return own;
+}
+
 void Module::visit_from(const std::string& prefix, const Visitor& visitor) {
   visitor(prefix, *this);
   for (const auto& [name, module] : children_) module->visit_from(join(prefix, name), visitor);
+}
+
+void Module::add_types(const std::string& prefix, std::map<std::string, std::string>& to) const {
+  to.emplace(prefix, type());
+  for (const auto& [name, module] : children_) module->add_types(join(prefix, name), to);
+}
+
+std::map<std::string, std::string> Module::types() const {
+  std::map<std::string, std::string> all;
+  add_types("", all);
+  return all;
 }
 
 void Module::train(bool on) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,10 @@ namespace fovea::nn {
 enum class Init {
   kTorch,        // weight and bias uniform in +-1 / sqrt(fan_in) (dgsa 2.8)
   kTruncNormal,  // normal(0, 0.02) truncated at +-2, biases 0, as in timm (dgsa 2.8)
-  kKaiming,      // weights of convolutions normal(0, sqrt(2 / fan_out)), all else kTorch (kcla 2.0)
+  kPvt,      // linear layers as kTruncNormal, convolutions normal(0, sqrt(2 / fan_out)), biases 0
+             // (gdla 3.1)
+  kXavier,   // linear layers uniform in +-sqrt(6 / (in + out)), biases 0 (gdla 2.11)
+  kKaiming,  // weights of convolutions normal(0, sqrt(2 / fan_out)), all else kTorch (kcla 2.0)
 };
 
 /// Where and how parameters are made.
@@ -59,10 +63,16 @@ class Module {
   std::vector<NamedTensor> parameters() const;
   std::vector<NamedTensor> buffers() const;
   std::int64_t parameter_count() const;
+  /// The dotted name here of what other public code of the same network calls `name`; that itself
+  /// where nothing below has another name for it.
+  std::string own_name(const std::string& name) const;
 
   /// Calls visit(dotted name, module) for this module ("") and everything below, parents first.
   using Visitor = std::function<void(const std::string& name, Module& module)>;
   void visit(const Visitor& visitor) { visit_from("", visitor); }
+  /// Class names of this module and of everything below it, by dotted name; of a child with an
+  /// empty name that of its parent stays.
+  std::map<std::string, std::string> types() const;
 
   /// Training or evaluation mode, for everything below.
   void train(bool on);
@@ -93,11 +103,15 @@ class Module {
   /// that is used in two places does not draw the same mask twice. What is computed again for
   /// backward (autograd::checkpoint) draws as it did the first time.
   RandomStream next_random();
+  /// own_name() for what lies in this module, before its children are asked: a module whose names
+  /// differ between public programs translates here.
+  virtual std::string translated(const std::string& name) const { return name; }
   /// Names this module in profiles and anomaly messages while the scope lasts.
   autograd::ModuleScope enter() const { return autograd::ModuleScope(name_); }
 
  private:
   void visit_from(const std::string& prefix, const Visitor& visitor);
+  void add_types(const std::string& prefix, std::map<std::string, std::string>& to) const;
   void collect(const std::string& prefix, bool want_buffers, std::vector<NamedTensor>& out) const;
 
   std::vector<NamedTensor> parameters_;

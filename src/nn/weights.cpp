@@ -73,6 +73,23 @@ std::map<std::string, Tensor> without_wrapper(const std::map<std::string, Tensor
   return inner;
 }
 
+namespace {
+
+// Under the names that the module has for them. Where two would get one name both keep theirs, and
+// one of them will be left over.
+std::map<std::string, Tensor> with_own_names(const Module& module,
+                                             const std::map<std::string, Tensor>& tensors) {
+  std::map<std::string, Tensor> renamed;
+  for (const auto& [name, tensor] : tensors) {
+    const std::string own = module.own_name(name);
+    renamed.emplace(own == name || tensors.contains(own) || renamed.contains(own) ? name : own,
+                    tensor);
+  }
+  return renamed;
+}
+
+}  // namespace
+
 LoadReport load_weights(const Module& module, const std::map<std::string, Tensor>& given,
                         const std::string& file, const LoadOptions& options) {
   const autograd::NoGrad no_grad;
@@ -86,6 +103,7 @@ LoadReport load_weights(const Module& module, const std::map<std::string, Tensor
     at = leave_out ? tensors.erase(at) : std::next(at);
   }
 
+  tensors = with_own_names(module, tensors);
   WeightsDifferences differences(own, tensors, options);
   std::vector<std::pair<Tensor, Tensor>> copies;  // from, to
   for (const auto& [name, tensor] : own) {

@@ -35,8 +35,8 @@ struct LoadReport {
 /// Copies the tensors of a file into the module, a network or a part of one; floating types are
 /// converted. `file` is used in messages. Nothing is changed if anything is wrong: throws FileError
 /// that names what is missing, unexpected, of another shape, or not finite, and what can be done
-/// about each of them. Two habits of PyTorch are taken without a word: files with or without batch
-/// counters (num_batches_tracked), and the names of without_wrapper().
+/// about each of them. Taken without a word are files with or without batch counters
+/// (num_batches_tracked), the names of without_wrapper(), and those of Module::own_name().
 LoadReport load_weights(const Module& module, const std::map<std::string, Tensor>& tensors,
                         const std::string& file, const LoadOptions& options = {});
 

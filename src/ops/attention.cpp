@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "autograd/graph.h"
 #include "backend/backend.h"
-#include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/head_views.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -17,22 +15,11 @@ namespace {
 
 using autograd::Gradients;
 using autograd::Op;
-
-HeadLayout layout_of(const HeadView& view) {
-  const std::int64_t width = view.x.size(-1);
-  return {view.x.size(1) * width, width, view.offsets, view.dim};
-}
-
-void check_view(const char* op, const char* name, const HeadView& view) {
-  FOVEA_CHECK(
-      view.x.rank() == 3, ShapeError,
-      fmt::format("{}: {} is {}; expected (b, n, width)", op, name, to_string(view.x.shape())));
-  for (const std::int64_t offset : view.offsets) {
-    FOVEA_CHECK(offset >= 0 && offset + view.dim <= view.x.size(-1), ShapeError,
-                fmt::format("{}: a head of {} takes channels [{}, {}) of {}", op, name, offset,
-                            offset + view.dim, view.x.size(-1)));
-  }
-}
+using views::check_view;
+using views::cover;
+using views::distinct;
+using views::layout_of;
+using views::ViewGradients;
 
 AttentionArgs check(const char* op, const HeadView& q, const HeadView& k, const HeadView& v,
                     const AttentionOptions& options) {
@@ -68,64 +55,6 @@ AttentionArgs check(const char* op, const HeadView& q, const HeadView& k, const 
   args.scale = options.scale;
   args.causal = options.causal;
   return args;
-}
-
-// True if the heads of `views` take every channel of their tensors exactly once.
-bool cover(const std::vector<Tensor>& tensors, std::initializer_list<HeadView> views) {
-  for (const Tensor& x : tensors) {
-    std::vector<int> taken(static_cast<std::size_t>(x.size(-1)), 0);
-    for (const HeadView& view : views) {
-      if (view.x.id() != x.id()) continue;
-      for (const std::int64_t offset : view.offsets) {
-        for (std::int64_t i = 0; i < view.dim; ++i) ++taken[static_cast<std::size_t>(offset + i)];
-      }
-    }
-    if (!std::all_of(taken.begin(), taken.end(), [](int times) { return times == 1; }))
-      return false;
-  }
-  return true;
-}
-
-// Gradients for the distinct tensors behind q, k and v: a fused projection gets one. Zeroed where
-// the kernel adds to them.
-class ViewGradients {
- public:
-  ViewGradients(const std::vector<Tensor>& inputs, bool zeroed, Gradients& in)
-      : inputs_(inputs), in_(in) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const bool wanted = in.wanted(static_cast<int>(i));
-      gradients_.push_back(!wanted  ? Tensor()
-                           : zeroed ? zeros_like(inputs[i])
-                                    : Tensor::empty_like(inputs[i]));
-    }
-  }
-  // The gradient of the tensor that `x` is.
-  Tensor of(const Tensor& x) const {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i].id() == x.id()) return gradients_[i];
-    }
-    return {};
-  }
-  void hand_over() {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (gradients_[i].defined()) in_.add(static_cast<int>(i), std::move(gradients_[i]));
-    }
-  }
-
- private:
-  const std::vector<Tensor>& inputs_;
-  Gradients& in_;
-  std::vector<Tensor> gradients_;
-};
-
-std::vector<Tensor> distinct(std::initializer_list<Tensor> tensors) {
-  std::vector<Tensor> unique;
-  for (const Tensor& tensor : tensors) {
-    const bool known = std::any_of(unique.begin(), unique.end(),
-                                   [&](const Tensor& other) { return other.id() == tensor.id(); });
-    if (!known) unique.push_back(tensor);
-  }
-  return unique;
 }
 
 }  // namespace

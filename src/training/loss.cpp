@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
+#include "ops/region_loss.h"
 #include "schema/fields.h"
 
 namespace fovea::training {
@@ -19,6 +21,7 @@ namespace {
 // What every loss of a dense network knows.
 struct MapOptions {
   std::vector<double> map_weights;
+  bool map_subsets = false;
 };
 
 struct CrossEntropy : ops::CrossEntropyOptions, MapOptions {};
@@ -29,12 +32,34 @@ struct DiceCe : Dice {
   double ce_weight = 1;
   double label_smoothing = 0;
 };
+struct Region : ops::RegionLossOptions, MapOptions {};
+struct SquaredDice : Region {
+  double dice_weight = 1;
+  double ce_weight = 0;
+};
 
 template <class Options>
 schema::Fields<Options> with_map_weights(schema::Fields<Options> fields) {
-  return fields.add("map_weights", &MapOptions::map_weights, schema::at_least(0),
-                    "of a network that gives several maps (deep supervision): the weight of each "
-                    "one's loss, the finest first; [] = 1 each");
+  return fields
+      .add("map_weights", &MapOptions::map_weights, schema::at_least(0),
+           "of a network that gives several maps (deep supervision): the weight of each "
+           "one's loss, the finest first; [] = 1 each")
+      .add("map_subsets", &MapOptions::map_subsets,
+           "instead the sum of the losses of every choice of maps, whose logits are added (EMCAD's "
+           "mutation loss, gdla 3.3)");
+}
+
+// The sum of every choice of maps but none, all of one size.
+std::vector<Tensor> sums_of_subsets(const std::vector<Tensor>& maps, const ops::Sizes& size) {
+  std::vector<Tensor> sums;
+  for (const Tensor& map : maps) {
+    const bool fits = map.shape().part(2, map.rank()).to_vector() == size;
+    const Tensor at_size = fits ? map : ops::resize(map, size, ops::Interpolation::kLinear);
+    const std::size_t before = sums.size();
+    sums.push_back(at_size);
+    for (std::size_t i = 0; i < before; ++i) sums.push_back(ops::add(sums[i], at_size));
+  }
+  return sums;
 }
 
 struct Entry {
@@ -51,7 +76,7 @@ using LossOf = std::function<Tensor(const Tensor&, const Tensor&, const Options&
 
 template <class Options>
 Loss of_logits(const Options& options, const LossOf<Options>& loss) {
-  FOVEA_CHECK(options.map_weights.empty(), ConfigError,
+  FOVEA_CHECK(options.map_weights.empty() && !options.map_subsets, ConfigError,
               "loss.map_weights: given, but the network gives classes; expected []");
   return [=](const models::Outputs& output, const Tensor& target) {
     return loss(output.logits, target, options);
@@ -60,6 +85,8 @@ Loss of_logits(const Options& options, const LossOf<Options>& loss) {
 
 template <class Options>
 Loss of_maps(const Options& options, const LossOf<Options>& loss) {
+  FOVEA_CHECK(!options.map_subsets || options.map_weights.empty(), ConfigError,
+              "loss.map_weights: given with map_subsets; expected []");
   return [=](const models::Outputs& output, const Tensor& target) {
     const std::size_t given = options.map_weights.size();
     FOVEA_CHECK(given == 0 || given == output.maps.size(), ConfigError,
@@ -67,7 +94,9 @@ Loss of_maps(const Options& options, const LossOf<Options>& loss) {
                             output.maps.size()));
     const int axes = output.maps.front().rank() - 2;
     const Shape size = target.shape().part(target.rank() - axes, target.rank());
-    return ops::over_maps(output.maps, options.map_weights, size.to_vector(),
+    const std::vector<Tensor> maps =
+        options.map_subsets ? sums_of_subsets(output.maps, size.to_vector()) : output.maps;
+    return ops::over_maps(maps, options.map_weights, size.to_vector(),
                           [&](const Tensor& map) { return loss(map, target, options); });
   };
 }
@@ -165,8 +194,48 @@ Entry dice_ce() {
       .entry();
 }
 
+template <class Options>
+schema::Fields<Options> with_region(schema::Fields<Options> fields) {
+  return fields
+      .add("smooth", &Region::smooth, schema::greater_than(0),
+           "added to both sides of the fraction")
+      .add("sigmoid", &Region::sigmoid, "sigmoid of each map instead of a softmax over the classes")
+      .add("class_weights", &Region::class_weights, schema::at_least(0),
+           "weight of every class in the mean over them; [] = 1 each");
+}
+
+Entry squared_dice() {
+  using O = SquaredDice;
+  return EntryOf<O>(
+             "squared_dice",
+             "dice_weight Dice + ce_weight cross-entropy, the Dice with squared "
+             "probabilities over the whole batch (gdla 6.3)",
+             with_region(schema::Fields<O>{})
+                 .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of 1 - Dice")
+                 .add("ce_weight", &O::ce_weight, schema::at_least(0),
+                      "weight of the cross-entropy over pixels"))
+      .compares(Compares::kLabelMaps,
+                [](const Tensor& map, const Tensor& labels, const O& o) {
+                  const Tensor dice = ops::mul(ops::squared_dice(map, labels, o), o.dice_weight);
+                  if (o.ce_weight == 0) return dice;
+                  const Tensor ce =
+                      ops::pixel_cross_entropy(map, labels, {.ignore_index = o.ignore_index});
+                  return ops::add(dice, ops::mul(ce, o.ce_weight));
+                })
+      .entry();
+}
+
+Entry boundary_dou() {
+  return EntryOf<Region>("boundary_dou",
+                         "boundary difference over union of each class over the batch (gdla 6.3)",
+                         with_region(schema::Fields<Region>{}))
+      .compares(Compares::kLabelMaps, ops::boundary_dou)
+      .entry();
+}
+
 const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all = {cross_entropy(), bce_dice(), dice(), dice_ce()};
+  static const std::vector<Entry> all = {cross_entropy(), bce_dice(),     dice(),
+                                         dice_ce(),       squared_dice(), boundary_dou()};
   return all;
 }
 

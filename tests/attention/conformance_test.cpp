@@ -70,7 +70,7 @@ TEST_CASE("every attention: a probe changes nothing and sees a map of its kind",
     CHECK(maps[0].shape() == Shape{2, 2, kTokens, kTokens});
     if (variant.info.map != attention::MapKind::kStochastic) continue;
     for (const double sum : to_doubles(ops::sum(maps[0], {-1})))
-      CHECK(sum == Approx(1.0).epsilon(1e-12));
+      CHECK(sum == Approx(1.0).epsilon(1e-6));  // linear attention adds 1e-6 to what it divides by
   }
 }
 

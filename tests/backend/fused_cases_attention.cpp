@@ -90,10 +90,88 @@ FusedCase backward(const AttentionOf& a) {
           }};
 }
 
+struct LinearOf {
+  const char* name;
+  bool two_maps = false, features = false;
+  bool add = false;  // to gradients that hold something
+  std::int64_t queries = kQueries, keys = kKeys;
+};
+
+LinearAttentionArgs args_of(const LinearOf& a) {
+  const std::int64_t streams = a.two_maps ? 2 : 1;
+  const std::int64_t width = streams * kHeads * kDim;
+  LinearAttentionArgs args;
+  args.batch = kBatch;
+  args.heads = kHeads;
+  args.queries = a.queries;
+  args.keys = a.keys;
+  args.q = layout(a.queries, width, kDim, 0, streams * kDim);
+  args.k = layout(a.keys, width, kDim, 0, streams * kDim);
+  args.v = layout(a.keys, kHeads * kWidth, kWidth, 0, kWidth);
+  if (a.two_maps) {
+    args.q2 = layout(a.queries, width, kDim, kDim, streams * kDim);
+    args.k2 = layout(a.keys, width, kDim, kDim, streams * kDim);
+  }
+  if (a.features) args.feature_map = FeatureMap::kNone;
+  args.eps = 1e-3;
+  args.add = a.add;
+  return args;
+}
+
+LinearAttentionInputs inputs_of(const LinearOf& a, Operands& o) {
+  const std::int64_t width = (a.two_maps ? 2 : 1) * kHeads * kDim;
+  const auto rows = [&](std::int64_t n) {
+    // Features are positive, or the denominator could be anything.
+    if (!a.features) return o.x({kBatch, n, width});
+    const Tensor y = o.to_x({kBatch, n, width});
+    cpu().backend().cast(o.between(0.1, 2, y.shape()), y);
+    return y;
+  };
+  const Tensor q = rows(a.queries);
+  const Tensor k = rows(a.keys);
+  LinearAttentionInputs in{.q = q, .k = k, .v = o.x({kBatch, a.keys, kHeads * kWidth})};
+  if (a.two_maps) in.lambda = o.c({kHeads, kWidth});
+  return in;
+}
+
+FusedCase linear_forward(const LinearOf& a) {
+  return {"linear_attention", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor out = o.to_x({kBatch, a.queries, kHeads * kWidth});
+            b.linear_attention(args_of(a), inputs_of(a, o), out);
+            return {out};
+          }};
+}
+
+FusedCase linear_backward(const LinearOf& a) {
+  return {"linear_attention_backward", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const LinearAttentionInputs in = inputs_of(a, o);
+            const LinearAttentionGradients to{
+                .q = o.x(in.q.shape()),
+                .k = o.x(in.k.shape()),
+                .v = o.x(in.v.shape()),
+                .lambda = a.two_maps ? o.to_c(in.lambda.shape()) : Tensor()};
+            const Tensor dout = o.x({kBatch, a.queries, kHeads * kWidth});
+            b.linear_attention_backward(args_of(a), in, dout, to);
+            if (!a.two_maps) return {to.q, to.k, to.v};
+            return {to.q, to.k, to.v, to.lambda};
+          }};
+}
+
 }  // namespace
 
 std::vector<FusedCase> cases_of_attention() {
   std::vector<FusedCase> cases;
+  for (const LinearOf& a :
+       {LinearOf{.name = "one map"}, LinearOf{.name = "features", .features = true, .add = true},
+        LinearOf{.name = "two maps", .two_maps = true},
+        LinearOf{.name = "more than a block",
+        .two_maps = true,
+        .add = true,
+        .queries = 300,
+        .keys = 129}}) {
+    cases.push_back(linear_forward(a));
+    cases.push_back(linear_backward(a));
+  }
   for (const AttentionOf& a :
        {AttentionOf{.name = "one map"}, AttentionOf{.name = "masked", .masked = true},
         AttentionOf{.name = "causal", .causal = true, .masked = true},

@@ -187,7 +187,8 @@ TEST_CASE("preflight: maps, losses and windows that do not fit the masks are one
         "model.num_classes: 6, but the masks of the data set have 4 classes (background, disc, "
         "cross, frame); expected 4, or null (row \"maps\")");
   CHECK(found[1] ==
-        "loss.type: bce_dice does not compare label maps; choose cross_entropy, dice, dice_ce "
+        "loss.type: bce_dice does not compare label maps; choose cross_entropy, dice, dice_ce, "
+        "squared_dice, boundary_dou "
         "(row \"loss\")");
   CHECK(found[2] ==
         "eval.inferer.roi_size: 3 numbers for samples of 2 axes; expected one for each, or one for "

@@ -132,6 +132,26 @@ TEST_CASE("shipped: the rows of kcla's Table IV have the counts of its specifica
   CHECK(ablation.rows[1].published[1].value == PublishedValue{84.05, 0.45});
 }
 
+TEST_CASE("shipped: the networks of gdla have the counts of its specification", "[experiment]") {
+  const auto rows = [](const std::string& name) {
+    std::vector<std::int64_t> counts;
+    for (const Row& row : load_ablation(shipped("gdla/" + name), experiment_kind()).rows) {
+      const Experiment e = parse(row.config);
+      counts.push_back(make_model(e, make_meta(), data_shape(e))->parameter_count());
+    }
+    return counts;
+  };
+  CHECK(rows("networks.json") == std::vector<std::int64_t>{26772635, 28751695, 28258159, 28258159,
+                                                           32134607, 31037001, 34877941});
+  const std::vector<std::int64_t> parts = rows("table3_components.json");
+  CHECK(parts[0] == 28252319);
+  CHECK(std::vector<std::int64_t>(parts.begin() + 2, parts.begin() + 6) ==
+        std::vector<std::int64_t>{29893375, 30016767, 31139583, 32128767});
+  const Ablation ablation = load_ablation(shipped("gdla/networks.json"), experiment_kind());
+  REQUIRE(ablation.rows[4].published.size() == 1);
+  CHECK(ablation.rows[4].published[0].value.mean == Approx(32.13e6));
+}
+
 TEST_CASE("shipped: networks of timm and torchvision have their counts and normalisation",
           "[experiment]") {
   // timm 1.0.31 and torchvision 0.29; no data set is looked at.

@@ -28,6 +28,9 @@ const std::map<std::string, std::string> kTiny = {
     {"unet", R"({"type": "unet", "widths": [2, 3, 4], "decoder_channels": [3, 2]})"},
     {"unet_bilinear", R"({"type": "unet_bilinear", "widths": [2, 3, 4],
                           "decoder_channels": [3, 2]})"},
+    {"unet_classic_bilinear", R"({"type": "unet_classic_bilinear", "widths": [2, 4, 4],
+                                  "decoder_channels": [2, 2]})"},
+    {"att_unet", R"({"type": "att_unet", "widths": [2, 3, 4], "decoder_channels": [3, 2]})"},
     {"unet_plus_plus", R"({"type": "unet_plus_plus", "widths": [2, 3, 4]})"}};
 
 }  // namespace
@@ -130,6 +133,25 @@ TEST_CASE("segmentation networks: sizes that do not fit together are refused", "
       Catch::Contains("model.backbone.planes: 2 numbers for the 4 stages"));
   CHECK_THROWS_WITH(refused(R"({"type": "resnet_unet", "decoder_channels": [8]})", {3, 8, 8, 1}),
                     Catch::Contains("model.decoder_channels: 1 numbers for the 5 levels"));
+}
+
+TEST_CASE("segmentation networks: parameters of the U-Nets of gdla 3.4", "[models]") {
+  const auto parameters = [](const char* type, std::int64_t channels, std::int64_t classes) {
+    return build(schema::Value::object({{"type", type}}), make_meta(), {channels, 64, 64, classes})
+        ->parameter_count();
+  };
+  CHECK(parameters("unet_upconv", 3, 1) == 34527041);
+  CHECK(parameters("unet_upconv", 3, 2) == 34527106);
+  CHECK(parameters("unet_upconv", 1, 9) == 34526409);
+  CHECK(parameters("att_unet", 3, 1) == 34878573);
+  CHECK(parameters("att_unet", 3, 2) == 34878638);
+  CHECK(parameters("att_unet", 1, 9) == 34877941);
+  CHECK(parameters("unet_classic", 3, 1) == 31037633);
+  CHECK(parameters("unet_classic", 3, 2) == 31037698);
+  CHECK(parameters("unet_classic", 1, 9) == 31037001);
+  CHECK(parameters("unet_classic_bilinear", 3, 1) == 17262977);
+  CHECK(parameters("unet_classic_bilinear", 3, 2) == 17263042);
+  CHECK(parameters("unet_classic_bilinear", 1, 9) == 17262345);
 }
 
 TEST_CASE("with_skip: pads and crops around the centre, the skip first", "[models]") {

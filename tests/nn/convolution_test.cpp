@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "nn/embedding.h"
+#include "ops/shape.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -116,4 +117,19 @@ TEST_CASE("ConvTranspose2d: doubles the sides; weight and bias are PyTorch's", "
   CHECK(conv(random_tensor({2, 6, 3, 5}, 1)).shape() == Shape{2, 4, 6, 10});
   CHECK_THROWS_WITH(nn::ConvTranspose2d(build(), 6, 4, {2}, {.groups = 3}),
                     "ConvTranspose2d: 6 -> 4 channels are not divisible by groups 3");
+}
+
+TEST_CASE("TokenPointwise: a 1x1 convolution of every token, in groups too", "[nn]") {
+  for (const std::int64_t groups : {1, 2}) {
+    nn::TokenPointwise tokens(build(), 6, 4, true, groups);
+    CHECK(value_of(tokens, "weight").shape() == Shape{4, 6 / groups, 1, 1});
+    const Tensor x = random_tensor({2, 5, 6}, 1);
+    const Tensor map = ops::reshape(ops::transpose(x, 1, 2), {2, 6, 5, 1});
+    const Tensor y =
+        ops::conv(map, value_of(tokens, "weight"), value_of(tokens, "bias"), {.groups = groups});
+    const Tensor expected = ops::transpose(ops::reshape(y, {2, 4, 5}), 1, 2);
+    CHECK(max_difference(tokens(x), expected) < 1e-12);
+  }
+  CHECK_THROWS_WITH(nn::TokenPointwise(build(), 6, 4, true, 3),
+                    "TokenPointwise: 6 -> 4 channels are not divisible by groups 3");
 }

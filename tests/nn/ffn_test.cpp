@@ -4,6 +4,7 @@
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
+#include "ops/shape.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -47,4 +48,39 @@ TEST_CASE("mix_ffn: tokens that do not fill the grid are refused", "[nn]") {
   const Tensor x = random_tensor({2, 12, 3}, 1, DType::kFloat32);
   CHECK_THROWS_AS((*ffn)(x, {3, 3}), ShapeError);
   CHECK_THROWS_WITH((*ffn)(x), Catch::Contains("mix_ffn: 12 tokens on a grid of 0 x 0"));
+}
+
+TEST_CASE("mix_ffn: a ReLU before the convolution where asked for; timm's names", "[nn]") {
+  const schema::Component component{
+      "mix_ffn",
+      schema::Value::object({{"type", "mix_ffn"}, {"expansion", 2.0}, {"relu_first", true}})};
+  const auto ffn =
+      nn::make_ffn(component, {cpu(), DType::kFloat64, RandomStream(5), nn::Init::kTorch}, 3, 0);
+  std::vector<Tensor> p;
+  for (const nn::NamedTensor& named : ffn->parameters()) p.push_back(named.tensor);
+  const Tensor x = random_tensor({2, 12, 3}, 1);
+  const Tensor hidden = ops::token_conv(ops::relu(ops::linear(x, p[0], p[1])), p[4], p[5], 3, 4);
+  CHECK(max_difference((*ffn)(x, {3, 4}), ops::linear(ops::gelu(hidden), p[2], p[3])) < 1e-12);
+  CHECK(ffn->own_name("dwconv.weight") == "dwconv.dwconv.weight");
+  CHECK(ffn->own_name("dwconv.dwconv.bias") == "dwconv.dwconv.bias");
+}
+
+TEST_CASE("gated_mix_ffn: its equation, gradients, and 12 C^2 + 88 C parameters", "[nn]") {
+  const schema::Component component{"gated_mix_ffn",
+                                    schema::Value::object({{"type", "gated_mix_ffn"}})};
+  const auto ffn =
+      nn::make_ffn(component, {cpu(), DType::kFloat64, RandomStream(5), nn::Init::kTorch}, 2, 0);
+  CHECK(ffn->parameter_count() == 12 * 4 + 88 * 2);
+  const nn::Grid grid{2, 3};
+  std::vector<Tensor> inputs{random_tensor({2, 6, 2}, 1)};
+  for (const nn::NamedTensor& named : ffn->parameters()) inputs.push_back(named.tensor);
+  const auto as_rows = [](const Tensor& weight) {
+    return ops::reshape(weight, {weight.size(0), weight.size(1)});
+  };
+  const Tensor hidden = ops::silu(ops::linear(inputs[0], as_rows(inputs[1]), inputs[2]));
+  const Tensor mixed = ops::token_conv(hidden, inputs[3], inputs[4], 2, 3);
+  const Tensor gated =
+      ops::mul(ops::slice(mixed, -1, 0, 8), ops::silu(ops::slice(mixed, -1, 8, 8)));
+  CHECK(max_difference((*ffn)(inputs[0], grid), ops::linear(gated, as_rows(inputs[5]))) < 1e-12);
+  check_gradients([&](const auto& t) { return (*ffn)(t[0], grid); }, inputs);
 }

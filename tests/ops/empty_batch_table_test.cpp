@@ -13,6 +13,7 @@
 #include "ops/indexing.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"
+#include "ops/region_loss.h"
 #include "ops/shape.h"
 #include "tests/support/paths.h"
 
@@ -321,6 +322,22 @@ std::vector<Case> reduction_cases() {
        {},
        [](const auto& t) {
          return ops::softmax_dice(t[0], indices({0, 2, 2}));
+       },
+       {},
+       false},
+      {"squared_dice",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::squared_dice(t[0], indices({0, 2, 2}));
+       },
+       {},
+       false},
+      {"boundary_dou",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::boundary_dou(t[0], indices({0, 2, 2}));
        },
        {},
        false},

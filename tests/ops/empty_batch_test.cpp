@@ -5,6 +5,7 @@
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
+#include "ops/linear_attention.h"
 #include "ops/reduce.h"
 #include "ops/running_value.h"
 #include "ops/scaled_sum.h"
@@ -116,6 +117,29 @@ std::vector<Case> network_cases() {
        {},
        [=](const auto& t) { return ops::attention_map(view(t[0], 0), view(t[0], 4), padded); },
        {0, 2, 3, 3}},
+      {"elu_plus_one", {tokens}, {}, [](const auto& t) { return ops::elu_plus_one(t[0]); }, tokens},
+      {"linear_attention",
+       {tokens},
+       {},
+       [=](const auto& t) {
+         return ops::linear_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), {});
+       },
+       {0, 3, 4}},
+      {"linear_attention_map",
+       {tokens},
+       {},
+       [=](const auto& t) {
+         return ops::linear_attention_map(view(t[0], 0), view(t[0], 4), {});
+       },
+       {0, 2, 3, 3}},
+      {"two_map_linear_attention",
+       {{0, 3, 20}},
+       {{2, 2}},
+       [=](const auto& t) {
+         return ops::two_map_linear_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8),
+                                              view(t[0], 12), view(t[0], 16), t[1], {});
+       },
+       {0, 3, 4}},
       {"attention",
        {tokens},
        {},

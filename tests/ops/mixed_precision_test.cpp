@@ -5,6 +5,7 @@
 #include "ops/attention.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
+#include "ops/linear_attention.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -65,6 +66,13 @@ std::vector<MixedCase> cases() {
       {"max", {{3, 40, 5}}, {}, [](const auto& t) { return ops::max(t[0], {1}); }},
       {"softmax", {{3, 17}}, {}, [](const auto& t) { return ops::softmax(t[0], {}, false); }},
       {"slice", {{3, 8, 5}}, {}, [](const auto& t) { return ops::slice(t[0], 1, 2, 3); }},
+      {"two_map_linear_attention",
+       {{2, 9, 30}},
+       {{2, 3}},
+       [=](const auto& t) {
+         return ops::two_map_linear_attention(view(t[0], 0), view(t[0], 6), view(t[0], 12),
+                                              view(t[0], 18), view(t[0], 24), t[1], {});
+       }},
       {"attention",
        {{2, 19, 18}},
        {},

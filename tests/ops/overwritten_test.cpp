@@ -12,6 +12,7 @@
 #include "ops/in_place.h"
 #include "ops/indexing.h"
 #include "ops/linear.h"
+#include "ops/linear_attention.h"
 #include "ops/loss.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
@@ -279,6 +280,19 @@ Table network_table() {
        running,
        {1, 2, 3, 4, 5, 6, 7, kResult},
        {constant({2, 4})}},
+      {"linear_attention",
+       {{2, 3, 12}},
+       [](const auto& t) {
+         return ops::linear_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), {});
+       },
+       {0}},
+      {"two_map_linear_attention",
+       {{2, 3, 20}, {2, 2}},
+       [](const auto& t) {
+         return ops::two_map_linear_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8),
+                                              view(t[0], 12), view(t[0], 16), t[1], {});
+       },
+       {0, 1}},
       {"attention", {{2, 3, 12}}, attend, {0, 1}, {mask}},
       {"two_map_attention", {{2, 3, 12}, {2, 3, 2}, {2, 3, 2}}, attend_twice, {0, 1, 2, 3}, {mask}},
   };
@@ -376,7 +390,11 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "over_maps",
                                   "take_heads",
                                   "merge_heads",
-                                  "attention_map"};
+                                  "attention_map",
+                                  "linear_attention_map",
+                                  "elu_plus_one",
+                                  "squared_dice",
+                                  "boundary_dou"};
   for (const Overwritten& one : all()) walked.insert(one.name.substr(0, one.name.find(' ')));
   const std::set<std::string> names = declared_operations();
   std::vector<std::string> missing;

@@ -120,3 +120,45 @@ TEST_CASE("losses: what a loss cannot compare is refused by name", "[training]")
       make_loss({"bce_dice", {}}, Compares::kLabelMaps),
       Catch::Contains("bce_dice does not compare label maps; choose cross_entropy, dice"));
 }
+
+TEST_CASE("losses: every choice of maps, their logits added", "[training]") {
+  const auto maps = [](std::initializer_list<std::uint64_t> seeds) {
+    models::Outputs outputs;
+    for (const std::uint64_t seed : seeds)
+      outputs.maps.push_back(test::random_tensor({2, 3, 4, 4}, seed, DType::kFloat32));
+    return outputs;
+  };
+  const Tensor labels = ops::cast(test::uniform_tensor({2, 4, 4}, 0, 2.99, 9), DType::kInt64);
+  const schema::Value options =
+      schema::Value::object({{"type", "squared_dice"}, {"ce_weight", 0.3}, {"dice_weight", 0.7}});
+  const auto loss_of = [&](bool subsets) {
+    schema::Value given = options;
+    given.set("map_subsets", subsets);
+    return make_loss({"squared_dice", given}, Compares::kLabelMaps);
+  };
+  const auto plain = loss_of(false);
+  const models::Outputs three = maps({1, 2, 3});
+  models::Outputs choices = three;
+  const auto& m = three.maps;
+  for (const Tensor& sum : {ops::add(m[0], m[1]), ops::add(m[0], m[2]), ops::add(m[1], m[2]),
+                            ops::add(ops::add(m[0], m[1]), m[2])})
+    choices.maps.push_back(sum);
+  CHECK(loss_of(true)(three, labels).item<float>() ==
+        Approx(plain(choices, labels).item<float>()).epsilon(1e-5));
+  schema::Value weighed = options;
+  weighed.set("map_subsets", true);
+  weighed.set("map_weights", schema::Value::array({1.0, 1.0, 1.0}));
+  CHECK_THROWS_WITH(make_loss({"squared_dice", weighed}, Compares::kLabelMaps),
+                    Catch::Contains("given with map_subsets"));
+}
+
+TEST_CASE("losses: boundary_dou compares label maps", "[training]") {
+  const schema::Value options = schema::Value::object({{"type", "boundary_dou"}});
+  const auto loss = make_loss({"boundary_dou", options}, Compares::kLabelMaps);
+  const Tensor map = test::random_tensor({1, 2, 5, 5}, 1, DType::kFloat32);
+  const Tensor labels = ops::zeros({1, 5, 5}, DType::kInt64, test::cpu());
+  models::Outputs outputs;
+  outputs.maps = {map};
+  CHECK(loss(outputs, labels).item<float>() > 0);
+  CHECK_THROWS_AS(make_loss({"boundary_dou", options}, Compares::kMasks), ConfigError);
+}

@@ -4,6 +4,7 @@
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
+#include "nn/weights.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/in_place.h"
@@ -26,7 +27,8 @@ nn::Build build_for(const Case& c) {
 }
 
 void load_parameters(const Case& c, nn::Module& module, Checker& check) {
-  auto expected = c.below("param/");
+  std::map<std::string, Tensor> expected;
+  for (const auto& [name, tensor] : c.below("param/")) expected[module.own_name(name)] = tensor;
   std::vector<nn::NamedTensor> own = module.parameters();
   for (const nn::NamedTensor& buffer : module.buffers()) own.push_back(buffer);
   for (const nn::NamedTensor& named : own) {
@@ -72,9 +74,10 @@ void run_module(const Case& c, nn::Module& module, const Forward& forward, Check
   for (const auto& [name, input] : inputs) {
     if (c.has("grad_input/" + name)) check.compare("grad_input/" + name, input.grad());
   }
-  for (const nn::NamedTensor& named : module.parameters()) {
-    if (c.has("grad_param/" + named.name))
-      check.compare("grad_param/" + named.name, named.tensor.grad());
+  const auto own = nn::named_tensors(module);
+  for (const auto& [name, ref] : c.below("grad_param/")) {
+    const auto parameter = own.find(module.own_name(name));
+    if (parameter != own.end()) check.compare("grad_param/" + name, parameter->second.grad());
   }
   for (const nn::NamedTensor& named : module.buffers()) {
     if (c.has("buffer_after/" + named.name))

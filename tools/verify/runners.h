@@ -23,6 +23,16 @@ Table kcla_figures();
 Table kcla_networks();
 /// papers/kcla: losses, metrics, recipes, pre-processing, segmentation networks.
 Table kcla_segmentation();
+/// papers/gdla: attention, feed-forward networks and other operators.
+Table gdla_operators();
+/// papers/gdla: PVTv2 and its parts.
+Table gdla_encoders();
+/// papers/gdla: decoders and segmentation networks.
+Table gdla_decoders();
+/// papers/gdla: losses.
+Table gdla_losses();
+/// papers/gdla: its schedule, training sequences.
+Table gdla_training();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();

@@ -1,0 +1,87 @@
+#include "ops/region_loss.h"
+
+#include "base/error.h"
+#include "ops/elementwise.h"
+#include "tests/support/tensors.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+// Labels (2, 3, 4) of three classes and one pixel that does not count.
+Tensor labels() {
+  return Tensor::from<std::int64_t>({0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 2, -100,  //
+                                     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0},
+                                    {2, 3, 4}, cpu());
+}
+
+// Logits by which every pixel is of class `k` for certain.
+Tensor certain(const Tensor& labels_of, std::int64_t classes) {
+  const std::int64_t pixels = labels_of.size(1) * labels_of.size(2);
+  std::vector<double> values(static_cast<std::size_t>(labels_of.size(0) * classes * pixels), -50);
+  for (std::int64_t i = 0; i < labels_of.numel(); ++i) {
+    const std::int64_t k = labels_of.data<std::int64_t>()[i];
+    if (k < 0) continue;
+    values[static_cast<std::size_t>((i / pixels * classes + k) * pixels + i % pixels)] = 50;
+  }
+  return Tensor::from(values, {labels_of.size(0), classes, labels_of.size(1), labels_of.size(2)},
+                      cpu());
+}
+
+}  // namespace
+
+TEST_CASE("squared_dice, boundary_dou: gradients with every option", "[ops]") {
+  const Tensor logits = random_tensor({2, 3, 3, 4}, 1);
+  for (auto* const loss : {&ops::squared_dice, &ops::boundary_dou}) {
+    for (const ops::RegionLossOptions& o :
+         {ops::RegionLossOptions{}, ops::RegionLossOptions{.sigmoid = true},
+          ops::RegionLossOptions{.class_weights = {0.5, 1, 2}}}) {
+      check_gradients([&](const auto& t) { return (*loss)(t[0], labels(), o); }, {logits});
+    }
+  }
+}
+
+TEST_CASE("squared_dice, boundary_dou: a right map costs nothing", "[ops]") {
+  const Tensor right = certain(labels(), 3);
+  CHECK(ops::squared_dice(right, labels()).item<double>() == Approx(0).margin(1e-6));
+  CHECK(ops::boundary_dou(right, labels()).item<double>() == Approx(0).margin(1e-6));
+}
+
+TEST_CASE("boundary_dou: a class that is not there costs 1 and has no gradient", "[ops]") {
+  const Tensor target = Tensor::from<std::int64_t>({0, 0, 0, 0}, {1, 2, 2}, cpu());
+  const Tensor logits = trainable(random_tensor({1, 2, 2, 2}, 2));
+  const Tensor both = ops::boundary_dou(logits, target, {.class_weights = {0, 2}});
+  CHECK(both.item<double>() == Approx(1).epsilon(1e-12));
+  autograd::backward(both);
+  for (const double slope : to_doubles(logits.grad())) CHECK(std::abs(slope) < 1e-12);
+}
+
+TEST_CASE("boundary_dou: alpha is that of pixels with a neighbour of another class", "[ops]") {
+  // 5 x 5 of one class: 16 pixels on the edge of 25; softmax of equal logits is 1 / 2 everywhere.
+  const Tensor target = Tensor::from(std::vector<std::int64_t>(25, 0), {1, 5, 5}, cpu());
+  const Tensor logits = random_tensor({1, 2, 5, 5}, 3);
+  const Tensor level = ops::mul(logits, 0.0);
+  const double alpha = 2 * (1 - 16.0 / 25) - 1;
+  const double z = 25 * 0.25, y = 25, both = 12.5;
+  const double expected = (z + y - 2 * both) / (z + y - (1 + alpha) * both);
+  CHECK(ops::boundary_dou(level, target, {.class_weights = {2, 0}}).item<double>() ==
+        Approx(expected).epsilon(1e-5));
+}
+
+TEST_CASE("squared_dice, boundary_dou: pixels that do not count change nothing", "[ops]") {
+  const Tensor logits = random_tensor({2, 3, 3, 4}, 4);
+  const Tensor changed = logits.copy_on(cpu());
+  changed.data<double>()[11] += 5;  // of the first class at the pixel without a label
+  for (auto* const loss : {&ops::squared_dice, &ops::boundary_dou}) {
+    CHECK((*loss)(logits, labels(), {}).item<double>() ==
+          (*loss)(changed, labels(), {}).item<double>());
+  }
+}
+
+TEST_CASE("squared_dice, boundary_dou: what does not fit is refused", "[ops]") {
+  const Tensor logits = random_tensor({2, 3, 3, 4}, 5);
+  CHECK_THROWS_WITH(ops::squared_dice(logits, labels(), {.class_weights = {1, 2}}),
+                    Catch::Contains("squared_dice: 2 class_weights for 3 classes"));
+  CHECK_THROWS_AS(ops::boundary_dou(random_tensor({2, 3, 3}, 1), labels()), ShapeError);
+}

@@ -1,0 +1,118 @@
+// The gdla paper's encoders: PVTv2 and its parts, from the words of its golden cases.
+
+#include <fmt/format.h>
+
+#include "models/model.h"
+#include "models/pvt_v2.h"
+#include "nn/weights.h"
+#include "verify/gdla.h"
+#include "verify/module_case.h"
+#include "verify/options.h"
+#include "verify/runners.h"
+
+namespace fovea::verify {
+namespace {
+
+using schema::Value;
+using Tensors = std::map<std::string, Tensor>;
+
+nn::Grid grid_of(const Case& c) { return {c.integer("H"), c.integer("W")}; }
+
+models::SpatialReductionOptions attention_of(const Case& c) {
+  return {c.integer("num_heads"), c.integer("sr_ratio"), c.flag("linear"), true};
+}
+
+void run_attention(const Case& c, Checker& check) {
+  models::SpatialReductionAttention attention(build_for(c), c.integer("dim"), attention_of(c));
+  run_module(
+      c, attention,
+      [&](const Tensors& inputs) -> Tensors {
+        return {{"y", attention(inputs.at("x"), grid_of(c), nullptr)}};
+      },
+      check);
+}
+
+void run_block(const Case& c, Checker& check) {
+  models::PvtV2Block block(build_for(c), c.integer("dim"), attention_of(c), c.number("mlp_ratio"),
+                           0);
+  run_module(
+      c, block,
+      [&](const Tensors& inputs) -> Tensors {
+        return {{"y", block(inputs.at("x"), grid_of(c))}};
+      },
+      check);
+}
+
+void run_patch_embed(const Case& c, Checker& check) {
+  models::OverlapPatchEmbed embed(build_for(c), c.integer("in_chans"), c.integer("embed_dim"),
+                                  c.integer("patch"), c.integer("stride"));
+  run_module(
+      c, embed,
+      [&](const Tensors& inputs) -> Tensors {
+        return {{"y", embed(inputs.at("x")).x}};
+      },
+      check);
+}
+
+std::unique_ptr<models::Backbone> backbone_of(const Case& c) {
+  const schema::Component component =
+      resolved(models::backbones().choices(), gdla_backbone(c.config()));
+  return models::backbones().find(component.type).make(build_for(c), component, 3);
+}
+
+Tensors stages(models::Backbone& backbone, const Tensor& x) {
+  Tensors outputs;
+  for (const Tensor& map : backbone(x)) outputs[fmt::format("stage{}", outputs.size() + 1)] = map;
+  return outputs;
+}
+
+void run_backbone(const Case& c, Checker& check) {
+  const auto backbone = backbone_of(c);
+  run_module(
+      c, *backbone, [&](const Tensors& inputs) { return stages(*backbone, inputs.at("x")); },
+      check);
+}
+
+// The maps of the backbone as well, with the classifier's weights, where the case has them.
+void run_classifier(const Case& c, Checker& check) {
+  Value options = gdla_backbone(c.config());
+  take(c, options, {{"num_classes", "num_classes"}});
+  options.set("in_chans", 3);
+  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  const std::string name = c.has("output/logits") ? "logits" : "y";
+  run_module(
+      c, *model,
+      [&](const Tensors& inputs) -> Tensors {
+        return {{name, (*model)({.image = inputs.at("x")}).logits}};
+      },
+      check);
+  if (!c.has("output/stage1")) return;
+  const auto backbone = backbone_of(c);
+  nn::LoadOptions without_head;
+  without_head.ignore = models::backbones().find("pvt_v2_b0").head;
+  nn::load_weights(*backbone, c.below("param/"), c.name(), without_head);
+  for (const auto& [stage, map] : stages(*backbone, c.at("input/x")))
+    check.compare("output/" + stage, map);
+}
+
+}  // namespace
+
+schema::Value gdla_backbone(const Value& config) {
+  // All cases are without stochastic depth.
+  Value options = Value::object({{"type", "pvt_v2_b0"}, {"drop_path_rate", 0.0}});
+  for (const char* key : {"embed_dims", "num_heads", "mlp_ratios", "depths", "sr_ratios"})
+    options.set(key, config.at(key));
+  return options;
+}
+
+Table gdla_encoders() {
+  Table table;
+  table.add("pvt_sr_attention") = run_attention;
+  table.add("pvt_block") = run_block;
+  table.add("pvt_overlap_patch_embed") = run_patch_embed;
+  table.add("pvt_v2_backbone") = run_backbone;
+  table.add("pvt_v2_classifier") = run_classifier;
+  return table;
+}
+
+}  // namespace fovea::verify

@@ -1,0 +1,67 @@
+// The gdla paper's losses, from the words of its golden cases to the options of experiment files.
+
+#include <fmt/format.h>
+
+#include "autograd/graph.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
+#include "training/loss.h"
+#include "verify/gdla.h"
+#include "verify/module_case.h"
+#include "verify/options.h"
+#include "verify/runners.h"
+
+namespace fovea::verify {
+namespace {
+
+using schema::Value;
+using Tensors = std::map<std::string, Tensor>;
+
+// The case's logits, the finest map first, against its labels.
+void run_loss(const Case& c, const Value& options, Checker& check) {
+  const Tensors inputs = leaf_inputs(c);
+  models::Outputs outputs;
+  if (inputs.contains("logits")) outputs.maps.push_back(inputs.at("logits"));
+  for (int n = 1; inputs.contains(fmt::format("p{}", n)); ++n)
+    outputs.maps.push_back(inputs.at(fmt::format("p{}", n)));
+  const auto loss = training::make_loss(resolved(training::loss_choices(), options),
+                                        training::Compares::kLabelMaps);
+  const Tensor y = loss(outputs, c.at("input/labels"));
+  check.compare("output/y", y);
+  autograd::backward(ops::sum(ops::mul(y, c.at("upstream/y"))));
+  for (const auto& [name, input] : inputs) {
+    if (c.has("grad_input/" + name)) check.compare("grad_input/" + name, input.grad());
+  }
+}
+
+Runner loss_runner(const char* type) {
+  return [type](const Case& c, Checker& check) {
+    Value options = Value::object({{"type", type},
+                                   {"smooth", c.number("eps")},
+                                   {"sigmoid", c.text("activation") == "sigmoid"}});
+    take(c, options,
+         {{"class_weight", "class_weights"},
+          {"lambda_dice", "dice_weight"},
+          {"lambda_ce", "ce_weight"}});
+    run_loss(c, options, check);
+  };
+}
+
+void run_mutation(const Case& c, Checker& check) {
+  Value options = Value::object({{"type", "squared_dice"}, {"map_subsets", true}});
+  take(c, options, {{"w_dice", "dice_weight"}, {"w_ce", "ce_weight"}});
+  run_loss(c, options, check);
+}
+
+}  // namespace
+
+Table gdla_losses() {
+  Table table;
+  table.add("loss_boundary_dou") = loss_runner("boundary_dou");
+  table.add("loss_dice") = loss_runner("squared_dice");
+  table.add("loss_dice_ce") = loss_runner("squared_dice");
+  table.add("loss_emcad_mutation") = run_mutation;
+  return table;
+}
+
+}  // namespace fovea::verify
