@@ -7,7 +7,7 @@ const Table& runners() {
     Table table;
     for (const Table& part :
          {dgsa_networks(), dgsa_procedures(), dgsa_rollouts(), dgsa_training(), kcla_operators(),
-          kcla_drop_path(), kcla_networks(), kcla_figures(), kcla_segmentation()}) {
+          kcla_drop_path(), kcla_networks(), kcla_figures(), kcla_segmentation(), gdla_data()}) {
       table.merge(part);
     }
     return table;

@@ -23,6 +23,8 @@ Table kcla_figures();
 Table kcla_networks();
 /// papers/kcla: losses, metrics, recipes, pre-processing, segmentation networks.
 Table kcla_segmentation();
+/// papers/gdla: zooming, turning and resizing of samples.
+Table gdla_data();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
