@@ -115,6 +115,7 @@ FOVEA_DATASET(acdc, open, "heart MRI, slices with three structures", kPage,
                   .add("img_size", &Options::img_size, schema::in_range(8, 4096),
                        "slices are zoomed to this square after augmentation: cubic splines, labels "
                        "nearest (gdla 6.4)")
-                  .add_enum("parts", &Options::parts, parts_from_words(), kPartsFromHelp))
+                  .add_enum("parts", &Options::parts, parts_from_words(), kPartsFromHelp)
+                  .names_files(part_lists))
 
 }  // namespace fovea::data

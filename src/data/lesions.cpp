@@ -163,6 +163,7 @@ schema::Fields<Options> fields() {
            "pictures are resized to this square before augmentation, whatever their aspect ratio: "
            "bilinear with antialiasing, masks floor(i in / out)")
       .add_enum("parts", &Options::parts, parts_from_words(), kPartsFromHelp)
+      .names_files(part_lists)
       .add("mask_minmax", &Options::mask_minmax,
            "as the public code: a mask of nothing but foreground counts as one without any");
 }

@@ -101,8 +101,9 @@ double millimetres(float step, int units) {
   return std::isfinite(size) && size > 0 ? size : 1.0;
 }
 
+// (Sizes of axes that a header leaves out may be 0.)
 VolumeSize size_of(const nifti_image& image) {
-  return {image.nz,
+  return {std::max(image.nz, 1),
           image.ny,
           image.nx,
           {millimetres(image.dz, image.xyz_units), millimetres(image.dy, image.xyz_units),

@@ -126,6 +126,13 @@ std::vector<std::int64_t> places_of_part(const PartRule& rule, Split split,
   return split == Split::kTrain ? places_in(ids, there) : std::vector<std::int64_t>();
 }
 
+std::vector<std::filesystem::path> part_lists(const schema::Value& options) {
+  if (options.at("parts").as_string() != "lists") return {};
+  std::vector<std::string> names;
+  for (const Split split : kSplits) names.push_back(list_file("splits", split).string());
+  return lists_below(options.at("root").as_string(), names);
+}
+
 std::vector<std::pair<std::string, PartsFrom>> parts_from_words() {
   return {{"paper", PartsFrom::kPaper}, {"lists", PartsFrom::kLists}, {"all", PartsFrom::kAll}};
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/split.h"
@@ -34,6 +35,9 @@ struct PartRule {
 std::vector<std::int64_t> places_of_part(const PartRule& rule, Split split,
                                          const std::vector<std::string>& ids,
                                          std::vector<std::string>& notes);
+
+/// The lists that a data set with these resolved options reads, for Fields::names_files of `parts`.
+std::vector<std::filesystem::path> part_lists(const schema::Value& options);
 
 /// The word of `from` in experiment files and its help.
 std::vector<std::pair<std::string, PartsFrom>> parts_from_words();

@@ -44,6 +44,15 @@ TEST_CASE("nifti: byte order, compression and extensions change nothing", "[data
   CHECK(swapped.spacing == plain.spacing);
 }
 
+TEST_CASE("nifti: a plane is a volume of one slice", "[data]") {
+  std::string plane = counting_volume(1, 3, 4).bytes();
+  plane[40] = 2;  // axes; the sizes of the others are then without meaning
+  for (std::size_t k = 46; k < 56; ++k) plane[k] = 0;
+  const Volume volume = decoded(plane);
+  CHECK(volume.depth == 1);
+  CHECK(volume.values.size() == 12);
+}
+
 TEST_CASE("nifti: the header alone tells the size, compressed or not", "[data]") {
   const Folder folder;
   const std::string bytes = counting_volume(5, 3, 4).bytes();
