@@ -14,11 +14,18 @@ find_package(OpenMP COMPONENTS CXX)
 find_path(DNNL_INCLUDE_DIR dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 find_path(STB_INCLUDE_DIR stb_image.h PATH_SUFFIXES stb REQUIRED)
+# Debian has one header, one library and no description of them.
+find_path(NIFTI_INCLUDE_DIR nifti1_io.h PATH_SUFFIXES nifti REQUIRED)
+find_library(NIFTI_LIBRARY niftiio REQUIRED)
+find_library(ZNZ_LIBRARY znz REQUIRED)
 find_path(XTENSOR_BLAS_INCLUDE_DIR xtensor-blas/xlinalg.hpp REQUIRED)
 
 # Third-party headers are not held to our warnings.
 add_library(fovea_stb INTERFACE)
 target_include_directories(fovea_stb SYSTEM INTERFACE ${STB_INCLUDE_DIR})
+add_library(fovea_nifti INTERFACE)
+target_link_libraries(fovea_nifti INTERFACE ${NIFTI_LIBRARY} ${ZNZ_LIBRARY})
+target_include_directories(fovea_nifti SYSTEM INTERFACE ${NIFTI_INCLUDE_DIR})
 add_library(fovea_xtensor INTERFACE)
 target_link_libraries(fovea_xtensor INTERFACE xtensor)
 target_include_directories(fovea_xtensor SYSTEM INTERFACE

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/zoom.h"
 
 namespace fovea::data {
 namespace {
@@ -143,6 +144,10 @@ void resample(Planes from, Planes to, Resampling how) {
   FOVEA_CHECK(from.channels == to.channels && from.plane() > 0, ShapeError,
               fmt::format("resample: {} channels of {} x {} to {} channels", from.channels,
                           from.height, from.width, to.channels));
+  if (how == Resampling::kSpline) {
+    zoom_spline(from, to);
+    return;
+  }
   const std::vector<Tap> rows = taps(from.height, to.height, how);
   const std::vector<Tap> columns = taps(from.width, to.width, how);
   for (std::int64_t c = 0; c < to.channels; ++c) {

@@ -32,12 +32,14 @@ void rotate(Planes x, double degrees);
 void to_planes(const Image& image, float white, Planes to);
 
 enum class Resampling {
-  kBilinear,  // of the four pixels around; PyTorch's align_corners=False
-  kNearest,   // PyTorch's "nearest-exact", which lies on the same grid
-  kBicubic,   // of the sixteen around; pictures only (resize.h)
+  kBilinear,       // of the four pixels around; PyTorch's align_corners=False
+  kNearest,        // PyTorch's "nearest-exact", which lies on the same grid
+  kBicubic,        // of the sixteen around; pictures only (resize.h)
+  kNearestCorner,  // floor(i in / out): PyTorch's and OpenCV's "nearest"; pictures only
+  kSpline,         // zoom.h, of masks its zoom_nearest(): scipy's zoom; planes only
 };
-/// Half-pixel centres, replicated edges, no antialiasing; kBilinear or kNearest. The channels must
-/// be equal; `to` must not overlap `from`.
+/// Half-pixel centres, replicated edges, no antialiasing; kBilinear, kNearest or kSpline, which has
+/// a grid of its own. The channels must be equal; `to` must not overlap `from`.
 void resample(Planes from, Planes to, Resampling how);
 
 /// (x - min) / (max - min) over all channels; zeros where all values are equal. kcla 5.4.

@@ -84,8 +84,14 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
   }
   const SourceInfo& info = source_->info();
   fields_ = fields_of(info);
-  cuts_files_ =
-      info.own_sizes && split == Split::kTrain && !augment_.empty() && augment_[0]->cuts();
+  cuts_files_ = info.own_sizes && !has_masks() && split == Split::kTrain && !augment_.empty() &&
+                augment_[0]->cuts();
+  for (const auto& transform : augment_) {
+    FOVEA_CHECK(has_masks() || info.height == info.width || !transform->turns(), ConfigError,
+                fmt::format("dataset.augment: a transform turns by quarters, but the samples are "
+                            "{} x {}; expected squares",
+                            info.height, info.width));
+  }
   mean_ = {0.0};
   std_ = {1.0};
   if (options_.normalise) {
@@ -145,8 +151,11 @@ const ImageDataset::Decoded& ImageDataset::decode(std::int64_t source_index, Dec
   fresh.image = source_->read(source_index);
   fresh.height = fresh.image.height;
   fresh.width = fresh.image.width;
-  if (source_->info().own_sizes && !cuts_files_) fresh.image = source_->fitted(fresh.image);
   if (has_masks()) fresh.mask = source_->read_mask(source_index, fresh.image);
+  if (source_->info().own_sizes && !cuts_files_) {
+    fresh.image = source_->fitted(fresh.image);
+    if (has_masks()) fresh.mask = source_->fitted_mask(fresh.mask);
+  }
   return fresh;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/image_dataset.h"
+#include "data/zoom.h"
 
 namespace fovea::data {
 namespace {
@@ -66,10 +67,17 @@ void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augm
       continue;
     }
     augment_[k]->apply(x.planes, context);
-    if (augment_[k]->moves_pixels()) augment_[k]->apply(m.planes, context);
+    const TransformContext same{context.stream, context.mean, true};
+    if (augment_[k]->moves_pixels()) augment_[k]->apply(m.planes, same);
+    if (augment_[k]->swaps_sides(context)) {
+      std::swap(x.planes.height, x.planes.width);
+      std::swap(m.planes.height, m.planes.width);
+    }
   }
   into.geometry = geometry_of(tall, wide, part);
-  resample(x.planes, planes_of(into), Resampling::kBilinear);
+  into.geometry.spacing = source_->spacing(source_index);
+  resample(x.planes, planes_of(into), info.image_resize);
+  if (info.stretch_last) stretch(planes_of(into));
   write_mask(m.planes, into.at("mask"));
 }
 
@@ -80,7 +88,12 @@ void ImageDataset::write_mask(Planes from, const Tensor& to) const {
     return;
   }
   std::vector<float> resized(static_cast<std::size_t>(height() * width()));
-  resample(from, {1, height(), width(), resized.data()}, Resampling::kNearest);
+  const Planes labels{1, height(), width(), resized.data()};
+  if (info.image_resize == Resampling::kSpline) {
+    zoom_nearest(from, labels);
+  } else {
+    resample(from, labels, Resampling::kNearest);
+  }
   std::transform(resized.begin(), resized.end(), to.data<std::int64_t>(), [&](float value) {
     const auto label = static_cast<std::int64_t>(value) - 1;
     return label < 0 ? info.no_label : label;
@@ -88,10 +101,16 @@ void ImageDataset::write_mask(Planes from, const Tensor& to) const {
 }
 
 void ImageDataset::scale_whole(const Image& image, float white, Planes out) const {
+  const SourceInfo& info = source_->info();
+  if (info.own_sizes && (image.height != info.height || image.width != info.width)) {
+    scale_whole(source_->fitted(image), white, out);
+    return;
+  }
   Picture x(image);
   to_planes(image, white, x.planes);
-  if (source_->info().stretch) stretch(x.planes);
-  resample(x.planes, out, Resampling::kBilinear);
+  if (info.stretch) stretch(x.planes);
+  resample(x.planes, out, info.image_resize);
+  if (info.stretch_last) stretch(out);
 }
 
 }  // namespace fovea::data

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -20,14 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path list_file(const fs::path& lists, Split split) {
-  return lists / (std::string(name_of(split)) + ".txt");
-}
-
-// The names of a list, one a line, with or without ending; nothing if there is no such list.
-std::optional<std::map<std::string, int>> read_list(const fs::path& file) {
-  std::error_code code;
-  if (!fs::exists(file, code)) return std::nullopt;
+// The names of a list, one a line, with or without ending.
+std::map<std::string, int> read_list(const fs::path& file) {
   std::istringstream lines(io::read_text(file));
   std::map<std::string, int> names;
   std::string line;
@@ -76,6 +69,14 @@ std::vector<ImagePair> find_pairs(const char* reader, const char* page,
   return pairs;
 }
 
+fs::path list_file(const fs::path& lists, Split split) {
+  return lists / (std::string(name_of(split)) + ".txt");
+}
+
+std::map<std::string, int> names_in_list(const fs::path& lists, Split split) {
+  return read_list(list_file(lists, split));
+}
+
 bool has_list(const fs::path& lists, Split split) {
   std::error_code code;
   return fs::exists(list_file(lists, split), code);
@@ -86,7 +87,7 @@ std::vector<ImagePair> listed_pairs(const std::vector<ImagePair>& all, const fs:
   const auto path_of = [&](Split s) { return list_file(lists, s); };
   std::map<Split, std::map<std::string, int>> names;
   for (const Split s : {Split::kTrain, Split::kVal, Split::kTest}) {
-    if (auto list = read_list(path_of(s))) names.emplace(s, std::move(*list));
+    if (has_list(lists, s)) names.emplace(s, names_in_list(lists, s));
   }
   const auto wanted = names.find(split);
   FOVEA_CHECK(wanted != names.end(), FileError,

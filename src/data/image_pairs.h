@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,11 @@ struct PairFolders {
 /// `reader` for an image without a mask; `page` ends the message of a folder that is not there.
 std::vector<ImagePair> find_pairs(const char* reader, const char* page, const PairFolders& folders);
 
+/// <lists>/<split>.txt.
+std::filesystem::path list_file(const std::filesystem::path& lists, Split split);
+/// The names in it, one a line, without folder and ending if they end as a picture does, and their
+/// lines. Throws FileError for a list that holds none or one twice.
+std::map<std::string, int> names_in_list(const std::filesystem::path& lists, Split split);
 /// Whether <lists>/<split>.txt is there.
 bool has_list(const std::filesystem::path& lists, Split split);
 

@@ -13,6 +13,7 @@
 #include "data/image_pairs.h"
 #include "data/label_values.h"
 #include "data/mask_values.h"
+#include "data/paired_source.h"
 #include "data/registry.h"
 
 namespace fovea::data {
@@ -138,160 +139,71 @@ PairFolders folders_of(const fs::path& root, Split split, const Options& o) {
   return {};
 }
 
-class PairedFolder final : public Source {
- public:
-  /// `train` gives what all parts go by: the size, if none was given, and the rule of the masks.
-  PairedFolder(std::vector<ImagePair> pairs, const std::vector<ImagePair>& train, const Options& o)
-      : pairs_(std::move(pairs)),
-        img_size_(o.img_size),
-        exif_(exif_of(o.exif)),
-        rule_(rule_of(train, o)) {
-    labels_.assign(pairs_.size(), 0);
-    info_.channels = o.in_chans;
-    describe_masks(o);
-    if (o.intensity == Intensity::kMinMax255) {
-      info_.stretch = true;
-      info_.mean = {0.0};
-      info_.std = {1.0 / 255};
-    } else {
-      info_.mean = o.in_chans == 1 ? std::vector{0.449} : std::vector{0.485, 0.456, 0.406};
-      info_.std = o.in_chans == 1 ? std::vector{0.226} : std::vector{0.229, 0.224, 0.225};
-    }
-    info_.height = info_.width = img_size_;
-    if (img_size_ == 0) measure(train);
-    note_left_out();
-  }
+Exif exif_of(const Options& o) { return o.exif ? Exif::kApply : Exif::kIgnore; }
 
-  Image read(std::int64_t index) const override {
-    const fs::path& file = pairs_[static_cast<std::size_t>(index)].image;
-    Image image = read_file(file);
-    FOVEA_CHECK(
-        img_size_ > 0 || (image.height == info_.height && image.width == info_.width), FileError,
-        fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
-                    "bring all to one size",
-                    file.string(), image.height, image.width, info_.height, info_.width));
-    return image;
+PairRule rule_of(const std::vector<ImagePair>& train, const Options& o) {
+  std::vector<fs::path> masks;
+  for (const ImagePair& pair : train) masks.push_back(pair.mask);
+  if (o.mask_type == MaskType::kLabels) {
+    std::optional<int> ignore;
+    if (o.ignore_value) ignore = static_cast<int>(*o.ignore_value);
+    const std::vector<int> values = o.label_values();
+    return values.empty() ? LabelRule::found_in(masks, ignore) : LabelRule(values, ignore);
   }
+  const auto given = MaskRule::given(o.mask_threshold, o.mask_values);
+  return given ? *given : MaskRule::recognise(masks);
+}
 
-  Image read_mask(std::int64_t index, const Image& image) const override {
-    const ImagePair& pair = pairs_[static_cast<std::size_t>(index)];
-    const Image mask = std::visit(
-        [&](const auto& rule) { return rule.apply(rule.read(pair.mask), pair.mask.string()); },
-        rule_);
-    FOVEA_CHECK(
-        mask.height == image.height && mask.width == image.width, FileError,
-        fmt::format("{}: is {} x {}, its image {} is {} x {}", pair.mask.string(), mask.height,
-                    mask.width, pair.image.filename().string(), image.height, image.width));
-    return mask;
+void describe_masks(const Options& o, const PairRule& rule, SourceInfo& info,
+                    std::vector<std::string>& notes) {
+  const auto* labels = std::get_if<LabelRule>(&rule);
+  info.mask_resize = o.mask_resize;
+  if (labels == nullptr) {
+    info.masks = Masks::kSoft;
+    info.class_names = {"foreground"};
+    return;
   }
+  info.masks = Masks::kLabels;
+  info.label_values = labels->values();
+  // What turning and shifting bring in from outside is black, which is the first class where
+  // nothing says "ignore".
+  info.no_label = labels->ignores() ? kIgnoreLabel : 0;
+  info.class_names = o.classes;
+  if (!o.classes.empty()) return;
+  for (const int value : labels->values()) info.class_names.push_back(fmt::format("{}", value));
+  if (o.mask_values.is_null()) {
+    notes.push_back(fmt::format("{}: {} classes, the values of the masks of train: {}", kReader,
+                                labels->values().size(), fmt::join(labels->values(), ", ")));
+  }
+}
 
-  Image read_file(const fs::path& file) const override {
-    return read_image(file, info_.channels, exif_);
+void note_left_out(const std::vector<ImagePair>& pairs, std::vector<std::string>& notes) {
+  std::set<fs::path> folders;
+  for (const ImagePair& pair : pairs) {
+    folders.insert({pair.image.parent_path(), pair.mask.parent_path()});
   }
+  for (const fs::path& folder : folders) {
+    LeftOut left_out;
+    for (const auto& entry : sorted_entries(kReader, folder)) left_out.add(entry.path());
+    left_out.note(kReader, folder, notes);
+  }
+}
 
-  void check_targets(const std::vector<std::int64_t>& indices, Split split) const override {
-    std::visit([&](const auto& rule) { check_foreground(rule, indices, split); }, rule_);
-  }
-
-  std::string name(std::int64_t index) const override {
-    return pairs_[static_cast<std::size_t>(index)].image.string();
-  }
-  std::vector<fs::path> files() const override {
-    std::vector<fs::path> files;
-    for (const ImagePair& pair : pairs_) files.insert(files.end(), {pair.image, pair.mask});
-    return files;
-  }
-  bool in_memory() const override { return false; }
-
- private:
-  static Exif exif_of(bool wanted) { return wanted ? Exif::kApply : Exif::kIgnore; }
-  static std::variant<MaskRule, LabelRule> rule_of(const std::vector<ImagePair>& train,
-                                                   const Options& o) {
-    std::vector<fs::path> masks;
-    for (const ImagePair& pair : train) masks.push_back(pair.mask);
-    if (o.mask_type == MaskType::kLabels) {
-      std::optional<int> ignore;
-      if (o.ignore_value) ignore = static_cast<int>(*o.ignore_value);
-      const std::vector<int> values = o.label_values();
-      return values.empty() ? LabelRule::found_in(masks, ignore) : LabelRule(values, ignore);
-    }
-    const auto given = MaskRule::given(o.mask_threshold, o.mask_values);
-    return given ? *given : MaskRule::recognise(masks);
-  }
-
-  void describe_masks(const Options& o) {
-    const auto* labels = std::get_if<LabelRule>(&rule_);
-    info_.mask_resize = o.mask_resize;
-    if (labels == nullptr) {
-      info_.masks = Masks::kSoft;
-      info_.class_names = {"foreground"};
+// Every split takes its size from the first image of train that can be decoded.
+void measure(const std::vector<ImagePair>& train, const Options& o, SourceInfo& info) {
+  std::string first_error;
+  for (const ImagePair& pair : train) {
+    try {
+      const Image image = read_image(pair.image, info.channels, exif_of(o));
+      info.height = image.height;
+      info.width = image.width;
       return;
-    }
-    info_.masks = Masks::kLabels;
-    info_.label_values = labels->values();
-    // What turning and shifting bring in from outside is black, which is the first class where
-    // nothing says "ignore".
-    info_.no_label = labels->ignores() ? kIgnoreLabel : 0;
-    info_.class_names = o.classes;
-    if (!o.classes.empty()) return;
-    for (const int value : labels->values()) info_.class_names.push_back(fmt::format("{}", value));
-    if (o.mask_values.is_null()) {
-      notes_.push_back(fmt::format("{}: {} classes, the values of the masks of train: {}", kReader,
-                                   labels->values().size(), fmt::join(labels->values(), ", ")));
+    } catch (const FileError& error) {  // reported when the sample itself is used
+      if (first_error.empty()) first_error = error.what();
     }
   }
-
-  template <class Rule>
-  void check_foreground(const Rule& rule, const std::vector<std::int64_t>& indices,
-                        Split split) const {
-    MaskValues seen;
-    for (const std::int64_t index : indices) {
-      try {
-        const MaskFile mask = rule.read(pairs_[static_cast<std::size_t>(index)].mask);
-        if (rule.has_foreground(mask)) return;
-        seen.add(mask);
-      } catch (const FileError&) {  // reported when the sample itself is used
-      }
-    }
-    FOVEA_CHECK(seen.files() == 0, FileError,
-                fmt::format("dataset: the masks of {} hold no foreground, which is {}: values "
-                            "found: {}; see dataset.mask_values and dataset.mask_threshold in {}",
-                            name_of(split), rule.text(), seen.text(), kPage));
-  }
-
-  void note_left_out() {
-    std::set<fs::path> folders;
-    for (const ImagePair& pair : pairs_) {
-      folders.insert({pair.image.parent_path(), pair.mask.parent_path()});
-    }
-    for (const fs::path& folder : folders) {
-      LeftOut left_out;
-      for (const auto& entry : sorted_entries(kReader, folder)) left_out.add(entry.path());
-      left_out.note(kReader, folder, notes_);
-    }
-  }
-
-  // Every split takes its size from the first image of train that can be decoded.
-  void measure(const std::vector<ImagePair>& train) {
-    std::string first_error;
-    for (const ImagePair& pair : train) {
-      try {
-        const Image image = read_file(pair.image);
-        info_.height = image.height;
-        info_.width = image.width;
-        return;
-      } catch (const FileError& error) {  // reported when the sample itself is used
-        if (first_error.empty()) first_error = error.what();
-      }
-    }
-    throw FileError(first_error);
-  }
-
-  std::vector<ImagePair> pairs_;
-  std::int64_t img_size_;
-  Exif exif_;
-  std::variant<MaskRule, LabelRule> rule_;
-};
+  throw FileError(first_error);
+}
 
 // Pairs of a part; nothing for a val or test part that is not there.
 std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split,
@@ -321,11 +233,29 @@ std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split
   return find_pairs(kReader, kPage, folders);
 }
 
-std::unique_ptr<Source> open(const Place& place, const Options& options) {
-  auto pairs = pairs_of(place.root, place.split, options);
+// `train` gives what all parts go by: the size, if none was given, and the rule of the masks.
+std::unique_ptr<Source> open(const Place& place, const Options& o) {
+  auto pairs = pairs_of(place.root, place.split, o);
   if (!pairs) return nullptr;
-  const std::vector<ImagePair> train = *pairs_of(place.root, Split::kTrain, options);
-  return std::make_unique<PairedFolder>(std::move(*pairs), train, options);
+  const std::vector<ImagePair> train = *pairs_of(place.root, Split::kTrain, o);
+  PairReading how{rule_of(train, o), exif_of(o), o.img_size == 0, kPage};
+  std::vector<std::string> notes;
+  SourceInfo info;
+  info.channels = o.in_chans;
+  describe_masks(o, how.rule, info, notes);
+  if (o.intensity == Intensity::kMinMax255) {
+    info.stretch = true;
+    info.mean = {0.0};
+    info.std = {1.0 / 255};
+  } else {
+    info.mean = o.in_chans == 1 ? std::vector{0.449} : std::vector{0.485, 0.456, 0.406};
+    info.std = o.in_chans == 1 ? std::vector{0.226} : std::vector{0.229, 0.224, 0.225};
+  }
+  info.height = info.width = o.img_size;
+  if (o.img_size == 0) measure(train, o, info);
+  note_left_out(*pairs, notes);
+  return std::make_unique<PairedSource>(std::move(*pairs), std::move(info), std::move(how),
+                                        std::move(notes));
 }
 
 schema::Fields<Options> fields() {

@@ -43,10 +43,19 @@ std::vector<Window> nearest(std::int64_t in, std::int64_t out, std::int64_t begi
   return result;
 }
 
+// floor(i in / out), as PyTorch's and OpenCV's "nearest" have it.
+std::vector<Window> nearest_corner(std::int64_t in, std::int64_t out, std::int64_t begin,
+                                   std::int64_t count) {
+  std::vector<Window> result;
+  for (std::int64_t i = begin; i < begin + count; ++i) result.push_back({i * in / out, {1.0}});
+  return result;
+}
+
 // Outputs [begin, begin + count) of an axis that is resized from `in` to `out`.
 std::vector<Window> windows(std::int64_t in, std::int64_t out, std::int64_t begin,
                             std::int64_t count, const ResizeOptions& o) {
   if (o.how == Resampling::kNearest) return nearest(in, out, begin, count);
+  if (o.how == Resampling::kNearestCorner) return nearest_corner(in, out, begin, count);
   const bool is_cubic = o.how == Resampling::kBicubic;
   const double scale = static_cast<double>(in) / static_cast<double>(out);
   const double stretch = o.antialias ? std::max(1.0, scale) : 1.0;
@@ -108,6 +117,11 @@ struct FloatSums {
     return static_cast<T>(
         std::clamp(std::nearbyint(sum), 0.0f, static_cast<float>(std::numeric_limits<T>::max())));
   }
+};
+
+// The same, not rounded.
+struct PlaneSums : FloatSums<float> {
+  static float last(Sum sum) { return sum; }
 };
 
 template <class Sums>
@@ -183,7 +197,9 @@ Image resize_part(const Image& image, std::int64_t height, std::int64_t width, B
   const auto rows = windows(image.height, height, box.top, box.height, options);
   const auto columns = windows(image.width, width, box.left, box.width, options);
   Image result{box.height, box.width, image.channels, {}};
-  const bool as_pillow = options.antialias || options.how == Resampling::kNearest;
+  const bool nearest =
+      options.how == Resampling::kNearest || options.how == Resampling::kNearestCorner;
+  const bool as_pillow = nearest || (options.antialias && !options.round_once);
   if (!image.deep.empty()) {
     result.deep = resized<FloatSums<std::uint16_t>>(image.deep, image, rows, columns);
   } else if (as_pillow) {
@@ -207,6 +223,7 @@ Fitting fitting(std::int64_t from_height, std::int64_t from_width, std::int64_t 
   };
   // Before the centre is cut: one side as wanted, the other by the picture's own ratio, rounded
   // down as torchvision does.
+  if (!options.keep_ratio) return {height, width, {0, 0, height, width}};
   std::int64_t tall = grown(height);
   std::int64_t wide = grown(width);
   if (from_height * wide <= from_width * tall) {
@@ -226,6 +243,20 @@ Fitting fitting(std::int64_t from_height, std::int64_t from_width, std::int64_t 
 Image resize(const Image& image, std::int64_t height, std::int64_t width,
              const ResizeOptions& options) {
   return resize_part(image, height, width, {0, 0, height, width}, options);
+}
+
+void resize(Planes from, Planes to) {
+  FOVEA_CHECK(from.channels == to.channels && from.plane() > 0 && to.plane() > 0, ShapeError,
+              fmt::format("resize: {} channels of {} x {} to {} of {} x {}", from.channels,
+                          from.height, from.width, to.channels, to.height, to.width));
+  const auto rows = windows(from.height, to.height, 0, to.height, {});
+  const auto columns = windows(from.width, to.width, 0, to.width, {});
+  for (std::int64_t c = 0; c < from.channels; ++c) {
+    const std::vector<float> plane(from.channel(c), from.channel(c) + from.plane());
+    const Image size{from.height, from.width, 1, {}};
+    const std::vector<float> sized = resized<PlaneSums>(plane, size, rows, columns);
+    std::copy(sized.begin(), sized.end(), to.channel(c));
+  }
 }
 
 Image fit(const Image& image, std::int64_t height, std::int64_t width, const FitOptions& options) {

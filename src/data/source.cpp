@@ -17,6 +17,12 @@ Image Source::fitted(const Image& picture) const {
   return fit(picture, info_.height, info_.width, info_.fit);
 }
 
+Image Source::fitted_mask(const Image& mask) const {
+  FitOptions how = info_.fit;
+  how.resize.how = Resampling::kNearestCorner;
+  return fit(mask, info_.height, info_.width, how);
+}
+
 Image Source::read_mask(std::int64_t, const Image&) const {
   throw ConfigError("dataset: has no masks");
 }

@@ -33,9 +33,14 @@ struct SourceInfo {
   std::vector<double> std;
   /// Every image is stretched to [0, 1] by its own extremes before it is augmented.
   bool stretch = false;
+  /// Instead: as it enters noise and normalisation, after augmentation and resizing. Where there
+  /// are masks.
+  bool stretch_last = false;
   /// Whether a mask belongs to every image. Files may then have any size; image and mask are
   /// brought to height x width after augmentation.
   Masks masks = Masks::kNone;
+  /// How image and mask are brought to height x width; kBilinear, or kSpline of both.
+  Resampling image_resize = Resampling::kBilinear;
   /// How soft masks are resized; maps of labels always by the nearest pixel.
   Resampling mask_resize = Resampling::kNearest;
   /// Of maps of labels: what a pixel is that comes in from outside, or has no class.
@@ -43,7 +48,7 @@ struct SourceInfo {
   /// Of maps of labels: what files have for each class.
   std::vector<int> label_values = {};
   /// read() gives pictures as large as their files have them, which fitted() brings to height x
-  /// width.
+  /// width. Masks then follow by fitted_mask(), and augmentation sees both at that size.
   bool own_sizes = false;
   /// How fitted() does that.
   FitOptions fit = {};
@@ -69,6 +74,10 @@ class Source : public Part {
   virtual Image read_file(const std::filesystem::path& file) const;
   /// A picture of any size at info().height x width, as info().fit says.
   Image fitted(const Image& picture) const;
+  /// The mask of such a picture, as fitted() leaves that: pixel floor(i in / out).
+  Image fitted_mask(const Image& mask) const;
+  /// Height and width of a sample's pixels in millimetres; empty: unknown.
+  virtual std::vector<double> spacing(std::int64_t /*index*/) const { return {}; }
   /// The mask of an image of this size, one channel: soft 0..white, of labels 1 + class, and 0
   /// where a pixel has none. Only where info().masks says that there are masks.
   virtual Image read_mask(std::int64_t index, const Image& image) const;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <utility>
 
 #include "base/error.h"
 #include "data/geometry.h"
+#include "data/transform_entry.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 
@@ -187,27 +187,11 @@ std::unique_ptr<Transform> make_crop_flip(const CropFlipOptions& options) {
   return std::make_unique<CropFlip>(options);
 }
 
-struct TransformEntry : schema::Choice {
-  static constexpr const char* kKind = "transform";
-  std::function<std::unique_ptr<const Transform>(const schema::Component&, const std::string&)>
-      make;
-};
+}  // namespace
 
-template <class Options>
-TransformEntry make_entry(std::string name, std::string help,
-                          std::unique_ptr<Transform> (*make)(const Options&),
-                          const schema::Fields<Options>& fields) {
-  const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  return {{std::move(name), std::move(help), shared},
-          [shared, make](const schema::Component& component, const std::string& path) {
-            return make(shared->parse(component, path));
-          }};
-}
-
-#define FOVEA_TRANSFORM(name, help, ...)                        \
-  TransformEntry transform_entry_##name() {                     \
-    return make_entry(#name, help, make_##name, (__VA_ARGS__)); \
-  }
+#define FOVEA_TRANSFORM_ENTRY(name) TransformEntry transform_entry_##name();
+#include "data/transforms.def"
+#undef FOVEA_TRANSFORM_ENTRY
 
 FOVEA_TRANSFORM(random_crop, "pad with zeros and cut the original size at a random place",
                 schema::Fields<RandomCropOptions>{}.add("padding", &RandomCropOptions::padding,
@@ -274,6 +258,8 @@ FOVEA_TRANSFORM(random_erasing, "overwrite a random rectangle",
                     .add("fill", &RandomErasingOptions::fill,
                          schema::one_of({"mean", "zero", "noise"}),
                          "mean of the data set, zero, or uniform noise"))
+
+namespace {
 
 const schema::Registry<TransformEntry>& transforms() {
   static const schema::Registry<TransformEntry> all = {

@@ -23,6 +23,7 @@ namespace fovea::data {
 struct TransformContext {
   RandomStream stream;           // of this sample, epoch and place in the list
   std::span<const double> mean;  // of the data set, one value a channel; may be empty
+  bool mask = false;             // the planes are a mask: values are moved, never mixed
 };
 
 class Transform {
@@ -33,6 +34,10 @@ class Transform {
   /// True if it only moves pixels. A mask then goes through apply() as well, with the same stream
   /// and so with the same draws: it stays on its image.
   virtual bool moves_pixels() const { return false; }
+  /// True if it may turn by quarters. After apply(), where swaps_sides() says so for the same
+  /// draws, the planes of a picture of h x w are then those of one of w x h.
+  virtual bool turns() const { return false; }
+  virtual bool swaps_sides(const TransformContext&) const { return false; }
   /// True if all it does is to keep a part of the picture, cut(), and resize that.
   virtual bool cuts() const { return false; }
   /// The part it keeps of a picture of this size; the same draws as apply().

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "data/csv.h"
 #include "data/image_file.h"
+#include "data/nifti.h"
 #include "data/packed_file.h"
 #include "data/registry.h"
 #include "data/text_decode.h"
@@ -53,6 +54,11 @@ void image(std::string_view bytes) {
   }
 }
 
+void nifti(std::string_view bytes) {
+  const data::Volume volume = data::decode_nifti(as_bytes(bytes), "file");
+  same(static_cast<std::int64_t>(volume.values.size()) == volume.voxels(), "voxels are missing");
+}
+
 void csv(std::string_view bytes) {
   data::parse_csv(bytes, ',', true, "file");
   data::parse_csv(bytes, '\t', false, "file");
@@ -96,6 +102,7 @@ const std::vector<Reader>& readers() {
                                           {"json", json},
                                           {"experiment", experiment_file},
                                           {"image", image},
+                                          {"nifti", nifti},
                                           {"csv", csv},
                                           {"gzip", gzip},
                                           {"vocabulary", vocabulary},

@@ -8,7 +8,7 @@ const Table& runners() {
     for (const Table& part :
          {dgsa_networks(), dgsa_procedures(), dgsa_rollouts(), dgsa_training(), kcla_operators(),
           kcla_drop_path(), kcla_networks(), kcla_figures(), kcla_segmentation(), gdla_operators(),
-          gdla_encoders(), gdla_decoders(), gdla_losses(), gdla_training()}) {
+          gdla_encoders(), gdla_decoders(), gdla_losses(), gdla_training(), gdla_data()}) {
       table.merge(part);
     }
     return table;

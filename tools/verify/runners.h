@@ -33,6 +33,8 @@ Table gdla_decoders();
 Table gdla_losses();
 /// papers/gdla: its schedule, training sequences.
 Table gdla_training();
+/// papers/gdla: zooming, turning and resizing of samples.
+Table gdla_data();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();

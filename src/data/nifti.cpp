@@ -1,0 +1,234 @@
+#include "data/nifti.h"
+
+#include <fmt/format.h>
+#include <nifti1_io.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/packed_file.h"
+
+namespace fovea::data {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr int kHeaderBytes = sizeof(nifti_1_header);
+static_assert(kHeaderBytes == 348);
+constexpr float kFirstData = 352;  // the header and four bytes that announce extensions
+
+struct FreeImage {
+  void operator()(nifti_image* image) const { nifti_image_free(image); }
+};
+using Header = std::unique_ptr<nifti_image, FreeImage>;
+
+[[noreturn]] void refuse(std::string_view name, const std::string& what) {
+  throw FileError(fmt::format("{}: {}", name, what));
+}
+
+// In this machine's byte order.
+nifti_1_header raw_header(Bytes file, std::string_view name) {
+  if (file.size() < kHeaderBytes)
+    refuse(name, fmt::format("holds {} bytes, a NIfTI header has {}; the copy or download was cut "
+                             "short",
+                             file.size(), kHeaderBytes));
+  nifti_1_header header;
+  std::memcpy(&header, file.data(), kHeaderBytes);
+  int size = header.sizeof_hdr;
+  if (size != kHeaderBytes) {
+    swap_nifti_header(&header, 1);
+    size = header.sizeof_hdr;
+  }
+  const std::string_view magic(header.magic, 3);
+  if (size != kHeaderBytes || (magic != "n+1" && magic != "ni1"))
+    refuse(name, "is not a NIfTI-1 file (.nii, .nii.gz)");
+  if (magic == "ni1")
+    refuse(name, "is a NIfTI header with its data in an .img file; expected both in one .nii file");
+  return header;
+}
+
+// All that the library would only warn of, or not look at.
+void check(const nifti_1_header& header, std::string_view name) {
+  const int axes = header.dim[0];
+  if (axes < 2 || axes > 7) refuse(name, fmt::format("has {} axes, 2 to 7 expected", axes));
+  for (int k = 1; k <= axes; ++k) {
+    if (header.dim[k] < 1)
+      refuse(name, fmt::format("size of axis {} is {}, at least 1 expected", k, header.dim[k]));
+    if (k > 3 && header.dim[k] > 1)
+      refuse(name, fmt::format("axis {} has size {}; expected one volume of three axes", k,
+                               header.dim[k]));
+  }
+  switch (header.datatype) {
+    case NIFTI_TYPE_UINT8:
+    case NIFTI_TYPE_INT8:
+    case NIFTI_TYPE_INT16:
+    case NIFTI_TYPE_UINT16:
+    case NIFTI_TYPE_INT32:
+    case NIFTI_TYPE_UINT32:
+    case NIFTI_TYPE_INT64:
+    case NIFTI_TYPE_UINT64:
+    case NIFTI_TYPE_FLOAT32:
+    case NIFTI_TYPE_FLOAT64:
+      break;
+    default:
+      refuse(name, fmt::format("voxels are of type {} ({}); whole or real numbers expected",
+                               header.datatype, nifti_datatype_string(header.datatype)));
+  }
+  if (!(header.vox_offset >= kFirstData && header.vox_offset < float{1 << 30}))
+    refuse(name, fmt::format("data begin at byte {}, at least {} expected", header.vox_offset,
+                             kFirstData));
+}
+
+Header parse(Bytes file, std::string_view name) {
+  nifti_1_header header = raw_header(file, name);
+  check(header, name);
+  const bool swapped = file[0] != reinterpret_cast<const std::byte*>(&header)[0];
+  if (swapped) swap_nifti_header(&header, 1);  // the library notes the order of the file
+  Header image(nifti_convert_nhdr2nim(header, nullptr));
+  if (image == nullptr) refuse(name, "has a damaged NIfTI header");
+  return image;
+}
+
+// Millimetres; 1 where the file has nothing usable.
+double millimetres(float step, int units) {
+  const double scale = units == NIFTI_UNITS_METER ? 1e3 : units == NIFTI_UNITS_MICRON ? 1e-3 : 1.0;
+  const double size = std::abs(double{step}) * scale;
+  return std::isfinite(size) && size > 0 ? size : 1.0;
+}
+
+// (Sizes of axes that a header leaves out may be 0.)
+VolumeSize size_of(const nifti_image& image) {
+  return {std::max(image.nz, 1),
+          image.ny,
+          image.nx,
+          {millimetres(image.dz, image.xyz_units), millimetres(image.dy, image.xyz_units),
+           millimetres(image.dx, image.xyz_units)}};
+}
+
+std::string voxel(const VolumeSize& size, std::size_t i) {
+  const auto at = static_cast<std::int64_t>(i);
+  return fmt::format("slice {}, row {}, column {}", at / size.plane(),
+                     at % size.plane() / size.width, at % size.width);
+}
+
+template <class T>
+void scale(Bytes data, double slope, double intercept, std::vector<float>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    T value;
+    std::memcpy(&value, data.data() + i * sizeof(T), sizeof(T));
+    values[i] = static_cast<float>(static_cast<double>(value) * slope + intercept);
+  }
+}
+
+void scale(int type, Bytes data, double slope, double intercept, std::vector<float>& values) {
+  switch (type) {
+    case NIFTI_TYPE_UINT8:
+      return scale<std::uint8_t>(data, slope, intercept, values);
+    case NIFTI_TYPE_INT8:
+      return scale<std::int8_t>(data, slope, intercept, values);
+    case NIFTI_TYPE_INT16:
+      return scale<std::int16_t>(data, slope, intercept, values);
+    case NIFTI_TYPE_UINT16:
+      return scale<std::uint16_t>(data, slope, intercept, values);
+    case NIFTI_TYPE_INT32:
+      return scale<std::int32_t>(data, slope, intercept, values);
+    case NIFTI_TYPE_UINT32:
+      return scale<std::uint32_t>(data, slope, intercept, values);
+    case NIFTI_TYPE_INT64:
+      return scale<std::int64_t>(data, slope, intercept, values);
+    case NIFTI_TYPE_UINT64:
+      return scale<std::uint64_t>(data, slope, intercept, values);
+    case NIFTI_TYPE_FLOAT32:
+      return scale<float>(data, slope, intercept, values);
+    default:
+      return scale<double>(data, slope, intercept, values);
+  }
+}
+
+Volume decode_plain(Bytes file, std::string_view name) {
+  const Header header = parse(file, name);
+  Volume volume;
+  static_cast<VolumeSize&>(volume) = size_of(*header);
+  const auto offset = static_cast<std::size_t>(header->iname_offset);
+  const auto each = static_cast<std::size_t>(header->nbyper);
+  // Sizes are 16 bits each, so this fits.
+  const std::size_t bytes = static_cast<std::size_t>(volume.voxels()) * each;
+  if (offset > file.size() || bytes > file.size() - offset)
+    refuse(name, fmt::format("header promises {} bytes of voxels from byte {} on, file holds {}; "
+                             "the copy or download was cut short",
+                             bytes, offset, file.size()));
+  Bytes data = file.subspan(offset, bytes);
+  std::vector<std::byte> swapped;
+  if (header->byteorder != nifti_short_order() && each > 1) {
+    swapped.assign(data.begin(), data.end());
+    nifti_swap_Nbytes(bytes / each, header->nbyper, swapped.data());
+    data = swapped;
+  }
+  // A slope of 0 says that nothing is scaled.
+  const bool scaled = header->scl_slope != 0 && std::isfinite(header->scl_slope) &&
+                      std::isfinite(header->scl_inter);
+  volume.values.resize(static_cast<std::size_t>(volume.voxels()));
+  scale(header->datatype, data, scaled ? double{header->scl_slope} : 1.0,
+        scaled ? double{header->scl_inter} : 0.0, volume.values);
+  const auto bad = std::find_if_not(volume.values.begin(), volume.values.end(),
+                                    [](float value) { return std::isfinite(value); });
+  if (bad != volume.values.end())
+    refuse(name, fmt::format("value {} in {}; finite numbers expected", *bad,
+                             voxel(volume, static_cast<std::size_t>(bad - volume.values.begin()))));
+  return volume;
+}
+
+}  // namespace
+
+bool has_nifti_extension(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".nii") || name.ends_with(".nii.gz");
+}
+
+Volume decode_nifti(Bytes file, std::string_view name) {
+  if (!is_gzip(file)) return decode_plain(file, name);
+  // Not more than what the header promises is expanded.
+  const Header header = parse(inflate_prefix(file, kHeaderBytes, name), name);
+  const std::size_t most = static_cast<std::size_t>(header->iname_offset) +
+                           header->nvox * static_cast<std::size_t>(header->nbyper);
+  if (most > kMaxVolumeBytes)
+    refuse(name, fmt::format("expands to {} bytes, at most {} are read", most, kMaxVolumeBytes));
+  // All of it, for the checksum at the end; some writers put a little more there.
+  constexpr std::size_t kMore = std::size_t{1} << 20;
+  return decode_plain(inflate(file, most + kMore, name), name);
+}
+
+Volume read_nifti(const std::filesystem::path& path) {
+  return decode_nifti(io::read_bytes(path, kMaxVolumeBytes), path.string());
+}
+
+VolumeSize read_nifti_size(const std::filesystem::path& path) {
+  // Enough for a compressed header too.
+  std::vector<std::byte> begin(4096);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(path.string(), "cannot be read");
+  file.read(reinterpret_cast<char*>(begin.data()), std::ssize(begin));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (is_gzip(begin)) begin = inflate_prefix(begin, kHeaderBytes, path.string());
+  return size_of(*parse(begin, path.string()));
+}
+
+Image label_slice(const Volume& volume, std::int64_t slice, std::string_view name) {
+  Image labels{volume.height, volume.width, 1, {}};
+  const auto first = static_cast<std::size_t>(slice * volume.plane());
+  for (std::size_t i = first; i < first + static_cast<std::size_t>(volume.plane()); ++i) {
+    const float value = volume.values[i];
+    if (!(value >= 0 && value <= 65535 && value == std::floor(value)))
+      refuse(name, fmt::format("label {} in {}; whole numbers from 0 on expected", value,
+                               voxel(volume, i)));
+    labels.deep.push_back(static_cast<std::uint16_t>(value));
+  }
+  return labels;
+}
+
+}  // namespace fovea::data

@@ -1,0 +1,51 @@
+// Volumes on disk: NIfTI-1 in one file (.nii, .nii.gz), in either byte order.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/image_file.h"
+
+namespace fovea::data {
+
+/// What a header says of a volume. Axes are those of the file, the slowest first: slices (its z),
+/// rows (y), columns (x); nothing is turned to another orientation.
+struct VolumeSize {
+  std::int64_t depth = 0, height = 0, width = 0;
+  std::array<double, 3> spacing = {1, 1, 1};  // of slices, rows, columns in millimetres
+
+  std::int64_t plane() const { return height * width; }
+  std::int64_t voxels() const { return depth * plane(); }
+};
+
+/// (depth, height, width) row-major, scaled as the header says: value x slope + intercept.
+struct Volume : VolumeSize {
+  std::vector<float> values;
+};
+
+/// Largest volume that is read, in bytes once expanded.
+inline constexpr std::size_t kMaxVolumeBytes = std::size_t{1} << 31;
+
+/// True for the endings .nii and .nii.gz.
+bool has_nifti_extension(const std::filesystem::path& path);
+
+/// The whole content of a file, plain or compressed. Axes beyond the third must be 1. Throws
+/// FileError starting with `name` for what is no such file, is cut short, holds colours or complex
+/// numbers, or a value that is not finite, with its voxel.
+Volume decode_nifti(std::span<const std::byte> file, std::string_view name);
+/// decode_nifti of a file's content.
+Volume read_nifti(const std::filesystem::path& path);
+/// The header alone: the first bytes of the file are read.
+VolumeSize read_nifti_size(const std::filesystem::path& path);
+
+/// A slice of a volume of labels. Throws FileError starting with `name` for a value that is no
+/// whole number from 0 to 65535, with its voxel.
+Image label_slice(const Volume& volume, std::int64_t slice, std::string_view name);
+
+}  // namespace fovea::data

@@ -1,0 +1,61 @@
+// Slices of volumes with labels as samples: image and map of labels at the slice's own size.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/label_values.h"
+#include "data/nifti.h"
+#include "data/source.h"
+
+namespace fovea::data {
+
+/// A volume and its labels, both NIfTI files.
+struct LabelledVolume {
+  std::filesystem::path image;
+  std::filesystem::path labels;
+};
+
+/// One channel. Values are stretched to [0, 1] over their volume and kept in 16 bits, which loses
+/// at most 2^-17 of the volume's range. A sample is called "<file>: slice <k>", k from 0.
+class VolumeSlices final : public Source {
+ public:
+  /// info: height and width of what networks see, classes, label_values. Reads the headers; a
+  /// volume whose header is damaged is one bad sample.
+  VolumeSlices(std::vector<LabelledVolume> volumes, SourceInfo info,
+               std::vector<std::string> notes = {});
+
+  Image read(std::int64_t index) const override;
+  Image read_mask(std::int64_t index, const Image& image) const override;
+  std::vector<double> spacing(std::int64_t index) const override;
+  std::string name(std::int64_t index) const override;
+  std::vector<std::filesystem::path> files() const override;
+  bool in_memory() const override { return false; }
+
+ private:
+  struct Slice {
+    std::size_t volume = 0;
+    std::int64_t place = 0;
+  };
+  // Of one volume, all slices as samples have them.
+  struct Loaded {
+    std::vector<Image> images, labels;
+  };
+  const Slice& slice(std::int64_t index) const { return slices_[static_cast<std::size_t>(index)]; }
+  std::shared_ptr<const Loaded> load(std::size_t volume) const;
+  Loaded read_volume(std::size_t volume) const;
+
+  std::vector<LabelledVolume> volumes_;
+  std::vector<VolumeSize> sizes_;
+  std::vector<Slice> slices_;
+  LabelRule rule_;
+  // The volumes read last: neighbours in a file are mostly asked for one after another.
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<std::size_t, std::shared_ptr<const Loaded>>> recent_;
+};
+
+}  // namespace fovea::data

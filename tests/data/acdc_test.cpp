@@ -1,0 +1,134 @@
+// ACDC: slices of volumes as samples, parts by patient, damaged volumes.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "tests/data/nifti_files.h"
+#include "tests/data/readers.h"
+
+using namespace fovea;
+using namespace fovea::data;
+using namespace fovea::data::test;
+
+namespace {
+
+std::string patient(int number) { return fmt::format("patient{:03}", number); }
+
+std::string frame(int number, int f) {
+  return fmt::format("{0}/{0}_frame{1:02}", patient(number), f);
+}
+
+// Labels 0..3 in turn; values of the image from 0 to 95.
+void write_patient(const Folder& folder, int number) {
+  for (const int f : {1, 9}) {
+    const NiftiFile image = counting_volume(3, 8, 4);
+    NiftiFile labels = image;
+    for (std::int16_t& value : labels.values) value = static_cast<std::int16_t>(value % 4);
+    folder.write(frame(number, f) + ".nii", image.bytes());
+    folder.write(frame(number, f) + "_gt.nii.gz", gzip(labels.bytes()));
+  }
+  folder.write(patient(number) + "/" + patient(number) + "_4d.nii.gz", "a film");
+}
+
+// Of the paper's parts: 1 and 4 in train, 19 in val, 2 in test.
+void write_patients(const Folder& folder) {
+  for (const int number : {1, 2, 4, 19}) write_patient(folder, number);
+}
+
+std::set<std::string> patients_of(const Dataset& d) {
+  std::set<std::string> patients;
+  for (std::int64_t i = 0; i < d.size(); ++i) {
+    const std::string name = d.name(i);
+    patients.insert(name.substr(name.find("patient"), 10));
+  }
+  return patients;
+}
+
+}  // namespace
+
+TEST_CASE("acdc: slices with labels and spacing, in the paper's parts", "[data]") {
+  const Folder folder;
+  write_patients(folder);
+  const auto train = open("acdc", folder, R"("img_size": 8)");
+  CHECK(patients_of(*train) == std::set<std::string>{"patient001", "patient004"});
+  CHECK(train->size() == 2 * 2 * 3);
+  CHECK(patients_of(*open("acdc", folder, "", Split::kVal)) == std::set<std::string>{"patient019"});
+  CHECK(patients_of(*open("acdc", folder, "", Split::kTest)) ==
+        std::set<std::string>{"patient002"});
+  REQUIRE_FALSE(train->notes().empty());
+  CHECK_THAT(train->notes().front(), Catch::Contains("68 of the 70 names"));
+  const Sample sample = prepared(*train, 1);
+  CHECK(sample.geometry.original_size == std::vector<std::int64_t>{8, 4});
+  CHECK(sample.geometry.spacing == std::vector<double>{1.25, 1.5});
+  CHECK_THAT(train->name(1), Catch::EndsWith("patient001_frame01.nii: slice 1"));
+  // Rows are as many as the slice's, so the first column is left as it was: 32 of 0..95 and on.
+  const std::vector<float> image = image_of(sample);
+  CHECK(image[0] == Approx(32.0 / 95).margin(1e-4));
+  CHECK(image[56] == Approx(60.0 / 95).margin(1e-4));
+  CHECK(sample.at("mask").values<std::int64_t>()[0] == 0);
+  CHECK(sample.at("mask").values<std::int64_t>()[7] == 3);
+  CHECK(train->shape().label_maps);
+  const auto known = known_shape(component("acdc", "/nowhere", R"("img_size": 8)"));
+  REQUIRE(known.has_value());
+  CHECK(known->classes == train->num_classes());
+}
+
+TEST_CASE("acdc: parts by lists of patients, or drawn with patients kept whole", "[data]") {
+  const Folder folder;
+  write_patients(folder);
+  folder.write("splits/train.txt", "patient002\npatient019\n");
+  folder.write("splits/test.txt", "patient001\n");
+  CHECK(patients_of(*open("acdc", folder, R"("parts": "lists")")) ==
+        std::set<std::string>{"patient002", "patient019"});
+  CHECK_FALSE(has_part(component("acdc", folder.path, R"("parts": "lists")"), Split::kVal));
+  const std::string drawn = R"("parts": "all", "split": {"test": 0.25})";
+  const auto test = open("acdc", folder, drawn, Split::kTest);
+  CHECK(patients_of(*test).size() == 1);
+  CHECK(test->size() == 6);
+  CHECK(patients_of(*open("acdc", folder, drawn)).count(*patients_of(*test).begin()) == 0);
+  folder.write("splits/test.txt", "patient7\n");
+  check_refused("acdc", folder, "test.txt:1: patient7: no sample of this name",
+                R"("parts": "lists")", Split::kTest);
+}
+
+TEST_CASE("acdc: augmentation turns image and labels alike", "[data]") {
+  const Folder folder;
+  write_patients(folder);
+  const auto train = open("acdc", folder, R"("img_size": 8, "augment": ["rot_flip_or_rotate"])");
+  std::set<std::vector<float>> seen;
+  for (std::int64_t epoch = 0; epoch < 20; ++epoch) {
+    const Sample sample = prepared(*train, 0, {.epoch = epoch, .augment = true});
+    const std::vector<float> image = image_of(sample);
+    seen.insert(image);
+    // Columns of the slice are the classes; where columns became rows, so did they.
+    for (const std::int64_t label : sample.at("mask").values<std::int64_t>())
+      CHECK((label >= 0 && label <= 3));
+  }
+  CHECK(seen.size() > 5);
+}
+
+TEST_CASE("acdc: damaged volumes end in one line, or are left out", "[data]") {
+  const Folder folder;
+  check_refused("acdc", folder, "holds no patientNNN");
+  write_patients(folder);
+  const std::string good = counting_volume(3, 8, 4).bytes();
+  folder.write(frame(4, 1) + ".nii", good.substr(0, good.size() - 2));
+  const auto train = open("acdc", folder);
+  CHECK_THROWS_WITH(prepared(*train, 6),
+                    Catch::Contains("patient004_frame01.nii: header promises"));
+  folder.write(frame(4, 1) + ".nii", good.substr(0, 40));
+  check_refused("acdc", folder, "patient004_frame01.nii: holds 40 bytes");
+  CHECK(open("acdc", folder, R"("on_bad_sample": "skip")")->size() == 9);
+  folder.write(frame(4, 1) + ".nii", counting_volume(3, 4, 8).bytes());
+  CHECK_THROWS_WITH(prepared(*open("acdc", folder), 6), Catch::Contains("is 3 x 8 x 4, its image"));
+  NiftiFile labels = counting_volume(3, 8, 4);
+  folder.write(frame(4, 1) + ".nii", labels.bytes());
+  folder.write(frame(4, 1) + "_gt.nii.gz", gzip(labels.bytes()));
+  CHECK_THROWS_WITH(prepared(*open("acdc", folder), 6),
+                    Catch::Contains("slice 0: value 4 in row 1, column 0"));
+  std::filesystem::remove(folder.path / (frame(4, 1) + "_gt.nii.gz"));
+  check_refused("acdc", folder, "patient004_frame01.nii: has no labels");
+}

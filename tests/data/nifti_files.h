@@ -1,0 +1,58 @@
+// Small NIfTI files.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace fovea::data::test {
+
+/// int16 voxels, (slices, rows, columns) row-major, 8 x 1.25 x 1.5 mm.
+struct NiftiFile {
+  std::int16_t depth = 2, height = 3, width = 4;
+  std::vector<std::int16_t> values;
+  float slope = 0, intercept = 0;
+  bool big_endian = false;
+  std::int16_t type = 4;
+  int extension = 0;  // bytes between header and voxels
+
+  std::string bytes() const {
+    std::string file(static_cast<std::size_t>(352 + extension), '\0');
+    const auto put = [&](std::size_t at, auto value) {
+      char raw[sizeof(value)];
+      std::memcpy(raw, &value, sizeof(value));
+      if (big_endian) std::reverse(raw, raw + sizeof(value));
+      if (file.size() < at + sizeof(value)) file.resize(at + sizeof(value));
+      std::memcpy(file.data() + at, raw, sizeof(value));
+    };
+    put(0, std::int32_t{348});
+    const std::int16_t axes[] = {3, width, height, depth, 1, 1, 1, 1};
+    for (std::size_t k = 0; k < 8; ++k) put(40 + 2 * k, axes[k]);
+    put(70, type);
+    put(72, std::int16_t{16});
+    const float steps[] = {1, 1.5f, 1.25f, 8};
+    for (std::size_t k = 0; k < 4; ++k) put(76 + 4 * k, steps[k]);
+    put(108, static_cast<float>(352 + extension));
+    put(112, slope);
+    put(116, intercept);
+    file[123] = 2;  // millimetres
+    std::memcpy(file.data() + 344, "n+1", 4);
+    std::size_t at = file.size();
+    for (const std::int16_t value : values) {
+      put(at, value);
+      at += 2;
+    }
+    return file;
+  }
+};
+
+/// Voxels 0, 1, 2, ...
+inline NiftiFile counting_volume(std::int16_t depth, std::int16_t height, std::int16_t width) {
+  NiftiFile file{.depth = depth, .height = height, .width = width, .values = {}};
+  for (std::int16_t i = 0; i < depth * height * width; ++i) file.values.push_back(i);
+  return file;
+}
+
+}  // namespace fovea::data::test

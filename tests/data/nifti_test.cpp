@@ -1,0 +1,98 @@
+// NIfTI volumes: order of axes, scaling, byte order, compression, and what is refused.
+#include "data/nifti.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "tests/data/files.h"
+#include "tests/data/nifti_files.h"
+
+using namespace fovea;
+using namespace fovea::data;
+using namespace fovea::data::test;
+
+namespace {
+
+Volume decoded(const std::string& bytes) { return decode_nifti(bytes_of(bytes), "a.nii"); }
+
+}  // namespace
+
+TEST_CASE("nifti: slices, rows and columns, values scaled, steps in millimetres", "[data]") {
+  NiftiFile file = counting_volume(2, 3, 4);
+  file.slope = 0.5f;
+  file.intercept = -1;
+  const Volume volume = decoded(file.bytes());
+  CHECK(volume.depth == 2);
+  CHECK(volume.height == 3);
+  CHECK(volume.width == 4);
+  CHECK(volume.spacing == std::array<double, 3>{8, 1.25, 1.5});
+  REQUIRE(volume.values.size() == 24);
+  CHECK(volume.values[0] == -1.0f);
+  CHECK(volume.values[23] == 10.5f);
+}
+
+TEST_CASE("nifti: byte order, compression and extensions change nothing", "[data]") {
+  NiftiFile file = counting_volume(2, 3, 4);
+  const Volume plain = decoded(file.bytes());
+  CHECK(plain.values[23] == 23.0f);
+  CHECK(decoded(gzip(file.bytes())).values == plain.values);
+  file.extension = 32;
+  CHECK(decoded(file.bytes()).values == plain.values);
+  file.big_endian = true;
+  const Volume swapped = decoded(file.bytes());
+  CHECK(swapped.values == plain.values);
+  CHECK(swapped.spacing == plain.spacing);
+}
+
+TEST_CASE("nifti: a plane is a volume of one slice", "[data]") {
+  std::string plane = counting_volume(1, 3, 4).bytes();
+  plane[40] = 2;  // axes; the sizes of the others are then without meaning
+  for (std::size_t k = 46; k < 56; ++k) plane[k] = 0;
+  const Volume volume = decoded(plane);
+  CHECK(volume.depth == 1);
+  CHECK(volume.values.size() == 12);
+}
+
+TEST_CASE("nifti: the header alone tells the size, compressed or not", "[data]") {
+  const Folder folder;
+  const std::string bytes = counting_volume(5, 3, 4).bytes();
+  CHECK(read_nifti_size(folder.write("a.nii", bytes)).depth == 5);
+  CHECK(read_nifti_size(folder.write("a.nii.gz", gzip(bytes))).spacing[0] == 8);
+  CHECK_THROWS_AS(read_nifti_size(folder.path / "none.nii"), FileError);
+  CHECK(has_nifti_extension("a.nii.gz"));
+  CHECK_FALSE(has_nifti_extension("a.gz"));
+}
+
+TEST_CASE("nifti: damaged files are refused with what is wrong", "[data]") {
+  const auto refused = [](const std::string& bytes, const std::string& part) {
+    INFO(part);
+    CHECK_THROWS_AS(decoded(bytes), FileError);
+    CHECK_THROWS_WITH(decoded(bytes), Catch::StartsWith("a.nii: ") && Catch::Contains(part));
+  };
+  const std::string good = counting_volume(2, 3, 4).bytes();
+  refused(good.substr(0, good.size() - 1), "header promises 48 bytes of voxels from byte 352 on");
+  refused(good.substr(0, 90), "holds 90 bytes");
+  refused(std::string(400, 'x'), "is not a NIfTI-1 file");
+  const auto with = [&](std::size_t at, std::string_view bytes) {
+    std::string bad = good;
+    return bad.replace(at, bytes.size(), bytes);
+  };
+  refused(with(40, "\x09"), "has 9 axes");
+  refused(with(42, std::string_view("\0", 1)), "size of axis 1 is 0");
+  refused(with(40, "\x04").replace(48, 1, "\x02"), "axis 4 has size 2");
+  refused(with(70, std::string_view("\x80\0", 2)), "voxels are of type 128 (RGB24)");
+  refused(with(344, "ni1"), "data in an .img file");
+  std::string packed = gzip(good);
+  refused(packed.substr(0, packed.size() - 12), "gzip");
+  packed[packed.size() - 6] = static_cast<char>(packed[packed.size() - 6] ^ 1);
+  refused(packed, "gzip stream is damaged");
+}
+
+TEST_CASE("nifti: labels are whole numbers", "[data]") {
+  NiftiFile file = counting_volume(2, 2, 2);
+  CHECK(label_slice(decoded(file.bytes()), 1, "a.nii").deep ==
+        std::vector<std::uint16_t>{4, 5, 6, 7});
+  file.slope = 0.5f;
+  CHECK_THROWS_WITH(label_slice(decoded(file.bytes()), 1, "a.nii"),
+                    Catch::Contains("label 2.5 in slice 1, row 0, column 1"));
+}
