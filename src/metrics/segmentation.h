@@ -18,11 +18,14 @@ enum class Empty {
 };
 double of_nothing(Empty empty);
 
+/// From what probability on, and from what part of a pixel, a mask is foreground.
+inline constexpr float kForeground = 0.5f;
+
 /// Pixels (or voxels) by truth and prediction. Foreground is where a value is at least the
 /// threshold, in the prediction as in the target, whose borders may be soft.
 class MaskCounts {
  public:
-  explicit MaskCounts(float threshold = 0.5f) : threshold_(threshold) {}
+  explicit MaskCounts(float threshold = kForeground) : threshold_(threshold) {}
 
   /// Any number of elements in one order. NaN is background. Throws ShapeError for different
   /// lengths.

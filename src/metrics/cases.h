@@ -1,0 +1,85 @@
+// Metrics that compare case by case (an image, or a volume) and class by class, as papers on
+// medical images do: Dice and HD95. gdla 7.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "metrics/confusion.h"
+#include "metrics/distance_transform.h"
+#include "metrics/metric_info.h"
+#include "metrics/segmentation.h"
+
+namespace fovea::metrics {
+
+/// What a case counts whose truth or prediction is without the class.
+enum class EmptyMasks {
+  kStrict,     // Dice is undefined without truth, HD95 where either is empty: left out of the mean
+  kGdla,       // Dice as strict; HD95 is 0 where either is empty, and counts
+  kTransUnet,  // both are 0 and count, but Dice is 1 where only the prediction holds the class
+};
+
+/// Mean over classes of the mean over cases of Dice; and of HD95 in pixels or millimetres.
+inline const MetricInfo kCaseDice{.name = "case_dice", .unit = "%", .decimals = 2};
+inline const MetricInfo kHd95{
+    .name = "hd95", .unit = "px", .larger_is_better = false, .decimals = 2};
+inline const MetricInfo kHd95Mm{
+    .name = "hd95_mm", .unit = "mm", .larger_is_better = false, .decimals = 2};
+
+/// Those that an experiment asks for; they cost time.
+struct CaseMetrics {
+  std::vector<std::string> names;  // of case_metrics()
+  EmptyMasks empty = EmptyMasks::kStrict;
+
+  bool has(const MetricInfo& info) const;
+  bool has_distances() const { return has(kHd95) || has(kHd95Mm); }
+};
+/// All that there are.
+std::vector<MetricInfo> case_metrics();
+/// Those asked for, each once. Throws ConfigError for an unknown name.
+std::vector<MetricInfo> case_metrics(const CaseMetrics& asked);
+
+/// 2 both / (truth + predicted), a share of 1.
+double case_dice(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty);
+/// `distance` is NaN where either mask was empty.
+double case_distance(double distance, EmptyMasks empty);
+
+/// HD95 of each class but the first, which is the background, in a grid of labels; NaN where truth
+/// or prediction is without it. A pixel whose truth is `ignore` is of no class in either. Throws
+/// ShapeError as check_grid.
+std::vector<double> class_hd95(std::span<const std::int64_t> truth,
+                               std::span<const std::int64_t> predicted, std::int64_t classes,
+                               std::int64_t ignore, const Grid& grid);
+
+/// Of each class the mean over the cases where it is defined, `none` where there are none; and the
+/// mean over the classes, NaN left out. cases: by case and class.
+struct ClassMeans {
+  std::vector<double> of_class;
+  double mean = 0;
+};
+ClassMeans means_over_cases(const std::vector<std::vector<double>>& cases, Empty none);
+
+/// Background and foreground as two classes.
+ClassCounts class_counts(const MaskCounts& counts);
+
+/// One case: pixels by class, and what class_hd95 gave for it in pixels and in millimetres, where
+/// that was asked for.
+struct CaseScores {
+  ClassCounts counts;
+  std::vector<double> hd95 = {}, hd95_mm = {};
+};
+
+struct CaseMeasurement {
+  Measurement metric;
+  double strict = 0;           // the same with EmptyMasks::kStrict
+  std::int64_t undefined = 0;  // cases and classes that strict leaves out
+  std::int64_t compared = 0;   // all cases and classes
+};
+/// Of those asked for, over all cases. Dice is in percent. A class that is defined in no case has a
+/// Dice of 0, as MONAI's, and no HD95.
+std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
+                                           const std::vector<CaseScores>& cases);
+
+}  // namespace fovea::metrics
