@@ -15,6 +15,7 @@
 #include "ops/loss.h"
 #include "ops/shape.h"
 #include "optim/registry.h"
+#include "verify/gdla_metrics.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"
@@ -67,8 +68,8 @@ void run_deep_supervision(const Case& c, Checker& check) {
 }
 
 void run_segmentation_metrics(const Case& c, Checker& check) {
-  // gdla calls its metrics of label maps by the same name.
-  if (!c.has("input/prob")) throw NotImplemented("segmentation_metrics of label maps");
+  // gdla calls its metrics of single cases by the same name.
+  if (!c.has("input/prob")) return run_case_metrics(c, check);
   metrics::MaskCounts counts(static_cast<float>(c.number("threshold", 0.5)));
   const Tensor& prob = c.at("input/prob");
   const Tensor& target = c.at("input/target");
