@@ -243,8 +243,10 @@ std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment) {
   models::DataShape large;
   large.num_classes = std::numeric_limits<std::int64_t>::max();
   large.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
-  return training::measured(experiment.train,
-                            training::tasks().find(experiment.task).metrics(large));
+  std::vector<metrics::MetricInfo> of_task = training::tasks().find(experiment.task).metrics(large);
+  for (const metrics::MetricInfo& info : metrics::case_metrics(experiment.eval))
+    of_task.push_back(info);
+  return training::measured(experiment.train, of_task);
 }
 
 }  // namespace fovea::experiment

@@ -69,6 +69,7 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
               .find(experiment_.task)
               .make(*model_, source, experiment_.loss.value_or(schema::Component{}));
   task_->set_inferer(training::make_inferer(experiment_.eval.inferer));
+  task_->add_metrics(experiment_.eval);
 }
 
 OpenedData Run::open_data(training::BatchOptions options) const {

@@ -32,6 +32,8 @@ inline const MetricInfo kHd95Mm{
 struct CaseMetrics {
   std::vector<std::string> names;  // of case_metrics()
   EmptyMasks empty = EmptyMasks::kStrict;
+  std::string volumes = "";  // of what images are slices, by their names (data::Grouping); "": each
+                             // image is a case
 
   bool has(const MetricInfo& info) const;
   bool has_distances() const { return has(kHd95) || has(kHd95Mm); }
@@ -69,6 +71,8 @@ ClassCounts class_counts(const MaskCounts& counts);
 struct CaseScores {
   ClassCounts counts;
   std::vector<double> hd95 = {}, hd95_mm = {};
+  std::string volume = "";  // its name; "": an image
+  std::int64_t images = 1;
 };
 
 struct CaseMeasurement {

@@ -71,6 +71,12 @@ void DataTask::set_inferer(std::unique_ptr<const Inferer> inferer) {
   inferer_ = std::move(inferer);
 }
 
+void DataTask::add_metrics(const metrics::CaseMetrics& asked) {
+  FOVEA_CHECK(asked.names.empty(), ConfigError,
+              fmt::format("eval.metrics: {} is of segmentations; expected []",
+                          fmt::join(asked.names, ", ")));
+}
+
 void DataTask::check_inferer() {
   if (inferer_->is_whole()) return;
   const std::string& name = models::info_of(model_.interface()).reads.front().name;

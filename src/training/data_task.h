@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "metrics/cases.h"
 #include "models/model.h"
 #include "training/batch_source.h"
 #include "training/inferer.h"
@@ -70,6 +71,9 @@ class DataTask : public Task {
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
   /// Throws ConfigError for another kind of network unless the inferer is whole.
   void set_inferer(std::unique_ptr<const Inferer> inferer);
+  /// Further metrics that evaluations give from now on. Throws ConfigError for what the task does
+  /// not measure.
+  virtual void add_metrics(const metrics::CaseMetrics& asked);
   /// Gives the network a window of zeros, as evaluations will. Throws ConfigError for windows that
   /// do not fit the samples or the network.
   void check_inferer();

@@ -285,9 +285,31 @@ std::unique_ptr<const Inferer> make_inferer(const schema::Component& component) 
 }
 
 const schema::Fields<EvalOptions>& eval_fields() {
-  static const auto fields = schema::Fields<EvalOptions>{}.add_component(
-      "inferer", &EvalOptions::inferer, inferer_choices(),
-      "how a dense network's maps of whole samples are made, in evaluations while training too");
+  using O = EvalOptions;
+  std::vector<std::string> names;
+  for (const metrics::MetricInfo& info : metrics::case_metrics()) names.push_back(info.name);
+  static const auto fields =
+      schema::Fields<O>{}
+          .add_component("inferer", &O::inferer, inferer_choices(),
+                         "how a dense network's maps of whole samples are made, in evaluations "
+                         "while training too")
+          .add("metrics", &O::names, schema::one_of(names),
+               "of segmentations: further metrics, which take time, in evaluations while training "
+               "too: mean over classes of the mean over images of Dice (case_dice) and of the 95th "
+               "percentile of the distances between borders, in pixels of what the network sees "
+               "(hd95) or in millimetres (hd95_mm)")
+          .add_enum("empty_masks", &O::empty,
+                    {{"strict", metrics::EmptyMasks::kStrict},
+                     {"gdla", metrics::EmptyMasks::kGdla},
+                     {"transunet", metrics::EmptyMasks::kTransUnet}},
+                    "what these count where truth or prediction is without a class; strict: Dice "
+                    "without truth and HD95 without either are left out; gdla: such an HD95 counts "
+                    "0; transunet: both count 0, but Dice 1 where only the prediction has the "
+                    "class (gdla 7)")
+          .add("volumes", &O::volumes,
+               "of images that are slices: what they are slices of, as dataset.split.by_group says "
+               "it, \"folder\" or a regular expression; metrics then compare volumes; \"\": each "
+               "image by itself");
   return fields;
 }
 

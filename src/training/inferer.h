@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "metrics/cases.h"
 #include "schema/fields.h"
 #include "tensor/tensor.h"
 
 namespace fovea::training {
 
-struct EvalOptions {
+struct EvalOptions : metrics::CaseMetrics {
   schema::Component inferer{"whole", {}};
 };
 const schema::Fields<EvalOptions>& eval_fields();

@@ -3,13 +3,16 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "metrics/cases.h"
 #include "metrics/label_maps.h"
 #include "metrics/segmentation.h"
 #include "training/data_task.h"
 #include "training/loss.h"
+#include "training/segmentation_cases.h"
 
 namespace fovea::training {
 
@@ -23,6 +26,7 @@ class Segmentation : public DataTask {
   static data::Batch random_batch(const models::DataShape& shape, std::int64_t size,
                                   const Device& device);
 
+  void add_metrics(const metrics::CaseMetrics& asked) override;
   Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
   /// Probabilities of one sample, (k, h, w) on the host.
   Tensor predict(const std::string& split, std::int64_t i);
@@ -36,6 +40,25 @@ class Segmentation : public DataTask {
   Tensor mean_loss(const models::Outputs& output, const Tensor& masks) const {
     return loss_(output, masks);
   }
+  /// The metrics of every evaluation, and behind them those asked for by add_metrics().
+  std::vector<metrics::MetricInfo> with_cases(std::vector<metrics::MetricInfo> metrics) const;
+  /// Gathers what these need to know.
+  CaseCollector collect_cases() const { return CaseCollector(asked_); }
+  /// Sample i of a batch.
+  CaseCollector::Image image_of(std::span<const std::int64_t> truth,
+                                std::span<const std::int64_t> predicted, const data::Batch& batch,
+                                std::int64_t i, const std::string& split) const;
+  /// Adds their values.
+  void add_cases(Metrics& metrics, const std::vector<metrics::CaseScores>& cases) const;
+  /// In results.json under the metric's name: the value that leaves out what is undefined, and how
+  /// much that is; and a line for people where it is anything.
+  void add_cases(Report& report, const std::vector<metrics::CaseScores>& cases) const;
+  /// Of images: further columns of samples.csv, their heads and the cells of each row; none where
+  /// no metric was asked for. Of volumes: writes volumes.csv. "" for the name of an only class.
+  std::vector<std::string> write_cases(const ReportRequest& request,
+                                       const std::vector<metrics::CaseScores>& cases,
+                                       const std::vector<std::string>& class_words,
+                                       std::string& heads) const;
   /// Samples to draw, spread over the split: their places in a list of so many.
   static std::vector<std::size_t> drawn(const ReportRequest& request, std::size_t samples);
   /// Where images without foreground are counted: a member of results.json, and a line for people
@@ -46,6 +69,7 @@ class Segmentation : public DataTask {
   schema::Component named_loss_;
   Compares compares_;
   Loss loss_;
+  metrics::CaseMetrics asked_;
 };
 
 /// Soft masks of one foreground: the sigmoid of the map is its probability.
@@ -60,7 +84,9 @@ class MaskSegmentation final : public Segmentation {
 
   metrics::MetricInfo monitor() const override { return metrics::kLoss; }
   metrics::MetricInfo headline() const override { return metrics::kDsc; }
-  std::vector<metrics::MetricInfo> metrics() const override { return metrics::mask_metrics(); }
+  std::vector<metrics::MetricInfo> metrics() const override {
+    return with_cases(metrics::mask_metrics());
+  }
   Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
@@ -72,8 +98,9 @@ class MaskSegmentation final : public Segmentation {
     metrics::MaskCounts counts;
     std::vector<std::int64_t> indices;  // of the samples in the split, ascending
     std::vector<metrics::MaskCounts> by_sample;
-    std::int64_t truth_empty = 0;  // images without foreground in the truth
-    std::int64_t both_empty = 0;   // of these, those without foreground in the prediction either
+    std::vector<metrics::CaseScores> cases;  // empty unless add_metrics() asked
+    std::int64_t truth_empty = 0;            // images without foreground in the truth
+    std::int64_t both_empty = 0;  // of these, those without foreground in the prediction either
   };
   /// Everything about one split; throws as measure(). `also` sees every batch with its
   /// probabilities.
@@ -98,7 +125,7 @@ class LabelSegmentation final : public Segmentation {
   metrics::MetricInfo monitor() const override { return metrics::kMeanDice; }
   metrics::MetricInfo headline() const override { return metrics::kMeanDice; }
   std::vector<metrics::MetricInfo> metrics() const override {
-    return metrics::label_map_metrics(source().class_names());
+    return with_cases(metrics::label_map_metrics(source().class_names()));
   }
   Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
@@ -112,6 +139,7 @@ class LabelSegmentation final : public Segmentation {
     metrics::ConfusionMatrix confusion;  // of all pixels that count
     std::vector<std::int64_t> indices;   // of the samples in the split, ascending
     std::vector<metrics::ClassCounts> by_sample;
+    std::vector<metrics::CaseScores> cases;  // empty unless add_metrics() asked
   };
   /// Everything about one split; throws as measure(). `also` sees every batch with its logits.
   Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},

@@ -43,13 +43,14 @@ double image_share(const std::vector<double>& shares) {
 
 std::string label_samples_csv(const LabelSegmentation::Evaluation& clean,
                               const std::vector<std::string>& names,
-                              const std::vector<std::string>& classes) {
+                              const std::vector<std::string>& classes, const std::string& heads,
+                              const std::vector<std::string>& cells) {
   std::string text = "index,name,dice,iou,accuracy";
   for (const auto& info : {metrics::kClassDice, metrics::kClassIou}) {
     for (const std::string& word : metrics::class_words(classes))
       text += fmt::format(",{}", csv_field(metrics::of_class(info, word).name));
   }
-  text += "\n";
+  text += heads + "\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
     const ClassCounts& counts = clean.by_sample[i];
     const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
@@ -60,7 +61,7 @@ std::string label_samples_csv(const LabelSegmentation::Evaluation& clean,
     for (const auto& shares : {dice, iou}) {
       for (const double share : shares) text += fmt::format(",{}", share_cell(share));
     }
-    text += "\n";
+    text += (cells.empty() ? "" : cells[i]) + "\n";
   }
   return text;
 }
@@ -97,7 +98,8 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
     const std::string& split, const std::optional<NoiseLevel>& noise, const Visit& also) {
   const autograd::NoGrad no_grad;
   const std::int64_t classes = std::ssize(source().class_names());
-  Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}};
+  Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}, {}};
+  CaseCollector cases = collect_cases();
   metrics::RunningMean loss;
   for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
     const Tensor& logits = output.maps.front();
@@ -114,18 +116,23 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
       for (const Tensor& map : output.maps) one.maps.push_back(map.rows(i, i + 1));
       loss.add(scalar_of(mean_loss(one, masks.rows(i, i + 1))));
       metrics::ConfusionMatrix confusion(classes);
-      confusion.add(masks.rows(i, i + 1).host_values<std::int64_t>(),
-                    predicted.rows(i, i + 1).host_values<std::int64_t>(), data::kIgnoreLabel);
+      const auto truth = masks.rows(i, i + 1).host_values<std::int64_t>();
+      const auto found = predicted.rows(i, i + 1).host_values<std::int64_t>();
+      confusion.add(truth, found, data::kIgnoreLabel);
       result.confusion.add(confusion);
       result.by_sample.push_back(metrics::class_counts(confusion));
+      if (cases.wanted())
+        cases.add(result.by_sample.back(), image_of(truth, found, batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });
   const auto order = ascending(result.indices);
   result.indices = reordered(result.indices, order);
   result.by_sample = reordered(result.by_sample, order);
+  result.cases = cases.finish();
   result.metrics =
       metrics::measure_label_maps(loss.value(), result.by_sample, source().class_names());
+  add_cases(result.metrics, result.cases);
   return result;
 }
 
@@ -170,12 +177,18 @@ Report LabelSegmentation::report(const ReportRequest& request) {
     };
   }
   const Evaluation clean = evaluate_in_full(request.split, std::nullopt, keep);
-  io::write_atomic(request.folder / "samples.csv",
-                   label_samples_csv(clean, names_of(clean.indices, request.split), classes));
+  const std::vector<std::string> words = metrics::class_words(classes);
+  std::string heads;
+  const auto cells =
+      write_cases(request, clean.cases, {words.begin() + kFirst, words.end()}, heads);
+  io::write_atomic(
+      request.folder / "samples.csv",
+      label_samples_csv(clean, names_of(clean.indices, request.split), classes, heads, cells));
   write_overlays(request, clean);
   Report report;
   report.metrics = clean.metrics;
   report.indices = clean.indices;
+  add_cases(report, clean.cases);
   report.details.set("per_class", per_class_json(clean.confusion, classes));
   report.details.set("confusion", write_confusion(request, clean.confusion, classes));
   std::int64_t in_truth = 0, in_both = 0;

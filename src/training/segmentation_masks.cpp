@@ -17,14 +17,16 @@ namespace fovea::training {
 namespace {
 
 std::string mask_samples_csv(const MaskSegmentation::Evaluation& clean,
-                             const std::vector<std::string>& names) {
-  std::string text = "index,name,iou,dsc,true_positives,false_positives,false_negatives\n";
+                             const std::vector<std::string>& names, const std::string& heads,
+                             const std::vector<std::string>& cells) {
+  std::string text = "index,name,iou,dsc,true_positives,false_positives,false_negatives";
+  text += heads + "\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
     const metrics::MaskCounts& counts = clean.by_sample[i];
-    text +=
-        fmt::format("{},{},{},{},{},{},{}\n", clean.indices[i], csv_field(names[i]),
-                    counts.iou(metrics::Empty::kOne), counts.dice(metrics::Empty::kOne),
-                    counts.true_positives(), counts.false_positives(), counts.false_negatives());
+    text += fmt::format("{},{},{},{},{},{},{}{}\n", clean.indices[i], csv_field(names[i]),
+                        counts.iou(metrics::Empty::kOne), counts.dice(metrics::Empty::kOne),
+                        counts.true_positives(), counts.false_positives(), counts.false_negatives(),
+                        cells.empty() ? "" : cells[i]);
   }
   return text;
 }
@@ -49,6 +51,7 @@ MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
     const std::string& split, const std::optional<NoiseLevel>& noise, const Visit& also) {
   const autograd::NoGrad no_grad;
   Evaluation result;
+  CaseCollector cases = collect_cases();
   metrics::RunningMean loss;
   for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
     const Tensor prob = probabilities(output.maps.front());
@@ -63,17 +66,28 @@ MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
                  masks.rows(i, i + 1).host_values<float>());
       result.counts.add(counts);
       result.by_sample.push_back(counts);
+      if (!cases.wanted()) continue;
+      const auto labels = [&](const Tensor& mask) {
+        std::vector<std::int64_t> cut;
+        for (const float value : mask.rows(i, i + 1).host_values<float>())
+          cut.push_back(value >= metrics::kForeground ? 1 : 0);
+        return cut;
+      };
+      const std::vector<std::int64_t> truth = labels(masks), found = labels(prob);
+      cases.add(metrics::class_counts(counts), image_of(truth, found, batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });
   const auto order = ascending(result.indices);
   result.indices = reordered(result.indices, order);
   result.by_sample = reordered(result.by_sample, order);
+  result.cases = cases.finish();
   for (const metrics::MaskCounts& image : result.by_sample) {
     result.truth_empty += image.truth_is_empty() ? 1 : 0;
     result.both_empty += image.both_are_empty() ? 1 : 0;
   }
   result.metrics = metrics::measure_masks(loss.value(), result.by_sample);
+  add_cases(result.metrics, result.cases);
   return result;
 }
 
@@ -107,12 +121,15 @@ Report MaskSegmentation::report(const ReportRequest& request) {
     keep = [&](const data::Batch& batch, const Tensor& prob) { files.add(batch, prob); };
   }
   const Evaluation clean = evaluate_in_full(request.split, std::nullopt, keep);
+  std::string heads;
+  const auto cells = write_cases(request, clean.cases, {""}, heads);
   io::write_atomic(request.folder / "samples.csv",
-                   mask_samples_csv(clean, names_of(clean.indices, request.split)));
+                   mask_samples_csv(clean, names_of(clean.indices, request.split), heads, cells));
   write_overlays(request, clean);
   Report report;
   report.metrics = clean.metrics;
   report.indices = clean.indices;
+  add_cases(report, clean.cases);
   report.details.set("pixels", pixels_json(clean.counts));
   add_empty_images(report, clean.truth_empty, clean.both_empty);
   report.saved = files.finish();

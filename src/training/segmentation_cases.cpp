@@ -1,0 +1,213 @@
+#include "training/segmentation_cases.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <regex>
+
+#include "base/csv_field.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "training/run_state.h"
+#include "training/segmentation.h"
+
+namespace fovea::training {
+std::vector<double> pixel_spacing(const data::Geometry& geometry,
+                                  const std::vector<std::int64_t>& size) {
+  const bool known =
+      geometry.spacing.size() == size.size() && geometry.original_size.size() == size.size();
+  FOVEA_CHECK(known, ConfigError,
+              fmt::format("eval.metrics: {}, but the data set does not say how large pixels are; "
+                          "choose {}",
+                          metrics::kHd95Mm.name, metrics::kHd95.name));
+  std::vector<double> spacing = geometry.spacing;
+  if (!geometry.offset.empty()) return spacing;
+  for (std::size_t axis = 0; axis < spacing.size(); ++axis)
+    spacing[axis] *=
+        static_cast<double>(geometry.original_size[axis]) / static_cast<double>(size[axis]);
+  return spacing;
+}
+
+void Segmentation::add_metrics(const metrics::CaseMetrics& asked) {
+  metrics::case_metrics(asked);  // throws for unknown names
+  const CaseCollector check(asked);
+  asked_ = asked;
+}
+
+CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
+                                            std::span<const std::int64_t> predicted,
+                                            const data::Batch& batch, std::int64_t i,
+                                            const std::string& split) const {
+  const Shape& mask = batch.at("mask").shape();
+  const int axes = batch.at("image").rank() - 2;
+  const auto place = static_cast<std::size_t>(i);
+  const std::int64_t index = batch.indices.at(place);
+  return {truth,
+          predicted,
+          mask.part(mask.rank() - axes, mask.rank()).to_vector(),
+          place < batch.geometry.size() ? batch.geometry[place] : data::Geometry{},
+          index,
+          source().sample_name(split, index)};
+}
+
+std::vector<metrics::MetricInfo> Segmentation::with_cases(
+    std::vector<metrics::MetricInfo> metrics) const {
+  for (const metrics::MetricInfo& info : metrics::case_metrics(asked_)) metrics.push_back(info);
+  return metrics;
+}
+
+CaseCollector::CaseCollector(const metrics::CaseMetrics& asked) : asked_(asked) {
+  if (asked.volumes.empty()) return;
+  try {
+    grouping_.emplace(asked.volumes);
+  } catch (const std::regex_error&) {
+    throw ConfigError(fmt::format(
+        "eval.volumes is \"{}\"; expected \"folder\" or a regular expression (ECMAScript)",
+        asked.volumes));
+  }
+}
+
+void CaseCollector::add(const metrics::ClassCounts& counts, const Image& image) {
+  if (!wanted()) return;
+  if (!grouping_) {
+    images_[image.index] = scores_of(counts, image);
+    return;
+  }
+  std::string volume;
+  try {
+    volume = grouping_->of(image.name);
+  } catch (const ConfigError&) {
+    throw ConfigError(
+        fmt::format("eval.volumes: \"{}\" finds nothing in {}; expected a volume for "
+                    "every image",
+                    asked_.volumes, image.name));
+  }
+  volumes_[volume][image.index] = {{image.truth.begin(), image.truth.end()},
+                                   {image.predicted.begin(), image.predicted.end()},
+                                   image.size,
+                                   image.geometry,
+                                   counts};
+}
+
+metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
+                                             const Image& image) const {
+  metrics::Grid grid{image.size};
+  const auto distances = [&] {
+    return metrics::class_hd95(image.truth, image.predicted, std::ssize(counts.truth),
+                               data::kIgnoreLabel, grid);
+  };
+  metrics::CaseScores scores{counts};
+  if (asked_.has(metrics::kHd95)) scores.hd95 = distances();
+  if (asked_.has(metrics::kHd95Mm)) {
+    grid.spacing = pixel_spacing(image.geometry, grid.size);
+    scores.hd95_mm = distances();
+  }
+  return scores;
+}
+
+metrics::CaseScores CaseCollector::scores_of(const std::string& name, const Volume& volume) const {
+  const Slice& first = volume.begin()->second;
+  std::vector<std::int64_t> truth, predicted;
+  metrics::ClassCounts counts = first.counts;
+  for (const auto& [index, slice] : volume) {
+    FOVEA_CHECK(slice.size == first.size, ShapeError,
+                fmt::format("eval.volumes: slices of {} differ in size", name));
+    truth.insert(truth.end(), slice.truth.begin(), slice.truth.end());
+    predicted.insert(predicted.end(), slice.predicted.begin(), slice.predicted.end());
+    if (&slice == &first) continue;
+    for (std::size_t c = 0; c < counts.truth.size(); ++c) {
+      counts.truth[c] += slice.counts.truth[c];
+      counts.predicted[c] += slice.counts.predicted[c];
+      counts.both[c] += slice.counts.both[c];
+    }
+  }
+  Image stacked{truth, predicted, first.size, first.geometry, 0, name};
+  stacked.size.insert(stacked.size.begin(), std::ssize(volume));
+  metrics::CaseScores scores = scores_of(counts, stacked);
+  scores.volume = name;
+  scores.images = std::ssize(volume);
+  return scores;
+}
+
+std::vector<metrics::CaseScores> CaseCollector::finish() const {
+  std::vector<metrics::CaseScores> cases;
+  for (const auto& [index, scores] : images_) cases.push_back(scores);
+  for (const auto& [name, volume] : volumes_) cases.push_back(scores_of(name, volume));
+  return cases;
+}
+
+void Segmentation::add_cases(Metrics& metrics,
+                             const std::vector<metrics::CaseScores>& cases) const {
+  for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases))
+    metrics.push_back(one.metric);
+}
+
+void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScores>& cases) const {
+  for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases)) {
+    const metrics::MetricInfo& info = one.metric.info;
+    schema::Value detail =
+        schema::Value::object({{"undefined", one.undefined}, {"compared", one.compared}});
+    set_number(detail, "strict", one.strict);
+    report.details.set(info.name, detail);
+    if (one.undefined == 0) continue;
+    report.lines.push_back(
+        fmt::format("{}: {} of {} cases and classes are undefined, since truth or prediction is "
+                    "empty; without them it is {}",
+                    info.name, one.undefined, one.compared, value_text(info, one.strict)));
+  }
+}
+
+std::string case_heads(const metrics::CaseMetrics& asked,
+                       const std::vector<std::string>& class_words) {
+  std::string heads;
+  for (const metrics::MetricInfo& info : {metrics::kHd95, metrics::kHd95Mm}) {
+    if (!asked.has(info)) continue;
+    for (const std::string& word : class_words)
+      heads += fmt::format(",{}", csv_field(word.empty() ? info.name : info.name + "_" + word));
+  }
+  return heads;
+}
+
+std::string case_cells(const metrics::CaseScores& scores) {
+  std::string cells;
+  for (const auto& distances : {scores.hd95, scores.hd95_mm}) {
+    for (const double distance : distances)
+      cells += std::isnan(distance) ? "," : fmt::format(",{}", distance);
+  }
+  return cells;
+}
+
+void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
+                   const std::vector<metrics::CaseScores>& cases,
+                   const std::vector<std::string>& class_words) {
+  std::string text = "volume,slices";
+  for (const std::string& word : class_words)
+    text += fmt::format(",{}", csv_field(word.empty() ? "dice" : "dice_" + word));
+  text += case_heads(asked, class_words) + "\n";
+  for (const metrics::CaseScores& one : cases) {
+    text += fmt::format("{},{}", csv_field(one.volume), one.images);
+    for (std::size_t c = 1; c < one.counts.truth.size(); ++c) {
+      const double dice = metrics::case_dice(one.counts.truth[c], one.counts.predicted[c],
+                                             one.counts.both[c], metrics::EmptyMasks::kStrict);
+      text += std::isnan(dice) ? "," : fmt::format(",{}", dice);
+    }
+    text += case_cells(one) + "\n";
+  }
+  io::write_atomic(file, text);
+}
+
+std::vector<std::string> Segmentation::write_cases(const ReportRequest& request,
+                                                   const std::vector<metrics::CaseScores>& cases,
+                                                   const std::vector<std::string>& class_words,
+                                                   std::string& heads) const {
+  if (!asked_.volumes.empty()) {
+    write_volumes(request.folder / "volumes.csv", asked_, cases, class_words);
+    return {};
+  }
+  heads = case_heads(asked_, class_words);
+  std::vector<std::string> cells;
+  for (const metrics::CaseScores& scores : cases) cells.push_back(case_cells(scores));
+  return cells;
+}
+
+}  // namespace fovea::training

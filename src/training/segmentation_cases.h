@@ -1,0 +1,76 @@
+// The cases of an evaluation, where metrics are asked for that compare case by case: images, or
+// volumes that images are slices of.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/batch.h"
+#include "data/division.h"
+#include "metrics/cases.h"
+
+namespace fovea::training {
+
+/// Millimetres between the pixels of a sample of that size, one an axis: those of its file, scaled
+/// by how it was resized; a part that was taken has the file's own pixels. Throws ConfigError where
+/// the data do not say, as of the distance between slices.
+std::vector<double> pixel_spacing(const data::Geometry& geometry,
+                                  const std::vector<std::int64_t>& size);
+
+class CaseCollector {
+ public:
+  /// Throws ConfigError for a rule of volumes that is none.
+  explicit CaseCollector(const metrics::CaseMetrics& asked);
+  /// Whether there is anything to collect; without it add() does nothing.
+  bool wanted() const { return !asked_.names.empty(); }
+
+  struct Image {
+    std::span<const std::int64_t> truth, predicted;
+    std::vector<std::int64_t> size;  // one number an axis
+    data::Geometry geometry;
+    std::int64_t index = 0;  // in its split; slices of a volume are in this order
+    std::string name;
+  };
+  /// Throws ConfigError for an image whose name has no volume, and for millimetres of data that do
+  /// not say how large pixels are, or how far slices are apart.
+  void add(const metrics::ClassCounts& counts, const Image& image);
+  /// Images by their index, volumes by their names. Throws ShapeError for slices of different
+  /// sizes.
+  std::vector<metrics::CaseScores> finish() const;
+
+ private:
+  struct Slice {
+    std::vector<std::int16_t> truth, predicted;
+    std::vector<std::int64_t> size;
+    data::Geometry geometry;
+    metrics::ClassCounts counts;
+  };
+  using Volume = std::map<std::int64_t, Slice>;  // by index
+
+  metrics::CaseScores scores_of(const metrics::ClassCounts& counts, const Image& image) const;
+  metrics::CaseScores scores_of(const std::string& name, const Volume& volume) const;
+
+  metrics::CaseMetrics asked_;
+  std::optional<data::Grouping> grouping_;
+  std::map<std::int64_t, metrics::CaseScores> images_;  // by index
+  std::map<std::string, Volume> volumes_;
+};
+
+/// Of what was collected: by case its name, its slices, and Dice and distances of each class but
+/// the first of `class_words`. Volumes only.
+void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
+                   const std::vector<metrics::CaseScores>& cases,
+                   const std::vector<std::string>& class_words);
+
+/// Columns of HD95 in samples.csv and volumes.csv, each with its comma: heads for classes of these
+/// names ("": the only one), and the values of one case, nothing for what is undefined.
+std::string case_heads(const metrics::CaseMetrics& asked,
+                       const std::vector<std::string>& class_words);
+std::string case_cells(const metrics::CaseScores& scores);
+
+}  // namespace fovea::training
