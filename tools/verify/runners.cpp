@@ -5,16 +5,11 @@ namespace fovea::verify {
 const Table& runners() {
   static const Table all = [] {
     Table table;
-<<<<<<< HEAD
     for (const Table& part :
          {dgsa_networks(), dgsa_procedures(), dgsa_rollouts(), dgsa_training(), kcla_operators(),
           kcla_drop_path(), kcla_networks(), kcla_figures(), kcla_segmentation(), gdla_operators(),
-          gdla_encoders(), gdla_decoders(), gdla_losses(), gdla_training(), gdla_data()}) {
-=======
-    for (const Table& part : {dgsa_networks(), dgsa_procedures(), dgsa_rollouts(), dgsa_training(),
-                              kcla_operators(), kcla_drop_path(), kcla_networks(), kcla_figures(),
-                              kcla_segmentation(), gdla_losses(), gdla_metrics()}) {
->>>>>>> ec64dee (verify: the losses and metrics of gdla)
+          gdla_encoders(), gdla_decoders(), gdla_losses(), gdla_metrics(), gdla_training(),
+          gdla_data()}) {
       table.merge(part);
     }
     return table;

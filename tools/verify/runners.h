@@ -23,7 +23,6 @@ Table kcla_figures();
 Table kcla_networks();
 /// papers/kcla: losses, metrics, recipes, pre-processing, segmentation networks.
 Table kcla_segmentation();
-<<<<<<< HEAD
 /// papers/gdla: attention, feed-forward networks and other operators.
 Table gdla_operators();
 /// papers/gdla: PVTv2 and its parts.
@@ -32,16 +31,12 @@ Table gdla_encoders();
 Table gdla_decoders();
 /// papers/gdla: losses.
 Table gdla_losses();
+/// papers/gdla: metrics.
+Table gdla_metrics();
 /// papers/gdla: its schedule, training sequences.
 Table gdla_training();
 /// papers/gdla: zooming, turning and resizing of samples.
 Table gdla_data();
-=======
-/// papers/gdla: losses.
-Table gdla_losses();
-/// papers/gdla: metrics.
-Table gdla_metrics();
->>>>>>> ec64dee (verify: the losses and metrics of gdla)
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
