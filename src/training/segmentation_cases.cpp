@@ -150,10 +150,12 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
     set_number(detail, "strict", one.strict);
     report.details.set(info.name, detail);
     if (one.undefined == 0) continue;
-    report.lines.push_back(
-        fmt::format("{}: {} of {} cases and classes are undefined, since truth or prediction is "
-                    "empty; without them it is {}",
-                    info.name, one.undefined, one.compared, value_text(info, one.strict)));
+    const bool left_out = asked_.empty == metrics::EmptyMasks::kStrict;
+    report.lines.push_back(fmt::format(
+        "{}: {} of {} cases and classes are undefined, since truth or prediction is empty; {}",
+        info.name, one.undefined, one.compared,
+        left_out ? "they are left out"
+                 : fmt::format("without them it is {}", value_text(info, one.strict))));
   }
 }
 

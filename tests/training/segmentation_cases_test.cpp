@@ -143,7 +143,10 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   CHECK(detail.at("compared").as_int() == 15);
   REQUIRE(undefined > 0);  // else the line below is not seen
   CHECK_THAT(with.lines.front(), Catch::StartsWith("hd95: " + std::to_string(undefined) +
-                                                   " of 15 cases and classes are undefined"));
+                                                   " of 15 cases and classes are undefined") &&
+                                     Catch::Contains("without them it is "));
+  task.add_metrics({{"hd95"}});
+  CHECK_THAT(report().lines.front(), Catch::EndsWith("they are left out"));
 }
 
 TEST_CASE("segmentation cases: of one foreground", "[training]") {
