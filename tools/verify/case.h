@@ -70,7 +70,8 @@ class Checker {
   /// Compares with the tensor `key` of the case. Integers must be equal; NaN equals NaN.
   void compare(const std::string& key, const Tensor& got);
   void compare(const std::string& key, const std::vector<double>& got);
-  /// An integer tensor whose values may differ by `slack` (colours on a rounding boundary).
+  /// A tensor whose values may differ by `slack`, whatever the case's tolerance (colours on a
+  /// rounding boundary).
   void compare_within(const std::string& key, const std::vector<double>& got, double slack);
   void fail(const std::string& complaint);
 
