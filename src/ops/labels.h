@@ -10,4 +10,8 @@ namespace fovea::ops {
 void check_labels(const char* op, const Tensor& target, std::int64_t classes,
                   std::int64_t ignore_index);
 
+/// Throws ShapeError unless logits are (b, classes, ...) and targets int64 (b, ...), the class of
+/// every pixel.
+void check_label_map(const char* op, const Tensor& logits, const Tensor& target);
+
 }  // namespace fovea::ops

@@ -58,6 +58,17 @@ Tensor row_losses(const Tensor& logits, const Tensor& target, const CrossEntropy
 
 }  // namespace
 
+void check_label_map(const char* op, const Tensor& logits, const Tensor& target) {
+  bool fits = logits.rank() >= 3 && target.rank() + 1 == logits.rank();
+  for (int axis = 0; fits && axis < target.rank(); ++axis)
+    fits = target.size(axis) == logits.size(axis == 0 ? 0 : axis + 1);
+  FOVEA_CHECK(fits && target.dtype() == DType::kInt64, ShapeError,
+              fmt::format("{}: logits are {}, targets {} {}; expected logits (b, classes, ...) and "
+                          "int64 labels (b, ...)",
+                          op, to_string(logits.shape()), name_of(target.dtype()),
+                          to_string(target.shape())));
+}
+
 void check_labels(const char* op, const Tensor& target, std::int64_t classes,
                   std::int64_t ignore_index) {
   if (!target.device().is_host()) return;

@@ -31,14 +31,7 @@ Tensor integers(double value, const Device& device) {
 
 Regions regions_of(const char* name, const Tensor& logits, const Tensor& target,
                    const RegionLossOptions& o) {
-  bool fits = logits.rank() >= 3 && target.rank() + 1 == logits.rank();
-  for (int axis = 0; fits && axis < target.rank(); ++axis)
-    fits = target.size(axis) == logits.size(axis == 0 ? 0 : axis + 1);
-  FOVEA_CHECK(fits && target.dtype() == DType::kInt64, ShapeError,
-              fmt::format("{}: logits are {}, targets {} {}; expected logits (b, classes, ...) and "
-                          "int64 labels (b, ...)",
-                          name, to_string(logits.shape()), name_of(target.dtype()),
-                          to_string(target.shape())));
+  check_label_map(name, logits, target);
   const std::int64_t k = logits.size(1);
   FOVEA_CHECK(o.class_weights.empty() || std::ssize(o.class_weights) == k, ShapeError,
               fmt::format("{}: {} class_weights for {} classes", name, o.class_weights.size(), k));

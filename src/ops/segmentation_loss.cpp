@@ -30,14 +30,7 @@ Tensor bounded_log(const Tensor& x) {
 
 // (b, k, spatial...) -> (b, spatial..., k).
 Tensor classes_last(const char* name, const Tensor& logits, const Tensor& target) {
-  bool fits = logits.rank() >= 3 && target.rank() + 1 == logits.rank();
-  for (int axis = 0; fits && axis < target.rank(); ++axis)
-    fits = target.size(axis) == logits.size(axis == 0 ? 0 : axis + 1);
-  FOVEA_CHECK(fits && target.dtype() == DType::kInt64, ShapeError,
-              fmt::format("{}: logits are {}, targets {} {}; expected logits (b, classes, ...) and "
-                          "int64 labels (b, ...)",
-                          name, to_string(logits.shape()), name_of(target.dtype()),
-                          to_string(target.shape())));
+  check_label_map(name, logits, target);
   std::vector<int> order{0};
   for (int axis = 2; axis < logits.rank(); ++axis) order.push_back(axis);
   order.push_back(1);
