@@ -1,0 +1,38 @@
+#include "attention/qkv_attention.h"
+
+#include "ops/shape.h"
+
+namespace fovea::attention {
+namespace {
+
+std::int64_t head_dim_of(const char* variant, const Slot& slot, const QkvOptions& o) {
+  check_heads(variant, slot.dim, o.num_heads, 1);
+  return slot.dim / o.num_heads;
+}
+
+}  // namespace
+
+QkvAttention::QkvAttention(const char* variant, const Slot& slot, const QkvOptions& o)
+    : num_heads_(o.num_heads),
+      head_dim_(head_dim_of(variant, slot, o)),
+      rotary_(o.rope_base, head_dim_),
+      qkv_(child<nn::Linear>("qkv", slot.build, slot.dim, 3 * slot.dim, o.qkv_bias)),
+      proj_(child<nn::Linear>("proj", slot.build, slot.dim, slot.dim, o.proj_bias)) {}
+
+Tensor QkvAttention::forward(const Tensor& x, const Context& context) {
+  const Tensor qkv = qkv_(x);  // (b, n, 3 dim), order q, k, v
+  const std::int64_t dim = x.size(-1);
+  const bool rotated = rotary_.applies(context);
+  const Tensor qk =
+      rotated ? rotary_(before_rotation(ops::slice(qkv, -1, 0, 2 * dim)), context) : qkv;
+  const Heads heads{ops::heads(qk, num_heads_, head_dim_, 0, head_dim_),
+                    ops::heads(qk, num_heads_, head_dim_, dim, head_dim_),
+                    ops::heads(qkv, num_heads_, head_dim_, 2 * dim, head_dim_)};
+  return proj_(attend(heads, context, rotated));
+}
+
+std::string QkvAttention::translated(const std::string& name) const {
+  return name.starts_with("out_proj.") ? "proj." + name.substr(9) : name;
+}
+
+}  // namespace fovea::attention

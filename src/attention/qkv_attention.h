@@ -1,0 +1,60 @@
+// Attention on the heads of one projection "qkv", in timm's layout, with an output projection
+// "proj": what softmax and linear attention share. dgsa 2.1; gdla 2.7, 2.8.
+#pragma once
+
+#include <optional>
+
+#include "attention/attention.h"
+#include "attention/rotary.h"
+#include "nn/linear.h"
+#include "ops/attention.h"
+
+namespace fovea::attention {
+
+struct QkvOptions {
+  std::int64_t num_heads = 8;
+  bool qkv_bias = true;
+  bool proj_bias = true;
+  std::optional<double> rope_base;
+};
+
+/// A variant says what it makes of the heads: (b, n, dim) -> qkv -> attend -> proj.
+class QkvAttention : public Attention {
+ protected:
+  struct Heads {
+    ops::HeadView q, k, v;
+  };
+
+  /// Throws ConfigError, in the name of `variant`, if num_heads does not divide dim.
+  QkvAttention(const char* variant, const Slot& slot, const QkvOptions& options);
+
+  Tensor forward(const Tensor& x, const Context& context) final;
+
+  /// Heads concatenated: (b, n, dim). `rotated`: q and k have rotary positions.
+  virtual Tensor attend(const Heads& heads, const Context& context, bool rotated) = 0;
+  /// What of queries and keys, (b, n, 2 dim), is rotated where there are rotary positions.
+  virtual Tensor before_rotation(const Tensor& qk) const { return qk; }
+  // The papers call the output projection out_proj, as PyTorch does.
+  std::string translated(const std::string& name) const override;
+
+  std::int64_t head_dim() const { return head_dim_; }
+
+ private:
+  std::int64_t num_heads_;
+  std::int64_t head_dim_;
+  Rotary rotary_;
+  nn::Linear& qkv_;
+  nn::Linear& proj_;
+};
+
+/// The fields of QkvOptions but rope_base (add_rope).
+template <class Options>
+schema::Fields<Options> qkv_fields() {
+  return schema::Fields<Options>{}
+      .add("num_heads", &Options::num_heads, schema::at_least(1),
+           "number of heads; must divide dim")
+      .add("qkv_bias", &Options::qkv_bias, "bias on the fused q, k, v projection")
+      .add("proj_bias", &Options::proj_bias, "bias on the output projection");
+}
+
+}  // namespace fovea::attention
