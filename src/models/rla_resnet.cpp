@@ -20,7 +20,7 @@ using models::DataShape;
 using models::ResidualBlock;
 using schema::at_least;
 
-struct Options : models::ImageOptions {
+struct RlaOptions : models::ImageOptions {
   std::vector<std::int64_t> depths;
   std::vector<std::int64_t> planes = {64, 128, 256, 512};
   std::optional<std::int64_t> stem_width;
@@ -30,7 +30,7 @@ struct Options : models::ImageOptions {
 
 class RlaResNet final : public models::ImageClassifier {
  public:
-  RlaResNet(const nn::Build& outer, const Options& o, const DataShape& data) : o_(o) {
+  RlaResNet(const nn::Build& outer, const RlaOptions& o, const DataShape& data) : o_(o) {
     const models::ImageShape shape = checked(o, data);
     nn::Build build = outer;
     build.init = nn::Init::kKaiming;
@@ -99,7 +99,7 @@ class RlaResNet final : public models::ImageClassifier {
     return out;
   }
 
-  static models::ImageShape checked(const Options& o, const DataShape& data) {
+  static models::ImageShape checked(const RlaOptions& o, const DataShape& data) {
     FOVEA_CHECK(!o.depths.empty() && o.planes.size() == o.depths.size(), ConfigError,
                 fmt::format("model.planes: {} numbers for the {} stages of model.depths",
                             o.planes.size(), o.depths.size()));
@@ -111,7 +111,7 @@ class RlaResNet final : public models::ImageClassifier {
     return shape;
   }
 
-  Options o_;
+  RlaOptions o_;
   DType activations_ = DType::kFloat32;
   nn::Conv2d* conv1_ = nullptr;
   nn::BatchNorm2d* bn1_ = nullptr;
@@ -120,12 +120,12 @@ class RlaResNet final : public models::ImageClassifier {
   nn::Linear* fc_ = nullptr;
 };
 
-schema::Fields<Options> fields(std::vector<std::int64_t> depths) {
-  using O = Options;
+schema::Fields<RlaOptions> rla_fields(std::vector<std::int64_t> depths) {
+  using O = RlaOptions;
   O defaults;
   defaults.depths = std::move(depths);
   schema::Fields<O> fields(defaults);
-  fields.add("depths", &O::depths, at_least(1), "bottleneck blocks of each stage")
+  fields.add("depths", &O::depths, at_least(1), "blocks of each stage")
       .add("planes", &O::planes, at_least(1), "channels of the 3x3 convolutions of each stage")
       .add("stem_width", &O::stem_width, at_least(1),
            "channels of the stem; null = those of the first stage in planes")
@@ -138,6 +138,6 @@ schema::Fields<Options> fields(std::vector<std::int64_t> depths) {
 }  // namespace
 
 FOVEA_MODEL(rla_resnet50, RlaResNet, "ResNet-50 with recurrent layer aggregation (kcla 2.7)",
-            fields({3, 4, 6, 3}))
+            rla_fields({3, 4, 6, 3}))
 FOVEA_MODEL(rla_resnet101, RlaResNet, "ResNet-101 with recurrent layer aggregation (kcla 2.7)",
-            fields({3, 4, 23, 3}))
+            rla_fields({3, 4, 23, 3}))

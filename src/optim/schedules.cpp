@@ -123,7 +123,8 @@ ScheduleEntry multi_step_schedule() {
 ScheduleEntry cosine_schedule() {
   return entry("min_lr + (lr - min_lr) (1 + cos(pi t / T)) / 2",
                shared_fields<Cosine>()
-                   .add("min_lr", &Cosine::min_lr, at_least(0), "rate at the end")
+                   .add("min_lr", &Cosine::min_lr, at_least(0),
+                        "rate at the end, of each cycle where there are several")
                    .add("period_epochs", &Cosine::period_epochs, at_least(0),
                         "epochs from lr to min_lr; 0 = to the end of the run"),
                [](const Cosine& o, const Span& span, double lr) -> Rate {
@@ -134,35 +135,36 @@ ScheduleEntry cosine_schedule() {
 }
 
 ScheduleEntry cosine_restarts_schedule() {
-  return entry(
-      "a cosine that starts again after each cycle",
-      shared_fields<CosineRestarts>()
-          .add("min_lr", &CosineRestarts::min_lr, at_least(0), "rate at the end of a cycle")
-          .add("cycle_epochs", &CosineRestarts::cycle_epochs, greater_than(0),
-               "length of the first cycle")
-          .add("cycle_mult", &CosineRestarts::cycle_mult, at_least(1),
-               "each cycle is this much longer than the one before")
-          .add("cycle_decay", &CosineRestarts::cycle_decay, in_range(0, 1),
-               "each cycle starts this much lower than the one before"),
-      [](const CosineRestarts& o, const Span& span, double lr) -> Rate {
-        return [=](double t) {
-          double cycle = o.cycle_epochs * span.epoch;
-          double top = lr;
-          while (t >= cycle) {
-            t -= cycle;
-            cycle *= o.cycle_mult;
-            top *= o.cycle_decay;
-          }
-          return cosine_between(std::max(top, o.min_lr), o.min_lr, t / cycle);
-        };
-      });
+  return entry("a cosine that starts again after each cycle",
+               shared_fields<CosineRestarts>()
+                   .add("min_lr", &CosineRestarts::min_lr, at_least(0),
+                        "rate at the end, of each cycle where there are several")
+                   .add("cycle_epochs", &CosineRestarts::cycle_epochs, greater_than(0),
+                        "length of the first cycle")
+                   .add("cycle_mult", &CosineRestarts::cycle_mult, at_least(1),
+                        "each cycle is this much longer than the one before")
+                   .add("cycle_decay", &CosineRestarts::cycle_decay, in_range(0, 1),
+                        "each cycle starts this much lower than the one before"),
+               [](const CosineRestarts& o, const Span& span, double lr) -> Rate {
+                 return [=](double t) {
+                   double cycle = o.cycle_epochs * span.epoch;
+                   double top = lr;
+                   while (t >= cycle) {
+                     t -= cycle;
+                     cycle *= o.cycle_mult;
+                     top *= o.cycle_decay;
+                   }
+                   return cosine_between(std::max(top, o.min_lr), o.min_lr, t / cycle);
+                 };
+               });
 }
 
 ScheduleEntry polynomial_schedule() {
   return entry("min_lr + (lr - min_lr) (1 - t / T)^power",
                shared_fields<Polynomial>()
                    .add("power", &Polynomial::power, greater_than(0), "exponent")
-                   .add("min_lr", &Polynomial::min_lr, at_least(0), "rate at the end"),
+                   .add("min_lr", &Polynomial::min_lr, at_least(0),
+                        "rate at the end, of each cycle where there are several"),
                [](const Polynomial& o, const Span& span, double lr) -> Rate {
                  const double total = std::max(span.total, 1.0);
                  return [=](double t) {
@@ -176,7 +178,8 @@ ScheduleEntry polynomial_schedule() {
 ScheduleEntry linear_schedule() {
   return entry(
       "lr max(0, (T - t) / T), not below min_lr",
-      shared_fields<Linear>().add("min_lr", &Linear::min_lr, at_least(0), "rate at the end"),
+      shared_fields<Linear>().add("min_lr", &Linear::min_lr, at_least(0),
+                                  "rate at the end, of each cycle where there are several"),
       [](const Linear& o, const Span& span, double lr) -> Rate {
         const double total = std::max(span.total, 1.0);
         return [=](double t) {

@@ -56,9 +56,10 @@ std::vector<Choices> registries(const Description& description) {
 }
 
 std::string describe_markdown(const Description& description, const std::string& title, int level) {
-  std::string text = markdown_heading(title, level) + markdown_keys(description, level);
+  std::string text = markdown_heading(title, level) + markdown_keys(description);
+  ToldRows told;
   for (const Choices& registry : registries(description)) {
-    text += registry_markdown(registry, level);
+    text += registry_markdown(registry, level, told);
   }
   return text;
 }

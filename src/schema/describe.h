@@ -11,8 +11,9 @@ namespace fovea::schema {
 /// Every registry that a description leads to, each once; one inside another's options follows it.
 std::vector<Choices> registries(const Description& description);
 
-/// A Markdown table of key, type, default and meaning, with a section for each object inside; then
-/// a section for each registry (registry_markdown). `title` is the heading and `level` its depth.
+/// A Markdown table of key, type, default and meaning, where the keys of objects inside have dotted
+/// paths; then a section for each registry (registry_markdown). `title` is the heading and `level`
+/// its depth.
 std::string describe_markdown(const Description& description, const std::string& title,
                               int level = 2);
 

@@ -10,6 +10,10 @@ namespace fovea::schema {
 namespace {
 
 constexpr const char* kByType = "by type";
+constexpr const char* kHeaderOfEntries =
+    "| key | of | type | default | meaning |\n|---|---|---|---|---|\n";
+// So many keys that stand under another registry already are not told again.
+constexpr std::size_t kWorthALink = 3;
 
 // In a table cell `|` would start a new column.
 std::string cell(const std::string& text) {
@@ -37,25 +41,38 @@ std::string type_cell(const Field& field) {
   return text.replace(text.find(kind), kind.size(), fmt::format("[{0}](#{0})", kind));
 }
 
-constexpr const char* kHeader = "| key | type | default | meaning |\n|---|---|---|---|\n";
+// A key of an object or of an object inside it, by its path: "noise.train.prob".
+struct Setting {
+  std::string path;
+  const Field* field;
+};
 
-std::string row(const Field& field, const std::string& preset) {
-  return fmt::format("| `{}` | {} | {} | {} |\n", field.key, type_cell(field), default_cell(preset),
-                     cell(field.documentation()));
+void collect(const Description& description, const std::string& prefix,
+             std::vector<Setting>& settings) {
+  for (const Field& field : description.fields()) {
+    const std::string path = prefix + field.key;
+    settings.push_back({path, &field});
+    const Type& type = field.type.innermost();
+    const char* each = field.type.kind == Type::Kind::kArray ? "[]." : ".";
+    if (type.kind == Type::Kind::kObject) collect(*type.object, path + each, settings);
+  }
 }
 
-// The section of an object inside.
-std::string below(const Field& field, int level) {
-  const Type& type = field.type.innermost();
-  if (type.kind != Type::Kind::kObject) return "";
-  const std::string each = field.type.kind == Type::Kind::kArray ? " (each item)" : "";
-  return markdown_heading(fmt::format("`{}`{}", field.key, each), level) +
-         markdown_keys(*type.object, level);
+std::vector<Setting> settings_of(const Description& description) {
+  std::vector<Setting> settings;
+  collect(description, "", settings);
+  return settings;
+}
+
+// Type, default and meaning.
+std::string cells(const Field& field, const std::string& preset) {
+  return fmt::format("{} | {} | {} |", type_cell(field), default_cell(preset),
+                     cell(field.documentation()));
 }
 
 // A key as some entries of a registry have it, all in the same words.
 struct Key {
-  const Field* field = nullptr;      // of the first of them
+  Setting setting;                   // of the first of them
   std::vector<std::size_t> entries;  // ascending
   std::vector<std::string> presets;  // of each of them
 
@@ -77,21 +94,32 @@ struct Group {
 
 class Registry {
  public:
-  Registry(const Choices& registry, int level)
-      : kind_(registry.kind), entries_(registry.list()), level_(level) {
+  explicit Registry(const Choices& registry) : kind_(registry.kind), entries_(registry.list()) {
     collect_keys();
     collect_groups();
   }
 
-  std::string text() const {
-    std::string text = markdown_heading(kind_, level_) + entry_table();
+  std::string text(int level, ToldRows& told) const {
+    std::string rows;
+    std::string elsewhere;
     for (const Group& group : groups_) {
-      text += markdown_heading(title_of(group), level_ + 1) + kHeader;
-      for (const Key* key : group.keys) text += row(*key->field, key->usual_preset());
-      text += "\n";
-      for (const Key* key : group.keys) text += below(*key->field, level_ + 2);
+      std::map<std::string, std::vector<const Key*>> before;  // by registry
+      for (const Key* key : group.keys) {
+        const auto found = told.find(row(*key));
+        if (found != told.end()) before[found->second].push_back(key);
+      }
+      std::erase_if(before, [](const auto& keys) { return keys.second.size() < kWorthALink; });
+      for (const auto& [registry, keys] : before) elsewhere += link(registry, keys);
+      std::vector<const Key*> here;
+      for (const Key* key : group.keys) {
+        const auto [found, is_new] = told.emplace(row(*key), kind_);
+        if (is_new || !before.contains(found->second)) here.push_back(key);
+      }
+      rows += table_rows(here);
     }
-    return text;
+    if (!rows.empty()) rows = kHeaderOfEntries + rows + "\n";
+    if (!elsewhere.empty()) elsewhere += "\n";
+    return markdown_heading(kind_, level) + entry_table() + elsewhere + rows;
   }
 
  private:
@@ -99,12 +127,12 @@ class Registry {
     std::map<std::string, std::size_t> known;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (!entries_[i].fields) continue;
-      for (const Field& field : entries_[i].fields->fields()) {
-        const std::string words = row(field, "") + below(field, level_ + 2);
+      for (const Setting& setting : settings_of(*entries_[i].fields)) {
+        const std::string words = setting.path + cells(*setting.field, "");
         const auto [found, is_new] = known.emplace(words, keys_.size());
-        if (is_new) keys_.push_back({&field, {}, {}});
+        if (is_new) keys_.push_back({setting, {}, {}});
         keys_[found->second].entries.push_back(i);
-        keys_[found->second].presets.push_back(field.default_text());
+        keys_[found->second].presets.push_back(setting.field->default_text());
       }
     }
   }
@@ -123,23 +151,59 @@ class Registry {
     });
   }
 
+  static std::string row(const Key& key) {
+    return fmt::format("| `{}` | {}", key.setting.path,
+                       cells(*key.setting.field, key.usual_preset()));
+  }
+
+  // Of keys that the same entries have. Keys that differ in nothing but their names share a row.
+  std::string table_rows(const std::vector<const Key*>& keys) const {
+    std::vector<std::pair<std::string, std::string>> rows;  // names, the rest
+    for (const Key* key : keys) {
+      const std::string rest = fmt::format("{} | {}\n", owners(key->entries),
+                                           cells(*key->setting.field, key->usual_preset()));
+      const auto same = std::find_if(rows.begin(), rows.end(),
+                                     [&](const auto& other) { return other.second == rest; });
+      if (same == rows.end())
+        rows.emplace_back("`" + key->setting.path + "`", rest);
+      else
+        same->first += ", `" + key->setting.path + "`";
+    }
+    std::string text;
+    for (const auto& [names, rest] : rows) text += "| " + names + " | " + rest;
+    return text;
+  }
+
+  std::string link(const std::string& registry, const std::vector<const Key*>& keys) const {
+    std::string names;
+    for (const Key* key : keys)
+      names += fmt::format("{}`{}`", names.empty() ? "" : ", ", key->setting.path);
+    return fmt::format("As under [{0}](#{0}), of {1}: {2}.\n", registry,
+                       owners(keys.front()->entries), names);
+  }
+
+  // "`a`, `d` to `g`": neighbours in the table of entries are told by the first and the last.
   std::string names_of(const std::vector<std::size_t>& entries) const {
     std::string names;
-    for (const std::size_t i : entries)
-      names += fmt::format("{}`{}`", names.empty() ? "" : ", ", entries_[i].name);
+    for (std::size_t first = 0, next = 0; first < entries.size(); first = next) {
+      next = first + 1;
+      while (next < entries.size() && entries[next] == entries[next - 1] + 1) ++next;
+      if (next - first < 3) next = first + 1;
+      names += fmt::format("{}`{}`", names.empty() ? "" : ", ", entries_[entries[first]].name);
+      if (next - first >= 3) names += fmt::format(" to `{}`", entries_[entries[next - 1]].name);
+    }
     return names;
   }
 
-  std::string title_of(const Group& group) const {
-    if (group.entries.size() == 1) return fmt::format("{} {}", kind_, names_of(group.entries));
+  std::string owners(const std::vector<std::size_t>& entries) const {
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (!std::binary_search(group.entries.begin(), group.entries.end(), i)) others.push_back(i);
+      if (!std::binary_search(entries.begin(), entries.end(), i)) others.push_back(i);
     }
-    if (others.empty()) return fmt::format("Keys of every {}", kind_);
-    return others.size() < group.entries.size() / 2
-               ? fmt::format("Keys of every {} but {}", kind_, names_of(others))
-               : "Keys of " + names_of(group.entries);
+    if (others.empty()) return "every";
+    const std::string names = names_of(entries);
+    const std::string inverse = "every but " + names_of(others);
+    return inverse.size() < names.size() ? inverse : names;
   }
 
   // "`depths` `[3,3,3]`": defaults that the tables of keys do not tell.
@@ -151,8 +215,8 @@ class Registry {
       const std::string& preset =
           key.presets[static_cast<std::size_t>(found - key.entries.begin())];
       if (preset == key.usual_preset()) continue;
-      text +=
-          fmt::format("{}`{}` {}", text.empty() ? "" : ", ", key.field->key, default_cell(preset));
+      text += fmt::format("{}`{}` {}", text.empty() ? "" : ", ", key.setting.path,
+                          default_cell(preset));
     }
     return text;
   }
@@ -173,7 +237,6 @@ class Registry {
 
   std::string kind_;
   std::vector<Choice> entries_;
-  int level_;
   std::vector<Key> keys_;
   std::vector<Group> groups_;
 };
@@ -185,17 +248,16 @@ std::string markdown_heading(const std::string& title, int level) {
                      title);
 }
 
-std::string markdown_keys(const Description& description, int level) {
+std::string markdown_keys(const Description& description) {
   if (description.fields().empty()) return "";
-  std::string text = kHeader;
-  for (const Field& field : description.fields()) text += row(field, field.default_text());
-  text += "\n";
-  for (const Field& field : description.fields()) text += below(field, level + 1);
-  return text;
+  std::string text = "| key | type | default | meaning |\n|---|---|---|---|\n";
+  for (const auto& [path, field] : settings_of(description))
+    text += fmt::format("| `{}` | {}\n", path, cells(*field, field->default_text()));
+  return text + "\n";
 }
 
-std::string registry_markdown(const Choices& registry, int level) {
-  return Registry(registry, level).text();
+std::string registry_markdown(const Choices& registry, int level, ToldRows& told) {
+  return Registry(registry).text(level, told);
 }
 
 }  // namespace fovea::schema

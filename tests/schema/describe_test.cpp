@@ -53,14 +53,9 @@ TEST_CASE("describe_markdown: tables of keys, objects and registries", "[schema]
 | `mode` | one of "a", "b" | `"a"` | how |
 | `root` | string | required | folder |
 | `inner` | object | see below | in |
+| `inner.rate` | number | `0.5` | share |
 | `part` | [part](#part) | `"one"` | which |
 | `parts` | array of [part](#part) | `[]` | more |
-
-### `inner`
-
-| key | type | default | meaning |
-|---|---|---|---|
-| `rate` | number | `0.5` | share |
 
 ## part
 
@@ -69,11 +64,9 @@ TEST_CASE("describe_markdown: tables of keys, objects and registries", "[schema]
 | `one` | the first |
 | `wrapper` | around another |
 
-### part `wrapper`
-
-| key | type | default | meaning |
-|---|---|---|---|
-| `inside` | [part](#part) | `"one"` | it |
+| key | of | type | default | meaning |
+|---|---|---|---|---|
+| `inside` | `wrapper` | [part](#part) | `"one"` | it |
 
 )");
 }
@@ -119,33 +112,83 @@ TEST_CASE("describe_markdown: a key that several entries have stands once", "[sc
 | `b` | second | `width` `16` |
 | `c` | third |  |
 
-### Keys of every layer
-
-| key | type | default | meaning |
-|---|---|---|---|
-| `width` | integer >= 1 | `8` | channels |
-| `inner` | object | see below | in |
-
-#### `inner`
-
-| key | type | default | meaning |
-|---|---|---|---|
-| `rate` | number | `0.5` | share |
-
-### Keys of `a`, `b`
-
-| key | type | default | meaning |
-|---|---|---|---|
-| `bias` | boolean | `true` | add a bias |
-
-### layer `c`
-
-| key | type | default | meaning |
-|---|---|---|---|
-| `bias` | boolean | `true` | another bias |
-| `slope` | number | `0.1` | of the line |
+| key | of | type | default | meaning |
+|---|---|---|---|---|
+| `width` | every | integer >= 1 | `8` | channels |
+| `inner` | every | object | see below | in |
+| `inner.rate` | every | number | `0.5` | share |
+| `bias` | `a`, `b` | boolean | `true` | add a bias |
+| `bias` | `c` | boolean | `true` | another bias |
+| `slope` | `c` | number | `0.1` | of the line |
 
 )");
+}
+
+TEST_CASE("describe_markdown: neighbours are told by the first and the last", "[schema]") {
+  struct Wide {
+    int width = 8;
+  };
+  const auto wide = std::make_shared<Fields<Wide>>(
+      Fields<Wide>{}.add("width", &Wide::width, at_least(1), "channels"));
+  const auto with_width = [&](const std::string& which) {
+    std::vector<Choice> entries;
+    for (const char name : {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'}) {
+      const bool has = which.find(name) != std::string::npos;
+      entries.push_back({{name}, "one", has ? wide : nullptr});
+    }
+    return describe_markdown(Fields<Outer>{}.add_component("part", &Outer::part,
+                                                           {"part", [=] { return entries; }}, "it"),
+                             "Root");
+  };
+  CHECK_THAT(with_width("abdfgh"), Catch::Contains("| `width` | every but `c`, `e` | integer"));
+  CHECK_THAT(with_width("abd"), Catch::Contains("| `width` | `a`, `b`, `d` | integer"));
+  CHECK_THAT(with_width("bcdef"), Catch::Contains("| `width` | `b` to `f` | integer"));
+  CHECK_THAT(with_width("cfgh"), Catch::Contains("| `width` | `c`, `f` to `h` | integer"));
+}
+
+TEST_CASE("describe_markdown: what another registry tells word for word is a link", "[schema]") {
+  struct Shared {
+    int width = 8;
+    int depth = 2;
+    bool bias = true;
+    bool own = false;
+    double low = 1, high = 1;
+  };
+  const auto entries = [](int depth, const char* own) -> std::vector<Choice> {
+    Shared defaults;
+    defaults.depth = depth;
+    return {{"x", "one",
+             std::make_shared<Fields<Shared>>(Fields<Shared>(defaults)
+                                                  .add("width", &Shared::width, "channels")
+                                                  .add("depth", &Shared::depth, "blocks")
+                                                  .add("bias", &Shared::bias, "a bias")
+                                                  .add("own", &Shared::own, own)
+                                                  .add("low", &Shared::low, own)
+                                                  .add("high", &Shared::high, own))}};
+  };
+  struct Root {
+    Component net{"x", {}}, part{"x", {}};
+  };
+  const auto page_of = [&](int depth) {
+    return describe_markdown(
+        Fields<Root>{}
+            .add_component("net", &Root::net, {"net", [&] { return entries(2, "a"); }}, "it")
+            .add_component("part", &Root::part,
+                           {"part", [&, depth] { return entries(depth, "b"); }}, "it"),
+        "Root");
+  };
+  CHECK_THAT(page_of(2), Catch::Contains(R"(| `x` | one |
+
+As under [net](#net), of every: `width`, `depth`, `bias`.
+
+| key | of | type | default | meaning |
+|---|---|---|---|---|
+| `own` | every | boolean | `false` | b |
+| `low`, `high` | every | number | `1.0` | b |
+)"));
+  // Two keys are no reason to look elsewhere, and a key of another default is another key.
+  CHECK_THAT(page_of(3), !Catch::Contains("As under") &&
+                             Catch::Contains("| `depth` | every | integer | `3` | blocks |"));
 }
 
 TEST_CASE("registries: each once, those inside others' options too", "[schema]") {
