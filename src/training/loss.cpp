@@ -14,6 +14,7 @@
 #include "ops/loss.h"
 #include "ops/region_loss.h"
 #include "schema/fields.h"
+#include "schema/registry.h"
 
 namespace fovea::training {
 namespace {
@@ -62,10 +63,8 @@ std::vector<Tensor> sums_of_subsets(const std::vector<Tensor>& maps, const ops::
   return sums;
 }
 
-struct Entry {
-  std::string name;
-  std::string help;
-  std::shared_ptr<const schema::Description> fields;
+struct Entry : schema::Choice {
+  static constexpr const char* kKind = "loss";
   // By Compares; empty where it does not.
   std::array<std::function<Loss(const schema::Component&)>, 3> makers;
 };
@@ -107,7 +106,7 @@ class EntryOf {
   EntryOf(std::string name, std::string help, schema::Fields<Options> fields)
       : fields_(
             std::make_shared<const schema::Fields<Options>>(with_map_weights(std::move(fields)))) {
-    entry_ = {std::move(name), std::move(help), fields_, {}};
+    entry_ = {{std::move(name), std::move(help), fields_}, {}};
   }
   EntryOf& compares(Compares what, const LossOf<Options>& loss) {
     entry_.makers.at(static_cast<std::size_t>(what)) = [fields = fields_, what,
@@ -233,9 +232,9 @@ Entry boundary_dou() {
       .entry();
 }
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all = {cross_entropy(), bce_dice(),     dice(),
-                                         dice_ce(),       squared_dice(), boundary_dou()};
+const schema::Registry<Entry>& entries() {
+  static const schema::Registry<Entry> all = {cross_entropy(), bce_dice(),     dice(),
+                                              dice_ce(),       squared_dice(), boundary_dou()};
   return all;
 }
 
@@ -252,14 +251,7 @@ const char* name_of(Compares what) {
 
 }  // namespace
 
-schema::Choices loss_choices() {
-  return {"loss", [] {
-            std::vector<schema::Choice> choices;
-            for (const Entry& entry : entries())
-              choices.push_back({entry.name, entry.help, entry.fields});
-            return choices;
-          }};
-}
+schema::Choices loss_choices() { return entries().choices(); }
 
 bool compares(const schema::Component& component, Compares what) {
   return std::any_of(entries().begin(), entries().end(), [&](const Entry& entry) {
@@ -268,15 +260,13 @@ bool compares(const schema::Component& component, Compares what) {
 }
 
 Loss make_loss(const schema::Component& component, Compares compares) {
-  schema::find_choice(loss_choices(), component.type, "loss.type");
-  schema::Component completed = component;
-  if (completed.options.is_null()) completed.options.set("type", component.type);
+  const auto maker = [&](const Entry& entry) -> const auto& {
+    return entry.makers.at(static_cast<std::size_t>(compares));
+  };
+  if (const auto& make = maker(entries().find(component.type, "loss.type"))) return make(component);
   std::string fitting;
   for (const Entry& entry : entries()) {
-    const auto& make = entry.makers.at(static_cast<std::size_t>(compares));
-    if (!make) continue;
-    if (entry.name == component.type) return make(completed);
-    fitting += (fitting.empty() ? "" : ", ") + entry.name;
+    if (maker(entry)) fitting += (fitting.empty() ? "" : ", ") + entry.name;
   }
   throw ConfigError(fmt::format("loss.type: {} does not compare {}; choose {}", component.type,
                                 name_of(compares), fitting));
