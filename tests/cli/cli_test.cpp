@@ -31,7 +31,7 @@ std::string tiny(const std::string& more = "") {
       kDigits, more);
 }
 
-int lines_of(const std::string& text) {
+int count_lines(const std::string& text) {
   return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
 }
 
@@ -273,7 +273,7 @@ TEST_CASE("ablate: nothing starts before every row is known to be sound", "[cli]
   const CliResult result = run_cli("ablate", {file, "--out", folder.path("sweep").string()});
   CHECK(result.code == 2);
   CHECK(result.out.empty());
-  CHECK(lines_of(result.err) == 3);
+  CHECK(count_lines(result.err) == 3);
   CHECK_THAT(result.err, Catch::Contains("(row \"heads\")") && Catch::Contains("(row \"name\")") &&
                              Catch::Contains("did you mean \"top1\"?") &&
                              Catch::Contains("metrics: no metric called \"test_top9\""));
@@ -292,7 +292,7 @@ TEST_CASE("train --dry-run: everything that is wrong is said at once", "[cli]") 
       run_cli("train", {experiment, "--dry-run", "--out", out, "--set", "train.monitor=topp1",
                         "--set", "model.attention.num_heads=3"});
   CHECK(result.code == 2);
-  CHECK(lines_of(result.err) == 2);
+  CHECK(count_lines(result.err) == 2);
   CHECK_THAT(result.err, Catch::Contains("not divisible") && Catch::Contains("train.monitor"));
   CHECK(run_cli("train", {experiment, "--dry-run", "--out", out, "--quiet"}).code == 0);
   check_refusal(run_cli("train", {experiment, "--out", out, "--set", "train.monitor=topp1"}), 2,

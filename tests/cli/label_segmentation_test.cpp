@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "backend/devices.h"
 #include "base/file.h"
 #include "data/image_file.h"
 #include "tensor/safetensors.h"
+#include "tests/cli/lines.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
@@ -20,13 +20,6 @@ using namespace fovea::test;
 using nlohmann::json;
 
 namespace {
-
-std::vector<std::string> lines_of(const io::fs::path& file) {
-  std::istringstream stream(io::read_text(file));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 std::string smoke(const std::string& name) { return source_dir() + "/experiments/smoke/" + name; }
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "data/image_file.h"
 #include "tensor/safetensors.h"
+#include "tests/cli/lines.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
@@ -21,13 +22,6 @@ using namespace fovea::test;
 using nlohmann::json;
 
 namespace {
-
-std::vector<std::string> lines_of(const io::fs::path& file) {
-  std::istringstream stream(io::read_text(file));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 std::vector<std::string> cells_of(const std::string& line) {
   std::istringstream stream(line);
