@@ -47,7 +47,7 @@ if(FOVEA_SANITIZE)
   set(FOVEA_HOT_OPTIONS -O1)
   set(FOVEA_COOL_OPTIONS -O0)
 else()
-  set(FOVEA_HOT_LAYERS base tensor backend autograd ops data metrics visualise)
+  set(FOVEA_HOT_LAYERS base tensor backend autograd ops metrics visualise)
   set(FOVEA_HOT_OPTIONS)
   set(FOVEA_COOL_OPTIONS $<$<CONFIG:Release>:-O1>)
 endif()
@@ -92,12 +92,13 @@ function(fovea_join target)
   endif()
 endfunction()
 
-# fovea_layer(NAME [DEPENDS layer...] [LIBRARIES target...]): the static library of src/NAME.
-# DEPENDS are the layers whose headers its own headers and sources may include.
+# fovea_layer(NAME [DEPENDS layer...] [LIBRARIES target...] [HOT name...]): the static library of
+# src/NAME. DEPENDS are the layers whose headers its own headers and sources may include.
 # LIBRARIES are third parties besides fmt, which stay out of our headers unless listed in
-# PUBLIC_LIBRARIES.
+# PUBLIC_LIBRARIES. HOT are the sources with loops, without .cpp, of a folder that is not hot as a
+# whole; the target fovea_NAME_hot compiles them.
 function(fovea_layer name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES;HOT" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
   add_library(fovea_${name} STATIC ${sources})
@@ -107,6 +108,17 @@ function(fovea_layer name)
     fovea_compile(fovea_${name} HOT)
   else()
     fovea_compile(fovea_${name} COOL)
+  endif()
+  if(arg_HOT)
+    list(TRANSFORM arg_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/${name}/)
+    list(TRANSFORM arg_HOT APPEND .cpp)
+    list(REMOVE_ITEM sources ${arg_HOT})
+    set_target_properties(fovea_${name} PROPERTIES SOURCES "${sources}")
+    add_library(fovea_${name}_hot OBJECT ${arg_HOT})
+    get_target_property(libraries fovea_${name} LINK_LIBRARIES)
+    target_link_libraries(fovea_${name}_hot PRIVATE ${libraries})
+    fovea_compile(fovea_${name}_hot HOT)
+    target_sources(fovea_${name} PRIVATE $<TARGET_OBJECTS:fovea_${name}_hot>)
   endif()
 endfunction()
 

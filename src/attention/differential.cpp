@@ -37,7 +37,7 @@ enum class Pairing { kPlain, kPaired };
 // head.
 enum class LambdaDim { kHalf, kHead };
 
-struct Options {
+struct DifferentialOptions {
   std::int64_t num_heads = 8;
   std::optional<std::int64_t> num_kv_heads;
   Pairing gqa_pairing = Pairing::kPlain;
@@ -52,15 +52,15 @@ struct Options {
   std::optional<double> rope_base;
 };
 
-const attention::Info kInfo{.title = "Differential attention",
-                            .source = "dgsa 2.3; Ye et al., Differential Transformer",
-                            .map = attention::MapKind::kSigned,
-                            .masks = true,
-                            .needs_grid = false};
+const attention::Info kDifferential{.title = "Differential attention",
+                                    .source = "dgsa 2.3; Ye et al., Differential Transformer",
+                                    .map = attention::MapKind::kSigned,
+                                    .masks = true,
+                                    .needs_grid = false};
 
 class Differential final : public attention::Attention {
  public:
-  Differential(const Slot& slot, const Options& o)
+  Differential(const Slot& slot, const DifferentialOptions& o)
       : num_heads_(o.num_heads),
         kv_heads_(o.num_kv_heads.value_or(o.num_heads)),
         stream_dim_(checked_stream_dim(slot, o)),
@@ -108,7 +108,7 @@ class Differential final : public attention::Attention {
   }
 
  private:
-  static std::int64_t checked_stream_dim(const Slot& slot, const Options& o) {
+  static std::int64_t checked_stream_dim(const Slot& slot, const DifferentialOptions& o) {
     attention::check_heads("differential", slot.dim, o.num_heads, 2);
     const std::int64_t kv = o.num_kv_heads.value_or(o.num_heads);
     FOVEA_CHECK(o.num_heads % kv == 0, ConfigError,
@@ -197,29 +197,30 @@ class Differential final : public attention::Attention {
 }  // namespace
 
 FOVEA_ATTENTION(
-    differential, Differential, kInfo,
-    attention::add_rope<Options>(
-        fovea::schema::Fields<Options>{}
-            .add("num_heads", &Options::num_heads, at_least(1),
+    differential, Differential, kDifferential,
+    attention::add_rope<DifferentialOptions>(
+        fovea::schema::Fields<DifferentialOptions>{}
+            .add("num_heads", &DifferentialOptions::num_heads, at_least(1),
                  "number of heads; twice it must divide dim")
-            .add("num_kv_heads", &Options::num_kv_heads, at_least(1),
+            .add("num_kv_heads", &DifferentialOptions::num_kv_heads, at_least(1),
                  "heads of keys and values, shared by groups of query heads; null = num_heads")
-            .add_enum("gqa_pairing", &Options::gqa_pairing,
+            .add_enum("gqa_pairing", &DifferentialOptions::gqa_pairing,
                       {{"plain", Pairing::kPlain}, {"paired", Pairing::kPaired}},
                       "with shared keys: pair the repeated key heads, or the stored ones")
-            .add("proj_bias", &Options::proj_bias,
+            .add("proj_bias", &DifferentialOptions::proj_bias,
                  "bias on the output projection, and on the others unless qkv_bias says")
-            .add("subln_affine", &Options::subln_affine,
+            .add("subln_affine", &DifferentialOptions::subln_affine,
                  "learnable weight of the per-head RMS norm")
-            .add("eps", &Options::eps, greater_than(0), "epsilon of the per-head RMS norm")
-            .add("attn_drop", &Options::attn_drop, in_range(0, 0.99),
+            .add("eps", &DifferentialOptions::eps, greater_than(0),
+                 "epsilon of the per-head RMS norm")
+            .add("attn_drop", &DifferentialOptions::attn_drop, in_range(0, 0.99),
                  "dropout on attention weights")
-            .add("fused_qkv", &Options::fused_qkv,
+            .add("fused_qkv", &DifferentialOptions::fused_qkv,
                  "one projection qkv instead of q_proj, k_proj, v_proj")
-            .add("qkv_bias", &Options::qkv_bias,
+            .add("qkv_bias", &DifferentialOptions::qkv_bias,
                  "bias on the projections of queries, keys and values; null = as proj_bias")
-            .add_enum("lambda_dim", &Options::lambda_dim,
+            .add_enum("lambda_dim", &DifferentialOptions::lambda_dim,
                       {{"half", LambdaDim::kHalf}, {"head", LambdaDim::kHead}},
                       "length of the vectors of lambda: that of a map's queries, or of a head")
-            .add("lambda_depth_offset", &Options::lambda_depth_offset, in_range(-1, 0),
+            .add("lambda_depth_offset", &DifferentialOptions::lambda_depth_offset, in_range(-1, 0),
                  "lambda_init is 0.8 - 0.6 exp(-0.3 (layer + this)), layers from 1: -1 or 0")))

@@ -102,7 +102,7 @@ using attention::Slot;
 using schema::at_least;
 using schema::greater_than;
 
-struct Options {
+struct GdlaOptions {
   std::int64_t num_heads = 8;
   Gate gate = Gate::kSilu;
   bool differential = true;
@@ -115,7 +115,7 @@ struct Options {
   double norm_eps = 1e-5;
 };
 
-const attention::Info kInfo{.title = "Gated differential linear attention",
+const attention::Info kGdla{.title = "Gated differential linear attention",
                             .source = "gdla 2.6",
                             .map = attention::MapKind::kSigned,
                             .masks = false,
@@ -123,7 +123,7 @@ const attention::Info kInfo{.title = "Gated differential linear attention",
 
 class GatedDifferentialLinear final : public attention::Attention {
  public:
-  GatedDifferentialLinear(const Slot& slot, const Options& o)
+  GatedDifferentialLinear(const Slot& slot, const GdlaOptions& o)
       : heads_{o.num_heads, o.gate, o.differential, o.eps},
         tensors_(o.gate == Gate::kNone ? 3 : 4),
         head_dim_(checked_head_dim(slot, o)),
@@ -152,7 +152,7 @@ class GatedDifferentialLinear final : public attention::Attention {
   }
 
  private:
-  static std::int64_t checked_head_dim(const Slot& slot, const Options& o) {
+  static std::int64_t checked_head_dim(const Slot& slot, const GdlaOptions& o) {
     attention::check_heads("gated_differential_linear", slot.dim, o.num_heads,
                            o.differential ? 2 : 1);
     FOVEA_CHECK(o.dwc_kernel % 2 == 1, ConfigError,
@@ -181,23 +181,25 @@ class GatedDifferentialLinear final : public attention::Attention {
 }  // namespace
 
 FOVEA_ATTENTION(
-    gated_differential_linear, GatedDifferentialLinear, kInfo,
-    fovea::schema::Fields<Options>{}
-        .add("num_heads", &Options::num_heads, at_least(1),
+    gated_differential_linear, GatedDifferentialLinear, kGdla,
+    fovea::schema::Fields<GdlaOptions>{}
+        .add("num_heads", &GdlaOptions::num_heads, at_least(1),
              "number of heads; twice it must divide dim, or itself if not differential")
-        .add_enum("gate", &Options::gate,
+        .add_enum("gate", &GdlaOptions::gate,
                   {{"none", Gate::kNone}, {"sigmoid", Gate::kSigmoid}, {"silu", Gate::kSilu}},
                   "function of the gate that multiplies the result: silu in the paper, sigmoid in "
                   "its public code")
-        .add("differential", &Options::differential,
+        .add("differential", &GdlaOptions::differential,
              "two maps on the halves of each head; false: one on whole heads")
-        .add("qkv_bias", &Options::qkv_bias, "bias on the projection of q, k, v and the gate")
-        .add("proj_bias", &Options::proj_bias, "bias on the output projection")
-        .add("local", &Options::local, "attend a second time to tokens mixed with their neighbours")
-        .add("dwc_kernel", &Options::dwc_kernel, at_least(1),
+        .add("qkv_bias", &GdlaOptions::qkv_bias, "bias on the projection of q, k, v and the gate")
+        .add("proj_bias", &GdlaOptions::proj_bias, "bias on the output projection")
+        .add("local", &GdlaOptions::local,
+             "attend a second time to tokens mixed with their neighbours")
+        .add("dwc_kernel", &GdlaOptions::dwc_kernel, at_least(1),
              "side of the depthwise convolution of that mixing; odd")
-        .add("pwc_groups", &Options::pwc_groups,
+        .add("pwc_groups", &GdlaOptions::pwc_groups,
              "its 1x1 convolution by groups, each of q, k, v and the gate alone (the paper's "
              "equations); false: one over all of them (its public code)")
-        .add("eps", &Options::eps, greater_than(0), "added to the denominators")
-        .add("norm_eps", &Options::norm_eps, greater_than(0), "epsilon of the RMS norm of heads"))
+        .add("eps", &GdlaOptions::eps, greater_than(0), "added to the denominators")
+        .add("norm_eps", &GdlaOptions::norm_eps, greater_than(0),
+             "epsilon of the RMS norm of heads"))

@@ -27,7 +27,7 @@ enum class StreamLayout { kInterleaved, kHalves };
 enum class ScaleDim { kStream, kHead };
 enum class Fuse { kSubtract, kBlend };
 
-struct Options {
+struct MDgsaOptions {
   std::int64_t num_heads = 8;
   LambdaMode lambda_mode = LambdaMode::kConstant;
   double lambda_value = 0.8;
@@ -44,17 +44,17 @@ struct Options {
   double attn_drop = 0;
 };
 
-const attention::Info kInfo{.title = "Multihead differential gated self-attention",
-                            .source = "dgsa 2.2, Algorithm 1",
-                            .map = attention::MapKind::kSigned,
-                            .masks = true,
-                            .needs_grid = false};
+const attention::Info kMDgsa{.title = "Multihead differential gated self-attention",
+                             .source = "dgsa 2.2, Algorithm 1",
+                             .map = attention::MapKind::kSigned,
+                             .masks = true,
+                             .needs_grid = false};
 
 // One linear layer to num_heads, or an MLP with GELU between its layers: weights are gate.weight,
 // or gate.0.weight, gate.1.weight, ...
-class Gate final : public nn::Module {
+class DeepGate final : public nn::Module {
  public:
-  Gate(const nn::Build& build, std::int64_t dim, const Options& o) {
+  DeepGate(const nn::Build& build, std::int64_t dim, const MDgsaOptions& o) {
     const std::int64_t hidden = o.gate_hidden.value_or(std::max<std::int64_t>(1, dim / 4));
     std::int64_t in = dim;
     for (std::int64_t i = 0; i < o.gate_layers; ++i) {
@@ -80,7 +80,7 @@ class Gate final : public nn::Module {
 
 class MDGSA final : public attention::Attention {
  public:
-  MDGSA(const Slot& slot, const Options& o)
+  MDGSA(const Slot& slot, const MDgsaOptions& o)
       : o_(o),
         stream_dim_(checked_stream_dim(slot, o)),
         q_proj_(child<nn::Linear>("q_proj", slot.build, slot.dim, slot.dim, o.proj_bias)),
@@ -93,7 +93,7 @@ class MDGSA final : public attention::Attention {
     if (o.gate_layers == 1) {
       gate_ = &child<nn::Linear>("gate", slot.build, slot.dim, o.num_heads);
     } else {
-      deep_gate_ = &child<Gate>("gate", slot.build, slot.dim, o);
+      deep_gate_ = &child<DeepGate>("gate", slot.build, slot.dim, o);
     }
     if (o.gate_bias_init) {
       const Tensor& bias = gate_ != nullptr ? gate_->bias() : deep_gate_->last_bias();
@@ -124,7 +124,7 @@ class MDGSA final : public attention::Attention {
   }
 
  private:
-  static std::int64_t checked_stream_dim(const Slot& slot, const Options& o) {
+  static std::int64_t checked_stream_dim(const Slot& slot, const MDgsaOptions& o) {
     attention::check_heads("m_dgsa", slot.dim, o.num_heads, 2);
     return slot.dim / (2 * o.num_heads);
   }
@@ -163,7 +163,7 @@ class MDGSA final : public attention::Attention {
     probe.record("attn", attention::fused_map(excitatory, inhibitory, g, c));
   }
 
-  Options o_;
+  MDgsaOptions o_;
   std::int64_t stream_dim_;  // d' = dim / (2 num_heads)
   nn::Linear& q_proj_;
   nn::Linear& k_proj_;
@@ -171,7 +171,7 @@ class MDGSA final : public attention::Attention {
   nn::Linear& out_proj_;
   nn::RMSNorm& subln_;
   nn::Linear* gate_ = nullptr;
-  Gate* deep_gate_ = nullptr;
+  DeepGate* deep_gate_ = nullptr;
   nn::Dropout* drop_ = nullptr;
   double lambda_;
   Tensor learned_lambda_;
@@ -180,33 +180,36 @@ class MDGSA final : public attention::Attention {
 }  // namespace
 
 FOVEA_ATTENTION(
-    m_dgsa, MDGSA, kInfo,
-    fovea::schema::Fields<Options>{}
-        .add("num_heads", &Options::num_heads, at_least(1),
+    m_dgsa, MDGSA, kMDgsa,
+    fovea::schema::Fields<MDgsaOptions>{}
+        .add("num_heads", &MDgsaOptions::num_heads, at_least(1),
              "number of heads; twice it must divide dim")
-        .add_enum("lambda_mode", &Options::lambda_mode,
+        .add_enum("lambda_mode", &MDgsaOptions::lambda_mode,
                   {{"constant", LambdaMode::kConstant},
                    {"schedule", LambdaMode::kSchedule},
                    {"learnable", LambdaMode::kLearnable}},
                   "lambda: lambda_value, 0.8 - 0.6 exp(-0.3 (layer - 1)), or a parameter that "
                   "starts at lambda_value")
-        .add("lambda_value", &Options::lambda_value, "value or initial value of lambda")
-        .add("proj_bias", &Options::proj_bias, "bias on the four projections")
-        .add("q_residual", &Options::q_residual,
+        .add("lambda_value", &MDgsaOptions::lambda_value, "value or initial value of lambda")
+        .add("proj_bias", &MDgsaOptions::proj_bias, "bias on the four projections")
+        .add("q_residual", &MDgsaOptions::q_residual,
              "inner residual: output + q (true in DGViT, false in DGT)")
-        .add("subln_affine", &Options::subln_affine, "learnable weight of the per-head RMS norm")
-        .add("eps", &Options::eps, greater_than(0), "epsilon of the per-head RMS norm")
-        .add_enum("stream_layout", &Options::stream_layout,
+        .add("subln_affine", &MDgsaOptions::subln_affine,
+             "learnable weight of the per-head RMS norm")
+        .add("eps", &MDgsaOptions::eps, greater_than(0), "epsilon of the per-head RMS norm")
+        .add_enum("stream_layout", &MDgsaOptions::stream_layout,
                   {{"interleaved", StreamLayout::kInterleaved}, {"halves", StreamLayout::kHalves}},
                   "order of the q and k channels: (head, stream, d') or (stream, head, d')")
-        .add_enum("scale_dim", &Options::scale_dim,
+        .add_enum("scale_dim", &MDgsaOptions::scale_dim,
                   {{"stream", ScaleDim::kStream}, {"head", ScaleDim::kHead}},
                   "scores are divided by sqrt(d') or by sqrt(2 d')")
-        .add("gate_layers", &Options::gate_layers, at_least(1), "layers of the gating MLP")
-        .add("gate_hidden", &Options::gate_hidden, at_least(1), "its hidden width; null = dim / 4")
-        .add("gate_bias_init", &Options::gate_bias_init,
+        .add("gate_layers", &MDgsaOptions::gate_layers, at_least(1), "layers of the gating MLP")
+        .add("gate_hidden", &MDgsaOptions::gate_hidden, at_least(1),
+             "its hidden width; null = dim / 4")
+        .add("gate_bias_init", &MDgsaOptions::gate_bias_init,
              "initial bias of the gate; null = as other linear layers; a positive one starts "
              "excitatory")
-        .add_enum("fuse", &Options::fuse, {{"subtract", Fuse::kSubtract}, {"blend", Fuse::kBlend}},
+        .add_enum("fuse", &MDgsaOptions::fuse,
+                  {{"subtract", Fuse::kSubtract}, {"blend", Fuse::kBlend}},
                   "g A+ - (1 - g) A-, or the weighted sum g A+ + (1 - g) A- as a control")
-        .add("attn_drop", &Options::attn_drop, in_range(0, 0.99), "dropout on the fused map"))
+        .add("attn_drop", &MDgsaOptions::attn_drop, in_range(0, 0.99), "dropout on the fused map"))

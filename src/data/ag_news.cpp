@@ -9,13 +9,13 @@
 namespace fovea::data {
 namespace {
 
-constexpr const char* kPage = "datasets/ag_news.md";
+constexpr const char* kAgNewsPage = "datasets/ag_news.md";
 
 // kTestFile: everything comes from test.csv, of whose rows numbers 7 of nine are val, 8 of nine
 // test and the others train, for those who do not have the 120,000 rows of train.csv.
 enum class Parts { kPublished, kTestFile };
 
-struct Options : TextOptions {
+struct AgNewsOptions : TextOptions {
   Parts parts = Parts::kPublished;
 };
 
@@ -24,7 +24,7 @@ Split part_of(std::size_t row) {
   return r == 7 ? Split::kVal : r == 8 ? Split::kTest : Split::kTrain;
 }
 
-std::optional<TextSource> open(const Place& place, const Options& options) {
+std::optional<TextSource> open_ag_news(const Place& place, const AgNewsOptions& options) {
   const bool published = options.parts == Parts::kPublished;
   if (published && place.split == Split::kVal) return std::nullopt;
   const bool train = published && place.split == Split::kTrain;
@@ -33,12 +33,12 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
   FOVEA_CHECK(!train || std::filesystem::exists(path, code), FileError,
               fmt::format("dataset.root: {}: not found; see {}; with test.csv alone set "
                           "dataset.parts=test_file",
-                          path.string(), kPage));
+                          path.string(), kAgNewsPage));
   TextSource source;
   source.files = {path};
   source.class_names = {"World", "Sports", "Business", "Sci/Tech"};
   const auto rows =
-      parse_csv(read_text_file(path, options.encoding, kPage), ',', true, path.string());
+      parse_csv(read_text_file(path, options.encoding, kAgNewsPage), ',', true, path.string());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!published && part_of(i) != place.split) continue;
     const auto& fields = rows[i].fields;
@@ -56,9 +56,9 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
 
 }  // namespace
 
-FOVEA_DATASET(ag_news, open, "titles and leads of news, 4 topics", kPage,
-              schema::Fields<Options>{}.add_enum(
-                  "parts", &Options::parts,
+FOVEA_DATASET(ag_news, open_ag_news, "titles and leads of news, 4 topics", kAgNewsPage,
+              schema::Fields<AgNewsOptions>{}.add_enum(
+                  "parts", &AgNewsOptions::parts,
                   {{"published", Parts::kPublished}, {"test_file", Parts::kTestFile}},
                   "train.csv and test.csv; or all from test.csv, rows 7 and 8 of every nine, "
                   "counted from 0, for val and test"))

@@ -5,9 +5,9 @@
 namespace fovea::data {
 namespace {
 
-struct Options : TextOptions {};
+struct ImdbOptions : TextOptions {};
 
-std::optional<TextSource> open(const Place& place, const Options& options) {
+std::optional<TextSource> open_imdb(const Place& place, const ImdbOptions& options) {
   if (place.split == Split::kVal) return std::nullopt;
   // (train/unsup holds reviews without a label.)
   return read_text_folder("imdb", place.root / name_of(place.split), {"neg", "pos"}, false,
@@ -16,7 +16,7 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
 
 }  // namespace
 
-FOVEA_DATASET(imdb, open, "film reviews, positive or negative", "datasets/imdb.md",
-              schema::Fields<Options>{})
+FOVEA_DATASET(imdb, open_imdb, "film reviews, positive or negative", "datasets/imdb.md",
+              schema::Fields<ImdbOptions>{})
 
 }  // namespace fovea::data

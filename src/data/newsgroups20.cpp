@@ -9,10 +9,10 @@
 namespace fovea::data {
 namespace {
 
-constexpr const char* kPage = "datasets/newsgroups20.md";
+constexpr const char* kNewsgroupsPage = "datasets/newsgroups20.md";
 
-struct Options : TextOptions {
-  Options() { on_empty = OnEmpty::kKeep; }  // of some posts nothing but quotes is there
+struct NewsgroupsOptions : TextOptions {
+  NewsgroupsOptions() { on_empty = OnEmpty::kKeep; }  // of some posts nothing but quotes is there
   std::vector<std::string> remove = {"headers", "footers", "quotes"};
 
   bool removes(const char* part) const {
@@ -74,12 +74,12 @@ std::string without_quotes(std::string_view post) {
   return kept;
 }
 
-std::optional<TextSource> open(const Place& place, const Options& options) {
+std::optional<TextSource> open_newsgroups(const Place& place, const NewsgroupsOptions& options) {
   if (place.split == Split::kVal) return std::nullopt;
   const bool train = place.split == Split::kTrain;
   TextSource source = read_text_folder(
       "newsgroups20", place.root / (train ? "20news-bydate-train" : "20news-bydate-test"), {}, true,
-      options.encoding, kPage);
+      options.encoding, kNewsgroupsPage);
   for (Document& document : source.documents) {
     std::string_view post = document.text;
     if (options.removes("headers")) post = without_header(post);
@@ -91,9 +91,9 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
 
 }  // namespace
 
-FOVEA_DATASET(newsgroups20, open, "posts of 20 groups, by date", kPage,
-              schema::Fields<Options>{}.add("remove", &Options::remove,
-                                            schema::one_of({"headers", "footers", "quotes"}),
-                                            "what is cut out of the posts"))
+FOVEA_DATASET(newsgroups20, open_newsgroups, "posts of 20 groups, by date", kNewsgroupsPage,
+              schema::Fields<NewsgroupsOptions>{}.add(
+                  "remove", &NewsgroupsOptions::remove,
+                  schema::one_of({"headers", "footers", "quotes"}), "what is cut out of the posts"))
 
 }  // namespace fovea::data

@@ -10,9 +10,9 @@
 namespace fovea::data {
 namespace {
 
-constexpr const char* kPage = "datasets/rotten_tomatoes.md";
+constexpr const char* kRottenTomatoesPage = "datasets/rotten_tomatoes.md";
 
-struct Options : TextOptions {};
+struct RottenTomatoesOptions : TextOptions {};
 
 // Only \n ends a line: other line breaks of Unicode occur inside of sentences.
 std::vector<std::string> lines_of(const std::string& text) {
@@ -25,14 +25,15 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::optional<TextSource> open(const Place& place, const Options& options) {
+std::optional<TextSource> open_rotten_tomatoes(const Place& place,
+                                               const RottenTomatoesOptions& options) {
   TextSource source;
   source.class_names = {"neg", "pos"};
   for (const std::int64_t label : {1, 0}) {  // positives first
     const std::filesystem::path path =
         place.root / (label == 1 ? "rt-polarity.pos" : "rt-polarity.neg");
     source.files.push_back(path);
-    const auto lines = lines_of(read_text_file(path, options.encoding, kPage));
+    const auto lines = lines_of(read_text_file(path, options.encoding, kRottenTomatoesPage));
     const auto bound = [&](double share) {
       return static_cast<std::size_t>(std::floor(share * static_cast<double>(lines.size()) + 0.5));
     };
@@ -44,7 +45,7 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
                                                          : lines.size();
     FOVEA_CHECK(begin < end, FileError,
                 fmt::format("{}: holds {} lines; expected thousands of sentences; see {}",
-                            path.string(), lines.size(), kPage));
+                            path.string(), lines.size(), kRottenTomatoesPage));
     for (std::size_t i = begin; i < end; ++i)
       source.documents.push_back({lines[i], label, fmt::format("{}:{}", path.string(), i + 1)});
   }
@@ -53,7 +54,8 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
 
 }  // namespace
 
-FOVEA_DATASET(rotten_tomatoes, open, "sentences of film reviews, positive or negative", kPage,
-              schema::Fields<Options>{})
+FOVEA_DATASET(rotten_tomatoes, open_rotten_tomatoes,
+              "sentences of film reviews, positive or negative", kRottenTomatoesPage,
+              schema::Fields<RottenTomatoesOptions>{})
 
 }  // namespace fovea::data

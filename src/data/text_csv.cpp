@@ -17,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPage = "datasets/text_csv.md";
+constexpr const char* kCsvPage = "datasets/text_csv.md";
 
-struct Options : TextOptions {
+struct CsvOptions : TextOptions {
   std::string train_file = "train.csv";
   std::string val_file = "val.csv";
   std::string test_file = "test.csv";
@@ -43,7 +43,7 @@ struct Table {
 };
 
 // A column by its name in the header, or without one by its number from 0.
-std::size_t column_of(const Table& table, const Options& options, const std::string& name) {
+std::size_t column_of(const Table& table, const CsvOptions& options, const std::string& name) {
   const auto& fields = table.rows.front().fields;
   if (options.header) {
     const auto found = std::find(fields.begin(), fields.end(), name);
@@ -64,12 +64,13 @@ std::size_t column_of(const Table& table, const Options& options, const std::str
   return number;
 }
 
-Table read_table(const fs::path& path, const Options& options) {
+Table read_table(const fs::path& path, const CsvOptions& options) {
   Table table{path, {}, 0, {}};
-  table.rows = parse_csv(read_text_file(path, options.encoding, kPage), options.separator[0],
+  table.rows = parse_csv(read_text_file(path, options.encoding, kCsvPage), options.separator[0],
                          options.quotes, path.string());
-  FOVEA_CHECK(!table.rows.empty(), FileError,
-              fmt::format("{}: is empty; expected rows of a table; see {}", path.string(), kPage));
+  FOVEA_CHECK(
+      !table.rows.empty(), FileError,
+      fmt::format("{}: is empty; expected rows of a table; see {}", path.string(), kCsvPage));
   table.label = column_of(table, options, options.label_column);
   for (const std::string& name : options.text_columns)
     table.texts.push_back(column_of(table, options, name));
@@ -89,15 +90,15 @@ std::vector<std::string> classes_of(const Table& table) {
   return {names.begin(), names.end()};
 }
 
-std::optional<TextSource> open(const Place& place, const Options& options) {
+std::optional<TextSource> open_csv(const Place& place, const CsvOptions& options) {
   const auto path_of = [&](Split split) {
     return place.root / (split == Split::kTrain ? options.train_file
                          : split == Split::kVal ? options.val_file
                                                 : options.test_file);
   };
   std::error_code code;
-  const bool named = place.split == Split::kVal    ? options.val_file != Options{}.val_file
-                     : place.split == Split::kTest ? options.test_file != Options{}.test_file
+  const bool named = place.split == Split::kVal    ? options.val_file != CsvOptions{}.val_file
+                     : place.split == Split::kTest ? options.test_file != CsvOptions{}.test_file
                                                    : true;
   if (!named && !fs::exists(path_of(place.split), code)) return std::nullopt;
   const Table table = read_table(path_of(place.split), options);
@@ -122,24 +123,23 @@ std::optional<TextSource> open(const Place& place, const Options& options) {
 
 }  // namespace
 
-FOVEA_DATASET(text_csv, open, "a table of texts and labels, comma or otherwise separated", kPage,
-              schema::Fields<Options>{}
-                  .add("train_file", &Options::train_file, "file of train, in root")
-                  .add("val_file", &Options::val_file, "file of val; there need not be a val.csv")
-                  .add("test_file", &Options::test_file,
-                       "file of test; there need not be a test.csv")
-                  .add("separator", &Options::separator, "one character between the columns")
-                  .add("quotes", &Options::quotes, "fields may stand in double quotes")
-                  .add("header", &Options::header, "the first row holds the names of the columns")
-                  .add("label_column", &Options::label_column,
-                       "column of the class: its name, or without a header its number from 0")
-                  .add("text_columns", &Options::text_columns,
-                       "columns of the text, joined by a space: names, or numbers as strings")
-                  .check([](const Options& o) {
-                    return o.separator.size() == 1 && o.separator != "\n" && o.separator != "\""
-                               ? std::string()
-                               : std::string(
-                                     "separator must be one character and no quote or line break");
-                  }))
+FOVEA_DATASET(
+    text_csv, open_csv, "a table of texts and labels, comma or otherwise separated", kCsvPage,
+    schema::Fields<CsvOptions>{}
+        .add("train_file", &CsvOptions::train_file, "file of train, in root")
+        .add("val_file", &CsvOptions::val_file, "file of val; there need not be a val.csv")
+        .add("test_file", &CsvOptions::test_file, "file of test; there need not be a test.csv")
+        .add("separator", &CsvOptions::separator, "one character between the columns")
+        .add("quotes", &CsvOptions::quotes, "fields may stand in double quotes")
+        .add("header", &CsvOptions::header, "the first row holds the names of the columns")
+        .add("label_column", &CsvOptions::label_column,
+             "column of the class: its name, or without a header its number from 0")
+        .add("text_columns", &CsvOptions::text_columns,
+             "columns of the text, joined by a space: names, or numbers as strings")
+        .check([](const CsvOptions& o) {
+          return o.separator.size() == 1 && o.separator != "\n" && o.separator != "\""
+                     ? std::string()
+                     : std::string("separator must be one character and no quote or line break");
+        }))
 
 }  // namespace fovea::data

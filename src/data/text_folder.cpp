@@ -6,23 +6,26 @@
 namespace fovea::data {
 namespace {
 
-constexpr const char* kReader = "text_folder";
-constexpr const char* kPage = "datasets/text_folder.md";
+constexpr const char* kTextFolderReader = "text_folder";
+constexpr const char* kTextFolderPage = "datasets/text_folder.md";
 
-struct Options : TextOptions {};
+struct TextFolderOptions : TextOptions {};
 
-std::optional<TextSource> open(const Place& place, const Options& options) {
-  const auto part = part_folder(place.root, place.split, options.split, kPage);
+std::optional<TextSource> open_text_folder(const Place& place, const TextFolderOptions& options) {
+  const auto part = part_folder(place.root, place.split, options.split, kTextFolderPage);
   if (!part) return std::nullopt;
   std::vector<std::string> classes;
   if (place.split != Split::kTrain)
-    classes = class_folders(kReader, place.root / "train", "<class>/<text>", kPage);
-  return read_text_folder(kReader, *part, std::move(classes), true, options.encoding, kPage);
+    classes =
+        class_folders(kTextFolderReader, place.root / "train", "<class>/<text>", kTextFolderPage);
+  return read_text_folder(kTextFolderReader, *part, std::move(classes), true, options.encoding,
+                          kTextFolderPage);
 }
 
 }  // namespace
 
-FOVEA_DATASET(text_folder, open, "folders of texts: train/<class>/<file>, test/<class>/<file>",
-              kPage, schema::Fields<Options>{})
+FOVEA_DATASET(text_folder, open_text_folder,
+              "folders of texts: train/<class>/<file>, test/<class>/<file>", kTextFolderPage,
+              schema::Fields<TextFolderOptions>{})
 
 }  // namespace fovea::data

@@ -10,7 +10,7 @@ namespace {
 using schema::at_least;
 using schema::Fields;
 
-Fields<TextOptions> make_keys() {
+Fields<TextOptions> make_text_keys() {
   using O = TextOptions;
   return Fields<O>{}
       .include(split_fields())
@@ -58,7 +58,7 @@ Fields<TextOptions> make_keys() {
 }  // namespace
 
 const Fields<TextOptions>& TextOptions::keys() {
-  static const Fields<TextOptions> keys = make_keys();
+  static const Fields<TextOptions> keys = make_text_keys();
   return keys;
 }
 

@@ -15,7 +15,7 @@ using layer_attention::Slot;
 
 enum class Pool { kAverage, kMax };
 
-struct Options {
+struct CbamOptions {
   std::int64_t reduction = 16;
   std::vector<Pool> pool = {Pool::kAverage, Pool::kMax};
   bool spatial = true;
@@ -23,14 +23,14 @@ struct Options {
   double bn_momentum = 0.01;
 };
 
-const layer_attention::Info kInfo{
+const layer_attention::Info kCbam{
     .title = "Convolutional block attention (CBAM)",
     .source = "kcla 2.6",
     .names = {{{.core = "cbam"}, {.core = "cbam"}, {.blocks = "layers", .core = "cbam"}}}};
 
 class ChannelGate final : public nn::UnaryModule {
  public:
-  ChannelGate(const nn::Build& build, std::int64_t channels, const Options& o)
+  ChannelGate(const nn::Build& build, std::int64_t channels, const CbamOptions& o)
       : pools_(o.pool),
         down_(child<nn::Linear>("mlp.1", build, channels,
                                 std::max<std::int64_t>(1, channels / o.reduction))),
@@ -59,7 +59,7 @@ class ChannelGate final : public nn::UnaryModule {
 
 class SpatialGate final : public nn::UnaryModule {
  public:
-  SpatialGate(const nn::Build& build, const Options& o)
+  SpatialGate(const nn::Build& build, const CbamOptions& o)
       : conv_(child<nn::Conv2d>("spatial.conv", build, 2, 1, ops::Sizes{o.spatial_kernel},
                                 ops::ConvOptions{.padding = {o.spatial_kernel / 2}}, false)),
         bn_(child<nn::BatchNorm2d>("spatial.bn", build, 1,
@@ -86,7 +86,7 @@ class SpatialGate final : public nn::UnaryModule {
 
 class Cbam final : public layer_attention::LayerAttention {
  public:
-  Cbam(const Slot& slot, const Options& o)
+  Cbam(const Slot& slot, const CbamOptions& o)
       : channel_(child<ChannelGate>("ChannelGate", slot.build, slot.channels, o)) {
     if (o.spatial) spatial_ = &child<SpatialGate>("SpatialGate", slot.build, o);
   }
@@ -107,15 +107,16 @@ class Cbam final : public layer_attention::LayerAttention {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(cbam, Cbam, kInfo,
-                      fovea::schema::Fields<Options>{}
-                          .add("reduction", &Options::reduction, fovea::schema::at_least(1),
+FOVEA_LAYER_ATTENTION(cbam, Cbam, kCbam,
+                      fovea::schema::Fields<CbamOptions>{}
+                          .add("reduction", &CbamOptions::reduction, fovea::schema::at_least(1),
                                "by how much the hidden layer of the channel gate is narrower")
-                          .add_enum("pool", &Options::pool,
+                          .add_enum("pool", &CbamOptions::pool,
                                     {{"avg", Pool::kAverage}, {"max", Pool::kMax}},
                                     "how the channel gate sees a channel")
-                          .add("spatial", &Options::spatial, "the gate of places as well")
-                          .add("spatial_kernel", &Options::spatial_kernel,
+                          .add("spatial", &CbamOptions::spatial, "the gate of places as well")
+                          .add("spatial_kernel", &CbamOptions::spatial_kernel,
                                fovea::schema::at_least(1), "kernel size of the gate of places, odd")
-                          .add("bn_momentum", &Options::bn_momentum, fovea::schema::in_range(0, 1),
+                          .add("bn_momentum", &CbamOptions::bn_momentum,
+                               fovea::schema::in_range(0, 1),
                                "share of the batch in its running statistics"))

@@ -11,11 +11,11 @@ using layer_attention::Family;
 using layer_attention::SharingUnit;
 using layer_attention::Slot;
 
-struct Options {
+struct DiaOptions {
   std::optional<std::int64_t> reduction;
 };
 
-const layer_attention::Info kInfo{
+const layer_attention::Info kDia{
     .title = "Dense-and-implicit attention (DIANet)",
     .source = "kcla 2.5",
     .names = {{{.blocks = "ModuleList"}, {.blocks = "ModuleList"}, {.blocks = "ModuleList"}}}};
@@ -24,18 +24,18 @@ class Dia final : public layer_attention::LayerAttention {
  public:
   class Shared final : public nn::Module {
    public:
-    Shared(const Slot& slot, const Options& o)
+    Shared(const Slot& slot, const DiaOptions& o)
         : unit(child<SharingUnit>("lstm", slot.build, slot.channels, reduction(slot, o), true)) {}
     std::string type() const override { return "DiaShared"; }
     SharingUnit& unit;
 
    private:
-    static std::int64_t reduction(const Slot& slot, const Options& o) {
+    static std::int64_t reduction(const Slot& slot, const DiaOptions& o) {
       return o.reduction.value_or(slot.family == Family::kImageNet ? 20 : 4);
     }
   };
 
-  Dia(const Slot& slot, const Options&)
+  Dia(const Slot& slot, const DiaOptions&)
       : first_(slot.layer == 0), shared_(dynamic_cast<Shared&>(*slot.shared)) {}
   std::string type() const override { return "DIA"; }
   layer_attention::Join join() const override { return {.on_branch = true, .norm = false}; }
@@ -56,8 +56,8 @@ class Dia final : public layer_attention::LayerAttention {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(dia, Dia, kInfo,
-                      fovea::schema::Fields<Options>{}.add(
-                          "reduction", &Options::reduction, fovea::schema::at_least(1),
+FOVEA_LAYER_ATTENTION(dia, Dia, kDia,
+                      fovea::schema::Fields<DiaOptions>{}.add(
+                          "reduction", &DiaOptions::reduction, fovea::schema::at_least(1),
                           "by how much the hidden layers of the cell are narrower; null = 4 for "
                           "small images, 20 for ImageNet (the published size)"))

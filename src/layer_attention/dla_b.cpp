@@ -16,7 +16,7 @@ using layer_attention::CellState;
 using layer_attention::DlaOptions;
 using layer_attention::Slot;
 
-const layer_attention::Info kInfo{.title = "Dynamic layer attention, base",
+const layer_attention::Info kDlaB{.title = "Dynamic layer attention, base",
                                   .source = "kcla 2.4",
                                   .names = layer_attention::dla_names()};
 
@@ -86,4 +86,4 @@ class DlaB final : public layer_attention::LayerAttention {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(dla_b, DlaB, kInfo, layer_attention::dla_fields())
+FOVEA_LAYER_ATTENTION(dla_b, DlaB, kDlaB, layer_attention::dla_fields())

@@ -51,7 +51,7 @@ Tensor per_channel(const Tensor& x) { return ops::reshape(x, {x.size(0), x.size(
 
 namespace {
 
-const Info kInfo{
+const Info kDlaL{
     .title = "Dynamic layer attention, light", .source = "kcla 2.4", .names = dla_names()};
 
 class DlaL final : public LayerAttention {
@@ -99,4 +99,4 @@ namespace {
 using namespace fovea::layer_attention;
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(dla_l, DlaL, kInfo, dla_fields())
+FOVEA_LAYER_ATTENTION(dla_l, DlaL, kDlaL, dla_fields())

@@ -13,18 +13,18 @@ namespace {
 using namespace fovea;
 using layer_attention::Slot;
 
-struct Options {
+struct EcaOptions {
   std::vector<std::int64_t> kernel_size;
 };
 
-const layer_attention::Info kInfo{
+const layer_attention::Info kEca{
     .title = "Efficient channel attention (ECA)",
     .source = "kcla 2.6",
     .names = {{{.core = "eca"}, {.core = "eca"}, {.blocks = "layers", .core = "eca"}}}};
 
 class Eca final : public layer_attention::LayerAttention {
  public:
-  Eca(const Slot& slot, const Options& o)
+  Eca(const Slot& slot, const EcaOptions& o)
       : conv_(child<layer_attention::ChannelConv>("conv", slot.build, kernel(slot, o))) {}
   std::string type() const override { return "ECA"; }
   layer_attention::Join join() const override { return {.on_branch = true, .norm = false}; }
@@ -38,7 +38,7 @@ class Eca final : public layer_attention::LayerAttention {
   }
 
  private:
-  static std::int64_t kernel(const Slot& slot, const Options& o) {
+  static std::int64_t kernel(const Slot& slot, const EcaOptions& o) {
     if (o.kernel_size.empty()) return layer_attention::channel_kernel(slot.channels);
     if (o.kernel_size.size() == 1) return o.kernel_size.front();
     const auto stage = static_cast<std::size_t>(slot.stage);
@@ -54,8 +54,8 @@ class Eca final : public layer_attention::LayerAttention {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(eca, Eca, kInfo,
-                      fovea::schema::Fields<Options>{}.add(
-                          "kernel_size", &Options::kernel_size, fovea::schema::at_least(1),
+FOVEA_LAYER_ATTENTION(eca, Eca, kEca,
+                      fovea::schema::Fields<EcaOptions>{}.add(
+                          "kernel_size", &EcaOptions::kernel_size, fovea::schema::at_least(1),
                           "channels that a weight sees, odd: one number, or one for every stage; "
                           "empty = by the number of channels (kcla 2.0)"))

@@ -16,19 +16,19 @@ using namespace fovea;
 using layer_attention::Form;
 using layer_attention::Slot;
 
-struct Options : layer_attention::HeadOptions {
+struct FocusedOptions : layer_attention::HeadOptions {
   Form form = Form::kRecompute;
   double focusing_factor = 2;
   double eps = 1e-6;
 };
 
-const layer_attention::Info kInfo{.title = "Focused linear layer attention",
-                                  .source = "kcla 2.8",
-                                  .names = layer_attention::mrla_names()};
+const layer_attention::Info kFocused{.title = "Focused linear layer attention",
+                                     .source = "kcla 2.8",
+                                     .names = layer_attention::mrla_names()};
 
 class Focused final : public layer_attention::Headwise {
  public:
-  Focused(const Slot& slot, const Options& o)
+  Focused(const Slot& slot, const FocusedOptions& o)
       : Headwise("focused", slot, o, false),
         o_(o),
         position_(
@@ -78,18 +78,18 @@ class Focused final : public layer_attention::Headwise {
     return ops::reshape(sums.normalised(focus(p_.flat_query(y)), o_.eps), x.shape());
   }
 
-  Options o_;
+  FocusedOptions o_;
   Tensor position_, scale_;
 };
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(focused, Focused, kInfo,
-                      fovea::schema::Fields<Options>{}
+FOVEA_LAYER_ATTENTION(focused, Focused, kFocused,
+                      fovea::schema::Fields<FocusedOptions>{}
                           .include(layer_attention::head_fields())
-                          .add_enum("form", &Options::form, layer_attention::form_names(),
+                          .add_enum("form", &FocusedOptions::form, layer_attention::form_names(),
                                     layer_attention::kFormHelp)
-                          .add("focusing_factor", &Options::focusing_factor,
+                          .add("focusing_factor", &FocusedOptions::focusing_factor,
                                fovea::schema::at_least(1), "power that sharpens queries and keys")
-                          .add("eps", &Options::eps, fovea::schema::at_least(0),
+                          .add("eps", &FocusedOptions::eps, fovea::schema::at_least(0),
                                "added to the sum of keys (recurrent)"))

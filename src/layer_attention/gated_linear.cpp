@@ -14,17 +14,17 @@ namespace {
 using namespace fovea;
 using layer_attention::Slot;
 
-struct Options : layer_attention::HeadOptions {
+struct GatedLinearOptions : layer_attention::HeadOptions {
   double tau = 16;
 };
 
-const layer_attention::Info kInfo{.title = "Gated linear layer attention",
-                                  .source = "kcla 2.8, defined by this toolkit",
-                                  .names = layer_attention::mrla_names()};
+const layer_attention::Info kGatedLinear{.title = "Gated linear layer attention",
+                                         .source = "kcla 2.8, defined by this toolkit",
+                                         .names = layer_attention::mrla_names()};
 
 class GatedLinear final : public layer_attention::Headwise {
  public:
-  GatedLinear(const Slot& slot, const Options& o)
+  GatedLinear(const Slot& slot, const GatedLinearOptions& o)
       : Headwise("gated_linear", slot, o, false),
         tau_(o.tau),
         gate_(child<layer_attention::ChannelConv>(
@@ -57,8 +57,8 @@ class GatedLinear final : public layer_attention::Headwise {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(gated_linear, GatedLinear, kInfo,
-                      fovea::schema::Fields<Options>{}
+FOVEA_LAYER_ATTENTION(gated_linear, GatedLinear, kGatedLinear,
+                      fovea::schema::Fields<GatedLinearOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("tau", &Options::tau, fovea::schema::greater_than(0),
+                          .add("tau", &GatedLinearOptions::tau, fovea::schema::greater_than(0),
                                "the gate is sigmoid(...)^(1 / tau)"))

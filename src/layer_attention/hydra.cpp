@@ -13,16 +13,16 @@ using namespace fovea;
 using layer_attention::Form;
 using layer_attention::Slot;
 
-struct Options {
+struct HydraOptions {
   Form form = Form::kRecompute;
   double drop_path = 0.2;
   std::optional<bool> relu_after_bn;
 };
 
-const layer_attention::Info kInfo{
+const layer_attention::Info kHydra{
     .title = "Hydra layer attention", .source = "kcla 2.8", .names = layer_attention::mrla_names()};
 
-layer_attention::HeadOptions head_options(const Options& o) {
+layer_attention::HeadOptions head_options(const HydraOptions& o) {
   layer_attention::HeadOptions heads;
   heads.head_dim = 1;
   heads.drop_path = o.drop_path;
@@ -40,7 +40,7 @@ Tensor direction(const Tensor& u) {
 
 class Hydra final : public layer_attention::Headwise {
  public:
-  Hydra(const Slot& slot, const Options& o)
+  Hydra(const Slot& slot, const HydraOptions& o)
       : Headwise("hydra", slot, head_options(o), false), form_(o.form) {}
   std::string type() const override { return "HydraLayerAttention"; }
 
@@ -74,11 +74,12 @@ class Hydra final : public layer_attention::Headwise {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(hydra, Hydra, kInfo,
-                      fovea::schema::Fields<Options>{}
-                          .add_enum("form", &Options::form, layer_attention::form_names(),
+FOVEA_LAYER_ATTENTION(hydra, Hydra, kHydra,
+                      fovea::schema::Fields<HydraOptions>{}
+                          .add_enum("form", &HydraOptions::form, layer_attention::form_names(),
                                     layer_attention::kFormHelp)
-                          .add("drop_path", &Options::drop_path, fovea::schema::in_range(0, 0.99),
+                          .add("drop_path", &HydraOptions::drop_path,
+                               fovea::schema::in_range(0, 0.99),
                                "probability of dropping the result for a whole sample in training")
-                          .add("relu_after_bn", &Options::relu_after_bn,
+                          .add("relu_after_bn", &HydraOptions::relu_after_bn,
                                "ReLU behind the batch norm of the result; null = as published"))

@@ -91,7 +91,7 @@ KclaState Algorithm1::operator()(const KclaState& state, std::int64_t next_heads
 
 namespace {
 
-const Info kInfo{.title = "Key-correlated layer attention",
+const Info kKcla{.title = "Key-correlated layer attention",
                  .source = "kcla 2.9, Eq. 7-11",
                  .names = {{{.stage = "stages", .core = "kcla"},
                             {.blocks = "layers", .beside = true},
@@ -307,4 +307,4 @@ namespace {
 using namespace fovea::layer_attention;
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(kcla, Kcla, kInfo, fields())
+FOVEA_LAYER_ATTENTION(kcla, Kcla, kKcla, fields())

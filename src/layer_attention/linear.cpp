@@ -13,21 +13,21 @@ using namespace fovea;
 using layer_attention::Form;
 using layer_attention::Slot;
 
-struct Options : layer_attention::HeadOptions {
-  Options() { head_dim = 8; }
+struct LinearOptions : layer_attention::HeadOptions {
+  LinearOptions() { head_dim = 8; }
   Form form = Form::kRecompute;
   double eps = 1e-6;
 };
 
-const layer_attention::Info kInfo{.title = "Linear layer attention",
-                                  .source = "kcla 2.8",
-                                  .names = layer_attention::mrla_names()};
+const layer_attention::Info kLinear{.title = "Linear layer attention",
+                                    .source = "kcla 2.8",
+                                    .names = layer_attention::mrla_names()};
 
 Tensor phi(const Tensor& u) { return ops::add(ops::elu(u), 1.0); }
 
 class LinearAttention final : public layer_attention::Headwise {
  public:
-  LinearAttention(const Slot& slot, const Options& o)
+  LinearAttention(const Slot& slot, const LinearOptions& o)
       : Headwise("linear", slot, o, false), form_(o.form), eps_(o.eps) {}
   std::string type() const override { return "LinearLayerAttention"; }
 
@@ -53,10 +53,10 @@ class LinearAttention final : public layer_attention::Headwise {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(linear, LinearAttention, kInfo,
-                      fovea::schema::Fields<Options>{}
-                          .include(layer_attention::head_fields(Options{}))
-                          .add_enum("form", &Options::form, layer_attention::form_names(),
+FOVEA_LAYER_ATTENTION(linear, LinearAttention, kLinear,
+                      fovea::schema::Fields<LinearOptions>{}
+                          .include(layer_attention::head_fields(LinearOptions{}))
+                          .add_enum("form", &LinearOptions::form, layer_attention::form_names(),
                                     layer_attention::kFormHelp)
-                          .add("eps", &Options::eps, fovea::schema::at_least(0),
+                          .add("eps", &LinearOptions::eps, fovea::schema::at_least(0),
                                "added to the sum of keys (recurrent)"))

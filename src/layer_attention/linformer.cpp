@@ -16,18 +16,18 @@ namespace {
 using namespace fovea;
 using layer_attention::Slot;
 
-struct Options : layer_attention::HeadOptions {
+struct LinformerOptions : layer_attention::HeadOptions {
   std::int64_t rank = 2;
   std::int64_t threshold = 3;
 };
 
-const layer_attention::Info kInfo{.title = "Linformer layer attention",
-                                  .source = "kcla 2.8",
-                                  .names = layer_attention::mrla_names()};
+const layer_attention::Info kLinformer{.title = "Linformer layer attention",
+                                       .source = "kcla 2.8",
+                                       .names = layer_attention::mrla_names()};
 
 class Linformer final : public layer_attention::Headwise {
  public:
-  Linformer(const Slot& slot, const Options& o) : Headwise("linformer", slot, o, true) {
+  Linformer(const Slot& slot, const LinformerOptions& o) : Headwise("linformer", slot, o, true) {
     const std::int64_t seen = slot.layer + 1;
     if (seen <= o.threshold) return;
     proj_k_ = &child<nn::Linear>("proj_k", slot.build, seen, o.rank);
@@ -63,10 +63,11 @@ class Linformer final : public layer_attention::Headwise {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(linformer, Linformer, kInfo,
-                      fovea::schema::Fields<Options>{}
+FOVEA_LAYER_ATTENTION(linformer, Linformer, kLinformer,
+                      fovea::schema::Fields<LinformerOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("rank", &Options::rank, fovea::schema::at_least(1),
+                          .add("rank", &LinformerOptions::rank, fovea::schema::at_least(1),
                                "layers after the projection")
-                          .add("threshold", &Options::threshold, fovea::schema::at_least(0),
+                          .add("threshold", &LinformerOptions::threshold,
+                               fovea::schema::at_least(0),
                                "layers that are seen without a projection"))

@@ -12,15 +12,15 @@ namespace {
 
 using namespace fovea;
 using layer_attention::Slot;
-using Options = layer_attention::HeadOptions;
+using MrlaBOptions = layer_attention::HeadOptions;
 
-const layer_attention::Info kInfo{.title = "Multi-head recurrent layer attention, base",
-                                  .source = "kcla 2.2, Eq. 4",
-                                  .names = layer_attention::mrla_names()};
+const layer_attention::Info kMrlaB{.title = "Multi-head recurrent layer attention, base",
+                                   .source = "kcla 2.2, Eq. 4",
+                                   .names = layer_attention::mrla_names()};
 
 class MrlaB final : public layer_attention::Headwise {
  public:
-  MrlaB(const Slot& slot, const Options& o) : Headwise("mrla_b", slot, o, true) {}
+  MrlaB(const Slot& slot, const MrlaBOptions& o) : Headwise("mrla_b", slot, o, true) {}
   std::string type() const override { return "MRLA-B"; }
 
  protected:
@@ -44,4 +44,4 @@ class MrlaB final : public layer_attention::Headwise {
 }  // namespace
 
 // 16 channels a head for ImageNet too.
-FOVEA_LAYER_ATTENTION(mrla_b, MrlaB, kInfo, layer_attention::head_fields())
+FOVEA_LAYER_ATTENTION(mrla_b, MrlaB, kMrlaB, layer_attention::head_fields())

@@ -31,20 +31,20 @@ namespace {
 
 enum class Previous { kShortcut, kAttention };
 
-struct Options : HeadOptions {
-  Options() { head_dim = std::nullopt; }
+struct MrlaLOptions : HeadOptions {
+  MrlaLOptions() { head_dim = std::nullopt; }
   Previous previous = Previous::kShortcut;
 };
 
-const Info kInfo{.title = "Multi-head recurrent layer attention, light",
-                 .source = "kcla 2.3, Eq. 5-6",
-                 .names = {{{.core = "mrla", .norm = "bn_mrla"},
-                            {.core = "mrla", .norm = "bn_mrla"},
-                            {.blocks = "layers", .core = "mrla", .norm = "bn_mrla"}}}};
+const Info kMrlaL{.title = "Multi-head recurrent layer attention, light",
+                  .source = "kcla 2.3, Eq. 5-6",
+                  .names = {{{.core = "mrla", .norm = "bn_mrla"},
+                             {.core = "mrla", .norm = "bn_mrla"},
+                             {.blocks = "layers", .core = "mrla", .norm = "bn_mrla"}}}};
 
 class MrlaL final : public LayerAttention {
  public:
-  MrlaL(const Slot& slot, const Options& o)
+  MrlaL(const Slot& slot, const MrlaLOptions& o)
       : o_(o),
         first_(slot.layer == 0),
         light_(child<Light>("", slot.build, slot.channels,
@@ -68,7 +68,7 @@ class MrlaL final : public LayerAttention {
   }
 
  private:
-  Options o_;
+  MrlaLOptions o_;
   bool first_;
   Light& light_;
 };
@@ -81,10 +81,10 @@ using namespace fovea::layer_attention;
 }  // namespace
 
 FOVEA_LAYER_ATTENTION(
-    mrla_l, MrlaL, kInfo,
-    fovea::schema::Fields<Options>{}
-        .include(head_fields(Options{}))
-        .add_enum("previous", &Options::previous,
+    mrla_l, MrlaL, kMrlaL,
+    fovea::schema::Fields<MrlaLOptions>{}
+        .include(head_fields(MrlaLOptions{}))
+        .add_enum("previous", &MrlaLOptions::previous,
                   {{"shortcut", Previous::kShortcut}, {"attention", Previous::kAttention}},
                   "what lambda scales: the block's shortcut (public code), or the attention output "
                   "of the layer before, zero at first (equation 6)"))

@@ -14,17 +14,17 @@ namespace {
 using namespace fovea;
 using layer_attention::Slot;
 
-struct Options : layer_attention::HeadOptions {
+struct PerformerOptions : layer_attention::HeadOptions {
   std::int64_t features = 16;
 };
 
-const layer_attention::Info kInfo{.title = "Performer layer attention",
-                                  .source = "kcla 2.8",
-                                  .names = layer_attention::mrla_names()};
+const layer_attention::Info kPerformer{.title = "Performer layer attention",
+                                       .source = "kcla 2.8",
+                                       .names = layer_attention::mrla_names()};
 
 class Performer final : public layer_attention::Headwise {
  public:
-  Performer(const Slot& slot, const Options& o)
+  Performer(const Slot& slot, const PerformerOptions& o)
       : Headwise("performer", slot, o, true), features_(o.features) {
     const double stddev = 1 / std::sqrt(static_cast<double>(p_.head_dim()));
     directions_ =
@@ -64,11 +64,11 @@ class Performer final : public layer_attention::Headwise {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(performer, Performer, kInfo,
-                      fovea::schema::Fields<Options>{}
+FOVEA_LAYER_ATTENTION(performer, Performer, kPerformer,
+                      fovea::schema::Fields<PerformerOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("features", &Options::features, fovea::schema::at_least(2),
+                          .add("features", &PerformerOptions::features, fovea::schema::at_least(2),
                                "random features of a head, half of them sines")
-                          .check([](const Options& o) -> std::string {
+                          .check([](const PerformerOptions& o) -> std::string {
                             return o.features % 2 == 0 ? "" : "features must be even";
                           }))

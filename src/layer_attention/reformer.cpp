@@ -16,17 +16,17 @@ namespace {
 using namespace fovea;
 using layer_attention::Slot;
 
-struct Options : layer_attention::HeadOptions {
+struct ReformerOptions : layer_attention::HeadOptions {
   std::int64_t buckets = 4;
 };
 
-const layer_attention::Info kInfo{.title = "Reformer layer attention",
-                                  .source = "kcla 2.8, defined by this toolkit",
-                                  .names = layer_attention::mrla_names()};
+const layer_attention::Info kReformer{.title = "Reformer layer attention",
+                                      .source = "kcla 2.8, defined by this toolkit",
+                                      .names = layer_attention::mrla_names()};
 
 class Reformer final : public layer_attention::Headwise {
  public:
-  Reformer(const Slot& slot, const Options& o)
+  Reformer(const Slot& slot, const ReformerOptions& o)
       : Headwise("reformer", slot, o, false, false),
         rotation_(
             buffer("R", nn::init_normal(slot.build.at("R"), {p_.head_dim(), o.buckets / 2}, 1))) {}
@@ -76,11 +76,11 @@ class Reformer final : public layer_attention::Headwise {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(reformer, Reformer, kInfo,
-                      fovea::schema::Fields<Options>{}
+FOVEA_LAYER_ATTENTION(reformer, Reformer, kReformer,
+                      fovea::schema::Fields<ReformerOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("buckets", &Options::buckets, fovea::schema::at_least(2),
+                          .add("buckets", &ReformerOptions::buckets, fovea::schema::at_least(2),
                                "buckets of the random rotation")
-                          .check([](const Options& o) -> std::string {
+                          .check([](const ReformerOptions& o) -> std::string {
                             return o.buckets % 2 == 0 ? "" : "buckets must be even";
                           }))

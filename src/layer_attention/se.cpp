@@ -11,19 +11,19 @@ namespace {
 using namespace fovea;
 using layer_attention::Slot;
 
-struct Options {
+struct SeOptions {
   std::int64_t reduction = 16;
   bool skip_last_stage = false;
 };
 
-const layer_attention::Info kInfo{
+const layer_attention::Info kSe{
     .title = "Squeeze-and-excitation (SE)",
     .source = "kcla 2.6",
     .names = {{{.core = "se"}, {.core = "se"}, {.blocks = "layers", .core = "se"}}}};
 
 class Se final : public layer_attention::LayerAttention {
  public:
-  Se(const Slot& slot, const Options& o)
+  Se(const Slot& slot, const SeOptions& o)
       : skip_(o.skip_last_stage && slot.last_stage),
         down_(child<nn::Linear>("fc.0", slot.build, slot.channels, hidden(slot, o), false)),
         up_(child<nn::Linear>("fc.2", slot.build, hidden(slot, o), slot.channels, false)) {}
@@ -40,7 +40,7 @@ class Se final : public layer_attention::LayerAttention {
   }
 
  private:
-  static std::int64_t hidden(const Slot& slot, const Options& o) {
+  static std::int64_t hidden(const Slot& slot, const SeOptions& o) {
     return std::max<std::int64_t>(1, slot.channels / o.reduction);
   }
 
@@ -51,10 +51,10 @@ class Se final : public layer_attention::LayerAttention {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(se, Se, kInfo,
-                      fovea::schema::Fields<Options>{}
-                          .add("reduction", &Options::reduction, fovea::schema::at_least(1),
+FOVEA_LAYER_ATTENTION(se, Se, kSe,
+                      fovea::schema::Fields<SeOptions>{}
+                          .add("reduction", &SeOptions::reduction, fovea::schema::at_least(1),
                                "by how much the hidden layer is narrower")
-                          .add("skip_last_stage", &Options::skip_last_stage,
+                          .add("skip_last_stage", &SeOptions::skip_last_stage,
                                "leave it out of the last stage, whose parameters are there all the "
                                "same (the authors' code for CIFAR)"))

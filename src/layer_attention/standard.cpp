@@ -15,11 +15,11 @@ using namespace fovea;
 using layer_attention::Family;
 using layer_attention::Slot;
 
-struct Options : layer_attention::HeadOptions {
+struct StandardOptions : layer_attention::HeadOptions {
   std::optional<bool> replace;
 };
 
-const layer_attention::Info kInfo{
+const layer_attention::Info kStandard{
     .title = "Standard layer attention",
     .source = "kcla 2.1, Eq. 2-3",
     .names = {{{.stage = "stages", .core = "mrla.mrla", .norm = "bn_mrla"},
@@ -29,7 +29,7 @@ const layer_attention::Info kInfo{
 class Standard final : public layer_attention::Headwise {
  public:
   // The ImageNet form ("eq4" in its public code) replaces the block's output.
-  Standard(const Slot& slot, const Options& o) : Headwise("standard", slot, o, false) {
+  Standard(const Slot& slot, const StandardOptions& o) : Headwise("standard", slot, o, false) {
     join_.replace = o.replace.value_or(slot.family == Family::kImageNet);
     if (!o.relu_after_bn) join_.relu = slot.bottleneck && !join_.replace;
   }
@@ -56,9 +56,9 @@ class Standard final : public layer_attention::Headwise {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(standard, Standard, kInfo,
-                      fovea::schema::Fields<Options>{}
+FOVEA_LAYER_ATTENTION(standard, Standard, kStandard,
+                      fovea::schema::Fields<StandardOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("replace", &Options::replace,
+                          .add("replace", &StandardOptions::replace,
                                "the result replaces the block's output instead of being added; "
                                "null = for ImageNet (the older public code), else not"))

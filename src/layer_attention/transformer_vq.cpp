@@ -18,19 +18,19 @@ namespace {
 using namespace fovea;
 using layer_attention::Slot;
 
-struct Options : layer_attention::HeadOptions {
+struct VqOptions : layer_attention::HeadOptions {
   std::int64_t codes = 4;
 };
 
-const layer_attention::Info kInfo{.title = "Transformer-VQ layer attention",
-                                  .source = "kcla 2.8, defined by this toolkit",
-                                  .names = layer_attention::mrla_names()};
+const layer_attention::Info kTransformerVq{.title = "Transformer-VQ layer attention",
+                                           .source = "kcla 2.8, defined by this toolkit",
+                                           .names = layer_attention::mrla_names()};
 
 class TransformerVq final : public layer_attention::Headwise {
  public:
   class Shared final : public nn::Module {
    public:
-    Shared(const Slot& slot, const Options& o) {
+    Shared(const Slot& slot, const VqOptions& o) {
       const std::int64_t dim = o.head_dim_for(slot.family);
       const std::int64_t heads = layer_attention::heads_of("transformer_vq", slot.channels, dim);
       codebook =
@@ -41,7 +41,7 @@ class TransformerVq final : public layer_attention::Headwise {
     Tensor codebook;  // (heads, codes, head_dim)
   };
 
-  TransformerVq(const Slot& slot, const Options& o)
+  TransformerVq(const Slot& slot, const VqOptions& o)
       : Headwise("transformer_vq", slot, o, false), shared_(dynamic_cast<Shared&>(*slot.shared)) {}
   std::string type() const override { return "VqLayerAttention"; }
 
@@ -82,8 +82,8 @@ class TransformerVq final : public layer_attention::Headwise {
 
 }  // namespace
 
-FOVEA_LAYER_ATTENTION(transformer_vq, TransformerVq, kInfo,
-                      fovea::schema::Fields<Options>{}
+FOVEA_LAYER_ATTENTION(transformer_vq, TransformerVq, kTransformerVq,
+                      fovea::schema::Fields<VqOptions>{}
                           .include(layer_attention::head_fields())
-                          .add("codes", &Options::codes, fovea::schema::at_least(1),
+                          .add("codes", &VqOptions::codes, fovea::schema::at_least(1),
                                "codes of every head"))

@@ -22,7 +22,7 @@ using models::SpatialAttention;
 using models::UpConv;
 using schema::at_least;
 
-struct Options : models::ImageOptions, models::MultiScaleOptions {
+struct EmcadOptions : models::ImageOptions, models::MultiScaleOptions {
   schema::Component backbone{"pvt_v2_b2", {}};
   std::int64_t gate_kernel = 3;
   bool deep_supervision = true;
@@ -31,7 +31,8 @@ struct Options : models::ImageOptions, models::MultiScaleOptions {
 // The decoder alone: (the levels of a pyramid, the finest first) -> as many maps of their sizes.
 class EmcadDecoder final : public nn::Module {
  public:
-  EmcadDecoder(const nn::Build& build, const std::vector<PyramidLevel>& levels, const Options& o)
+  EmcadDecoder(const nn::Build& build, const std::vector<PyramidLevel>& levels,
+               const EmcadOptions& o)
       : sab_(child<SpatialAttention>("sab", build)) {
     for (std::size_t k = 0; k < levels.size(); ++k) {  // names count from the finest, from 1
       const std::int64_t channels = levels[k].channels;
@@ -75,7 +76,7 @@ class EmcadDecoder final : public nn::Module {
 
 class Emcad final : public models::DenseNetwork {
  public:
-  Emcad(const nn::Build& build, const Options& o, const DataShape& data)
+  Emcad(const nn::Build& build, const EmcadOptions& o, const DataShape& data)
       : DenseNetwork(build, o, data) {
     if (in_chans() == 1) {
       grey_conv_ =
@@ -127,8 +128,8 @@ class Emcad final : public models::DenseNetwork {
   std::vector<nn::Conv2d*> heads_;  // the finest map first
 };
 
-schema::Fields<Options> fields() {
-  using O = Options;
+schema::Fields<EmcadOptions> emcad_fields() {
+  using O = EmcadOptions;
   schema::Fields<O> fields{O{}};
   fields
       .add_component("backbone", &O::backbone, models::backbones().choices(),
@@ -151,4 +152,4 @@ schema::Fields<Options> fields() {
 }  // namespace
 
 FOVEA_MODEL(pvt_emcad_b2, Emcad, "PVT-EMCAD-B2: PVTv2-B2 and the EMCAD decoder (gdla 3.3)",
-            fields())
+            emcad_fields())

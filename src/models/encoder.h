@@ -13,6 +13,10 @@
 namespace fovea::models {
 
 enum class NormPosition { kPre, kPost };
+/// What is added to the tokens before the first block.
+enum class Positions { kLearned, kSinusoidal, kNone };
+/// What a head sees of the tokens: a class token before the others, or the mean over the others.
+enum class Pool { kToken, kAvg };
 
 /// Options of every encoder. Keys are timm's where timm has them.
 struct EncoderOptions {

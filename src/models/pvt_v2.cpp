@@ -215,23 +215,29 @@ namespace {
 using namespace fovea;
 using models::PvtV2Backbone;
 
-struct PyramidOptions : models::BackboneOptions, models::PvtV2Options {};
+struct PvtV2BackboneOptions : models::BackboneOptions, models::PvtV2Options {};
 
-schema::Fields<PyramidOptions> fields(const char* size) {
+schema::Fields<PvtV2BackboneOptions> pvt_v2_backbone_fields(const char* size) {
   const models::PvtV2Options defaults = models::pvt_v2_size(size);
-  PyramidOptions o;
+  PvtV2BackboneOptions o;
   static_cast<models::PvtV2Options&>(o) = defaults;
-  return schema::Fields<PyramidOptions>(o).include(models::pvt_v2_fields(defaults));
+  return schema::Fields<PvtV2BackboneOptions>(o).include(models::pvt_v2_fields(defaults));
 }
 
 }  // namespace
 
-FOVEA_BACKBONE(pvt_v2_b0, PvtV2Backbone, "PVTv2-B0: four levels, strides 4 to 32", fields("b0"))
-FOVEA_BACKBONE(pvt_v2_b1, PvtV2Backbone, "PVTv2-B1: four levels, strides 4 to 32", fields("b1"))
-FOVEA_BACKBONE(pvt_v2_b2, PvtV2Backbone, "PVTv2-B2: four levels, strides 4 to 32", fields("b2"))
+FOVEA_BACKBONE(pvt_v2_b0, PvtV2Backbone, "PVTv2-B0: four levels, strides 4 to 32",
+               pvt_v2_backbone_fields("b0"))
+FOVEA_BACKBONE(pvt_v2_b1, PvtV2Backbone, "PVTv2-B1: four levels, strides 4 to 32",
+               pvt_v2_backbone_fields("b1"))
+FOVEA_BACKBONE(pvt_v2_b2, PvtV2Backbone, "PVTv2-B2: four levels, strides 4 to 32",
+               pvt_v2_backbone_fields("b2"))
 FOVEA_BACKBONE(pvt_v2_b2_li, PvtV2Backbone,
                "PVTv2-B2 with linear attention to 7 x 7 places: four levels, strides 4 to 32",
-               fields("b2_li"))
-FOVEA_BACKBONE(pvt_v2_b3, PvtV2Backbone, "PVTv2-B3: four levels, strides 4 to 32", fields("b3"))
-FOVEA_BACKBONE(pvt_v2_b4, PvtV2Backbone, "PVTv2-B4: four levels, strides 4 to 32", fields("b4"))
-FOVEA_BACKBONE(pvt_v2_b5, PvtV2Backbone, "PVTv2-B5: four levels, strides 4 to 32", fields("b5"))
+               pvt_v2_backbone_fields("b2_li"))
+FOVEA_BACKBONE(pvt_v2_b3, PvtV2Backbone, "PVTv2-B3: four levels, strides 4 to 32",
+               pvt_v2_backbone_fields("b3"))
+FOVEA_BACKBONE(pvt_v2_b4, PvtV2Backbone, "PVTv2-B4: four levels, strides 4 to 32",
+               pvt_v2_backbone_fields("b4"))
+FOVEA_BACKBONE(pvt_v2_b5, PvtV2Backbone, "PVTv2-B5: four levels, strides 4 to 32",
+               pvt_v2_backbone_fields("b5"))

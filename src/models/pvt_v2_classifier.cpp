@@ -12,11 +12,11 @@ using models::DataShape;
 using models::PvtV2Backbone;
 using models::PvtV2Options;
 
-struct Options : PvtV2Options, models::ImageOptions {};
+struct PvtV2ClassifierOptions : PvtV2Options, models::ImageOptions {};
 
 class PvtV2 final : public models::ImageClassifier {
  public:
-  PvtV2(const nn::Build& build, const Options& o, const DataShape& data)
+  PvtV2(const nn::Build& build, const PvtV2ClassifierOptions& o, const DataShape& data)
       : PvtV2(build, o, models::image_shape(o, data)) {}
   std::string type() const override { return "PvtV2"; }
 
@@ -31,7 +31,7 @@ class PvtV2 final : public models::ImageClassifier {
   }
 
  private:
-  PvtV2(const nn::Build& build, const Options& o, const models::ImageShape& shape)
+  PvtV2(const nn::Build& build, const PvtV2ClassifierOptions& o, const models::ImageShape& shape)
       : body_(child("", std::make_unique<PvtV2Backbone>(build, o, shape.channels))) {
     nn::Build head = build;
     head.init = nn::Init::kPvt;
@@ -42,22 +42,22 @@ class PvtV2 final : public models::ImageClassifier {
   nn::Linear* head_ = nullptr;
 };
 
-schema::Fields<Options> fields(const char* size) {
+schema::Fields<PvtV2ClassifierOptions> pvt_v2_classifier_fields(const char* size) {
   const PvtV2Options defaults = models::pvt_v2_size(size);
-  Options o;
+  PvtV2ClassifierOptions o;
   static_cast<PvtV2Options&>(o) = defaults;
-  schema::Fields<Options> fields(o);
+  schema::Fields<PvtV2ClassifierOptions> fields(o);
   fields.include(models::pvt_v2_fields(defaults));
   return models::add_image_fields(fields);
 }
 
 }  // namespace
 
-FOVEA_MODEL(pvt_v2_b0, PvtV2, "PVTv2-B0 (gdla 3.1)", fields("b0"))
-FOVEA_MODEL(pvt_v2_b1, PvtV2, "PVTv2-B1 (gdla 3.1)", fields("b1"))
-FOVEA_MODEL(pvt_v2_b2, PvtV2, "PVTv2-B2 (gdla 3.1)", fields("b2"))
+FOVEA_MODEL(pvt_v2_b0, PvtV2, "PVTv2-B0 (gdla 3.1)", pvt_v2_classifier_fields("b0"))
+FOVEA_MODEL(pvt_v2_b1, PvtV2, "PVTv2-B1 (gdla 3.1)", pvt_v2_classifier_fields("b1"))
+FOVEA_MODEL(pvt_v2_b2, PvtV2, "PVTv2-B2 (gdla 3.1)", pvt_v2_classifier_fields("b2"))
 FOVEA_MODEL(pvt_v2_b2_li, PvtV2, "PVTv2-B2 with linear attention to 7 x 7 places (gdla 3.1)",
-            fields("b2_li"))
-FOVEA_MODEL(pvt_v2_b3, PvtV2, "PVTv2-B3 (gdla 3.1)", fields("b3"))
-FOVEA_MODEL(pvt_v2_b4, PvtV2, "PVTv2-B4 (gdla 3.1)", fields("b4"))
-FOVEA_MODEL(pvt_v2_b5, PvtV2, "PVTv2-B5 (gdla 3.1)", fields("b5"))
+            pvt_v2_classifier_fields("b2_li"))
+FOVEA_MODEL(pvt_v2_b3, PvtV2, "PVTv2-B3 (gdla 3.1)", pvt_v2_classifier_fields("b3"))
+FOVEA_MODEL(pvt_v2_b4, PvtV2, "PVTv2-B4 (gdla 3.1)", pvt_v2_classifier_fields("b4"))
+FOVEA_MODEL(pvt_v2_b5, PvtV2, "PVTv2-B5 (gdla 3.1)", pvt_v2_classifier_fields("b5"))

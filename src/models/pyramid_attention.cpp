@@ -19,7 +19,7 @@ using models::TokenDecoderBlock;
 using models::TransposedUp;
 using schema::at_least;
 
-struct Options : models::ImageOptions, models::TokenDecoderBlockOptions {
+struct PyramidAttentionOptions : models::ImageOptions, models::TokenDecoderBlockOptions {
   schema::Component backbone{"pvt_v2_b2", {}};
   std::optional<std::vector<std::int64_t>> num_heads;
   std::int64_t us_ks = 3;
@@ -33,7 +33,7 @@ Tensor enlarged(const Tensor& map, const Tensor& like) {
 
 class PyramidAttention final : public models::DenseNetwork {
  public:
-  PyramidAttention(const nn::Build& build, const Options& o, const DataShape& data)
+  PyramidAttention(const nn::Build& build, const PyramidAttentionOptions& o, const DataShape& data)
       : DenseNetwork(build, o, data),
         backbone_(add_backbone("backbone", build, o.backbone, in_chans() == 1 ? 3 : in_chans())) {
     const std::vector<PyramidLevel>& levels = backbone_.levels();
@@ -103,7 +103,7 @@ class PyramidAttention final : public models::DenseNetwork {
     return std::max<std::int64_t>(1, channels / 32);
   }
 
-  static void check_options(const Options& o, std::size_t levels) {
+  static void check_options(const PyramidAttentionOptions& o, std::size_t levels) {
     FOVEA_CHECK(
         !o.num_heads || o.num_heads->size() + 1 == levels, ConfigError,
         fmt::format("model.num_heads: {} numbers for the {} levels of the backbone; expected "
@@ -122,17 +122,10 @@ class PyramidAttention final : public models::DenseNetwork {
   std::vector<nn::Conv2d*> heads_of_maps_;  // the finest map first
 };
 
-schema::Component with_options(
-    const char* type, std::initializer_list<std::pair<std::string, schema::Value>> options) {
-  schema::Value value = schema::Value::object({{"type", type}});
-  for (const auto& [key, option] : options) value.set(key, option);
-  return {type, value};
-}
-
-schema::Fields<Options> fields(schema::Component attention, schema::Component ffn,
-                               bool preconv = false,
-                               std::optional<std::int64_t> first_us_ks = std::nullopt) {
-  using O = Options;
+schema::Fields<PyramidAttentionOptions> pyramid_attention_fields(
+    schema::Component attention, schema::Component ffn, bool preconv = false,
+    std::optional<std::int64_t> first_us_ks = std::nullopt) {
+  using O = PyramidAttentionOptions;
   O defaults;
   defaults.attention = std::move(attention);
   defaults.ffn = std::move(ffn);
@@ -159,26 +152,30 @@ schema::Fields<Options> fields(schema::Component attention, schema::Component ff
 }
 
 schema::Component public_differential() {
-  return with_options("differential", {{"fused_qkv", true},
-                                       {"qkv_bias", true},
-                                       {"proj_bias", false},
-                                       {"lambda_dim", "head"},
-                                       {"lambda_depth_offset", 0},
-                                       {"rope_base", 10000.0}});
+  return schema::with_options("differential", {{"fused_qkv", true},
+                                               {"qkv_bias", true},
+                                               {"proj_bias", false},
+                                               {"lambda_dim", "head"},
+                                               {"lambda_depth_offset", 0},
+                                               {"rope_base", 10000.0}});
 }
 
 }  // namespace
 
 FOVEA_MODEL(pvt_gdla, PyramidAttention,
             "PVT-GDLA: PVTv2 and a decoder of gated differential linear attention (gdla 3.2)",
-            fields({"gated_differential_linear", {}}, {"gated_mix_ffn", {}}, true))
+            pyramid_attention_fields({"gated_differential_linear", {}}, {"gated_mix_ffn", {}},
+                                     true))
 FOVEA_MODEL(pvt_self_attn, PyramidAttention,
             "PVT-SelfAttn: PVTv2 and a decoder of softmax attention (gdla 3.2)",
-            fields(with_options("softmax", {{"rope_base", 10000.0}}), {"mlp", {}}))
+            pyramid_attention_fields(schema::with_options("softmax", {{"rope_base", 10000.0}}),
+                                     {"mlp", {}}))
 FOVEA_MODEL(pvt_linear_attn, PyramidAttention,
             "PVT-LinearAttn: PVTv2 and a decoder of linear attention (gdla 3.2)",
-            fields({"linear", {}}, {"mlp", {}}))
+            pyramid_attention_fields({"linear", {}}, {"mlp", {}}))
 FOVEA_MODEL(pvt_diff_attn, PyramidAttention,
             "PVT-DiffAttn: PVTv2 and a decoder of differential attention (gdla 3.2)",
-            fields(public_differential(),
-                   with_options("swiglu", {{"expansion", 8.0}, {"gate_last", true}}), false, 3))
+            pyramid_attention_fields(public_differential(),
+                                     schema::with_options("swiglu", {{"expansion", 8.0},
+                                                                     {"gate_last", true}}),
+                                     false, 3))

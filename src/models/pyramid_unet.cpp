@@ -13,14 +13,14 @@ using namespace fovea;
 using models::DataShape;
 using models::PyramidLevel;
 
-struct Options : models::ImageOptions {
+struct PyramidUNetOptions : models::ImageOptions {
   schema::Component backbone;
   std::optional<std::vector<std::int64_t>> decoder_channels;
 };
 
 class PyramidUNet final : public models::DenseNetwork {
  public:
-  PyramidUNet(const nn::Build& build, const Options& o, const DataShape& data)
+  PyramidUNet(const nn::Build& build, const PyramidUNetOptions& o, const DataShape& data)
       : DenseNetwork(build, o, data),
         encoder_(add_backbone("encoder", build, o.backbone, in_chans())) {
     const std::vector<PyramidLevel>& levels = encoder_.levels();
@@ -69,9 +69,9 @@ class PyramidUNet final : public models::DenseNetwork {
   nn::Conv2d* head_ = nullptr;
 };
 
-schema::Fields<Options> fields(const char* backbone,
-                               std::optional<std::vector<std::int64_t>> decoder_channels) {
-  using O = Options;
+schema::Fields<PyramidUNetOptions> pyramid_unet_fields(
+    const char* backbone, std::optional<std::vector<std::int64_t>> decoder_channels) {
+  using O = PyramidUNetOptions;
   O defaults;
   defaults.backbone = {backbone, {}};
   defaults.decoder_channels = std::move(decoder_channels);
@@ -88,7 +88,7 @@ schema::Fields<Options> fields(const char* backbone,
 }  // namespace
 
 FOVEA_MODEL(resnet_unet, PyramidUNet, "U-Net with a ResNet of reduced width as encoder (kcla 3.5)",
-            fields("resnet18_reduced", std::vector<std::int64_t>{64, 32, 16, 16}))
+            pyramid_unet_fields("resnet18_reduced", std::vector<std::int64_t>{64, 32, 16, 16}))
 FOVEA_MODEL(pyramid_unet, PyramidUNet,
             "U-Net decoder over any backbone; logits at the stride of its finest level, resized",
-            fields("resnet50", std::nullopt))
+            pyramid_unet_fields("resnet50", std::nullopt))

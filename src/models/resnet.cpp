@@ -18,11 +18,11 @@ using models::DataShape;
 using models::ResNetBackbone;
 using models::ResNetOptions;
 
-struct Options : ResNetOptions, models::ImageOptions {};
+struct ResNetClassifierOptions : ResNetOptions, models::ImageOptions {};
 
 class ResNet final : public models::ImageClassifier {
  public:
-  ResNet(const nn::Build& build, const Options& o, const DataShape& data)
+  ResNet(const nn::Build& build, const ResNetClassifierOptions& o, const DataShape& data)
       : ResNet(build, o, models::image_shape(o, data)) {}
   std::string type() const override { return "ResNet"; }
 
@@ -38,7 +38,7 @@ class ResNet final : public models::ImageClassifier {
   }
 
  private:
-  ResNet(const nn::Build& build, const Options& o, const models::ImageShape& shape)
+  ResNet(const nn::Build& build, const ResNetClassifierOptions& o, const models::ImageShape& shape)
       : body_(child("", std::make_unique<ResNetBackbone>(build, o, shape.channels, "model"))) {
     nn::Build head = build;
     head.init = o.init;
@@ -49,8 +49,8 @@ class ResNet final : public models::ImageClassifier {
   nn::Linear* fc_ = nullptr;
 };
 
-schema::Fields<Options> fields(const ResNetOptions& defaults) {
-  using O = Options;
+schema::Fields<ResNetClassifierOptions> resnet_classifier_fields(const ResNetOptions& defaults) {
+  using O = ResNetClassifierOptions;
   O o;
   static_cast<ResNetOptions&>(o) = defaults;
   schema::Fields<O> fields(o);
@@ -58,16 +58,17 @@ schema::Fields<Options> fields(const ResNetOptions& defaults) {
   return models::add_image_fields(fields);
 }
 
-schema::Fields<Options> small_images(std::int64_t n) {
+schema::Fields<ResNetClassifierOptions> small_images(std::int64_t n) {
   ResNetOptions o;
   o.depths = {n, n, n};
   o.planes = {16, 32, 64};
   o.stem = models::ResNetStem::kConv3x3;
-  return fields(o);
+  return resnet_classifier_fields(o);
 }
 
-schema::Fields<Options> imagenet(BlockKind block, std::vector<std::int64_t> depths) {
-  return fields(models::imagenet_resnet(block, std::move(depths)));
+schema::Fields<ResNetClassifierOptions> imagenet(BlockKind block,
+                                                 std::vector<std::int64_t> depths) {
+  return resnet_classifier_fields(models::imagenet_resnet(block, std::move(depths)));
 }
 
 }  // namespace

@@ -201,12 +201,13 @@ using namespace fovea;
 using models::BlockKind;
 using models::ResNetBackbone;
 
-struct PyramidOptions : models::BackboneOptions, models::ResNetOptions {};
+struct ResNetBackboneOptions : models::BackboneOptions, models::ResNetOptions {};
 
-schema::Fields<PyramidOptions> fields(const models::ResNetOptions& defaults) {
-  PyramidOptions o;
+schema::Fields<ResNetBackboneOptions> resnet_backbone_fields(
+    const models::ResNetOptions& defaults) {
+  ResNetBackboneOptions o;
   static_cast<models::ResNetOptions&>(o) = defaults;
-  return schema::Fields<PyramidOptions>(o).include(models::resnet_fields(defaults));
+  return schema::Fields<ResNetBackboneOptions>(o).include(models::resnet_fields(defaults));
 }
 
 models::ResNetOptions reduced() {
@@ -223,11 +224,13 @@ models::ResNetOptions reduced() {
 }  // namespace
 
 FOVEA_BACKBONE(resnet18, ResNetBackbone, "ResNet-18: four levels, strides 4 to 32",
-               fields(models::imagenet_resnet(BlockKind::kBasic, {2, 2, 2, 2})))
+               resnet_backbone_fields(models::imagenet_resnet(BlockKind::kBasic, {2, 2, 2, 2})))
 FOVEA_BACKBONE(resnet50, ResNetBackbone, "ResNet-50: four levels, strides 4 to 32",
-               fields(models::imagenet_resnet(BlockKind::kBottleneck, {3, 4, 6, 3})))
+               resnet_backbone_fields(models::imagenet_resnet(BlockKind::kBottleneck,
+                                                              {3, 4, 6, 3})))
 FOVEA_BACKBONE(resnet101, ResNetBackbone, "ResNet-101: four levels, strides 4 to 32",
-               fields(models::imagenet_resnet(BlockKind::kBottleneck, {3, 4, 23, 3})))
+               resnet_backbone_fields(models::imagenet_resnet(BlockKind::kBottleneck,
+                                                              {3, 4, 23, 3})))
 FOVEA_BACKBONE(resnet18_reduced, ResNetBackbone,
                "ResNet-18 of reduced width: five levels, strides 1 to 8 (kcla 3.5)",
-               fields(reduced()))
+               resnet_backbone_fields(reduced()))

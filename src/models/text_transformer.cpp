@@ -20,12 +20,11 @@ namespace {
 using namespace fovea;
 using models::DataShape;
 using models::EncoderOptions;
+using models::Pool;
+using models::Positions;
 using schema::at_least;
 
-enum class Pool { kAvg, kToken };
-enum class Positions { kLearned, kSinusoidal, kNone };
-
-struct Options : EncoderOptions {
+struct TextOptions : EncoderOptions {
   std::optional<std::int64_t> vocab_size;
   std::optional<std::int64_t> max_len;
   std::optional<std::int64_t> num_classes;
@@ -36,7 +35,7 @@ struct Options : EncoderOptions {
 
 class TextTransformer final : public models::TextClassifier {
  public:
-  TextTransformer(const nn::Build& outer, const Options& o, const DataShape& data)
+  TextTransformer(const nn::Build& outer, const TextOptions& o, const DataShape& data)
       : build_(with_init(outer, o.init)),
         o_(o),
         max_len_(given("max_len", o.max_len, data.max_len)),
@@ -125,7 +124,7 @@ class TextTransformer final : public models::TextClassifier {
   }
 
   nn::Build build_;
-  Options o_;
+  TextOptions o_;
   std::int64_t max_len_;
   nn::Embedding& embed_;
   Tensor cls_token_, pos_embed_, positions_;
@@ -134,21 +133,22 @@ class TextTransformer final : public models::TextClassifier {
   nn::Linear* head_ = nullptr;
 };
 
-schema::Fields<Options> fields(const Options& defaults) {
-  return schema::Fields<Options>(defaults)
-      .add("vocab_size", &Options::vocab_size, at_least(2),
+schema::Fields<TextOptions> text_fields(const TextOptions& defaults) {
+  return schema::Fields<TextOptions>(defaults)
+      .add("vocab_size", &TextOptions::vocab_size, at_least(2),
            "rows of the embedding, padding and unknown words included; null = the data set's")
-      .add("max_len", &Options::max_len, at_least(1),
+      .add("max_len", &TextOptions::max_len, at_least(1),
            "longest text in tokens; null = the data set's")
-      .add("num_classes", &Options::num_classes, at_least(1),
+      .add("num_classes", &TextOptions::num_classes, at_least(1),
            "outputs of the head; null = the data set's")
-      .add("scale_embed", &Options::scale_embed, "multiply the vectors of words by sqrt(embed_dim)")
-      .add_enum("pos_embed", &Options::pos_embed,
+      .add("scale_embed", &TextOptions::scale_embed,
+           "multiply the vectors of words by sqrt(embed_dim)")
+      .add_enum("pos_embed", &TextOptions::pos_embed,
                 {{"learned", Positions::kLearned},
                  {"sinusoidal", Positions::kSinusoidal},
                  {"none", Positions::kNone}},
                 "positions added to the tokens")
-      .add_enum("global_pool", &Options::global_pool,
+      .add_enum("global_pool", &TextOptions::global_pool,
                 {{"avg", Pool::kAvg}, {"token", Pool::kToken}},
                 "what the head sees: the mean over words, or a class token put before them")
       .include(models::encoder_fields(defaults));
@@ -160,8 +160,8 @@ schema::Component ffn(const char* type, const char* activation = nullptr) {
   return {type, options};
 }
 
-Options preset(const char* attention, schema::Component ffn) {
-  Options options;
+TextOptions text_preset(const char* attention, schema::Component ffn) {
+  TextOptions options;
   options.depth = 6;
   options.drop_rate = 0.1;
   options.attention = {attention, {}};
@@ -172,9 +172,9 @@ Options preset(const char* attention, schema::Component ffn) {
 }  // namespace
 
 FOVEA_MODEL(transformer, TextTransformer, "Transformer: softmax attention, ReLU MLP (dgsa 3.3)",
-            fields(preset("softmax", ffn("mlp", "relu"))))
+            text_fields(text_preset("softmax", ffn("mlp", "relu"))))
 FOVEA_MODEL(diff_transformer, TextTransformer,
             "DIFF Transformer: differential attention, SwiGLU (dgsa 3.3)",
-            fields(preset("differential", ffn("swiglu"))))
+            text_fields(text_preset("differential", ffn("swiglu"))))
 FOVEA_MODEL(dgt, TextTransformer, "DGT: M-DGSA without inner residual, SwiGLU (dgsa 3.3)",
-            fields(preset("m_dgsa", ffn("swiglu"))))
+            text_fields(text_preset("m_dgsa", ffn("swiglu"))))

@@ -19,7 +19,7 @@ using models::DoubleConv;
 enum class Upsampling { kConvTranspose, kBilinear, kNearestConv };
 enum class Middle { kOut, kHalfIn };
 
-struct Options : models::ImageOptions {
+struct UNetOptions : models::ImageOptions {
   Upsampling upsampling = Upsampling::kConvTranspose;
   std::vector<std::int64_t> widths;
   std::vector<std::int64_t> decoder_channels;
@@ -28,7 +28,7 @@ struct Options : models::ImageOptions {
   bool attention_gates = false;
 };
 
-std::int64_t reduction_of(const Options& o) {
+std::int64_t reduction_of(const UNetOptions& o) {
   return std::int64_t{1} << (o.widths.empty() ? 0 : o.widths.size() - 1);
 }
 
@@ -54,7 +54,7 @@ class NearestUp final : public nn::UnaryModule {
 
 class UNet final : public models::DenseNetwork {
  public:
-  UNet(const nn::Build& build, const Options& o, const DataShape& data)
+  UNet(const nn::Build& build, const UNetOptions& o, const DataShape& data)
       : DenseNetwork(build, o, data) {
     check_size(reduction_of(o));
     const std::size_t depth = o.decoder_channels.size();
@@ -123,8 +123,8 @@ class UNet final : public models::DenseNetwork {
 
  private:
   // What enlarges maps of `width` channels for a skip, and its gate; returns the channels after.
-  std::int64_t add_up(const nn::Build& build, const Options& o, std::size_t k, std::int64_t width,
-                      std::int64_t skip) {
+  std::int64_t add_up(const nn::Build& build, const UNetOptions& o, std::size_t k,
+                      std::int64_t width, std::int64_t skip) {
     if (o.upsampling == Upsampling::kBilinear) {
       FOVEA_CHECK(!o.attention_gates || width == skip, ConfigError,
                   fmt::format("model.attention_gates: {} channels meet a skip of {}; expected "
@@ -154,8 +154,8 @@ class UNet final : public models::DenseNetwork {
   nn::Conv2d* head_ = nullptr;
 };
 
-schema::Fields<Options> fields(const Options& defaults) {
-  using O = Options;
+schema::Fields<UNetOptions> unet_fields(const UNetOptions& defaults) {
+  using O = UNetOptions;
   schema::Fields<O> fields(defaults);
   fields
       .add_enum("upsampling", &O::upsampling,
@@ -177,43 +177,43 @@ schema::Fields<Options> fields(const Options& defaults) {
   return models::add_dense_fields(fields);
 }
 
-schema::Fields<Options> fields(Upsampling upsampling, std::vector<std::int64_t> widths,
-                               std::vector<std::int64_t> decoder_channels) {
-  Options defaults;
+schema::Fields<UNetOptions> unet_fields(Upsampling upsampling, std::vector<std::int64_t> widths,
+                                        std::vector<std::int64_t> decoder_channels) {
+  UNetOptions defaults;
   defaults.upsampling = upsampling;
   defaults.widths = std::move(widths);
   defaults.decoder_channels = std::move(decoder_channels);
-  return fields(defaults);
+  return unet_fields(defaults);
 }
 
 // gdla 3.4, number 3.
-schema::Fields<Options> classic(bool bilinear) {
-  Options o;
+schema::Fields<UNetOptions> classic(bool bilinear) {
+  UNetOptions o;
   o.upsampling = bilinear ? Upsampling::kBilinear : Upsampling::kConvTranspose;
   o.widths = {64, 128, 256, 512, bilinear ? 512 : 1024};
   o.decoder_channels = {512, 256, 128, 64};
   if (bilinear) o.decoder_channels = {256, 128, 64, 64};
   o.conv_bias = false;
   if (bilinear) o.decoder_middle = Middle::kHalfIn;
-  return fields(o);
+  return unet_fields(o);
 }
 
 // gdla 3.4, numbers 1 and 2.
-schema::Fields<Options> with_convolutions(bool gates) {
-  Options o;
+schema::Fields<UNetOptions> with_convolutions(bool gates) {
+  UNetOptions o;
   o.upsampling = Upsampling::kNearestConv;
   o.widths = {64, 128, 256, 512, 1024};
   o.decoder_channels = {512, 256, 128, 64};
   o.attention_gates = gates;
-  return fields(o);
+  return unet_fields(o);
 }
 
 }  // namespace
 
 FOVEA_MODEL(unet, UNet, "U-Net with transposed convolutions, 7.77 M parameters (kcla 3.5)",
-            fields(Upsampling::kConvTranspose, {32, 64, 128, 256, 512}, {256, 128, 64, 32}))
+            unet_fields(Upsampling::kConvTranspose, {32, 64, 128, 256, 512}, {256, 128, 64, 32}))
 FOVEA_MODEL(unet_bilinear, UNet, "U-Net with bilinear upsampling, 13.40 M parameters (kcla 3.5)",
-            fields(Upsampling::kBilinear, {64, 128, 256, 512, 512}, {256, 128, 64, 64}))
+            unet_fields(Upsampling::kBilinear, {64, 128, 256, 512, 512}, {256, 128, 64, 64}))
 FOVEA_MODEL(unet_classic, UNet, "U-Net with transposed convolutions, 31.04 M parameters (gdla 3.4)",
             classic(false))
 FOVEA_MODEL(unet_classic_bilinear, UNet,

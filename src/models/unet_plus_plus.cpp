@@ -12,7 +12,7 @@ namespace {
 using namespace fovea;
 using models::DataShape;
 
-struct Options : models::ImageOptions {
+struct UNetPlusPlusOptions : models::ImageOptions {
   std::vector<std::int64_t> widths = {32, 64, 128, 256, 512};
 };
 
@@ -45,7 +45,7 @@ class Node final : public nn::UnaryModule {
 // enlarged.
 class UNetPlusPlus final : public models::DenseNetwork {
  public:
-  UNetPlusPlus(const nn::Build& build, const Options& o, const DataShape& data)
+  UNetPlusPlus(const nn::Build& build, const UNetPlusPlusOptions& o, const DataShape& data)
       : DenseNetwork(build, o, data) {
     check_size(std::int64_t{1} << (o.widths.size() - 1));
     nodes_.resize(o.widths.size());
@@ -82,10 +82,12 @@ class UNetPlusPlus final : public models::DenseNetwork {
   nn::Conv2d* head_ = nullptr;
 };
 
-schema::Fields<Options> fields() {
-  schema::Fields<Options> fields;
-  fields.add("widths", &Options::widths, schema::at_least(1), "channels of each resolution")
-      .check([](const Options& o) {
+schema::Fields<UNetPlusPlusOptions> unet_plus_plus_fields() {
+  schema::Fields<UNetPlusPlusOptions> fields;
+  fields
+      .add("widths", &UNetPlusPlusOptions::widths, schema::at_least(1),
+           "channels of each resolution")
+      .check([](const UNetPlusPlusOptions& o) {
         return o.widths.empty() ? std::string("widths is empty") : std::string();
       });
   return models::add_dense_fields(fields);
@@ -93,4 +95,5 @@ schema::Fields<Options> fields() {
 
 }  // namespace
 
-FOVEA_MODEL(unet_plus_plus, UNetPlusPlus, "UNet++ without deep supervision (kcla 3.5)", fields())
+FOVEA_MODEL(unet_plus_plus, UNetPlusPlus, "UNet++ without deep supervision (kcla 3.5)",
+            unet_plus_plus_fields())

@@ -18,12 +18,11 @@ namespace {
 using namespace fovea;
 using models::DataShape;
 using models::EncoderOptions;
+using models::Pool;
+using models::Positions;
 using schema::at_least;
 
-enum class Pool { kToken, kAvg };
-enum class Positions { kLearned, kSinusoidal, kNone };
-
-struct Options : EncoderOptions {
+struct ViTOptions : EncoderOptions {
   std::optional<std::array<std::int64_t, 2>> img_size;
   std::int64_t patch_size = 4;
   std::optional<std::int64_t> in_chans;
@@ -53,7 +52,7 @@ class HiddenHead final : public nn::UnaryModule {
 
 class ViT final : public models::ImageClassifier {
  public:
-  ViT(const nn::Build& outer, const Options& o, const DataShape& data)
+  ViT(const nn::Build& outer, const ViTOptions& o, const DataShape& data)
       : build_(with_init(outer, o.init)),
         o_(o),
         grid_(checked_grid(o, data)),
@@ -117,7 +116,7 @@ class ViT final : public models::ImageClassifier {
   }
   std::int64_t prefix() const { return o_.class_token ? 1 : 0; }
 
-  static std::array<std::int64_t, 2> checked_grid(const Options& o, const DataShape& data) {
+  static std::array<std::int64_t, 2> checked_grid(const ViTOptions& o, const DataShape& data) {
     const auto size = o.img_size.value_or(std::array<std::int64_t, 2>{data.height, data.width});
     FOVEA_CHECK(size[0] > 0 && size[1] > 0, ConfigError,
                 fmt::format("model.img_size: {} x {}; expected positive sizes", size[0], size[1]));
@@ -148,7 +147,7 @@ class ViT final : public models::ImageClassifier {
   }
 
   nn::Build build_;
-  Options o_;
+  ViTOptions o_;
   std::array<std::int64_t, 2> grid_;
   nn::PatchEmbed& patch_embed_;
   Tensor cls_token_, pos_embed_, positions_;
@@ -157,40 +156,34 @@ class ViT final : public models::ImageClassifier {
   nn::UnaryModule* head_ = nullptr;
 };
 
-schema::Fields<Options> fields(const Options& defaults) {
-  return schema::Fields<Options>(defaults)
-      .add("img_size", &Options::img_size, at_least(1), "height and width; null = the data set's")
-      .add("patch_size", &Options::patch_size, at_least(1),
+schema::Fields<ViTOptions> vit_fields(const ViTOptions& defaults) {
+  return schema::Fields<ViTOptions>(defaults)
+      .add("img_size", &ViTOptions::img_size, at_least(1),
+           "height and width; null = the data set's")
+      .add("patch_size", &ViTOptions::patch_size, at_least(1),
            "side of a patch in pixels; must divide img_size")
-      .add("in_chans", &Options::in_chans, at_least(1),
+      .add("in_chans", &ViTOptions::in_chans, at_least(1),
            "channels of the images; null = the data set's")
-      .add("num_classes", &Options::num_classes, at_least(1),
+      .add("num_classes", &ViTOptions::num_classes, at_least(1),
            "outputs of the head; null = the data set's")
-      .add("class_token", &Options::class_token, "prepend a learned class token")
-      .add_enum("global_pool", &Options::global_pool,
+      .add("class_token", &ViTOptions::class_token, "prepend a learned class token")
+      .add_enum("global_pool", &ViTOptions::global_pool,
                 {{"token", Pool::kToken}, {"avg", Pool::kAvg}},
                 "what the head sees: the class token, or the mean over patches")
-      .add_enum("pos_embed", &Options::pos_embed,
+      .add_enum("pos_embed", &ViTOptions::pos_embed,
                 {{"learned", Positions::kLearned},
                  {"sinusoidal", Positions::kSinusoidal},
                  {"none", Positions::kNone}},
                 "positions added to the tokens")
-      .add("pos_rows", &Options::pos_rows, at_least(1),
+      .add("pos_rows", &ViTOptions::pos_rows, at_least(1),
            "rows of the learned table; the first n are used; null = as many as tokens")
-      .add("head_hidden", &Options::head_hidden, at_least(1),
+      .add("head_hidden", &ViTOptions::head_hidden, at_least(1),
            "width of a hidden layer with GELU in the head; null = a linear head")
       .include(models::encoder_fields(defaults));
 }
 
-schema::Component with_options(
-    const char* type, std::initializer_list<std::pair<std::string, schema::Value>> options) {
-  schema::Value value = schema::Value::object({{"type", type}});
-  for (const auto& [key, option] : options) value.set(key, option);
-  return {type, value};
-}
-
-Options preset(schema::Component attention, schema::Component ffn) {
-  Options options;
+ViTOptions vit_preset(schema::Component attention, schema::Component ffn) {
+  ViTOptions options;
   options.attention = std::move(attention);
   options.ffn = std::move(ffn);
   return options;
@@ -199,8 +192,9 @@ Options preset(schema::Component attention, schema::Component ffn) {
 }  // namespace
 
 FOVEA_MODEL(vit, ViT, "ViT: softmax attention, GELU MLP (dgsa 3.2)",
-            fields(preset({"softmax", {}}, {"mlp", {}})))
+            vit_fields(vit_preset({"softmax", {}}, {"mlp", {}})))
 FOVEA_MODEL(diff_vit, ViT, "DIFF-ViT: differential attention, SwiGLU (dgsa 3.2)",
-            fields(preset({"differential", {}}, {"swiglu", {}})))
+            vit_fields(vit_preset({"differential", {}}, {"swiglu", {}})))
 FOVEA_MODEL(dgvit, ViT, "DGViT: M-DGSA with inner residual, SwiGLU (dgsa 3.2)",
-            fields(preset(with_options("m_dgsa", {{"q_residual", true}}), {"swiglu", {}})))
+            vit_fields(vit_preset(schema::with_options("m_dgsa", {{"q_residual", true}}),
+                                  {"swiglu", {}})))

@@ -118,6 +118,13 @@ Value resolve_choice(const Field& field, Value given, const std::string& path) {
 
 }  // namespace
 
+Component with_options(const std::string& type,
+                       std::initializer_list<std::pair<std::string, Value>> options) {
+  Value object = Value::object({{"type", type}});
+  for (const auto& [key, option] : options) object.set(key, option);
+  return {type, std::move(object)};
+}
+
 Choice find_choice(const Choices& choices, const Value& type, const std::string& path) {
   FOVEA_CHECK(type.is_string(), ConfigError,
               fmt::format("{}expected the name of one {}, got {}; run: fovea inspect --list {}",

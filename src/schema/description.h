@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -32,6 +33,10 @@ struct Component {
   Value object() const { return options.is_null() ? Value::object({{"type", type}}) : options; }
   bool operator==(const Component&) const = default;
 };
+
+/// A component with these options besides the defaults.
+Component with_options(const std::string& type,
+                       std::initializer_list<std::pair<std::string, Value>> options);
 
 /// One entry of a registry. No `fields`: it has no options.
 struct Choice {
