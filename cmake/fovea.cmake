@@ -3,9 +3,10 @@
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # The sloppiness and -fpch-preprocess let ccache work with precompiled headers.
+  # The sloppiness, the sums beside precompiled headers and -fpch-preprocess let ccache work with
+  # them.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-      ${CCACHE})
+      CCACHE_PCH_EXTSUM=1 ${CCACHE})
 endif()
 
 add_library(fovea_flags INTERFACE)
@@ -59,6 +60,15 @@ set(FOVEA_PRECOMPILED <algorithm> <any> <array> <atomic> <charconv> <chrono> <cm
 set(FOVEA_TEST_OPTIONS ${FOVEA_COOL_OPTIONS})
 set(FOVEA_TEST_HEADERS <catch2/catch.hpp>)
 
+# A compiler writes other bytes into every folder for the same headers; ccache takes this sum for
+# them, so that two checkouts share what they compile. All of these headers are the system's.
+function(fovea_precompiled_sum target options)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.gch.sum
+       CONTENT "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} \
+${CMAKE_BUILD_TYPE} ${FOVEA_SANITIZE} ${FOVEA_PRECOMPILED} ${options} fmt ${fmt_VERSION} \
+Catch2 ${Catch2_VERSION}\n")
+endfunction()
+
 # fovea_compile(TARGET HOT|COOL|TEST): sets both for a target that links fovea_flags. The first
 # target of a kind precompiles the headers, all others reuse them: a compiler reads them only with
 # the options they were made with.
@@ -70,6 +80,7 @@ function(fovea_compile target kind)
   else()
     target_precompile_headers(${target} PRIVATE ${FOVEA_PRECOMPILED} ${FOVEA_${kind}_HEADERS})
     set_property(GLOBAL PROPERTY FOVEA_${kind}_OWNER ${target})
+    fovea_precompiled_sum(${target} "${FOVEA_${kind}_OPTIONS};${FOVEA_${kind}_HEADERS}")
   endif()
 endfunction()
 

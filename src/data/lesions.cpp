@@ -20,13 +20,22 @@ namespace fs = std::filesystem;
 constexpr int kHalf = 128;  // grey values from here on are foreground
 
 struct Options : ImageOptions {
-  static constexpr Kind kKind = Kind::kMaskedImages;
+  static constexpr Kind kKind = Kind::kLabelMaps;
+  static Kind kind_of(const schema::Value& options) {
+    return kind_by_mask_type(options, MaskType::kLabels);
+  }
   std::int64_t img_size = 224;
   PartsFrom parts = PartsFrom::kPaper;
+  MaskType mask_type = MaskType::kLabels;
   bool mask_minmax = false;
 
+  bool labels() const { return mask_type == MaskType::kLabels; }
   std::optional<SampleShape> sample_shape() const {
-    return SampleShape{.channels = 3, .height = img_size, .width = img_size, .classes = 1};
+    return SampleShape{.channels = 3,
+                       .height = img_size,
+                       .width = img_size,
+                       .classes = labels() ? 2 : 1,
+                       .label_maps = labels()};
   }
 };
 
@@ -143,11 +152,14 @@ std::unique_ptr<Source> open(const Place& place, const Options& o) {
   }
   SourceInfo info;
   info.class_names = {"lesion"};
+  if (o.labels()) info.class_names = {"background", "lesion"};
   info.channels = 3;
   info.height = info.width = o.img_size;
   info.mean = {0.0};
   info.std = {1.0};
-  info.masks = Masks::kSoft;
+  info.masks = o.labels() ? Masks::kLabels : Masks::kSoft;
+  info.label_values = {0, 255};
+  info.no_label = 0;
   info.own_sizes = true;
   info.fit = {.resize = {.round_once = true}, .keep_ratio = false};
   info.stretch_last = true;
@@ -164,6 +176,8 @@ schema::Fields<Options> fields() {
            "bilinear with antialiasing, masks floor(i in / out)")
       .add_enum("parts", &Options::parts, parts_from_words(), kPartsFromHelp)
       .names_files(part_lists)
+      .add_enum(kMaskTypeKey, &Options::mask_type, mask_type_words(),
+                "labels: two classes, background and lesion, as in the paper; foreground: one mask")
       .add("mask_minmax", &Options::mask_minmax,
            "as the public code: a mask of nothing but foreground counts as one without any");
 }

@@ -26,9 +26,6 @@ constexpr const char* kPage = "datasets/paired_folder.md";
 
 enum class Layout { kShared, kBySplit, kIsic2017, kIsic2018 };
 enum class Intensity { kUnit, kMinMax255 };
-enum class MaskType { kForeground, kLabels };
-constexpr const char* kMaskTypeKey = "mask_type";
-constexpr const char* kLabelsWord = "labels";
 
 struct Options : ImageOptions {
   static constexpr Kind kKind = Kind::kMaskedImages;
@@ -55,9 +52,7 @@ struct Options : ImageOptions {
 };
 
 Kind Options::kind_of(const schema::Value& options) {
-  const schema::Value* type = options.is_object() ? options.find(kMaskTypeKey) : nullptr;
-  const bool labels = type != nullptr && type->is_string() && type->as_string() == kLabelsWord;
-  return labels ? Kind::kLabelMaps : kKind;
+  return kind_by_mask_type(options, MaskType::kForeground);
 }
 
 std::vector<int> Options::label_values() const {
@@ -288,8 +283,7 @@ schema::Fields<Options> fields() {
            "image and mask are resized to this square after augmentation; 0: all have the size of "
            "the first")
       .add("in_chans", &O::in_chans, schema::in_range(1, 3), "1 converts to grey, 3 to colour")
-      .add_enum(kMaskTypeKey, &O::mask_type,
-                {{"foreground", MaskType::kForeground}, {kLabelsWord, MaskType::kLabels}},
+      .add_enum(kMaskTypeKey, &O::mask_type, mask_type_words(),
                 "foreground: one class, by the next two keys; labels: every value is a class")
       .add("mask_threshold", &O::mask_threshold, schema::in_range(0, 255),
            "grey values from here on, of 0 to 255, are foreground; 0: value / 255, which may be "

@@ -8,6 +8,27 @@
 
 namespace fovea::data {
 
+namespace {
+
+constexpr const char* kForegroundWord = "foreground";
+constexpr const char* kLabelsWord = "labels";
+
+}  // namespace
+
+std::vector<std::pair<std::string, MaskType>> mask_type_words() {
+  return {{kForegroundWord, MaskType::kForeground}, {kLabelsWord, MaskType::kLabels}};
+}
+
+Kind kind_of(MaskType type) {
+  return type == MaskType::kLabels ? Kind::kLabelMaps : Kind::kMaskedImages;
+}
+
+Kind kind_by_mask_type(const schema::Value& options, MaskType if_absent) {
+  const schema::Value* type = options.is_object() ? options.find(kMaskTypeKey) : nullptr;
+  if (type == nullptr || !type->is_string()) return kind_of(if_absent);
+  return kind_of(type->as_string() == kLabelsWord ? MaskType::kLabels : MaskType::kForeground);
+}
+
 PairedSource::PairedSource(std::vector<ImagePair> pairs, SourceInfo info, PairReading how,
                            std::vector<std::string> notes)
     : Source(std::move(info)), pairs_(std::move(pairs)), how_(std::move(how)) {
@@ -38,6 +59,9 @@ Image PairedSource::read_mask(std::int64_t index, const Image& image) const {
   const auto is_one = [](std::uint8_t value) { return value == 255; };
   if (how_.empty_if_all_one && std::all_of(mask.pixels.begin(), mask.pixels.end(), is_one))
     std::fill(mask.pixels.begin(), mask.pixels.end(), std::uint8_t{0});
+  if (info_.masks == Masks::kLabels && std::holds_alternative<MaskRule>(how_.rule)) {
+    for (std::uint8_t& value : mask.pixels) value = value == 255 ? 2 : 1;
+  }
   return mask;
 }
 

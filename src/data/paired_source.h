@@ -10,12 +10,24 @@
 #include "data/label_values.h"
 #include "data/mask_values.h"
 #include "data/source.h"
+#include "data/split.h"
+#include "schema/value.h"
 
 namespace fovea::data {
 
 using PairRule = std::variant<MaskRule, LabelRule>;
 
-/// How the files of pairs are read.
+/// The key mask_type: one foreground, or a class for every pixel.
+enum class MaskType { kForeground, kLabels };
+inline constexpr const char* kMaskTypeKey = "mask_type";
+std::vector<std::pair<std::string, MaskType>> mask_type_words();
+/// What such a data set provides.
+Kind kind_of(MaskType type);
+/// By a data set's options as the user has written them.
+Kind kind_by_mask_type(const schema::Value& options, MaskType if_absent);
+
+/// How the files of pairs are read. Where SourceInfo::masks is kLabels, a MaskRule makes two
+/// classes: the background and the foreground.
 struct PairReading {
   PairRule rule;
   Exif exif = Exif::kIgnore;

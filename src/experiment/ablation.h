@@ -26,7 +26,8 @@
 
 namespace fovea::experiment {
 
-/// A published number of one metric of a row. The metrics "parameters" and "macs" are counts.
+/// A published number of one metric of a row. The metrics "parameters", "macs" and
+/// "macs_paper" are counts.
 struct PublishedCell {
   std::string metric;
   std::string table;

@@ -270,14 +270,18 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
     row.published = ablation.rows[i].published;
     row.changes = ablation.rows[i].changes;
     std::vector<const FinishedRun*> own;
+    std::vector<double> times;
     for (const FinishedRun& run : runs) {
       if (run.job->row != i) continue;
       own.push_back(&run);
       row.seeds.push_back(run.job->seed);
       row.parameters = run.summary.parameters;
       row.macs = run.summary.macs;
+      row.macs_paper = run.summary.macs_paper;
+      if (run.summary.time_s) times.push_back(*run.summary.time_s);
       row.selected_on = run.summary.selected_on;
     }
+    if (!times.empty()) row.time_s = estimate(times).mean;
     std::sort(row.seeds.begin(), row.seeds.end());
     results.complete = results.complete && row.seeds.size() == ablation.seeds.size();
     add_metrics(results, own, sweep, row);
@@ -305,6 +309,8 @@ std::string to_json(const Results& results) {
                                  {"metrics", metrics},
                                  {"parameters", count_json(row.parameters)},
                                  {"macs", count_json(row.macs)},
+                                 {"macs_paper", count_json(row.macs_paper)},
+                                 {"time_s", row.time_s ? Value(*row.time_s) : Value()},
                                  {"published", published_json(results.paper, row.published)},
                                  {"changes", strings(row.changes)},
                                  {"selected_on", or_null(row.selected_on)},
@@ -320,7 +326,7 @@ std::string to_csv(const Results& results) {
   std::string text =
       "row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,"
       "macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,"
-      "p_exact,p_holm,changes,selected_on,remarks\n";
+      "p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s\n";
   const std::vector<Difference> all = differences(results);
   for (std::size_t r = 0; r < results.rows.size(); ++r) {
     const ResultRow& row = results.rows[r];
@@ -350,6 +356,8 @@ std::string to_csv(const Results& results) {
       cells.push_back(csv_field(fmt::format("{}", fmt::join(row.changes, "; "))));
       cells.push_back(row.selected_on);
       cells.push_back(csv_field(fmt::format("{}", fmt::join(results.remarks, " "))));
+      cells.push_back(csv_count(row.macs_paper));
+      cells.push_back(row.time_s ? csv_number(*row.time_s) : "");
       text += fmt::format("{}\n", fmt::join(cells, ","));
     }
   }

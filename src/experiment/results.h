@@ -31,7 +31,8 @@ struct ResultRow {
   schema::Value overrides;
   std::vector<std::int64_t> seeds;    // those that are finished
   std::vector<MetricResult> metrics;  // one for each column, in the same order
-  std::optional<std::int64_t> parameters, macs;
+  std::optional<std::int64_t> parameters, macs, macs_paper;
+  std::optional<double> time_s;          // of training, mean over the seeds
   std::vector<PublishedCell> published;  // also of columns that are not shown
   std::vector<std::string> changes;      // what falls short of plan or publication (changes.h)
   std::string selected_on;               // split that chose the weights; "" for none or unknown
@@ -55,10 +56,10 @@ Results collect_results(const Ablation& ablation, const std::filesystem::path& s
 
 /// results.json: a list of rows with name, overrides, seeds, metrics {name: {mean, std, n, values,
 /// ci95_low, ci95_high, dataset, split, metric, unit, larger_is_better}}, parameters, macs,
-/// published {key, metrics {name: {table, row, column, mean, std}}}, changes, selected_on,
-/// differences {metric: {to, mean, ci95_low, ci95_high, pairs, p_exact, p_holm, paired_by}} and
-/// remarks about the whole table. Differences that are paired by case, because there is one seed,
-/// also have p_signed_rank. Metrics that are not finite are named in
+/// macs_paper, time_s, published {key, metrics {name: {table, row, column, mean, std}}}, changes,
+/// selected_on, differences {metric: {to, mean, ci95_low, ci95_high, pairs, p_exact, p_holm,
+/// paired_by}} and remarks about the whole table. Differences that are paired by case, because
+/// there is one seed, also have p_signed_rank. Metrics that are not finite are named in
 /// "nonfinite"; an interval or test that its pairs do not allow is null.
 std::string to_json(const Results& results);
 /// One line for each row and metric, full precision; columns are only ever added at the end.

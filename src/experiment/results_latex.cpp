@@ -1,6 +1,7 @@
 // results.tex: a booktabs table that can be pasted into a paper.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <vector>
 
 #include "experiment/latex_text.h"
@@ -24,7 +25,7 @@ std::string value_text(double mean, std::optional<double> std, int decimals, Ran
 }
 
 std::vector<std::string> header_cells(const std::vector<MetricColumn>& columns,
-                                      const CountColumns& counts) {
+                                      const std::vector<CostColumn>& costs) {
   std::vector<std::string> cells = {"Row"};
   for (const MetricColumn& column : columns) {
     const std::string& unit = column.info.unit;
@@ -33,10 +34,12 @@ std::vector<std::string> header_cells(const std::vector<MetricColumn>& columns,
                                 column.info.larger_is_better ? "$\\uparrow$" : "$\\downarrow$"));
     if (column.has_published) cells.insert(cells.end(), {"Published", "$\\Delta$"});
   }
-  if (counts.parameters || counts.published_parameters) cells.emplace_back("Parameters");
-  if (counts.published_parameters) cells.emplace_back("Published");
-  if (counts.macs || counts.published_macs) cells.emplace_back("MACs");
-  if (counts.published_macs) cells.emplace_back("Published");
+  for (const CostColumn& column : costs) {
+    std::string title = column.title;
+    title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    cells.push_back(std::move(title));
+    if (!column.published.empty()) cells.emplace_back("Published");
+  }
   return cells;
 }
 
@@ -62,20 +65,16 @@ void add_metric_cells(const MetricResult& metric, const MetricColumn& column, Ra
 
 std::vector<std::string> row_cells(const Results& results, std::size_t r,
                                    const std::vector<MetricColumn>& columns,
-                                   const CountColumns& counts, const ChangeMark& mark) {
+                                   const std::vector<CostColumn>& costs, const ChangeMark& mark) {
   const ResultRow& row = results.rows[r];
   std::vector<std::string> cells = {latex_text(marked_name(row, mark))};
   for (std::size_t i = 0; i < columns.size(); ++i)
     add_metric_cells(row.metrics[i], columns[i], columns[i].ranks[r], mark, cells);
-  const auto add_count = [&](bool ours, bool published, const char* metric,
-                             const std::optional<std::int64_t>& count) {
-    if (ours || published) cells.push_back(count ? short_count(static_cast<double>(*count)) : "--");
-    if (!published) return;
-    const std::string text = published_count(row, metric);
-    cells.push_back(text.empty() ? "--" : text);
-  };
-  add_count(counts.parameters, counts.published_parameters, "parameters", row.parameters);
-  add_count(counts.macs, counts.published_macs, "macs", row.macs);
+  const auto or_dashes = [](const std::string& text) { return text.empty() ? "--" : text; };
+  for (const CostColumn& column : costs) {
+    cells.push_back(or_dashes(column.cells[r]));
+    if (!column.published.empty()) cells.push_back(or_dashes(column.published[r]));
+  }
   return cells;
 }
 
@@ -115,12 +114,12 @@ std::string notes_text(const std::vector<std::string>& lines) {
 
 std::string to_latex(const Results& results) {
   const std::vector<MetricColumn> columns = metric_columns(results);
-  const CountColumns counts = count_columns(results);
+  const std::vector<CostColumn> costs = cost_columns(results);
   const std::vector<ChangeMark> marks = change_marks(results);
-  const std::vector<std::string> header = header_cells(columns, counts);
+  const std::vector<std::string> header = header_cells(columns, costs);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t r = 0; r < results.rows.size(); ++r)
-    rows.push_back(row_cells(results, r, columns, counts, marks[r]));
+    rows.push_back(row_cells(results, r, columns, costs, marks[r]));
   std::string text = fmt::format(
       "\\begin{{table}}\n  \\centering\n  \\caption{{{}}}\n  \\begin{{tabular}}{{l{}}}\n"
       "    \\toprule\n    {} \\\\\n    \\midrule\n{}    \\bottomrule\n  \\end{{tabular}}\n",

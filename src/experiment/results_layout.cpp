@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "training/progress.h"
+
 namespace fovea::experiment {
 namespace {
 
@@ -101,10 +103,11 @@ std::string short_count(double count) {
   return fmt::format("{:.0f}", count);
 }
 
-std::string published_count(const ResultRow& row, const std::string& metric) {
-  const PublishedCell* cell = published_cell(row, metric);
+namespace {
+
+// Papers print fewer digits; zeros behind them would claim more.
+std::string published_count(const PublishedCell* cell) {
   if (cell == nullptr) return "";
-  // Papers print fewer digits; zeros behind them would claim more.
   std::string text = short_count(cell->value.mean);
   const std::size_t unit = std::min(text.find(' '), text.size());
   if (text.find('.') == std::string::npos) return text;
@@ -113,23 +116,60 @@ std::string published_count(const ResultRow& row, const std::string& metric) {
   return text.erase(keep, unit - keep);
 }
 
-CountColumns count_columns(const Results& results) {
-  CountColumns columns;
+using Count = std::optional<std::int64_t> ResultRow::*;
+
+CostColumn count_column(const Results& results, const char* title, const char* metric,
+                        Count count) {
+  CostColumn column{.title = title, .cells = {}, .published = {}};
+  bool any = false;
   for (const ResultRow& row : results.rows) {
-    columns.parameters |= row.parameters.has_value();
-    columns.macs |= row.macs.has_value();
-    columns.published_parameters |= published_cell(row, "parameters") != nullptr;
-    columns.published_macs |= published_cell(row, "macs") != nullptr;
+    const auto& own = row.*count;
+    column.cells.push_back(own ? short_count(static_cast<double>(*own)) : "");
+    column.published.push_back(published_count(published_cell(row, metric)));
+    any = any || !column.published.back().empty();
   }
+  if (!any) column.published.clear();
+  return column;
+}
+
+bool has_macs_paper(const Results& results) {
+  return std::any_of(results.rows.begin(), results.rows.end(),
+                     [](const ResultRow& row) { return row.macs_paper.has_value(); });
+}
+
+}  // namespace
+
+std::vector<CostColumn> cost_columns(const Results& results) {
+  std::vector<CostColumn> columns = {
+      count_column(results, "parameters", "parameters", &ResultRow::parameters),
+      count_column(results, "MACs", "macs", &ResultRow::macs),
+      count_column(results, "MACs (paper)", "macs_paper", &ResultRow::macs_paper)};
+  std::erase_if(columns, [](const CostColumn& column) {
+    return column.published.empty() && std::all_of(column.cells.begin(), column.cells.end(),
+                                                   [](const std::string& c) { return c.empty(); });
+  });
   return columns;
+}
+
+CostColumn time_column(const Results& results) {
+  CostColumn column{.title = "time of a run", .cells = {}, .published = {}};
+  for (const ResultRow& row : results.rows)
+    column.cells.push_back(row.time_s ? training::duration_text(*row.time_s) : "");
+  return column;
 }
 
 std::vector<std::string> footer(const Results& results) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("Mean ± sample standard deviation, {}.", seeds_text(results)));
   if (!results.complete) lines.emplace_back("Not all runs are finished.");
-  if (count_columns(results).macs)
-    lines.emplace_back("MACs: multiply-adds of one forward pass at batch 1.");
+  const bool counted = std::any_of(results.rows.begin(), results.rows.end(),
+                                   [](const ResultRow& row) { return row.macs.has_value(); });
+  if (counted) lines.emplace_back("MACs: multiply-adds of one forward pass at batch 1.");
+  if (has_macs_paper(results)) {
+    lines.emplace_back(
+        "MACs (paper): counted by modules, as the paper does, which leaves out the matrix products "
+        "of attention.");
+  }
   std::set<std::string> tables;
   for (const ResultRow& row : results.rows) {
     for (const PublishedCell& cell : row.published) tables.insert(cell.table);

@@ -25,14 +25,16 @@ std::string number_text(double value, int decimals);
 std::string signed_text(double value, int decimals);
 /// Four digits with a unit: "3.774 M", "257.7 M", "650".
 std::string short_count(double count);
-/// The published number of "parameters" or "macs" of a row, as short_count, or "".
-std::string published_count(const ResultRow& row, const std::string& metric);
-
-/// Whether any row has parameters, macs, or a published number of them.
-struct CountColumns {
-  bool parameters = false, macs = false, published_parameters = false, published_macs = false;
+/// What a network costs, as a column of all rows.
+struct CostColumn {
+  std::string title;
+  std::vector<std::string> cells;      // by row; "" where it is not known
+  std::vector<std::string> published;  // by row, with as many digits as the paper has; empty: none
 };
-CountColumns count_columns(const Results& results);
+/// Parameters, multiply-adds and those that the paper counts; those that any row has.
+std::vector<CostColumn> cost_columns(const Results& results);
+/// The time that a run took, mean over the seeds.
+CostColumn time_column(const Results& results);
 
 /// What must be known to read the table, one sentence an item, without markup.
 std::vector<std::string> footer(const Results& results);

@@ -1,6 +1,7 @@
 // results.md and the table for the terminal.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "experiment/results.h"
@@ -56,24 +57,19 @@ void add_metric(TextTable& table, const Results& results, std::size_t index,
 
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
-void add_counts(TextTable& table, const Results& results) {
-  const CountColumns columns = count_columns(results);
-  const auto add = [&](const char* name, bool ours, bool published, const std::string& metric,
-                       std::optional<std::int64_t> ResultRow::*count) {
-    if (ours || published) table.header.emplace_back(name);
-    if (published) table.header.emplace_back("published");
+void add_costs(TextTable& table, const Results& results) {
+  std::vector<CostColumn> columns = cost_columns(results);
+  CostColumn time = time_column(results);
+  if (std::any_of(time.cells.begin(), time.cells.end(), [](const auto& c) { return !c.empty(); }))
+    columns.push_back(std::move(time));
+  for (const CostColumn& column : columns) {
+    table.header.push_back(column.title);
+    if (!column.published.empty()) table.header.emplace_back("published");
     for (std::size_t r = 0; r < results.rows.size(); ++r) {
-      const ResultRow& row = results.rows[r];
-      if (ours || published) {
-        table.rows[r].push_back(row.*count ? short_count(static_cast<double>(*(row.*count)))
-                                           : std::string("-"));
-      }
-      if (published) table.rows[r].push_back(or_dash(published_count(row, metric)));
+      table.rows[r].push_back(or_dash(column.cells[r]));
+      if (!column.published.empty()) table.rows[r].push_back(or_dash(column.published[r]));
     }
-  };
-  add("parameters", columns.parameters, columns.published_parameters, "parameters",
-      &ResultRow::parameters);
-  add("MACs", columns.macs, columns.published_macs, "macs", &ResultRow::macs);
+  }
 }
 
 TextTable main_table(const Results& results, bool markdown) {
@@ -85,7 +81,7 @@ TextTable main_table(const Results& results, bool markdown) {
   const std::vector<MetricColumn> columns = metric_columns(results);
   for (std::size_t i = 0; i < columns.size(); ++i)
     add_metric(table, results, i, columns[i], marks, markdown);
-  add_counts(table, results);
+  add_costs(table, results);
   return table;
 }
 

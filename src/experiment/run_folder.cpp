@@ -107,6 +107,7 @@ RunSummary read_summary(const fs::path& run) {
   };
   result.parameters = integer("parameters");
   result.macs = integer("macs");
+  result.macs_paper = integer("macs_paper");
   if (const Value* time = summary.find("time_s"); time != nullptr && !time->is_null())
     result.time_s = time->as_double();
   if (const Value* hash = schema::find_path(summary, "data.hash"); hash && hash->is_string())

@@ -30,6 +30,7 @@ struct RunSummary {
   std::map<MetricKey, double> metrics;  // NaN where the run wrote null
   std::optional<std::int64_t> parameters;
   std::optional<std::int64_t> macs;
+  std::optional<std::int64_t> macs_paper;
   std::optional<double> time_s;
   std::string program;      // version, commit, compiler and back end that made it; "" if unknown
   std::string data;         // hash of the content of its data; "" if unknown

@@ -136,6 +136,7 @@ schema::Value Run::train() {
                                             {"compiler", compiler()},
                                             {"backend", device_.backend().description()},
                                             {"host", host_name()}});
+  if (summary.macs_paper) with_facts.about.set("macs_paper", *summary.macs_paper);
   if (const auto notes = task_->source().notes(); !notes.empty()) {
     with_facts.about.set("data_notes", schema::Value::array(notes));
   }

@@ -158,9 +158,11 @@ std::string to_text(const Summary& summary, int depth) {
     text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}  {:>{}}\n", row[0], widths[0], row[1],
                         widths[1], row[2], widths[2], row[3], widths[3], row[4], widths[4]);
   }
-  const std::string paper =
-      summary.macs_paper ? "; " + count_text(*summary.macs_paper) + " MACs as the paper counts"
-                         : "";
+  const std::string paper = summary.macs_paper
+                                ? "; " + count_text(*summary.macs_paper) +
+                                      " MACs as the paper counts, by modules, without the "
+                                      "products of attention"
+                                : "";
   text += fmt::format(
       "\n{} parameters, {} MACs ({} FLOPs{}) per sample; peak memory at batch {}: {} training, {} "
       "inference\n",

@@ -72,7 +72,11 @@ TEST_CASE(
   const auto [least, most] = std::minmax_element(grey.pixels.begin(), grey.pixels.end());
   const std::vector<float> image = image_of(sample);
   const Image mask = read_image(file.parent_path() / (file.stem().string() + "_mask.png"), 1);
-  const std::vector<float> got = mask_of(sample);
+  const auto labels = sample.at("mask").values<std::int64_t>();
+  const auto soft = open("busi", folder, R"("img_size": 8, "mask_type": "foreground")");
+  const std::vector<float> got = mask_of(prepared(*soft, 0));
+  CHECK(train->class_names() == std::vector<std::string>{"background", "lesion"});
+  CHECK(soft->class_names() == std::vector<std::string>{"lesion"});
   for (std::size_t i = 0; i < 64; ++i) {
     const float want =
         static_cast<float>(grey.pixels[i] - *least) / static_cast<float>(*most - *least);
@@ -80,6 +84,7 @@ TEST_CASE(
     CHECK(image[64 + i] == image[i]);  // grey files become three channels
     const std::size_t from = i / 8 * 12 / 8 * 20 + i % 8 * 20 / 8;
     CHECK(got[i] == (mask.pixels[from] == 255 ? 1.0f : 0.0f));
+    CHECK(labels[i] == (mask.pixels[from] == 255 ? 1 : 0));
   }
   const auto moved =
       open("busi", folder, R"("img_size": 8, "augment": ["random_brightness_contrast"])");
@@ -99,8 +104,9 @@ TEST_CASE("busi: a mask of nothing but foreground, as it is or as the public cod
         open("busi", folder, R"("img_size": 8, "parts": "all", "split": {"test": 0.1})" + more);
     for (std::int64_t i = 0; i < train->size(); ++i) {
       if (!train->name(i).ends_with("benign (1).png")) continue;
-      const std::vector<float> mask = mask_of(prepared(*train, i));
-      return std::count(mask.begin(), mask.end(), 1.0f);
+      const Sample sample = prepared(*train, i);
+      const auto mask = sample.at("mask").values<std::int64_t>();
+      return std::count(mask.begin(), mask.end(), 1);
     }
     return std::ptrdiff_t{-1};
   };

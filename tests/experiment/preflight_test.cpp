@@ -80,7 +80,7 @@ TEST_CASE("preflight: columns of the table must be measured", "[experiment]") {
   CHECK(found ==
         std::vector<std::string>{
             "published.columns: no metric called \"tets_top1\"; did you mean \"test_top1\"?" +
-                known + ", parameters, macs) (row \"x\")",
+                known + ", parameters, macs, macs_paper) (row \"x\")",
             "metrics: no metric called \"test_topp5\"; did you mean \"test_top5\"?" + known + ")",
             "metrics: no metric called \"val_ema_top1\"" + known + ")"});
   // One row with averaged weights is enough for the column.

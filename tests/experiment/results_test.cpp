@@ -49,11 +49,11 @@ TEST_CASE("results: the table for the terminal", "[experiment]") {
   const Ablation ablation = example("out");
   CHECK(
       to_text(collect_results(ablation, "out")) ==
-      R"x(row       test_top1 (%) ↑     published  difference          test_loss ↓  parameters  published     MACs
--------  ----------------  ------------  ----------  -------------------  ----------  ---------  -------
-ViT      76.00 ± 0.71 (2)  75.90 ± 0.09       +0.10  0.7500 ± 0.0707 (2)     5.351 M          -  359.9 M
-DGViT λ  78.50 ± 0.71 (2)         78.06       +0.44  0.5500 ± 0.0707 (2)     5.351 M     5.35 M  359.9 M
-half            76.25 (1)             -           -           0.6500 (1)     5.351 M          -  359.9 M
+      R"x(row       test_top1 (%) ↑     published  difference          test_loss ↓  parameters  published     MACs  time of a run
+-------  ----------------  ------------  ----------  -------------------  ----------  ---------  -------  -------------
+ViT      76.00 ± 0.71 (2)  75.90 ± 0.09       +0.10  0.7500 ± 0.0707 (2)     5.351 M          -  359.9 M            3 s
+DGViT λ  78.50 ± 0.71 (2)         78.06       +0.44  0.5500 ± 0.0707 (2)     5.351 M     5.35 M  359.9 M            3 s
+half            76.25 (1)             -           -           0.6500 (1)     5.351 M          -  359.9 M            3 s
 
 Mean ± sample standard deviation, n = 1 to 2 of 2 seeds (1, 0).
 Not all runs are finished.
@@ -109,6 +109,8 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
     },
     "parameters": 5351114,
     "macs": 359946752,
+    "macs_paper": null,
+    "time_s": 2.5,
     "published": {
       "key": "paper",
       "metrics": {
@@ -162,6 +164,8 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
     },
     "parameters": 5351114,
     "macs": 359946752,
+    "macs_paper": null,
+    "time_s": 2.5,
     "published": {
       "key": "paper",
       "metrics": {
@@ -243,6 +247,8 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
     },
     "parameters": 5351114,
     "macs": 359946752,
+    "macs_paper": null,
+    "time_s": 2.5,
     "published": null,
     "changes": [],
     "selected_on": null,
@@ -253,18 +259,38 @@ TEST_CASE("results: JSON as scripts read it", "[experiment]") {
 )x");
 }
 
+TEST_CASE("results: the paper's count of multiply-adds stands beside ours, published ones too",
+          "[experiment]") {
+  const Folder folder("macs_paper");
+  write("../paper/published.json", R"({"tables": [{"table": "Table 1", "unit": "million",
+    "rows": [{"row": "GDLA", "values": {"FLOPs": 6850}}]}]})");
+  write("a.json", R"({"name": "a", "published": "paper", "base": {}, "metrics": ["test_top1"],
+    "rows": [{"name": "GDLA", "published": {"table": "Table 1", "row": "GDLA",
+                                            "columns": {"macs_paper": "FLOPs"}}}]})");
+  const Ablation ablation = load_ablation("a.json", kind());
+  finish("out", ablation.jobs[0], R"({"test": {"top1": 80}})",
+         R"(, "macs": 6345971968, "macs_paper": 6853774893)");
+  const Results results = collect_results(ablation, "out");
+  const std::string text = to_text(results);
+  CHECK_THAT(text, Catch::Contains("MACs  MACs (paper)  published\n"));
+  CHECK_THAT(text, Catch::Contains("6.346 G       6.854 G     6.85 G\n"));
+  CHECK_THAT(text, Catch::Contains("which leaves out the matrix products of attention.\n"));
+  CHECK_THAT(to_latex(results), Catch::Contains("MACs (paper) & Published"));
+  CHECK(to_csv(results).ends_with(",6853774893,\n"));
+}
+
 TEST_CASE("results: CSV with full precision", "[experiment]") {
   const Folder folder("csv");
   const Ablation ablation = example("out");
   CHECK(
       to_csv(collect_results(ablation, "out")) ==
-      R"x(row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,p_exact,p_holm,changes,selected_on,remarks
-ViT,test_top1,2,76,0.7071067811865476,69.64689763191267,82.35310236808733,75.9,0.09,0.09999999999999432,5351114,359946752,0 1,76.5 75.5,,,,,,,,,,
-ViT,test_loss,2,0.75,0.07071067811865482,0.11468976319126567,1.3853102368087344,,,,5351114,359946752,0 1,0.8 0.7,,,,,,,,,,
-DGViT λ,test_top1,2,78.5,0.7071067811865476,72.14689763191267,84.85310236808733,78.06,,0.4399999999999977,5351114,359946752,0 1,79 78,ViT,2.5,2.5,2.5,2,0.5,0.5,,,
-DGViT λ,test_loss,2,0.55,0.07071067811865474,-0.08531023680873362,1.1853102368087338,,,,5351114,359946752,0 1,0.5 0.6,ViT,-0.2,-1.470620473617468,1.070620473617468,2,0.5,0.5,,,
-half,test_top1,1,76.25,0,,,,,,5351114,359946752,1,76.25,,,,,,,,,,
-half,test_loss,1,0.65,0,,,,,,5351114,359946752,1,0.65,,,,,,,,,,
+      R"x(row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s
+ViT,test_top1,2,76,0.7071067811865476,69.64689763191267,82.35310236808733,75.9,0.09,0.09999999999999432,5351114,359946752,0 1,76.5 75.5,,,,,,,,,,,,2.5
+ViT,test_loss,2,0.75,0.07071067811865482,0.11468976319126567,1.3853102368087344,,,,5351114,359946752,0 1,0.8 0.7,,,,,,,,,,,,2.5
+DGViT λ,test_top1,2,78.5,0.7071067811865476,72.14689763191267,84.85310236808733,78.06,,0.4399999999999977,5351114,359946752,0 1,79 78,ViT,2.5,2.5,2.5,2,0.5,0.5,,,,,2.5
+DGViT λ,test_loss,2,0.55,0.07071067811865474,-0.08531023680873362,1.1853102368087338,,,,5351114,359946752,0 1,0.5 0.6,ViT,-0.2,-1.470620473617468,1.070620473617468,2,0.5,0.5,,,,,2.5
+half,test_top1,1,76.25,0,,,,,,5351114,359946752,1,76.25,,,,,,,,,,,,2.5
+half,test_loss,1,0.65,0,,,,,,5351114,359946752,1,0.65,,,,,,,,,,,,2.5
 )x");
 }
 
@@ -274,11 +300,11 @@ TEST_CASE("results: Markdown", "[experiment]") {
   CHECK(to_markdown(collect_results(ablation, "out")) ==
         R"x(# tiny_1
 
-| row     |      test_top1 (%) ↑ |    published | difference |             test_loss ↓ | parameters | published |    MACs |
-|:--------|---------------------:|-------------:|-----------:|------------------------:|-----------:|----------:|--------:|
-| ViT     |     76.00 ± 0.71 (2) | 75.90 ± 0.09 |      +0.10 |     0.7500 ± 0.0707 (2) |    5.351 M |         - | 359.9 M |
-| DGViT λ | **78.50** ± 0.71 (2) |        78.06 |      +0.44 | **0.5500** ± 0.0707 (2) |    5.351 M |    5.35 M | 359.9 M |
-| half    |     <u>76.25</u> (1) |            - |          - |       <u>0.6500</u> (1) |    5.351 M |         - | 359.9 M |
+| row     |      test_top1 (%) ↑ |    published | difference |             test_loss ↓ | parameters | published |    MACs | time of a run |
+|:--------|---------------------:|-------------:|-----------:|------------------------:|-----------:|----------:|--------:|--------------:|
+| ViT     |     76.00 ± 0.71 (2) | 75.90 ± 0.09 |      +0.10 |     0.7500 ± 0.0707 (2) |    5.351 M |         - | 359.9 M |           3 s |
+| DGViT λ | **78.50** ± 0.71 (2) |        78.06 |      +0.44 | **0.5500** ± 0.0707 (2) |    5.351 M |    5.35 M | 359.9 M |           3 s |
+| half    |     <u>76.25</u> (1) |            - |          - |       <u>0.6500</u> (1) |    5.351 M |         - | 359.9 M |           3 s |
 
 Mean ± sample standard deviation, n = 1 to 2 of 2 seeds (1, 0).
 Not all runs are finished.

@@ -29,7 +29,8 @@ TEST_CASE("summary: the paper's count stands beside the engine's where they diff
   CHECK(json.at("macs_paper").as_int() == 35801856);
   CHECK(json.at("flops").as_int() == 2 * 33737216);
   CHECK(experiment::to_text(resnet, 0).find(
-            "33.7 M MACs (67.5 M FLOPs; 35.8 M MACs as the paper counts)") != std::string::npos);
+            "33.7 M MACs (67.5 M FLOPs; 35.8 M MACs as the paper counts, by modules, "
+            "without the products of attention)") != std::string::npos);
   const experiment::Summary vit = summary_of("vit", 32);
   CHECK(experiment::to_json(vit).find("macs_paper") == nullptr);
   CHECK(experiment::to_text(vit, 0).find("paper") == std::string::npos);
