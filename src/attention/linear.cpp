@@ -55,9 +55,8 @@ class Linear final : public attention::Attention {
     const ops::HeadView q = ops::heads(qk, num_heads_, head_dim_, 0, head_dim_);
     const ops::HeadView k = ops::heads(qk, num_heads_, head_dim_, dim, head_dim_);
     const ops::HeadView v = ops::heads(qkv, num_heads_, head_dim_, 2 * dim, head_dim_);
-    if (ctx.probe != nullptr) {
+    if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
-      const auto [first, count] = ctx.probe->queries();
       ctx.probe->record("attn", ops::linear_attention_map(q, k, options, first, count));
     }
     return proj_(ops::linear_attention(q, k, v, options));

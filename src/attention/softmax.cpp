@@ -56,9 +56,9 @@ class Softmax final : public attention::Attention {
     const ops::HeadView v = ops::heads(qkv, num_heads_, head_dim_, 2 * dim, head_dim_);
     const ops::AttentionOptions options{1 / std::sqrt(static_cast<double>(head_dim_)), ctx.causal,
                                         ctx.key_mask};
-    if (ctx.probe != nullptr) {
+    if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
-      ctx.probe->record("attn", ops::attention_map(q, k, options));
+      ctx.probe->record("attn", ops::attention_map(q, k, options, first, count));
     }
     if (drop_ != nullptr && training()) {
       const Tensor map = (*drop_)(ops::attention_map(q, k, options));
