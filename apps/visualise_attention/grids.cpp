@@ -21,11 +21,14 @@ using visualise::GridRollout;
 
 void check_settings(const Arguments& args) {
   FOVEA_CHECK(args.sign.empty() && args.normalise.empty() && args.fusion == "mean" &&
-                  args.discard == 0 && args.alpha == 0.5 && args.start_layer == 0 &&
-                  args.scale == "column",
+                  args.discard == 0 && args.alpha == 0.5 && args.start_layer == 0,
               ConfigError,
-              "--sign, --normalise, --fusion, --discard, --alpha, --start-layer, --scale: are of "
-              "networks with one grid; others have the rollout of docs/visualising.md");
+              "--sign, --normalise, --fusion, --discard, --alpha, --start-layer: are of networks "
+              "with one grid; others have the rollout of docs/visualising.md");
+  FOVEA_CHECK(args.scale == "column" || args.scale == "minmax", ConfigError,
+              fmt::format("--scale {}: is of networks with one grid; others have colours for each "
+                          "picture, from 0 or with minmax from its least weight",
+                          args.scale));
 }
 
 // The middle of the pixel, so that no rounding moves it to the next token.
@@ -97,6 +100,7 @@ void draw_grids(std::vector<experiment::Opened>& runs, const Arguments& args,
     visualise::GridRolloutFigure figure;
     figure.title = names[r] + ": attention of the framed place, rolled out over blocks of one grid";
     figure.colours = visualise::sequential_from_name(args.colours);
+    figure.from_least = args.scale == "minmax";
     figure.smooth = args.smooth;
     figure.overlay = args.overlay;
     figure.factor = enlargement(args, inputs[0].picture);

@@ -43,12 +43,13 @@ std::vector<float> values_of(const ImageInput& input, const data::ImageDataset& 
   return {values.begin(), values.end()};
 }
 
-// "7: cat", or where samples have masks instead of classes the name of the file.
+// "7: cat", or where samples have masks instead of classes the name of the file, if there is one.
 std::string sample_name(const data::ImageDataset& dataset, std::int64_t i) {
   if (dataset.has("label")) {
     const auto label = static_cast<std::size_t>(dataset.label(i));
     return fmt::format("{}: {}", i, dataset.class_names()[label]);
   }
+  if (dataset.files().empty()) return fmt::format("{}", i);
   return fmt::format("{}: {}", i, io::fs::path(dataset.name(i)).stem().string());
 }
 

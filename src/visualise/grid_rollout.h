@@ -56,6 +56,7 @@ struct GridRolloutFigure {
   std::vector<attention::Probe::Place> places;     // the query in each
   std::vector<std::vector<GridRollout>> rollouts;  // of each input, the same sequences of blocks
   ColourMap colours = ColourMap::kReds;
+  bool from_least = false;  // colours begin at the least weight of a picture, not at 0
   bool smooth = false;
   double overlay = 0;
   std::int64_t factor = 1;

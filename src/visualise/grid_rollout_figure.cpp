@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "visualise/grid_rollout.h"
@@ -39,13 +40,14 @@ std::string title_of(const GridRollout& rollout) {
 }
 
 // Of all tokens but the query, whose own weight hides the others.
-double largest_beside(const GridRollout& rollout) {
-  double largest = 0;
+Limits limits_beside(const GridRollout& rollout, bool from_least) {
+  Limits limits{from_least ? INFINITY : 0, 0};
   for (std::size_t i = 0; i < rollout.weights.size(); ++i) {
-    if (static_cast<std::int64_t>(i) != rollout.query)
-      largest = std::max(largest, rollout.weights[i]);
+    if (static_cast<std::int64_t>(i) == rollout.query) continue;
+    limits.low = std::min(limits.low, rollout.weights[i]);
+    limits.high = std::max(limits.high, rollout.weights[i]);
   }
-  return largest > 0 ? largest : 1;
+  return limits.low < limits.high ? limits : Limits{};
 }
 
 }  // namespace
@@ -72,15 +74,18 @@ Canvas render(const GridRolloutFigure& f) {
     const Canvas large = enlarge(f.inputs[i], f.factor);
     montage.rows.push_back({large});
     for (const GridRollout& rollout : f.rollouts[i]) {
+      const Limits limits = limits_beside(rollout, f.from_least);
       const Matrix heat = heat_map(as_grid(rollout.weights, rollout.grid_h, rollout.grid_w),
                                    large.height, large.width, f.smooth);
       montage.rows[i].push_back(overlay(
-          colourise(scale_between(heat, 0, largest_beside(rollout)), f.colours), large, f.overlay));
+          colourise(scale_between(heat, limits.low, limits.high), f.colours), large, f.overlay));
     }
     for (Canvas& picture : montage.rows[i]) mark(picture, f.places[i], side);
   }
   MontageBar bar;
-  bar.bar = {f.colours, 0, 1, "weight / largest beside the query's own, of each picture"};
+  bar.bar = {f.colours, 0, 1,
+             f.from_least ? "weight, least to largest beside the query's own, of each picture"
+                          : "weight / largest beside the query's own, of each picture"};
   bar.side = MontageBar::Side::kBelow;
   bar.first = 1;
   montage.bars.push_back(bar);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kNameSize = 11;
 constexpr double kAway = 7;  // of a name from the middle of its point
+constexpr Colour kLeader{150, 150, 150};
 
 double shared_area(const Rect& a, const Rect& b) {
   const double w = std::min(a.right(), b.right()) - std::max(a.x, b.x);
@@ -15,14 +16,21 @@ double shared_area(const Rect& a, const Rect& b) {
   return std::max(0.0, w) * std::max(0.0, h);
 }
 
-// Where a name of that width may stand, the best first.
-std::vector<Rect> places_beside(Point p, double width) {
-  const double h = 1.15 * kNameSize, near = 0.6 * kAway;
+// Where a name of that width may stand at a distance from its point, the best first.
+std::vector<Rect> places_beside(Point p, double width, double away) {
+  const double h = 1.15 * kNameSize, near = 0.6 * away;
   const double left = p.x - width, middle = p.x - width / 2;
-  return {{p.x + kAway, p.y - h / 2, width, h},    {left - kAway, p.y - h / 2, width, h},
-          {middle, p.y - kAway - h, width, h},     {middle, p.y + kAway, width, h},
+  return {{p.x + away, p.y - h / 2, width, h},     {left - away, p.y - h / 2, width, h},
+          {middle, p.y - away - h, width, h},      {middle, p.y + away, width, h},
           {p.x + near, p.y - near - h, width, h},  {p.x + near, p.y + near, width, h},
           {left - near, p.y - near - h, width, h}, {left - near, p.y + near, width, h}};
+}
+
+// From a point to the nearest one of a name that is not beside it.
+void draw_leader(Point from, const Rect& name, Painter& painter) {
+  const Point to{std::clamp(from.x, name.x - 1, name.right() + 1),
+                 std::clamp(from.y, name.y, name.bottom())};
+  painter.line(std::vector<Point>{from, to}, {kLeader, 0.8, {}});
 }
 
 }  // namespace
@@ -36,15 +44,20 @@ void draw_names(const std::vector<NamedPoint>& points, const Rect& inner, const 
   for (const NamedPoint& point : points) {
     const double width = text_width(point.name, kNameSize);
     Rect best;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Rect& place : places_beside(point.at, width)) {
-      double covered = 3 * (place.w * place.h - shared_area(place, inner));  // crossing an axis
-      for (const Rect& other : in_use) covered += shared_area(place, other);
-      if (covered >= least) continue;
-      least = covered;
-      best = place;
+    double least = std::numeric_limits<double>::infinity(), distance = 0;
+    for (const double away : {kAway, 2.5 * kAway, 4.0 * kAway, 5.5 * kAway}) {
+      for (const Rect& place : places_beside(point.at, width, away)) {
+        double cost = 4 * (away - kAway);  // as much as covering so many square units
+        cost += 3 * (place.w * place.h - shared_area(place, inner));  // crossing an axis
+        for (const Rect& other : in_use) cost += shared_area(place, other);
+        if (cost >= least) continue;
+        least = cost;
+        best = place;
+        distance = away;
+      }
     }
     in_use.push_back(best);
+    if (distance > kAway) draw_leader(point.at, best, painter);
     painter.text({best.x, best.centre_y()}, point.name, {kNameSize, kInk, Align::kLeft, false});
   }
 }

@@ -14,7 +14,8 @@ struct NamedPoint {
 };
 
 /// Draws every name beside its point: to the right, left, above, below or at a corner, where it
-/// covers the least of other points, of names before it, of `taken` and of what is outside `inner`.
+/// covers the least of other points, of names before it, of `taken` and of what is outside `inner`;
+/// further off, with a thin line to its point, where all of these are crowded.
 void draw_names(const std::vector<NamedPoint>& points, const Rect& inner, const Rect& taken,
                 Painter& painter);
 

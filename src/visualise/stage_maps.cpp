@@ -27,6 +27,17 @@ Matrix tokens_matrix(const Tensor& record) {
   return tokens;
 }
 
+// Sums over the channels of every token.
+std::vector<double> token_squares(const Matrix& tokens) {
+  std::vector<double> sums;
+  for (std::int64_t i = 0; i < tokens.rows; ++i) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < tokens.cols; ++c) sum += tokens.at(i, c) * tokens.at(i, c);
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
 }  // namespace
 
 std::vector<DecoderStage> observe_stages(models::Model& model, const Tensor& image) {
@@ -57,9 +68,8 @@ std::vector<DecoderStage> observe_stages(models::Model& model, const Tensor& ima
 }
 
 Matrix token_norms(const Matrix& tokens, std::int64_t grid_h, std::int64_t grid_w) {
-  std::vector<double> norms = token_saliency(tokens);
-  const double scale = std::sqrt(static_cast<double>(tokens.cols));
-  for (double& norm : norms) norm *= scale;
+  std::vector<double> norms = token_squares(tokens);
+  for (double& norm : norms) norm = std::sqrt(norm);
   return as_grid(norms, grid_h, grid_w);
 }
 
@@ -80,12 +90,8 @@ Matrix shown_difference(const Matrix& map, const Matrix& minus, std::int64_t hei
 }
 
 std::vector<double> token_saliency(const Matrix& tokens) {
-  std::vector<double> saliency;
-  for (std::int64_t i = 0; i < tokens.rows; ++i) {
-    double sum = 0;
-    for (std::int64_t c = 0; c < tokens.cols; ++c) sum += tokens.at(i, c) * tokens.at(i, c);
-    saliency.push_back(std::sqrt(sum / static_cast<double>(tokens.cols)));
-  }
+  std::vector<double> saliency = token_squares(tokens);
+  for (double& r : saliency) r = std::sqrt(r / static_cast<double>(tokens.cols));
   return saliency;
 }
 

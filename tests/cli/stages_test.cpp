@@ -49,7 +49,7 @@ TEST_CASE("visualise-attention: stages, attention and predictions of decoders", 
       folder, "unet",
       R"({"name": "unet", "task": "segmentation", "dataset": {"type": "synthetic_segmentation",
           "num_classes": 4, "img_size": 32, "train_size": 8, "test_size": 4},
-          "model": {"type": "unet", "widths": [2, 4], "decoder_channels": [2]},
+          "model": {"type": "unet", "widths": [4, 8], "decoder_channels": [4]},
           "train": {"epochs": 1, "batch_size": 4}})");
   const auto drawn = [&](std::vector<std::string> words, const std::string& to) {
     words.insert(words.end(), {"--out", folder.path(to).string()});
@@ -122,6 +122,7 @@ TEST_CASE("visualise-attention: stages, attention and predictions of decoders", 
   refused({gdla, "--maps", "update", "--pca"}, "give one");
   refused({unet, "--input", "0"}, "no attention over tokens");
   refused({gdla, "--query", "32,0"}, "expected row and column of a pixel of 32 x 32");
+  refused({gdla, "--scale", "figure"}, "--scale figure: is of networks with one grid");
   refused({gdla, "--sign", "abs"}, "are of networks with one grid");
 }
 

@@ -131,6 +131,8 @@ TEST_CASE("grid rollout figure: a picture for every sequence of blocks", "[visua
   CHECK(one.width > 2 * 8 * 16);
   figure.rollouts[0].push_back(figure.rollouts[0][0]);
   CHECK(render(figure).width >= one.width + 8 * 16);
+  figure.from_least = true;
+  CHECK(render(figure).width > one.width);
   figure.places.clear();
   CHECK_THROWS_AS(render(figure), ShapeError);
   const std::vector<GridAttention> blocks = {block_of(2, 2, std::vector<double>(16, 0.25))};

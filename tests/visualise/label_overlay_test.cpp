@@ -62,7 +62,7 @@ TEST_CASE("label grid: many classes keep apart, and their names find room", "[vi
   }
   CHECK(colours.size() == 21);
   CHECK(class_colour(1) == palette_colour(0));
-  const Canvas few = label_grid("", {"background", "a"}, {sample()}, 8);
+  const Canvas few = label_grid("", {"background", "a", "b"}, {sample()}, 8);
   const Canvas many = label_grid("", classes, {sample()}, 8);
   CHECK(many.height > few.height + 100);
   Labelled wrong = sample();

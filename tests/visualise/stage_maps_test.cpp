@@ -36,7 +36,7 @@ TEST_CASE("decoder stages: every block by its taps, the coarsest first", "[visua
   same(stages[1].update, probe.all("attn_delta")[1]);
   // The result is recorded as a map: channel 2 of the token in row 5, column 3.
   const Tensor map = probe.all("features").back();
-  REQUIRE(map.shape() == Shape{1, 4, 16, 8});
+  REQUIRE(map.shape() == Shape{1, 8, 16, 8});
   CHECK(stages[2].output.at(5 * 8 + 3, 2) == double{map.host_values<float>()[2 * 128 + 5 * 8 + 3]});
 }
 
