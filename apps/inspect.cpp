@@ -19,6 +19,7 @@
 #include "experiment/text_table.h"
 #include "inspect/across_depth.h"
 #include "inspect/dataset.h"
+#include "inspect/tradeoff.h"
 #include "schema/compare.h"
 #include "schema/describe.h"
 #include "schema/json_schema.h"
@@ -44,6 +45,7 @@ struct Arguments {
   std::string other;
   std::vector<std::string> runs;
   std::string split;
+  apps::TradeoffArguments tradeoff;
   std::string out;
   std::string picture = "across-depth.png";
 };
@@ -306,6 +308,21 @@ int main(int argc, char** argv) {
       .add_option("-o,--out", args.out,
                   "picture, .png or .svg, with a .csv beside it (default: robustness.png)")
       .value("FILE");
+  apps::Options tradeoff = cli.add_subcommand(
+      "tradeoff",
+      "score against parameters and cost of a sweep's rows, or of a paper's published ones");
+  tradeoff
+      .add_option("SOURCE", args.tradeoff.sources,
+                  "folders of sweeps made by ablate, or files of published numbers")
+      .required()
+      .value("FILE");
+  tradeoff.add_option("--table", args.tradeoff.table, "of published numbers (default: the first)");
+  tradeoff.add_option("--metric", args.tradeoff.metrics,
+                      "column of the scores; once, or for each source (default: a sweep's first)");
+  tradeoff
+      .add_option("-o,--out", args.tradeoff.out,
+                  "picture, .png or .svg, with a .csv beside it (default: tradeoff.png)")
+      .value("FILE");
   apps::Options docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
   apps::Options editors =
       cli.add_subcommand("schema", "JSON Schema of experiment files, for editors");
@@ -328,6 +345,7 @@ int main(int argc, char** argv) {
     if (diff.parsed()) return print_difference(args);
     if (curves.parsed()) return draw_curves(args);
     if (robustness.parsed()) return draw_robustness(args);
+    if (tradeoff.parsed()) return apps::draw_tradeoff(args.tradeoff);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see fovea inspect --help");
     if (!args.across_depth.empty()) return draw_across_depth(args, program.common.json);

@@ -9,8 +9,11 @@
 #include "common/weights_flags.h"
 #include "visualise_attention/arguments.h"
 #include "visualise_attention/components.h"
+#include "visualise_attention/grids.h"
 #include "visualise_attention/images.h"
 #include "visualise_attention/layers.h"
+#include "visualise_attention/predictions.h"
+#include "visualise_attention/stages.h"
 #include "visualise_attention/subject.h"
 #include "visualise_attention/texts.h"
 
@@ -20,30 +23,54 @@ using namespace fovea;
 using apps::Arguments;
 using apps::Subject;
 
-bool reads_texts(const Subject& s) {
-  return s.run->model().interface() == models::Interface::kTextClassifier;
+enum class Tokens { kWords, kPatches, kGrids };
+
+// Patches, where there is one grid for all blocks.
+Tokens tokens_of(experiment::Run& run) {
+  if (run.model().interface() == models::Interface::kTextClassifier) return Tokens::kWords;
+  return run.model().geometry().grid_h > 0 ? Tokens::kPatches : Tokens::kGrids;
+}
+
+const char* text_of(Tokens tokens) {
+  if (tokens == Tokens::kWords) return "texts";
+  return tokens == Tokens::kPatches ? "images" : "images on grids of several sizes";
 }
 
 int visualise_runs(const Arguments& args, const apps::Common& common) {
   FOVEA_CHECK(args.pca || args.layers.empty(), ConfigError,
               "--layer: chooses the layers of --pca, which is not given");
-  if (args.across_depth || args.pca) {
-    FOVEA_CHECK(!args.across_depth || !args.pca, ConfigError,
-                "--pca and --across-depth: each is drawn instead of rollouts; give one");
-    if (args.pca) apps::draw_components(args, common);
-    if (args.across_depth) apps::draw_across_depth(args, common);
+  FOVEA_CHECK(!args.maps.empty() || args.stages.empty(), ConfigError,
+              "--stage: chooses the stages of --maps, which is not given");
+  const int instead =
+      int{args.pca} + int{args.across_depth} + int{!args.maps.empty()} + int{args.predictions};
+  FOVEA_CHECK(instead <= 1, ConfigError,
+              "--pca, --across-depth, --maps, --predictions: each is drawn instead of rollouts; "
+              "give one");
+  if (args.pca) apps::draw_components(args, common);
+  if (args.across_depth) apps::draw_across_depth(args, common);
+  if (!args.maps.empty()) apps::draw_stages(args, common);
+  if (args.predictions) apps::draw_predictions(args, common);
+  if (instead > 0) return 0;
+  std::vector<experiment::Opened> runs = apps::open_runs(args);
+  const Tokens tokens = tokens_of(*runs[0].run);
+  const std::vector<std::string> names = apps::folder_names(args);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Tokens own = tokens_of(*runs[i].run);
+    FOVEA_CHECK(own == tokens, ConfigError,
+                fmt::format("{}: reads {}, {} reads {}; draw them apart", names[i], text_of(own),
+                            names[0], text_of(tokens)));
+  }
+  FOVEA_CHECK(tokens == Tokens::kGrids || (args.query.empty() && !args.whole_maps), ConfigError,
+              fmt::format("--query, --whole-maps: are of networks with grids of several sizes; {} "
+                          "reads {}",
+                          names[0], text_of(tokens)));
+  if (tokens == Tokens::kGrids) {
+    apps::draw_grids(runs, args, common);
     return 0;
   }
-  std::vector<Subject> subjects = apps::open_subjects(args);
-  const bool texts = reads_texts(subjects[0]);
-  for (const Subject& s : subjects) {
-    FOVEA_CHECK(
-        reads_texts(s) == texts, ConfigError,
-        fmt::format("{}: reads {}, {} reads {}; draw them apart", s.name,
-                    texts ? "images" : "texts", subjects[0].name, texts ? "texts" : "images"));
-  }
-  const apps::Drawn drawn =
-      texts ? apps::draw_texts(subjects, args) : apps::draw_images(subjects, args);
+  std::vector<Subject> subjects = apps::subjects_of(std::move(runs), args);
+  const apps::Drawn drawn = tokens == Tokens::kWords ? apps::draw_texts(subjects, args)
+                                                     : apps::draw_images(subjects, args);
   if (common.quiet) return 0;
   for (const Subject& s : subjects)
     fmt::print("{:<20} {}\n", s.name, apps::weights_text(s.weights));
@@ -70,7 +97,9 @@ int main(int argc, char** argv) {
       "film\"\n"
       "         fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights "
       "vit.safetensors\n"
-      "         fovea visualise-attention runs/dgvit --pca --input 0 --input 7\n");
+      "         fovea visualise-attention runs/dgvit --pca --input 0 --input 7\n"
+      "         fovea visualise-attention runs/gdla runs/la --maps update,saliency --input 0\n"
+      "         fovea visualise-attention runs/gdla runs/la --predictions --input 0 --input 7\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.runs,
@@ -111,6 +140,14 @@ int main(int argc, char** argv) {
       .range(0.0, 1.0);
   cli.add_option("--factor", args.factor, "enlargement of the images").range(1, 64);
   cli.add_flag("--heads", args.heads, "also every layer and head, of images");
+  cli.add_option("--query", args.query,
+                 "of networks with grids of several sizes (PVTv2, segmentation): row and column of "
+                 "the pixel whose attention is drawn (default: the middle)")
+      .commas()
+      .value("ROW,COLUMN");
+  cli.add_flag("--whole-maps", args.whole_maps,
+               "of these: all rows of every map in maps.safetensors, not the query's alone; 75 MiB "
+               "for each head at 56 x 56 tokens");
   cli.add_flag("--no-explorer", args.no_explorer,
                "no explorer.html, which holds every map: about a byte a weight");
   cli.add_flag("--across-depth", args.across_depth,
@@ -119,12 +156,30 @@ int main(int argc, char** argv) {
   cli.add_option("--samples", args.samples, "images of the split for --across-depth").positive();
   cli.add_flag(
       "--pca", args.pca,
-      "instead: what each layer sees of the images, of Transformers and ResNets: the first "
-      "three principal components of its patches as red, green and blue (pca-<run>.png), "
+      "instead: what each layer sees of the images: the "
+      "first three principal components of its patches as red, green and blue (pca-<run>.png), "
       "and the variance they explain (pca.csv)");
   cli.add_option("--layer", args.layers,
                  "of --pca: number of a layer, from 0, or its name, as blocks.11; repeatable "
                  "(default: all)");
+  cli.add_option("--maps", args.maps,
+                 "instead: what the blocks of a decoder (pvt_gdla, ...) do with tokens, a picture "
+                 "for each image: norms of what enters, size of what attention adds, their "
+                 "differences between runs; or root mean squares of tokens and channels")
+      .commas()
+      .value("token_norm|update|saliency");
+  cli.add_option("--stage", args.stages, "of --maps: 1 is the coarsest (default: all)")
+      .commas()
+      .value("N,...");
+  cli.add_option("--compare", args.compare,
+                 "of --maps update: the run from whose map those of the others are subtracted "
+                 "(default: first)")
+      .value("first|last|none");
+  cli.add_flag("--predictions", args.predictions,
+               "instead: the samples with their truth and the segmentation of every run "
+               "(predictions.png): contours of one foreground, colours of several classes");
+  cli.add_option("--thickness", args.thickness, "of the contours of --predictions, in pixels")
+      .positive();
   cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)")
       .value("FOLDER");
   cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);

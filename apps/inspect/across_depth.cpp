@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "common/app.h"
 #include "visualise/plot.h"
 
@@ -90,12 +89,7 @@ void draw(const std::filesystem::path& picture, const GrowthSettings& settings,
   }
   std::vector<LinePlot> plots;
   for (const Quantity& quantity : quantities) plots.push_back(panel(quantity, settings, depths));
-  const auto columns = static_cast<std::int64_t>(plots.size());
-  if (picture.extension() == ".svg") {
-    io::write_atomic(picture, visualise::to_svg(plots, columns));
-  } else {
-    visualise::write_png(picture, visualise::render(plots, columns));
-  }
+  visualise::write_plots(picture, plots, std::ssize(plots));
 }
 
 void check(const std::vector<std::int64_t>& blocks, const std::filesystem::path& picture) {
@@ -103,9 +97,7 @@ void check(const std::vector<std::int64_t>& blocks, const std::filesystem::path&
   FOVEA_CHECK(at == blocks.end(), ConfigError,
               fmt::format("--across-depth: {} after {}; expected ascending numbers of blocks",
                           *(at + 1), *at));
-  const std::string ending = picture.extension().string();
-  FOVEA_CHECK(ending == ".png" || ending == ".svg", ConfigError,
-              fmt::format("--picture: {} ends neither in .png nor in .svg", picture.string()));
+  visualise::check_plot_path(picture);
 }
 
 // The experiment's own, where none is asked for.

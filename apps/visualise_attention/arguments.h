@@ -36,7 +36,14 @@ struct Arguments {
   bool across_depth = false;
   std::int64_t samples = 512;
   bool pca = false;
-  std::vector<std::string> layers;  // of --pca: numbers from 0, or names
+  std::vector<std::string> layers;   // of --pca: numbers from 0, or names
+  std::vector<std::string> maps;     // token_norm, update, saliency
+  std::vector<std::int64_t> stages;  // of --maps, from 1; empty: all
+  std::string compare = "first";     // of --maps update: first, last or none
+  bool predictions = false;
+  std::int64_t thickness = 1;       // of the contours of --predictions
+  std::vector<std::int64_t> query;  // row and column of a pixel; empty: the middle
+  bool whole_maps = false;
   std::string out = "attention";
   int threads = 0;
 };

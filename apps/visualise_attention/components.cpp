@@ -89,9 +89,8 @@ void write_figure(const std::vector<LayerColumn>& columns, const std::vector<Ima
 
 void draw_components(const Arguments& args, const Common& common) {
   const std::vector<std::string> names = folder_names(args);
-  std::vector<experiment::Opened> runs;
+  std::vector<experiment::Opened> runs = open_runs(args);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    runs.push_back(open_run(i, args));
     FOVEA_CHECK(runs[i].run->model().interface() != models::Interface::kTextClassifier, ConfigError,
                 fmt::format("--pca: {} reads texts; expected a network of images", names[i]));
   }

@@ -8,6 +8,7 @@
 
 #include "base/distinct_names.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "visualise/attention_maps.h"
 #include "visualise_attention/subject.h"
 
@@ -15,7 +16,7 @@ namespace fovea::apps {
 namespace {
 
 // A sample's place in its files, wherever these lie.
-std::string place_of(const data::ImageDataset& dataset, std::int64_t i) {
+std::string file_of(const data::ImageDataset& dataset, std::int64_t i) {
   const std::string name = dataset.name(i);
   const std::string& root = dataset.root();
   return name.rfind(root, 0) == 0 ? name.substr(root.size()) : name;
@@ -24,10 +25,10 @@ std::string place_of(const data::ImageDataset& dataset, std::int64_t i) {
 // The sample of `own` that is sample `i` of `first`; runs may be limited to different ones.
 std::int64_t same_sample(const data::ImageDataset& own, const data::ImageDataset& first,
                          std::int64_t i, const std::string& run) {
-  const std::string place = place_of(first, i);
-  if (i < own.size() && place_of(own, i) == place) return i;
+  const std::string file = file_of(first, i);
+  if (i < own.size() && file_of(own, i) == file) return i;
   for (std::int64_t k = 0; k < own.size(); ++k) {
-    if (place_of(own, k) == place) return k;
+    if (file_of(own, k) == file) return k;
   }
   throw ConfigError(fmt::format("--input {}: {} has no {} in its split; give the name of a file", i,
                                 run, first.name(i)));
@@ -40,6 +41,16 @@ std::vector<float> values_of(const ImageInput& input, const data::ImageDataset& 
       input.index ? own.get(same_sample(own, first, *input.index, run)) : own.get_file(input.file);
   const auto values = sample.at("image").values<float>();
   return {values.begin(), values.end()};
+}
+
+// "7: cat", or where samples have masks instead of classes the name of the file, if there is one.
+std::string sample_name(const data::ImageDataset& dataset, std::int64_t i) {
+  if (dataset.has("label")) {
+    const auto label = static_cast<std::size_t>(dataset.label(i));
+    return fmt::format("{}: {}", i, dataset.class_names()[label]);
+  }
+  if (dataset.files().empty()) return fmt::format("{}", i);
+  return fmt::format("{}: {}", i, io::fs::path(dataset.name(i)).stem().string());
 }
 
 std::vector<ImageInput> named_inputs(const std::vector<std::string>& wanted,
@@ -55,8 +66,7 @@ std::vector<ImageInput> named_inputs(const std::vector<std::string>& wanted,
     if (is_index(wanted[i])) {
       const std::int64_t index = sample_index(wanted[i], first.size());
       inputs[i].index = index;
-      const auto label = static_cast<std::size_t>(first.label(index));
-      names.push_back(fmt::format("{}: {}", index, first.class_names()[label]));
+      names.push_back(sample_name(first, index));
     } else {
       inputs[i].file = wanted[i];
       names.push_back(short_names[file++]);
@@ -93,6 +103,17 @@ Tensor prepared(const ImageInput& input, const data::ImageDataset& own,
   const data::Planes planes{own.channels(), own.height(), own.width(), values.data()};
   data::normalise(planes, own.mean(), own.std());
   return Tensor::from(values, {1, planes.channels, planes.height, planes.width}, device);
+}
+
+std::int64_t place_of(const ImageInput& input, const data::ImageDataset& own,
+                      const data::ImageDataset& first, const std::string& run) {
+  return same_sample(own, first, *input.index, run);
+}
+
+void check_size(const data::ImageDataset& own, const data::ImageDataset& first,
+                const std::string& run, const std::string& first_run) {
+  FOVEA_CHECK(own.fields()[0].shape == first.fields()[0].shape, ConfigError,
+              fmt::format("{}: sees images of another size than {}", run, first_run));
 }
 
 std::int64_t enlargement(const Arguments& args, const visualise::Canvas& picture) {

@@ -34,6 +34,15 @@ std::vector<ImageInput> image_inputs(const Arguments& args, const data::ImageDat
 Tensor prepared(const ImageInput& input, const data::ImageDataset& own,
                 const data::ImageDataset& first, const std::string& run, const Device& device);
 
+/// Where a sample of the first run's split lies in that of the run with the data set `own`. Throws
+/// ConfigError if that has no such sample.
+std::int64_t place_of(const ImageInput& input, const data::ImageDataset& own,
+                      const data::ImageDataset& first, const std::string& run);
+
+/// Throws ConfigError if a run sees images of another size than the first one.
+void check_size(const data::ImageDataset& own, const data::ImageDataset& first,
+                const std::string& run, const std::string& first_run);
+
 /// How many times its size a picture is drawn at: --factor, or what makes its longer side 128.
 std::int64_t enlargement(const Arguments& args, const visualise::Canvas& picture);
 

@@ -76,8 +76,7 @@ std::vector<ImageInput> observe_all(std::vector<Subject>& subjects, const Argume
   std::vector<ImageInput> inputs = image_inputs(args, first, subjects[0].name);
   for (Subject& s : subjects) {
     const data::ImageDataset& own = images_of(*s.run, args);
-    FOVEA_CHECK(own.fields()[0].shape == first.fields()[0].shape, ConfigError,
-                fmt::format("{}: sees images of another size than {}", s.name, subjects[0].name));
+    check_size(own, first, s.name, subjects[0].name);
     for (const ImageInput& input : inputs) {
       const Tensor x = prepared(input, own, first, s.name, s.run->device());
       s.seen.push_back(visualise::observe(s.run->model(), x));

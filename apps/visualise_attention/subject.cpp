@@ -102,17 +102,27 @@ std::string weights_text(const experiment::WeightsUsed& weights) {
   return weights.text() + (random.empty() ? "" : "; " + random);
 }
 
-std::vector<Subject> open_subjects(const Arguments& args) {
-  std::vector<Subject> subjects;
+std::vector<experiment::Opened> open_runs(const Arguments& args) {
+  std::vector<experiment::Opened> runs;
   for (std::size_t place = 0; place < args.runs.size(); ++place) {
+    runs.push_back(open_run(place, args));
+    for (const std::string& note : runs.back().run->notes()) fmt::print(stderr, "note: {}\n", note);
+  }
+  return runs;
+}
+
+std::vector<Subject> subjects_of(std::vector<experiment::Opened> opened, const Arguments& args) {
+  std::vector<Subject> subjects;
+  for (experiment::Opened& one : opened) {
     Subject s;
-    experiment::Opened opened = open_run(place, args);
-    s.run = std::move(opened.run);
-    for (const std::string& note : s.run->notes()) fmt::print(stderr, "note: {}\n", note);
-    s.weights = opened.weights;
+    s.run = std::move(one.run);
+    s.weights = one.weights;
     const experiment::Experiment& e = s.run->experiment();
     s.name = e.name;
-    const std::string type = e.model.options.at("attention").at("type").as_string();
+    const schema::Value* attention = e.model.options.find("attention");
+    FOVEA_CHECK(attention != nullptr, ConfigError,
+                fmt::format("{}: has no attention over tokens to show", e.name));
+    const std::string type = attention->at("type").as_string();
     s.signed_maps = attention::variants().find(type).info.map == attention::MapKind::kSigned;
     s.rollout = rollout_options(args, s.signed_maps);
     subjects.push_back(std::move(s));

@@ -40,14 +40,17 @@ struct Drawn {
 /// The `place`-th of the runs and experiment files. Throws ConfigError unless every experiment file
 /// has a file of weights and every file of weights an experiment file.
 experiment::Opened open_run(std::size_t place, const Arguments& args);
+/// All of them. Throws like open_run().
+std::vector<experiment::Opened> open_runs(const Arguments& args);
 /// The part of the data that is asked for, or the one that the run reports.
 std::string split_of(const Arguments& args, experiment::Run& run);
 /// The runs by the names of their folders or files, numbered where these are the same.
 std::vector<std::string> folder_names(const Arguments& args);
 /// Which weights are drawn, and what of them is random.
 std::string weights_text(const experiment::WeightsUsed& weights);
-/// All runs of `args`. Runs of one name are told apart by their folders, or numbered.
-std::vector<Subject> open_subjects(const Arguments& args);
+/// The runs of `args` that were opened. Runs of one name are told apart by their folders, or
+/// numbered. Throws ConfigError for a network without attention to roll out.
+std::vector<Subject> subjects_of(std::vector<experiment::Opened> opened, const Arguments& args);
 
 /// A number of a sample of a split with `size` samples. Throws ConfigError.
 bool is_index(const std::string& text);

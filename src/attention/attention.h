@@ -31,6 +31,11 @@ struct Context {
   std::int64_t grid_w = 0;
   Tensor rope_cos, rope_sin;  // (n, head_dim / 2), undefined = no rotary positions
   Probe* probe = nullptr;     // records maps; never changes the result
+
+  /// Rows of the map that the probe wants; count 0 where that is none.
+  Probe::Rows wanted_rows() const {
+    return probe == nullptr ? Probe::Rows{0, 0} : probe->rows(prefix_tokens, grid_h, grid_w);
+  }
 };
 
 /// What kind of map a variant has, which decides how its rollout is normalised.

@@ -11,7 +11,6 @@
 #include "attention/attention.h"
 #include "attention/rotary.h"
 #include "attention/two_maps.h"
-#include "autograd/mode.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
@@ -99,7 +98,8 @@ class Differential final : public attention::Attention {
     const Shape rows{x.size(0), x.size(1), num_heads_};
     const Tensor c1 = ops::ones(rows, x.dtype(), x.device());
     const Tensor c2 = ops::expand(ops::neg(lambda), rows);
-    if (ctx.probe != nullptr) record(*ctx.probe, maps, c1, c2, lambda);
+    if (ctx.probe != nullptr) ctx.probe->record("lam", lambda);
+    attention::record_maps(ctx, maps, c1, c2, "attn1", "attn2");
     const Tensor u = attention::apply_two_maps(maps, c1, c2, drop_);
     // The factor uses lambda_init, not lambda (dgsa 2.3 step 5).
     const Tensor heads =
@@ -168,17 +168,6 @@ class Differential final : public attention::Attention {
     const Tensor first = ops::exp(ops::sum(ops::mul(lambda_q1_, lambda_k1_), {0}, true));
     const Tensor second = ops::exp(ops::sum(ops::mul(lambda_q2_, lambda_k2_), {0}, true));
     return ops::add(ops::sub(first, second), lambda_init_);
-  }
-
-  static void record(attention::Probe& probe, const attention::TwoMaps& m, const Tensor& c1,
-                     const Tensor& c2, const Tensor& lambda) {
-    const autograd::NoGrad no_grad;
-    const Tensor map1 = ops::attention_map(m.q1, m.k1, m.options);
-    const Tensor map2 = ops::attention_map(m.q2, m.k2, m.options);
-    probe.record("attn1", map1);
-    probe.record("attn2", map2);
-    probe.record("lam", lambda);
-    probe.record("attn", attention::fused_map(map1, map2, c1, c2));
   }
 
   std::int64_t num_heads_;

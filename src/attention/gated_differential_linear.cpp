@@ -38,9 +38,9 @@ GdlaViews views_of(const GdlaHeads& o, const Tensor& t) {
 }
 
 void record(Probe& probe, const GdlaHeads& o, const GdlaViews& views, const Tensor& lambda,
-            const ops::LinearAttentionOptions& options) {
+            const ops::LinearAttentionOptions& options, Probe::Rows rows) {
   const autograd::NoGrad no_grad;
-  const auto [first, count] = probe.queries();
+  const auto [first, count] = rows;
   const Tensor map1 = ops::linear_attention_map(views.q, views.k, options, first, count);
   if (!o.differential) {
     probe.record("attn", map1);
@@ -56,10 +56,11 @@ void record(Probe& probe, const GdlaHeads& o, const GdlaViews& views, const Tens
 }  // namespace
 
 Tensor attend_gdla(const GdlaHeads& o, const Tensor& t, const Tensor& lambda, nn::RMSNorm& norm,
-                   Probe* probe) {
+                   const Context& context) {
   const GdlaViews views = views_of(o, t);
   const ops::LinearAttentionOptions options{.eps = o.eps};
-  if (probe != nullptr) record(*probe, o, views, lambda, options);
+  if (const Probe::Rows rows = context.wanted_rows(); rows.count != 0)
+    record(*context.probe, o, views, lambda, options, rows);
   const Tensor y = o.differential
                        ? ops::two_map_linear_attention(views.q, views.k, views.q2, views.k2,
                                                        views.v, lambda, options)
@@ -145,9 +146,9 @@ class GatedDifferentialLinear final : public attention::Attention {
  protected:
   Tensor forward(const Tensor& x, const Context& ctx) override {
     const Tensor t = qkv_(x);  // q | k | v | g
-    const Tensor y = attention::attend_gdla(heads_, t, lambda_main_, ln_, ctx.probe);
+    const Tensor y = attention::attend_gdla(heads_, t, lambda_main_, ln_, ctx);
     if (mix_ == nullptr) return (*out_proj_)(y);
-    const Tensor local = attention::attend_gdla(heads_, (*mix_)(t, ctx), lambda_aux_, ln_, nullptr);
+    const Tensor local = attention::attend_gdla(heads_, (*mix_)(t, ctx), lambda_aux_, ln_, {});
     return (*out_proj_)(ops::concat({y, local}, -1));
   }
 

@@ -32,9 +32,8 @@ class Linear final : public attention::QkvAttention {
     const auto& [q, k, v] = heads;
     ops::LinearAttentionOptions options{.eps = eps_};
     if (rotated) options.feature_map = FeatureMap::kNone;
-    if (ctx.probe != nullptr) {
+    if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
-      const auto [first, count] = ctx.probe->queries();
       ctx.probe->record("attn", ops::linear_attention_map(q, k, options, first, count));
     }
     return ops::linear_attention(q, k, v, options);

@@ -5,7 +5,6 @@
 
 #include "attention/attention.h"
 #include "attention/two_maps.h"
-#include "autograd/mode.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
@@ -115,7 +114,8 @@ class MDGSA final : public attention::Attention {
         ops::sigmoid(gate_ != nullptr ? (*gate_)(x) : (*deep_gate_)(x));  // (b, n, heads)
     // A = g A+ + c A-, c = g - 1 (subtract) or 1 - g (blend).
     const Tensor c = o_.fuse == Fuse::kSubtract ? ops::affine(g, 1, -1) : ops::affine(g, -1, 1);
-    if (ctx.probe != nullptr) record(*ctx.probe, maps, g, c);
+    if (ctx.probe != nullptr) ctx.probe->record("gate", g);
+    attention::record_maps(ctx, maps, g, c, "attn_pos", "attn_neg");
     const Tensor u = attention::apply_two_maps(maps, g, c, drop_);
     const Tensor normed =
         subln_(ops::reshape(u, {u.size(0), u.size(1), o_.num_heads, 2 * stream_dim_}));
@@ -150,17 +150,6 @@ class MDGSA final : public attention::Attention {
   Tensor scale(const Tensor& heads) const {
     if (!learned_lambda_.defined()) return ops::mul(heads, 1 - lambda_);
     return ops::mul(heads, ops::affine(learned_lambda_, -1, 1));
-  }
-
-  static void record(attention::Probe& probe, const attention::TwoMaps& m, const Tensor& g,
-                     const Tensor& c) {
-    const autograd::NoGrad no_grad;
-    const Tensor excitatory = ops::attention_map(m.q1, m.k1, m.options);
-    const Tensor inhibitory = ops::attention_map(m.q2, m.k2, m.options);
-    probe.record("attn_pos", excitatory);
-    probe.record("attn_neg", inhibitory);
-    probe.record("gate", g);
-    probe.record("attn", attention::fused_map(excitatory, inhibitory, g, c));
   }
 
   MDgsaOptions o_;

@@ -1,11 +1,14 @@
 #include "attention/probe.h"
 
+#include <algorithm>
+
 #include "autograd/mode.h"
 #include "ops/elementwise.h"
 
 namespace fovea::attention {
 
-void Probe::record(const std::string& name, const Tensor& value) {
+void Probe::record(const std::string& name, const Tensor& value, const std::string& part) {
+  const autograd::ModuleScope scope(part);
   if (keep_graph_) {
     records_.push_back({autograd::module_path(), name, value});
     return;
@@ -13,6 +16,17 @@ void Probe::record(const std::string& name, const Tensor& value) {
   const autograd::NoGrad no_grad;
   records_.push_back(
       {autograd::module_path(), name, ops::cast(value.detach(), compute_dtype(value.dtype()))});
+}
+
+Probe::Rows Probe::rows(std::int64_t prefix_tokens, std::int64_t grid_h,
+                        std::int64_t grid_w) const {
+  if (!maps_) return {0, 0};
+  if (!place_ || grid_h == 0) return {};
+  const auto along = [](double share, std::int64_t size) {
+    const auto index = static_cast<std::int64_t>(share * static_cast<double>(size));
+    return std::clamp<std::int64_t>(index, 0, size - 1);
+  };
+  return {prefix_tokens + along(place_->y, grid_h) * grid_w + along(place_->x, grid_w), 1};
 }
 
 std::vector<Tensor> Probe::all(const std::string& name) const {

@@ -1,6 +1,8 @@
 // Records what happens inside an attention, for visualisation and tests.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,24 +18,35 @@ class Probe {
   /// keep_graph: records stay in the graph, so that tests can differentiate what was seen.
   explicit Probe(bool keep_graph) : keep_graph_(keep_graph) {}
 
-  /// Queries whose rows of a map are wanted: `count` of them from `first` on, all others for -1.
-  struct Queries {
+  /// A place of the image, from 0 at its top and left to 1 at its bottom and right.
+  struct Place {
+    double y = 0, x = 0;
+  };
+  /// Of maps over a grid only the row of the token that covers this place is recorded, and no other
+  /// is made. Without this, whole maps are.
+  void only(Place place) { place_ = place; }
+  /// No maps of attention; everything else.
+  void without_maps() { maps_ = false; }
+  bool wants_maps() const { return maps_; }
+
+  /// The rows that are wanted of a map whose tokens are `prefix_tokens` and behind them the grid:
+  /// `count` from `first` on, all of them for -1.
+  struct Rows {
     std::int64_t first = 0, count = -1;
   };
-  /// Attentions whose maps are made row by row record no other rows; the rest record all.
-  void only(Queries queries) { queries_ = queries; }
-  Queries queries() const { return queries_; }
+  Rows rows(std::int64_t prefix_tokens, std::int64_t grid_h, std::int64_t grid_w) const;
 
   struct Record {
     std::string module;  // "blocks.0.attn"
-    // "attn": the map (b, heads, n, n); others by variant, e.g. "gate". Networks add "features",
-    // what a block or stage hands on: tokens (b, n, dim) or a map (b, c, h, w).
+    // "attn": the map (b, heads, rows, n), "reduced_attn" that of fewer keys; others by variant,
+    // e.g. "gate". Networks add "features", what a block or stage hands on: tokens (b, n, dim) or a
+    // map (b, c, h, w).
     std::string name;
     Tensor value;
   };
 
-  /// Records under the module that is running.
-  void record(const std::string& name, const Tensor& value);
+  /// Records under the module that is running, or a part of it: "stages.0".
+  void record(const std::string& name, const Tensor& value, const std::string& part = "");
   const std::vector<Record>& records() const { return records_; }
   /// All records of one name, in order of layers.
   std::vector<Tensor> all(const std::string& name) const;
@@ -41,7 +54,8 @@ class Probe {
 
  private:
   bool keep_graph_ = false;
-  Queries queries_;
+  bool maps_ = true;
+  std::optional<Place> place_;
   std::vector<Record> records_;
 };
 

@@ -37,9 +37,9 @@ class Softmax final : public attention::QkvAttention {
     const auto& [q, k, v] = heads;
     const ops::AttentionOptions options{1 / std::sqrt(static_cast<double>(head_dim())), ctx.causal,
                                         ctx.key_mask};
-    if (ctx.probe != nullptr) {
+    if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
-      ctx.probe->record("attn", ops::attention_map(q, k, options));
+      ctx.probe->record("attn", ops::attention_map(q, k, options, first, count));
     }
     if (drop_ != nullptr && training()) {
       const Tensor map = (*drop_)(ops::attention_map(q, k, options));

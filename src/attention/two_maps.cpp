@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/mode.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/shape.h"
@@ -22,6 +23,19 @@ double lambda_schedule(std::int64_t layer) {
 
 Tensor fused_map(const Tensor& map1, const Tensor& map2, const Tensor& c1, const Tensor& c2) {
   return ops::add(ops::mul(per_row(c1), map1), ops::mul(per_row(c2), map2));
+}
+
+void record_maps(const Context& context, const TwoMaps& m, const Tensor& c1, const Tensor& c2,
+                 const char* name1, const char* name2) {
+  const auto [first, count] = context.wanted_rows();
+  if (count == 0) return;
+  const autograd::NoGrad no_grad;
+  const Tensor map1 = ops::attention_map(m.q1, m.k1, m.options, first, count);
+  const Tensor map2 = ops::attention_map(m.q2, m.k2, m.options, first, count);
+  const auto rows = [&](const Tensor& c) { return ops::slice(c, 1, first, map1.size(2)); };
+  context.probe->record(name1, map1);
+  context.probe->record(name2, map2);
+  context.probe->record("attn", fused_map(map1, map2, rows(c1), rows(c2)));
 }
 
 Tensor apply_two_maps(const TwoMaps& m, const Tensor& c1, const Tensor& c2, nn::Dropout* drop) {

@@ -120,6 +120,56 @@ PublishedValue Published::find(const Value& table, const Value& row, const Value
   return c.value;
 }
 
+std::vector<std::string> Published::tables() const {
+  std::vector<std::string> names;
+  for (const Table& table : tables_) names.push_back(table.name);
+  return names;
+}
+
+std::vector<std::string> Published::rows(const std::string& table) const {
+  std::vector<std::string> names;
+  for (const Table& known : tables_) {
+    for (const Row& row : known.rows) {
+      if (known.name == table) names.push_back(row.name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> Published::columns(const std::string& table) const {
+  std::vector<std::string> names;
+  for (const Table& known : tables_) {
+    if (known.name != table) continue;
+    for (const Row& row : known.rows) {
+      for (const Cell& cell : row.cells) {
+        if (std::find(names.begin(), names.end(), cell.column) == names.end())
+          names.push_back(cell.column);
+      }
+    }
+  }
+  return names;
+}
+
+std::optional<PublishedValue> Published::value(const std::string& table, const std::string& row,
+                                               const std::string& column) const {
+  for (const Table& known : tables_) {
+    for (const Row& cells : known.rows) {
+      for (const Cell& cell : cells.cells) {
+        if (known.name == table && cells.name == row && cell.column == column) return cell.value;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<PublishedValue> Published::of_row(const std::string& row,
+                                                const std::string& column) const {
+  for (const Table& table : tables_) {
+    if (const auto found = value(table.name, row, column)) return found;
+  }
+  return std::nullopt;
+}
+
 Protocol Published::protocol(const std::string& table, const std::string& column) const {
   const auto found = std::find_if(tables_.begin(), tables_.end(),
                                   [&](const Table& known) { return known.name == table; });

@@ -121,7 +121,7 @@ Tensor SpatialReductionAttention::operator()(const Tensor& x, const nn::Grid& gr
   const ops::HeadView k = ops::heads(kv, o_.num_heads, head_dim, 0, head_dim);
   const ops::HeadView v = ops::heads(kv, o_.num_heads, head_dim, dim, head_dim);
   const ops::AttentionOptions options{1 / std::sqrt(static_cast<double>(head_dim)), false, {}};
-  if (probe != nullptr) {
+  if (probe != nullptr && probe->wants_maps()) {
     const autograd::NoGrad no_grad;
     probe->record("reduced_attn", ops::attention_map(q, k, options));
   }

@@ -55,7 +55,8 @@ struct SpatialReductionOptions {
 };
 
 /// Softmax attention of all tokens to keys and values of a coarser grid: (b, h w, dim) -> the same.
-/// A probe sees the map (b, heads, h w, keys) as "reduced_attn". Names: q, kv, proj, sr, norm.
+/// A probe sees the whole map (b, heads, h w, keys) as "reduced_attn". Names: q, kv, proj, sr,
+/// norm.
 class SpatialReductionAttention final : public nn::Module {
  public:
   SpatialReductionAttention(const nn::Build& build, std::int64_t dim,

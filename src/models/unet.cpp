@@ -80,15 +80,23 @@ class UNet final : public models::DenseNetwork {
   std::string type() const override { return "UNet"; }
 
  protected:
-  std::vector<Tensor> maps(const Tensor& images, attention::Probe*) override {
+  std::vector<Tensor> maps(const Tensor& images, attention::Probe* probe) override {
+    const auto see = [&](const Tensor& map, const std::string& part) {
+      if (probe != nullptr) probe->record("features", map, part);
+    };
     std::vector<Tensor> levels{(*inc_)(images)};
-    for (DoubleConv* down : down_) levels.push_back((*down)(ops::max_pool(levels.back(), {2})));
+    see(levels[0], "inc");
+    for (std::size_t k = 0; k < down_.size(); ++k) {
+      levels.push_back((*down_[k])(ops::max_pool(levels.back(), {2})));
+      see(levels.back(), fmt::format("down.{}", k));
+    }
     Tensor x = levels.back();
     for (std::size_t k = 0; k < up_.size(); ++k) {
       const Tensor& skip = levels[levels.size() - 2 - k];
       const Tensor large =
           models::fitted(enlarge_.empty() ? models::doubled(x) : (*enlarge_[k])(x), skip);
       x = (*up_[k])(models::with_skip(gates_.empty() ? skip : (*gates_[k])(large, skip), large));
+      see(x, fmt::format("up.{}", k));
     }
     return {(*head_)(x)};
   }

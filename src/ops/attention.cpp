@@ -155,8 +155,15 @@ Tensor merge_heads(const Tensor& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), -1});
 }
 
-Tensor attention_map(const HeadView& q, const HeadView& k, const AttentionOptions& options) {
-  const Tensor scores = matmul(take_heads(q), take_heads(k), false, true);
+Tensor attention_map(const HeadView& q, const HeadView& k, const AttentionOptions& options,
+                     std::int64_t first, std::int64_t count) {
+  const std::int64_t n = q.x.size(1);
+  const std::int64_t rows = count < 0 ? n - first : count;
+  FOVEA_CHECK(!options.causal || rows == n, ShapeError,
+              fmt::format("attention_map: {} of {} rows of a causal map; expected all", rows, n));
+  HeadView queries = q;
+  if (rows < n) queries.x = slice(q.x, 1, first, rows);
+  const Tensor scores = matmul(take_heads(queries), take_heads(k), false, true);
   return softmax(mul(scores, options.scale), options.key_mask, options.causal);
 }
 

@@ -42,7 +42,9 @@ Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView&
 Tensor take_heads(const HeadView& view);
 /// (b, heads, n, dim) -> (b, n, heads * dim).
 Tensor merge_heads(const Tensor& x);
-/// The map of one stream: (b, heads, queries, keys).
-Tensor attention_map(const HeadView& q, const HeadView& k, const AttentionOptions& options);
+/// Rows [first, first + count) of the map of one stream: (b, heads, count, keys); count < 0 is all
+/// from `first` on. Throws ShapeError for a part of a causal map.
+Tensor attention_map(const HeadView& q, const HeadView& k, const AttentionOptions& options,
+                     std::int64_t first = 0, std::int64_t count = -1);
 
 }  // namespace fovea::ops

@@ -71,6 +71,10 @@ void DataTask::set_inferer(std::unique_ptr<const Inferer> inferer) {
   inferer_ = std::move(inferer);
 }
 
+DataTask::PixelClasses DataTask::pixel_classes(const std::string&, std::int64_t) {
+  throw ConfigError("task: gives no pixel a class; expected segmentation");
+}
+
 void DataTask::add_metrics(const metrics::CaseMetrics& asked) {
   FOVEA_CHECK(asked.names.empty(), ConfigError,
               fmt::format("eval.metrics: {} is of segmentations; expected []",

@@ -44,6 +44,14 @@ class DataTask : public Task {
   /// `save` that it does not know, before anything is done.
   virtual Report report(const ReportRequest& request) = 0;
 
+  /// Classes of the pixels of a sample, (h, w) int64 on the host; of soft masks 1 is foreground.
+  struct PixelClasses {
+    Tensor truth, predicted;
+  };
+  /// Truth and prediction for sample i of a split. Throws ConfigError for a task without pixels of
+  /// classes.
+  virtual PixelClasses pixel_classes(const std::string& split, std::int64_t i);
+
   nn::Module& model() override { return model_; }
   std::int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
   void start_epoch(std::int64_t epoch, std::int64_t first_batch) override {

@@ -82,6 +82,24 @@ Tensor Segmentation::predict(const std::string& split, std::int64_t i) {
   return prob.alias(prob.shape().part(1, prob.rank()));
 }
 
+DataTask::PixelClasses Segmentation::pixel_classes(const std::string& split, std::int64_t i) {
+  check_split(split);
+  const autograd::NoGrad no_grad;
+  const data::Batch batch = source().one(split, i);
+  const Tensor prob = probabilities(infer(batch).maps.front());  // (1, k, h, w)
+  const Tensor& mask = batch.at(kMask);
+  const Shape plane{prob.size(2), prob.size(3)};
+  if (mask.dtype() == DType::kInt64)
+    return {mask.alias(plane), metrics::predicted_labels(prob).alias(plane)};
+  const auto cut = [&](const Tensor& shares) {
+    std::vector<std::int64_t> classes;
+    for (const float share : shares.host_values<float>())
+      classes.push_back(share >= metrics::kForeground ? 1 : 0);
+    return Tensor::from(classes, plane, host());
+  };
+  return {cut(mask), cut(prob)};
+}
+
 std::vector<std::size_t> Segmentation::drawn(const ReportRequest& request, std::size_t samples) {
   const std::size_t count = std::min(static_cast<std::size_t>(request.pictures), samples);
   std::vector<std::size_t> places;

@@ -30,6 +30,7 @@ class Segmentation : public DataTask {
   Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
   /// Probabilities of one sample, (k, h, w) on the host.
   Tensor predict(const std::string& split, std::int64_t i);
+  PixelClasses pixel_classes(const std::string& split, std::int64_t i) override;
 
  protected:
   /// Throws ConfigError where the network has another number of maps than there are classes.

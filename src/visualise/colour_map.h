@@ -1,4 +1,4 @@
-// Colour maps (dgsa, section 9) and the palette of curves.
+// Colour maps (dgsa and gdla, section 9) and the palette of curves.
 #pragma once
 
 #include <string_view>
@@ -11,16 +11,19 @@ namespace fovea::visualise {
 enum class ColourMap {
   kPlasma,  // deep blue to bright yellow
   kViridis,
-  kCividis,  // for colour-blind readers
+  kViridis16,  // the same from 16 anchors, as gdla's figures want it
+  kCividis,    // for colour-blind readers
   // Signed values, 0 in the middle: blue below, light grey at 0, red above. Told apart with any
   // colour vision; the same in PNG, SVG and the explorer.
   kDiverging,
-  kReds,   // values from 0 on: the upper half of kDiverging, so that a sign keeps its colour
-  kBlues,  // white to dark blue: confusion matrices
+  kBlueRed,  // gdla's differences, -1 to 1: pure blue, white at 0, pure red
+  kReds,     // values from 0 on: the upper half of kDiverging, so that a sign keeps its colour
+  kBlues,    // white to dark blue: confusion matrices
   kGrey,
 };
 
-/// plasma, viridis, cividis, diverging, reds, blues, grey. Throws ConfigError for other names.
+/// plasma, viridis, viridis16, cividis, diverging, bwr, reds, blues, grey. Throws ConfigError for
+/// other names.
 ColourMap colour_map_from_name(std::string_view name);
 std::string_view name_of(ColourMap map);
 

@@ -97,15 +97,8 @@ std::vector<LinePlot> learning_curves(const std::vector<NamedRun>& runs) {
 }
 
 void write_curves(const std::filesystem::path& path, const std::vector<NamedRun>& runs) {
-  const std::string ending = path.extension().string();
-  FOVEA_CHECK(ending == ".png" || ending == ".svg", ConfigError,
-              fmt::format("{}: expected a name that ends in .png or .svg", path.string()));
-  const auto plots = learning_curves(runs);
-  if (ending == ".svg") {
-    io::write_atomic(path, to_svg(plots, 2));
-  } else {
-    write_png(path, render(plots, 2));
-  }
+  check_plot_path(path);
+  write_plots(path, learning_curves(runs), 2);
 }
 
 }  // namespace fovea::visualise

@@ -63,9 +63,11 @@ ColourMap palette_of(const Quantity& quantity, ColourMap sequential) {
 
 ColourMap sequential_from_name(std::string_view name) {
   const ColourMap map = colour_map_from_name(name);
-  FOVEA_CHECK(map != ColourMap::kDiverging, ConfigError,
-              "heatmap: colour map diverging is that of signed quantities, which always have it; "
-              "expected one for values from 0 on, as reds, plasma, viridis, cividis, blues, grey");
+  FOVEA_CHECK(map != ColourMap::kDiverging && map != ColourMap::kBlueRed, ConfigError,
+              fmt::format("heatmap: colour map {} is for signed quantities, which always have "
+                          "diverging; expected one for values from 0 on, as reds, plasma, viridis, "
+                          "cividis, blues, grey",
+                          name));
   return map;
 }
 

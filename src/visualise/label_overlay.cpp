@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/error.h"
 #include "visualise/attention_maps.h"
@@ -26,23 +28,19 @@ std::size_t place_of(std::int64_t y, std::int64_t x, std::int64_t width) {
   return static_cast<std::size_t>(y * width + x);
 }
 
-// So that only classes have colours.
-Colour grey(Colour c) {
-  const auto value = static_cast<std::uint8_t>(0.299 * c.r + 0.587 * c.g + 0.114 * c.b + 0.5);
-  return {value, value, value};
+std::vector<Colour> colours_of(std::int64_t classes) {
+  std::vector<Colour> colours{kInk};
+  for (std::int64_t k = 1; k < classes; ++k) colours.push_back(class_colour(k));
+  return colours;
 }
 
 // Classes over the image without its colours; pixels that do not count in the truth are light grey.
-Canvas tinted(const Canvas& image, const std::vector<std::int64_t>& labels,
-              const std::vector<std::int64_t>& truth) {
-  Canvas canvas = image;
+Canvas over_grey(const Canvas& image, const std::vector<std::int64_t>& labels,
+                 const std::vector<std::int64_t>& truth, const std::vector<Colour>& colours) {
+  Canvas canvas = tint_classes(greyed(image), labels, colours, kOpacity);
   for (std::int64_t y = 0; y < image.height; ++y) {
     for (std::int64_t x = 0; x < image.width; ++x) {
-      const std::size_t i = place_of(y, x, image.width);
-      canvas.set(x, y, truth[i] < 0 ? kMissing : grey(image.at(x, y)));
-      if (truth[i] >= 0 && labels[i] > 0) {
-        canvas.blend(x, y, class_colour(labels[i]), kOpacity);
-      }
+      if (truth[place_of(y, x, image.width)] < 0) canvas.set(x, y, kMissing);
     }
   }
   return canvas;
@@ -63,42 +61,6 @@ Canvas differences(const Labelled& s) {
   return canvas;
 }
 
-// Squares and names, in as many lines as they need.
-Canvas with_legend(const Canvas& grid, const std::vector<std::string>& classes) {
-  constexpr std::int64_t kMargin = 16, kSquare = 12, kGap = 6, kLine = 22;
-  struct Entry {
-    std::int64_t x = 0, y = 0;
-    Colour colour;
-    std::string text;
-  };
-  std::vector<Entry> entries;
-  std::int64_t x = kMargin, y = 0;
-  const auto add = [&](Colour colour, const std::string& text) {
-    const auto width =
-        kSquare + kGap + static_cast<std::int64_t>(text_width(text, kTextSize)) + kMargin;
-    if (x > kMargin && x + width > grid.width) {
-      x = kMargin;
-      y += kLine;
-    }
-    entries.push_back({x, y, colour, text});
-    x += width;
-  };
-  for (std::size_t k = 1; k < classes.size(); ++k)
-    add(class_colour(static_cast<std::int64_t>(k)), classes[k]);
-  add(kInk, fmt::format("{}, in the last column", classes.front()));
-  add(kMissing, "does not count");
-  Canvas canvas(grid.width, grid.height + y + kLine + kMargin / 2);
-  canvas.blit(grid, 0, 0);
-  for (const Entry& entry : entries) {
-    const std::int64_t top = grid.height + entry.y;
-    canvas.fill_rectangle(entry.x, top, kSquare, kSquare, entry.colour);
-    const double baseline = static_cast<double>(top) + (kSquare + kCapHeight * kTextSize) / 2;
-    draw_text(canvas, {static_cast<double>(entry.x + kSquare + kGap), baseline}, entry.text,
-              kTextSize, kInk);
-  }
-  return canvas;
-}
-
 }  // namespace
 
 Colour class_colour(std::int64_t k) {
@@ -108,6 +70,75 @@ Colour class_colour(std::int64_t k) {
   if (round == 0) return colour;
   const double share = 0.45 / static_cast<double>((round + 1) / 2);
   return mixed(colour, round % 2 == 1 ? kWhite : Colour{}, share);
+}
+
+Colour figure_colour(std::int64_t k) {
+  constexpr std::array<Colour, 8> kOrgans = {{{230, 25, 75},
+                                              {60, 180, 75},
+                                              {255, 225, 25},
+                                              {0, 130, 200},
+                                              {245, 130, 48},
+                                              {145, 30, 180},
+                                              {70, 240, 240},
+                                              {240, 50, 230}}};
+  return k <= std::ssize(kOrgans) ? kOrgans[static_cast<std::size_t>(k - 1)] : class_colour(k);
+}
+
+Canvas greyed(const Canvas& image) {
+  Canvas canvas = image;
+  for (std::int64_t y = 0; y < image.height; ++y) {
+    for (std::int64_t x = 0; x < image.width; ++x) {
+      const Colour c = image.at(x, y);
+      const auto value = static_cast<std::uint8_t>(0.299 * c.r + 0.587 * c.g + 0.114 * c.b + 0.5);
+      canvas.set(x, y, {value, value, value});
+    }
+  }
+  return canvas;
+}
+
+Canvas tint_classes(const Canvas& image, std::span<const std::int64_t> labels,
+                    std::span<const Colour> colours, double share) {
+  FOVEA_CHECK(std::ssize(labels) == image.height * image.width, ShapeError,
+              fmt::format("class overlay: {} labels for an image of {} x {}", labels.size(),
+                          image.height, image.width));
+  Canvas canvas = image;
+  for (std::int64_t y = 0; y < image.height; ++y) {
+    for (std::int64_t x = 0; x < image.width; ++x) {
+      const std::int64_t k = labels[place_of(y, x, image.width)];
+      if (k < 1) continue;
+      FOVEA_CHECK(k < std::ssize(colours), ShapeError,
+                  fmt::format("class overlay: class {}; there are colours of 1 to {}", k,
+                              std::ssize(colours) - 1));
+      canvas.blend(x, y, colours[static_cast<std::size_t>(k)], share);
+    }
+  }
+  return canvas;
+}
+
+Canvas with_legend(const Canvas& picture, const std::vector<LegendEntry>& entries) {
+  constexpr std::int64_t kMargin = 16, kSquare = 12, kGap = 6, kLine = 22;
+  std::vector<std::pair<std::int64_t, std::int64_t>> places;
+  std::int64_t x = kMargin, y = 0;
+  for (const LegendEntry& entry : entries) {
+    const auto width =
+        kSquare + kGap + static_cast<std::int64_t>(text_width(entry.text, kTextSize)) + kMargin;
+    if (x > kMargin && x + width > picture.width) {
+      x = kMargin;
+      y += kLine;
+    }
+    places.emplace_back(x, picture.height + y);
+    x += width;
+  }
+  Canvas canvas(picture.width, picture.height + y + kLine + kMargin / 2);
+  canvas.blit(picture, 0, 0);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto [left, top] = places[i];
+    canvas.fill_rectangle(left, top, kSquare, kSquare, entries[i].colour);
+    const double baseline = static_cast<double>(top) + (kSquare + kCapHeight * kTextSize) / 2;
+    draw_text(canvas, {static_cast<double>(left + kSquare + kGap), baseline}, entries[i].text,
+              kTextSize, kInk);
+  }
+  return canvas;
 }
 
 Canvas label_grid(const std::string& title, const std::vector<std::string>& classes,
@@ -120,17 +151,22 @@ Canvas label_grid(const std::string& title, const std::vector<std::string>& clas
   montage.factor = factor;
   montage.text_size = kTextSize;
   montage.column_labels = {"image", "truth", "prediction", "where it differs"};
+  const std::vector<Colour> colours = colours_of(std::ssize(classes));
   for (const Labelled& s : samples) {
     const auto pixels = static_cast<std::size_t>(s.height * s.width);
     FOVEA_CHECK(s.truth.size() == pixels && s.predicted.size() == pixels, ShapeError,
                 fmt::format("label grid: {}: {} and {} labels for an image of {} x {}", s.label,
                             s.truth.size(), s.predicted.size(), s.height, s.width));
     const Canvas image = picture_of(s.image, s.channels, s.height, s.width);
-    montage.rows.push_back({image, tinted(image, s.truth, s.truth),
-                            tinted(image, s.predicted, s.truth), differences(s)});
+    montage.rows.push_back({image, over_grey(image, s.truth, s.truth, colours),
+                            over_grey(image, s.predicted, s.truth, colours), differences(s)});
     montage.row_labels.push_back(s.label);
   }
-  return with_legend(render(montage), classes);
+  std::vector<LegendEntry> legend;
+  for (std::size_t k = 1; k < classes.size(); ++k) legend.push_back({colours[k], classes[k]});
+  legend.push_back({kInk, fmt::format("{}, in the last column", classes.front())});
+  legend.push_back({kMissing, "does not count"});
+  return with_legend(render(montage), legend);
 }
 
 }  // namespace fovea::visualise

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,25 @@ namespace fovea::visualise {
 /// Of class k >= 1; class 0, the background, is shown without one. Classes 1 to 6 have those of the
 /// palette (colour_map.h) but black, later ones lighter and darker shades of them.
 Colour class_colour(std::int64_t k);
+
+/// The same in figures of papers: classes 1 to 8 as gdla's section 9 suggests for organs.
+Colour figure_colour(std::int64_t k);
+
+/// An image without its colours, so that only classes have some.
+Canvas greyed(const Canvas& image);
+
+/// Pixels of class k >= 1 as floor(0.5 + (1 - share) image + share colours[k]); those below 1 stay.
+/// labels: (height, width). Throws ShapeError for another number of labels and for classes without
+/// a colour.
+Canvas tint_classes(const Canvas& image, std::span<const std::int64_t> labels,
+                    std::span<const Colour> colours, double share);
+
+/// A line below a picture says what colours mean, in as many lines as it needs.
+struct LegendEntry {
+  Colour colour;
+  std::string text;
+};
+Canvas with_legend(const Canvas& picture, const std::vector<LegendEntry>& entries);
 
 /// One row of a grid. image: (channels, height, width) in [0, 1]; truth and predicted: (height,
 /// width) classes, below 0 where a pixel does not count.

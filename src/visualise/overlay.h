@@ -10,16 +10,22 @@
 
 namespace fovea::visualise {
 
-inline constexpr Colour kTruth{255, 214, 0};       // yellow: apart from blue for every eye
-inline constexpr Colour kPrediction{0, 120, 255};  // blue
+// Outlines, gdla section 9, figure 5: the truth first, the prediction on top.
+inline constexpr Colour kTruth{0, 255, 0};
+inline constexpr Colour kPrediction{0, 0, 255};
 
-/// Draws the edges between foreground (at least `threshold`) and background pixels of a mask (h,
-/// w), the border of the image included, on a picture that shows every pixel as factor x factor
-/// ones. Lines are `thickness` pixels of the canvas wide, centred on the edge. Throws ShapeError if
-/// the sizes do not fit.
-void draw_outline(Canvas& canvas, std::span<const float> mask, std::int64_t height,
-                  std::int64_t width, std::int64_t factor, Colour colour, std::int64_t thickness,
-                  float threshold = 0.5f);
+/// Pixels of the foreground (at least `threshold`) of a mask (h, w) of which one of the four
+/// neighbours is not, or is outside the image; for thickness t also all pixels less than t rows and
+/// columns away from these. -> (h, w) of 0 and 1. Throws ShapeError if the sizes do not fit,
+/// ConfigError for thickness < 1. gdla section 9.
+std::vector<std::uint8_t> contour_of(std::span<const float> mask, std::int64_t height,
+                                     std::int64_t width, std::int64_t thickness,
+                                     float threshold = 0.5f);
+
+/// Draws the contour of a mask (h, w) on a picture that shows every pixel as factor x factor ones;
+/// it is that of the enlarged mask, `thickness` in pixels of the picture. Throws as contour_of().
+void draw_contour(Canvas& canvas, std::span<const float> mask, std::int64_t height,
+                  std::int64_t width, std::int64_t factor, Colour colour, std::int64_t thickness);
 
 /// One row of an overlay grid. image: (channels, height, width) in [0, 1]; truth and prob: (height,
 /// width).

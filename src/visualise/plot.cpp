@@ -7,9 +7,11 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "visualise/colour_map.h"
 #include "visualise/plot_axis.h"
 #include "visualise/plot_legend.h"
+#include "visualise/plot_names.h"
 
 namespace fovea::visualise {
 namespace {
@@ -23,11 +25,12 @@ constexpr double kGap = 7;  // between a tick label, its axis and the axis' labe
 
 void check(const LinePlot& plot) {
   for (const Series& s : plot.series) {
-    FOVEA_CHECK(s.x.size() == s.y.size() && (s.band.empty() || s.band.size() == s.y.size()),
+    FOVEA_CHECK(s.x.size() == s.y.size() && (s.band.empty() || s.band.size() == s.y.size()) &&
+                    (s.labels.empty() || s.labels.size() == s.y.size()),
                 ShapeError,
-                fmt::format("plot: series \"{}\" has {} x, {} y and {} band values; expected equal "
-                            "numbers (or no band)",
-                            s.name, s.x.size(), s.y.size(), s.band.size()));
+                fmt::format("plot: series \"{}\" has {} x, {} y, {} band values and {} labels; "
+                            "expected equal numbers (or no band, no labels)",
+                            s.name, s.x.size(), s.y.size(), s.band.size(), s.labels.size()));
   }
 }
 
@@ -113,7 +116,7 @@ std::vector<std::vector<std::size_t>> runs(const Series& s, const Layout& l) {
     const bool shown = l.x.shows(s.x[i]) && l.y.shows(s.y[i]);
     if (shown && !open) result.emplace_back();
     if (shown) result.back().push_back(i);
-    open = shown;
+    open = shown && s.labels.empty();
   }
   return result;
 }
@@ -174,6 +177,18 @@ std::vector<std::vector<Point>> band_outlines(const Series& s, const Layout& l) 
   return outlines;
 }
 
+// The points that have names, and these.
+std::vector<NamedPoint> named_points(const LinePlot& plot, const Layout& l) {
+  std::vector<NamedPoint> points;
+  for (const Series& s : plot.series) {
+    for (std::size_t i = 0; i < s.labels.size(); ++i) {
+      if (l.x.shows(s.x[i]) && l.y.shows(s.y[i]))
+        points.push_back({{l.x.position(s.x[i]), l.y.position(s.y[i])}, s.labels[i]});
+    }
+  }
+  return points;
+}
+
 void draw_dot(Point centre, Colour colour, Painter& painter) {
   constexpr int kCorners = 20;
   constexpr double kRadius = 2.8;
@@ -190,7 +205,7 @@ void draw_curve(const Series& s, const Layout& l, const Stroke& stroke, Painter&
   for (const auto& line : curve(s, l)) painter.line(line, stroke);
   if (s.guide) return;
   for (const auto& run : runs(s, l)) {
-    if (run.size() > 1 && s.x.size() > kMostDots) continue;
+    if (run.size() > 1 && s.x.size() > kMostDots) continue;  // of a line
     for (const std::size_t i : run) {
       const Point p{l.x.position(s.x[i]), l.y.position(s.y[i])};
       if (p.y >= l.inner.y && p.y <= l.inner.bottom()) draw_dot(p, stroke.colour, painter);
@@ -257,6 +272,8 @@ void draw(const LinePlot& plot, const Rect& area, Painter& painter) {
   }
   draw_spines(layout, painter);
   draw_legend(plot, legend, painter);
+  draw_names(named_points(plot, layout), layout.inner, legend.outside ? Rect{} : legend.box,
+             painter);
 }
 
 Canvas render(const LinePlot& plot, double scale) { return render({&plot, 1}, 1, scale); }
@@ -274,6 +291,22 @@ std::string to_svg(std::span<const LinePlot> plots, std::int64_t columns) {
   SvgPainter painter;
   draw_grid(plots, columns, painter);
   return painter.document(size.w, size.h);
+}
+
+void check_plot_path(const std::filesystem::path& path) {
+  const std::string ending = path.extension().string();
+  FOVEA_CHECK(ending == ".png" || ending == ".svg", ConfigError,
+              fmt::format("{}: expected a name that ends in .png or .svg", path.string()));
+}
+
+void write_plots(const std::filesystem::path& path, std::span<const LinePlot> plots,
+                 std::int64_t columns) {
+  check_plot_path(path);
+  if (path.extension() == ".svg") {
+    io::write_atomic(path, to_svg(plots, columns));
+  } else {
+    write_png(path, render(plots, columns));
+  }
 }
 
 }  // namespace fovea::visualise

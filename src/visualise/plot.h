@@ -1,8 +1,9 @@
-// Line plots: learning curves, several runs or metrics in one picture, with a band for the spread
-// over seeds. As pixels and as SVG.
+// Line plots: learning curves, points with names, several runs or metrics in one picture, with a
+// band for the spread over seeds. As pixels and as SVG.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,8 @@ struct Series {
   std::vector<double> y;
   std::vector<double> band;  // empty, or the half width of the shaded area around y (a std)
   bool guide = false;        // a thin grey line to compare with, without dots
+  /// Empty, or the name of each point, which stands beside it; no line joins these points.
+  std::vector<std::string> labels = {};
 };
 
 struct LinePlot {
@@ -48,5 +51,11 @@ std::string to_svg(const LinePlot& plot);
 /// ConfigError if there is no plot or columns < 1.
 Canvas render(std::span<const LinePlot> plots, std::int64_t columns, double scale = 2);
 std::string to_svg(std::span<const LinePlot> plots, std::int64_t columns);
+
+/// Throws ConfigError unless a path ends in .png or .svg.
+void check_plot_path(const std::filesystem::path& path);
+/// The grid as what the ending of the path says. Throws as check_plot_path(), and FileError.
+void write_plots(const std::filesystem::path& path, std::span<const LinePlot> plots,
+                 std::int64_t columns);
 
 }  // namespace fovea::visualise

@@ -68,6 +68,12 @@ Axis x_axis(const LinePlot& plot) {
   }
   axis.low = range.low;
   axis.high = range.high;
+  // Names of points need room, too.
+  if (std::any_of(plot.series.begin(), plot.series.end(),
+                  [](const Series& s) { return !s.labels.empty(); })) {
+    widen(axis, 0.08);
+    return axis;
+  }
   // A curve may touch the sides; only a single value needs room.
   if (axis.low == axis.high) {
     const double low = axis.low;

@@ -86,16 +86,8 @@ std::vector<LinePlot> robustness_plots(const Robustness& r) {
 }
 
 void write_robustness(const std::filesystem::path& path, const Robustness& robustness) {
-  const std::string ending = path.extension().string();
-  FOVEA_CHECK(ending == ".png" || ending == ".svg", ConfigError,
-              fmt::format("{}: expected a name that ends in .png or .svg", path.string()));
   const auto plots = robustness_plots(robustness);
-  const std::int64_t columns = std::min<std::int64_t>(3, std::ssize(plots));
-  if (ending == ".svg") {
-    io::write_atomic(path, to_svg(plots, columns));
-  } else {
-    write_png(path, render(plots, columns));
-  }
+  write_plots(path, plots, std::min<std::int64_t>(3, std::ssize(plots)));
   std::filesystem::path csv = path;
   io::write_atomic(csv.replace_extension(".csv"), robustness_csv(robustness));
 }

@@ -86,7 +86,7 @@ TEST_CASE("gdla: the map is A1 - mean(lambda) A2, and made row by row", "[attent
   const Tensor expected = ops::sub(all.all("attn1")[0], ops::mul(weight, all.all("attn2")[0]));
   CHECK(max_difference(all.all("attn")[0], expected) < 1e-14);
   attention::Probe row;
-  row.only({.first = 4, .count = 1});
+  row.only({.y = 0.6, .x = 0.5});  // the second of two rows, the middle of three columns
   seen(row);
   CHECK(row.all("attn")[0].shape() == Shape{2, 3, 1, 6});
   CHECK(max_difference(ops::slice(all.all("attn")[0], 2, 4, 1), row.all("attn")[0]) < 1e-14);
@@ -96,7 +96,7 @@ TEST_CASE("gdla: one map of whole heads is linear attention with norm and gate",
   const attention::GdlaHeads one{3, attention::Gate::kNone, false, 1e-6};
   const Tensor t = random_tensor({1, 5, 3 * kDim}, 6);
   nn::RMSNorm norm({cpu(), DType::kFloat64, RandomStream(1), nn::Init::kTorch}, kDim / 3, 1e-5);
-  const Tensor y = attention::attend_gdla(one, t, {}, norm, nullptr);
+  const Tensor y = attention::attend_gdla(one, t, {}, norm, {});
   // Of a head the mean square is 1.
   const auto squares = to_doubles(ops::mean(ops::square(ops::reshape(y, {5, 3, kDim / 3})), {-1}));
   for (const double value : squares) CHECK(value == Approx(1.0).epsilon(1e-2));

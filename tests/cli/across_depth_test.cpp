@@ -168,7 +168,7 @@ TEST_CASE("inspect --across-depth: refusals", "[cli]") {
   refused(test::source_dir() + "/experiments/smoke/dgvit.json",
           {"--across-depth", "2", "--layer-attention", "kcla"}, "expected a ResNet");
   check_refusal(run_cli("inspect", {file, "--across-depth", "2", "--picture", "growth.gif"}), 2,
-                "ends neither in .png nor in .svg");
+                "expected a name that ends in .png or .svg");
 }
 
 TEST_CASE("visualise-attention --across-depth: layers of trained networks", "[cli]") {

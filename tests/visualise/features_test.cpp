@@ -8,6 +8,7 @@
 #include "tests/models/network.h"
 #include "tests/support/opaque.h"
 #include "tests/support/tensors.h"
+#include "tests/visualise/small_decoder.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -86,14 +87,40 @@ TEST_CASE("features: positions of the maps of a ResNet's stages", "[visualise]")
   }
 }
 
+TEST_CASE("features: stages of pyramids, of decoders, of RLA-ResNets and levels of U-Nets",
+          "[visualise]") {
+  const auto layers_of = [](const Value& options) {
+    const auto network = build(options, cpu(), kSmallImages);
+    std::vector<std::string> names;
+    for (const LayerFeatures& layer :
+         observe_features(*network, random_tensor({1, 3, 64, 32}, 4, DType::kFloat32))) {
+      CHECK(layer.vectors.size(0) == layer.grid_h * layer.grid_w);
+      CHECK(layer.grid_h == 2 * layer.grid_w);
+      names.push_back(layer.layer);
+    }
+    return names;
+  };
+  const auto list = [](std::vector<std::int64_t> values) { return Value::array(values); };
+  using Names = std::vector<std::string>;
+  const Names decoder = layers_of(small_decoder("pvt_gdla"));
+  REQUIRE(decoder.size() == 7);
+  CHECK(decoder[0] == "backbone.block1.0");
+  CHECK(decoder[6] == "de3");
+  CHECK(layers_of(options_of(
+            "rla_resnet50",
+            {{"depths", list({1, 1})}, {"planes", list({2, 2})}, {"rla_channels", 2}})) ==
+        Names{"stages.0", "stages.1"});
+  CHECK(
+      layers_of(options_of("unet", {{"widths", list({2, 4})}, {"decoder_channels", list({2})}})) ==
+      Names{"inc", "down.0", "up.0"});
+}
+
 TEST_CASE("features: a network that records none is refused", "[visualise]") {
-  const std::vector<std::int64_t> planes = {2, 2, 2, 2};
-  const auto network =
-      build(Value::object(
-                {{"type", "rla_resnet50"}, {"planes", Value::array(planes)}, {"rla_channels", 2}}),
-            cpu(), {.channels = 3, .height = 32, .width = 32, .num_classes = 3});
+  const auto network = build(
+      options_of("unet_plus_plus", {{"widths", Value::array(std::vector<std::int64_t>{2, 2})}}),
+      cpu(), kSmallImages);
   CHECK_THROWS_WITH(observe_features(*network, random_tensor({1, 3, 32, 32}, 4, DType::kFloat32)),
-                    Catch::Contains("record no features; expected a Transformer or a ResNet"));
+                    Catch::Contains("record no features; expected a Transformer, a ResNet"));
 }
 
 TEST_CASE("component pictures: what is alike has one colour in all images", "[visualise]") {

@@ -64,7 +64,14 @@ TEST_CASE("colour_of: anchors, interpolation with rounding, clamping", "[visuali
   CHECK(colour_of(ColourMap::kViridis, 7) == colour_of(ColourMap::kViridis, 1));
   CHECK(colour_of(ColourMap::kViridis, NAN) == kMissing);
   CHECK(colour_of(ColourMap::kDiverging, 0.5) == Colour{0xf7, 0xf7, 0xf7});
-  for (const auto* name : {"plasma", "viridis", "cividis", "diverging", "reds", "blues", "grey"}) {
+  CHECK(anchors_of(ColourMap::kViridis16).size() == 16);
+  CHECK(colour_of(ColourMap::kViridis16, 5.0 / 15) == colour_of(ColourMap::kViridis, 3.0 / 9));
+  // gdla section 9: (1, 1 - v, 1 - v) for v >= 0, (1 + v, 1 + v, 1) below.
+  CHECK(colour_of(ColourMap::kBlueRed, 0.5) == kWhite);
+  CHECK(colour_of(ColourMap::kBlueRed, (1 + 0.4) / 2) == Colour{255, 153, 153});
+  CHECK(colour_of(ColourMap::kBlueRed, (1 - 0.8) / 2) == Colour{51, 51, 255});
+  for (const auto* name :
+       {"plasma", "viridis", "viridis16", "cividis", "diverging", "bwr", "reds", "blues", "grey"}) {
     CHECK(name_of(colour_map_from_name(name)) == name);
   }
   CHECK_THROWS_WITH(colour_map_from_name("plasm"), Catch::Contains("did you mean \"plasma\""));

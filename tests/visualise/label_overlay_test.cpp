@@ -62,11 +62,25 @@ TEST_CASE("label grid: many classes keep apart, and their names find room", "[vi
   }
   CHECK(colours.size() == 21);
   CHECK(class_colour(1) == palette_colour(0));
-  const Canvas few = label_grid("", {"background", "a"}, {sample()}, 8);
+  const Canvas few = label_grid("", {"background", "a", "b"}, {sample()}, 8);
   const Canvas many = label_grid("", classes, {sample()}, 8);
   CHECK(many.height > few.height + 100);
   Labelled wrong = sample();
   wrong.predicted.pop_back();
   CHECK_THROWS_AS(label_grid("", classes, {wrong}), ShapeError);
   CHECK_THROWS_AS(label_grid("", classes, {}), ShapeError);
+}
+
+TEST_CASE("class overlay: halves are rounded up, classes need a colour", "[visualise]") {
+  Canvas image(2, 1, Colour{10, 11, 255});
+  const std::vector<std::int64_t> labels = {0, 1};
+  const std::vector<Colour> colours = {Colour{}, Colour{5, 5, 0}};
+  const Canvas mixed = tint_classes(image, labels, colours, 0.5);
+  CHECK(mixed.at(0, 0) == Colour{10, 11, 255});
+  CHECK(mixed.at(1, 0) == Colour{8, 8, 128});
+  CHECK_THROWS_AS(tint_classes(image, std::vector<std::int64_t>{0, 2}, colours, 0.5), ShapeError);
+  CHECK_THROWS_AS(tint_classes(image, std::vector<std::int64_t>{0}, colours, 0.5), ShapeError);
+  CHECK(figure_colour(1) == Colour{230, 25, 75});
+  CHECK(figure_colour(8) == Colour{240, 50, 230});
+  CHECK(figure_colour(9) == class_colour(9));
 }

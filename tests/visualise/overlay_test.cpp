@@ -2,23 +2,53 @@
 
 #include <catch2/catch.hpp>
 
+#include <string>
+
 #include "base/error.h"
 
 using namespace fovea;
 using namespace fovea::visualise;
 
-TEST_CASE("outline: runs along the edges of the foreground only", "[visualise]") {
-  Canvas canvas(16, 16, Colour{0, 0, 0});
-  const std::vector<float> mask = {0, 0, 0, 0, 0, 1, 0.5f, 0, 0, 1, 0.4f, 0, 0, 0, 0, 0};
-  draw_outline(canvas, mask, 4, 4, 4, kTruth, 2);
-  // Left of pixel (1, 1), between it and (1, 2), above (1, 2), right of (2, 1).
-  CHECK(canvas.at(4, 6) == kTruth);
-  CHECK(canvas.at(8, 6) == Colour{0, 0, 0});
-  CHECK(canvas.at(10, 4) == kTruth);
+namespace {
+
+std::string drawn(const std::vector<std::uint8_t>& line, std::int64_t width) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    text += line[i] != 0 ? '#' : '.';
+    if (static_cast<std::int64_t>(i + 1) % width == 0) text += ' ';
+  }
+  return text;
+}
+
+// A 5 x 4 rectangle in the lower right corner of 6 x 6 pixels; soft values are cut at 0.5.
+std::vector<float> rectangle() {
+  std::vector<float> mask(36, 0.4f);
+  for (std::size_t y = 1; y < 6; ++y) {
+    for (std::size_t x = 2; x < 6; ++x) mask[y * 6 + x] = 0.5f;
+  }
+  return mask;
+}
+
+}  // namespace
+
+TEST_CASE("contour: the foreground's edge pixels; the image's edge is outside", "[visualise]") {
+  CHECK(drawn(contour_of(rectangle(), 6, 6, 1), 6) == "...... ..#### ..#..# ..#..# ..#..# ..#### ");
+  // Thickness 2: all pixels next to these, cut at the image.
+  CHECK(drawn(contour_of(rectangle(), 6, 6, 2), 6) == ".##### .##### .##### .##### .##### .##### ");
+  CHECK(drawn(contour_of(std::vector<float>(4, 0.0f), 2, 2, 3), 2) == ".. .. ");
+  CHECK_THROWS_AS(contour_of(rectangle(), 6, 5, 1), ShapeError);
+  CHECK_THROWS_AS(contour_of(rectangle(), 6, 6, 0), ConfigError);
+}
+
+TEST_CASE("contour: drawn on an enlarged picture it is as thin as asked for", "[visualise]") {
+  Canvas canvas(24, 24, Colour{0, 0, 0});
+  draw_contour(canvas, rectangle(), 6, 6, 4, kTruth, 1);
   CHECK(canvas.at(8, 10) == kTruth);
-  CHECK(canvas.at(6, 6) == Colour{0, 0, 0});
-  CHECK(canvas.at(14, 14) == Colour{0, 0, 0});
-  CHECK_THROWS_AS(draw_outline(canvas, mask, 4, 3, 4, kTruth, 2), ShapeError);
+  CHECK(canvas.at(9, 10) == Colour{0, 0, 0});
+  CHECK(canvas.at(7, 10) == Colour{0, 0, 0});
+  CHECK(canvas.at(23, 10) == kTruth);
+  CHECK(canvas.at(12, 4) == kTruth);
+  CHECK_THROWS_AS(draw_contour(canvas, rectangle(), 6, 6, 3, kTruth, 1), ShapeError);
 }
 
 TEST_CASE("overlay grid: three pictures for each sample", "[visualise]") {

@@ -43,9 +43,7 @@ class GdlaCore final : public nn::Module {
         lambda_(parameter("lambda_scale",
                           nn::init_normal(build_for(c), {heads_.num_heads, head_dim(c)}, 0.1))) {}
   std::string type() const override { return "GdlaCore"; }
-  Tensor operator()(const Tensor& t) {
-    return attention::attend_gdla(heads_, t, lambda_, ln_, nullptr);
-  }
+  Tensor operator()(const Tensor& t) { return attention::attend_gdla(heads_, t, lambda_, ln_, {}); }
 
  private:
   static std::int64_t head_dim(const Case& c) { return c.integer("dim") / c.integer("n_heads"); }

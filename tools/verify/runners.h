@@ -37,6 +37,8 @@ Table gdla_metrics();
 Table gdla_training();
 /// papers/gdla: zooming, turning and resizing of samples.
 Table gdla_data();
+/// papers/gdla: the maps and overlays of its figures.
+Table gdla_figures();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();

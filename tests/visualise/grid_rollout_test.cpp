@@ -1,0 +1,140 @@
+// Attention over grids of several sizes. gdla section 9.
+#include "visualise/grid_rollout.h"
+
+#include <catch2/catch.hpp>
+
+#include <numeric>
+
+#include "base/error.h"
+#include "tests/support/tensors.h"
+#include "tests/visualise/small_decoder.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using namespace fovea::visualise;
+
+namespace {
+
+using Place = attention::Probe::Place;
+
+// 2 x 2 tokens, one head.
+GridAttention block_of(std::int64_t keys_h, std::int64_t keys_w, const std::vector<double>& map) {
+  GridAttention block;
+  block.block = "b";
+  block.grid_h = block.grid_w = 2;
+  block.keys_h = keys_h;
+  block.keys_w = keys_w;
+  block.map = Tensor::from(map, {1, 4, keys_h * keys_w}, cpu());
+  return block;
+}
+
+Tensor image() { return random_tensor({1, 3, 64, 32}, 4, DType::kFloat32); }
+
+}  // namespace
+
+TEST_CASE("grid rollout: half of what a row of positive weights gives", "[visualise]") {
+  // The query is token 3. Negative weights count nothing, rows are normalised.
+  const std::vector<GridAttention> one = {
+      block_of(2, 2, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 3, -5, 1, 0})};
+  const auto rollouts = grid_rollouts(one, {0.9, 0.9});
+  REQUIRE(rollouts.size() == 1);
+  CHECK(rollouts[0].query == 3);
+  CHECK(rollouts[0].weights == std::vector<double>{0.375, 0, 0.125, 0.5});
+}
+
+TEST_CASE("grid rollout: the product over blocks of one grid, the last one first", "[visualise]") {
+  // The first block sends everything to token 0, the second token 3 to token 1.
+  const GridAttention first = block_of(2, 2, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0});
+  const GridAttention second = block_of(2, 2, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0});
+  const std::vector<GridAttention> both = {first, second};
+  const auto rollouts = grid_rollouts(both, {0.9, 0.9});
+  REQUIRE(rollouts.size() == 1);
+  CHECK(rollouts[0].last == "b");
+  // (0, .5, 0, .5) after the second; half of that goes to token 0 in the first.
+  CHECK(rollouts[0].weights == std::vector<double>{0.5, 0.25, 0, 0.25});
+  std::vector<GridAttention> other = both;
+  other[1].grid_w = 4;
+  other[1].keys_w = 4;
+  other[1].map = Tensor::from(std::vector<double>(64, 1.0), {1, 8, 8}, cpu());
+  CHECK(grid_rollouts(other, {0, 0}).size() == 2);
+}
+
+TEST_CASE("grid rollout: weights of reduced keys are spread over their tokens", "[visualise]") {
+  const std::vector<GridAttention> one = {block_of(1, 1, {2, 2, 2, 2})};
+  CHECK(grid_rollouts(one, {0, 0})[0].weights == std::vector<double>{0.625, 0.125, 0.125, 0.125});
+}
+
+TEST_CASE("grid rollout: rows that were not observed are asked for", "[visualise]") {
+  GridAttention part = block_of(2, 2, std::vector<double>(16, 0.25));
+  part.map = Tensor::from(std::vector<double>(4, 0.25), {1, 1, 4}, cpu());
+  part.first_row = 2;
+  const std::vector<GridAttention> one = {part}, two = {part, part};
+  CHECK(grid_rollouts(one, {0.9, 0.1})[0].query == 2);
+  CHECK_THROWS_WITH(grid_rollouts(one, {0.1, 0.1}), Catch::Contains("--whole-maps"));
+  CHECK_THROWS_WITH(grid_rollouts(two, {0.9, 0.1}), Catch::Contains("--whole-maps"));
+}
+
+TEST_CASE("grid attention: rows on demand are those of whole maps, for every decoder",
+          "[visualise]") {
+  const std::string type = GENERATE(as<std::string>{}, "pvt_gdla", "pvt_self_attn",
+                                    "pvt_linear_attn", "pvt_diff_attn", "m_dgsa");
+  INFO(type);
+  schema::Value options = small_decoder(type == "m_dgsa" ? "pvt_self_attn" : type.c_str());
+  if (type == "m_dgsa") options.set("attention", options_of("m_dgsa"));
+  const auto network = build(options, cpu(), kSmallImages);
+  const Place place{0.7, 0.3};
+  const auto rows = observe_grids(*network, image(), place);
+  const auto whole = observe_grids(*network, image(), std::nullopt);
+  REQUIRE(rows.size() == 7);
+  REQUIRE(whole.size() == 7);
+  // Reduced keys: 16 x 8 tokens and 2 x 1 keys.
+  CHECK(rows[0].map.shape() == whole[0].map.shape());
+  CHECK(rows[0].keys_h == 2);
+  CHECK(rows[0].keys_w == 1);
+  const GridAttention &last = rows[6], &all = whole[6];
+  CHECK(last.block == "de3");
+  CHECK(last.map.shape() == Shape{2, 1, 128});
+  CHECK(all.map.shape() == Shape{2, 128, 128});
+  CHECK(last.first_row == 11 * 8 + 2);
+  CHECK(last.is_signed() == (type != "pvt_self_attn" && type != "pvt_linear_attn"));
+  const auto one = last.map.host_values<double>(), full = all.map.host_values<double>();
+  for (std::size_t head = 0; head < 2; ++head) {
+    for (std::size_t k = 0; k < 128; ++k) {
+      const auto row = static_cast<std::size_t>(last.first_row);
+      CHECK(one[head * 128 + k] == Approx(full[(head * 128 + row) * 128 + k]).margin(1e-6));
+    }
+  }
+  const auto a = grid_rollouts(rows, place), b = grid_rollouts(whole, place);
+  REQUIRE(a.size() == 7);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(std::accumulate(a[i].weights.begin(), a[i].weights.end(), 0.0) == Approx(1));
+    for (std::size_t k = 0; k < a[i].weights.size(); ++k)
+      CHECK(a[i].weights[k] == Approx(b[i].weights[k]).margin(1e-6));
+  }
+}
+
+TEST_CASE("grid attention: networks without it are refused", "[visualise]") {
+  const auto network = build(options_of("resnet20"), cpu(), kSmallImages);
+  CHECK_THROWS_WITH(observe_grids(*network, random_tensor({1, 3, 32, 32}, 4, DType::kFloat32), {}),
+                    Catch::Contains("no attention over tokens"));
+}
+
+TEST_CASE("grid rollout figure: a picture for every sequence of blocks", "[visualise]") {
+  GridRolloutFigure figure;
+  figure.names = {"a"};
+  figure.inputs = {Canvas(8, 8)};
+  figure.places = {{0.9, 0.9}};
+  figure.rollouts = {grid_rollouts(
+      std::vector<GridAttention>{block_of(2, 2, std::vector<double>(16, 0.25))}, {0.9, 0.9})};
+  figure.factor = 16;
+  const Canvas one = render(figure);
+  CHECK(one.width > 2 * 8 * 16);
+  figure.rollouts[0].push_back(figure.rollouts[0][0]);
+  CHECK(render(figure).width >= one.width + 8 * 16);
+  figure.from_least = true;
+  CHECK(render(figure).width > one.width);
+  figure.places.clear();
+  CHECK_THROWS_AS(render(figure), ShapeError);
+  const std::vector<GridAttention> blocks = {block_of(2, 2, std::vector<double>(16, 0.25))};
+  CHECK(grid_heads(blocks, {0, 0}, Canvas(8, 8), "t", false).height > 8);
+}
