@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 
@@ -39,6 +40,12 @@ VolumeSlices::VolumeSlices(std::vector<LabelledVolume> volumes, SourceInfo info,
                            std::vector<std::string> notes)
     : Source(std::move(info)), volumes_(std::move(volumes)), rule_(info_.label_values, {}) {
   notes_ = std::move(notes);
+  std::set<std::string> names;
+  for (const LabelledVolume& volume : volumes_) {
+    FOVEA_CHECK(
+        names.insert(volume.name).second, FileError,
+        fmt::format("{}: another volume is called {} too", volume.image.string(), volume.name));
+  }
   for (std::size_t v = 0; v < volumes_.size(); ++v) {
     VolumeSize size;
     try {
@@ -97,7 +104,13 @@ Image VolumeSlices::read_mask(std::int64_t index, const Image&) const {
 
 std::vector<double> VolumeSlices::spacing(std::int64_t index) const {
   const auto& all = sizes_[slice(index).volume].spacing;
-  return {all[1], all[2]};
+  return {all.begin(), all.end()};
+}
+
+std::optional<SliceOf> VolumeSlices::slice_of(std::int64_t index) const {
+  const Slice& own = slice(index);
+  const LabelledVolume& volume = volumes_[own.volume];
+  return SliceOf{volume.name, own.place, sizes_[own.volume].depth, volume.image};
 }
 
 std::string VolumeSlices::name(std::int64_t index) const {

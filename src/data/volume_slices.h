@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ namespace fovea::data {
 struct LabelledVolume {
   std::filesystem::path image;
   std::filesystem::path labels;
+  std::string name;  // one of its own
 };
 
 /// One channel. Values are stretched to [0, 1] over their volume and kept in 16 bits, which loses
@@ -25,12 +27,13 @@ struct LabelledVolume {
 class VolumeSlices final : public Source {
  public:
   /// info: height and width of what networks see, classes, label_values. Reads the headers; a
-  /// volume whose header is damaged is one bad sample.
+  /// volume whose header is damaged is one bad sample. Throws FileError for two of one name.
   VolumeSlices(std::vector<LabelledVolume> volumes, SourceInfo info,
                std::vector<std::string> notes = {});
 
   Image read(std::int64_t index) const override;
   Image read_mask(std::int64_t index, const Image& image) const override;
+  std::optional<SliceOf> slice_of(std::int64_t index) const override;
   std::vector<double> spacing(std::int64_t index) const override;
   std::string name(std::int64_t index) const override;
   std::vector<std::filesystem::path> files() const override;

@@ -14,6 +14,9 @@
 
 namespace fovea::metrics {
 
+/// Of CaseMetrics::volumes.
+inline constexpr const char* kNoVolumes = "none";
+
 /// What a case counts whose truth or prediction is without the class.
 enum class EmptyMasks {
   kStrict,     // Dice is undefined without truth, HD95 where either is empty: left out of the mean
@@ -28,12 +31,21 @@ inline const MetricInfo kHd95{
 inline const MetricInfo kHd95Mm{
     .name = "hd95_mm", .unit = "mm", .larger_is_better = false, .decimals = 2};
 
-/// Those that an experiment asks for; they cost time.
+/// At what size truth and prediction are compared.
+enum class ScoreSize {
+  kAuto,      // of slices of volumes that of their files, else what the network sees
+  kNetwork,   // what the network sees
+  kOriginal,  // that of the files: the prediction is brought back to it
+};
+
+/// What an experiment says of its scores. The metrics named cost time.
 struct CaseMetrics {
   std::vector<std::string> names;  // of case_metrics()
   EmptyMasks empty = EmptyMasks::kStrict;
-  std::string volumes = "";  // of what images are slices, by their names (data::Grouping); "": each
-                             // image is a case
+  /// Of what images are slices, by their names (data::Grouping); "": what the data say; kNoVolumes:
+  /// each image is a case.
+  std::string volumes = "";
+  ScoreSize size = ScoreSize::kAuto;
 
   bool has(const MetricInfo& info) const;
   bool has_distances() const { return has(kHd95) || has(kHd95Mm); }
@@ -73,6 +85,7 @@ struct CaseScores {
   std::vector<double> hd95 = {}, hd95_mm = {};
   std::string volume = "";  // its name; "": an image
   std::int64_t images = 1;
+  bool incomplete = false;  // a volume without some of its slices
 };
 
 struct CaseMeasurement {

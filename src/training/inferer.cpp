@@ -308,8 +308,18 @@ const schema::Fields<EvalOptions>& eval_fields() {
                     "class (gdla 7)")
           .add("volumes", &O::volumes,
                "of images that are slices: what they are slices of, as dataset.split.by_group says "
-               "it, \"folder\" or a regular expression; metrics then compare volumes; \"\": each "
-               "image by itself");
+               "it, \"folder\" or a regular expression; these metrics then compare volumes; \"\": "
+               "what the data set says (acdc, synapse), else each image by itself; \"none\": each "
+               "image by itself")
+          .add_enum("score_size", &O::size,
+                    {{"auto", metrics::ScoreSize::kAuto},
+                     {"network", metrics::ScoreSize::kNetwork},
+                     {"original", metrics::ScoreSize::kOriginal}},
+                    "of segmentations: the size at which truth and prediction are compared, the "
+                    "network's or that of the files, to which predictions are brought back "
+                    "(labels: the nearest pixel, scipy's zoom of order 0 where images are zoomed; "
+                    "soft masks: bilinear, then cut); auto: original for slices of volumes, else "
+                    "network (gdla 6.4, 7)");
   return fields;
 }
 
