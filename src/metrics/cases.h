@@ -24,12 +24,15 @@ enum class EmptyMasks {
   kTransUnet,  // both are 0 and count, but Dice is 1 where only the prediction holds the class
 };
 
-/// Mean over classes of the mean over cases of Dice; and of HD95 in pixels or millimetres.
-inline const MetricInfo kCaseDice{.name = "case_dice", .unit = "%", .decimals = 2};
+/// Mean over classes of the mean over cases of Dice and IoU; and of HD95 in pixels or millimetres.
+inline const MetricInfo kCaseDice{
+    .name = "case_dice", .unit = "%", .decimals = 2, .per_sample = true};
+inline const MetricInfo kCaseIou{
+    .name = "case_iou", .unit = "%", .decimals = 2, .per_sample = true};
 inline const MetricInfo kHd95{
-    .name = "hd95", .unit = "px", .larger_is_better = false, .decimals = 2};
+    .name = "hd95", .unit = "px", .larger_is_better = false, .decimals = 2, .per_sample = true};
 inline const MetricInfo kHd95Mm{
-    .name = "hd95_mm", .unit = "mm", .larger_is_better = false, .decimals = 2};
+    .name = "hd95_mm", .unit = "mm", .larger_is_better = false, .decimals = 2, .per_sample = true};
 
 /// At what size truth and prediction are compared.
 enum class ScoreSize {
@@ -55,8 +58,10 @@ std::vector<MetricInfo> case_metrics();
 /// Those asked for, each once. Throws ConfigError for an unknown name.
 std::vector<MetricInfo> case_metrics(const CaseMetrics& asked);
 
-/// 2 both / (truth + predicted), a share of 1.
+/// 2 both / (truth + predicted), a share of 1; and both / (truth + predicted - both), which is 0, 1
+/// or undefined where Dice is.
 double case_dice(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty);
+double case_iou(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty);
 /// `distance` is NaN where either mask was empty.
 double case_distance(double distance, EmptyMasks empty);
 
@@ -94,8 +99,10 @@ struct CaseMeasurement {
   std::int64_t undefined = 0;  // cases and classes that strict leaves out
   std::int64_t compared = 0;   // all cases and classes
 };
-/// Of those asked for, over all cases. Dice is in percent. A class that is defined in no case has a
-/// Dice of 0, as MONAI's, and no HD95.
+/// Of those asked for, over all cases. Dice and IoU are in percent. A class that is defined in no
+/// case has a Dice of 0, as MONAI's, and no HD95. The value of a single case (per_sample) is the
+/// mean over its classes that are defined; with EmptyMasks::kStrict it is undefined where a class
+/// of the truth was not found at all, so that missing one does not bring borders nearer.
 std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
                                            const std::vector<CaseScores>& cases);
 

@@ -295,9 +295,9 @@ const schema::Fields<EvalOptions>& eval_fields() {
                          "while training too")
           .add("metrics", &O::names, schema::one_of(names),
                "of segmentations: further metrics, which take time, in evaluations while training "
-               "too: mean over classes of the mean over images of Dice (case_dice) and of the 95th "
-               "percentile of the distances between borders, in pixels of what the network sees "
-               "(hd95) or in millimetres (hd95_mm)")
+               "too: mean over classes of the mean over cases, images or volumes, of Dice "
+               "(case_dice), of IoU (case_iou) and of the 95th percentile of the distances between "
+               "borders, in pixels (hd95) or in millimetres (hd95_mm)")
           .add_enum("empty_masks", &O::empty,
                     {{"strict", metrics::EmptyMasks::kStrict},
                      {"gdla", metrics::EmptyMasks::kGdla},

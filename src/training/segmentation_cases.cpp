@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <regex>
+#include <utility>
 
 #include "base/csv_field.h"
 #include "base/error.h"
@@ -176,6 +177,8 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
     report.lines.push_back(fmt::format(
         "{} of {} volumes are without some of their slices, which the data set leaves out",
         incomplete, cases.size()));
+  for (const metrics::CaseScores& one : cases)
+    if (!one.volume.empty()) report.volumes.push_back(one.volume);
   for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases)) {
     const metrics::MetricInfo& info = one.metric.info;
     schema::Value detail =
@@ -192,6 +195,17 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
   }
 }
 
+namespace {
+
+std::string case_cell(double value) { return std::isnan(value) ? "," : fmt::format(",{}", value); }
+
+// Of one class the mean over the classes is its own column.
+bool has_column_of_means(const metrics::MetricInfo& info, std::size_t classes) {
+  return classes > 1 || info == metrics::kCaseDice || info == metrics::kCaseIou;
+}
+
+}  // namespace
+
 std::string case_heads(const metrics::CaseMetrics& asked,
                        const std::vector<std::string>& class_words) {
   std::string heads;
@@ -206,8 +220,7 @@ std::string case_heads(const metrics::CaseMetrics& asked,
 std::string case_cells(const metrics::CaseScores& scores) {
   std::string cells;
   for (const auto& distances : {scores.hd95, scores.hd95_mm}) {
-    for (const double distance : distances)
-      cells += std::isnan(distance) ? "," : fmt::format(",{}", distance);
+    for (const double distance : distances) cells += case_cell(distance);
   }
   return cells;
 }
@@ -215,18 +228,29 @@ std::string case_cells(const metrics::CaseScores& scores) {
 void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
                    const std::vector<metrics::CaseScores>& cases,
                    const std::vector<std::string>& class_words) {
+  std::vector<metrics::Measurement> means;
+  for (metrics::CaseMeasurement& one : metrics::measure_cases(asked, cases))
+    if (has_column_of_means(one.metric.info, class_words.size()))
+      means.push_back(std::move(one.metric));
   std::string text = "volume,slices";
-  for (const std::string& word : class_words)
-    text += fmt::format(",{}", csv_field(word.empty() ? "dice" : "dice_" + word));
+  for (const metrics::Measurement& mean : means) text += "," + mean.info.name;
+  const std::pair<const char*, decltype(&metrics::case_dice)> shares[] = {
+      {"dice", metrics::case_dice}, {"iou", metrics::case_iou}};
+  for (const auto& [name, share] : shares) {
+    for (const std::string& word : class_words)
+      text += fmt::format(",{}", csv_field(word.empty() ? name : fmt::format("{}_{}", name, word)));
+  }
   text += case_heads(asked, class_words) + "\n";
-  for (const metrics::CaseScores& one : cases) {
-    text += fmt::format("{},{}", csv_field(one.volume), one.images);
-    for (std::size_t c = 1; c < one.counts.truth.size(); ++c) {
-      const double dice = metrics::case_dice(one.counts.truth[c], one.counts.predicted[c],
-                                             one.counts.both[c], metrics::EmptyMasks::kStrict);
-      text += std::isnan(dice) ? "," : fmt::format(",{}", dice);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const metrics::ClassCounts& n = cases[i].counts;
+    text += fmt::format("{},{}", csv_field(cases[i].volume), cases[i].images);
+    for (const metrics::Measurement& mean : means) text += case_cell(mean.per_sample[i]);
+    for (const auto& [name, share] : shares) {
+      for (std::size_t c = 1; c < n.truth.size(); ++c)
+        text +=
+            case_cell(share(n.truth[c], n.predicted[c], n.both[c], metrics::EmptyMasks::kStrict));
     }
-    text += case_cells(one) + "\n";
+    text += case_cells(cases[i]) + "\n";
   }
   io::write_atomic(file, text);
 }

@@ -65,8 +65,8 @@ class CaseCollector {
   std::map<std::string, metrics::CaseScores> scored_;   // that were complete
 };
 
-/// Of what was collected: by case its name, its slices, and Dice and distances of each class but
-/// the first of `class_words`. Volumes only.
+/// Of what was collected: by case its name, its slices, its value of the metrics asked for, then
+/// Dice, IoU (shares of 1) and distances of each class of `class_words`. Volumes only.
 void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
                    const std::vector<metrics::CaseScores>& cases,
                    const std::vector<std::string>& class_words);
