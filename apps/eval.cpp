@@ -97,8 +97,8 @@ int main(int argc, char** argv) {
   cli.add_option("--save", args.save,
                  "outputs of the network on the clean split: logits, probabilities (.safetensors, "
                  "or .csv after the word); of segmentation masks and original_masks (PNG, 0 and "
-                 "255, at the network's and at the files' size), probabilities. The formats are in "
-                 "docs/evaluation.md")
+                 "255, at the network's and at the files' size), volumes (NIfTI, of slices), "
+                 "probabilities. The formats are in docs/evaluation.md")
       .commas()
       .value("WHAT,...");
   cli.add_option("--overlays", args.overlays,

@@ -9,6 +9,8 @@ find_package(xtl REQUIRED)
 find_package(xtensor REQUIRED)
 find_package(xsimd REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
+pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)
 # oneDNN is optional: without it products go to OpenBLAS, and bfloat16 is slow.
 find_package(OpenMP COMPONENTS CXX)
 find_path(DNNL_INCLUDE_DIR dnnl.hpp)

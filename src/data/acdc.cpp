@@ -51,7 +51,7 @@ void add_volumes(const fs::path& folder, std::vector<LabelledVolume>& volumes) {
     FOVEA_CHECK(labels != files.end(), FileError,
                 fmt::format("{}: {}: has no labels; expected {}_gt.nii or .nii.gz beside it",
                             kReader, path.string(), name));
-    volumes.push_back({path, labels->second});
+    volumes.push_back({path, labels->second, name});
   }
 }
 

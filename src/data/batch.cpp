@@ -5,6 +5,23 @@
 #include "base/error.h"
 
 namespace fovea::data {
+namespace {
+
+constexpr std::size_t kPlane = 2;  // axes
+
+template <class T>
+std::vector<T> last_two(const std::vector<T>& axes) {
+  return axes.size() > kPlane ? std::vector<T>(axes.end() - kPlane, axes.end()) : axes;
+}
+
+}  // namespace
+
+Geometry Geometry::in_plane() const {
+  Geometry plane{last_two(original_size), last_two(spacing), last_two(offset)};
+  const bool at_corner = plane.offset == std::vector<std::int64_t>(kPlane, 0);
+  if (offset.size() > kPlane && at_corner) plane.offset.clear();
+  return plane;
+}
 
 const Tensor* NamedTensors::find(std::string_view name) const {
   for (const Entry& entry : tensors_) {

@@ -46,6 +46,10 @@ struct Geometry {
   std::vector<std::int64_t> original_size;  // of the file's picture or volume, in its pixels
   std::vector<double> spacing;              // of these pixels, in millimetres; empty: unknown
   std::vector<std::int64_t> offset;         // of the part that was taken; empty: all of it
+
+  /// Of a slice, whose axes are those of its volume: (h, w) of the slice itself. Others as they
+  /// are.
+  Geometry in_plane() const;
 };
 
 /// One sample, without the axis of the batch.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,17 @@ class ImageDataset final : public Dataset {
   SampleShape shape() const override;
   /// Of maps of labels: what files have for each class; else empty.
   const std::vector<int>& label_values() const { return source_->info().label_values; }
+  /// Nothing where a sample is no slice of a volume.
+  std::optional<SliceOf> slice_of(std::int64_t i) const {
+    return source_->slice_of(source_index(i));
+  }
+  /// The mask of a sample as large as its file has it: as "mask", but for its size. Throws
+  /// FileError.
+  Tensor original_mask(std::int64_t i) const;
+  /// Labels (h, w) int64 of what a network sees, brought back to height x width of a file by the
+  /// nearest pixel, on the grid by which images are resized: where that is scipy's zoom, its
+  /// order 0.
+  Tensor at_original(const Tensor& labels, std::int64_t height, std::int64_t width) const;
   bool skips_bad_samples() const override { return options_.on_bad_sample == OnBadSample::kSkip; }
   /// Scale to [0, 1], augment, noise, normalise; where there are masks, resize after augmentation,
   /// and the mask follows its image. A random resized crop that is the first of the list is cut
@@ -55,6 +67,8 @@ class ImageDataset final : public Dataset {
   bool has_masks() const { return source_->info().masks != Masks::kNone; }
   /// Where `part` lies in a picture of that size; as augmentation has mirrored and turned it.
   static Geometry geometry_of(std::int64_t height, std::int64_t width, const Box& part);
+  /// The same with what the source knows: of a slice, its place in its volume.
+  Geometry placed(Geometry in_plane, std::int64_t source_index) const;
   /// The tensor of one image.
   static Planes planes_of(const Sample& sample);
   /// From the cache, or read into `fresh`, which is then offered to the cache by keep().
@@ -70,6 +84,8 @@ class ImageDataset final : public Dataset {
   /// Image and mask at the data set's size; a stream if they are to be augmented.
   void read_pair(std::int64_t source_index, const RandomStream* augment, Sample& into) const;
   void write_mask(Planes from, const Tensor& to) const;
+  void resize_labels(Planes from, Planes to) const;
+  void write_labels(const std::vector<float>& from, const Tensor& to) const;
 
   std::shared_ptr<const Source> source_;
   ImageOptions options_;

@@ -74,8 +74,7 @@ void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augm
       std::swap(m.planes.height, m.planes.width);
     }
   }
-  into.geometry = geometry_of(tall, wide, part);
-  into.geometry.spacing = source_->spacing(source_index);
+  into.geometry = placed(geometry_of(tall, wide, part), source_index);
   resample(x.planes, planes_of(into), info.image_resize);
   if (info.stretch_last) stretch(planes_of(into));
   write_mask(m.planes, into.at("mask"));
@@ -88,16 +87,63 @@ void ImageDataset::write_mask(Planes from, const Tensor& to) const {
     return;
   }
   std::vector<float> resized(static_cast<std::size_t>(height() * width()));
-  const Planes labels{1, height(), width(), resized.data()};
-  if (info.image_resize == Resampling::kSpline) {
-    zoom_nearest(from, labels);
+  resize_labels(from, {1, height(), width(), resized.data()});
+  write_labels(resized, to);
+}
+
+void ImageDataset::resize_labels(Planes from, Planes to) const {
+  if (source_->info().image_resize == Resampling::kSpline) {
+    zoom_nearest(from, to);
   } else {
-    resample(from, labels, Resampling::kNearest);
+    resample(from, to, Resampling::kNearest);
   }
-  std::transform(resized.begin(), resized.end(), to.data<std::int64_t>(), [&](float value) {
+}
+
+// 1 + class, or 0, to what "mask" has.
+void ImageDataset::write_labels(const std::vector<float>& from, const Tensor& to) const {
+  std::transform(from.begin(), from.end(), to.data<std::int64_t>(), [&](float value) {
     const auto label = static_cast<std::int64_t>(value) - 1;
-    return label < 0 ? info.no_label : label;
+    return label < 0 ? source_->info().no_label : label;
   });
+}
+
+Geometry ImageDataset::placed(Geometry in_plane, std::int64_t source_index) const {
+  in_plane.spacing = source_->spacing(source_index);
+  const std::optional<SliceOf> slice = source_->slice_of(source_index);
+  if (!slice) return in_plane;
+  if (in_plane.offset.empty()) in_plane.offset = {0, 0};
+  in_plane.original_size.insert(in_plane.original_size.begin(), slice->depth);
+  in_plane.offset.insert(in_plane.offset.begin(), slice->place);
+  return in_plane;
+}
+
+Tensor ImageDataset::original_mask(std::int64_t i) const {
+  const SourceInfo& info = source_->info();
+  const std::int64_t index = source_index(i);
+  Decoded fresh;
+  Image read;
+  const bool kept_fitted = info.own_sizes && !cuts_files_;
+  if (kept_fitted) read = source_->read_mask(index, source_->read(index));
+  const Image& mask = kept_fitted ? read : decode(index, fresh).mask;
+  Picture pixels(mask);
+  if (info.masks == Masks::kSoft) {
+    to_planes(mask, 255.0f, pixels.planes);
+    return Tensor::from(pixels.values, {1, mask.height, mask.width}, host());
+  }
+  copy_labels(mask, pixels);
+  const Tensor labels = Tensor::empty({mask.height, mask.width}, DType::kInt64, host());
+  write_labels(pixels.values, labels);
+  return labels;
+}
+
+Tensor ImageDataset::at_original(const Tensor& labels, std::int64_t height,
+                                 std::int64_t width) const {
+  std::vector<float> from, to(static_cast<std::size_t>(height * width));
+  for (const std::int64_t label : labels.host_values<std::int64_t>())
+    from.push_back(static_cast<float>(label));
+  resize_labels({1, labels.size(-2), labels.size(-1), from.data()}, {1, height, width, to.data()});
+  const std::vector<std::int64_t> whole(to.begin(), to.end());
+  return Tensor::from(whole, {height, width}, host());
 }
 
 void ImageDataset::scale_whole(const Image& image, float white, Planes out) const {

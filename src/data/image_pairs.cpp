@@ -19,25 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The names of a list, one a line, with or without ending.
-std::map<std::string, int> read_list(const fs::path& file) {
-  std::istringstream lines(io::read_text(file));
-  std::map<std::string, int> names;
-  std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (line.empty()) continue;
-    const fs::path name(line);
-    const std::string stem = has_image_extension(name) ? name.stem().string() : line;
-    const auto [first, added] = names.emplace(stem, number);
-    FOVEA_CHECK(
-        added, FileError,
-        fmt::format("{}:{}: {} is also in line {}", file.string(), number, line, first->second));
-  }
-  FOVEA_CHECK(!names.empty(), FileError, fmt::format("{}: holds no name", file.string()));
-  return names;
-}
-
 }  // namespace
 
 std::vector<ImagePair> find_pairs(const char* reader, const char* page,
@@ -74,7 +55,25 @@ fs::path list_file(const fs::path& lists, Split split) {
 }
 
 std::map<std::string, int> names_in_list(const fs::path& lists, Split split) {
-  return read_list(list_file(lists, split));
+  return names_in_list(list_file(lists, split));
+}
+
+std::map<std::string, int> names_in_list(const fs::path& file) {
+  std::istringstream lines(io::read_text(file));
+  std::map<std::string, int> names;
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.empty()) continue;
+    const fs::path name(line);
+    const std::string stem = has_image_extension(name) ? name.stem().string() : line;
+    const auto [first, added] = names.emplace(stem, number);
+    FOVEA_CHECK(
+        added, FileError,
+        fmt::format("{}:{}: {} is also in line {}", file.string(), number, line, first->second));
+  }
+  FOVEA_CHECK(!names.empty(), FileError, fmt::format("{}: holds no name", file.string()));
+  return names;
 }
 
 bool has_list(const fs::path& lists, Split split) {

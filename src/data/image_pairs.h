@@ -32,6 +32,7 @@ std::filesystem::path list_file(const std::filesystem::path& lists, Split split)
 /// The names in it, one a line, without folder and ending if they end as a picture does, and their
 /// lines. Throws FileError for a list that holds none or one twice.
 std::map<std::string, int> names_in_list(const std::filesystem::path& lists, Split split);
+std::map<std::string, int> names_in_list(const std::filesystem::path& file);
 /// Whether <lists>/<split>.txt is there.
 bool has_list(const std::filesystem::path& lists, Split split);
 

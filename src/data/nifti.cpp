@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -183,6 +184,41 @@ Volume decode_plain(Bytes file, std::string_view name) {
   return volume;
 }
 
+// The first bytes of a file, enough for a header even where they are compressed.
+std::vector<std::byte> beginning(const std::filesystem::path& path) {
+  std::vector<std::byte> begin(4096);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(path.string(), "cannot be read");
+  file.read(reinterpret_cast<char*>(begin.data()), std::ssize(begin));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (is_gzip(begin)) begin = inflate_prefix(begin, kHeaderBytes, path.string());
+  return begin;
+}
+
+nifti_1_header header_like(const std::filesystem::path& like, const VolumeSize& size) {
+  if (!like.empty()) {
+    const std::vector<std::byte> begin = beginning(like);
+    const VolumeSize own = size_of(*parse(begin, like.string()));
+    if (own.depth != size.depth || own.height != size.height || own.width != size.width)
+      refuse(like.string(),
+             fmt::format("is {} x {} x {}, its labels are {} x {} x {}", own.depth, own.height,
+                         own.width, size.depth, size.height, size.width));
+    return raw_header(begin, like.string());
+  }
+  const int axes[8] = {3,
+                       static_cast<int>(size.width),
+                       static_cast<int>(size.height),
+                       static_cast<int>(size.depth),
+                       1,
+                       1,
+                       1,
+                       1};
+  nifti_1_header* made = nifti_make_new_header(axes, NIFTI_TYPE_UINT8);
+  const nifti_1_header header = *made;
+  std::free(made);
+  return header;
+}
+
 }  // namespace
 
 bool has_nifti_extension(const std::filesystem::path& path) {
@@ -208,14 +244,29 @@ Volume read_nifti(const std::filesystem::path& path) {
 }
 
 VolumeSize read_nifti_size(const std::filesystem::path& path) {
-  // Enough for a compressed header too.
-  std::vector<std::byte> begin(4096);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path.string(), "cannot be read");
-  file.read(reinterpret_cast<char*>(begin.data()), std::ssize(begin));
-  begin.resize(static_cast<std::size_t>(file.gcount()));
-  if (is_gzip(begin)) begin = inflate_prefix(begin, kHeaderBytes, path.string());
-  return size_of(*parse(begin, path.string()));
+  return size_of(*parse(beginning(path), path.string()));
+}
+
+void write_nifti_labels(const std::filesystem::path& path, const VolumeSize& size,
+                        const std::vector<std::uint16_t>& labels,
+                        const std::filesystem::path& like) {
+  nifti_1_header header = header_like(like, size);
+  const bool deep =
+      std::any_of(labels.begin(), labels.end(), [](auto label) { return label > 255; });
+  header.datatype = deep ? NIFTI_TYPE_UINT16 : NIFTI_TYPE_UINT8;
+  header.bitpix = deep ? 16 : 8;
+  header.vox_offset = kFirstData;
+  header.scl_slope = header.scl_inter = header.cal_max = header.cal_min = 0;
+  std::memcpy(header.magic, "n+1", sizeof(header.magic));
+  std::string file(static_cast<std::size_t>(kFirstData), '\0');
+  std::memcpy(file.data(), &header, kHeaderBytes);
+  for (const std::uint16_t label : labels) {
+    char raw[sizeof(label)];
+    std::memcpy(raw, &label, sizeof(label));
+    const auto low = static_cast<char>(label);
+    file.append(deep ? std::string_view(raw, sizeof(raw)) : std::string_view(&low, 1));
+  }
+  io::write_atomic(path, path.extension() == ".gz" ? pack_gzip(file) : file);
 }
 
 Image label_slice(const Volume& volume, std::int64_t slice, std::string_view name) {

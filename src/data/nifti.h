@@ -44,6 +44,13 @@ Volume read_nifti(const std::filesystem::path& path);
 /// The header alone: the first bytes of the file are read.
 VolumeSize read_nifti_size(const std::filesystem::path& path);
 
+/// Writes a volume of labels (depth, height, width), 8 bits a voxel, or 16 where a value is above
+/// 255; compressed where `path` ends in .gz. Place and size of the voxels are those of the NIfTI
+/// file `like`; of no file, voxels of size 1. Throws FileError if `like` has another size.
+void write_nifti_labels(const std::filesystem::path& path, const VolumeSize& size,
+                        const std::vector<std::uint16_t>& labels,
+                        const std::filesystem::path& like);
+
 /// A slice of a volume of labels. Throws FileError starting with `name` for a value that is no
 /// whole number from 0 to 65535, with its voxel.
 Image label_slice(const Volume& volume, std::int64_t slice, std::string_view name);

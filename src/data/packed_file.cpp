@@ -110,6 +110,31 @@ std::vector<std::byte> inflate(Bytes file, std::size_t max_bytes, std::string_vi
   return out;
 }
 
+std::string pack_gzip(std::string_view bytes) {
+  constexpr int kFast = 1;  // maps of labels become small at any level
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  z_stream stream{};
+  FOVEA_CHECK(::deflateInit2(&stream, kFast, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK,
+              FileError, "gzip: no memory to compress");
+  std::string packed;
+  std::string out(kPiece, '\0');
+  for (std::size_t at = 0, last = 0; last == 0;) {
+    const std::size_t piece = std::min(kPiece, bytes.size() - at);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + at));
+    stream.avail_in = static_cast<uInt>(piece);
+    at += piece;
+    last = at == bytes.size() ? 1 : 0;
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(out.data());
+      stream.avail_out = static_cast<uInt>(kPiece);
+      ::deflate(&stream, last == 1 ? Z_FINISH : Z_NO_FLUSH);
+      packed.append(out, 0, kPiece - stream.avail_out);
+    } while (stream.avail_out == 0);
+  }
+  ::deflateEnd(&stream);
+  return packed;
+}
+
 std::vector<std::byte> read_packed(const fs::path& path, std::size_t max_bytes) {
   // Deflate cannot grow data by more than a few bytes in a thousand.
   std::vector<std::byte> file = io::read_bytes(path, max_bytes + max_bytes / 256 + 4096);

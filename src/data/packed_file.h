@@ -28,6 +28,9 @@ std::vector<std::byte> inflate_prefix(std::span<const std::byte> file, std::size
 std::vector<std::byte> inflate(std::span<const std::byte> file, std::size_t max_bytes,
                                std::string_view name);
 
+/// A gzip file of these bytes, the same every time.
+std::string pack_gzip(std::string_view bytes);
+
 /// Content of a plain or compressed file of at most `max_bytes` once expanded.
 std::vector<std::byte> read_packed(const std::filesystem::path& path, std::size_t max_bytes);
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,14 @@ struct SourceInfo {
   FitOptions fit = {};
 };
 
+/// What a sample is a slice of.
+struct SliceOf {
+  std::string volume;          // its name, which no other volume has
+  std::int64_t place = 0;      // from 0
+  std::int64_t depth = 0;      // slices of the volume
+  std::filesystem::path file;  // of the volume, or of the slice
+};
+
 /// A sample that was found to be unusable without decoding it, e.g. a label out of range.
 struct Problem {
   std::int64_t index = 0;
@@ -76,7 +85,9 @@ class Source : public Part {
   Image fitted(const Image& picture) const;
   /// The mask of such a picture, as fitted() leaves that: pixel floor(i in / out).
   Image fitted_mask(const Image& mask) const;
-  /// Height and width of a sample's pixels in millimetres; empty: unknown.
+  /// Nothing for a picture of its own.
+  virtual std::optional<SliceOf> slice_of(std::int64_t /*index*/) const { return {}; }
+  /// Between a sample's pixels in millimetres, (h, w), of a slice (d, h, w); empty: unknown.
   virtual std::vector<double> spacing(std::int64_t /*index*/) const { return {}; }
   /// The mask of an image of this size, one channel: soft 0..white, of labels 1 + class, and 0
   /// where a pixel has none. Only where info().masks says that there are masks.

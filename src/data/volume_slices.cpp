@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <set>
 
 #include "base/error.h"
 
@@ -11,18 +13,27 @@ namespace fovea::data {
 namespace {
 
 constexpr std::size_t kRecent = 8;  // volumes
+constexpr std::int64_t kRecentBytes = std::int64_t{1} << 28;
 constexpr float kWhite = 65535;
 
-std::vector<Image> stretched_slices(const Volume& volume) {
+// `unit`: values are in [0, 1] already, but for rounding.
+std::vector<Image> slices_of(const Volume& volume, bool unit, const std::string& name) {
+  constexpr float kRounding = 1e-3f;
   const auto [low, high] = std::minmax_element(volume.values.begin(), volume.values.end());
-  const double least = *low;
-  const double range = double{*high} - least;
+  const double least = unit ? 0 : *low;
+  const double range = unit ? 1 : double{*high} - least;
+  for (std::size_t i = 0; unit && i < volume.values.size(); ++i) {
+    const float value = volume.values[i];
+    FOVEA_CHECK(value >= -kRounding && value <= 1 + kRounding, FileError,
+                fmt::format("{}: value {} in slice {}; expected values in [0, 1]", name, value,
+                            static_cast<std::int64_t>(i) / volume.plane()));
+  }
   std::vector<Image> slices;
   auto value = volume.values.begin();
   for (std::int64_t k = 0; k < volume.depth; ++k) {
     Image& image = slices.emplace_back(Image{volume.height, volume.width, 1, {}});
     for (std::int64_t i = 0; i < volume.plane(); ++i, ++value) {
-      const double share = range > 0 ? (double{*value} - least) / range : 0.0;
+      const double share = range > 0 ? std::clamp((double{*value} - least) / range, 0.0, 1.0) : 0.0;
       image.deep.push_back(static_cast<std::uint16_t>(std::nearbyint(share * double{kWhite})));
     }
   }
@@ -33,16 +44,42 @@ std::string text(const VolumeSize& size) {
   return fmt::format("{} x {} x {}", size.depth, size.height, size.width);
 }
 
+std::int64_t bytes_of(const std::vector<Image>& images) {
+  return std::accumulate(images.begin(), images.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Image& image) { return sum + image.bytes(); });
+}
+
 }  // namespace
 
+VolumeFormat nifti_format() {
+  VolumeFormat format;
+  format.size = [](const LabelledVolume& volume) { return read_nifti_size(volume.image); };
+  format.read = [](const LabelledVolume& volume) {
+    return VolumeFormat::Both{read_nifti(volume.image), read_nifti(volume.labels)};
+  };
+  format.spacing = true;
+  return format;
+}
+
+std::int64_t VolumeSlices::Loaded::bytes() const { return bytes_of(images) + bytes_of(labels); }
+
 VolumeSlices::VolumeSlices(std::vector<LabelledVolume> volumes, SourceInfo info,
-                           std::vector<std::string> notes)
-    : Source(std::move(info)), volumes_(std::move(volumes)), rule_(info_.label_values, {}) {
+                           std::vector<std::string> notes, VolumeFormat format)
+    : Source(std::move(info)),
+      volumes_(std::move(volumes)),
+      format_(format),
+      rule_(info_.label_values, {}) {
   notes_ = std::move(notes);
+  std::set<std::string> names;
+  for (const LabelledVolume& volume : volumes_) {
+    FOVEA_CHECK(
+        names.insert(volume.name).second, FileError,
+        fmt::format("{}: another volume is called {} too", volume.image.string(), volume.name));
+  }
   for (std::size_t v = 0; v < volumes_.size(); ++v) {
     VolumeSize size;
     try {
-      size = read_nifti_size(volumes_[v].image);
+      size = format_.size(volumes_[v]);
     } catch (const FileError& error) {
       problems_.push_back({std::ssize(slices_), error.what()});
       size.depth = 1;
@@ -55,14 +92,13 @@ VolumeSlices::VolumeSlices(std::vector<LabelledVolume> volumes, SourceInfo info,
 
 VolumeSlices::Loaded VolumeSlices::read_volume(std::size_t v) const {
   const LabelledVolume& files = volumes_[v];
-  const Volume image = read_nifti(files.image);
-  const Volume labels = read_nifti(files.labels);
+  const auto [image, labels] = format_.read(files);
   FOVEA_CHECK(
       image.depth == labels.depth && image.plane() == labels.plane() && image.width == labels.width,
       FileError,
       fmt::format("{}: is {}, its image {} is {}", files.labels.string(), text(labels),
                   files.image.filename().string(), text(image)));
-  Loaded loaded{stretched_slices(image), {}};
+  Loaded loaded{slices_of(image, format_.unit, files.image.string()), {}};
   for (std::int64_t k = 0; k < labels.depth; ++k) {
     const std::string where = fmt::format("{}: slice {}", files.labels.string(), k);
     const MaskFile slice{label_slice(labels, k, files.labels.string())};
@@ -80,8 +116,13 @@ std::shared_ptr<const VolumeSlices::Loaded> VolumeSlices::load(std::size_t v) co
   }
   auto loaded = std::make_shared<const Loaded>(read_volume(v));
   const std::lock_guard lock(mutex_);
-  if (recent_.size() == kRecent) recent_.erase(recent_.begin());
   recent_.emplace_back(v, loaded);
+  std::int64_t bytes = 0;
+  for (const auto& [known, kept] : recent_) bytes += kept->bytes();
+  while (recent_.size() > 1 && (recent_.size() > kRecent || bytes > kRecentBytes)) {
+    bytes -= recent_.front().second->bytes();
+    recent_.erase(recent_.begin());
+  }
   return loaded;
 }
 
@@ -97,18 +138,28 @@ Image VolumeSlices::read_mask(std::int64_t index, const Image&) const {
 
 std::vector<double> VolumeSlices::spacing(std::int64_t index) const {
   const auto& all = sizes_[slice(index).volume].spacing;
-  return {all[1], all[2]};
+  return format_.spacing ? std::vector<double>(all.begin(), all.end()) : std::vector<double>();
+}
+
+std::optional<SliceOf> VolumeSlices::slice_of(std::int64_t index) const {
+  const Slice& own = slice(index);
+  const LabelledVolume& volume = volumes_[own.volume];
+  if (volume.part_of) return volume.part_of;
+  return SliceOf{volume.name, own.place, sizes_[own.volume].depth, volume.image};
 }
 
 std::string VolumeSlices::name(std::int64_t index) const {
-  return fmt::format("{}: slice {}", volumes_[slice(index).volume].image.string(),
-                     slice(index).place);
+  const LabelledVolume& volume = volumes_[slice(index).volume];
+  if (volume.part_of) return volume.image.string();
+  return fmt::format("{}: slice {}", volume.image.string(), slice(index).place);
 }
 
 std::vector<std::filesystem::path> VolumeSlices::files() const {
   std::vector<std::filesystem::path> files;
-  for (const LabelledVolume& volume : volumes_)
-    files.insert(files.end(), {volume.image, volume.labels});
+  for (const LabelledVolume& volume : volumes_) {
+    files.push_back(volume.image);
+    if (volume.labels != volume.image) files.push_back(volume.labels);
+  }
   return files;
 }
 

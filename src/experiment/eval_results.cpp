@@ -170,10 +170,17 @@ std::optional<CaseScores> read_case_scores(const fs::path& folder, const std::st
   const std::optional<Value> results = read_results(folder / "results.json");
   if (!results) return {};
   const Value* values = schema::find_path(*results, "cases." + metric);
-  if (values == nullptr) return {};
+  const Value* of_volumes = schema::find_path(*results, "volumes." + metric);
+  if (values == nullptr && of_volumes == nullptr) return {};
   CaseScores scores;
   scores.value = as_number(results->at("metrics").at(metric));
-  for (const Value& value : values->items()) scores.values.push_back(as_number(value));
+  for (const Value& value : (values != nullptr ? values : of_volumes)->items())
+    scores.values.push_back(as_number(value));
+  if (values == nullptr) {
+    for (const Value& name : results->at("volumes").at("name").items())
+      scores.volumes.push_back(name.as_string());
+    return scores;
+  }
   for (const Value& index : results->at("cases").at("index").items())
     scores.indices.push_back(index.as_int());
   return scores;

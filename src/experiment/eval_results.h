@@ -7,6 +7,7 @@
 //                         "larger_is_better", "by_type" {type: mean over levels}, "mean",
 //                         "retention" (mean / clean)}
 //   "cases"               {"index": [sample], metric: [its value for each sample]}
+//   "volumes"             {"name": [volume], metric: [its value for each volume]}: of slices
 #pragma once
 
 #include <filesystem>
@@ -57,12 +58,18 @@ schema::Value write_eval_results(const std::filesystem::path& folder, schema::Va
                                  const std::vector<NoiseScore>& noise,
                                  const metrics::MetricInfo& main, const EvalSubject& subject);
 
-/// A metric of one set of weights with its value for every sample.
+/// A metric of one set of weights with its value for every case: a sample, or a volume.
 struct CaseScores {
   std::string data;                   // hash of the content of the data; "" if unknown
-  std::vector<std::int64_t> indices;  // of the samples in their split
-  std::vector<double> values;
-  double value = 0;  // the metric: their mean
+  std::vector<std::int64_t> indices;  // of samples in their split
+  std::vector<std::string> volumes;   // else their names
+  std::vector<double> values;         // NaN where it is undefined
+  double value = 0;                   // the metric
+
+  bool same_cases(const CaseScores& other) const {
+    return indices == other.indices && volumes == other.volumes && !data.empty() &&
+           data == other.data;
+  }
 };
 /// Of the results in a folder; nothing where there are none, or none of that metric.
 std::optional<CaseScores> read_case_scores(const std::filesystem::path& folder,

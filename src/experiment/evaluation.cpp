@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "base/csv_field.h"
 #include "base/error.h"
@@ -16,38 +18,46 @@ namespace {
 
 using schema::Value;
 
-Value numbers(const std::vector<double>& values) { return Value::array(values); }
+// null for what is undefined.
+Value numbers(const std::vector<double>& values) {
+  Value list = Value::array();
+  for (const double value : values) list.push_back(std::isnan(value) ? Value() : Value(value));
+  return list;
+}
 
-Value cases_json(const training::Report& report) {
-  Value cases = Value::object({{"index", Value::array(report.indices)}});
+// Those with a value for every sample, or for every volume.
+std::vector<metrics::Measurement> case_metrics(const training::Report& report, bool of_volumes) {
+  std::vector<metrics::Measurement> found;
   for (const metrics::Measurement& metric : report.metrics) {
-    if (metric.info.per_sample) cases.set(metric.info.name, numbers(metric.per_sample));
+    if (metric.info.per_sample && metric.of_volumes == of_volumes) found.push_back(metric);
   }
+  return found;
+}
+
+Value cases_json(const std::vector<metrics::Measurement>& found, const char* key, Value names) {
+  Value cases = Value::object({{key, std::move(names)}});
+  for (const metrics::Measurement& metric : found)
+    cases.set(metric.info.name, numbers(metric.per_sample));
   return cases;
 }
 
 // A row for each sample, a column for each metric that has a value of its own for it.
 std::string cases_csv(const training::Report& report, const training::BatchSource& data,
                       const std::string& split) {
+  const std::vector<metrics::Measurement> found = case_metrics(report, false);
   std::string text = "index,name";
-  for (const metrics::Measurement& metric : report.metrics) {
-    if (metric.info.per_sample) text += "," + metric.info.name;
-  }
+  for (const metrics::Measurement& metric : found) text += "," + metric.info.name;
   text += "\n";
   for (std::size_t i = 0; i < report.indices.size(); ++i) {
     text += fmt::format("{},{}", report.indices[i],
                         csv_field(data.sample_name(split, report.indices[i])));
-    for (const metrics::Measurement& metric : report.metrics) {
-      if (metric.info.per_sample) text += fmt::format(",{}", metric.per_sample[i]);
+    for (const metrics::Measurement& metric : found) {
+      const double value = metric.per_sample[i];
+      text += std::isnan(value) ? "," : fmt::format(",{}", value);
     }
     text += "\n";
   }
   return text;
-}
-
-bool has_cases(const training::Report& report) {
-  return std::any_of(report.metrics.begin(), report.metrics.end(),
-                     [](const metrics::Measurement& metric) { return metric.info.per_sample; });
 }
 
 }  // namespace
@@ -80,10 +90,12 @@ Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& o
   record.set("metrics", values);
   for (const Value::Member& member : report.details.members()) record.set(member.key, member.value);
   if (!report.saved.empty()) record.set("saved", Value::array(report.saved));
-  if (has_cases(report)) {
-    record.set("cases", cases_json(report));
+  if (const auto found = case_metrics(report, false); !found.empty()) {
+    record.set("cases", cases_json(found, "index", Value::array(report.indices)));
     io::write_atomic(request.report.folder / "cases.csv", cases_csv(report, task.source(), split));
   }
+  if (const auto found = case_metrics(report, true); !found.empty())
+    record.set("volumes", cases_json(found, "name", Value::array(report.volumes)));
   return write_eval_results(request.report.folder, record, scores, task.headline(),
                             {weights_hash(run.model()), request.overrides});
 }

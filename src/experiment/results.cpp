@@ -187,7 +187,10 @@ Value differences_json(const Results& results, const std::vector<Difference>& al
                                       {"p_exact", d.paired.p},
                                       {"p_holm", d.holm},
                                       {"paired_by", name_of(d.by)}});
-    if (d.by == PairedBy::kCase) difference.set("p_signed_rank", d.p_signed_rank);
+    if (d.by == PairedBy::kCase) {
+      difference.set("p_signed_rank", d.p_signed_rank);
+      difference.set("left_out", d.left_out);
+    }
     metrics.set(d.metric, difference);
   }
   return metrics;

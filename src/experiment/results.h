@@ -20,8 +20,8 @@ struct MetricResult {
   std::map<std::int64_t, double> by_seed;
   Estimate estimate;
   std::optional<PublishedCell> published;
-  /// Of the only run, where `eval` has scored the weights that it reports: one value a sample, and
-  /// which samples these are.
+  /// Of the only run, where `eval` has scored the weights that it reports: one value a case, and
+  /// which samples or volumes these are.
   std::optional<CaseScores> cases;
 };
 
@@ -59,8 +59,9 @@ Results collect_results(const Ablation& ablation, const std::filesystem::path& s
 /// macs_paper, time_s, published {key, metrics {name: {table, row, column, mean, std}}}, changes,
 /// selected_on, differences {metric: {to, mean, ci95_low, ci95_high, pairs, p_exact, p_holm,
 /// paired_by}} and remarks about the whole table. Differences that are paired by case, because
-/// there is one seed, also have p_signed_rank. Metrics that are not finite are named in
-/// "nonfinite"; an interval or test that its pairs do not allow is null.
+/// there is one seed, also have p_signed_rank and left_out, the cases where one of the two is
+/// undefined. Metrics that are not finite are named in "nonfinite"; an interval or test that its
+/// pairs do not allow is null.
 std::string to_json(const Results& results);
 /// One line for each row and metric, full precision; columns are only ever added at the end.
 std::string to_csv(const Results& results);

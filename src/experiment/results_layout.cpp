@@ -219,14 +219,20 @@ const char* name_of(PairedBy by) { return by == PairedBy::kSeed ? "seed" : "case
 
 namespace {
 
-// Of single runs: their values for the same samples of the same data.
+// Of single runs: their values for the same cases of the same data.
 std::optional<Difference> by_case(const MetricResult& a, const MetricResult& b) {
-  if (!a.cases || !b.cases || a.cases->indices != b.cases->indices) return {};
-  if (a.cases->data.empty() || a.cases->data != b.cases->data) return {};
-  std::vector<double> differences;
-  for (std::size_t i = 0; i < a.cases->values.size(); ++i)
-    differences.push_back(a.cases->values[i] - b.cases->values[i]);
+  if (!a.cases || !b.cases || !a.cases->same_cases(*b.cases)) return {};
   Difference difference;
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.cases->values.size(); ++i) {
+    const double value = a.cases->values[i] - b.cases->values[i];
+    if (std::isnan(value)) {
+      ++difference.left_out;
+    } else {
+      differences.push_back(value);
+    }
+  }
+  if (difference.left_out > 0 && differences.size() < 2) return {};
   difference.paired = {estimate(differences), sign_flip_p(differences)};
   difference.by = PairedBy::kCase;
   difference.p_signed_rank = signed_rank_p(differences);
@@ -245,6 +251,29 @@ std::int64_t most_pairs(const std::vector<Difference>& all, PairedBy by) {
     if (d.by == by) most = std::max(most, d.paired.difference.n);
   }
   return most;
+}
+
+void remark_cases(const std::vector<Difference>& all, std::vector<std::string>& remarks) {
+  std::int64_t least = most_pairs(all, PairedBy::kCase), left_out = 0;
+  std::vector<std::string> ranks;
+  for (const Difference& d : all) {
+    if (d.by != PairedBy::kCase) continue;
+    least = std::min(least, d.paired.difference.n);
+    left_out = std::max(left_out, d.left_out);
+    ranks.push_back(fmt::format("{} {} {}", d.row, d.metric, p_text(d.p_signed_rank)));
+  }
+  const std::int64_t most = most_pairs(all, PairedBy::kCase);
+  remarks.push_back(
+      fmt::format("Paired over {} cases: one run each, so the test speaks of these networks and of "
+                  "other cases, "
+                  "not of other seeds.",
+                  least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most)));
+  if (left_out > 0)
+    remarks.push_back(fmt::format(
+        "Up to {} cases are left out of a pair, since one of the two is undefined there.",
+        left_out));
+  remarks.push_back(fmt::format("p of Wilcoxon's signed-rank test over these cases: {}.",
+                                fmt::join(ranks, ", ")));
 }
 
 }  // namespace
@@ -288,11 +317,7 @@ std::vector<std::string> difference_remarks(const std::vector<Difference>& all) 
         fmt::format("With {} pairs no p below {} is possible; {} pairs are needed for {}.", pairs,
                     smallest_p(pairs), pairs_needed(kAlpha), kAlpha));
   }
-  if (most_pairs(all, PairedBy::kCase) > 0) {
-    remarks.emplace_back(
-        "Paired by case: one run each, so the test speaks of these networks and of other samples, "
-        "not of other seeds.");
-  }
+  if (most_pairs(all, PairedBy::kCase) > 0) remark_cases(all, remarks);
   return remarks;
 }
 

@@ -65,10 +65,11 @@ struct Difference {
   Paired paired;
   double holm = 0;  // adjusted over the rows of the metric
   PairedBy by = PairedBy::kSeed;
-  double p_signed_rank = 0;  // of cases: Wilcoxon's test beside that of the signs
+  double p_signed_rank = 0;   // of cases: Wilcoxon's test beside that of the signs
+  std::int64_t left_out = 0;  // cases where one of the two is undefined
 };
 /// All rows but the first with at least two seeds in common with it; or, where both have a single
-/// run, with values of the same samples.
+/// run, with values of the same cases, samples or volumes, at least two of them defined in both.
 std::vector<Difference> differences(const Results& results);
 
 /// "Differences to ViT, paired by seed"

@@ -16,15 +16,18 @@ namespace {
 
 using Values = std::vector<std::vector<double>>;
 
+bool is_overlap(const MetricInfo& info) { return info == kCaseDice || info == kCaseIou; }
+
 // By case and class but the background, under one policy.
 Values values_of(const MetricInfo& info, const std::vector<CaseScores>& cases, EmptyMasks empty) {
   Values values;
   for (const CaseScores& one : cases) {
     std::vector<double>& row = values.emplace_back();
-    if (info == kCaseDice) {
+    if (is_overlap(info)) {
+      const auto share = info == kCaseDice ? case_dice : case_iou;
       const ClassCounts& n = one.counts;
       for (std::size_t c = 1; c < n.truth.size(); ++c)
-        row.push_back(100 * case_dice(n.truth[c], n.predicted[c], n.both[c], empty));
+        row.push_back(100 * share(n.truth[c], n.predicted[c], n.both[c], empty));
       continue;
     }
     for (const double distance : info == kHd95 ? one.hd95 : one.hd95_mm)
@@ -33,12 +36,29 @@ Values values_of(const MetricInfo& info, const std::vector<CaseScores>& cases, E
   return values;
 }
 
+// Of one case; `row` has the classes but the background.
+double case_value(const std::vector<double>& row, const ClassCounts& counts) {
+  RunningMean mean;
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    if (!std::isnan(row[c])) {
+      mean.add(row[c]);
+    } else if (counts.truth[c + 1] > 0) {
+      return of_nothing(Empty::kLeftOut);
+    }
+  }
+  return mean.weight() > 0 ? mean.value() : of_nothing(Empty::kLeftOut);
+}
+
 CaseMeasurement measure(const MetricInfo& info, const std::vector<CaseScores>& cases,
                         EmptyMasks empty) {
-  const Empty none = info == kCaseDice ? Empty::kZero : Empty::kLeftOut;
+  const Empty none = is_overlap(info) ? Empty::kZero : Empty::kLeftOut;
   const Values strict = values_of(info, cases, EmptyMasks::kStrict);
+  const Values values = values_of(info, cases, empty);
   CaseMeasurement measured;
-  measured.metric = {info, means_over_cases(values_of(info, cases, empty), none).mean, {}};
+  measured.metric = {info, means_over_cases(values, none).mean, {}};
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    measured.metric.per_sample.push_back(case_value(values[i], cases[i].counts));
+  measured.metric.of_volumes = !cases.empty() && !cases.front().volume.empty();
   measured.strict = means_over_cases(strict, none).mean;
   for (const std::vector<double>& row : strict) {
     measured.compared += std::ssize(row);
@@ -54,7 +74,7 @@ bool CaseMetrics::has(const MetricInfo& info) const {
   return std::find(names.begin(), names.end(), info.name) != names.end();
 }
 
-std::vector<MetricInfo> case_metrics() { return {kCaseDice, kHd95, kHd95Mm}; }
+std::vector<MetricInfo> case_metrics() { return {kCaseDice, kCaseIou, kHd95, kHd95Mm}; }
 
 std::vector<MetricInfo> case_metrics(const CaseMetrics& asked) {
   std::vector<MetricInfo> infos = case_metrics();
@@ -75,6 +95,11 @@ double case_dice(std::int64_t truth, std::int64_t predicted, std::int64_t both, 
     return predicted > 0 ? 1 : 0;
   }
   return 2 * static_cast<double>(both) / static_cast<double>(truth + predicted);
+}
+
+double case_iou(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty) {
+  const double dice = case_dice(truth, predicted, both, empty);
+  return dice / (2 - dice);
 }
 
 double case_distance(double distance, EmptyMasks empty) {

@@ -14,6 +14,9 @@
 
 namespace fovea::metrics {
 
+/// Of CaseMetrics::volumes.
+inline constexpr const char* kNoVolumes = "none";
+
 /// What a case counts whose truth or prediction is without the class.
 enum class EmptyMasks {
   kStrict,     // Dice is undefined without truth, HD95 where either is empty: left out of the mean
@@ -21,19 +24,31 @@ enum class EmptyMasks {
   kTransUnet,  // both are 0 and count, but Dice is 1 where only the prediction holds the class
 };
 
-/// Mean over classes of the mean over cases of Dice; and of HD95 in pixels or millimetres.
-inline const MetricInfo kCaseDice{.name = "case_dice", .unit = "%", .decimals = 2};
+/// Mean over classes of the mean over cases of Dice and IoU; and of HD95 in pixels or millimetres.
+inline const MetricInfo kCaseDice{
+    .name = "case_dice", .unit = "%", .decimals = 2, .per_sample = true};
+inline const MetricInfo kCaseIou{
+    .name = "case_iou", .unit = "%", .decimals = 2, .per_sample = true};
 inline const MetricInfo kHd95{
-    .name = "hd95", .unit = "px", .larger_is_better = false, .decimals = 2};
+    .name = "hd95", .unit = "px", .larger_is_better = false, .decimals = 2, .per_sample = true};
 inline const MetricInfo kHd95Mm{
-    .name = "hd95_mm", .unit = "mm", .larger_is_better = false, .decimals = 2};
+    .name = "hd95_mm", .unit = "mm", .larger_is_better = false, .decimals = 2, .per_sample = true};
 
-/// Those that an experiment asks for; they cost time.
+/// At what size truth and prediction are compared.
+enum class ScoreSize {
+  kAuto,      // of slices of volumes that of their files, else what the network sees
+  kNetwork,   // what the network sees
+  kOriginal,  // that of the files: the prediction is brought back to it
+};
+
+/// What an experiment says of its scores. The metrics named cost time.
 struct CaseMetrics {
   std::vector<std::string> names;  // of case_metrics()
   EmptyMasks empty = EmptyMasks::kStrict;
-  std::string volumes = "";  // of what images are slices, by their names (data::Grouping); "": each
-                             // image is a case
+  /// Of what images are slices, by their names (data::Grouping); "": what the data say; kNoVolumes:
+  /// each image is a case.
+  std::string volumes = "";
+  ScoreSize size = ScoreSize::kAuto;
 
   bool has(const MetricInfo& info) const;
   bool has_distances() const { return has(kHd95) || has(kHd95Mm); }
@@ -43,8 +58,10 @@ std::vector<MetricInfo> case_metrics();
 /// Those asked for, each once. Throws ConfigError for an unknown name.
 std::vector<MetricInfo> case_metrics(const CaseMetrics& asked);
 
-/// 2 both / (truth + predicted), a share of 1.
+/// 2 both / (truth + predicted), a share of 1; and both / (truth + predicted - both), which is 0, 1
+/// or undefined where Dice is.
 double case_dice(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty);
+double case_iou(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty);
 /// `distance` is NaN where either mask was empty.
 double case_distance(double distance, EmptyMasks empty);
 
@@ -73,6 +90,7 @@ struct CaseScores {
   std::vector<double> hd95 = {}, hd95_mm = {};
   std::string volume = "";  // its name; "": an image
   std::int64_t images = 1;
+  bool incomplete = false;  // a volume without some of its slices
 };
 
 struct CaseMeasurement {
@@ -81,8 +99,10 @@ struct CaseMeasurement {
   std::int64_t undefined = 0;  // cases and classes that strict leaves out
   std::int64_t compared = 0;   // all cases and classes
 };
-/// Of those asked for, over all cases. Dice is in percent. A class that is defined in no case has a
-/// Dice of 0, as MONAI's, and no HD95.
+/// Of those asked for, over all cases. Dice and IoU are in percent. A class that is defined in no
+/// case has a Dice of 0, as MONAI's, and no HD95. The value of a single case (per_sample) is the
+/// mean over its classes that are defined; with EmptyMasks::kStrict it is undefined where a class
+/// of the truth was not found at all, so that missing one does not bring borders nearer.
 std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
                                            const std::vector<CaseScores>& cases);
 

@@ -13,7 +13,7 @@ struct MetricInfo {
   std::string unit = "";  // "%", "mm"; "" for a pure number
   bool larger_is_better = true;
   int decimals = 4;         // shown to people; files have every digit
-  bool per_sample = false;  // the metric is the mean of one value a sample, which is kept
+  bool per_sample = false;  // one value a sample is kept, or a volume that samples are slices of
   bool is_loss = false;     // watched while training; in tables only where asked for
 
   bool operator==(const MetricInfo&) const = default;
@@ -27,7 +27,8 @@ struct Measurement {
   MetricInfo info;
   double value = 0;
   std::vector<double> per_sample = {};  // in the order of the samples' indices; empty unless info
-                                        // says that there are any
+                                        // says that there are any; NaN where it is undefined
+  bool of_volumes = false;              // per_sample has a value for each volume instead
 
   bool operator==(const Measurement&) const = default;
 };

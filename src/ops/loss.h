@@ -46,17 +46,22 @@ Tensor bce_dice(const Tensor& prob, const Tensor& target, const BceDiceOptions& 
 Tensor pixel_cross_entropy(const Tensor& logits, const Tensor& target,
                            const CrossEntropyOptions& options = {});
 
-struct SoftmaxDiceOptions {
-  double smooth = 1e-5;
-  bool background = true;                                          // class 0 counts
+struct LabelDiceOptions {
+  double smooth = 1e-5;       // added to both sides
+  bool background = true;     // class 0 counts
+  bool batch = false;         // sums are over the pixels of the whole batch, not of each item
+  bool squared_pred = false;  // sum p^2 in the denominator
+  bool sigmoid = false;       // of each map instead of a softmax over the classes
+  std::vector<double> class_weights = {};  // one a class that counts; none: 1 each
   std::int64_t ignore_index = CrossEntropyOptions{}.ignore_index;  // such pixels do not
 };
-/// 1 - mean over items and classes of (2 sum(p t) + smooth) / (sum p + sum t + smooth), where p is
-/// the softmax over the k classes, t the target as 0 and 1 of each class, and sums are over the
-/// pixels of an item that count. logits: (b, k, spatial...), target: (b, spatial...) int64 -> ().
-/// Throws ShapeError for a target outside [0, k).
-Tensor softmax_dice(const Tensor& logits, const Tensor& target,
-                    const SoftmaxDiceOptions& options = {});
+/// Mean over items and classes of 1 - (2 sum(p t) + smooth) / (sum p + sum t + smooth), times the
+/// weight of the class, where p is the softmax over the k classes, t the target as 0 and 1 of each
+/// class, and sums are over the pixels of an item that count. The options are MONAI's DiceLoss;
+/// with squared_pred and batch it is that of gdla 6.3. logits: (b, k, spatial...), target: (b,
+/// spatial...) int64 -> (). Throws ShapeError for a target outside [0, k), and for another number
+/// of weights.
+Tensor label_dice(const Tensor& logits, const Tensor& target, const LabelDiceOptions& options = {});
 
 /// Deep supervision: the sum over maps (b, k, ...) of weight x loss(map), each map resized to
 /// `size` first (linear, between the centres of pixels). One weight a map, or none: 1 each. Throws

@@ -74,13 +74,6 @@ Tensor interior(const Tensor& target, DType dtype) {
 
 }  // namespace
 
-Tensor squared_dice(const Tensor& logits, const Tensor& target, const RegionLossOptions& o) {
-  const Regions of = regions_of("squared_dice", logits, target, o);
-  const Tensor fraction =
-      div(affine(of.both, 2, o.smooth), add(add(of.squares, of.labels), o.smooth));
-  return over_classes(affine(fraction, -1, 1), o);
-}
-
 Tensor boundary_dou(const Tensor& logits, const Tensor& target, const RegionLossOptions& o) {
   FOVEA_CHECK(logits.rank() == 4, ShapeError,
               fmt::format("boundary_dou: logits are {}; expected (b, classes, h, w)",

@@ -68,7 +68,7 @@ Tensor pixel_cross_entropy(const Tensor& logits, const Tensor& target,
   return cross_entropy(classes_last("cross_entropy", logits, target), target, options);
 }
 
-Tensor softmax_dice(const Tensor& logits, const Tensor& target, const SoftmaxDiceOptions& options) {
+Tensor label_dice(const Tensor& logits, const Tensor& target, const LabelDiceOptions& options) {
   const Tensor rows = classes_last("dice", logits, target);
   const std::int64_t items = target.size(0);
   const std::int64_t classes = rows.size(-1);
@@ -77,22 +77,30 @@ Tensor softmax_dice(const Tensor& logits, const Tensor& target, const SoftmaxDic
               fmt::format("dice: logits are {}; expected more than one class where the background "
                           "does not count",
                           to_string(logits.shape())));
+  const std::vector<double>& weights = options.class_weights;
+  FOVEA_CHECK(
+      weights.empty() || std::ssize(weights) == classes - first, ShapeError,
+      fmt::format("dice: {} class_weights for {} classes", weights.size(), classes - first));
   check_labels("dice", target, classes, options.ignore_index);
   const Shape pixels{items, target.shape().part(1, target.rank()).numel(), 1};
   const Tensor label = reshape(target, pixels);
   const Device& device = target.device();
   const auto whole = [&](double value) { return full({}, value, DType::kInt64, device); };
+  const std::vector<int> over = options.batch ? std::vector<int>{0, 1, 2} : std::vector<int>{1, 2};
   // A pixel that does not count is of no class and has no probabilities.
   const Tensor counts =
       cast(not_equal(label, whole(static_cast<double>(options.ignore_index))), logits.dtype());
-  const Tensor p = mul(reshape(softmax(rows), {items, pixels[1], classes}), counts);
+  const Tensor given = options.sigmoid ? sigmoid(rows) : softmax(rows);
+  const Tensor p = mul(reshape(given, {items, pixels[1], classes}), counts);
   Tensor total;
   for (std::int64_t k = first; k < classes; ++k) {
     const Tensor t = cast(equal(label, whole(static_cast<double>(k))), logits.dtype());
     const Tensor of_class = slice(p, 2, k, 1);
-    const Tensor both = affine(sum(mul(of_class, t), {1, 2}), 2, options.smooth);
-    const Tensor all = add(add(sum(of_class, {1, 2}), sum(t, {1, 2})), options.smooth);
-    const Tensor loss = mean(affine(div(both, all), -1, 1));
+    const Tensor size = options.squared_pred ? square(of_class) : of_class;
+    const Tensor both = affine(sum(mul(of_class, t), over), 2, options.smooth);
+    const Tensor all = add(add(sum(size, over), sum(t, over)), options.smooth);
+    Tensor loss = mean(affine(div(both, all), -1, 1));
+    if (!weights.empty()) loss = mul(loss, weights[static_cast<std::size_t>(k - first)]);
     total = total.defined() ? add(total, loss) : loss;
   }
   return mul(total, 1.0 / static_cast<double>(classes - first));

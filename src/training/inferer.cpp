@@ -295,9 +295,9 @@ const schema::Fields<EvalOptions>& eval_fields() {
                          "while training too")
           .add("metrics", &O::names, schema::one_of(names),
                "of segmentations: further metrics, which take time, in evaluations while training "
-               "too: mean over classes of the mean over images of Dice (case_dice) and of the 95th "
-               "percentile of the distances between borders, in pixels of what the network sees "
-               "(hd95) or in millimetres (hd95_mm)")
+               "too: mean over classes of the mean over cases, images or volumes, of Dice "
+               "(case_dice), of IoU (case_iou) and of the 95th percentile of the distances between "
+               "borders, in pixels (hd95) or in millimetres (hd95_mm)")
           .add_enum("empty_masks", &O::empty,
                     {{"strict", metrics::EmptyMasks::kStrict},
                      {"gdla", metrics::EmptyMasks::kGdla},
@@ -308,8 +308,18 @@ const schema::Fields<EvalOptions>& eval_fields() {
                     "class (gdla 7)")
           .add("volumes", &O::volumes,
                "of images that are slices: what they are slices of, as dataset.split.by_group says "
-               "it, \"folder\" or a regular expression; metrics then compare volumes; \"\": each "
-               "image by itself");
+               "it, \"folder\" or a regular expression; these metrics then compare volumes; \"\": "
+               "what the data set says (acdc, synapse), else each image by itself; \"none\": each "
+               "image by itself")
+          .add_enum("score_size", &O::size,
+                    {{"auto", metrics::ScoreSize::kAuto},
+                     {"network", metrics::ScoreSize::kNetwork},
+                     {"original", metrics::ScoreSize::kOriginal}},
+                    "of segmentations: the size at which truth and prediction are compared, the "
+                    "network's or that of the files, to which predictions are brought back "
+                    "(labels: the nearest pixel, scipy's zoom of order 0 where images are zoomed; "
+                    "soft masks: bilinear, then cut); auto: original for slices of volumes, else "
+                    "network (gdla 6.4, 7)");
   return fields;
 }
 

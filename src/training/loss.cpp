@@ -27,17 +27,13 @@ struct MapOptions {
 
 struct CrossEntropy : ops::CrossEntropyOptions, MapOptions {};
 struct BceDice : ops::BceDiceOptions, MapOptions {};
-struct Dice : ops::SoftmaxDiceOptions, MapOptions {};
+struct Dice : ops::LabelDiceOptions, MapOptions {};
 struct DiceCe : Dice {
   double dice_weight = 1;
   double ce_weight = 1;
   double label_smoothing = 0;
 };
 struct Region : ops::RegionLossOptions, MapOptions {};
-struct SquaredDice : Region {
-  double dice_weight = 1;
-  double ce_weight = 0;
-};
 
 template <class Options>
 schema::Fields<Options> with_map_weights(schema::Fields<Options> fields) {
@@ -156,70 +152,55 @@ Entry bce_dice() {
       .entry();
 }
 
+// What losses by regions of classes know.
+template <class Options>
+schema::Fields<Options> with_regions(schema::Fields<Options> fields) {
+  return fields
+      .add("smooth", &Options::smooth, schema::greater_than(0),
+           "added to both sides of the fraction")
+      .add("sigmoid", &Options::sigmoid,
+           "sigmoid of each map instead of a softmax over the classes")
+      .add("class_weights", &Options::class_weights, schema::at_least(0),
+           "weight of every class that counts in the mean over them; [] = 1 each");
+}
+
 template <class Options>
 schema::Fields<Options> with_dice(schema::Fields<Options> fields) {
-  return fields
-      .add("smooth", &Dice::smooth, schema::greater_than(0),
-           "added to both sides of the Dice fraction")
-      .add("background", &Dice::background, "whether class 0 counts in the Dice");
+  return with_regions(std::move(fields))
+      .add("background", &Dice::background, "whether class 0 counts in the Dice")
+      .add("batch", &Dice::batch,
+           "one Dice of a class over the whole batch instead of one for each image")
+      .add("squared_pred", &Dice::squared_pred,
+           "squares of the probabilities in the denominator (gdla 6.3, with batch)");
 }
 
 Entry dice() {
-  return EntryOf<Dice>("dice", "1 - mean over classes of the Dice of softmax(logits) and labels",
+  return EntryOf<Dice>("dice",
+                       "1 - mean over classes of the Dice of softmax(logits) and labels, with the "
+                       "options of MONAI's DiceLoss",
                        with_dice(schema::Fields<Dice>{}))
-      .compares(Compares::kLabelMaps, ops::softmax_dice)
+      .compares(Compares::kLabelMaps, ops::label_dice)
       .entry();
 }
 
 Entry dice_ce() {
   using O = DiceCe;
-  return EntryOf<O>("dice_ce", "dice_weight dice + ce_weight cross_entropy, as MONAI and nnU-Net",
-                    with_dice(schema::Fields<O>{}
-                                  .add("dice_weight", &O::dice_weight, schema::at_least(0),
-                                       "weight of 1 - Dice")
-                                  .add("ce_weight", &O::ce_weight, schema::at_least(0),
-                                       "weight of the cross-entropy"))
-                        .add("label_smoothing", &O::label_smoothing,
-                             schema::at_least(0) && schema::less_than(1),
-                             "of the cross-entropy: share of the target spread evenly"))
+  return EntryOf<O>(
+             "dice_ce", "dice_weight dice + ce_weight cross_entropy, as MONAI and nnU-Net",
+             with_dice(schema::Fields<O>{})
+                 .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of 1 - Dice")
+                 .add("ce_weight", &O::ce_weight, schema::at_least(0),
+                      "weight of the cross-entropy")
+                 .add("label_smoothing", &O::label_smoothing,
+                      schema::at_least(0) && schema::less_than(1),
+                      "of the cross-entropy: share of the target spread evenly"))
       .compares(Compares::kLabelMaps,
                 [](const Tensor& map, const Tensor& labels, const O& o) {
                   const Tensor ce = ops::pixel_cross_entropy(
                       map, labels,
                       {.label_smoothing = o.label_smoothing, .ignore_index = o.ignore_index});
-                  return ops::add(ops::mul(ops::softmax_dice(map, labels, o), o.dice_weight),
+                  return ops::add(ops::mul(ops::label_dice(map, labels, o), o.dice_weight),
                                   ops::mul(ce, o.ce_weight));
-                })
-      .entry();
-}
-
-template <class Options>
-schema::Fields<Options> with_region(schema::Fields<Options> fields) {
-  return fields
-      .add("smooth", &Region::smooth, schema::greater_than(0),
-           "added to both sides of the fraction")
-      .add("sigmoid", &Region::sigmoid, "sigmoid of each map instead of a softmax over the classes")
-      .add("class_weights", &Region::class_weights, schema::at_least(0),
-           "weight of every class in the mean over them; [] = 1 each");
-}
-
-Entry squared_dice() {
-  using O = SquaredDice;
-  return EntryOf<O>(
-             "squared_dice",
-             "dice_weight Dice + ce_weight cross-entropy, the Dice with squared "
-             "probabilities over the whole batch (gdla 6.3)",
-             with_region(schema::Fields<O>{})
-                 .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of 1 - Dice")
-                 .add("ce_weight", &O::ce_weight, schema::at_least(0),
-                      "weight of the cross-entropy over pixels"))
-      .compares(Compares::kLabelMaps,
-                [](const Tensor& map, const Tensor& labels, const O& o) {
-                  const Tensor dice = ops::mul(ops::squared_dice(map, labels, o), o.dice_weight);
-                  if (o.ce_weight == 0) return dice;
-                  const Tensor ce =
-                      ops::pixel_cross_entropy(map, labels, {.ignore_index = o.ignore_index});
-                  return ops::add(dice, ops::mul(ce, o.ce_weight));
                 })
       .entry();
 }
@@ -227,14 +208,14 @@ Entry squared_dice() {
 Entry boundary_dou() {
   return EntryOf<Region>("boundary_dou",
                          "boundary difference over union of each class over the batch (gdla 6.3)",
-                         with_region(schema::Fields<Region>{}))
+                         with_regions(schema::Fields<Region>{}))
       .compares(Compares::kLabelMaps, ops::boundary_dou)
       .entry();
 }
 
 const schema::Registry<Entry>& entries() {
-  static const schema::Registry<Entry> all = {cross_entropy(), bce_dice(),     dice(),
-                                              dice_ce(),       squared_dice(), boundary_dou()};
+  static const schema::Registry<Entry> all = {cross_entropy(), bce_dice(), dice(), dice_ce(),
+                                              boundary_dou()};
   return all;
 }
 

@@ -8,7 +8,6 @@
 #include "base/csv_field.h"
 #include "base/distinct_names.h"
 #include "base/file.h"
-#include "data/geometry.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "tensor/safetensors.h"
@@ -19,6 +18,7 @@ namespace {
 
 constexpr const char* kMasks = "predicted_masks";
 constexpr const char* kOriginal = "predicted_masks_original";
+constexpr const char* kVolumes = "predicted_volumes";
 constexpr float kForeground = 0.5f;
 
 data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t width) {
@@ -31,16 +31,10 @@ data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t wi
   return mask;
 }
 
-data::Image label_picture(const Tensor& labels, const std::vector<int>& values, std::int64_t height,
-                          std::int64_t width) {
-  std::vector<float> from, to(static_cast<std::size_t>(height * width));
-  for (const std::int64_t label : labels.host_values<std::int64_t>())
-    from.push_back(static_cast<float>(label));
-  data::resample({1, labels.size(1), labels.size(2), from.data()}, {1, height, width, to.data()},
-                 data::Resampling::kNearest);
+data::Image label_picture(const Tensor& labels, const std::vector<int>& values) {
   const bool deep = *std::max_element(values.begin(), values.end()) > 255;
-  data::Image picture{height, width, 1, {}};
-  for (const float label : to) {
+  data::Image picture{labels.size(-2), labels.size(-1), 1, {}};
+  for (const std::int64_t label : labels.host_values<std::int64_t>()) {
     const int value = values[static_cast<std::size_t>(label)];
     if (deep) {
       picture.deep.push_back(static_cast<std::uint16_t>(value));
@@ -54,7 +48,7 @@ data::Image label_picture(const Tensor& labels, const std::vector<int>& values, 
 }  // namespace
 
 std::vector<std::string> MaskFiles::words() {
-  return {"masks", "original_masks", "probabilities", "probabilities.safetensors"};
+  return {"masks", "original_masks", "volumes", "probabilities", "probabilities.safetensors"};
 }
 
 MaskFiles::MaskFiles(const BatchSource& source, std::string split, std::filesystem::path folder,
@@ -64,13 +58,13 @@ MaskFiles::MaskFiles(const BatchSource& source, std::string split, std::filesyst
       folder_(std::move(folder)),
       masks_(wanted.contains("masks")),
       original_masks_(wanted.contains("original_masks")),
+      volumes_(wanted.contains("volumes")),
       probabilities_(wanted.contains("probabilities") ||
                      wanted.contains("probabilities.safetensors")),
       label_values_(std::move(label_values)) {
+  if (volumes_) volume_files_.emplace(images(), folder_ / kVolumes, label_values_);
   if (!masks_ && !original_masks_) return;
-  std::vector<std::string> names;
-  for (std::int64_t i = 0; i < source.at(split_).size(); ++i) names.push_back(name_of(i));
-  stems_ = distinct_stems(names);
+  stems_ = stems_of_samples();
   if (masks_) io::make_directories(folder_ / kMasks);
   if (original_masks_) io::make_directories(folder_ / kOriginal);
 }
@@ -79,10 +73,31 @@ std::string MaskFiles::file_of(std::int64_t sample) const {
   return stems_[static_cast<std::size_t>(sample)] + ".png";
 }
 
-data::Image MaskFiles::picture_of(const Tensor& prob, const Tensor& labels, std::int64_t height,
-                                  std::int64_t width) const {
-  return label_values_.empty() ? cut_at_half(prob, height, width)
-                               : label_picture(labels, label_values_, height, width);
+const data::ImageDataset& MaskFiles::images() const { return data::images_of(source_.at(split_)); }
+
+std::vector<std::string> MaskFiles::stems_of_samples() const {
+  std::vector<std::string> names;
+  const std::int64_t samples = source_.at(split_).size();
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const auto slice = images().slice_of(i);
+    names.push_back(slice ? fmt::format("{}_slice{:03}", slice->volume, slice->place) : name_of(i));
+  }
+  return distinct_stems(names);
+}
+
+void MaskFiles::add_original(const Tensor& prob, const Tensor& labels, const data::Geometry& plane,
+                             std::int64_t sample) {
+  const std::int64_t height = plane.original_size.at(0), width = plane.original_size.at(1);
+  const auto write = [&](const data::Image& picture) {
+    data::write_png(folder_ / kOriginal / file_of(sample), picture);
+  };
+  if (label_values_.empty()) {
+    if (original_masks_) write(cut_at_half(prob, height, width));
+    return;
+  }
+  const Tensor original = images().at_original(labels, height, width);
+  if (original_masks_) write(label_picture(original, label_values_));
+  if (volume_files_) volume_files_->add(sample, original);
 }
 
 void MaskFiles::add(const data::Batch& batch, const Tensor& given, const Tensor& labels) {
@@ -91,13 +106,13 @@ void MaskFiles::add(const data::Batch& batch, const Tensor& given, const Tensor&
     const Tensor one = prob.rows(i, i + 1);
     const Tensor own = labels.defined() ? labels.rows(i, i + 1) : Tensor();
     const auto place = static_cast<std::size_t>(i);
-    const std::string file = file_of(batch.indices[place]);
+    const std::int64_t sample = batch.indices[place];
     if (masks_)
-      data::write_png(folder_ / kMasks / file, picture_of(one, own, prob.size(2), prob.size(3)));
-    if (original_masks_) {
-      const std::vector<std::int64_t>& size = batch.geometry[place].original_size;
-      data::write_png(folder_ / kOriginal / file, picture_of(one, own, size[0], size[1]));
-    }
+      data::write_png(folder_ / kMasks / file_of(sample),
+                      label_values_.empty() ? cut_at_half(one, prob.size(2), prob.size(3))
+                                            : label_picture(own, label_values_));
+    if (original_masks_ || volumes_)
+      add_original(one, own, batch.geometry[place].in_plane(), sample);
   }
   indices_.insert(indices_.end(), batch.indices.begin(), batch.indices.end());
   if (!probabilities_) return;
@@ -116,13 +131,17 @@ void MaskFiles::write_index(const std::string& folder) const {
   io::write_atomic(folder_ / folder / "index.csv", text);
 }
 
-std::vector<std::string> MaskFiles::finish() const {
+std::vector<std::string> MaskFiles::finish() {
   std::vector<std::string> files;
   for (const auto& [asked, folder] :
        {std::pair{masks_, kMasks}, std::pair{original_masks_, kOriginal}}) {
     if (!asked) continue;
     write_index(folder);
     files.emplace_back(folder);
+  }
+  if (volume_files_) {
+    volume_files_->finish();
+    files.emplace_back(kVolumes);
   }
   if (!probabilities_) return files;
   const auto order = ascending(indices_);

@@ -45,10 +45,21 @@ class Segmentation : public DataTask {
   std::vector<metrics::MetricInfo> with_cases(std::vector<metrics::MetricInfo> metrics) const;
   /// Gathers what these need to know.
   CaseCollector collect_cases() const { return CaseCollector(asked_); }
-  /// Sample i of a batch.
+  /// Sample i of a batch; truth and prediction have `size` pixels, one number an axis.
   CaseCollector::Image image_of(std::span<const std::int64_t> truth,
-                                std::span<const std::int64_t> predicted, const data::Batch& batch,
+                                std::span<const std::int64_t> predicted,
+                                const std::vector<std::int64_t>& size, const data::Batch& batch,
                                 std::int64_t i, const std::string& split) const;
+  /// Whether scores are made at the size of the files.
+  bool at_original_size(const std::string& split) const;
+  /// The mask of a sample at that size, without the axis of the batch.
+  Tensor original_truth(const std::string& split, std::int64_t index) const;
+  /// Predicted labels (h, w) of sample i of a batch, brought to that size.
+  Tensor labels_at_original(const Tensor& labels, const data::Batch& batch, std::int64_t i,
+                            const std::string& split) const;
+  /// A member of results.json, and where it is the files' size, a line that says how predictions
+  /// are brought there.
+  void add_score_size(Report& report, const std::string& split, const char* how) const;
   /// Adds their values.
   void add_cases(Metrics& metrics, const std::vector<metrics::CaseScores>& cases) const;
   /// In results.json under the metric's name: the value that leaves out what is undefined, and how

@@ -2,29 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <regex>
+#include <utility>
 
 #include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/image_dataset.h"
 #include "training/run_state.h"
 #include "training/segmentation.h"
 
 namespace fovea::training {
+
 std::vector<double> pixel_spacing(const data::Geometry& geometry,
                                   const std::vector<std::int64_t>& size) {
-  const bool known =
-      geometry.spacing.size() == size.size() && geometry.original_size.size() == size.size();
+  constexpr std::size_t kPlane = 2;  // axes
+  const data::Geometry own = size.size() == kPlane ? geometry.in_plane() : geometry;
+  const bool known = own.spacing.size() == size.size() && own.original_size.size() == size.size();
   FOVEA_CHECK(known, ConfigError,
               fmt::format("eval.metrics: {}, but the data set does not say how large pixels are; "
                           "choose {}",
                           metrics::kHd95Mm.name, metrics::kHd95.name));
-  std::vector<double> spacing = geometry.spacing;
-  if (!geometry.offset.empty()) return spacing;
+  // Slices that lie on one another are as far apart as in their volume.
+  const bool stacked = size.size() > kPlane && !own.offset.empty();
+  if (stacked) {
+    std::vector<double> spacing = pixel_spacing(own.in_plane(), {size.end() - kPlane, size.end()});
+    spacing.insert(spacing.begin(), own.spacing.front());
+    return spacing;
+  }
+  std::vector<double> spacing = own.spacing;
+  if (!own.offset.empty()) return spacing;
   for (std::size_t axis = 0; axis < spacing.size(); ++axis)
-    spacing[axis] *=
-        static_cast<double>(geometry.original_size[axis]) / static_cast<double>(size[axis]);
+    spacing[axis] *= static_cast<double>(own.original_size[axis]) / static_cast<double>(size[axis]);
   return spacing;
 }
 
@@ -36,18 +47,20 @@ void Segmentation::add_metrics(const metrics::CaseMetrics& asked) {
 
 CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
                                             std::span<const std::int64_t> predicted,
+                                            const std::vector<std::int64_t>& size,
                                             const data::Batch& batch, std::int64_t i,
                                             const std::string& split) const {
-  const Shape& mask = batch.at("mask").shape();
-  const int axes = batch.at("image").rank() - 2;
   const auto place = static_cast<std::size_t>(i);
   const std::int64_t index = batch.indices.at(place);
-  return {truth,
-          predicted,
-          mask.part(mask.rank() - axes, mask.rank()).to_vector(),
-          place < batch.geometry.size() ? batch.geometry[place] : data::Geometry{},
-          index,
-          source().sample_name(split, index)};
+  CaseCollector::Image image{
+      truth, predicted,
+      size,  place < batch.geometry.size() ? batch.geometry[place] : data::Geometry{},
+      index, source().sample_name(split, index)};
+  if (const auto slice = data::images_of(source().at(split)).slice_of(index)) {
+    image.volume = slice->volume;
+    image.slices = slice->depth;
+  }
+  return image;
 }
 
 std::vector<metrics::MetricInfo> Segmentation::with_cases(
@@ -57,7 +70,7 @@ std::vector<metrics::MetricInfo> Segmentation::with_cases(
 }
 
 CaseCollector::CaseCollector(const metrics::CaseMetrics& asked) : asked_(asked) {
-  if (asked.volumes.empty()) return;
+  if (asked.volumes.empty() || asked.volumes == metrics::kNoVolumes) return;
   try {
     grouping_.emplace(asked.volumes);
   } catch (const std::regex_error&) {
@@ -69,24 +82,34 @@ CaseCollector::CaseCollector(const metrics::CaseMetrics& asked) : asked_(asked) 
 
 void CaseCollector::add(const metrics::ClassCounts& counts, const Image& image) {
   if (!wanted()) return;
-  if (!grouping_) {
+  const std::string name = volume_of(image);
+  if (name.empty()) {
     images_[image.index] = scores_of(counts, image);
     return;
   }
-  std::string volume;
+  Volume& volume = volumes_[name];
+  volume[image.index] = {{image.truth.begin(), image.truth.end()},
+                         {image.predicted.begin(), image.predicted.end()},
+                         image.size,
+                         image.geometry,
+                         counts};
+  // Most often slices come one after another, so that few volumes are kept.
+  if (grouping_ || std::ssize(volume) < image.slices) return;
+  scored_[name] = scores_of(name, volume);
+  volumes_.erase(name);
+}
+
+std::string CaseCollector::volume_of(const Image& image) const {
+  if (asked_.volumes == metrics::kNoVolumes) return "";
+  if (!grouping_) return image.volume;
   try {
-    volume = grouping_->of(image.name);
+    return grouping_->of(image.name);
   } catch (const ConfigError&) {
     throw ConfigError(
         fmt::format("eval.volumes: \"{}\" finds nothing in {}; expected a volume for "
                     "every image",
                     asked_.volumes, image.name));
   }
-  volumes_[volume][image.index] = {{image.truth.begin(), image.truth.end()},
-                                   {image.predicted.begin(), image.predicted.end()},
-                                   image.size,
-                                   image.geometry,
-                                   counts};
 }
 
 metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
@@ -132,7 +155,12 @@ metrics::CaseScores CaseCollector::scores_of(const std::string& name, const Volu
 std::vector<metrics::CaseScores> CaseCollector::finish() const {
   std::vector<metrics::CaseScores> cases;
   for (const auto& [index, scores] : images_) cases.push_back(scores);
-  for (const auto& [name, volume] : volumes_) cases.push_back(scores_of(name, volume));
+  std::map<std::string, metrics::CaseScores> volumes = scored_;
+  for (const auto& [name, volume] : volumes_) {
+    volumes[name] = scores_of(name, volume);
+    volumes[name].incomplete = !grouping_;
+  }
+  for (const auto& [name, scores] : volumes) cases.push_back(scores);
   return cases;
 }
 
@@ -143,6 +171,14 @@ void Segmentation::add_cases(Metrics& metrics,
 }
 
 void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScores>& cases) const {
+  const auto incomplete =
+      std::count_if(cases.begin(), cases.end(), [](const auto& one) { return one.incomplete; });
+  if (incomplete > 0)
+    report.lines.push_back(fmt::format(
+        "{} of {} volumes are without some of their slices, which the data set leaves out",
+        incomplete, cases.size()));
+  for (const metrics::CaseScores& one : cases)
+    if (!one.volume.empty()) report.volumes.push_back(one.volume);
   for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases)) {
     const metrics::MetricInfo& info = one.metric.info;
     schema::Value detail =
@@ -159,6 +195,17 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
   }
 }
 
+namespace {
+
+std::string case_cell(double value) { return std::isnan(value) ? "," : fmt::format(",{}", value); }
+
+// Of one class the mean over the classes is its own column.
+bool has_column_of_means(const metrics::MetricInfo& info, std::size_t classes) {
+  return classes > 1 || info == metrics::kCaseDice || info == metrics::kCaseIou;
+}
+
+}  // namespace
+
 std::string case_heads(const metrics::CaseMetrics& asked,
                        const std::vector<std::string>& class_words) {
   std::string heads;
@@ -173,8 +220,7 @@ std::string case_heads(const metrics::CaseMetrics& asked,
 std::string case_cells(const metrics::CaseScores& scores) {
   std::string cells;
   for (const auto& distances : {scores.hd95, scores.hd95_mm}) {
-    for (const double distance : distances)
-      cells += std::isnan(distance) ? "," : fmt::format(",{}", distance);
+    for (const double distance : distances) cells += case_cell(distance);
   }
   return cells;
 }
@@ -182,18 +228,29 @@ std::string case_cells(const metrics::CaseScores& scores) {
 void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
                    const std::vector<metrics::CaseScores>& cases,
                    const std::vector<std::string>& class_words) {
+  std::vector<metrics::Measurement> means;
+  for (metrics::CaseMeasurement& one : metrics::measure_cases(asked, cases))
+    if (has_column_of_means(one.metric.info, class_words.size()))
+      means.push_back(std::move(one.metric));
   std::string text = "volume,slices";
-  for (const std::string& word : class_words)
-    text += fmt::format(",{}", csv_field(word.empty() ? "dice" : "dice_" + word));
+  for (const metrics::Measurement& mean : means) text += "," + mean.info.name;
+  const std::pair<const char*, decltype(&metrics::case_dice)> shares[] = {
+      {"dice", metrics::case_dice}, {"iou", metrics::case_iou}};
+  for (const auto& [name, share] : shares) {
+    for (const std::string& word : class_words)
+      text += fmt::format(",{}", csv_field(word.empty() ? name : fmt::format("{}_{}", name, word)));
+  }
   text += case_heads(asked, class_words) + "\n";
-  for (const metrics::CaseScores& one : cases) {
-    text += fmt::format("{},{}", csv_field(one.volume), one.images);
-    for (std::size_t c = 1; c < one.counts.truth.size(); ++c) {
-      const double dice = metrics::case_dice(one.counts.truth[c], one.counts.predicted[c],
-                                             one.counts.both[c], metrics::EmptyMasks::kStrict);
-      text += std::isnan(dice) ? "," : fmt::format(",{}", dice);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const metrics::ClassCounts& n = cases[i].counts;
+    text += fmt::format("{},{}", csv_field(cases[i].volume), cases[i].images);
+    for (const metrics::Measurement& mean : means) text += case_cell(mean.per_sample[i]);
+    for (const auto& [name, share] : shares) {
+      for (std::size_t c = 1; c < n.truth.size(); ++c)
+        text +=
+            case_cell(share(n.truth[c], n.predicted[c], n.both[c], metrics::EmptyMasks::kStrict));
     }
-    text += case_cells(one) + "\n";
+    text += case_cells(cases[i]) + "\n";
   }
   io::write_atomic(file, text);
 }
@@ -202,7 +259,7 @@ std::vector<std::string> Segmentation::write_cases(const ReportRequest& request,
                                                    const std::vector<metrics::CaseScores>& cases,
                                                    const std::vector<std::string>& class_words,
                                                    std::string& heads) const {
-  if (!asked_.volumes.empty()) {
+  if (!cases.empty() && !cases.front().volume.empty()) {
     write_volumes(request.folder / "volumes.csv", asked_, cases, class_words);
     return {};
   }

@@ -17,8 +17,8 @@
 namespace fovea::training {
 
 /// Millimetres between the pixels of a sample of that size, one an axis: those of its file, scaled
-/// by how it was resized; a part that was taken has the file's own pixels. Throws ConfigError where
-/// the data do not say, as of the distance between slices.
+/// by how it was resized; a part that was taken has the file's own pixels, and slices that lie on
+/// one another the distances of their volume. Throws ConfigError where the data do not say.
 std::vector<double> pixel_spacing(const data::Geometry& geometry,
                                   const std::vector<std::int64_t>& size);
 
@@ -35,6 +35,8 @@ class CaseCollector {
     data::Geometry geometry;
     std::int64_t index = 0;  // in its split; slices of a volume are in this order
     std::string name;
+    std::string volume = "";  // that the data set says it is a slice of, "" for none
+    std::int64_t slices = 0;  // of that volume
   };
   /// Throws ConfigError for an image whose name has no volume, and for millimetres of data that do
   /// not say how large pixels are, or how far slices are apart.
@@ -52,17 +54,19 @@ class CaseCollector {
   };
   using Volume = std::map<std::int64_t, Slice>;  // by index
 
+  std::string volume_of(const Image& image) const;
   metrics::CaseScores scores_of(const metrics::ClassCounts& counts, const Image& image) const;
   metrics::CaseScores scores_of(const std::string& name, const Volume& volume) const;
 
   metrics::CaseMetrics asked_;
   std::optional<data::Grouping> grouping_;
   std::map<std::int64_t, metrics::CaseScores> images_;  // by index
-  std::map<std::string, Volume> volumes_;
+  std::map<std::string, Volume> volumes_;               // whose slices are awaited
+  std::map<std::string, metrics::CaseScores> scored_;   // that were complete
 };
 
-/// Of what was collected: by case its name, its slices, and Dice and distances of each class but
-/// the first of `class_words`. Volumes only.
+/// Of what was collected: by case its name, its slices, its value of the metrics asked for, then
+/// Dice, IoU (shares of 1) and distances of each class of `class_words`. Volumes only.
 void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
                    const std::vector<metrics::CaseScores>& cases,
                    const std::vector<std::string>& class_words);

@@ -110,19 +110,26 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
     if (also) also(batch, logits);
     const Tensor& masks = batch.at("mask");
     const Tensor predicted = metrics::predicted_labels(logits);
+    const bool original = at_original_size(split);
     for (std::int64_t i = 0; i < batch.size(); ++i) {
       // One at a time: how many pixels count may differ.
       models::Outputs one;
       for (const Tensor& map : output.maps) one.maps.push_back(map.rows(i, i + 1));
       loss.add(scalar_of(mean_loss(one, masks.rows(i, i + 1))));
       metrics::ConfusionMatrix confusion(classes);
-      const auto truth = masks.rows(i, i + 1).host_values<std::int64_t>();
-      const auto found = predicted.rows(i, i + 1).host_values<std::int64_t>();
+      Tensor labels = predicted.rows(i, i + 1), own = masks.rows(i, i + 1);
+      if (original) {
+        labels = labels_at_original(labels, batch, i, split);
+        own = original_truth(split, batch.indices[static_cast<std::size_t>(i)]);
+      }
+      const auto truth = own.host_values<std::int64_t>();
+      const auto found = labels.host_values<std::int64_t>();
       confusion.add(truth, found, data::kIgnoreLabel);
       result.confusion.add(confusion);
       result.by_sample.push_back(metrics::class_counts(confusion));
       if (cases.wanted())
-        cases.add(result.by_sample.back(), image_of(truth, found, batch, i, split));
+        cases.add(result.by_sample.back(),
+                  image_of(truth, found, {own.size(-2), own.size(-1)}, batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });
@@ -188,6 +195,7 @@ Report LabelSegmentation::report(const ReportRequest& request) {
   Report report;
   report.metrics = clean.metrics;
   report.indices = clean.indices;
+  add_score_size(report, request.split, "predicted labels are taken from the nearest pixel");
   add_cases(report, clean.cases);
   report.details.set("per_class", per_class_json(clean.confusion, classes));
   report.details.set("confusion", write_confusion(request, clean.confusion, classes));

@@ -7,6 +7,7 @@
 #include "base/csv_field.h"
 #include "base/file.h"
 #include "metrics/classification.h"
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "training/mask_files.h"
 #include "training/segmentation.h"
@@ -58,23 +59,29 @@ MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
     if (also) also(batch, prob);
     const Tensor& masks = batch.at("mask");
     const std::int64_t b = batch.size();
+    const bool original = at_original_size(split);
     // Images are of one size, so the loss of a batch is the mean over its images.
     loss.add(scalar_of(mean_loss(output, masks)), static_cast<double>(b));
     for (std::int64_t i = 0; i < b; ++i) {
+      Tensor found = prob.rows(i, i + 1), truth = masks.rows(i, i + 1);
+      if (original) {
+        truth = original_truth(split, batch.indices[static_cast<std::size_t>(i)]);
+        found = ops::resize(found, {truth.size(-2), truth.size(-1)}, ops::Interpolation::kLinear);
+      }
       metrics::MaskCounts counts;
-      counts.add(prob.rows(i, i + 1).host_values<float>(),
-                 masks.rows(i, i + 1).host_values<float>());
+      counts.add(found.host_values<float>(), truth.host_values<float>());
       result.counts.add(counts);
       result.by_sample.push_back(counts);
       if (!cases.wanted()) continue;
-      const auto labels = [&](const Tensor& mask) {
+      const auto labels = [](const Tensor& mask) {
         std::vector<std::int64_t> cut;
-        for (const float value : mask.rows(i, i + 1).host_values<float>())
+        for (const float value : mask.host_values<float>())
           cut.push_back(value >= metrics::kForeground ? 1 : 0);
         return cut;
       };
-      const std::vector<std::int64_t> truth = labels(masks), found = labels(prob);
-      cases.add(metrics::class_counts(counts), image_of(truth, found, batch, i, split));
+      const std::vector<std::int64_t> own = labels(truth), predicted = labels(found);
+      cases.add(metrics::class_counts(counts),
+                image_of(own, predicted, {truth.size(-2), truth.size(-1)}, batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });
@@ -129,6 +136,7 @@ Report MaskSegmentation::report(const ReportRequest& request) {
   Report report;
   report.metrics = clean.metrics;
   report.indices = clean.indices;
+  add_score_size(report, request.split, "probabilities are resized (bilinear), then cut");
   add_cases(report, clean.cases);
   report.details.set("pixels", pixels_json(clean.counts));
   add_empty_images(report, clean.truth_empty, clean.both_empty);

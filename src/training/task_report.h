@@ -25,6 +25,7 @@ struct Report {
   Metrics metrics;
   std::vector<std::int64_t> indices;  // of the samples in the split, ascending; the order of
                                       // Measurement::per_sample
+  std::vector<std::string> volumes;   // likewise their order where it is of volumes
   std::vector<std::string> lines;     // for people, below the metrics
   schema::Value details = schema::Value::object();  // further members of results.json
   std::vector<std::string> saved;  // files that `save` asked for, folders by their name

@@ -62,8 +62,13 @@ TEST_CASE("acdc: slices with labels and spacing, in the paper's parts", "[data]"
   REQUIRE_FALSE(train->notes().empty());
   CHECK_THAT(train->notes().front(), Catch::Contains("68 of the 70 names"));
   const Sample sample = prepared(*train, 1);
-  CHECK(sample.geometry.original_size == std::vector<std::int64_t>{8, 4});
-  CHECK(sample.geometry.spacing == std::vector<double>{1.25, 1.5});
+  CHECK(sample.geometry.original_size == std::vector<std::int64_t>{3, 8, 4});
+  CHECK(sample.geometry.spacing == std::vector<double>{8, 1.25, 1.5});
+  CHECK(sample.geometry.offset == std::vector<std::int64_t>{1, 0, 0});
+  const Geometry plane = sample.geometry.in_plane();
+  CHECK(plane.original_size == std::vector<std::int64_t>{8, 4});
+  CHECK(plane.spacing == std::vector<double>{1.25, 1.5});
+  CHECK(plane.offset.empty());  // all of the slice
   CHECK_THAT(train->name(1), Catch::EndsWith("patient001_frame01.nii: slice 1"));
   // Rows are as many as the slice's, so the first column is left as it was: 32 of 0..95 and on.
   const std::vector<float> image = image_of(sample);
@@ -75,6 +80,36 @@ TEST_CASE("acdc: slices with labels and spacing, in the paper's parts", "[data]"
   const auto known = known_shape(component("acdc", "/nowhere", R"("img_size": 8)"));
   REQUIRE(known.has_value());
   CHECK(known->classes == train->num_classes());
+}
+
+TEST_CASE("acdc: a slice knows its volume, its mask there, and the way back", "[data]") {
+  const Folder folder;
+  write_patients(folder);
+  const auto train = open("acdc", folder, R"("img_size": 10)");
+  const ImageDataset& images = images_of(*train);
+  const auto slice = images.slice_of(4);
+  REQUIRE(slice.has_value());
+  CHECK(slice->volume == "patient001_frame09");
+  CHECK(slice->place == 1);
+  CHECK(slice->depth == 3);
+  CHECK(slice->file == folder.path / (frame(1, 9) + ".nii"));
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 32; i < 64; ++i) labels.push_back(i % 4);
+  const Tensor mask = images.original_mask(4);
+  CHECK(mask.shape() == Shape{8, 4});
+  const auto own = mask.values<std::int64_t>();
+  CHECK(std::vector<std::int64_t>(own.begin(), own.end()) == labels);
+  // As scipy's zoom of order 0: place o reads floor(o (in - 1) / (out - 1) + 0.5).
+  std::vector<std::int64_t> seen;
+  for (std::int64_t i = 0; i < 100; ++i) seen.push_back(i);
+  const Tensor back = images.at_original(Tensor::from(seen, {1, 10, 10}, mask.device()), 8, 4);
+  const std::vector<std::int64_t> rows = {0, 1, 3, 4, 5, 6, 8, 9}, columns = {0, 3, 6, 9};
+  for (std::size_t i = 0; i < 32; ++i)
+    CHECK(back.values<std::int64_t>()[i] == 10 * rows[i / 4] + columns[i % 4]);
+  const std::string twice = "training/" + frame(1, 9);
+  folder.write(twice + ".nii", counting_volume(3, 8, 4).bytes());
+  folder.write(twice + "_gt.nii", counting_volume(3, 8, 4).bytes());
+  check_refused("acdc", folder, "another volume is called patient001_frame09 too");
 }
 
 TEST_CASE("acdc: parts by lists of patients, or drawn with patients kept whole", "[data]") {

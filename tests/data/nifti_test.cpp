@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "data/packed_file.h"
 #include "tests/data/files.h"
 #include "tests/data/nifti_files.h"
 
@@ -95,4 +96,31 @@ TEST_CASE("nifti: labels are whole numbers", "[data]") {
   file.slope = 0.5f;
   CHECK_THROWS_WITH(label_slice(decoded(file.bytes()), 1, "a.nii"),
                     Catch::Contains("label 2.5 in slice 1, row 0, column 1"));
+}
+
+TEST_CASE("nifti: labels are written with the header of the volume that they belong to", "[data]") {
+  const Folder folder;
+  NiftiFile file = counting_volume(2, 3, 4);
+  file.slope = 2;
+  std::string source = file.bytes();
+  for (std::size_t k = 252; k < 328; ++k) source[k] = static_cast<char>(k);  // place in space
+  const auto like = folder.write("a.nii", source);
+  const VolumeSize size = read_nifti_size(like);
+  std::vector<std::uint16_t> labels;
+  for (int i = 0; i < 24; ++i) labels.push_back(static_cast<std::uint16_t>(i % 4));
+  const auto path = folder.path / "labels.nii.gz";
+  write_nifti_labels(path, size, labels, like);
+  const Volume back = read_nifti(path);
+  CHECK(back.spacing == size.spacing);
+  CHECK(std::vector<std::uint16_t>(back.values.begin(), back.values.end()) == labels);
+  const auto bytes = inflate(io::read_bytes(path), 1 << 20, "labels");
+  CHECK(bytes.size() == 352 + 24);  // 8 bits a voxel
+  CHECK(std::string(reinterpret_cast<const char*>(bytes.data()) + 252, 76) ==
+        source.substr(252, 76));
+  labels.back() = 300;
+  write_nifti_labels(folder.path / "b.nii", size, labels, {});
+  CHECK(read_nifti(folder.path / "b.nii").values.back() == 300.0f);
+  CHECK(read_nifti(folder.path / "b.nii").spacing == std::array<double, 3>{1, 1, 1});
+  CHECK_THROWS_WITH(write_nifti_labels(path, {2, 4, 3}, labels, like),
+                    Catch::Contains("a.nii: is 2 x 3 x 4, its labels are 2 x 4 x 3"));
 }

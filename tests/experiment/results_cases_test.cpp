@@ -61,6 +61,39 @@ TEST_CASE("results: rows of one seed are paired by case", "[experiment]") {
                        Catch::Contains("not of other seeds"));
 }
 
+TEST_CASE("results: volumes are cases too, without those that one network has no value for",
+          "[experiment]") {
+  const Folder folder("cases-volumes");
+  const Ablation ablation = two_rows();
+  const auto score_volumes = [&](const Job& job, const std::string& values) {
+    finish("out", job, R"({"test": {"top1": 5}})", R"(, "data": {"hash": "d"})");
+    write(paths_of("out", job).run / "eval/test/results.json",
+          R"({"metrics": {"top1": 5}, "volumes": {"name": ["a", "b", "c", "d"], "top1": [)" +
+              values + "]}}");
+  };
+  score_volumes(ablation.jobs[0], "5, 4, 3, 1");
+  score_volumes(ablation.jobs[1], "7, 5, null, 2");
+  const Results results = collect_results(ablation, "out");
+  const std::vector<Difference> all = differences(results);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].by == PairedBy::kCase);
+  CHECK(all[0].left_out == 1);
+  CHECK(all[0].paired.difference.n == 3);
+  CHECK(all[0].paired.difference.mean == Approx(4.0 / 3));
+  CHECK(all[0].paired.p == Approx(0.25));
+  CHECK(all[0].p_signed_rank == Approx(0.25));
+  const schema::Value json = schema::parse(to_json(results), "results.json");
+  CHECK(json.at(1).at("differences").at("test_top1").at("left_out").as_int() == 1);
+  for (const std::string& text : {to_text(results), to_markdown(results)}) {
+    CHECK_THAT(text, Catch::Contains("Paired over 3 cases: one run each") &&
+                         Catch::Contains("Up to 1 cases are left out") &&
+                         Catch::Contains("p of Wilcoxon's signed-rank test over these cases: y "
+                                         "test_top1 0.25."));
+  }
+  score_volumes(ablation.jobs[1], "7, null, null, null");
+  CHECK(differences(collect_results(ablation, "out")).empty());
+}
+
 TEST_CASE("results: cases are compared only where they are the same", "[experiment]") {
   const Folder folder("cases-differ");
   const Ablation ablation = two_rows();

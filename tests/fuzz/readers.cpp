@@ -6,6 +6,7 @@
 #include "data/csv.h"
 #include "data/image_file.h"
 #include "data/nifti.h"
+#include "data/numpy.h"
 #include "data/packed_file.h"
 #include "data/registry.h"
 #include "data/text_decode.h"
@@ -59,6 +60,14 @@ void nifti(std::string_view bytes) {
   same(static_cast<std::int64_t>(volume.values.size()) == volume.voxels(), "voxels are missing");
 }
 
+void npz(std::string_view bytes) {
+  for (const auto& [name, array] : data::decode_npz(as_bytes(bytes), {"image", "label"}, "file")) {
+    std::int64_t values = 1;
+    for (const std::int64_t size : array.shape) values *= size;
+    same(std::ssize(array.values) == values, "values are missing");
+  }
+}
+
 void csv(std::string_view bytes) {
   data::parse_csv(bytes, ',', true, "file");
   data::parse_csv(bytes, '\t', false, "file");
@@ -103,6 +112,7 @@ const std::vector<Reader>& readers() {
                                           {"experiment", experiment_file},
                                           {"image", image},
                                           {"nifti", nifti},
+                                          {"npz", npz},
                                           {"csv", csv},
                                           {"gzip", gzip},
                                           {"vocabulary", vocabulary},

@@ -50,6 +50,31 @@ TEST_CASE("cases: Dice and HD95 by the three conventions for empty masks", "[met
   CHECK(case_dice(4, 0, 0, EmptyMasks::kStrict) == 0);
 }
 
+TEST_CASE("cases: every case has a value of its own, undefined where a class was missed",
+          "[metrics]") {
+  const auto measured = [](EmptyMasks empty) {
+    return measure_cases({{"case_dice", "case_iou", "hd95"}, empty}, two_cases());
+  };
+  const auto strict = measured(EmptyMasks::kStrict);
+  REQUIRE(strict.size() == 3);
+  CHECK(strict[1].metric.info == kCaseIou);
+  CHECK(strict[1].metric.value == Approx(100 * (0.5 + (1.0 / 3 + 0) / 2) / 2));
+  const std::vector<double>& dice = strict[0].metric.per_sample;
+  const std::vector<double>& iou = strict[1].metric.per_sample;
+  CHECK(dice[0] == Approx((100 * 12.0 / 18 + 50) / 2));
+  CHECK(dice[1] == 0);  // of class 2; class 1 is not in the truth
+  CHECK(iou[0] == Approx(100 * (0.5 + 1.0 / 3) / 2));
+  CHECK(iou[1] == 0);
+  const std::vector<double>& distance = strict[2].metric.per_sample;
+  CHECK(distance[0] == Approx(3.5));
+  CHECK(std::isnan(distance[1]));  // class 2 was not found
+  CHECK(measured(EmptyMasks::kGdla)[2].metric.per_sample == std::vector<double>{3.5, 0});
+  CHECK_FALSE(strict[0].metric.of_volumes);
+  std::vector<CaseScores> volumes = two_cases();
+  for (CaseScores& volume : volumes) volume.volume = "v";
+  CHECK(measure_cases({{"hd95"}}, volumes)[0].metric.of_volumes);
+}
+
 TEST_CASE("cases: a class that occurs nowhere has a Dice of 0 and no HD95", "[metrics]") {
   const std::vector<std::vector<double>> cases = {{1, kNone}, {0.5, kNone}};
   const ClassMeans zero = means_over_cases(cases, Empty::kZero);
@@ -75,5 +100,5 @@ TEST_CASE("class_hd95: each class but the first; ignored pixels are of no class"
 TEST_CASE("case metrics: an unknown name is refused with those that there are", "[metrics]") {
   CHECK_THROWS_WITH(case_metrics({{"hd"}}),
                     "eval.metrics: no metric called \"hd\"; expected some "
-                    "of case_dice, hd95, hd95_mm");
+                    "of case_dice, case_iou, hd95, hd95_mm");
 }

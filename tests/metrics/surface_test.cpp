@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "tensor/random.h"
+#include "tests/support/paths.h"
 
 using namespace fovea;
 using namespace fovea::metrics;
@@ -148,4 +151,38 @@ TEST_CASE("quantile: linear between ranks", "[metrics]") {
   CHECK(quantile({3, 1, 2, 4}, 0) == 1);
   CHECK(quantile({7}, 0.95) == 7);
   CHECK(std::isnan(quantile({}, 0.95)));
+}
+
+// Lines "axes, sizes, spacing, two masks as 0 and 1, HD95": planes and anisotropic volumes, some
+// masks empty. The distances are scipy's (distance_transform_edt, binary_erosion, percentile), and
+// medpy's.
+TEST_CASE("hd95: as scipy and medpy for random planes and volumes", "[metrics][fixture]") {
+  const auto path = io::fs::path(fovea::test::source_dir()) / "tests/fixtures/hd95/scipy_pairs.txt";
+  std::istringstream lines(io::read_text(path));
+  int pairs = 0, undefined = 0;
+  for (std::string line; std::getline(lines, line); ++pairs) {
+    std::istringstream words(line);
+    std::size_t axes = 0;
+    words >> axes;
+    Grid grid{std::vector<std::int64_t>(axes), std::vector<double>(axes)};
+    for (std::int64_t& size : grid.size) words >> size;
+    for (double& step : grid.spacing) words >> step;
+    std::string a, b, expected;
+    words >> a >> b >> expected;
+    const auto mask = [](const std::string& text) {
+      Mask inside;
+      for (const char pixel : text) inside.push_back(pixel == '1' ? 1 : 0);
+      return inside;
+    };
+    INFO(line);
+    const double distance = hd95(mask(a), mask(b), grid);
+    if (expected == "nan") {
+      CHECK(std::isnan(distance));
+      ++undefined;
+    } else {
+      CHECK(distance == Approx(std::stod(expected)).epsilon(1e-12));
+    }
+  }
+  CHECK(pairs == 60);
+  CHECK(undefined == 12);
 }

@@ -317,19 +317,19 @@ std::vector<Case> reduction_cases() {
        },
        {},
        false},
-      {"softmax_dice",
+      {"label_dice",
        {{0, 3, 2, 2}},
        {},
        [](const auto& t) {
-         return ops::softmax_dice(t[0], indices({0, 2, 2}));
+         return ops::label_dice(t[0], indices({0, 2, 2}));
        },
        {},
        false},
-      {"squared_dice",
+      {"label_dice",
        {{0, 3, 2, 2}},
        {},
        [](const auto& t) {
-         return ops::squared_dice(t[0], indices({0, 2, 2}));
+         return ops::label_dice(t[0], indices({0, 2, 2}), {.batch = true, .squared_pred = true});
        },
        {},
        false},

@@ -31,20 +31,45 @@ Tensor certain(const Tensor& labels_of, std::int64_t classes) {
 
 }  // namespace
 
-TEST_CASE("squared_dice, boundary_dou: gradients with every option", "[ops]") {
+TEST_CASE("boundary_dou: gradients with every option", "[ops]") {
   const Tensor logits = random_tensor({2, 3, 3, 4}, 1);
-  for (auto* const loss : {&ops::squared_dice, &ops::boundary_dou}) {
-    for (const ops::RegionLossOptions& o :
-         {ops::RegionLossOptions{}, ops::RegionLossOptions{.sigmoid = true},
-          ops::RegionLossOptions{.class_weights = {0.5, 1, 2}}}) {
-      check_gradients([&](const auto& t) { return (*loss)(t[0], labels(), o); }, {logits});
-    }
+  for (const ops::RegionLossOptions& o :
+       {ops::RegionLossOptions{}, ops::RegionLossOptions{.sigmoid = true},
+        ops::RegionLossOptions{.class_weights = {0.5, 1, 2}}}) {
+    check_gradients([&](const auto& t) { return ops::boundary_dou(t[0], labels(), o); }, {logits});
   }
 }
 
-TEST_CASE("squared_dice, boundary_dou: a right map costs nothing", "[ops]") {
+TEST_CASE("label_dice: gradients over the batch, with squares, sigmoid and weights", "[ops]") {
+  const Tensor logits = random_tensor({2, 3, 3, 4}, 1);
+  for (const ops::LabelDiceOptions& o :
+       {ops::LabelDiceOptions{.batch = true}, ops::LabelDiceOptions{.squared_pred = true},
+        ops::LabelDiceOptions{.batch = true, .squared_pred = true, .sigmoid = true},
+        ops::LabelDiceOptions{.class_weights = {0.5, 1, 2}},
+        ops::LabelDiceOptions{.background = false, .batch = true, .class_weights = {1, 3}}}) {
+    check_gradients([&](const auto& t) { return ops::label_dice(t[0], labels(), o); }, {logits});
+  }
+}
+
+TEST_CASE("label_dice: over the batch by hand", "[ops]") {
+  // Of two images with one pixel each; the second has no pixel of class 1.
+  const Tensor target = Tensor::from<std::int64_t>({1, 0}, {2, 1, 1}, cpu());
+  const Tensor logits = Tensor::from<double>({0, 0, 0, 0}, {2, 2, 1, 1}, cpu());
+  ops::LabelDiceOptions o{.smooth = 1e-9, .background = false};
+  // Each image by itself: 1 - 2 * 0.5 / (0.5 + 1), and 1 - 0 / 0.5.
+  CHECK(ops::label_dice(logits, target, o).item<double>() == Approx((1.0 / 3 + 1) / 2));
+  o.batch = true;
+  CHECK(ops::label_dice(logits, target, o).item<double>() == Approx(1 - 1.0 / 2));
+  o.squared_pred = true;
+  CHECK(ops::label_dice(logits, target, o).item<double>() == Approx(1 - 1 / 1.5));
+  o.class_weights = {3};
+  CHECK(ops::label_dice(logits, target, o).item<double>() == Approx(3 - 3 / 1.5));
+}
+
+TEST_CASE("label_dice, boundary_dou: a right map costs nothing", "[ops]") {
   const Tensor right = certain(labels(), 3);
-  CHECK(ops::squared_dice(right, labels()).item<double>() == Approx(0).margin(1e-6));
+  CHECK(ops::label_dice(right, labels(), {.batch = true, .squared_pred = true}).item<double>() ==
+        Approx(0).margin(1e-6));
   CHECK(ops::boundary_dou(right, labels()).item<double>() == Approx(0).margin(1e-6));
 }
 
@@ -69,19 +94,22 @@ TEST_CASE("boundary_dou: alpha is that of pixels with a neighbour of another cla
         Approx(expected).epsilon(1e-5));
 }
 
-TEST_CASE("squared_dice, boundary_dou: pixels that do not count change nothing", "[ops]") {
+TEST_CASE("label_dice, boundary_dou: pixels that do not count change nothing", "[ops]") {
   const Tensor logits = random_tensor({2, 3, 3, 4}, 4);
   const Tensor changed = logits.copy_on(cpu());
   changed.data<double>()[11] += 5;  // of the first class at the pixel without a label
-  for (auto* const loss : {&ops::squared_dice, &ops::boundary_dou}) {
-    CHECK((*loss)(logits, labels(), {}).item<double>() ==
-          (*loss)(changed, labels(), {}).item<double>());
-  }
+  const ops::LabelDiceOptions squares{.batch = true, .squared_pred = true};
+  CHECK(ops::label_dice(logits, labels(), squares).item<double>() ==
+        ops::label_dice(changed, labels(), squares).item<double>());
+  CHECK(ops::boundary_dou(logits, labels()).item<double>() ==
+        ops::boundary_dou(changed, labels()).item<double>());
 }
 
-TEST_CASE("squared_dice, boundary_dou: what does not fit is refused", "[ops]") {
+TEST_CASE("label_dice, boundary_dou: what does not fit is refused", "[ops]") {
   const Tensor logits = random_tensor({2, 3, 3, 4}, 5);
-  CHECK_THROWS_WITH(ops::squared_dice(logits, labels(), {.class_weights = {1, 2}}),
-                    Catch::Contains("squared_dice: 2 class_weights for 3 classes"));
+  CHECK_THROWS_WITH(ops::label_dice(logits, labels(), {.class_weights = {1, 2}}),
+                    Catch::Contains("dice: 2 class_weights for 3 classes"));
+  CHECK_THROWS_WITH(ops::boundary_dou(logits, labels(), {.class_weights = {1, 2}}),
+                    Catch::Contains("boundary_dou: 2 class_weights for 3 classes"));
   CHECK_THROWS_AS(ops::boundary_dou(random_tensor({2, 3, 3}, 1), labels()), ShapeError);
 }

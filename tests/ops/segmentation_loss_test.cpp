@@ -84,7 +84,7 @@ std::vector<std::vector<double>> softmax_of_pixels(const Tensor& logits) {
 
 }  // namespace
 
-TEST_CASE("pixel_cross_entropy, softmax_dice: values by hand, ignored pixels left out", "[ops]") {
+TEST_CASE("pixel_cross_entropy, label_dice: values by hand, ignored pixels left out", "[ops]") {
   const Tensor logits = random_tensor({2, 3, 2, 3}, 1);
   const auto p = softmax_of_pixels(logits);
   const auto labels = label_map().values<std::int64_t>();
@@ -111,24 +111,23 @@ TEST_CASE("pixel_cross_entropy, softmax_dice: values by hand, ignored pixels lef
         loss += (1 - (2 * both + 0.5) / (all + 0.5)) / (2 * (3 - static_cast<double>(first)));
       }
     }
-    const ops::SoftmaxDiceOptions options{.smooth = 0.5, .background = background};
-    CHECK(ops::softmax_dice(logits, label_map(), options).item<double>() == Approx(loss));
+    const ops::LabelDiceOptions options{.smooth = 0.5, .background = background};
+    CHECK(ops::label_dice(logits, label_map(), options).item<double>() == Approx(loss));
   }
 }
 
-TEST_CASE("pixel_cross_entropy, softmax_dice: gradients, of planes and volumes", "[ops]") {
+TEST_CASE("pixel_cross_entropy, label_dice: gradients, of planes and volumes", "[ops]") {
   const Tensor logits = random_tensor({2, 3, 2, 3}, 1);
   check_gradients([](const auto& t) { return ops::pixel_cross_entropy(t[0], label_map()); },
                   {logits});
-  check_gradients([](const auto& t) { return ops::softmax_dice(t[0], label_map()); }, {logits});
+  check_gradients([](const auto& t) { return ops::label_dice(t[0], label_map()); }, {logits});
   const Tensor volume = ops::reshape(label_map(), {2, 1, 2, 3});
   const Tensor deep = ops::reshape(logits.detach(), {2, 3, 1, 2, 3});
   for (const bool background : {true, false}) {
-    const ops::SoftmaxDiceOptions options{.background = background};
-    check_gradients([&](const auto& t) { return ops::softmax_dice(t[0], volume, options); },
-                    {deep});
-    CHECK(ops::softmax_dice(deep, volume, options).item<double>() ==
-          ops::softmax_dice(logits, label_map(), options).item<double>());
+    const ops::LabelDiceOptions options{.background = background};
+    check_gradients([&](const auto& t) { return ops::label_dice(t[0], volume, options); }, {deep});
+    CHECK(ops::label_dice(deep, volume, options).item<double>() ==
+          ops::label_dice(logits, label_map(), options).item<double>());
   }
   check_gradients(
       [&](const auto& t) {
@@ -141,9 +140,9 @@ TEST_CASE("losses of label maps: what does not fit is refused", "[ops]") {
   const Tensor logits = random_tensor({2, 2, 2, 3}, 1);
   CHECK_THROWS_WITH(ops::pixel_cross_entropy(logits, label_map()),
                     Catch::Contains("cross_entropy: target 2 is outside [0, 2)"));
-  CHECK_THROWS_WITH(ops::softmax_dice(logits, label_map()),
+  CHECK_THROWS_WITH(ops::label_dice(logits, label_map()),
                     Catch::Contains("dice: target 2 is outside [0, 2)"));
-  CHECK_THROWS_WITH(ops::softmax_dice(logits, random_tensor({2, 2, 3}, 1)),
+  CHECK_THROWS_WITH(ops::label_dice(logits, random_tensor({2, 2, 3}, 1)),
                     Catch::Contains("targets float64 (2, 2, 3); expected logits (b, classes, ...) "
                                     "and int64 labels (b, ...)"));
   CHECK_THROWS_WITH(ops::pixel_cross_entropy(random_tensor({2, 3, 3, 2}, 1), label_map()),

@@ -130,11 +130,11 @@ TEST_CASE("losses: every choice of maps, their logits added", "[training]") {
   };
   const Tensor labels = ops::cast(test::uniform_tensor({2, 4, 4}, 0, 2.99, 9), DType::kInt64);
   const schema::Value options =
-      schema::Value::object({{"type", "squared_dice"}, {"ce_weight", 0.3}, {"dice_weight", 0.7}});
+      schema::Value::object({{"type", "dice_ce"}, {"ce_weight", 0.3}, {"dice_weight", 0.7}});
   const auto loss_of = [&](bool subsets) {
     schema::Value given = options;
     given.set("map_subsets", subsets);
-    return make_loss({"squared_dice", given}, Compares::kLabelMaps);
+    return make_loss({"dice_ce", given}, Compares::kLabelMaps);
   };
   const auto plain = loss_of(false);
   const models::Outputs three = maps({1, 2, 3});
@@ -148,7 +148,7 @@ TEST_CASE("losses: every choice of maps, their logits added", "[training]") {
   schema::Value weighed = options;
   weighed.set("map_subsets", true);
   weighed.set("map_weights", schema::Value::array({1.0, 1.0, 1.0}));
-  CHECK_THROWS_WITH(make_loss({"squared_dice", weighed}, Compares::kLabelMaps),
+  CHECK_THROWS_WITH(make_loss({"dice_ce", weighed}, Compares::kLabelMaps),
                     Catch::Contains("given with map_subsets"));
 }
 

@@ -167,6 +167,10 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
     dice += 100 * full.by_sample[i].dice() / 3;
   }
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(dice));
+  const metrics::Measurement& measured = full.metrics[plain];
+  REQUIRE(measured.per_sample.size() == 3);
+  CHECK_FALSE(measured.of_volumes);
+  CHECK(measured.per_sample[1] == Approx(100 * full.by_sample[1].dice()));
   task.report({.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   CHECK(io::read_text(out.path / "samples.csv").find("false_negatives,hd95\n") !=
         std::string::npos);
@@ -197,7 +201,7 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(100 * full.counts.dice()));
   task.report({.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   const std::string table = io::read_text(out.path / "volumes.csv");
-  CHECK_THAT(table, Catch::StartsWith("volume,slices,dice,hd95\n"));
+  CHECK_THAT(table, Catch::StartsWith("volume,slices,case_dice,dice,iou,hd95\n"));
   CHECK(std::count(table.begin(), table.end(), '\n') == 2);
   CHECK(io::read_text(out.path / "samples.csv").find("hd95") == std::string::npos);
 }

@@ -111,7 +111,7 @@ TEST_CASE("label segmentation: metrics are of the whole split, for any batch siz
       ++pixels;
       right += static_cast<std::int64_t>(best) == labels[p] ? 1 : 0;
     }
-    loss += (ops::softmax_dice(map, sample.at("mask")).item<float>() +
+    loss += (ops::label_dice(map, sample.at("mask")).item<float>() +
              ops::pixel_cross_entropy(map, sample.at("mask")).item<float>()) /
             7.0;
   }
@@ -155,7 +155,7 @@ TEST_CASE("label segmentation: what does not fit is refused with one line", "[tr
   OneConvolution right(kClasses);
   CHECK_THROWS_WITH(LabelSegmentation(right, shapes(), {"bce_dice", {}}),
                     "loss.type: bce_dice does not compare label maps; choose cross_entropy, dice, "
-                    "dice_ce, squared_dice, boundary_dou");
+                    "dice_ce, boundary_dou");
   const auto& entry = training::tasks().find("segmentation");
   CHECK_THROWS_WITH(entry.make(right, shapes(), {"bce_dice", {}}),
                     Catch::Contains("does not compare label maps"));

@@ -34,11 +34,18 @@ void run_loss(const Case& c, const Value& options, Checker& check) {
   }
 }
 
+// The paper's Dice: squares over the whole batch.
+void square_over_batch(Value& options) {
+  options.set("squared_pred", true);
+  options.set("batch", true);
+}
+
 Runner loss_runner(const char* type) {
   return [type](const Case& c, Checker& check) {
     Value options = Value::object({{"type", type},
                                    {"smooth", c.number("eps")},
                                    {"sigmoid", c.text("activation") == "sigmoid"}});
+    if (std::string_view(type).starts_with("dice")) square_over_batch(options);
     take(c, options,
          {{"class_weight", "class_weights"},
           {"lambda_dice", "dice_weight"},
@@ -48,7 +55,8 @@ Runner loss_runner(const char* type) {
 }
 
 void run_mutation(const Case& c, Checker& check) {
-  Value options = Value::object({{"type", "squared_dice"}, {"map_subsets", true}});
+  Value options = Value::object({{"type", "dice_ce"}, {"map_subsets", true}});
+  square_over_batch(options);
   take(c, options, {{"w_dice", "dice_weight"}, {"w_ce", "ce_weight"}});
   run_loss(c, options, check);
 }
@@ -58,8 +66,8 @@ void run_mutation(const Case& c, Checker& check) {
 Table gdla_losses() {
   Table table;
   table.add("loss_boundary_dou") = loss_runner("boundary_dou");
-  table.add("loss_dice") = loss_runner("squared_dice");
-  table.add("loss_dice_ce") = loss_runner("squared_dice");
+  table.add("loss_dice") = loss_runner("dice");
+  table.add("loss_dice_ce") = loss_runner("dice_ce");
   table.add("loss_emcad_mutation") = run_mutation;
   return table;
 }

@@ -47,7 +47,11 @@ void run_schedule(const Case& c, Checker& check) {
 training::Loss loss_of(const Case& c) {
   Value options = Value::object({{"type", "boundary_dou"}});
   if (c.text("loss") == "dicece")
-    options = Value::object({{"type", "squared_dice"}, {"dice_weight", 0.5}, {"ce_weight", 0.5}});
+    options = Value::object({{"type", "dice_ce"},
+                             {"squared_pred", true},
+                             {"batch", true},
+                             {"dice_weight", 0.5},
+                             {"ce_weight", 0.5}});
   return training::make_loss(resolved(training::loss_choices(), options),
                              training::Compares::kLabelMaps);
 }

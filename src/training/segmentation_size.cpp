@@ -1,0 +1,33 @@
+// At what size segmentations are scored: that of what the network sees, or that of the files.
+#include <fmt/format.h>
+
+#include "data/image_dataset.h"
+#include "training/segmentation.h"
+
+namespace fovea::training {
+
+bool Segmentation::at_original_size(const std::string& split) const {
+  if (asked_.size != metrics::ScoreSize::kAuto) return asked_.size == metrics::ScoreSize::kOriginal;
+  return data::images_of(source().at(split)).slice_of(0).has_value();
+}
+
+Tensor Segmentation::original_truth(const std::string& split, std::int64_t index) const {
+  return data::images_of(source().at(split)).original_mask(index);
+}
+
+Tensor Segmentation::labels_at_original(const Tensor& labels, const data::Batch& batch,
+                                        std::int64_t i, const std::string& split) const {
+  const data::Geometry plane = batch.geometry.at(static_cast<std::size_t>(i)).in_plane();
+  return data::images_of(source().at(split))
+      .at_original(labels, plane.original_size.at(0), plane.original_size.at(1));
+}
+
+void Segmentation::add_score_size(Report& report, const std::string& split, const char* how) const {
+  const bool original = at_original_size(split);
+  report.details.set("score_size", original ? "original" : "network");
+  if (original)
+    report.lines.push_back(fmt::format(
+        "scored at the size of the files: {}; the loss is that of what the network sees", how));
+}
+
+}  // namespace fovea::training
