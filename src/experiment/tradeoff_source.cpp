@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/suggest.h"
 #include "experiment/published.h"
-#include "schema/load.h"
+#include "schema/parse.h"
 
 namespace fovea::experiment {
 namespace {
@@ -33,7 +34,8 @@ std::optional<double> count_of(const Value& row, const char* key) {
 }
 
 TradeoffSource of_sweep(const TradeoffRequest& request) {
-  const Value rows = schema::load(request.path / "results.json");
+  const std::filesystem::path file = request.path / "results.json";
+  const Value rows = schema::parse(io::read_text(file), file.string());
   std::vector<std::string> known;
   for (const Value& row : rows.items()) {
     for (const auto& member : row.at("metrics").members()) {

@@ -1,7 +1,9 @@
 #include "visualise/plot_names.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace fovea::visualise {
 namespace {
@@ -16,21 +18,48 @@ double shared_area(const Rect& a, const Rect& b) {
   return std::max(0.0, w) * std::max(0.0, h);
 }
 
-// Where a name of that width may stand at a distance from its point, the best first.
-std::vector<Rect> places_beside(Point p, double width, double away) {
-  const double h = 1.15 * kNameSize, near = 0.6 * away;
+struct NamePlace {
+  Rect box;
+  double cost = 0;  // as much as covering so many square units
+  bool leader = false;
+};
+
+// Where a name of that width may stand, the best first: around its point, then to its right and
+// left in rows above and below.
+std::vector<NamePlace> places_for(Point p, double width) {
+  const double h = 1.15 * kNameSize, near = 0.6 * kAway;
   const double left = p.x - width, middle = p.x - width / 2;
-  return {{p.x + away, p.y - h / 2, width, h},     {left - away, p.y - h / 2, width, h},
-          {middle, p.y - away - h, width, h},      {middle, p.y + away, width, h},
-          {p.x + near, p.y - near - h, width, h},  {p.x + near, p.y + near, width, h},
-          {left - near, p.y - near - h, width, h}, {left - near, p.y + near, width, h}};
+  std::vector<NamePlace> places;
+  for (const Point corner : {Point{p.x + kAway, p.y - h / 2}, Point{left - kAway, p.y - h / 2},
+                             Point{middle, p.y - kAway - h}, Point{middle, p.y + kAway},
+                             Point{p.x + near, p.y - near - h}, Point{p.x + near, p.y + near},
+                             Point{left - near, p.y - near - h}, Point{left - near, p.y + near}})
+    places.push_back({{corner.x, corner.y, width, h}});
+  constexpr double kFar = 3 * kAway;
+  for (int row = 1; row <= 5; ++row) {
+    for (const double y : {p.y - row * h - h / 2, p.y + row * h - h / 2}) {
+      places.push_back({{p.x + kFar, y, width, h}, 20.0 + 10 * row, true});
+      places.push_back({{left - kFar, y, width, h}, 25.0 + 10 * row, true});
+    }
+  }
+  return places;
 }
 
-// From a point to the nearest one of a name that is not beside it.
-void draw_leader(Point from, const Rect& name, Painter& painter) {
-  const Point to{std::clamp(from.x, name.x - 1, name.right() + 1),
-                 std::clamp(from.y, name.y, name.bottom())};
-  painter.line(std::vector<Point>{from, to}, {kLeader, 0.8, {}});
+// From a point to the side of a name that faces it.
+std::vector<Point> leader_of(Point from, const Rect& name) {
+  return {from, {name.x > from.x ? name.x - 2 : name.right() + 2, name.centre_y()}};
+}
+
+// How many of the points 1 unit apart on a line lie in the box.
+double length_inside(const std::vector<Point>& line, const Rect& box) {
+  const double dx = line[1].x - line[0].x, dy = line[1].y - line[0].y;
+  const int steps = static_cast<int>(std::hypot(dx, dy)) + 1;
+  double inside = 0;
+  for (int k = 0; k <= steps; ++k) {
+    const double x = line[0].x + dx * k / steps, y = line[0].y + dy * k / steps;
+    if (x > box.x && x < box.right() && y > box.y && y < box.bottom()) ++inside;
+  }
+  return inside;
 }
 
 }  // namespace
@@ -38,27 +67,35 @@ void draw_leader(Point from, const Rect& name, Painter& painter) {
 void draw_names(const std::vector<NamedPoint>& points, const Rect& inner, const Rect& taken,
                 Painter& painter) {
   constexpr double kDot = 4;
-  std::vector<Rect> in_use{taken};
+  std::vector<Rect> in_use;
   for (const NamedPoint& point : points)
     in_use.push_back({point.at.x - kDot, point.at.y - kDot, 2 * kDot, 2 * kDot});
-  for (const NamedPoint& point : points) {
-    const double width = text_width(point.name, kNameSize);
-    Rect best;
-    double least = std::numeric_limits<double>::infinity(), distance = 0;
-    for (const double away : {kAway, 2.5 * kAway, 4.0 * kAway, 5.5 * kAway}) {
-      for (const Rect& place : places_beside(point.at, width, away)) {
-        double cost = 4 * (away - kAway);  // as much as covering so many square units
-        cost += 3 * (place.w * place.h - shared_area(place, inner));  // crossing an axis
-        for (const Rect& other : in_use) cost += shared_area(place, other);
-        if (cost >= least) continue;
-        least = cost;
-        best = place;
-        distance = away;
+  in_use.push_back(taken);
+  // From the top, so that names of a cluster lie in the order of its points.
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return points[a].at.y < points[b].at.y; });
+  for (const std::size_t i : order) {
+    const NamedPoint& point = points[i];
+    NamePlace best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const NamePlace& place : places_for(point.at, text_width(point.name, kNameSize))) {
+      const Rect& box = place.box;
+      // Names must not cross an axis.
+      double cost = place.cost + 3 * (box.w * box.h - shared_area(box, inner));
+      for (std::size_t k = 0; k < in_use.size(); ++k) {
+        cost += shared_area(box, in_use[k]);
+        if (place.leader && k != i) cost += 10 * length_inside(leader_of(point.at, box), in_use[k]);
       }
+      if (cost >= least) continue;
+      least = cost;
+      best = place;
     }
-    in_use.push_back(best);
-    if (distance > kAway) draw_leader(point.at, best, painter);
-    painter.text({best.x, best.centre_y()}, point.name, {kNameSize, kInk, Align::kLeft, false});
+    in_use.push_back(best.box);
+    if (best.leader) painter.line(leader_of(point.at, best.box), {kLeader, 0.8, {}});
+    painter.text({best.box.x, best.box.centre_y()}, point.name,
+                 {kNameSize, kInk, Align::kLeft, false});
   }
 }
 

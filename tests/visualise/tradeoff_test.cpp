@@ -64,9 +64,9 @@ TEST_CASE("names of points: beside them, and not on each other", "[visualise]") 
   } painter;
   draw_names({{{100, 100}, "first"}, {{104, 102}, "second"}, {{195, 50}, "edge"}}, {0, 0, 200, 200},
              {}, painter);
-  REQUIRE(painter.anchors.size() == 3);
-  CHECK(painter.anchors[2].x < 195 - 20);  // a name to the right would leave the axes
-  const double apart_y = std::abs(painter.anchors[0].y - painter.anchors[1].y);
-  const double apart_x = std::abs(painter.anchors[0].x - painter.anchors[1].x);
+  REQUIRE(painter.anchors.size() == 3);    // from the top: the edge first
+  CHECK(painter.anchors[0].x < 195 - 20);  // a name to the right would leave the axes
+  const double apart_y = std::abs(painter.anchors[1].y - painter.anchors[2].y);
+  const double apart_x = std::abs(painter.anchors[1].x - painter.anchors[2].x);
   CHECK((apart_y >= 12 || apart_x >= 25));
 }
