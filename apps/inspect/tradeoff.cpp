@@ -15,7 +15,7 @@ int draw_tradeoff(const TradeoffArguments& args) {
               fmt::format("--metric: {} given for {} sources; expected one, or one for each",
                           args.metrics.size(), args.sources.size()));
   std::vector<visualise::TradeoffSource> sources;
-  experiment::TextTable table{{"row", "source", "score", "parameters", "cost"}, {}};
+  experiment::TextTable table{{"row", "source", "score", "parameters", "MACs", "MACs (paper)"}, {}};
   const auto count = [](const std::optional<double>& value) {
     return value ? experiment::short_count(*value) : std::string("-");
   };
@@ -25,7 +25,7 @@ int draw_tradeoff(const TradeoffArguments& args) {
     sources.push_back(experiment::read_tradeoff({args.sources[i], args.table, metric}));
     for (const visualise::TradeoffRow& row : sources.back().rows) {
       table.rows.push_back({row.name, sources.back().name, fmt::format("{:.2f}", row.score),
-                            count(row.parameters), count(row.cost)});
+                            count(row.parameters), count(row.macs), count(row.macs_paper)});
     }
   }
   visualise::write_tradeoff(args.out, sources);

@@ -48,14 +48,15 @@ TradeoffSource of_sweep(const TradeoffRequest& request) {
   const std::string metric =
       chosen("--metric", request.metric.empty() ? known.front() : request.metric, known,
              request.path.string());
-  TradeoffSource source{request.path.filename().string(), metric, "multiply-adds", {}};
+  TradeoffSource source{request.path.filename().string(), metric, {}};
   for (const Value& row : rows.items()) {
     const Value* score = row.at("metrics").find(metric);
     if (score == nullptr || score->at("mean").is_null()) continue;
     if (source.rows.empty() && !score->at("unit").as_string().empty())
       source.score = fmt::format("{} ({})", metric, score->at("unit").as_string());
     source.rows.push_back({row.at("name").as_string(), score->at("mean").as_double(),
-                           count_of(row, "parameters"), count_of(row, "macs")});
+                           count_of(row, "parameters"), count_of(row, "macs"),
+                           count_of(row, "macs_paper")});
   }
   return source;
 }
@@ -73,7 +74,7 @@ TradeoffSource of_paper(const TradeoffRequest& request) {
                           fmt::join(columns, ", ")));
   const std::string metric =
       request.metric.empty() ? columns[0] : chosen("--metric", request.metric, columns, table);
-  TradeoffSource source{"published, " + table, metric, "FLOPs as published", {}};
+  TradeoffSource source{"published, " + table, metric, {}};
   for (const std::string& row : published.rows(table)) {
     const auto score = published.value(table, row, metric);
     if (!score) continue;
@@ -81,7 +82,7 @@ TradeoffSource of_paper(const TradeoffRequest& request) {
     point.name = row;
     point.score = score->mean;
     if (const auto found = published.of_row(row, "parameters")) point.parameters = found->mean;
-    if (const auto found = published.of_row(row, "flops")) point.cost = found->mean;
+    if (const auto found = published.of_row(row, "macs_paper")) point.macs_paper = found->mean;
   }
   return source;
 }

@@ -15,8 +15,8 @@ struct TradeoffRequest {
 };
 
 /// Rows of results.json (mean over seeds, parameters, multiply-adds), or of a published table, with
-/// "parameters" and "flops" of the same rows, wherever the file has these. Throws FileError, and
-/// ConfigError for columns and tables that are not there.
+/// "parameters" and "macs_paper" of the same rows, wherever the file has these. Throws FileError,
+/// and ConfigError for columns and tables that are not there.
 visualise::TradeoffSource read_tradeoff(const TradeoffRequest& request);
 
 }  // namespace fovea::experiment

@@ -13,13 +13,12 @@
 namespace fovea::visualise {
 namespace {
 
-// What the sources say, each word once.
-std::string words_of(const std::vector<TradeoffSource>& sources,
-                     std::string TradeoffSource::*member) {
+// What the scores of the sources are, each word once.
+std::string scores_of(const std::vector<TradeoffSource>& sources) {
   std::vector<std::string> words;
   for (const TradeoffSource& source : sources) {
-    if (std::find(words.begin(), words.end(), source.*member) == words.end())
-      words.push_back(source.*member);
+    if (std::find(words.begin(), words.end(), source.score) == words.end())
+      words.push_back(source.score);
   }
   return fmt::format("{}", fmt::join(words, " / "));
 }
@@ -42,7 +41,7 @@ LinePlot scatter(const std::vector<TradeoffSource>& sources, const std::string& 
   plot.width = 620;
   plot.height = 420;
   plot.x_label = x_label;
-  plot.y_label = words_of(sources, &TradeoffSource::score);
+  plot.y_label = scores_of(sources);
   for (const TradeoffSource& source : sources) {
     Series series;
     if (sources.size() > 1) series.name = source.name;
@@ -72,17 +71,18 @@ std::string cell(const std::optional<double>& value) {
 std::vector<LinePlot> tradeoff_plots(const std::vector<TradeoffSource>& sources) {
   std::vector<LinePlot> plots = {
       scatter(sources, "parameters (M)", &TradeoffRow::parameters, 1e6),
-      scatter(sources, words_of(sources, &TradeoffSource::cost) + " (G)", &TradeoffRow::cost, 1e9)};
+      scatter(sources, "multiply-adds (G)", &TradeoffRow::macs, 1e9),
+      scatter(sources, "multiply-adds as the paper counts (G)", &TradeoffRow::macs_paper, 1e9)};
   std::erase_if(plots, is_empty);
   return plots;
 }
 
 std::string tradeoff_csv(const std::vector<TradeoffSource>& sources) {
-  std::string text = "source,row,score,parameters,cost\n";
+  std::string text = "source,row,score,parameters,macs,macs_paper\n";
   for (const TradeoffSource& source : sources) {
     for (const TradeoffRow& row : source.rows) {
-      text += fmt::format("{},{},{},{},{}\n", csv_field(source.name), csv_field(row.name),
-                          row.score, cell(row.parameters), cell(row.cost));
+      text += fmt::format("{},{},{},{},{},{}\n", csv_field(source.name), csv_field(row.name),
+                          row.score, cell(row.parameters), cell(row.macs), cell(row.macs_paper));
     }
   }
   return text;

@@ -14,20 +14,24 @@ using namespace fovea::visualise;
 namespace {
 
 std::vector<TradeoffSource> sources() {
-  return {{"paper", "DSC", "FLOPs", {{"a", 80, 2e6, 3e9}, {"b, c", 82, 4e6, {}}}},
-          {"ours", "dice", "MACs", {{"d", 70, 1e6, 2e9}}}};
+  return {{"paper", "DSC", {{"a", 80, 2e6, {}, 3e9}, {"b, c", 82, 4e6, {}, {}}}},
+          {"ours", "dice", {{"d", 70, 1e6, 2e9, 1e9}}}};
 }
 
 }  // namespace
 
-TEST_CASE("tradeoff: a plot for parameters and one for cost, in millions", "[visualise]") {
+TEST_CASE("tradeoff: a plot for parameters and one for each count, in millions", "[visualise]") {
   const auto plots = tradeoff_plots(sources());
-  REQUIRE(plots.size() == 2);
+  REQUIRE(plots.size() == 3);
   CHECK(plots[0].y_label == "DSC / dice");
   CHECK(plots[0].series[0].x == std::vector<double>{2, 4});
   CHECK(plots[0].series[0].labels[1] == "b, c");
-  CHECK(plots[1].x_label == "FLOPs / MACs (G)");
-  CHECK(plots[1].series[0].x == std::vector<double>{3});
+  CHECK(plots[1].x_label == "multiply-adds (G)");
+  CHECK(plots[1].series[0].x.empty());
+  CHECK(plots[1].series[1].x == std::vector<double>{2});
+  CHECK(plots[2].x_label == "multiply-adds as the paper counts (G)");
+  CHECK(plots[2].series[0].x == std::vector<double>{3});
+  CHECK(plots[2].series[1].x == std::vector<double>{1});
   CHECK_FALSE(plots[0].log_x);
   std::vector<TradeoffSource> wide = sources();
   wide[0].rows[0].parameters = 41e6;
@@ -44,10 +48,10 @@ TEST_CASE("tradeoff: written as picture and as a table", "[visualise]") {
   const std::string svg = io::read_text(folder.path("a.svg"));
   CHECK_THAT(svg, Catch::Contains("b, c") && Catch::Contains("parameters (M)"));
   CHECK(io::read_text(folder.path("a.csv")) ==
-        "source,row,score,parameters,cost\npaper,a,80,2000000,3000000000\n"
-        "paper,\"b, c\",82,4000000,\nours,d,70,1000000,2000000000\n");
+        "source,row,score,parameters,macs,macs_paper\npaper,a,80,2000000,,3000000000\n"
+        "paper,\"b, c\",82,4000000,,\nours,d,70,1000000,2000000000,1000000000\n");
   CHECK_THROWS_WITH(write_tradeoff(folder.path("a.jpg"), sources()), Catch::Contains(".svg"));
-  CHECK_THROWS_AS(write_tradeoff(folder.path("b.svg"), {{"x", "y", "z", {{"a", 1, {}, {}}}}}),
+  CHECK_THROWS_AS(write_tradeoff(folder.path("b.svg"), {{"x", "y", {{"a", 1, {}, {}, {}}}}}),
                   ConfigError);
 }
 
