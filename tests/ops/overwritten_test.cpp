@@ -293,6 +293,13 @@ Table network_table() {
                                               view(t[0], 12), view(t[0], 16), t[1], {});
        },
        {0, 1}},
+      {"linear_attention finished",
+       {{2, 3, 16}, {2}},
+       [](const auto& t) {
+         return ops::linear_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), {},
+                                      {.weight = t[1], .gate = view(t[0], 12)});
+       },
+       {0, 1}},
       {"attention", {{2, 3, 12}}, attend, {0, 1}, {mask}},
       {"two_map_attention", {{2, 3, 12}, {2, 3, 2}, {2, 3, 2}}, attend_twice, {0, 1, 2, 3}, {mask}},
   };
