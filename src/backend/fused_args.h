@@ -192,6 +192,32 @@ struct CrossEntropyBackwardArgs {
   Tensor dlogits;
 };
 
+/// Of logits (b, k, pixels) and target (b, pixels) int64, the class of every pixel, over all pixels
+/// that count: those whose target is not ignore_index. p is the softmax over the classes of a
+/// pixel, or the sigmoid of each, t the target as 0 and 1.
+struct RegionArgs {
+  bool sigmoid = false;
+  std::int64_t ignore_index = 0;
+  Tensor logits, target;
+};
+/// both = sum(p t), squares = sum(p^2) of each class: (k).
+struct RegionSumsArgs {
+  RegionArgs of;
+  Tensor both, squares;
+};
+/// dlogits from the gradients of both (k).
+struct RegionSumsBackwardArgs {
+  RegionArgs of;
+  Tensor dboth, dsquares;
+  Tensor dlogits;
+};
+/// Of target (b, h, w) int64: how many pixels a class has, and how many of them have a 4-neighbour
+/// of another class or outside the image; both (k), float64.
+struct RegionAreasArgs {
+  Tensor target;
+  Tensor area, boundary;
+};
+
 struct AdamWArgs {
   double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   std::int64_t step = 1;  // counted from 1

@@ -60,6 +60,17 @@ struct FinishedRows {
   UnaryOp op = UnaryOp::kSilu;  // or kSigmoid
 };
 
+/// Pixels next to each other of maps of logits, one a class, `plane` elements apart, and their
+/// classes.
+template <class S>
+struct RegionPixels {
+  bool sigmoid = false;
+  std::int64_t classes = 0, pixels = 0, plane = 0;
+  const S* logits = nullptr;
+  const std::int64_t* target = nullptr;
+  std::int64_t ignore_index = 0;
+};
+
 /// Loops for values stored as S: float, double, or BFloat16 with everything computed, and all
 /// parameters and scalars, in float. Sums and maxima run in a fixed order that depends on the
 /// instruction set and on n alone.
