@@ -271,7 +271,7 @@ Table network_table() {
       {"token_conv",
        {{2, 6, 4}, {4, 1, 3, 3}, {4}},
        [](const auto& t) { return ops::token_conv(t[0], t[1], t[2], 2, 3); },
-       {0, 1}},
+       {0, 1, 2}},
       {"scaled_sum",
        {kMap, {2, 4}, kMap},
        [](const auto& t) { return ops::scaled_sum(t[0], t[1], t[2]); },
