@@ -20,6 +20,7 @@ namespace {
 struct GdlaViews {
   ops::HeadView q, k, v;
   ops::HeadView q2 = {}, k2 = {};
+  ops::HeadView gate = {};
 };
 
 GdlaViews views_of(const GdlaHeads& o, const Tensor& t) {
@@ -34,6 +35,7 @@ GdlaViews views_of(const GdlaHeads& o, const Tensor& t) {
     views.q2 = heads(width, width);
     views.k2 = heads(width, dim + width);
   }
+  if (o.gate != Gate::kNone) views.gate = heads(head_dim, 3 * dim);
   return views;
 }
 
@@ -55,21 +57,20 @@ void record(Probe& probe, const GdlaHeads& o, const GdlaViews& views, const Tens
 
 }  // namespace
 
-Tensor attend_gdla(const GdlaHeads& o, const Tensor& t, const Tensor& lambda, nn::RMSNorm& norm,
-                   const Context& context) {
+Tensor attend_gdla(const GdlaHeads& o, const Tensor& t, const Tensor& lambda,
+                   const nn::RMSNorm& norm, const Context& context) {
   const GdlaViews views = views_of(o, t);
   const ops::LinearAttentionOptions options{.eps = o.eps};
   if (const Probe::Rows rows = context.wanted_rows(); rows.count != 0)
     record(*context.probe, o, views, lambda, options, rows);
-  const Tensor y = o.differential
-                       ? ops::two_map_linear_attention(views.q, views.k, views.q2, views.k2,
-                                                       views.v, lambda, options)
-                       : ops::linear_attention(views.q, views.k, views.v, options);
-  const Tensor heads = ops::reshape(y, {y.size(0), y.size(1), o.num_heads, views.v.dim});
-  const Tensor normed = ops::reshape(norm(heads), y.shape());
-  if (o.gate == Gate::kNone) return normed;
-  const Tensor g = ops::slice(t, -1, 3 * y.size(-1), y.size(-1));
-  return ops::mul(normed, o.gate == Gate::kSilu ? ops::silu(g) : ops::sigmoid(g));
+  const ops::HeadFinish finish{
+      .weight = norm.weight(),
+      .norm_eps = norm.eps(),
+      .gate = views.gate,
+      .gate_op = o.gate == Gate::kSigmoid ? UnaryOp::kSigmoid : UnaryOp::kSilu};
+  if (!o.differential) return ops::linear_attention(views.q, views.k, views.v, options, finish);
+  return ops::two_map_linear_attention(views.q, views.k, views.q2, views.k2, views.v, lambda,
+                                       options, finish);
 }
 
 LocalTokenMix::LocalTokenMix(const nn::Build& build, std::int64_t channels, std::int64_t kernel,

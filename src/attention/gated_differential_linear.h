@@ -22,8 +22,8 @@ struct GdlaHeads {
 /// differential: one linear attention with whole heads, and lambda is not read. gdla 2.4.
 /// A probe sees the maps: "attn1", "attn2" and "attn", which is A1 - mean_c(lambda) A2 with the
 /// mean over channels of a head (gdla 9).
-Tensor attend_gdla(const GdlaHeads& heads, const Tensor& t, const Tensor& lambda, nn::RMSNorm& norm,
-                   const Context& context);
+Tensor attend_gdla(const GdlaHeads& heads, const Tensor& t, const Tensor& lambda,
+                   const nn::RMSNorm& norm, const Context& context);
 
 /// Depthwise k x k convolution over the grid and a 1x1 convolution, both with bias and nothing
 /// between them; (b, n, channels) -> the same. Tokens before the grid stay as they are. Names: dwc,

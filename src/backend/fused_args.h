@@ -146,26 +146,33 @@ enum class FeatureMap {
 
 /// Linear attention with one map a head, or two maps a head over one value stream (gdla 2.3, 2.4):
 ///   y = (Q S) / (Q . s + eps),  S = K^T v,  s = the sum of the rows of K,  Q = phi(q), K = phi(k)
-///   out = y, or y - lambda y2 with one lambda per head and channel
-/// No two heads share channels.
+///   or y - lambda y2 with one lambda per head and channel,
+/// whose heads may be finished: divided by their root mean square (of which norm_eps is the
+/// epsilon) and multiplied by a weight; multiplied by a function of a gate. No two heads share
+/// channels.
 struct LinearAttentionArgs {
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
   HeadLayout q, k, v;
   HeadLayout q2, k2;  // the second stream, or no offsets
   FeatureMap feature_map = FeatureMap::kEluPlusOne;
   double eps = 1e-6;
-  bool add = true;  // backward adds to dq, dk, dv; false: it writes them, and the heads cover them
+  double norm_eps = 1e-5;
+  HeadLayout gate;                   // one for every query, as wide as v; or no offsets
+  UnaryOp gate_op = UnaryOp::kSilu;  // or kSigmoid
+  bool add = true;  // backward adds to dq, dk, dv and dgate; false: it writes them, and they are
+                    // covered by the heads
 
   bool two_maps() const { return !q2.head_offsets.empty(); }
 };
 
-/// Both streams live in q and k. Of two maps lambda: (heads, v.dim), a parameter.
+/// Both streams live in q and k. Of two maps lambda: (heads, v.dim), a parameter; of a norm weight:
+/// (v.dim), shared by the heads.
 struct LinearAttentionInputs {
-  Tensor q, k, v, lambda = {};
+  Tensor q, k, v, lambda = {}, weight = {}, gate = {};
 };
-/// Laid out as what they are gradients of; q, k and v may be one tensor.
+/// Laid out as what they are gradients of; q, k, v and the gate may be one tensor.
 struct LinearAttentionGradients {
-  Tensor q = {}, k = {}, v = {}, lambda = {};
+  Tensor q = {}, k = {}, v = {}, lambda = {}, weight = {}, gate = {};
 };
 
 /// Softmax cross-entropy of logits (rows, classes), or with more axes in front, and target (rows)
@@ -183,6 +190,32 @@ struct CrossEntropyBackwardArgs {
   std::int64_t ignore_index = 0;
   Tensor logits, target, lse, dloss;
   Tensor dlogits;
+};
+
+/// Of logits (b, k, pixels) and target (b, pixels) int64, the class of every pixel, over all pixels
+/// that count: those whose target is not ignore_index. p is the softmax over the classes of a
+/// pixel, or the sigmoid of each, t the target as 0 and 1.
+struct RegionArgs {
+  bool sigmoid = false;
+  std::int64_t ignore_index = 0;
+  Tensor logits, target;
+};
+/// both = sum(p t), squares = sum(p^2) of each class: (k).
+struct RegionSumsArgs {
+  RegionArgs of;
+  Tensor both, squares;
+};
+/// dlogits from the gradients of both (k).
+struct RegionSumsBackwardArgs {
+  RegionArgs of;
+  Tensor dboth, dsquares;
+  Tensor dlogits;
+};
+/// Of target (b, h, w) int64: how many pixels a class has, and how many of them have a 4-neighbour
+/// of another class or outside the image; both (k), float64.
+struct RegionAreasArgs {
+  Tensor target;
+  Tensor area, boundary;
 };
 
 struct AdamWArgs {

@@ -29,6 +29,10 @@ class RMSNorm final : public UnaryModule {
   RMSNorm(const Build& build, std::int64_t dim, double eps, bool affine = true);
   std::string type() const override { return "RMSNorm"; }
 
+  /// For an operation that has the norm inside.
+  const Tensor& weight() const { return weight_; }
+  double eps() const { return eps_; }
+
  protected:
   Tensor forward(const Tensor& x) override;
 

@@ -41,15 +41,16 @@ Tensor forward(const Activation& f, const Tensor& x) {
 
 Tensor activate(const Activation& f, const Tensor& x) {
   autograd::Op op(name_of(f), {x});
-  const Tensor kept = op.keep(x);
-  op.remake([=] { return forward(f, kept); });
+  const autograd::Kept kept = op.keep_or_remake(x);
+  op.remake([=] { return forward(f, kept.get()); });
   return op.output(forward(f, x), [=](const Tensor& dy, autograd::Gradients& in) {
+    const Tensor input = kept.get();
     Tensor dx = in.empty(0);
     if (f.gated) {
-      backend(dy).gated_backward({.op = f.kind, .gate_last = f.gate_last}, kept, dy, dx);
+      backend(dy).gated_backward({.op = f.kind, .gate_last = f.gate_last}, input, dy, dx);
     } else {
       backend(dy).unary_backward(
-          {.op = f.kind, .params = {}, .x = kept, .y = kept, .dy = dy, .dx = dx});
+          {.op = f.kind, .params = {}, .x = input, .y = input, .dy = dy, .dx = dx});
     }
     in.add(0, std::move(dx));
   });

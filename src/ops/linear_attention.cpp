@@ -40,13 +40,43 @@ LinearAttentionArgs checked(const char* op, const HeadView& q, const HeadView& k
   return args;
 }
 
-Tensor run(const char* name, const LinearAttentionArgs& args, const LinearAttentionInputs& given,
-           bool disjoint) {
-  FOVEA_CHECK(disjoint, ShapeError, fmt::format("{}: heads share channels", name));
-  const std::vector<Tensor> viewed = views::distinct({given.q, given.k, given.v});
+void add_finish(const char* op, const HeadFinish& finish, LinearAttentionArgs& args,
+                LinearAttentionInputs& in) {
+  const DType dtype = compute_dtype(in.q.dtype());
+  in.weight = finish.weight;
+  args.norm_eps = finish.norm_eps;
+  FOVEA_CHECK(!in.weight.defined() ||
+                  (in.weight.shape() == Shape{args.v.dim} && in.weight.dtype() == dtype),
+              ShapeError,
+              fmt::format("{}: weight is {}; expected {} ({})", op,
+                          in.weight.defined() ? to_string(in.weight.shape()) : "none",
+                          name_of(dtype), args.v.dim));
+  const HeadView& gate = finish.gate;
+  if (!gate.x.defined()) return;
+  views::check_view(op, "gate", gate);
+  FOVEA_CHECK(std::ssize(gate.offsets) == args.heads && gate.dim == args.v.dim &&
+                  gate.x.size(0) == args.batch && gate.x.size(1) == args.queries,
+              ShapeError,
+              fmt::format("{}: gate is {} with {} heads of {}; expected ({}, {}, width) with {} "
+                          "of {}",
+                          op, to_string(gate.x.shape()), gate.offsets.size(), gate.dim, args.batch,
+                          args.queries, args.heads, args.v.dim));
+  in.gate = gate.x;
+  args.gate = views::layout_of(gate);
+  args.gate_op = finish.gate_op;
+}
+
+// `all`: every view there is.
+Tensor run(const char* name, LinearAttentionArgs args, const LinearAttentionInputs& given,
+           std::initializer_list<HeadView> all) {
+  std::vector<Tensor> viewed = views::distinct({given.q, given.k, given.v});
+  if (given.gate.defined()) viewed = views::distinct({given.q, given.k, given.v, given.gate});
+  FOVEA_CHECK(views::disjoint(viewed, all), ShapeError,
+              fmt::format("{}: heads share channels", name));
+  args.add = !views::cover(viewed, all);
   const int lambda = static_cast<int>(viewed.size());
   std::vector<Tensor> inputs = viewed;
-  inputs.push_back(given.lambda);
+  inputs.insert(inputs.end(), {given.lambda, given.weight});
   autograd::Op op(name, inputs);
   const Tensor out = Tensor::empty({args.batch, args.queries, args.heads * args.v.dim},
                                    given.q.dtype(), given.q.device());
@@ -58,13 +88,18 @@ Tensor run(const char* name, const LinearAttentionArgs& args, const LinearAttent
   return op.output(out, [=](const Tensor& dout, autograd::Gradients& in) {
     views::ViewGradients gradients(viewed, args.add, in);
     Tensor dlambda = in.empty(lambda);
-    backend(dout).linear_attention_backward(args, given, dout,
-                                            {.q = gradients.of(given.q),
-                                             .k = gradients.of(given.k),
-                                             .v = gradients.of(given.v),
-                                             .lambda = dlambda});
+    Tensor dweight = in.empty(lambda + 1);
+    backend(dout).linear_attention_backward(
+        args, given, dout,
+        {.q = gradients.of(given.q),
+         .k = gradients.of(given.k),
+         .v = gradients.of(given.v),
+         .lambda = dlambda,
+         .weight = dweight,
+         .gate = given.gate.defined() ? gradients.of(given.gate) : Tensor()});
     gradients.hand_over();
     in.add(lambda, std::move(dlambda));
+    in.add(lambda + 1, std::move(dweight));
   });
 }
 
@@ -76,17 +111,17 @@ Tensor elu_plus_one(const Tensor& x) {
 }
 
 Tensor linear_attention(const HeadView& q, const HeadView& k, const HeadView& v,
-                        const LinearAttentionOptions& options) {
-  LinearAttentionArgs args = checked("linear_attention", q, k, v, options);
-  const std::vector<Tensor> viewed = views::distinct({q.x, k.x, v.x});
-  args.add = !views::cover(viewed, {q, k, v});
-  return run("linear_attention", args, {.q = q.x, .k = k.x, .v = v.x},
-             views::disjoint(viewed, {q, k, v}));
+                        const LinearAttentionOptions& options, const HeadFinish& finish) {
+  const char* name = "linear_attention";
+  LinearAttentionArgs args = checked(name, q, k, v, options);
+  LinearAttentionInputs in{.q = q.x, .k = k.x, .v = v.x};
+  add_finish(name, finish, args, in);
+  return run(name, args, in, {q, k, v, finish.gate});
 }
 
 Tensor two_map_linear_attention(const HeadView& q1, const HeadView& k1, const HeadView& q2,
                                 const HeadView& k2, const HeadView& v, const Tensor& lambda,
-                                const LinearAttentionOptions& options) {
+                                const LinearAttentionOptions& options, const HeadFinish& finish) {
   const char* name = "two_map_linear_attention";
   LinearAttentionArgs args = checked(name, q1, k1, v, options);
   checked(name, q2, k2, v, options);
@@ -100,10 +135,9 @@ Tensor two_map_linear_attention(const HeadView& q1, const HeadView& k1, const He
                           to_string(expected)));
   args.q2 = views::layout_of(q2);
   args.k2 = views::layout_of(k2);
-  const std::vector<Tensor> viewed = views::distinct({q1.x, k1.x, v.x});
-  args.add = !views::cover(viewed, {q1, k1, q2, k2, v});
-  return run(name, args, {.q = q1.x, .k = k1.x, .v = v.x, .lambda = lambda},
-             views::disjoint(viewed, {q1, k1, q2, k2, v}));
+  LinearAttentionInputs in{.q = q1.x, .k = k1.x, .v = v.x, .lambda = lambda};
+  add_finish(name, finish, args, in);
+  return run(name, args, in, {q1, k1, q2, k2, v, finish.gate});
 }
 
 Tensor linear_attention_map(const HeadView& q, const HeadView& k,

@@ -12,6 +12,15 @@ struct LinearAttentionOptions {
   double eps = 1e-6;  // added to the denominator
 };
 
+/// What is made of each head's result in the same pass over memory: its RMS norm times `weight`
+/// (v.dim), then the product with a function of a gate that is laid out like the result.
+struct HeadFinish {
+  Tensor weight;  // undefined: no norm
+  double norm_eps = 1e-5;
+  HeadView gate;                     // (b, queries, width), heads as wide as v's; no x: no gate
+  UnaryOp gate_op = UnaryOp::kSilu;  // or kSigmoid
+};
+
 /// elu(x) + 1: x + 1 above 0, exp(x) below; its derivative is 1 at 0. gdla 2.2.
 Tensor elu_plus_one(const Tensor& x);
 
@@ -20,13 +29,14 @@ Tensor elu_plus_one(const Tensor& x);
 /// With features below 0 (feature_map kNone) the denominator may vanish. gdla 2.3.
 /// Throws ShapeError if heads share channels.
 Tensor linear_attention(const HeadView& q, const HeadView& k, const HeadView& v,
-                        const LinearAttentionOptions& options);
+                        const LinearAttentionOptions& options, const HeadFinish& finish = {});
 
 /// y1 - lambda y2 of two such attentions over one value stream, lambda: (heads, v.dim), one for
 /// each head and channel. q1 and q2 must view one tensor, k1 and k2 too. gdla 2.4.
 Tensor two_map_linear_attention(const HeadView& q1, const HeadView& k1, const HeadView& q2,
                                 const HeadView& k2, const HeadView& v, const Tensor& lambda,
-                                const LinearAttentionOptions& options);
+                                const LinearAttentionOptions& options,
+                                const HeadFinish& finish = {});
 
 /// Rows [first, first + count) of the map that linear_attention() does not store,
 /// Q_n . K_m / (Q_n . s + eps): (b, heads, count, keys). Made for these queries alone; count < 0 is

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "autograd/mode.h"
+#include "autograd/graph.h"
+#include "backend/backend.h"
 #include "base/error.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
@@ -13,20 +14,36 @@
 namespace fovea::ops {
 namespace {
 
-// Sums of every class, (1, k) each, and the target as 0 and 1 (pixels, k).
+// Sums of every class, (1, k) each, in the compute type.
 struct Regions {
-  Tensor both, squares, labels;  // I, z, y
-  Tensor target;
+  Tensor both, squares;     // I, z
+  Tensor labels, boundary;  // y, C
 };
 
-Tensor rows_of(const Tensor& logits) {
-  const std::int64_t k = logits.size(1);
-  const Tensor flat = reshape(logits, {logits.size(0), k, -1});
-  return reshape(transpose(flat, 1, 2), {flat.size(0) * flat.size(2), k});
-}
-
-Tensor integers(double value, const Device& device) {
-  return full({}, value, DType::kInt64, device);
+// I and z; logits are all that is kept.
+std::pair<Tensor, Tensor> region_sums(const RegionArgs& given) {
+  autograd::Op op("region_sums", {given.logits});
+  const Shape classes{1, given.logits.size(1)};
+  const DType dtype = compute_dtype(given.logits.dtype());
+  const auto sums = [&] { return Tensor::empty(classes, dtype, given.logits.device()); };
+  const RegionSumsArgs args{.of = given, .both = sums(), .squares = sums()};
+  backend(given.logits).region_sums(args);
+  RegionArgs of = given;
+  of.logits = op.keep(given.logits);
+  of.target = op.keep(given.target);
+  const std::vector<Tensor> results = op.outputs(
+      {args.both, args.squares}, [=](const std::vector<Tensor>& upstream, autograd::Gradients& in) {
+        const auto given_or_zero = [&](const Tensor& gradient) {
+          return gradient.defined() ? gradient : zeros(classes, dtype, of.logits.device());
+        };
+        Tensor dlogits = in.empty(0);
+        backend(of.logits).region_sums_backward({.of = of,
+                                                 .dboth = given_or_zero(upstream[0]),
+                                                 .dsquares = given_or_zero(upstream[1]),
+                                                 .dlogits = dlogits});
+        in.add(0, std::move(dlogits));
+      });
+  return {results[0], results[1]};
 }
 
 Regions regions_of(const char* name, const Tensor& logits, const Tensor& target,
@@ -36,16 +53,18 @@ Regions regions_of(const char* name, const Tensor& logits, const Tensor& target,
   FOVEA_CHECK(o.class_weights.empty() || std::ssize(o.class_weights) == k, ShapeError,
               fmt::format("{}: {} class_weights for {} classes", name, o.class_weights.size(), k));
   check_labels(name, target, k, o.ignore_index);
-  const Tensor rows = rows_of(logits);
-  const Tensor label = reshape(target, {rows.size(0), 1});
-  const Device& device = target.device();
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(k));
-  for (std::int64_t i = 0; i < k; ++i) numbers[static_cast<std::size_t>(i)] = i;
-  const Tensor t = cast(equal(label, Tensor::from(numbers, {1, k}, device)), logits.dtype());
-  const Tensor counts =
-      cast(not_equal(label, integers(static_cast<double>(o.ignore_index), device)), logits.dtype());
-  const Tensor p = mul(o.sigmoid ? sigmoid(rows) : softmax(rows), counts);
-  return {sum(mul(p, t), {0}, true), sum(square(p), {0}, true), sum(t, {0}, true), t};
+  const std::int64_t items = logits.size(0);
+  const std::int64_t pixels = logits.shape().part(2, logits.rank()).numel();
+  const auto [both, squares] = region_sums({.sigmoid = o.sigmoid,
+                                            .ignore_index = o.ignore_index,
+                                            .logits = reshape(logits, Shape{items, k, pixels}),
+                                            .target = target.alias({items, pixels})});
+  const Tensor counts = Tensor::empty({2, k}, DType::kFloat64, target.device());
+  backend(target).region_areas({.target = target.detach(),
+                                .area = counts.rows(0, 1).alias({k}),
+                                .boundary = counts.rows(1, 2).alias({k})});
+  const Tensor in_type = cast(counts, both.dtype());
+  return {both, squares, in_type.rows(0, 1), in_type.rows(1, 2)};
 }
 
 // The mean over classes of `terms` (1, k) with their weights.
@@ -55,23 +74,6 @@ Tensor over_classes(const Tensor& terms, const RegionLossOptions& o) {
   return mean(mul(terms, cast(weights, terms.dtype())));
 }
 
-// 1 where the four neighbours are of the pixel's own class: (pixels, 1).
-Tensor interior(const Tensor& target, DType dtype) {
-  Tensor inside;
-  for (const int axis : {1, 2}) {
-    const std::int64_t n = target.size(axis);
-    const Tensor same =
-        cast(equal(slice(target, axis, 1, n - 1), slice(target, axis, 0, n - 1)), dtype);
-    for (const bool before : {true, false}) {
-      std::vector<std::pair<std::int64_t, std::int64_t>> edge(3, {0, 0});
-      edge[static_cast<std::size_t>(axis)] = {before ? 1 : 0, before ? 0 : 1};
-      const Tensor all = pad(same, edge);
-      inside = inside.defined() ? mul(inside, all) : all;
-    }
-  }
-  return reshape(inside, {target.numel(), 1});
-}
-
 }  // namespace
 
 Tensor boundary_dou(const Tensor& logits, const Tensor& target, const RegionLossOptions& o) {
@@ -79,15 +81,10 @@ Tensor boundary_dou(const Tensor& logits, const Tensor& target, const RegionLoss
               fmt::format("boundary_dou: logits are {}; expected (b, classes, h, w)",
                           to_string(logits.shape())));
   const Regions of = regions_of("boundary_dou", logits, target, o);
-  if (target.numel() == 0) return sum(logits);  // 0, as of every loss; not 1 as of missing classes
-  Tensor by_both;                               // 1 + alpha
-  {
-    const autograd::NoGrad no_grad;
-    const Tensor outline = affine(interior(target, logits.dtype()), -1, 1);
-    const Tensor boundary = sum(mul(of.target, outline), {0}, true);
-    const Tensor share = div(add(boundary, o.smooth), add(of.labels, o.smooth));
-    by_both = affine(clamp(affine(share, -2, 1), -1, 0.8), 1, 1);
-  }
+  // 0, as of every loss; not 1 as of missing classes.
+  if (target.numel() == 0) return sum(logits);
+  const Tensor share = div(add(of.boundary, o.smooth), add(of.labels, o.smooth));
+  const Tensor by_both = affine(clamp(affine(share, -2, 1), -1, 0.8), 1, 1);  // 1 + alpha
   const Tensor all = add(add(of.squares, of.labels), o.smooth);
   return over_classes(div(sub(all, mul(of.both, 2)), sub(all, mul(by_both, of.both))), o);
 }

@@ -31,29 +31,37 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64
 
 }  // namespace
 
+// It is made again too: what the hidden layer of an FFN keeps is what goes into this.
 Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t h,
                   std::int64_t w) {
   check(x, weight, bias, h, w);
   const Shape grid{x.size(0), h, w, x.size(2)};
+  const auto forward = [grid](const Tensor& in, const Tensor& by, const Tensor& plus) {
+    Tensor y = Tensor::empty_like(in);
+    backend(in).token_conv({.x = in.alias(grid), .weight = by, .bias = plus, .y = y.alias(grid)});
+    return y;
+  };
   Op op("token_conv", {x, weight, bias});
-  Tensor y = Tensor::empty_like(x);
-  backend(x).token_conv({.x = x.alias(grid), .weight = weight, .bias = bias, .y = y.alias(grid)});
+  const Tensor y = forward(x, weight, bias);
   op.macs(y.numel() * weight.size(2) * weight.size(3));
-  return op.output(y,
-                   [=, x = op.keep(x), weight = op.keep(weight)](const Tensor& dy, Gradients& in) {
-                     Tensor dx = in.empty(0);
-                     Tensor dweight = in.empty(1);
-                     Tensor dbias = in.empty(2);
-                     backend(dy).token_conv_backward({.x = x.alias(grid),
-                                                      .weight = weight,
-                                                      .dy = dy.alias(grid),
-                                                      .dx = dx.defined() ? dx.alias(grid) : dx,
-                                                      .dweight = dweight,
-                                                      .dbias = dbias});
-                     in.add(0, std::move(dx));
-                     in.add(1, std::move(dweight));
-                     in.add(2, std::move(dbias));
-                   });
+  const autograd::Kept kept = op.keep_or_remake(x);
+  const Tensor kept_weight = op.keep(weight);
+  op.remake([=, kept_bias = op.keep(bias)] { return forward(kept.get(), kept_weight, kept_bias); });
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    const Tensor input = kept.get();
+    Tensor dx = in.empty(0);
+    Tensor dweight = in.empty(1);
+    Tensor dbias = in.empty(2);
+    backend(dy).token_conv_backward({.x = input.alias(grid),
+                                     .weight = kept_weight,
+                                     .dy = dy.alias(grid),
+                                     .dx = dx.defined() ? dx.alias(grid) : dx,
+                                     .dweight = dweight,
+                                     .dbias = dbias});
+    in.add(0, std::move(dx));
+    in.add(1, std::move(dweight));
+    in.add(2, std::move(dbias));
+  });
 }
 
 }  // namespace fovea::ops

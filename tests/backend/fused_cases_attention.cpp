@@ -95,6 +95,8 @@ struct LinearOf {
   bool two_maps = false, features = false;
   bool add = false;  // to gradients that hold something
   std::int64_t queries = kQueries, keys = kKeys;
+  bool norm = false, gate = false;
+  bool apart = false;  // all first maps before all second ones
 };
 
 LinearAttentionArgs args_of(const LinearOf& a) {
@@ -112,6 +114,11 @@ LinearAttentionArgs args_of(const LinearOf& a) {
     args.q2 = layout(a.queries, width, kDim, kDim, streams * kDim);
     args.k2 = layout(a.keys, width, kDim, kDim, streams * kDim);
   }
+  if (a.apart) {
+    args.q = layout(a.queries, width, kDim, 0, kDim);
+    args.q2 = layout(a.queries, width, kDim, kHeads * kDim, kDim);
+  }
+  if (a.gate) args.gate = layout(a.queries, kHeads * kWidth, kWidth, 0, kWidth);
   if (a.features) args.feature_map = FeatureMap::kNone;
   args.eps = 1e-3;
   args.add = a.add;
@@ -131,6 +138,8 @@ LinearAttentionInputs inputs_of(const LinearOf& a, Operands& o) {
   const Tensor k = rows(a.keys);
   LinearAttentionInputs in{.q = q, .k = k, .v = o.x({kBatch, a.keys, kHeads * kWidth})};
   if (a.two_maps) in.lambda = o.c({kHeads, kWidth});
+  if (a.norm) in.weight = o.c({kWidth});
+  if (a.gate) in.gate = o.x({kBatch, a.queries, kHeads * kWidth});
   return in;
 }
 
@@ -149,11 +158,16 @@ FusedCase linear_backward(const LinearOf& a) {
                 .q = o.x(in.q.shape()),
                 .k = o.x(in.k.shape()),
                 .v = o.x(in.v.shape()),
-                .lambda = a.two_maps ? o.to_c(in.lambda.shape()) : Tensor()};
+                .lambda = a.two_maps ? o.to_c(in.lambda.shape()) : Tensor(),
+                .weight = a.norm ? o.to_c(in.weight.shape()) : Tensor(),
+                .gate = a.gate ? o.x(in.gate.shape()) : Tensor()};
             const Tensor dout = o.x({kBatch, a.queries, kHeads * kWidth});
             b.linear_attention_backward(args_of(a), in, dout, to);
-            if (!a.two_maps) return {to.q, to.k, to.v};
-            return {to.q, to.k, to.v, to.lambda};
+            Outputs written{to.q, to.k, to.v};
+            for (const Tensor& more : {to.lambda, to.weight, to.gate}) {
+              if (more.defined()) written.push_back(more);
+            }
+            return written;
           }};
 }
 
@@ -164,6 +178,10 @@ std::vector<FusedCase> cases_of_attention() {
   for (const LinearOf& a :
        {LinearOf{.name = "one map"}, LinearOf{.name = "features", .features = true, .add = true},
         LinearOf{.name = "two maps", .two_maps = true},
+        LinearOf{.name = "two maps, apart", .two_maps = true, .apart = true},
+        LinearOf{.name = "normed", .norm = true},
+        LinearOf{.name = "gated", .gate = true},
+        LinearOf{.name = "all of it", .two_maps = true, .norm = true, .gate = true},
         LinearOf{.name = "more than a block",
         .two_maps = true,
         .add = true,

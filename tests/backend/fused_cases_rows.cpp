@@ -131,6 +131,46 @@ Outputs scatter_add_rows(const Backend& b, Operands& o) {
   return {table};
 }
 
+// Two items of 35 pixels, one of which does not count.
+RegionArgs region(bool sigmoid, Operands& o) {
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < 70; ++i) labels.push_back(i == 41 ? -100 : i / 3 % 3);
+  return {.sigmoid = sigmoid,
+          .ignore_index = -100,
+          .logits = o.x({2, 4, 35}),
+          .target = numbers(labels, {2, 35})};
+}
+
+FusedCase region_sums_case(bool sigmoid) {
+  return {"region_sums", sigmoid ? "sigmoid" : "softmax", true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const RegionSumsArgs args{
+                .of = region(sigmoid, o), .both = o.to_c({4}), .squares = o.to_c({4})};
+            b.region_sums(args);
+            return {args.both, args.squares};
+          }};
+}
+
+FusedCase region_sums_backward_case(bool sigmoid) {
+  return {"region_sums_backward", sigmoid ? "sigmoid" : "softmax", true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const RegionSumsBackwardArgs args{.of = region(sigmoid, o),
+                                              .dboth = o.c({4}),
+                                              .dsquares = o.c({4}),
+                                              .dlogits = o.to_x({2, 4, 35})};
+            b.region_sums_backward(args);
+            return {args.dlogits};
+          }};
+}
+
+Outputs region_areas(const Backend& b, Operands& o) {
+  const Tensor target = region(false, o).target.alias({2, 7, 5});
+  const auto counts = [] { return Tensor::empty({4}, DType::kFloat64, cpu()); };
+  const RegionAreasArgs args{.target = target, .area = counts(), .boundary = counts()};
+  b.region_areas(args);
+  return {args.area, args.boundary};
+}
+
 }  // namespace
 
 std::vector<FusedCase> cases_of_rows() {
@@ -151,6 +191,11 @@ std::vector<FusedCase> cases_of_rows() {
           cross_entropy_case(0.1),
           cross_entropy_backward_case(0),
           cross_entropy_backward_case(0.1),
+          region_sums_case(false),
+          region_sums_case(true),
+          region_sums_backward_case(false),
+          region_sums_backward_case(true),
+          {"region_areas", "", false, region_areas},
           {"gather_rows", "", true, gather_rows},
           {"scatter_add_rows", "", false, scatter_add_rows}};
 }

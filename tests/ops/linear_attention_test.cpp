@@ -3,6 +3,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
+#include "ops/norm.h"
 #include "ops/shape.h"
 #include "tests/support/tensors.h"
 
@@ -69,6 +70,30 @@ TEST_CASE("linear attention of two maps: gradients, of lambda too, and the n x n
   };
   const Tensor scaled = ops::mul(ops::reshape(lambda, {1, kHeads, 1, s.width}), result(1));
   CHECK(max_difference(attend(qkv, lambda), ops::merge_heads(ops::sub(result(0), scaled))) < 1e-10);
+}
+
+TEST_CASE("linear attention: finished heads are those of a norm and a product with a gate",
+          "[ops]") {
+  const Sizes s{5, 4, 6};
+  const Tensor qkvg = random_tensor({2, s.n, width_of(s) + kHeads * s.width}, 9);
+  const Tensor weight = random_tensor({s.width}, 10);
+  const auto op = GENERATE(UnaryOp::kSilu, UnaryOp::kSigmoid);
+  const auto finished = [&](const Tensor& t, const Tensor& by) {
+    const ops::HeadView gate = ops::heads(t, kHeads, s.width, width_of(s), s.width);
+    return ops::linear_attention(part(t, s, 0), part(t, s, 1), part(t, s, 2), {},
+                                 {.weight = by, .norm_eps = 1e-3, .gate = gate, .gate_op = op});
+  };
+  check_gradients([&](const auto& t) { return finished(t[0], t[1]); }, {qkvg, weight});
+  const Tensor y = ops::linear_attention(part(qkvg, s, 0), part(qkvg, s, 1), part(qkvg, s, 2), {});
+  const Tensor normed = ops::rms_norm(ops::reshape(y, {2, s.n, kHeads, s.width}), weight, 1e-3);
+  const Tensor g = ops::slice(qkvg, -1, width_of(s), kHeads * s.width);
+  const Tensor expected = ops::mul(ops::reshape(normed, y.shape()),
+                                   op == UnaryOp::kSilu ? ops::silu(g) : ops::sigmoid(g));
+  CHECK(max_difference(finished(qkvg, weight), expected) < 1e-10);
+  const ops::HeadView narrow = ops::heads(qkvg, kHeads, s.width - 1, width_of(s), s.width);
+  CHECK_THROWS_WITH(ops::linear_attention(part(qkvg, s, 0), part(qkvg, s, 1), part(qkvg, s, 2), {},
+                                          {.weight = {}, .gate = narrow}),
+                    Catch::Contains("with 3 heads of 5; expected (2, 5, width) with 3 of 6"));
 }
 
 TEST_CASE("linear attention: rows of the map on demand are rows of the map", "[ops]") {

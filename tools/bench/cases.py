@@ -18,6 +18,11 @@ class Case:
     overrides: tuple = ()  # for the experiment, key=value
     channels_last: bool = False  # in PyTorch, where it is faster
     shortest: int = 0  # of texts: words of the shortest one; sample is the longest's
+    loss: str = "cross_entropy"  # of a training step: key of torch_worker.LOSSES
+
+    @property
+    def label_maps(self):
+        return self.loss == "boundary_dou"
 
     @property
     def title(self):
@@ -30,7 +35,10 @@ class Case:
         labels = {"vit": "ViT", "diff_vit": "DIFF-ViT", "dgvit": "DGViT", "vit_s16": "ViT-S/16",
                   "transformer": "Transformer", "diff_transformer": "DIFF Transformer",
                   "dgt": "DGT", "m_dgsa": "M-DGSA", "resnet20": "ResNet-20",
-                  "resnet56": "ResNet-56", "resnet56_kcla": "ResNet-56 + KCLA", "mix_ffn": "Mix-FFN"}
+                  "resnet56": "ResNet-56", "resnet56_kcla": "ResNet-56 + KCLA", "mix_ffn": "Mix-FFN",
+                  "gdla": "GDLA without local mixing", "gdla_mixer": "GDLA",
+                  "linear_attention": "Linear attention",
+                  "softmax_attention": "Softmax attention", "pvt_gdla": "PVT-GDLA-B2"}
         return labels[self.model]
 
     @property
@@ -45,6 +53,27 @@ def text_case(model, shortest, longest):
     name = f"{model}_{longest}"
     return Case(name, model, f"text_{model}.json", "train", (longest,), 32, 2,
                 overrides=(f"model.max_len={longest}",), shortest=shortest)
+
+
+# Width 128, heads of 32 channels: a block of PVT-GDLA's decoder.
+def token_case(model, attention, tokens, *options):
+    overrides = ("embed_dim=128", f"attention.type={attention}", "attention.num_heads=4", *options)
+    return Case(f"{model}_{tokens}", model, "images32.json", "attention", (tokens, 128), 1,
+                overrides=tuple(f"model.{option}" for option in overrides))
+
+
+def gdla_cases():
+    gdla = "gated_differential_linear"
+    cases = [token_case("gdla", gdla, tokens, "attention.local=false")
+             for tokens in (4096, 16384, 65536)]
+    cases.append(token_case("gdla_mixer", gdla, 16384))
+    for tokens in (4096, 16384, 65536):
+        cases.append(token_case("linear_attention", "linear", tokens))
+    for tokens in (4096, 16384):
+        cases.append(token_case("softmax_attention", "softmax", tokens))
+    cases.append(Case("pvt_gdla", "pvt_gdla", "pvt_gdla.json", "train", (1, 224, 224), 4, 9,
+                      channels_last=True, loss="boundary_dou"))
+    return cases
 
 
 def all_cases():
@@ -73,7 +102,7 @@ def all_cases():
     cases.append(Case("mix_ffn", "mix_ffn", "images32.json", "ffn", (56 * 56, 32), 8,
                       overrides=("model.embed_dim=32", "model.ffn.type=mix_ffn",
                                  "model.ffn.expansion=8")))
-    return cases
+    return cases + gdla_cases()
 
 
 def chosen_cases(patterns):

@@ -379,6 +379,7 @@ BUILDERS = {
     "diff_transformer": lambda: TextTransformer(Differential, SwiGlu),
     "dgt": lambda: TextTransformer(partial(GatedDifferential, residual=False), SwiGlu),
     "m_dgsa": lambda: GatedDifferential(256, 8),
+    "softmax_attention": lambda: SoftmaxAttention(128, 4),
     "resnet20": partial(CifarResNet, depth=20),
     "resnet56": partial(CifarResNet, depth=56),
     "resnet56_kcla": partial(KclaResNet, depth=56),

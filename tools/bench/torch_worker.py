@@ -20,8 +20,11 @@ import torch.nn.functional as F
 
 from cases import VOCABULARY, all_cases
 from memory import peak_resident_bytes, reset_peak_resident, resident_bytes
-from torch_models import BUILDERS
+import torch_gdla
+import torch_models
 
+BUILDERS = {**torch_models.BUILDERS, **torch_gdla.BUILDERS}
+LOSSES = {"cross_entropy": F.cross_entropy, "boundary_dou": torch_gdla.boundary_dou}
 FIRST_STEPS = 3
 SAFETENSORS_TYPES = {torch.float32: "F32", torch.int64: "I64"}
 
@@ -64,11 +67,21 @@ def make_texts(case, generator):
     return words * (torch.arange(longest) < lengths[:, None])
 
 
+def make_label_maps(case, generator):
+    """A class for every pixel, in squares of 16 x 16."""
+    _, height, width = case.sample
+    squares = torch.randint(case.classes, (case.batch, height // 16, width // 16),
+                            generator=generator)
+    return squares.repeat_interleave(16, 1).repeat_interleave(16, 2)
+
+
 def make_inputs(case):
     generator = torch.Generator().manual_seed(2)
     inputs = {"x": make_texts(case, generator) if case.shortest
               else torch.randn(case.batch, *case.sample, generator=generator)}
-    if case.classes:
+    if case.label_maps:
+        inputs["y"] = make_label_maps(case, generator)
+    elif case.classes:
         inputs["y"] = torch.randint(case.classes, (case.batch,), generator=generator)
     else:
         inputs["upstream"] = torch.randn(case.batch, *case.sample, generator=generator)
@@ -81,13 +94,16 @@ def autocast(precision):
     return torch.autocast("cpu", dtype=getattr(torch, precision))
 
 
-def train_step(model, inputs, precision):
+def train_step(case, model, inputs, mode, precision):
+    loss_of = LOSSES[case.loss]
+    if mode == "compile" and case.loss != "cross_entropy":
+        loss_of = torch.compile(loss_of)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.01, fused=True)
 
     def step(forward):
         optimiser.zero_grad(set_to_none=True)
         with autocast(precision):
-            loss = F.cross_entropy(forward(inputs["x"]), inputs["y"])
+            loss = loss_of(forward(inputs["x"]), inputs["y"])
         loss.backward()
         optimiser.step()
         return loss.detach()
@@ -95,7 +111,7 @@ def train_step(model, inputs, precision):
     return step, lambda loss: loss
 
 
-def infer_step(model, inputs, precision):
+def infer_step(case, model, inputs, mode, precision):
     # Faster than autocast, which would convert the weights in every step.
     model.eval().to(getattr(torch, precision))
     x = inputs["x"].to(getattr(torch, precision))
@@ -107,7 +123,7 @@ def infer_step(model, inputs, precision):
     return step, lambda logits: F.cross_entropy(logits.float(), inputs["y"])
 
 
-def part_step(model, inputs, precision):
+def part_step(case, model, inputs, mode, precision):
     x, upstream = inputs["x"].requires_grad_(), inputs["upstream"]
 
     def step(forward):
@@ -129,7 +145,7 @@ def make_step(case, model, inputs, mode, precision):
     if case.channels_last:
         model.to(memory_format=torch.channels_last)
         inputs["x"] = inputs["x"].contiguous(memory_format=torch.channels_last)
-    step, loss = STEPS[case.kind](model, inputs, precision)
+    step, loss = STEPS[case.kind](case, model, inputs, mode, precision)
     forward = torch.compile(model) if mode == "compile" else model
     return lambda: step(forward), loss
 
@@ -153,6 +169,11 @@ def main():
 
     start_bytes = resident_bytes()
     model, inputs = make_model(case), make_inputs(case)
+    if "upstream" in inputs:
+        # What is drawn alone would make the loss a small difference of large numbers.
+        with torch.no_grad():
+            output = model(inputs["x"])
+            inputs["upstream"] += output / output.std()
     write_safetensors(os.path.join(folder, "weights.safetensors"), model.state_dict())
     write_safetensors(os.path.join(folder, "inputs.safetensors"), inputs)
     step, loss = make_step(case, model, inputs, mode, precision)

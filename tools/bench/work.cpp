@@ -107,7 +107,13 @@ std::pair<std::shared_ptr<nn::Module>, Forward> make_part(Part part, const schem
   }
   const std::shared_ptr<attention::Attention> module =
       attention::make(component, {build, dim, 1, 1});
-  return {module, [module](const Tensor& x) { return (*module)(x, {}); }};
+  return {module, [module](const Tensor& x) {
+            const nn::Grid grid = grid_of(x.size(1));
+            attention::Context context;
+            context.grid_h = grid.h;
+            context.grid_w = grid.w;
+            return (*module)(x, context);
+          }};
 }
 
 // A part of the model alone on tokens (b, n, dim): forward, and unless only inferring, backward.

@@ -48,6 +48,58 @@ Tensor lambda_of(const LinearAttentionArgs& args, const LinearAttentionInputs& i
   return wide(in.lambda).alias({1, args.heads, 1, args.v.dim});
 }
 
+// What is made of the heads' results y (batch, heads, queries, width), and the way back.
+struct Finish {
+  Tensor y, rstd, normed, weight;  // of the norm, or undefined
+  Tensor before, gate, factor;     // of the gate: what it multiplies, and its function
+
+  Finish(const LinearAttentionArgs& args, const LinearAttentionInputs& in, const Tensor& given)
+      : y(given), before(given) {
+    if (in.weight.defined()) {
+      const Tensor squares = over_rows(ReduceOp::kMean, unary(UnaryOp::kSquare, y));
+      rstd = unary(UnaryOp::kRsqrt, affine(squares, 1, args.norm_eps));
+      normed = mul(y, rstd);
+      weight = wide(in.weight);
+      before = mul(normed, weight);
+    }
+    if (!in.gate.defined()) return;
+    gate = take_heads(in.gate, args.gate, args.batch, args.queries);
+    factor = unary(args.gate_op, gate);
+  }
+
+  Tensor result() const { return gate.defined() ? mul(before, factor) : before; }
+
+  // The gradient of y; writes those of the weight and the gate.
+  Tensor backward(const LinearAttentionArgs& args, const Tensor& dout,
+                  const LinearAttentionGradients& to) const {
+    Tensor gradient = dout;
+    if (gate.defined()) {
+      if (to.gate.defined()) {
+        const Tensor dgate = Tensor::empty_like(gate);
+        fovea::backend(gate).unary_backward({.op = args.gate_op,
+                                             .params = {},
+                                             .x = gate,
+                                             .y = factor,
+                                             .dy = mul(dout, before),
+                                             .dx = dgate});
+        put_heads(dgate, args.gate, args.add, to.gate);
+      }
+      gradient = mul(dout, factor);
+    }
+    if (!weight.defined()) return gradient;
+    if (to.weight.defined())
+      write(composed::reduce(ReduceOp::kSum, mul(gradient, normed), {1, 1, 1, y.size(3)}),
+            to.weight);
+    return norm_gradient(normed, mul(gradient, weight), rstd, false);
+  }
+};
+
+// y1, or y1 - lambda y2.
+Tensor joined(const LinearAttentionArgs& args, const LinearAttentionInputs& in, const Tensor& first,
+              const Tensor& second) {
+  return args.two_maps() ? sub(first, mul(lambda_of(args, in), second)) : first;
+}
+
 // Adds what comes from one map to dv, and writes the gradients of its queries and keys.
 Tensor backward_of(const LinearMap& map, const LinearAttentionArgs& args, const Tensor& v,
                    const Tensor& dy, const LinearAttentionGradients& to) {
@@ -71,8 +123,9 @@ void Backend::linear_attention(const LinearAttentionArgs& args, const LinearAtte
                                const Tensor& out) const {
   if (out.numel() == 0) return;
   const Tensor v = take_heads(in.v, args.v, args.batch, args.keys);
-  Tensor y = LinearMap(args, in, v, false).y;
-  if (args.two_maps()) y = sub(y, mul(lambda_of(args, in), LinearMap(args, in, v, true).y));
+  const Tensor first = LinearMap(args, in, v, false).y;
+  const Tensor second = args.two_maps() ? LinearMap(args, in, v, true).y : Tensor();
+  const Tensor y = Finish(args, in, joined(args, in, first, second)).result();
   write(permuted(y, {0, 2, 1, 3}), out);
 }
 
@@ -81,17 +134,23 @@ void Backend::linear_attention_backward(const LinearAttentionArgs& args,
                                         const LinearAttentionGradients& to) const {
   const Tensor v = take_heads(in.v, args.v, args.batch, args.keys);
   const Tensor given = dout.alias({args.batch, args.queries, args.heads, args.v.dim});
-  const Tensor dy = wide(permuted(given, {0, 2, 1, 3}));
-  Tensor dv = backward_of(LinearMap(args, in, v, false), args, v, dy, to);
-  if (args.two_maps()) {
-    const LinearMap second(args, in, v, true);
-    const Tensor dsecond = affine(dy, -1);
-    if (to.lambda.defined())
-      write(
-          composed::reduce(ReduceOp::kSum, mul(dsecond, second.y), {1, args.heads, 1, args.v.dim}),
-          to.lambda);
-    dv = add(dv, backward_of(second, args, v, mul(lambda_of(args, in), dsecond), to));
+  const Tensor dfinished = wide(permuted(given, {0, 2, 1, 3}));
+  const LinearMap first(args, in, v, false);
+  if (!args.two_maps()) {
+    const Tensor dy = Finish(args, in, first.y).backward(args, dfinished, to);
+    const Tensor dv = backward_of(first, args, v, dy, to);
+    if (to.v.defined()) put_heads(dv, args.v, args.add, to.v);
+    return;
   }
+  const LinearMap second(args, in, v, true);
+  const Tensor y = joined(args, in, first.y, second.y);
+  const Tensor dy = Finish(args, in, y).backward(args, dfinished, to);
+  const Tensor dsecond = affine(dy, -1);
+  if (to.lambda.defined())
+    write(composed::reduce(ReduceOp::kSum, mul(dsecond, second.y), {1, args.heads, 1, args.v.dim}),
+          to.lambda);
+  const Tensor dv = add(backward_of(first, args, v, dy, to),
+                        backward_of(second, args, v, mul(lambda_of(args, in), dsecond), to));
   if (to.v.defined()) put_heads(dv, args.v, args.add, to.v);
 }
 

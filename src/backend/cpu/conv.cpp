@@ -3,8 +3,10 @@
 // here, as a product of the weight with a matrix of input patches (im2col), made tile by tile so
 // that it stays in the cache; bfloat16 as float32.
 //   forward           y = W patches(x)
-//   backward, data    stride 1: the forward pass with reversed weights; else W^T dy, added back to
-//                     the places the patches came from
+//   backward, data    stride 1: the forward pass with reversed weights, whose patches are of dy;
+//   with
+//                     other strides or far fewer channels of x, W^T dy, added back to the places
+//                     the patches came from
 //   backward, weight  dy patches(x)^T, summed over a fixed number of pieces
 #include <array>
 
@@ -229,6 +231,8 @@ Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
   // Where the processor does not multiply bfloat16, float32 is faster.
   if (std::is_same_v<S, BFloat16> && !onednn::fast_bfloat16()) return Way::kPatches;
   if (is_large_pointwise(g)) return Way::kPointwise;
+  // oneDNN fills channels of x up to a vector: of the gradients by one channel it makes sixteen.
+  if (pass != onednn::ConvPass::kForward && g.groups == 1 && g.c_in == 1) return Way::kPatches;
   const bool blocked = !std::is_same_v<S, double> && blocked_is_fast(g, pass, kDTypeOf<S>);
   return blocked ? Way::kBlocked : Way::kPatches;
 }
@@ -300,7 +304,7 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
       const Tensor wide = Tensor::empty(dx.shape(), kDTypeOf<C>, dx.device());
       conv_backward_data(args, weight, widened(*this, dy), wide);
       cast(wide, dx);
-    } else if (g.unit_stride()) {
+    } else if (g.unit_stride() && 4 * g.c_in > g.c_out) {
       const Tensor back = reversed_weight<S>(g, weight);
       forward<S>(pool_, reversed(g), dy, back.template data<S>(), nullptr, dx);
     } else {

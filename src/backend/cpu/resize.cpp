@@ -1,11 +1,13 @@
 // Nearest and (bi-, tri-)linear resizing, plane by plane. Linear interpolation is separable: the
-// two or four source rows of an output row are blended first, then the columns of the blend.
+// source rows are stretched first, and an output row is a blend of two or four of them; backward
+// goes the other way round. Only whole rows meet, where one vector follows the other.
 // Planes of bfloat16 are widened first and the result is rounded once.
 #include <cmath>
 #include <vector>
 
 #include "backend/cpu/compute_plane.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/simd/simd.h"
 #include "backend/cpu/spatial.h"
 
 namespace fovea::cpu {
@@ -51,6 +53,8 @@ class Resampling {
     return sources_[axis][static_cast<std::size_t>(o)];
   }
 
+  std::int64_t source_rows() const { return in[0] * in[1]; }
+
   Axes in, out;
   std::int64_t planes;
 
@@ -58,24 +62,21 @@ class Resampling {
   std::array<std::vector<Source>, 3> sources_;
 };
 
-// Calls row(output row, source row, weight) for the source rows with weight of every output row;
-// `done(output row)` follows the last one.
-template <class Row, class Done>
-void for_row_pairs(const Resampling& r, const Row& row, const Done& done) {
+// Calls visit(output row, source row, weight) for the source rows with weight of every output row.
+template <class Visit>
+void for_row_pairs(const Resampling& r, const Visit& visit) {
   for (std::int64_t d = 0; d < r.out[0]; ++d) {
     const Source& sd = r.source(0, d);
     for (std::int64_t h = 0; h < r.out[1]; ++h) {
       const Source& sh = r.source(1, h);
-      const std::int64_t line = d * r.out[1] + h;
       for (const auto& [plane, by_plane] :
            {std::pair{sd.low, 1 - sd.fraction}, std::pair{sd.high, sd.fraction}}) {
         for (const auto& [i, by_row] :
              {std::pair{sh.low, 1 - sh.fraction}, std::pair{sh.high, sh.fraction}}) {
           const double weight = by_plane * by_row;
-          if (weight != 0) row(line, plane * r.in[1] + i, weight);
+          if (weight != 0) visit(d * r.out[1] + h, plane * r.in[1] + i, weight);
         }
       }
-      done(line);
     }
   }
 }
@@ -90,24 +91,30 @@ void nearest_plane(const Resampling& r, const T* x, T* y) {
   }
 }
 
+// stretched: source rows as wide as output rows.
 template <class T>
-void linear_plane(const Resampling& r, const T* x, T* blend, T* y) {
-  std::fill_n(blend, r.in[2], T{0});
-  for_row_pairs(
-      r,
-      [&](std::int64_t, std::int64_t source, double weight) {
-        const T* from = x + source * r.in[2];
-        for (std::int64_t i = 0; i < r.in[2]; ++i) blend[i] += static_cast<T>(weight) * from[i];
-      },
-      [&](std::int64_t line) {
-        T* to = y + line * r.out[2];
-        for (std::int64_t w = 0; w < r.out[2]; ++w) {
-          const Source& s = r.source(2, w);
-          to[w] = blend[s.low] * static_cast<T>(1 - s.fraction) +
-                  blend[s.high] * static_cast<T>(s.fraction);
-        }
-        std::fill_n(blend, r.in[2], T{0});
-      });
+void linear_plane(const Resampling& r, const T* x, T* stretched, T* y) {
+  const std::int64_t width = r.out[2];
+  for (std::int64_t row = 0; row < r.source_rows(); ++row) {
+    const T* from = x + row * r.in[2];
+    for (std::int64_t w = 0; w < width; ++w) {
+      const Source& s = r.source(2, w);
+      stretched[row * width + w] =
+          from[s.low] * static_cast<T>(1 - s.fraction) + from[s.high] * static_cast<T>(s.fraction);
+    }
+  }
+  const auto& loops = simd::kernels().of<T>();
+  std::int64_t begun = -1;
+  for_row_pairs(r, [&](std::int64_t line, std::int64_t source, double weight) {
+    const T* from = stretched + source * width;
+    T* to = y + line * width;
+    if (line == begun) {
+      loops.axpy(static_cast<T>(weight), from, to, width);
+    } else {
+      loops.unary(UnaryOp::kAffine, weight, 0, from, to, width);
+    }
+    begun = line;
+  });
 }
 
 template <class T>
@@ -120,40 +127,39 @@ void nearest_plane_backward(const Resampling& r, const T* dy, T* dx) {
   }
 }
 
+// dx begins as zeros.
 template <class T>
-void linear_plane_backward(const Resampling& r, const T* dy, T* blend, T* dx) {
-  std::int64_t prepared = -1;
-  for_row_pairs(
-      r,
-      [&](std::int64_t line, std::int64_t source, double weight) {
-        if (line != prepared) {
-          prepared = line;
-          std::fill_n(blend, r.in[2], T{0});
-          for (std::int64_t w = 0; w < r.out[2]; ++w) {
-            const Source& s = r.source(2, w);
-            const T gradient = dy[line * r.out[2] + w];
-            blend[s.low] += gradient * static_cast<T>(1 - s.fraction);
-            blend[s.high] += gradient * static_cast<T>(s.fraction);
-          }
-        }
-        T* to = dx + source * r.in[2];
-        for (std::int64_t i = 0; i < r.in[2]; ++i) to[i] += static_cast<T>(weight) * blend[i];
-      },
-      [](std::int64_t) {});
+void linear_plane_backward(const Resampling& r, const T* dy, T* stretched, T* dx) {
+  const std::int64_t width = r.out[2];
+  std::fill_n(stretched, r.source_rows() * width, T{0});
+  for_row_pairs(r, [&](std::int64_t line, std::int64_t source, double weight) {
+    simd::kernels().of<T>().axpy(static_cast<T>(weight), dy + line * width,
+                                 stretched + source * width, width);
+  });
+  for (std::int64_t row = 0; row < r.source_rows(); ++row) {
+    T* to = dx + row * r.in[2];
+    for (std::int64_t w = 0; w < width; ++w) {
+      const Source& s = r.source(2, w);
+      const T gradient = stretched[row * width + w];
+      to[s.low] += gradient * static_cast<T>(1 - s.fraction);
+      to[s.high] += gradient * static_cast<T>(s.fraction);
+    }
+  }
 }
 
-// One thread's: a row that is blended, and where planes are not computed in place a plane of x and
-// of y.
+// One thread's: the stretched rows of a plane, and where planes are not computed in place one of x
+// and of y.
 template <class S>
 struct Memory {
   using C = Compute<S>;
   Tensor all;
-  C *blend, *source, *result;
+  C *stretched, *source, *result;
   Memory(const Resampling& r, const Device& device)
-      : all(Tensor::empty({r.in[2] + copy_size<S>(product(r.in)) + copy_size<S>(product(r.out))},
+      : all(Tensor::empty({r.source_rows() * r.out[2] + copy_size<S>(product(r.in)) +
+                           copy_size<S>(product(r.out))},
                           kDTypeOf<C>, device)),
-        blend(all.template data<C>()),
-        source(blend + r.in[2]),
+        stretched(all.template data<C>()),
+        source(stretched + r.source_rows() * r.out[2]),
         result(source + copy_size<S>(product(r.in))) {}
 };
 
@@ -173,7 +179,7 @@ void CpuBackend::resize(const ResizeArgs& args, const Tensor& x, const Tensor& y
         if (args.mode == ResizeMode::kNearest) {
           nearest_plane(r, from, to);
         } else {
-          linear_plane(r, from, memory.blend, to);
+          linear_plane(r, from, memory.stretched, to);
         }
         narrowed(to, out, y.data<S>() + p * out);
       }
@@ -196,7 +202,7 @@ void CpuBackend::resize_backward(const ResizeArgs& args, const Tensor& dy, const
         if (args.mode == ResizeMode::kNearest) {
           nearest_plane_backward(r, from, to);
         } else {
-          linear_plane_backward(r, from, memory.blend, to);
+          linear_plane_backward(r, from, memory.stretched, to);
         }
         narrowed(to, in, dx.data<S>() + p * in);
       }

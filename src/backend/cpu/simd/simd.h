@@ -48,6 +48,29 @@ struct TokenRows {
   std::int64_t tokens = 0, channels = 0, kernel_h = 1, kernel_w = 1;
 };
 
+/// Results of linear attention's heads, rows of n: x -> act(gate) (x / rms(x)) weight. Without a
+/// weight there is no norm, without a gate no gate.
+template <class S>
+struct FinishedRows {
+  std::int64_t rows = 0, n = 0;
+  const Compute<S>* weight = nullptr;
+  Compute<S> eps = 0;  // of the norm
+  const S* gate = nullptr;
+  std::int64_t gate_ld = 0;
+  UnaryOp op = UnaryOp::kSilu;  // or kSigmoid
+};
+
+/// Pixels next to each other of maps of logits, one a class, `plane` elements apart, and their
+/// classes.
+template <class S>
+struct RegionPixels {
+  bool sigmoid = false;
+  std::int64_t classes = 0, pixels = 0, plane = 0;
+  const S* logits = nullptr;
+  const std::int64_t* target = nullptr;
+  std::int64_t ignore_index = 0;
+};
+
 /// Loops for values stored as S: float, double, or BFloat16 with everything computed, and all
 /// parameters and scalars, in float. Sums and maxima run in a fixed order that depends on the
 /// instruction set and on n alone.
