@@ -89,7 +89,7 @@ class Op {
   /// is made again, that is kept instead and the value is free to go.
   Kept keep_or_remake(const Tensor& x, bool needed = true);
   /// Says how the result of output() is made again at little cost, from nothing but what this
-  /// operation keeps.
+  /// operation keeps. To be called after keep_or_remake().
   void remake(std::function<Tensor()> make);
 
   /// Finishes the operation. An undefined `backward` marks a result that has no gradient.
@@ -108,6 +108,7 @@ class Op {
   bool records_ = false;
   std::vector<Watched> kept_;
   std::shared_ptr<Remake> remake_;
+  int asked_in_a_row_ = 0;  // operations in a row that keep_or_remake() would make again
   Moment start_;
 };
 

@@ -21,7 +21,12 @@ struct Watched {
 
 /// How a result is made again from what its operation keeps anyway.
 struct Remake {
+  /// As many operations in a row are made again, the next one's input is kept: a long chain would
+  /// otherwise be made again from its start, by as many nested calls.
+  static constexpr int kMostInARow = 3;
+
   std::function<Tensor()> make;
+  int in_a_row = 1;           // with those that this one asks first
   std::uint64_t version = 0;  // of the result when it was new
   Tensor made;                // while somebody is still going to ask for it
 };

@@ -1,6 +1,7 @@
 // An operation being executed and recorded (autograd/graph.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "autograd/finite.h"
@@ -72,12 +73,16 @@ Tensor Op::keep_result(const Tensor& y) { return watch(y, Watched::kResult); }
 
 Kept Op::keep_or_remake(const Tensor& x, bool needed) {
   if (!needed || !records_) return {};
-  if (std::shared_ptr<Remake> remake = remake_of(x)) return Kept(std::move(remake));
-  return Kept(keep(x));
+  std::shared_ptr<Remake> remake = remake_of(x);
+  if (remake == nullptr || remake->in_a_row == Remake::kMostInARow) return Kept(keep(x));
+  asked_in_a_row_ = std::max(asked_in_a_row_, remake->in_a_row);
+  return Kept(std::move(remake));
 }
 
 void Op::remake(std::function<Tensor()> make) {
-  if (records_) remake_ = std::make_shared<Remake>(Remake{std::move(make), 0, {}});
+  if (!records_) return;
+  remake_ = std::make_shared<Remake>(
+      Remake{.make = std::move(make), .in_a_row = asked_in_a_row_ + 1, .version = 0, .made = {}});
 }
 
 Tensor Op::output(Tensor result, Backward backward) {
