@@ -95,16 +95,8 @@ std::unique_ptr<Source> open(const Place& place, const Options& o) {
                             place.root.string(), kPage));
     return nullptr;
   }
-  SourceInfo info;
-  info.class_names = {"background", "right ventricle", "myocardium", "left ventricle"};
-  info.label_values = {0, 1, 2, 3};
-  info.channels = 1;
-  info.height = info.width = o.img_size;
-  info.mean = {0.0};
-  info.std = {1.0};
-  info.masks = Masks::kLabels;
-  info.no_label = 0;
-  info.image_resize = Resampling::kSpline;
+  SourceInfo info =
+      slices_info({"background", "right ventricle", "myocardium", "left ventricle"}, o.img_size);
   return std::make_unique<VolumeSlices>(std::move(chosen), std::move(info), std::move(notes));
 }
 

@@ -164,18 +164,8 @@ std::unique_ptr<Source> open(const Place& place, const Options& o) {
     return nullptr;
   }
   if (train) note_volumes(files);
-  SourceInfo info;
-  info.class_names = o.classes;
-  for (std::size_t c = 0; c < kOrgans; ++c) info.label_values.push_back(static_cast<int>(c));
-  info.channels = 1;
-  info.height = info.width = o.img_size;
-  info.mean = {0.0};
-  info.std = {1.0};
-  info.masks = Masks::kLabels;
-  info.no_label = 0;
-  info.image_resize = Resampling::kSpline;
-  return std::make_unique<VolumeSlices>(std::move(files), std::move(info), std::move(notes),
-                                        train ? slice_format() : hdf5_format());
+  return std::make_unique<VolumeSlices>(std::move(files), slices_info(o.classes, o.img_size),
+                                        std::move(notes), train ? slice_format() : hdf5_format());
 }
 
 std::vector<fs::path> synapse_lists(const schema::Value& options) {

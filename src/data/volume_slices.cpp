@@ -63,6 +63,20 @@ VolumeFormat nifti_format() {
 
 std::int64_t VolumeSlices::Loaded::bytes() const { return bytes_of(images) + bytes_of(labels); }
 
+SourceInfo slices_info(std::vector<std::string> classes, std::int64_t img_size) {
+  SourceInfo info;
+  for (std::size_t c = 0; c < classes.size(); ++c) info.label_values.push_back(static_cast<int>(c));
+  info.class_names = std::move(classes);
+  info.channels = 1;
+  info.height = info.width = img_size;
+  info.mean = {0.0};
+  info.std = {1.0};
+  info.masks = Masks::kLabels;
+  info.no_label = 0;
+  info.image_resize = Resampling::kSpline;
+  return info;
+}
+
 VolumeSlices::VolumeSlices(std::vector<LabelledVolume> volumes, SourceInfo info,
                            std::vector<std::string> notes, VolumeFormat format)
     : Source(std::move(info)),

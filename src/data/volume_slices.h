@@ -38,6 +38,10 @@ struct VolumeFormat {
 /// Two NIfTI files.
 VolumeFormat nifti_format();
 
+/// What slices are to networks (gdla 6.4): one channel, squares of img_size, brought there by
+/// splines; labels are the numbers of the classes.
+SourceInfo slices_info(std::vector<std::string> classes, std::int64_t img_size);
+
 /// One channel. Values are those of [0, 1] and kept in 16 bits, which loses at most 2^-17 of that
 /// range. A sample is called "<file>: slice <k>", k from 0; of a file that is a slice, "<file>".
 class VolumeSlices final : public Source {
