@@ -127,10 +127,12 @@ class LinearHeads {
   C* of_item(const Tensor& sums, std::int64_t item) const {
     return sums.template data<C>() + item * sums_size();
   }
-  // [S1; -lambda S2] of a head.
-  C* joined(Pair at) const {
-    return joined_.template data<C>() + (at.item * args_.heads + at.head) * matrix_size();
+  // Of matrices of heads that lie one after the other.
+  C* of_head(const Tensor& matrices, Pair at) const {
+    return matrices.template data<C>() + (at.item * args_.heads + at.head) * matrix_size();
   }
+  // [S1; -lambda S2] of a head.
+  C* joined(Pair at) const { return of_head(joined_, at); }
 
   // ---- How work is shared out ----
 
@@ -300,11 +302,7 @@ class LinearHeads {
 
   // Writes the gradients of queries and gates; gives those of `joined`, of s, and of the weight.
   Tensor query_gradients(const Tensor& dout, const LinearAttentionGradients& to) const {
-    const Tensor turned = scratch<C>(args_.batch * args_.heads * matrix_size(), in_.q);
-    const auto turned_of = [&](Pair at) {
-      return turned.template data<C>() + (at.item * args_.heads + at.head) * matrix_size();
-    };
-    for_heads([&](Pair at) { transpose(joined(at), turned_of(at)); });
+    const Tensor turned = transposed([&](Pair at) { return joined(at); });
     return sum_stretches(args_.queries, [&](const Stretch& stretch, const Tensor& sums) {
       Scratch<C> memory(kRows * (2 * depth_ + 3 * width_ + maps_), in_.q);
       C* u = memory.take(kRows * depth_);
@@ -329,7 +327,7 @@ class LinearHeads {
                                          to.gate.defined() ? dgate : nullptr, weight_sums(sums, 0));
           if (to.gate.defined()) put<S>(dgate, args_.add, to.gate, args_.gate, at, first, rows);
           add_outer(u, dy, rows, matrix_of(sums, in_part));
-          times(dy, turned_of(at), rows, width_, depth_, du);
+          times(dy, of_head(turned, at), rows, width_, depth_, du);
           for (std::int64_t map = 0; map < maps_; ++map) {
             loops().query_gradient_rows(args_.feature_map, row_sums(sums_, at) + map * dim_,
                                         divisors + map * kRows, u + map * dim_, du + map * dim_,
@@ -359,11 +357,7 @@ class LinearHeads {
   }
 
   void key_gradients(const Tensor& sums, const LinearAttentionGradients& to) const {
-    const Tensor turned = scratch<C>(args_.batch * args_.heads * matrix_size(), in_.q);
-    const auto turned_of = [&](Pair at) {
-      return turned.template data<C>() + (at.item * args_.heads + at.head) * matrix_size();
-    };
-    for_heads([&](Pair at) { transpose(matrix_of(sums, at), turned_of(at)); });
+    const Tensor turned = transposed([&](Pair at) { return matrix_of(sums, at); });
     for_stretches(args_.keys, [&](std::int64_t, const Stretch& stretch) {
       Scratch<C> memory(kRows * (2 * depth_ + 2 * width_), in_.q);
       C* k = memory.take(kRows * depth_);
@@ -384,7 +378,7 @@ class LinearHeads {
           }
           if (!to.k.defined()) continue;
           load<S>(in_.v, args_.v, at, first, rows, v);
-          times(v, turned_of(at), rows, width_, depth_, dk);
+          times(v, of_head(turned, at), rows, width_, depth_, dk);
           loops().key_gradient_rows(args_.feature_map, row_sums(sums, at), k, dk, rows, depth_);
           put_maps(dk, to.k, k_, at, first, rows);
         }
@@ -405,11 +399,18 @@ class LinearHeads {
     }
   }
 
-  // (depth, width) -> (width, depth).
-  void transpose(const C* from, C* to) const {
-    for (std::int64_t i = 0; i < depth_; ++i) {
-      for (std::int64_t j = 0; j < width_; ++j) to[j * depth_ + i] = from[i * width_ + j];
-    }
+  // The matrices (depth, width) of all heads as (width, depth).
+  template <class Matrix>
+  Tensor transposed(const Matrix& matrix) const {
+    const Tensor turned = scratch<C>(args_.batch * args_.heads * matrix_size(), in_.q);
+    for_heads([&](Pair at) {
+      const C* from = matrix(at);
+      C* to = of_head(turned, at);
+      for (std::int64_t i = 0; i < depth_; ++i) {
+        for (std::int64_t j = 0; j < width_; ++j) to[j * depth_ + i] = from[i * width_ + j];
+      }
+    });
+    return turned;
   }
 
   ThreadPool& pool_;
