@@ -10,7 +10,10 @@ namespace fovea {
 
 struct Tensor::Storage {
   Storage(Device where, std::int64_t size)
-      : device(std::move(where)), bytes(size), block(device.allocator().allocate(size)) {}
+      : device(std::move(where)),
+        bytes(size),
+        block(device.allocator().allocate(size)),
+        host(device.is_host() ? reinterpret_cast<std::byte*>(block.memory) : nullptr) {}
   explicit Storage(Device where) : device(std::move(where)), bytes(0) {}
   ~Storage() {
     if (block.memory != 0) device.allocator().release(block);
@@ -21,6 +24,7 @@ struct Tensor::Storage {
   Device device;
   std::int64_t bytes;
   Block block;
+  std::byte* host = nullptr;  // the memory, where the host can read it at any time
   std::uint64_t version = 0;
   const char* writer = "";
 };
@@ -105,7 +109,9 @@ Tensor Tensor::copy_on(const Device& to) const {
 }
 
 std::byte* Tensor::host_memory() const {
-  const MemoryHandle memory = impl().storage->block.memory;
+  const Storage& storage = *impl().storage;
+  if (storage.host != nullptr) return storage.host + impl().offset;
+  const MemoryHandle memory = storage.block.memory;
   if (device().is_host()) return reinterpret_cast<std::byte*>(memory) + impl().offset;
   const auto& address = device().memory().address;
   FOVEA_CHECK(address, BackendError,
@@ -124,6 +130,9 @@ void Tensor::check_dtype() const {
 
 template <class T>
 T* Tensor::data() const {
+  // Kernels ask for every row.
+  if (impl_ != nullptr && impl_->dtype == kDTypeOf<T> && impl_->storage->host != nullptr)
+    return reinterpret_cast<T*>(impl_->storage->host + impl_->offset);
   check_dtype<T>();
   return reinterpret_cast<T*>(host_memory());
 }

@@ -189,20 +189,22 @@ void CpuBackend::running_value(const RunningValueArgs& sum, const ValueNorm& arg
     const Layer<S> layer(args);
     const std::int64_t size = layer.planes.size;
     const PlaneMoments moments(layer.planes, x.device());
+    const S* from = x.data<S>();
+    const S* base = optional<S>(before);
+    const C* weight = w.data<C>();
+    S* to = args.u.data<S>();
     Buffers<S>::reserve_all(pool_, size, x);
     for_planes(pool_, layer.planes, [&](std::int64_t first, std::int64_t count, std::int64_t) {
       const Buffers<S> buffers(size, x);
       for (std::int64_t p = first; p < first + count; ++p) {
         const std::int64_t at = layer.at(p);
-        scaled_plane<S>(size, x.data<S>() + at, w.data<C>()[p],
-                        before.defined() ? before.data<S>() + at : nullptr, args.u.data<S>() + at);
+        scaled_plane<S>(size, from + at, weight[p], base == nullptr ? nullptr : base + at, to + at);
         if (args.fixed_stats) continue;
         if (p + 1 < first + count) {
-          bring_near<Access::kRead>(x.data<S>() + layer.at(p + 1), size);
-          if (before.defined()) {
-            bring_near<Access::kRead>(before.data<S>() + layer.at(p + 1), size);
-          }
-          bring_near<Access::kWrite>(args.u.data<S>() + layer.at(p + 1), size);
+          const std::int64_t next = layer.at(p + 1);
+          bring_near<Access::kRead>(from + next, size);
+          if (base != nullptr) bring_near<Access::kRead>(base + next, size);
+          bring_near<Access::kWrite>(to + next, size);
         }
         layer.value(p, buffers[0], buffers[1]);
         layer.kernels().plane_moments(buffers[1], 1, size, moments.means + p, moments.squares + p);
@@ -221,13 +223,14 @@ void CpuBackend::value_norm(const ValueNorm& args, const Tensor& x, const Tensor
     const std::int64_t size = layer.planes.size;
     const PlaneNumbers<C> numbers(layer.planes, args.norm);
     const S* base = args.add_x ? x.data<S>() : nullptr;
+    S* result = y.data<S>();
     Buffers<S>::reserve_all(pool_, size, y);
     const auto plane = [&](std::int64_t p, std::int64_t channel, const Buffers<S>& buffers) {
       layer.value(p, buffers[0], buffers[1]);
       simd::NormPlanes<C> v = numbers.of(buffers[1], channel, 1, size);
       v.relu = layer.relu;
       layer.kernels().plane_normalise(v, buffers[2]);
-      S* to = y.data<S>() + layer.at(p);
+      S* to = result + layer.at(p);
       C* sum = room_for(to, buffers[4]);
       scaled_plane<C>(size, buffers[2], layer.kept(p),
                       base == nullptr ? nullptr : widened(base + layer.at(p), size, buffers[3]),
@@ -242,7 +245,7 @@ void CpuBackend::value_norm(const ValueNorm& args, const Tensor& x, const Tensor
                      const std::int64_t next = layer.at(first + i + 1);
                      bring_near<Access::kRead>(layer.u + next, size);
                      if (base != nullptr) bring_near<Access::kRead>(base + next, size);
-                     bring_near<Access::kWrite>(y.data<S>() + next, size);
+                     bring_near<Access::kWrite>(result + next, size);
                    }
                    plane(first + i, channel + i, buffers);
                  }
