@@ -194,7 +194,7 @@ std::map<std::string, NumpyArray> decode_npz(Bytes file, const std::vector<std::
   while ((status = archive_read_next_header(a.get(), &entry)) == ARCHIVE_OK) {
     const char* path = archive_entry_pathname(entry);
     std::string key = path == nullptr ? "" : path;
-    if (key.ends_with(".npy")) key.resize(key.size() - 4);
+    if (key.ends_with(".npy")) key.erase(key.size() - 4);
     if (std::find(wanted.begin(), wanted.end(), key) == wanted.end()) continue;
     arrays[key] = decode_npy(entry_bytes(a.get(), name), fmt::format("{}: {}", name, key));
   }

@@ -93,7 +93,7 @@ std::vector<LabelledVolume> files_with(const fs::path& folder, std::string_view 
   for (const auto& entry : sorted_entries(kReader, folder)) {
     std::string name = entry.path().filename().string();
     if (!name.ends_with(ending)) continue;
-    name.resize(name.size() - ending.size());
+    name.erase(name.size() - ending.size());
     files.push_back({entry.path(), entry.path(), name});
   }
   return files;
