@@ -116,16 +116,8 @@ class Product {
     return {.x = packed, .step = simd::amx_panel_size(1, kernels_.parts)};
   }
 
-  // A panel is looked through right before it is packed, which finds it in the cache then.
   void pack(bool left, const simd::AmxPanel<S>& panel, BFloat16* to) const {
-    if constexpr (std::is_same_v<S, float>) {
-      const bool along = panel.inner_contiguous;
-      if (!amx_takes(panel.x, panel.ld, along ? panel.outer : panel.inner,
-                     along ? panel.inner : panel.outer)) {
-        refused_ = true;
-      }
-    }
-    if (!refused_) kernels_.pack(left, panel, plan_.steps, to);
+    if (!kernels_.pack(left, panel, plan_.steps, to)) refused_ = true;
   }
 
   void pack_columns(std::int64_t wave, std::int64_t panel, std::int64_t end) const {
@@ -229,11 +221,6 @@ bool amx_is_fast(const GemmArgs& args, DType operands, DType result) {
   if (args.m < kRows || args.n < kColumns || args.k < kDepth) return false;
   // Sums in bfloat16 would be rounded between two waves.
   return result == DType::kFloat32 || Plan(args, operands).waves == 1;
-}
-
-bool amx_takes(const float* x, std::int64_t ld, std::int64_t rows, std::int64_t n) {
-  // (A NaN fails the comparison.)
-  return simd::kernels().f32.largest(x, ld, rows, n) < simd::kAmxLimit;
 }
 
 bool multiply_amx(ThreadPool& pool, const GemmArgs& args, const Tensor& a, const Tensor& b,

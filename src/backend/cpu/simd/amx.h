@@ -64,7 +64,9 @@ template <class S>
 struct AmxKernels {
   /// bfloat16 numbers that an element becomes.
   std::int64_t parts;
-  void (*pack)(bool left, const AmxPanel<S>&, std::int64_t steps, BFloat16* to);
+  /// False if the panel has a number that cannot be taken apart into such: one that is not finite
+  /// or not below kAmxLimit. (bfloat16 numbers always can.)
+  bool (*pack)(bool left, const AmxPanel<S>&, std::int64_t steps, BFloat16* to);
   /// sums (kPanel, kPanel), 64-byte aligned; only the first 16 rows or columns if there are no
   /// more.
   void (*multiply)(const AmxRows& left, const BFloat16* right, std::int64_t steps, bool short_rows,

@@ -45,7 +45,9 @@ struct Tile<float> {
   static __m512i upper(__m512i x) {
     return _mm512_and_si512(x, _mm512_set1_epi32(static_cast<int>(0xffff0000u)));
   }
-  void write(BFloat16* to, std::int64_t stride) const {
+  // What rounds to an infinity or is none of the numbers leaves NaN as its last part.
+  bool write(BFloat16* to, std::int64_t stride) const {
+    __mmask16 refused = 0;
     for (int i = 0; i < 16; ++i, to += 32) {
       __m512 l = low[i];
       __m512 h = high[i];
@@ -61,7 +63,9 @@ struct Tile<float> {
       const __m512i lower = _mm512_srli_epi32(_mm512_castps_si512(l), 16);
       _mm512_store_si512(to + (kParts - 1) * stride,
                          _mm512_or_si512(lower, upper(_mm512_castps_si512(h))));
+      refused |= _mm512_cmp_ps_mask(l, h, _CMP_UNORD_Q);
     }
+    return refused == 0;
   }
 };
 
@@ -86,14 +90,16 @@ struct Tile<BFloat16> {
     pairs[i] = _mm512_castsi512_ps(_mm512_permutexvar_epi16(order, rows));
   }
   void transpose() { transpose16(pairs); }
-  void write(BFloat16* to, std::int64_t) const {
+  bool write(BFloat16* to, std::int64_t) const {
     for (int i = 0; i < 16; ++i) _mm512_store_ps(to + i * 32, pairs[i]);
+    return true;
   }
 };
 
 template <class S>
-void pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to) {
+bool pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to) {
   constexpr std::int64_t kPart = 2 * kTile;
+  bool taken = true;
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::int64_t depth = panel.inner - step * kPanel;
     for (std::int64_t half = 0; half < 2; ++half) {
@@ -112,9 +118,10 @@ void pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to)
         }
       }
       if (panel.inner_contiguous != left) tile.transpose();
-      tile.write(to + step * Tile<S>::kParts * kPart + half * kTile, kPart);
+      taken &= tile.write(to + step * Tile<S>::kParts * kPart + half * kTile, kPart);
     }
   }
+  return taken;
 }
 
 // Tiles 0-3 are sums, 4 and 5 the two of the left operand, 6 and 7 those of the right.

@@ -73,22 +73,6 @@ T extremum(bool largest, const T* x, std::int64_t n) {
 }
 
 template <class T>
-T largest(const T* x, std::int64_t ld, std::int64_t rows, std::int64_t n) {
-  Batch<T> most(T{0});
-  Batch<T> zero(T{0});  // stays that as long as all numbers are finite
-  const auto see = [&](const Batch<T>& part) {
-    most = xsimd::max(most, xsimd::abs(part));
-    zero += part * Batch<T>(T{0});
-  };
-  for (std::int64_t r = 0; r < rows; ++r, x += ld) {
-    std::int64_t i = 0;
-    for (; i + kLanes<T> <= n; i += kLanes<T>) see(load(x + i));
-    if (i < n) see(Tail<T>(x + i, n - i).get());
-  }
-  return horizontal_max<T>(most) + horizontal_sum<T>(zero);
-}
-
-template <class T>
 T exp_sum(const T* x, T shift, T* y, std::int64_t n) {
   Batch<T> total(T{0});
   std::int64_t i = 0;
