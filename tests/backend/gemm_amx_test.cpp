@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -68,4 +69,56 @@ TEST_CASE("amx pack: takes what rounds to a finite bfloat16 number", "[backend]"
     CHECK(static_cast<float>(BFloat16(value)) < kInf);
   }
   CHECK(static_cast<float>(BFloat16(simd::kAmxLimit)) == kInf);
+}
+
+TEST_CASE("amx product: is that of operands rounded to bfloat16", "[backend]") {
+  if (simd::amx() == nullptr) return;
+  const auto [m, n, k] = GENERATE(table<int, int, int>({{1, 1, 1},
+                                                        {32, 32, 32},
+                                                        {32, 64, 96},
+                                                        {17, 49, 33},
+                                                        {130, 40, 20},
+                                                        {49, 48, 300},
+                                                        {5, 16, 0}}));
+  const bool a_transposed = GENERATE(false, true);
+  const bool b_transposed = GENERATE(false, true);
+  const bool accumulate = GENERATE(false, true);
+  const auto value = [](int i) { return static_cast<float>((i * 37) % 101 - 50) / 7.0F; };
+  const auto size = [](int i) { return static_cast<std::size_t>(i); };
+  const int ldc = n + 5;
+  std::vector<float> a(size(m * k + 1)), b(size(k * n + 1)), c(size(m * ldc), 2.0F);
+  for (int i = 0; i < m * k; ++i) a[size(i)] = value(i);
+  for (int i = 0; i < k * n; ++i) b[size(i)] = value(i + 11);
+  // Half the operand's numbers are not bfloat16's; halving them is exact, so the scale may be
+  // applied before they are rounded.
+  simd::amx()->product({.m = m,
+                        .n = n,
+                        .k = k,
+                        .alpha = 0.5F,
+                        .a = a.data(),
+                        .a_row = a_transposed ? 1 : k,
+                        .a_column = a_transposed ? m : 1,
+                        .b = b.data(),
+                        .b_row = b_transposed ? 1 : n,
+                        .b_column = b_transposed ? k : 1,
+                        .c = c.data(),
+                        .ldc = ldc,
+                        .accumulate = accumulate});
+  // Ties away from zero, as the kernel rounds.
+  const auto rounded = [](float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x) + 0x8000U;
+    return static_cast<double>(std::bit_cast<float>(bits & 0xffff0000U));
+  };
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < ldc; ++j) {
+      CAPTURE(m, n, k, a_transposed, b_transposed, accumulate, i, j);
+      double expected = accumulate || j >= n ? 2 : 0;
+      for (int s = 0; s < k && j < n; ++s) {
+        expected += rounded(0.5F * a[size(a_transposed ? s * m + i : i * k + s)]) *
+                    rounded(b[size(b_transposed ? j * k + s : s * n + j)]);
+      }
+      REQUIRE(static_cast<double>(c[size(i * ldc + j)]) ==
+              Approx(expected).margin(1e-5 * (1 + 60 * k)).epsilon(0));
+    }
+  }
 }

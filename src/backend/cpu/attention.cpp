@@ -3,7 +3,8 @@
 // and what lies above the diagonal of a causal map is left out; the backward pass computes the maps
 // again from the saved log-sum-exp. Heads are copied out of the projections into the compute type
 // first: what follows then runs on small contiguous matrices, and bfloat16 needs no code of its
-// own.
+// own. (Where there are tile registers they multiply what came from bfloat16: queries, keys, values
+// and upstream gradients as they were, maps and gradients of scores rounded.)
 #include "backend/cpu/attention_groups.h"
 #include "backend/cpu/attention_heads.h"
 #include "backend/cpu/attention_lengths.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cpu/attention_heads.h"
+#include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
@@ -37,9 +38,13 @@ struct QueryBlock {
   std::int64_t first, rows, keys, ld;
 };
 
-// Never 0: the kernels of rows want a vector.
+// Never 0: the kernels of rows want a vector. Nor are long rows a multiple of 1 KiB, since a block
+// of columns would then lie in few sets of the first-level cache.
 inline std::int64_t whole_vectors(std::int64_t keys) {
-  return std::max<std::int64_t>(1, (keys + simd::kSlack - 1) / simd::kSlack) * simd::kSlack;
+  constexpr std::int64_t kLong = 1024, kSame = 256;
+  const std::int64_t vectors = std::max<std::int64_t>(1, (keys + simd::kSlack - 1) / simd::kSlack);
+  const std::int64_t n = vectors * simd::kSlack;
+  return n >= kLong && n % kSame == 0 ? n + simd::kSlack : n;
 }
 
 /// S: how the tensors are stored. A block has rows_ rows at most, and ld_ columns.
@@ -82,6 +87,9 @@ class AttentionMaps {
   // c without gaps between its rows.
   void product(simd::Product<C> p) const {
     p.ldc = p.n;
+    if constexpr (std::is_same_v<S, BFloat16>) {
+      if (const simd::AmxTable* amx = simd::amx()) return amx->product(p);
+    }
     kernels_.product(p);
   }
 

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "backend/cpu/simd/simd.h"
 #include "tensor/dtype.h"
 
 namespace fovea::cpu::simd {
@@ -76,6 +77,9 @@ struct AmxKernels {
 struct AmxTable {
   AmxKernels<float> f32;
   AmxKernels<BFloat16> bf16;
+  /// As the loop `product` of simd.h with a and b rounded to bfloat16: for operands that came from
+  /// such, and maps between them. Each of the two has neighbours along one of its axes.
+  void (*product)(const Product<float>&);
   void (*finish_f32)(const float* sums, const AmxResult<float>&);
   void (*finish_bf16)(const float* sums, const AmxResult<BFloat16>&);
   /// Around all calls of multiply() in a thread.

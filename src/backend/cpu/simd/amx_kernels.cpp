@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::int64_t kTile = 16 * 32;  // elements of a tile: 16 rows of 64 bytes
 
+inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
 inline __mmask16 first(std::int64_t n) {
   return n >= 16 ? 0xffff : n <= 0 ? 0 : static_cast<__mmask16>((1u << n) - 1);
 }
@@ -17,12 +19,22 @@ inline __mmask16 first(std::int64_t n) {
 // pairs of such elements for 16 columns. As 32-bit pairs either is the transpose of the other, and
 // how an operand is stored decides which of the two it is read as. Which elements make a pair does
 // not matter as long as both operands agree.
-template <class S>
-struct Tile;
 
-// Pairs are (i, i + 16).
-template <>
-struct Tile<float> {
+// The upper half of the result is the bfloat16 rounding of a number (ties away from zero).
+inline __m512i rounded(__m512 x) {
+  return _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+}
+inline __m512 upper(__m512i x) {
+  return _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
+}
+// The upper halves of two numbers as a pair.
+inline __m512i pair(__m512i low, __m512i high) {
+  return _mm512_mask_mov_epi16(_mm512_srli_epi32(low, 16), 0xaaaaaaaa, high);
+}
+
+// Of float32 numbers in three parts. Pairs are (i, i + 16).
+struct FloatTile {
+  using Source = float;
   static constexpr int kParts = 3;
   __m512 low[16], high[16];
 
@@ -38,13 +50,6 @@ struct Tile<float> {
     transpose16(low);
     transpose16(high);
   }
-  // The bfloat16 rounding of a number (ties away from zero), as the upper half of the result.
-  static __m512i rounded(__m512 x) {
-    return upper(_mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000)));
-  }
-  static __m512i upper(__m512i x) {
-    return _mm512_and_si512(x, _mm512_set1_epi32(static_cast<int>(0xffff0000u)));
-  }
   // What rounds to an infinity or is none of the numbers leaves NaN as its last part.
   bool write(BFloat16* to, std::int64_t stride) const {
     __mmask16 refused = 0;
@@ -54,24 +59,22 @@ struct Tile<float> {
       for (int part = 0; part + 1 < kParts; ++part) {
         const __m512i lower = rounded(l);
         const __m512i higher = rounded(h);
-        _mm512_store_si512(to + part * stride,
-                           _mm512_or_si512(_mm512_srli_epi32(lower, 16), higher));
-        l = _mm512_sub_ps(l, _mm512_castsi512_ps(lower));
-        h = _mm512_sub_ps(h, _mm512_castsi512_ps(higher));
+        _mm512_store_si512(to + part * stride, pair(lower, higher));
+        l = _mm512_sub_ps(l, upper(lower));
+        h = _mm512_sub_ps(h, upper(higher));
       }
       // Of 24 bits 8 are left, or fewer.
-      const __m512i lower = _mm512_srli_epi32(_mm512_castps_si512(l), 16);
       _mm512_store_si512(to + (kParts - 1) * stride,
-                         _mm512_or_si512(lower, upper(_mm512_castps_si512(h))));
+                         pair(_mm512_castps_si512(l), _mm512_castps_si512(h)));
       refused |= _mm512_cmp_ps_mask(l, h, _CMP_UNORD_Q);
     }
     return refused == 0;
   }
 };
 
-// Pairs are neighbours.
-template <>
-struct Tile<BFloat16> {
+// Of bfloat16 numbers. Pairs are neighbours.
+struct BFloat16Tile {
+  using Source = BFloat16;
   static constexpr int kParts = 1;
   __m512 pairs[16];
 
@@ -96,7 +99,7 @@ struct Tile<BFloat16> {
   }
 };
 
-template <class S>
+template <class Tile, class S = typename Tile::Source>
 bool pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to) {
   constexpr std::int64_t kPart = 2 * kTile;
   bool taken = true;
@@ -104,7 +107,7 @@ bool pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to)
     const std::int64_t depth = panel.inner - step * kPanel;
     for (std::int64_t half = 0; half < 2; ++half) {
       const std::int64_t outer = panel.outer - half * 16;
-      Tile<S> tile;
+      Tile tile;
       if (panel.inner_contiguous) {
         const S* x = panel.x + half * 16 * panel.ld + step * kPanel;
         for (int i = 0; i < 16; ++i) tile.read_inner(i, x + i * panel.ld, i < outer ? depth : 0);
@@ -118,7 +121,7 @@ bool pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to)
         }
       }
       if (panel.inner_contiguous != left) tile.transpose();
-      taken &= tile.write(to + step * Tile<S>::kParts * kPart + half * kTile, kPart);
+      taken &= tile.write(to + step * Tile::kParts * kPart + half * kTile, kPart);
     }
   }
   return taken;
@@ -230,11 +233,158 @@ void begin() { _tile_loadconfig(&kShapes); }
 
 void end() { _tile_release(); }
 
+// An operand of product(): its elements are `outer_step` apart along the axis of the result and
+// `inner_step` along the other; one of the two is 1.
+struct Operand {
+  const float* x;
+  std::int64_t outer_step, inner_step;
+  float scale;  // of all elements, before they are rounded
+
+  const float* at(std::int64_t outer, std::int64_t inner) const {
+    return x + outer * outer_step + inner * inner_step;
+  }
+};
+
+// Half a panel, 16 along the outer and 32 along the inner axis, rounded to bfloat16 as one tile.
+// Pairs are (i, i + 16) along the inner axis. kLines: lines of memory lie along it. kWhole: all of
+// the elements are there, else `outer` and `inner` of them and zeros.
+template <bool kLines, bool kTranspose, bool kWhole>
+void pack_rounded(const float* x, std::int64_t ld, float scale, std::int64_t outer,
+                  std::int64_t inner, BFloat16* to) {
+  const std::int64_t lines = kLines ? outer : inner;
+  const __mmask16 low = first(kLines ? inner : outer);
+  const __mmask16 high = first(kLines ? inner - 16 : outer);
+  const std::int64_t apart = kLines ? 16 : 16 * ld;
+  const __m512 factor = _mm512_set1_ps(scale);
+  __m512 pairs[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i, x += ld) {
+    __m512 l, h;
+    if constexpr (kWhole) {
+      l = _mm512_loadu_ps(x);
+      h = _mm512_loadu_ps(x + apart);
+    } else {
+      l = load(i < lines ? low : 0, x);
+      h = load((kLines ? i : i + 16) < lines ? high : 0, x + apart);
+    }
+    pairs[i] = _mm512_castsi512_ps(
+        pair(rounded(_mm512_mul_ps(factor, l)), rounded(_mm512_mul_ps(factor, h))));
+  }
+  if constexpr (kTranspose) transpose16(pairs);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) _mm512_store_ps(to + i * 32, pairs[i]);
+}
+
+template <bool kWhole>
+void pack_half(bool left, const Operand& of, const float* x, std::int64_t outer, std::int64_t inner,
+               BFloat16* to) {
+  const bool lines = of.inner_step == 1;
+  const auto pack =
+      lines ? (left ? pack_rounded<true, false, kWhole> : pack_rounded<true, true, kWhole>)
+            : (left ? pack_rounded<false, true, kWhole> : pack_rounded<false, false, kWhole>);
+  pack(x, lines ? of.outer_step : of.inner_step, of.scale, outer, inner, to);
+}
+
+// A panel of `outer` by `inner` elements from x on.
+void pack_panel(bool left, const Operand& of, const float* x, std::int64_t outer,
+                std::int64_t inner, BFloat16* to) {
+  for (std::int64_t at = 0; at < inner; at += kPanel, x += kPanel * of.inner_step) {
+    for (std::int64_t half = 0; half < outer; half += 16) {
+      const bool whole = half + 16 <= outer && at + kPanel <= inner;
+      const auto pack = whole ? pack_half<true> : pack_half<false>;
+      pack(left, of, x + half * of.outer_step, outer - half, inner - at,
+           to + (at / 16 + half / 16) * kTile);
+    }
+  }
+}
+
+// c (kPanel, kPanel) = left right, or c += left right.
+void multiply_whole(const BFloat16* left, const BFloat16* right, std::int64_t steps, bool add,
+                    float* c, std::int64_t ldc) {
+  const std::int64_t bytes = ldc * static_cast<std::int64_t>(sizeof(float));
+  if (add) {
+    _tile_loadd(0, c, bytes);
+    _tile_loadd(1, c + 16, bytes);
+    _tile_loadd(2, c + 16 * ldc, bytes);
+    _tile_loadd(3, c + 16 * ldc + 16, bytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (std::int64_t step = 0; step < steps; ++step, left += 2 * kTile, right += 2 * kTile) {
+    _tile_loadd(4, left, 64);
+    _tile_loadd(5, left + kTile, 64);
+    load_right<true>(right);
+    add_products<true, true>();
+  }
+  _tile_stored(0, c, bytes);
+  _tile_stored(1, c + 16, bytes);
+  _tile_stored(2, c + 16 * ldc, bytes);
+  _tile_stored(3, c + 16 * ldc + 16, bytes);
+}
+
+// A block at the edge of c, where tiles would reach beyond it.
+void multiply_edge(const BFloat16* left, const BFloat16* right, std::int64_t steps, bool add,
+                   std::int64_t rows, std::int64_t columns, float* c, std::int64_t ldc) {
+  alignas(64) float sums[kPanel * kPanel];
+  multiply<1>({.x = left, .step = 2 * kTile}, right, steps, rows <= 16, columns <= 16, sums);
+  for (std::int64_t row = 0; row < rows; ++row, c += ldc) {
+    for (std::int64_t column = 0; column < columns; column += 16) {
+      const __mmask16 mask = first(columns - column);
+      __m512 sum = _mm512_load_ps(sums + row * kPanel + column);
+      if (add) sum = _mm512_add_ps(load(mask, c + column), sum);
+      store(mask, sum, c + column);
+    }
+  }
+}
+
+// Panels of a are packed in groups that stay in the cache while the panels of b pass by, and the
+// inner axis comes in waves, so that scratch memory is small whatever the shape.
+void product(const Product<float>& p) {
+  constexpr std::int64_t kRowPanels = 4, kSteps = 8;
+  alignas(64) BFloat16 left[kRowPanels * kSteps * kPanel * kPanel];
+  alignas(64) BFloat16 right[kSteps * kPanel * kPanel];
+  const Operand a{p.a, p.a_row, p.a_column, p.alpha};
+  const Operand b{p.b, p.b_column, p.b_row, 1};
+  begin();
+  for (std::int64_t row = 0; row < p.m; row += kRowPanels * kPanel) {
+    const std::int64_t end = least(p.m, row + kRowPanels * kPanel);
+    // (Once at least: without an inner axis c becomes 0.)
+    for (std::int64_t at = 0; at == 0 || at < p.k; at += kSteps * kPanel) {
+      const std::int64_t depth = least(kSteps * kPanel, p.k - at);
+      const std::int64_t steps = (depth + kPanel - 1) / kPanel;
+      const std::int64_t size = amx_panel_size(steps, 1);
+      BFloat16* packed = left;
+      for (std::int64_t i = row; i < end; i += kPanel, packed += size)
+        pack_panel(true, a, a.at(i, at), least(kPanel, p.m - i), depth, packed);
+      for (std::int64_t j = 0; j < p.n; j += kPanel) {
+        const std::int64_t columns = least(kPanel, p.n - j);
+        pack_panel(false, b, b.at(j, at), columns, depth, right);
+        packed = left;
+        for (std::int64_t i = row; i < end; i += kPanel, packed += size) {
+          const std::int64_t rows = least(kPanel, p.m - i);
+          const bool add = p.accumulate || at > 0;
+          float* c = p.c + i * p.ldc + j;
+          if (rows == kPanel && columns == kPanel) {
+            multiply_whole(packed, right, steps, add, c, p.ldc);
+          } else {
+            multiply_edge(packed, right, steps, add, rows, columns, c, p.ldc);
+          }
+        }
+      }
+    }
+  }
+  _tile_release();
+}
+
 }  // namespace
 
 AmxTable amx_table() {
-  return {.f32 = {.parts = 3, .pack = pack<float>, .multiply = multiply<3>},
-          .bf16 = {.parts = 1, .pack = pack<BFloat16>, .multiply = multiply<1>},
+  return {.f32 = {.parts = 3, .pack = pack<FloatTile>, .multiply = multiply<3>},
+          .bf16 = {.parts = 1, .pack = pack<BFloat16Tile>, .multiply = multiply<1>},
+          .product = product,
           .finish_f32 = finish<float>,
           .finish_bf16 = finish<BFloat16>,
           .begin = begin,
