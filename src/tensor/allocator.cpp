@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "base/error.h"
 
@@ -20,6 +21,10 @@ constexpr std::int64_t kAlignment = 64;
 // Large blocks ask for pages of this size: kernels that walk across planes would else spend their
 // time on finding pages.
 constexpr std::int64_t kHugePage = 2 << 20;
+// Pieces from here on are cut to size, if what is left is worth keeping. Small tensors, many of
+// which live long, have regions of their own, lest they keep large ones apart.
+constexpr std::int64_t kLarge = 1 << 20;
+constexpr std::int64_t kRest = 64 << 10;
 // More is refused, so that sums of sizes do not overflow (the meta device has no other end).
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 61;
 
@@ -68,31 +73,58 @@ MemorySource heap_memory() {
 
 CachingAllocator::~CachingAllocator() { trim_locked(); }
 
-// The smallest cached block for `size`, which becomes its size, that wastes at most a quarter.
-MemoryHandle CachingAllocator::take_cached(std::int64_t& size) {
-  const std::int64_t most = size + size / 4;
-  for (auto at = free_.lower_bound(size); at != free_.end() && at->first <= most; ++at) {
-    if (at->second.empty()) continue;
-    const MemoryHandle memory = at->second.back().memory;
-    at->second.pop_back();
-    size = at->first;
-    return memory;
+bool CachingAllocator::large(std::int64_t size) { return size >= kLarge; }
+
+// From what is idle; an empty block if nothing fits. A small one may waste a quarter.
+Block CachingAllocator::take_idle(std::int64_t size) {
+  const std::int64_t most = large(size) ? kMostBytes : std::min(size + size / 4, kLarge - 1);
+  auto at = idle_.lower_bound({.size = size, .before = -stats_.requests, .region = 0, .offset = 0});
+  while (at != idle_.end() && at->size <= most && large(region_of(*at).size) != large(size)) ++at;
+  if (at == idle_.end() || at->size > most) return {};
+  const Idle found = *at;
+  idle_.erase(at);
+  auto& pieces = regions_.at(found.region).pieces;
+  Piece& piece = pieces.at(found.offset);
+  piece.idle = false;
+  const std::int64_t rest = found.size - size;
+  if (large(size) && rest >= kRest) {
+    piece.size = size;
+    pieces[found.offset + size] = {.size = rest, .idle = true, .since = piece.since};
+    idle_.insert({rest, found.before, found.region, found.offset + size});
   }
-  return 0;
+  return {{found.region, found.offset}, piece.size};
+}
+
+// From the source; an empty block if there is nothing left.
+Block CachingAllocator::take_new(std::int64_t size) {
+  make_room(size);
+  MemoryHandle memory = source_.allocate(size);
+  if (memory == 0) {
+    trim_locked();
+    memory = source_.allocate(size);
+  }
+  if (memory == 0) return {};
+  ++stats_.allocations;
+  stats_.bytes_reserved += size;
+  regions_[memory] = {size, {{0, {.size = size, .idle = false, .since = 0}}}};
+  return {{memory, 0}, size};
+}
+
+void CachingAllocator::give_back(const Idle& whole) {
+  source_.release(whole.region);
+  regions_.erase(whole.region);
+  stats_.bytes_reserved -= whole.size;
 }
 
 bool CachingAllocator::give_back_oldest() {
-  auto oldest = free_.end();
-  for (auto at = free_.begin(); at != free_.end(); ++at) {
-    if (at->second.empty()) continue;
-    if (oldest == free_.end() || at->second.front().since < oldest->second.front().since)
-      oldest = at;
+  auto oldest = idle_.end();
+  for (auto at = idle_.begin(); at != idle_.end(); ++at) {
+    if (is_whole(*at) && (oldest == idle_.end() || at->before > oldest->before)) oldest = at;
   }
-  if (oldest == free_.end()) return false;
-  source_.release(oldest->second.front().memory);
-  oldest->second.pop_front();
-  stats_.bytes_reserved -= oldest->first;
-  ++given_back_[oldest->first];
+  if (oldest == idle_.end()) return false;
+  give_back(*oldest);
+  ++given_back_[oldest->size];
+  idle_.erase(oldest);
   return true;
 }
 
@@ -117,39 +149,47 @@ void CachingAllocator::make_room(std::int64_t size) {
 Block CachingAllocator::allocate(std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   ++stats_.requests;
-  MemoryHandle memory = 0;
   const bool countable = bytes <= kMostBytes && stats_.bytes_in_use <= kMostBytes;
-  std::int64_t size = countable ? size_class(bytes) : 0;
+  const std::int64_t size = countable ? size_class(bytes) : 0;
   if (stats_.bytes_reserved > kMostBytes) trim_locked();
   const bool over_limit = !countable || (limit_ > 0 && stats_.bytes_in_use + size > limit_);
+  Block block;
   if (!over_limit) {
-    memory = take_cached(size);
-    if (memory == 0) {
-      make_room(size);
-      memory = source_.allocate(size);
-      if (memory == 0) {
-        trim_locked();
-        memory = source_.allocate(size);
-      }
-      if (memory != 0) {
-        ++stats_.allocations;
-        stats_.bytes_reserved += size;
-      }
-    }
+    block = take_idle(size);
+    if (block.size == 0) block = take_new(size);
   }
-  FOVEA_CHECK(memory != 0, BackendError,
+  FOVEA_CHECK(block.size != 0, BackendError,
               fmt::format("out of memory: a tensor of {} bytes does not fit beside {} bytes in use "
                           "(peak {}); lower train.batch_size or the sizes of the model",
                           bytes, stats_.bytes_in_use, stats_.peak_bytes));
-  stats_.bytes_in_use += size;
+  stats_.bytes_in_use += block.size;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.bytes_in_use);
-  return {memory, size};
+  return block;
 }
 
 void CachingAllocator::release(const Block& block) {
   const std::lock_guard lock(mutex_);
   stats_.bytes_in_use -= block.size;
-  free_[block.size].push_back({block.memory, stats_.requests});
+  auto& pieces = regions_.at(block.at.memory).pieces;
+  auto at = pieces.find(block.at.offset);
+  const auto forget = [&](auto piece) {
+    idle_.erase({piece->second.size, -piece->second.since, block.at.memory, piece->first});
+  };
+  if (const auto next = std::next(at); next != pieces.end() && next->second.idle) {
+    forget(next);
+    at->second.size += next->second.size;
+    pieces.erase(next);
+  }
+  if (at != pieces.begin() && std::prev(at)->second.idle) {
+    const auto before = std::prev(at);
+    forget(before);
+    before->second.size += at->second.size;
+    pieces.erase(at);
+    at = before;
+  }
+  at->second.idle = true;
+  at->second.since = stats_.requests;
+  idle_.insert({at->second.size, -stats_.requests, block.at.memory, at->first});
 }
 
 void CachingAllocator::trim() {
@@ -158,10 +198,13 @@ void CachingAllocator::trim() {
 }
 
 void CachingAllocator::trim_locked() {
-  for (auto& [size, blocks] : free_) {
-    for (const Cached& block : blocks) source_.release(block.memory);
-    stats_.bytes_reserved -= size * static_cast<std::int64_t>(blocks.size());
-    blocks.clear();
+  for (auto at = idle_.begin(); at != idle_.end();) {
+    if (!is_whole(*at)) {
+      ++at;
+      continue;
+    }
+    give_back(*at);
+    at = idle_.erase(at);
   }
   given_back_.clear();
   missed_ = 0;

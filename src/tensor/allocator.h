@@ -1,15 +1,17 @@
-// Caching allocator: memory given back by tensors is kept by size and handed out again, to tensors
-// of that size or a little less, so that a training step allocates nothing once warm. What is kept
-// is bounded by the peak of what was in use: where sizes grow, blocks that fit nothing any more go
-// back to the source.
+// Caching allocator: memory given back by tensors is kept and handed out again, so that a training
+// step allocates nothing once warm. Large pieces are cut to size and grow together again. What is
+// kept is bounded by the peak of what was in use: where sizes grow, regions that fit nothing any
+// more go back to the source.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <utility>
 
 namespace fovea {
 
@@ -47,12 +49,13 @@ struct MemoryStats {
   std::int64_t allocations = 0;     // of these, how many went to the source
 };
 
+/// A region that came from the source, or a part of one.
 struct Block {
-  MemoryHandle memory = 0;
+  Buffer at;
   std::int64_t size = 0;  // bytes
 };
 
-/// Before it asks the source for more, it gives back cached blocks, those first that have lain idle
+/// Before it asks the source for more, it gives back idle regions, those first that have lain idle
 /// longest, until bytes_reserved stays within a quarter above peak_bytes. A loop of steps that
 /// needs more is recognised by asking again, while the peak stays, for sizes that were given back:
 /// each adds its size to what may be reserved, up to twice peak_bytes. kFree bytes may always stay.
@@ -81,20 +84,39 @@ class CachingAllocator {
   void reset_peak();
 
  private:
-  struct Cached {
-    MemoryHandle memory;
-    std::int64_t since;  // stats_.requests when it was given back
+  struct Piece {
+    std::int64_t size;
+    bool idle;
+    std::int64_t since;  // stats_.requests when it became idle
+  };
+  // Pieces by the offset they begin at; idle ones are never neighbours.
+  struct Region {
+    std::int64_t size;
+    std::map<std::int64_t, Piece> pieces;
+  };
+  // An idle piece: of several that fit the smallest is taken, of these the last that was in use.
+  struct Idle {
+    std::int64_t size, before;  // before: -since
+    MemoryHandle region;
+    std::int64_t offset;
+    auto operator<=>(const Idle&) const = default;
   };
 
-  MemoryHandle take_cached(std::int64_t& size);
+  static bool large(std::int64_t size);
+  Block take_idle(std::int64_t size);
+  Block take_new(std::int64_t size);
   void make_room(std::int64_t size);
   bool give_back_oldest();
+  void give_back(const Idle& whole);
   void trim_locked();
+  const Region& region_of(const Idle& piece) const { return regions_.at(piece.region); }
+  bool is_whole(const Idle& piece) const { return piece.size == region_of(piece).size; }
 
   MemorySource source_;
   mutable std::mutex mutex_;
-  std::map<std::int64_t, std::deque<Cached>> free_;  // by size; the newest last
-  std::map<std::int64_t, std::int64_t> given_back_;  // how many blocks of a size, by make_room()
+  std::map<MemoryHandle, Region> regions_;
+  std::set<Idle> idle_;
+  std::map<std::int64_t, std::int64_t> given_back_;  // how many regions of a size, by make_room()
   std::int64_t missed_ = 0;                          // bytes of these that were asked for again
   MemoryStats stats_;
   std::int64_t limit_ = 0;

@@ -13,10 +13,11 @@ struct Tensor::Storage {
       : device(std::move(where)),
         bytes(size),
         block(device.allocator().allocate(size)),
-        host(device.is_host() ? reinterpret_cast<std::byte*>(block.memory) : nullptr) {}
+        host(device.is_host() ? reinterpret_cast<std::byte*>(block.at.memory) + block.at.offset
+                              : nullptr) {}
   explicit Storage(Device where) : device(std::move(where)), bytes(0) {}
   ~Storage() {
-    if (block.memory != 0) device.allocator().release(block);
+    if (block.size != 0) device.allocator().release(block);
   }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -84,7 +85,10 @@ std::int64_t Tensor::numel() const { return impl().numel; }
 DType Tensor::dtype() const { return impl().dtype; }
 const Device& Tensor::device() const { return impl().storage->device; }
 
-Buffer Tensor::buffer() const { return {impl().storage->block.memory, impl().offset}; }
+Buffer Tensor::buffer() const {
+  const Buffer& block = impl().storage->block.at;
+  return {block.memory, block.offset + impl().offset};
+}
 
 void Tensor::upload(const void* from) const {
   if (bytes() > 0) device().memory().upload(from, buffer(), bytes());
@@ -111,14 +115,14 @@ Tensor Tensor::copy_on(const Device& to) const {
 std::byte* Tensor::host_memory() const {
   const Storage& storage = *impl().storage;
   if (storage.host != nullptr) return storage.host + impl().offset;
-  const MemoryHandle memory = storage.block.memory;
-  if (device().is_host()) return reinterpret_cast<std::byte*>(memory) + impl().offset;
+  const Buffer at = buffer();
+  if (device().is_host()) return reinterpret_cast<std::byte*>(at.memory) + at.offset;
   const auto& address = device().memory().address;
   FOVEA_CHECK(address, BackendError,
               fmt::format("tensor: memory of device {} cannot be read by the host; copy it to the "
                           "cpu first",
                           device().name()));
-  return address(memory) + impl().offset;
+  return address(at.memory) + at.offset;
 }
 
 template <class T>
