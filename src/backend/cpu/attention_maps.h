@@ -58,7 +58,8 @@ class AttentionMaps {
         rows_(block_rows(args)),
         ld_(whole_vectors(args.keys)),
         mask_(mask.defined() ? mask.data<std::uint8_t>() : nullptr),
-        kernels_(simd::kernels().of<C>()) {
+        kernels_(simd::kernels().of<C>()),
+        product_(product_of(args)) {
     streams_.push_back({args.q, args.k, 0});
     if (args.two_maps()) streams_.push_back({args.q2, args.k2, 1});
   }
@@ -87,10 +88,7 @@ class AttentionMaps {
   // c without gaps between its rows.
   void product(simd::Product<C> p) const {
     p.ldc = p.n;
-    if constexpr (std::is_same_v<S, BFloat16>) {
-      if (const simd::AmxTable* amx = simd::amx()) return amx->product(p);
-    }
-    kernels_.product(p);
+    product_(p);
   }
 
   // The maps of a block before the softmax; disallowed keys are -inf. keys_transposed: (dim, ld) of
@@ -128,6 +126,20 @@ class AttentionMaps {
   const std::uint8_t* mask_;  // (batch, keys) or null
   const simd::Kernels<C>& kernels_;
   std::vector<Stream> streams_;
+
+ private:
+  using ProductKernel = void (*)(const simd::Product<C>&);
+
+  // Tile registers want matrices that fill them; small maps of narrow heads do not (measured).
+  static ProductKernel product_of(const AttentionArgs& args) {
+    constexpr std::int64_t kFilled = 4096;
+    if constexpr (std::is_same_v<S, BFloat16>) {
+      if (simd::amx() != nullptr && args.keys * args.q.dim >= kFilled) return simd::amx()->product;
+    }
+    return simd::kernels().of<C>().product;
+  }
+
+  ProductKernel product_;
 };
 
 }  // namespace fovea::cpu
