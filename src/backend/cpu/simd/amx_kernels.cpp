@@ -115,8 +115,8 @@ bool pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to)
         const S* x = panel.x + step * kPanel * panel.ld + half * 16;
         for (int i = 0; i < 16; ++i) {
           // The processor does not foresee rows that are far apart.
-          _mm_prefetch(x + (kPanel + 2 * i) * panel.ld, _MM_HINT_T0);
-          _mm_prefetch(x + (kPanel + 2 * i + 1) * panel.ld, _MM_HINT_T0);
+          _mm_prefetch(x + (2 * kPanel + 2 * i) * panel.ld, _MM_HINT_T0);
+          _mm_prefetch(x + (2 * kPanel + 2 * i + 1) * panel.ld, _MM_HINT_T0);
           tile.read_outer(i, x, panel.ld, depth, outer);
         }
       }
