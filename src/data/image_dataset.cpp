@@ -87,6 +87,9 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
   cuts_files_ = info.own_sizes && !has_masks() && split == Split::kTrain && !augment_.empty() &&
                 augment_[0]->cuts();
   for (const auto& transform : augment_) {
+    FOVEA_CHECK(!has_masks() || transform->takes_masks(), ConfigError,
+                "dataset.augment: rand_augment, and random_resized_crop with an interpolation, are "
+                "of images with classes; the samples have masks");
     FOVEA_CHECK(has_masks() || info.height == info.width || !transform->turns(), ConfigError,
                 fmt::format("dataset.augment: a transform turns by quarters, but the samples are "
                             "{} x {}; expected squares",
@@ -173,7 +176,9 @@ void ImageDataset::read_scaled(std::int64_t source_index, const TransformContext
   Image fitted;
   if (cut != nullptr) {
     part = augment_[0]->cut(decoded.height, decoded.width, *cut);
-    fitted = resize(crop(decoded.image, part), height(), width(), source_->info().fit.resize);
+    ResizeOptions how = source_->info().fit.resize;
+    how.how = augment_[0]->interpolation().value_or(how.how);
+    fitted = resize(crop(decoded.image, part), height(), width(), how);
   } else if (cuts_files_) {
     fitted = source_->fitted(decoded.image);
   }
@@ -225,10 +230,10 @@ void ImageDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const
     read_pair(index, draw.augment ? &augment : nullptr, into);
   } else {
     const bool cut = draw.augment && cuts_files_;
-    const TransformContext first{augment.fork(std::uint64_t{0}), mean_};
+    const TransformContext first{augment.fork(std::uint64_t{0}), mean_, std_};
     read_scaled(index, cut ? &first : nullptr, into);
     for (std::size_t k = cut ? 1 : 0; draw.augment && k < augment_.size(); ++k) {
-      augment_[k]->apply(x, {augment.fork(k), mean_});
+      augment_[k]->apply(x, {augment.fork(k), mean_, std_});
     }
     *into.at("label").data<std::int64_t>() = label(i);
   }
