@@ -95,6 +95,9 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
                             "{} x {}; expected squares",
                             info.height, info.width));
   }
+  FOVEA_CHECK(!has_masks() || !options_.mix.is_on(), ConfigError,
+              "dataset.mix: blends classes of whole images, but the samples have masks; expected "
+              "mixup and cutmix 0");
   mean_ = {0.0};
   std_ = {1.0};
   if (options_.normalise) {
@@ -244,6 +247,13 @@ void ImageDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const
   }
   if (draw.corruption) corrupt(x, *draw.corruption, noise, eval_noise().fill);
   if (options_.normalise) normalise(x, mean_, std_);
+}
+
+void ImageDataset::mix(Batch& batch, const Draw& draw) const {
+  if (!draw.augment || !options_.mix.is_on()) return;
+  const Mix drawn = draw_mix(options_.mix, height(), width(), batch_stream(draw, batch.number));
+  mix_images(batch.at("image"), drawn);
+  batch.set("target", mixed_targets(batch.at("label"), num_classes(), drawn.share));
 }
 
 Configured configured(ImageOptions options, OpenImages open, const MakeOptions& how) {
