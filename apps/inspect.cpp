@@ -18,7 +18,9 @@
 #include "experiment/summary.h"
 #include "experiment/text_table.h"
 #include "inspect/across_depth.h"
+#include "inspect/augment.h"
 #include "inspect/dataset.h"
+#include "inspect/magnitude.h"
 #include "inspect/tradeoff.h"
 #include "schema/compare.h"
 #include "schema/describe.h"
@@ -46,6 +48,8 @@ struct Arguments {
   std::vector<std::string> runs;
   std::string split;
   apps::TradeoffArguments tradeoff;
+  apps::MagnitudeArguments magnitude;
+  apps::AugmentArguments augment;
   std::string out;
   std::string picture = "across-depth.png";
 };
@@ -255,6 +259,7 @@ int main(int argc, char** argv) {
       "         fovea inspect experiments/smoke/dgvit.json --profile\n"
       "         fovea inspect experiments/kcla/kcla56.json --across-depth 2,6,12\n"
       "         fovea inspect dataset experiments/smoke/dgvit.json\n"
+      "         fovea inspect augment experiments/smoke/dgvit.json\n"
       "         fovea inspect --list dataset paired_folder\n"
       "         fovea inspect schema > fovea.schema.json\n");
   Arguments args;
@@ -284,6 +289,7 @@ int main(int argc, char** argv) {
   dataset.add_option("EXPERIMENT", args.experiment, "experiment file")
       .required()
       .value("EXPERIMENT");
+  const apps::Options augment = apps::add_augment(cli, args.experiment, args.augment);
   apps::Options diff = cli.add_subcommand("diff", "settings in which two experiments differ");
   diff.add_option("A", args.experiment, "experiment file or config.json of a run")
       .required()
@@ -308,21 +314,8 @@ int main(int argc, char** argv) {
       .add_option("-o,--out", args.out,
                   "picture, .png or .svg, with a .csv beside it (default: robustness.png)")
       .value("FILE");
-  apps::Options tradeoff = cli.add_subcommand(
-      "tradeoff",
-      "score against parameters and cost of a sweep's rows, or of a paper's published ones");
-  tradeoff
-      .add_option("SOURCE", args.tradeoff.sources,
-                  "folders of sweeps made by ablate, or files of published numbers")
-      .required()
-      .value("FILE");
-  tradeoff.add_option("--table", args.tradeoff.table, "of published numbers (default: the first)");
-  tradeoff.add_option("--metric", args.tradeoff.metrics,
-                      "column of the scores; once, or for each source (default: a sweep's first)");
-  tradeoff
-      .add_option("-o,--out", args.tradeoff.out,
-                  "picture, .png or .svg, with a .csv beside it (default: tradeoff.png)")
-      .value("FILE");
+  const apps::Options tradeoff = apps::add_tradeoff(cli, args.tradeoff);
+  const apps::Options magnitude = apps::add_magnitude(cli, args.magnitude);
   apps::Options docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
   apps::Options editors =
       cli.add_subcommand("schema", "JSON Schema of experiment files, for editors");
@@ -342,10 +335,15 @@ int main(int argc, char** argv) {
       return apps::inspect_dataset(
           apps::load_experiment("inspect", args.experiment, args.overrides), program.common.json);
     }
+    if (augment.parsed()) {
+      return apps::draw_augmented(apps::load_experiment("inspect", args.experiment, args.overrides),
+                                  args.augment);
+    }
     if (diff.parsed()) return print_difference(args);
     if (curves.parsed()) return draw_curves(args);
     if (robustness.parsed()) return draw_robustness(args);
     if (tradeoff.parsed()) return apps::draw_tradeoff(args.tradeoff);
+    if (magnitude.parsed()) return apps::draw_magnitude(args.magnitude);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see fovea inspect --help");
     if (!args.across_depth.empty()) return draw_across_depth(args, program.common.json);

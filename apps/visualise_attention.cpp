@@ -13,6 +13,7 @@
 #include "visualise_attention/images.h"
 #include "visualise_attention/layers.h"
 #include "visualise_attention/predictions.h"
+#include "visualise_attention/scores.h"
 #include "visualise_attention/stages.h"
 #include "visualise_attention/subject.h"
 #include "visualise_attention/texts.h"
@@ -37,15 +38,16 @@ const char* text_of(Tokens tokens) {
 }
 
 int visualise_runs(const Arguments& args, const apps::Common& common) {
-  FOVEA_CHECK(args.pca || args.layers.empty(), ConfigError,
-              "--layer: chooses the layers of --pca, which is not given");
+  FOVEA_CHECK(args.pca || args.scores || args.layers.empty(), ConfigError,
+              "--layer: chooses the layers of --pca or --scores; neither is given");
   FOVEA_CHECK(!args.maps.empty() || args.stages.empty(), ConfigError,
               "--stage: chooses the stages of --maps, which is not given");
-  const int instead =
-      int{args.pca} + int{args.across_depth} + int{!args.maps.empty()} + int{args.predictions};
+  const int instead = int{args.scores} + int{args.pca} + int{args.across_depth} +
+                      int{!args.maps.empty()} + int{args.predictions};
   FOVEA_CHECK(instead <= 1, ConfigError,
-              "--pca, --across-depth, --maps, --predictions: each is drawn instead of rollouts; "
-              "give one");
+              "--scores, --pca, --across-depth, --maps, --predictions: each is drawn instead of "
+              "rollouts; give one");
+  if (args.scores) apps::draw_scores(args, common);
   if (args.pca) apps::draw_components(args, common);
   if (args.across_depth) apps::draw_across_depth(args, common);
   if (!args.maps.empty()) apps::draw_stages(args, common);
@@ -61,8 +63,8 @@ int visualise_runs(const Arguments& args, const apps::Common& common) {
                             names[0], text_of(tokens)));
   }
   FOVEA_CHECK(tokens == Tokens::kGrids || (args.query.empty() && !args.whole_maps), ConfigError,
-              fmt::format("--query, --whole-maps: are of networks with grids of several sizes; {} "
-                          "reads {}",
+              fmt::format("--query, --whole-maps: are of --scores, and of networks with grids of "
+                          "several sizes; {} reads {}",
                           names[0], text_of(tokens)));
   if (tokens == Tokens::kGrids) {
     apps::draw_grids(runs, args, common);
@@ -97,6 +99,7 @@ int main(int argc, char** argv) {
       "film\"\n"
       "         fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights "
       "vit.safetensors\n"
+      "         fovea visualise-attention runs/vit runs/linear --scores --input 7 --query 8,8\n"
       "         fovea visualise-attention runs/dgvit --pca --input 0 --input 7\n"
       "         fovea visualise-attention runs/gdla runs/la --maps update,saliency --input 0\n"
       "         fovea visualise-attention runs/gdla runs/la --predictions --input 0 --input 7\n");
@@ -117,8 +120,11 @@ int main(int argc, char** argv) {
   apps::add_renaming_flags(cli, args.reading);
   apps::add_mismatch_flags(cli, args.reading);
   cli.add_option("--sign", args.sign, "default: raw").value("raw|abs|positive|negative");
-  cli.add_option("--normalise", args.normalise, "rows (default: sum; abs for raw signed maps)")
-      .value("sum|abs|none");
+  cli.add_option("--normalise", args.normalise,
+                 "rows (default: sum; abs for raw signed maps); of --scores minmax, each picture "
+                 "from its least to its largest (the default), or rowsum, shares of the sum in "
+                 "common colours")
+      .value("sum|abs|none|minmax|rowsum");
   cli.add_option("--fusion", args.fusion, "over heads (default: mean)").value("mean|max|min");
   cli.add_option("--discard", args.discard, "share of smallest entries set to zero")
       .range(0.0, 0.999);
@@ -132,17 +138,19 @@ int main(int argc, char** argv) {
                  "of each image, for quantities without sign")
       .value("column|figure|image|minmax");
   cli.add_option("--colours", args.colours,
-                 "of quantities without sign (default: reds); signed ones are always blue, light "
-                 "grey at 0, red")
-      .value("reds|plasma|viridis|cividis|blues|grey");
+                 "of quantities without sign (default: reds; of --scores jet); signed ones are "
+                 "always blue, light grey at 0, red")
+      .value("reds|plasma|viridis|cividis|jet|blues|grey");
   cli.add_flag("--smooth", args.smooth, "blend between patches instead of a block for each");
-  cli.add_option("--overlay", args.overlay, "share of the image under the map, 0 to 1")
+  cli.add_option("--overlay", args.overlay,
+                 "share of the image under the map, 0 to 1 (default: 0; of --scores 0.5)")
       .range(0.0, 1.0);
   cli.add_option("--factor", args.factor, "enlargement of the images").range(1, 64);
   cli.add_flag("--heads", args.heads, "also every layer and head, of images");
-  cli.add_option("--query", args.query,
-                 "of networks with grids of several sizes (PVTv2, segmentation): row and column of "
-                 "the pixel whose attention is drawn (default: the middle)")
+  cli.add_option(
+         "--query", args.query,
+         "of --scores, and of networks with grids of several sizes (PVTv2, segmentation): row "
+         "and column of the pixel whose attention is drawn (default: the middle)")
       .commas()
       .value("ROW,COLUMN");
   cli.add_flag("--whole-maps", args.whole_maps,
@@ -154,14 +162,17 @@ int main(int argc, char** argv) {
                "instead: what layer attention does from layer to layer (likeness of keys, decay, "
                "weights of layers), over --samples images");
   cli.add_option("--samples", args.samples, "images of the split for --across-depth").positive();
+  cli.add_flag("--scores", args.scores,
+               "instead: what the patch at --query scores in a layer, mean over heads, over the "
+               "images, runs side by side (scores.png, scores.csv)");
   cli.add_flag(
       "--pca", args.pca,
       "instead: what each layer sees of the images: the "
       "first three principal components of its patches as red, green and blue (pca-<run>.png), "
       "and the variance they explain (pca.csv)");
   cli.add_option("--layer", args.layers,
-                 "of --pca: number of a layer, from 0, or its name, as blocks.11; repeatable "
-                 "(default: all)");
+                 "of --pca and --scores: number of a layer, from 0, or its name, as blocks.11, of "
+                 "--scores also mean; repeatable (default: all; of --scores the last)");
   cli.add_option("--maps", args.maps,
                  "instead: what the blocks of a decoder (pvt_gdla, ...) do with tokens, a picture "
                  "for each image: norms of what enters, size of what attention adds, their "

@@ -9,27 +9,67 @@
 
 namespace fovea::apps {
 
+Options add_tradeoff(Options cli, TradeoffArguments& args) {
+  Options tradeoff = cli.add_subcommand(
+      "tradeoff",
+      "score against parameters, cost and speed of a sweep's rows, or of a paper's published ones");
+  tradeoff
+      .add_option("SOURCE", args.sources,
+                  "folders of sweeps made by ablate, or files of published numbers")
+      .required()
+      .value("FILE");
+  tradeoff.add_option("--table", args.table, "of published numbers (default: the first)");
+  tradeoff.add_option("--metric", args.metrics,
+                      "column of the scores; once, or for each source (default: a sweep's first)");
+  const Option throughput = tradeoff.add_flag(
+      "--throughput", args.throughput,
+      "also time the networks of a sweep on this machine: samples a second of forward passes");
+  tradeoff.add_option("--batch-size", args.timing.batch_size, "of these passes (default: 64)")
+      .positive()
+      .needs(throughput);
+  tradeoff.add_option("--warm-up", args.timing.warm_up, "passes before (default: 50)")
+      .non_negative()
+      .needs(throughput);
+  tradeoff.add_option("--passes", args.timing.passes, "timed passes (default: 30)")
+      .positive()
+      .needs(throughput);
+  tradeoff.add_option("--threads", args.timing.threads, "threads (0: all cores)")
+      .range(0, 1024)
+      .needs(throughput);
+  tradeoff
+      .add_option("-o,--out", args.out,
+                  "picture, .png or .svg, with a .csv beside it (default: tradeoff.png)")
+      .value("FILE");
+  return tradeoff;
+}
+
 int draw_tradeoff(const TradeoffArguments& args) {
   visualise::check_plot_path(args.out);
   FOVEA_CHECK(args.metrics.size() <= 1 || args.metrics.size() == args.sources.size(), ConfigError,
               fmt::format("--metric: {} given for {} sources; expected one, or one for each",
                           args.metrics.size(), args.sources.size()));
   std::vector<visualise::TradeoffSource> sources;
-  experiment::TextTable table{{"row", "source", "score", "parameters", "MACs", "MACs (paper)"}, {}};
+  experiment::TextTable table{
+      {"row", "source", "score", "parameters", "MACs", "MACs (paper)", "samples/s"}, {}};
+  std::string measured_on;
   const auto count = [](const std::optional<double>& value) {
     return value ? experiment::short_count(*value) : std::string("-");
   };
   for (std::size_t i = 0; i < args.sources.size(); ++i) {
     const std::string metric =
         args.metrics.empty() ? "" : args.metrics[args.metrics.size() == 1 ? 0 : i];
-    sources.push_back(experiment::read_tradeoff({args.sources[i], args.table, metric}));
+    experiment::TradeoffRequest request{args.sources[i], args.table, metric};
+    if (args.throughput) request.throughput = args.timing;
+    sources.push_back(experiment::read_tradeoff(request));
     for (const visualise::TradeoffRow& row : sources.back().rows) {
       table.rows.push_back({row.name, sources.back().name, fmt::format("{:.2f}", row.score),
-                            count(row.parameters), count(row.macs), count(row.macs_paper)});
+                            count(row.parameters), count(row.macs), count(row.macs_paper),
+                            row.samples_per_s ? fmt::format("{:.1f}", *row.samples_per_s) : "-"});
+      if (!row.measured_on.empty()) measured_on = "samples/s: " + row.measured_on + "\n";
     }
   }
   visualise::write_tradeoff(args.out, sources);
-  fmt::print("{}{}\n", experiment::plain_table(table), args.out);
+  fmt::print("{}{}{}\n", experiment::plain_table(table), measured_on, args.out);
   return 0;
 }
 

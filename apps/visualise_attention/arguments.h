@@ -27,16 +27,17 @@ struct Arguments {
   double alpha = 0.5;
   std::int64_t start_layer = 0;
   std::string scale = "column";
-  std::string colours = "reds";
+  std::string colours;  // empty: the standard of what is drawn
   bool smooth = false;
-  double overlay = 0;
+  double overlay = -1;  // below 0: likewise
   std::int64_t factor = 0;
   bool heads = false;
   bool no_explorer = false;
   bool across_depth = false;
   std::int64_t samples = 512;
+  bool scores = false;
   bool pca = false;
-  std::vector<std::string> layers;   // of --pca: numbers from 0, or names
+  std::vector<std::string> layers;   // of --pca and --scores: numbers from 0, or names
   std::vector<std::string> maps;     // token_norm, update, saliency
   std::vector<std::int64_t> stages;  // of --maps, from 1; empty: all
   std::string compare = "first";     // of --maps update: first, last or none

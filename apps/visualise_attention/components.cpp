@@ -1,9 +1,6 @@
 #include "visualise_attention/components.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 
 #include "base/csv_field.h"
 #include "base/distinct_names.h"
@@ -26,16 +23,7 @@ std::vector<std::size_t> chosen_layers(const std::vector<LayerFeatures>& layers,
   std::vector<std::string> names;
   for (const LayerFeatures& layer : layers) names.push_back(layer.layer);
   std::vector<std::size_t> chosen;
-  for (const std::string& text : wanted) {
-    const auto named = std::find(names.begin(), names.end(), text);
-    const std::size_t place = named == names.end() && is_index(text)
-                                  ? std::stoull(text.substr(0, 18))
-                                  : static_cast<std::size_t>(named - names.begin());
-    FOVEA_CHECK(place < names.size(), ConfigError,
-                fmt::format("--layer {}: {} has no such layer (known: 0..{}, {})", text, run,
-                            names.size() - 1, fmt::join(names, ", ")));
-    chosen.push_back(place);
-  }
+  for (const std::string& text : wanted) chosen.push_back(layer_place(names, text, run));
   for (std::size_t i = 0; wanted.empty() && i < names.size(); ++i) chosen.push_back(i);
   return chosen;
 }

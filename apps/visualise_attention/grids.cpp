@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/csv_field.h"
 #include "base/distinct_names.h"
 #include "base/error.h"
@@ -29,20 +31,6 @@ void check_settings(const Arguments& args) {
               fmt::format("--scale {}: is of networks with one grid; others have colours for each "
                           "picture, from 0 or with minmax from its least weight",
                           args.scale));
-}
-
-// The middle of the pixel, so that no rounding moves it to the next token.
-Probe::Place place_of_query(const Arguments& args, const visualise::Canvas& image) {
-  if (args.query.empty()) return {0.5, 0.5};
-  FOVEA_CHECK(args.query.size() == 2 && args.query[0] >= 0 && args.query[1] >= 0 &&
-                  args.query[0] < image.height && args.query[1] < image.width,
-              ConfigError,
-              fmt::format("--query: expected row and column of a pixel of {} x {}, from 0",
-                          image.height, image.width));
-  const auto share = [](std::int64_t pixel, std::int64_t size) {
-    return (static_cast<double>(pixel) + 0.5) / static_cast<double>(size);
-  };
-  return {share(args.query[0], image.height), share(args.query[1], image.width)};
 }
 
 void add_maps(const std::vector<GridAttention>& blocks, const std::string& key, const Device& host,
@@ -99,10 +87,10 @@ void draw_grids(std::vector<experiment::Opened>& runs, const Arguments& args,
     maps.metadata.emplace(slug(names[r]), weights_text(runs[r].weights));
     visualise::GridRolloutFigure figure;
     figure.title = names[r] + ": attention of the framed place, rolled out over blocks of one grid";
-    figure.colours = visualise::sequential_from_name(args.colours);
+    figure.colours = colours_of(args);
     figure.from_least = args.scale == "minmax";
     figure.smooth = args.smooth;
-    figure.overlay = args.overlay;
+    figure.overlay = std::max(0.0, args.overlay);
     figure.factor = enlargement(args, inputs[0].picture);
     for (const ImageInput& input : inputs) {
       const Probe::Place place = place_of_query(args, input.picture);

@@ -116,6 +116,20 @@ void check_size(const data::ImageDataset& own, const data::ImageDataset& first,
               fmt::format("{}: sees images of another size than {}", run, first_run));
 }
 
+attention::Probe::Place place_of_query(const Arguments& args, const visualise::Canvas& image) {
+  if (args.query.empty()) return {0.5, 0.5};
+  FOVEA_CHECK(args.query.size() == 2 && args.query[0] >= 0 && args.query[1] >= 0 &&
+                  args.query[0] < image.height && args.query[1] < image.width,
+              ConfigError,
+              fmt::format("--query: expected row and column of a pixel of {} x {}, from 0",
+                          image.height, image.width));
+  // The middle of the pixel, so that no rounding moves it to the next token.
+  const auto share = [](std::int64_t pixel, std::int64_t size) {
+    return (static_cast<double>(pixel) + 0.5) / static_cast<double>(size);
+  };
+  return {share(args.query[0], image.height), share(args.query[1], image.width)};
+}
+
 std::int64_t enlargement(const Arguments& args, const visualise::Canvas& picture) {
   if (args.factor > 0) return args.factor;
   return std::max<std::int64_t>(1, 128 / std::max(picture.height, picture.width));

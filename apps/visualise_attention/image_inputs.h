@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/probe.h"
 #include "data/image_dataset.h"
 #include "experiment/runner.h"
 #include "visualise/canvas.h"
@@ -33,6 +34,10 @@ std::vector<ImageInput> image_inputs(const Arguments& args, const data::ImageDat
 /// no such sample.
 Tensor prepared(const ImageInput& input, const data::ImageDataset& own,
                 const data::ImageDataset& first, const std::string& run, const Device& device);
+
+/// The place of the pixel that --query names, the middle without it. Throws ConfigError for one
+/// outside the image.
+attention::Probe::Place place_of_query(const Arguments& args, const visualise::Canvas& image);
 
 /// Where a sample of the first run's split lies in that of the run with the data set `own`. Throws
 /// ConfigError if that has no such sample.

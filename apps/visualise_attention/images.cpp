@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/distinct_names.h"
@@ -18,9 +19,9 @@ void write_figure(const std::vector<Subject>& subjects, const std::vector<ImageI
   visualise::RolloutFigure figure;
   figure.title = "attention rollout";
   figure.scale = visualise::heat_scale_from_name(args.scale);
-  figure.sequential = visualise::sequential_from_name(args.colours);
+  figure.sequential = colours_of(args);
   figure.smooth = args.smooth;
-  figure.overlay = args.overlay;
+  figure.overlay = std::max(0.0, args.overlay);
   for (const ImageInput& input : inputs) {
     figure.names.push_back(input.name);
     figure.inputs.push_back(input.picture);

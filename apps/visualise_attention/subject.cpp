@@ -1,6 +1,7 @@
 #include "visualise_attention/subject.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -141,6 +142,22 @@ std::int64_t sample_index(const std::string& text, std::int64_t size) {
   FOVEA_CHECK(index < size, ConfigError,
               fmt::format("--input {}: the split has {} samples, counted from 0", text, size));
   return index;
+}
+
+std::size_t layer_place(const std::vector<std::string>& names, const std::string& wanted,
+                        const std::string& run) {
+  const auto named = std::find(names.begin(), names.end(), wanted);
+  const std::size_t place = named == names.end() && is_index(wanted)
+                                ? std::stoull(wanted.substr(0, 18))
+                                : static_cast<std::size_t>(named - names.begin());
+  FOVEA_CHECK(place < names.size(), ConfigError,
+              fmt::format("--layer {}: {} has no such layer (known: 0..{}, {})", wanted, run,
+                          names.size() - 1, fmt::join(names, ", ")));
+  return place;
+}
+
+visualise::ColourMap colours_of(const Arguments& args) {
+  return visualise::sequential_from_name(args.colours.empty() ? "reds" : args.colours);
 }
 
 void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,

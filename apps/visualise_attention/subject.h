@@ -56,6 +56,13 @@ std::vector<Subject> subjects_of(std::vector<experiment::Opened> opened, const A
 bool is_index(const std::string& text);
 std::int64_t sample_index(const std::string& text, std::int64_t size);
 
+/// The place of the layer that --layer names, by its number or its name. Throws ConfigError.
+std::size_t layer_place(const std::vector<std::string>& names, const std::string& wanted,
+                        const std::string& run);
+
+/// The palette of quantities without sign; reds, unless --colours names another.
+visualise::ColourMap colours_of(const Arguments& args);
+
 /// maps.safetensors: <run>/<input>/attn/<layer> (heads, n, n) and <run>/<input>/rollout (n, n);
 /// metadata <run>: which weights these are of.
 void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,

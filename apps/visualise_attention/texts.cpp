@@ -78,7 +78,7 @@ void write_figures(const std::vector<Subject>& subjects, const std::vector<Input
     visualise::TextFigure figure;
     figure.title = "attention rollout, " + inputs[i].name;
     figure.scale = visualise::heat_scale_from_name(args.scale);
-    figure.sequential = visualise::sequential_from_name(args.colours);
+    figure.sequential = colours_of(args);
     if (args.factor > 0) figure.factor = static_cast<double>(args.factor);
     for (std::size_t k = 0; k < subjects.size(); ++k) {
       const Subject& s = subjects[k];

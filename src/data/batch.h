@@ -1,5 +1,6 @@
 // What a network learns from: samples, and batches of them, as tensors with names.
 //   "image" (c, h, w) float32                       "label" () int64
+//   "target" (classes) float32, only of batches whose images are mixed (mix.h): their shares
 //   "mask" (k, h, w) float32 in [0, 1], soft masks; or (h, w) int64, the class of every pixel
 //   "tokens" (n) int64, 0 behind the end of a text
 // In a batch each has a leading axis. Kinds of data differ in their names and in how these are put

@@ -40,11 +40,20 @@ Sample Dataset::blank() const {
 }
 
 RandomStream Dataset::stream(const Draw& draw, std::int64_t source_index) const {
+  const RandomStream sample = RandomStream(draw.seed)
+                                  .fork("data")
+                                  .fork(name_of(split_))
+                                  .fork(static_cast<std::uint64_t>(draw.epoch))
+                                  .fork(static_cast<std::uint64_t>(source_index));
+  return draw.copy == 0 ? sample : sample.fork("copy").fork(static_cast<std::uint64_t>(draw.copy));
+}
+
+RandomStream Dataset::batch_stream(const Draw& draw, std::int64_t number) const {
   return RandomStream(draw.seed)
-      .fork("data")
+      .fork("batches")
       .fork(name_of(split_))
       .fork(static_cast<std::uint64_t>(draw.epoch))
-      .fork(static_cast<std::uint64_t>(source_index));
+      .fork(static_cast<std::uint64_t>(number));
 }
 
 std::shared_ptr<const Dataset> Splits::find(std::string_view name) const {

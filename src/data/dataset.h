@@ -24,6 +24,7 @@ namespace fovea::data {
 struct Draw {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;                     // 0 for evaluation
+  std::int64_t copy = 0;                      // which of a sample's repeats in an epoch (plan.h)
   bool augment = false;                       // augmentation and training noise
   std::optional<NoiseLevel> corruption = {};  // evaluation noise, on every sample
 };
@@ -69,6 +70,9 @@ class Dataset {
   /// As a network sees it. `into` comes from a Collator and has the tensors of stacked fields. Sets
   /// everything but the name. Throws FileError if the sample cannot be read.
   virtual void prepare(std::int64_t i, const Draw& draw, Sample& into) const = 0;
+  /// Changes a batch of prepared samples as a whole, in memory of the host; a function of the draw
+  /// and the batch's number.
+  virtual void mix(Batch& /*batch*/, const Draw& /*draw*/) const {}
   /// As a person would look at it. Throws FileError.
   virtual Sample get(std::int64_t i) const = 0;
   /// A sample whose stacked tensors are there, in memory of the host, to be prepared.
@@ -78,6 +82,8 @@ class Dataset {
   virtual std::int64_t length(std::int64_t /*i*/) const { return 0; }
   /// Shuffled samples are sorted by length within so many batches; 0: not.
   virtual std::int64_t bucket_batches() const { return 0; }
+  /// How often a training epoch takes a sample (PlanOptions::repeats).
+  virtual std::int64_t repeats() const { return 1; }
   /// Whether a sample that prepare() cannot read is left out of its batch.
   virtual bool skips_bad_samples() const { return false; }
 
@@ -96,8 +102,10 @@ class Dataset {
   Dataset(std::shared_ptr<const Part> part, Split split, const SplitOptions& options,
           const NoiseBySplit& noise, const NoiseKind& kind);
 
-  /// The stream of one sample in one epoch.
+  /// The stream of one sample in one epoch, or of one of its repeats.
   RandomStream stream(const Draw& draw, std::int64_t source_index) const;
+  /// The stream of one batch.
+  RandomStream batch_stream(const Draw& draw, std::int64_t number) const;
   const Noise& train_noise() const { return train_noise_; }
   const Device& host() const { return host_; }
 

@@ -140,6 +140,20 @@ void to_planes(const Image& image, float white, Planes to) {
   });
 }
 
+Image to_image(Planes from) {
+  Image image{from.height, from.width, from.channels, {}};
+  image.pixels.resize(static_cast<std::size_t>(from.size()));
+  for (std::int64_t c = 0; c < from.channels; ++c) {
+    const float* plane = from.channel(c);
+    std::uint8_t* to = image.pixels.data() + c;
+    for (std::int64_t p = 0; p < from.plane(); ++p) {
+      const float value = std::clamp(plane[p], 0.0f, 1.0f) * 255.0f;
+      to[p * from.channels] = static_cast<std::uint8_t>(value + 0.5f);
+    }
+  }
+  return image;
+}
+
 void resample(Planes from, Planes to, Resampling how) {
   FOVEA_CHECK(from.channels == to.channels && from.plane() > 0, ShapeError,
               fmt::format("resample: {} channels of {} x {} to {} channels", from.channels,

@@ -30,6 +30,8 @@ void rotate(Planes x, double degrees);
 
 /// `white` becomes 1; of an image of 16 bits 65535 does. `to` has the image's shape.
 void to_planes(const Image& image, float white, Planes to);
+/// The other way: 1 becomes 255, values are rounded and those outside [0, 1] cut off.
+Image to_image(Planes from);
 
 enum class Resampling {
   kBilinear,       // of the four pixels around; PyTorch's align_corners=False

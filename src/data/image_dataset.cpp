@@ -87,11 +87,17 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
   cuts_files_ = info.own_sizes && !has_masks() && split == Split::kTrain && !augment_.empty() &&
                 augment_[0]->cuts();
   for (const auto& transform : augment_) {
+    FOVEA_CHECK(!has_masks() || transform->takes_masks(), ConfigError,
+                "dataset.augment: rand_augment, and random_resized_crop with an interpolation, are "
+                "of images with classes; the samples have masks");
     FOVEA_CHECK(has_masks() || info.height == info.width || !transform->turns(), ConfigError,
                 fmt::format("dataset.augment: a transform turns by quarters, but the samples are "
                             "{} x {}; expected squares",
                             info.height, info.width));
   }
+  FOVEA_CHECK(!has_masks() || !options_.mix.is_on(), ConfigError,
+              "dataset.mix: blends classes of whole images, but the samples have masks; expected "
+              "mixup and cutmix 0");
   mean_ = {0.0};
   std_ = {1.0};
   if (options_.normalise) {
@@ -173,7 +179,9 @@ void ImageDataset::read_scaled(std::int64_t source_index, const TransformContext
   Image fitted;
   if (cut != nullptr) {
     part = augment_[0]->cut(decoded.height, decoded.width, *cut);
-    fitted = resize(crop(decoded.image, part), height(), width(), source_->info().fit.resize);
+    ResizeOptions how = source_->info().fit.resize;
+    how.how = augment_[0]->interpolation().value_or(how.how);
+    fitted = resize(crop(decoded.image, part), height(), width(), how);
   } else if (cuts_files_) {
     fitted = source_->fitted(decoded.image);
   }
@@ -225,10 +233,10 @@ void ImageDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const
     read_pair(index, draw.augment ? &augment : nullptr, into);
   } else {
     const bool cut = draw.augment && cuts_files_;
-    const TransformContext first{augment.fork(std::uint64_t{0}), mean_};
+    const TransformContext first{augment.fork(std::uint64_t{0}), mean_, std_};
     read_scaled(index, cut ? &first : nullptr, into);
     for (std::size_t k = cut ? 1 : 0; draw.augment && k < augment_.size(); ++k) {
-      augment_[k]->apply(x, {augment.fork(k), mean_});
+      augment_[k]->apply(x, {augment.fork(k), mean_, std_});
     }
     *into.at("label").data<std::int64_t>() = label(i);
   }
@@ -239,6 +247,13 @@ void ImageDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const
   }
   if (draw.corruption) corrupt(x, *draw.corruption, noise, eval_noise().fill);
   if (options_.normalise) normalise(x, mean_, std_);
+}
+
+void ImageDataset::mix(Batch& batch, const Draw& draw) const {
+  if (!draw.augment || !options_.mix.is_on()) return;
+  const Mix drawn = draw_mix(options_.mix, height(), width(), batch_stream(draw, batch.number));
+  mix_images(batch.at("image"), drawn);
+  batch.set("target", mixed_targets(batch.at("label"), num_classes(), drawn.share));
 }
 
 Configured configured(ImageOptions options, OpenImages open, const MakeOptions& how) {

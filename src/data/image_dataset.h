@@ -46,11 +46,14 @@ class ImageDataset final : public Dataset {
   /// nearest pixel, on the grid by which images are resized: where that is scipy's zoom, its
   /// order 0.
   Tensor at_original(const Tensor& labels, std::int64_t height, std::int64_t width) const;
+  std::int64_t repeats() const override { return options_.aug_repeats; }
   bool skips_bad_samples() const override { return options_.on_bad_sample == OnBadSample::kSkip; }
   /// Scale to [0, 1], augment, noise, normalise; where there are masks, resize after augmentation,
   /// and the mask follows its image. A random resized crop that is the first of the list is cut
   /// from the picture as its file has it.
   void prepare(std::int64_t i, const Draw& draw, Sample& into) const override;
+  /// Mixes images (mix.h), where the draw is to augment; the batch then has a "target".
+  void mix(Batch& batch, const Draw& draw) const override;
   /// In [0, 1].
   Sample get(std::int64_t i) const override;
   /// Any picture file as the samples are prepared: of a file of the data set what get() gives,

@@ -58,7 +58,7 @@ void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augm
   keep(source_index, std::move(fresh));
   if (info.stretch) stretch(x.planes);
   for (std::size_t k = 0; augment != nullptr && k < augment_.size(); ++k) {
-    const TransformContext context{augment->fork(k), mean_};
+    const TransformContext context{augment->fork(k), mean_, std_};
     if (augment_[k]->cuts()) {  // resized below, once
       const Box box = augment_[k]->cut(x.planes.height, x.planes.width, context);
       x.keep(box);
@@ -67,7 +67,7 @@ void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augm
       continue;
     }
     augment_[k]->apply(x.planes, context);
-    const TransformContext same{context.stream, context.mean, true};
+    const TransformContext same{context.stream, mean_, std_, true};
     if (augment_[k]->moves_pixels()) augment_[k]->apply(m.planes, same);
     if (augment_[k]->swaps_sides(context)) {
       std::swap(x.planes.height, x.planes.width);

@@ -16,6 +16,12 @@ schema::Fields<ImageOptions> make_keys() {
            "standard deviation of each channel; empty: that of the data set")
       .add_component("augment", &O::augment, transform_choices(),
                      "random changes of training samples, in this order, before the noise")
+      .add("aug_repeats", &O::aug_repeats, schema::at_least(1),
+           "repeated augmentation: an epoch takes each sample so many times in a row and ends when "
+           "it has had as many as there are")
+      .add_object(
+          "mix", &O::mix, mix_fields(),
+          "blends the images of a training batch and their classes, the first with the last")
       .add_object("noise", &O::noise, noise_fields(image_noise()), "corruptions (dgsa section 8)")
       .add_enum("on_bad_sample", &O::on_bad_sample,
                 {{"fail", OnBadSample::kFail}, {"skip", OnBadSample::kSkip}},

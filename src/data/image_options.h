@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/mix.h"
 #include "data/noise.h"
 #include "data/split.h"
 #include "schema/fields.h"
@@ -24,6 +25,8 @@ struct ImageOptions : SplitOptions {
   std::vector<double> mean;
   std::vector<double> std;
   std::vector<schema::Component> augment;
+  std::int64_t aug_repeats = 1;
+  MixOptions mix;
   NoiseBySplit noise;
   OnBadSample on_bad_sample = OnBadSample::kFail;
   std::int64_t cache_bytes = std::int64_t{1} << 30;

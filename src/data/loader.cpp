@@ -20,8 +20,8 @@ namespace {
 // One pass over the data set. Shared with the workers, so that a restart cannot pull it away.
 struct Epoch {
   std::int64_t number = 0;
-  std::vector<std::vector<std::int64_t>> batches;  // the samples of each
-  std::atomic<bool> cancelled = false;             // nobody wants its batches any more
+  PlannedBatches batches;
+  std::atomic<bool> cancelled = false;  // nobody wants its batches any more
 };
 
 struct Ready {
@@ -53,6 +53,10 @@ struct Loader::State {
   std::vector<std::thread> workers;
 
   ~State();
+  PlanOptions plan() const {
+    return {options.batch_size, options.shuffle, options.seed,
+            options.augment ? dataset->repeats() : 1};
+  }
   Batch prepare(const Epoch& pass, std::int64_t number);
   bool prepare_sample(const Draw& draw, std::int64_t index, Sample& into);
   void run_worker();
@@ -85,17 +89,22 @@ bool Loader::State::prepare_sample(const Draw& draw, std::int64_t index, Sample&
 }
 
 Batch Loader::State::prepare(const Epoch& pass, std::int64_t number) {
-  const std::vector<std::int64_t>& samples = pass.batches[static_cast<std::size_t>(number)];
+  const std::vector<PlannedSample>& samples = pass.batches[static_cast<std::size_t>(number)];
   Collator collator(dataset->fields(), std::ssize(samples), device);
-  const Draw draw{options.seed, pass.number, options.augment, options.corruption};
+  Draw draw{.seed = options.seed,
+            .epoch = pass.number,
+            .augment = options.augment,
+            .corruption = options.corruption};
   Sample sample;
-  for (const std::int64_t index : samples) {
+  for (const auto& [index, copy] : samples) {
     if (pass.cancelled.load(std::memory_order_relaxed)) return {};
     collator.next(sample);
+    draw.copy = copy;
     if (prepare_sample(draw, index, sample)) collator.add(sample);
   }
   Batch batch = collator.finish();
   batch.number = number;
+  if (batch.size() > 0) dataset->mix(batch, draw);
   return batch;
 }
 
@@ -176,9 +185,9 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, De
 Loader::~Loader() = default;
 
 std::int64_t Loader::num_batches() const {
-  const std::int64_t samples = state_->dataset->size();
-  const std::int64_t size = state_->options.batch_size;
-  return (samples + size - 1) / size;
+  const PlanOptions plan = state_->plan();
+  const std::int64_t samples = planned_samples(state_->dataset->size(), plan);
+  return (samples + plan.batch_size - 1) / plan.batch_size;
 }
 
 void Loader::start(std::int64_t epoch, std::int64_t first_batch) {
@@ -187,8 +196,7 @@ void Loader::start(std::int64_t epoch, std::int64_t first_batch) {
               fmt::format("loader: cannot start at batch {} of {}", first_batch, batches));
   auto pass = std::make_shared<Epoch>();
   pass->number = epoch;
-  const LoaderOptions& o = state_->options;
-  pass->batches = plan_batches(*state_->dataset, {o.batch_size, o.shuffle, o.seed}, epoch);
+  pass->batches = plan_batches(*state_->dataset, state_->plan(), epoch);
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->epoch) state_->epoch->cancelled = true;

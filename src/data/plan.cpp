@@ -9,14 +9,14 @@
 namespace fovea::data {
 namespace {
 
-using Batches = std::vector<std::vector<std::int64_t>>;
-
-Batches cut(const std::vector<std::int64_t>& order, std::int64_t batch_size) {
-  Batches batches;
-  const std::int64_t samples = std::ssize(order);
-  for (std::int64_t begin = 0; begin < samples; begin += batch_size) {
-    const std::int64_t end = std::min(samples, begin + batch_size);
-    batches.emplace_back(order.begin() + begin, order.begin() + end);
+// The first samples of the order, each of them so many times, in batches.
+PlannedBatches cut(const std::vector<std::int64_t>& order, const PlanOptions& options) {
+  PlannedBatches batches;
+  const std::int64_t samples = planned_samples(std::ssize(order), options);
+  const std::int64_t repeats = options.shuffle ? options.repeats : 1;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    if (i % options.batch_size == 0) batches.emplace_back();
+    batches.back().push_back({order[static_cast<std::size_t>(i / repeats)], i % repeats});
   }
   return batches;
 }
@@ -28,12 +28,12 @@ std::vector<std::int64_t> lengths_of(const Dataset& dataset) {
   return lengths;
 }
 
-Batches shuffled(const Dataset& dataset, const PlanOptions& options, std::int64_t epoch) {
+PlannedBatches shuffled(const Dataset& dataset, const PlanOptions& options, std::int64_t epoch) {
   const RandomStream stream =
       RandomStream(options.seed).fork("shuffle").fork(static_cast<std::uint64_t>(epoch));
   std::vector<std::int64_t> order = stream.permutation(dataset.size());
   const std::int64_t bucket = dataset.bucket_batches() * options.batch_size;
-  if (bucket == 0) return cut(order, options.batch_size);
+  if (bucket == 0) return cut(order, options);
   const std::vector<std::int64_t> lengths = lengths_of(dataset);
   const auto shorter = [&](std::int64_t a, std::int64_t b) {
     return lengths[static_cast<std::size_t>(a)] < lengths[static_cast<std::size_t>(b)];
@@ -43,8 +43,8 @@ Batches shuffled(const Dataset& dataset, const PlanOptions& options, std::int64_
     std::stable_sort(order.begin() + begin, order.begin() + std::min(samples, begin + bucket),
                      shorter);
   }
-  Batches in_order = cut(order, options.batch_size);
-  Batches batches;
+  PlannedBatches in_order = cut(order, options);
+  PlannedBatches batches;
   for (const std::int64_t i : stream.fork("batches").permutation(std::ssize(in_order)))
     batches.push_back(std::move(in_order[static_cast<std::size_t>(i)]));
   return batches;
@@ -52,7 +52,14 @@ Batches shuffled(const Dataset& dataset, const PlanOptions& options, std::int64_
 
 }  // namespace
 
-Batches plan_batches(const Dataset& dataset, const PlanOptions& options, std::int64_t epoch) {
+std::int64_t planned_samples(std::int64_t size, const PlanOptions& options) {
+  constexpr std::int64_t kRound = 256;
+  const bool rounded = options.shuffle && options.repeats > 1 && size >= kRound;
+  return rounded ? size / kRound * kRound : size;
+}
+
+PlannedBatches plan_batches(const Dataset& dataset, const PlanOptions& options,
+                            std::int64_t epoch) {
   if (options.shuffle) return shuffled(dataset, options, epoch);
   std::vector<std::int64_t> order(static_cast<std::size_t>(dataset.size()));
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -60,7 +67,7 @@ Batches plan_batches(const Dataset& dataset, const PlanOptions& options, std::in
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return lengths[static_cast<std::size_t>(a)] > lengths[static_cast<std::size_t>(b)];
   });
-  return cut(order, options.batch_size);
+  return cut(order, options);
 }
 
 }  // namespace fovea::data

@@ -12,13 +12,27 @@ struct PlanOptions {
   std::int64_t batch_size = 1;
   bool shuffle = false;
   std::uint64_t seed = 0;
+  /// Shuffled: every sample comes so many times in a row, each time augmented in another way, and
+  /// an epoch ends when it has had as many samples as there are (Hoffer et al., "Augment your
+  /// batch", CVPR 2020, as timm's RepeatAugSampler cuts it: from 256 samples on at a whole multiple
+  /// of 256). So it sees about one in `repeats` of them. mala 7.1.
+  std::int64_t repeats = 1;
 };
+
+/// A sample in its place in an epoch.
+struct PlannedSample {
+  std::int64_t index = 0;
+  std::int64_t copy = 0;  // which of its repeats
+  bool operator==(const PlannedSample&) const = default;
+};
+using PlannedBatches = std::vector<std::vector<PlannedSample>>;
 
 /// The batches of an epoch, a function of seed and epoch.
 /// Shuffled: a permutation; with Dataset::bucket_batches() sorted by length within so many batches,
 /// which then are shuffled, so that their length says nothing about their place in the epoch.
 /// Otherwise the longest samples come first, equally long ones in the order of the data set.
-std::vector<std::vector<std::int64_t>> plan_batches(const Dataset& dataset,
-                                                    const PlanOptions& options, std::int64_t epoch);
+PlannedBatches plan_batches(const Dataset& dataset, const PlanOptions& options, std::int64_t epoch);
+/// How many samples that are, of a data set of this size.
+std::int64_t planned_samples(std::int64_t size, const PlanOptions& options);
 
 }  // namespace fovea::data

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "data/geometry.h"
+#include "data/interpolation_names.h"
+#include "data/resize.h"
 #include "data/transform_entry.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
@@ -40,10 +42,16 @@ class RandomResizedCrop final : public Transform {
     std::vector<float> part(static_cast<std::size_t>(x.channels * box.height * box.width));
     const Planes kept{x.channels, box.height, box.width, part.data()};
     crop(x, box, kept);
-    resample(kept, x, Resampling::kBilinear);
+    if (o_.interpolation) {
+      to_planes(resize(to_image(kept), x.height, x.width, {.how = *o_.interpolation}), 255, x);
+    } else {
+      resample(kept, x, Resampling::kBilinear);
+    }
   }
   bool moves_pixels() const override { return true; }
   bool cuts() const override { return true; }
+  std::optional<Resampling> interpolation() const override { return o_.interpolation; }
+  bool takes_masks() const override { return !o_.interpolation; }
 
   Box cut(std::int64_t height, std::int64_t width, const TransformContext& context) const override {
     for (std::uint64_t attempt = 0; attempt < 10; ++attempt) {
@@ -149,13 +157,22 @@ class RandomErasing final : public Transform {
   void fill(Planes x, Box box, const TransformContext& context) const {
     const RandomStream noise = context.stream.fork("fill");
     for (std::int64_t c = 0; c < x.channels; ++c) {
-      const bool mean = o_.fill == "mean" && static_cast<std::size_t>(c) < context.mean.size();
-      const float value =
-          mean ? static_cast<float>(context.mean[static_cast<std::size_t>(c)]) : 0.0f;
+      const auto of_channel = [&](std::span<const double> values, double otherwise) {
+        const auto k = static_cast<std::size_t>(c);
+        return k < values.size() ? values[k] : otherwise;
+      };
+      const double mean = of_channel(context.mean, 0), deviation = of_channel(context.std, 1);
       for (std::int64_t i = box.top; i < box.top + box.height; ++i) {
         for (std::int64_t j = box.left; j < box.left + box.width; ++j) {
           const std::int64_t at = (c * x.height + i) * x.width + j;
-          x.data[at] = o_.fill == "noise" ? noise.uniform(static_cast<std::uint64_t>(at)) : value;
+          const auto draw = static_cast<std::uint64_t>(at);
+          if (o_.fill == "noise") {
+            x.data[at] = noise.uniform(draw);
+          } else if (o_.fill == "pixel") {
+            x.data[at] = static_cast<float>(mean + deviation * noise.normal(draw));
+          } else {
+            x.data[at] = o_.fill == "mean" ? static_cast<float>(mean) : 0.0f;
+          }
         }
       }
     }
@@ -207,6 +224,8 @@ FOVEA_TRANSFORM(
              "smallest and largest share of the area")
         .add("ratio", &RandomResizedCropOptions::ratio, schema::greater_than(0),
              "smallest and largest width over height, between which it is log-uniform")
+        .add_enum("interpolation", &RandomResizedCropOptions::interpolation, interpolation_names(),
+                  "how it is resized, as PIL does; null: as the data set resizes its pictures")
         .check([](const RandomResizedCropOptions& o) {
           return o.scale[0] <= o.scale[1] && o.ratio[0] <= o.ratio[1]
                      ? std::string()
@@ -256,8 +275,9 @@ FOVEA_TRANSFORM(random_erasing, "overwrite a random rectangle",
                          schema::greater_than(0) && schema::at_most(1),
                          "height over width is log-uniform between this and its reciprocal")
                     .add("fill", &RandomErasingOptions::fill,
-                         schema::one_of({"mean", "zero", "noise"}),
-                         "mean of the data set, zero, or uniform noise"))
+                         schema::one_of({"mean", "zero", "noise", "pixel"}),
+                         "mean of the data set, zero, uniform noise, or normal noise of the data "
+                         "set's mean and std, as timm's mode \"pixel\""))
 
 namespace {
 

@@ -23,7 +23,8 @@ namespace fovea::data {
 struct TransformContext {
   RandomStream stream;           // of this sample, epoch and place in the list
   std::span<const double> mean;  // of the data set, one value a channel; may be empty
-  bool mask = false;             // the planes are a mask: values are moved, never mixed
+  std::span<const double> std = {};
+  bool mask = false;  // the planes are a mask: values are moved, never mixed
 };
 
 class Transform {
@@ -34,6 +35,8 @@ class Transform {
   /// True if it only moves pixels. A mask then goes through apply() as well, with the same stream
   /// and so with the same draws: it stays on its image.
   virtual bool moves_pixels() const { return false; }
+  /// False if it has no rule for a mask, so that images with masks cannot go through it.
+  virtual bool takes_masks() const { return true; }
   /// True if it may turn by quarters. After apply(), where swaps_sides() says so for the same
   /// draws, the planes of a picture of h x w are then those of one of w x h.
   virtual bool turns() const { return false; }
@@ -44,6 +47,8 @@ class Transform {
   virtual Box cut(std::int64_t height, std::int64_t width, const TransformContext&) const {
     return {0, 0, height, width};
   }
+  /// How that part is resized; nothing: as the data set resizes pictures.
+  virtual std::optional<Resampling> interpolation() const { return {}; }
 };
 
 struct RandomCropOptions {
@@ -55,11 +60,13 @@ std::unique_ptr<Transform> make_random_crop(const RandomCropOptions& options = {
 struct RandomResizedCropOptions {
   std::array<double, 2> scale = {0.08, 1};
   std::array<double, 2> ratio = {3.0 / 4.0, 4.0 / 3.0};
+  std::optional<Resampling> interpolation = {};
 };
 /// Keeps a part of the picture (Szegedy et al., "Going deeper with convolutions", CVPR 2015, as
 /// torchvision draws it): its share of the area is uniform in `scale`, width over height
 /// log-uniform in `ratio`; ten places are tried, then the largest centred part of such a ratio is
-/// taken. apply() resizes it to the old size (geometry.h, resample, bilinear). kcla 5.2.
+/// taken. apply() resizes it to the old size: bilinear without rounding (geometry.h, resample),
+/// with an interpolation as Pillow resizes pictures of 8 bits. kcla 5.2, mala 7.1.
 std::unique_ptr<Transform> make_random_resized_crop(const RandomResizedCropOptions& options = {});
 
 struct HorizontalFlipOptions {
@@ -94,7 +101,8 @@ struct RandomErasingOptions {
 /// Overwrites one rectangle (Zhong et al., "Random erasing data augmentation", AAAI 2020): its
 /// share of the area is uniform in [min_area, max_area], its aspect ratio log-uniform in
 /// [min_aspect, 1 / min_aspect]; ten places are tried. fill: "mean" (of the data set, which is zero
-/// after normalisation), "zero", or "noise" (uniform).
+/// after normalisation), "zero", "noise" (uniform), or "pixel" (normal, of the data set's mean and
+/// deviation; timm's mode of that name). mala 7.1.
 std::unique_ptr<Transform> make_random_erasing(const RandomErasingOptions& options = {});
 
 /// The entries of transforms.def. `crop_flip` is random_crop, then horizontal_flip.

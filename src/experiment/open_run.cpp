@@ -92,9 +92,11 @@ Opened open_run(const TrainedRun& from) {
   const auto folder = store.folder_of(weights.checkpoint);
   const training::Checkpoint checkpoint = training::read_checkpoint(folder, make_cpu(1));
   weights.step = checkpoint.state.step;
-  const bool chosen_by_averages =
-      training::is_of_averages(config.at("train").at("monitor").as_string()) &&
-      !checkpoint.ema.empty();
+  // The metric that chose the best weights; older programs wrote none.
+  const auto& best = checkpoint.state.best;
+  const std::string chosen_by =
+      best && !best->metric.empty() ? best->metric : config.at("train").at("monitor").as_string();
+  const bool chosen_by_averages = training::is_of_averages(chosen_by) && !checkpoint.ema.empty();
   weights.averaged = from.averaged.value_or(chosen_by_averages);
   FOVEA_CHECK(!weights.averaged || !checkpoint.ema.empty(), FileError,
               fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)",

@@ -33,6 +33,17 @@ std::optional<double> count_of(const Value& row, const char* key) {
   return count->as_double();
 }
 
+// The resolved configuration of a row.
+Value config_of(const std::filesystem::path& sweep, const std::string& row) {
+  const std::filesystem::path file = sweep / "ablation.json";
+  const Value ablation = schema::parse(io::read_text(file), file.string());
+  for (const Value& known : ablation.at("rows").items()) {
+    if (known.at("name").as_string() == row)
+      return brought_up_to_date(experiment_kind(), known.at("config"));
+  }
+  throw FileError(fmt::format("{}: has no row \"{}\"", file.string(), row));
+}
+
 TradeoffSource of_sweep(const TradeoffRequest& request) {
   const std::filesystem::path file = request.path / "results.json";
   const Value rows = schema::parse(io::read_text(file), file.string());
@@ -57,6 +68,12 @@ TradeoffSource of_sweep(const TradeoffRequest& request) {
     source.rows.push_back({row.at("name").as_string(), score->at("mean").as_double(),
                            count_of(row, "parameters"), count_of(row, "macs"),
                            count_of(row, "macs_paper")});
+    if (!request.throughput) continue;
+    TradeoffRow& point = source.rows.back();
+    const Throughput found =
+        measure_throughput(parse(config_of(request.path, point.name)), *request.throughput);
+    point.samples_per_s = found.samples_per_s;
+    point.measured_on = found.measured_on;
   }
   return source;
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "experiment/throughput.h"
 #include "visualise/tradeoff.h"
 
 namespace fovea::experiment {
@@ -12,6 +14,8 @@ struct TradeoffRequest {
   std::filesystem::path path;  // of a sweep's folder, or of a file of published numbers
   std::string table;           // of such a file; empty: its first
   std::string metric;          // a column; empty: the sweep's first, or a table's only one
+  /// Of a sweep: time the network of every row. A table's are those of the paper's machine.
+  std::optional<ThroughputSettings> throughput = {};
 };
 
 /// Rows of results.json (mean over seeds, parameters, multiply-adds), or of a published table, with

@@ -56,6 +56,12 @@ Tensor row_losses(const Tensor& logits, const Tensor& target, const CrossEntropy
   });
 }
 
+void check_smoothing(const char* op, const CrossEntropyOptions& options) {
+  FOVEA_CHECK(
+      options.label_smoothing >= 0 && options.label_smoothing <= 1, ShapeError,
+      fmt::format("{}: label_smoothing is {}; expected 0 to 1", op, options.label_smoothing));
+}
+
 }  // namespace
 
 void check_label_map(const char* op, const Tensor& logits, const Tensor& target) {
@@ -87,14 +93,30 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
       logits.rank() >= 1 && logits.shape().part(0, logits.rank() - 1) == target.shape(), ShapeError,
       fmt::format("cross_entropy: logits are {}, targets {}; expected logits (targets..., classes)",
                   to_string(logits.shape()), to_string(target.shape())));
-  FOVEA_CHECK(options.label_smoothing >= 0 && options.label_smoothing <= 1, ShapeError,
-              fmt::format("cross_entropy: label_smoothing is {}; expected 0 to 1",
-                          options.label_smoothing));
+  check_smoothing("cross_entropy", options);
   check_labels("cross_entropy", target, logits.size(-1), options.ignore_index);
   const Tensor loss = row_losses(logits, target, options);
   if (options.reduction != Reduction::kMean) return reduced(loss, options.reduction);
   // All rows ignored: 0 instead of PyTorch's NaN, so that an empty batch does not end a run.
   return div(sum(loss), counted_rows(target, options.ignore_index, loss.dtype()));
+}
+
+Tensor smoothed_target(const Tensor& target, double smoothing) {
+  if (smoothing == 0) return target;
+  return affine(target, 1 - smoothing, smoothing / static_cast<double>(target.size(-1)));
+}
+
+Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target,
+                          const CrossEntropyOptions& options) {
+  FOVEA_CHECK(
+      logits.rank() >= 1 && logits.shape() == target.shape() && is_floating(target.dtype()),
+      ShapeError,
+      fmt::format("soft_cross_entropy: logits are {}, targets {} {}; expected "
+                  "probabilities of the same shape",
+                  to_string(logits.shape()), name_of(target.dtype()), to_string(target.shape())));
+  check_smoothing("soft_cross_entropy", options);
+  const Tensor smoothed = smoothed_target(target, options.label_smoothing);
+  return reduced(neg(sum(mul(smoothed, log_softmax(logits)), {-1})), options.reduction);
 }
 
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {

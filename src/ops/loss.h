@@ -20,6 +20,14 @@ struct CrossEntropyOptions {
 /// that count. Throws ShapeError for a target outside [0, classes). dgsa 6.4.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target,
                      const CrossEntropyOptions& options = {});
+/// (1 - e) target + e / classes: label smoothing of rows of probabilities (..., classes).
+Tensor smoothed_target(const Tensor& target, double smoothing);
+/// sum over classes of -t log softmax(logits), t = smoothed_target(target,
+/// options.label_smoothing). logits and target: (..., classes), rows of the target are
+/// probabilities. Of a mixture of classes the smoothing is that of each class mixed.
+/// options.ignore_index means nothing here. Throws ShapeError unless both have one shape. mala 7.1.
+Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target,
+                          const CrossEntropyOptions& options = {});
 /// softplus(x) - x t, stable for all x. logits and target of one shape.
 Tensor bce_with_logits(const Tensor& logits, const Tensor& target,
                        Reduction reduction = Reduction::kMean);

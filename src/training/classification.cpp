@@ -17,7 +17,8 @@ Classification::Classification(models::Model& model, std::shared_ptr<BatchSource
     : DataTask(model, std::move(source), {"label"}), loss_(make_loss(loss, Compares::kClasses)) {}
 
 Tensor Classification::loss_of(const models::Outputs& output, const data::Batch& batch) const {
-  return loss_(output, batch.at("label"));
+  const Tensor* mixed = batch.find("target");
+  return loss_(output, mixed != nullptr ? *mixed : batch.at("label"));
 }
 
 std::vector<metrics::MetricInfo> Classification::metrics() const {

@@ -12,8 +12,9 @@
 
 namespace fovea::training {
 
-/// Metrics: metrics::measure_classes, with cross-entropy without smoothing as the loss. The weights
-/// of the highest top1 are the best.
+/// Learns from "target", the probabilities of the classes, where batches have it, else from
+/// "label". Metrics: metrics::measure_classes, with cross-entropy without smoothing as the loss.
+/// The weights of the highest top1 are the best.
 class Classification : public DataTask {
  public:
   /// `model` outlives the task.

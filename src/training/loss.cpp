@@ -119,14 +119,23 @@ class EntryOf {
   Entry entry_;
 };
 
+// Of labels, or of the probabilities of the classes.
+Tensor class_cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropy& o) {
+  if (target.dtype() == DType::kInt64) return ops::cross_entropy(logits, target, o);
+  const bool fits = target.dtype() == logits.dtype();
+  return ops::soft_cross_entropy(logits, fits ? target : ops::cast(target, logits.dtype()), o);
+}
+
 Entry cross_entropy() {
   using O = CrossEntropy;
-  return EntryOf<O>("cross_entropy", "mean of -log softmax(logits)[label], over samples or pixels",
+  return EntryOf<O>("cross_entropy",
+                    "mean of -log softmax(logits)[label], over samples or pixels; of samples that "
+                    "were mixed, the sum over their classes by their shares",
                     schema::Fields<O>{}.add(
                         "label_smoothing", &O::label_smoothing,
                         schema::at_least(0) && schema::less_than(1),
                         "share e of the target spread evenly: (1 - e) onehot + e / classes"))
-      .compares(Compares::kClasses, ops::cross_entropy)
+      .compares(Compares::kClasses, class_cross_entropy)
       .compares(Compares::kLabelMaps, ops::pixel_cross_entropy)
       .entry();
 }

@@ -13,7 +13,7 @@ using Loss = std::function<Tensor(const models::Outputs& output, const Tensor& t
 
 /// What a network is compared with.
 enum class Compares {
-  kClasses,    // logits (b, classes) with labels (b) int64
+  kClasses,    // logits (b, classes) with labels (b) int64, or probabilities (b, classes)
   kMasks,      // maps (b, k, ...) with masks (b, k, ...) in [0, 1]: each map is one of its own
   kLabelMaps,  // maps (b, k, ...) with labels (b, ...) int64: every pixel is of one class
 };

@@ -1,8 +1,16 @@
 #include "training/options.h"
 
+#include <cmath>
+
 namespace fovea::training {
 
 using schema::at_least;
+
+double TrainOptions::decay_of_step() const {
+  if (ema_base_size == 0) return ema_decay;
+  const auto samples = static_cast<double>(batch_size * grad_accum_steps);
+  return std::pow(ema_decay, samples / static_cast<double>(ema_base_size));
+}
 
 const schema::Fields<TrainOptions>& train_fields() {
   using O = TrainOptions;
@@ -22,6 +30,9 @@ const schema::Fields<TrainOptions>& train_fields() {
                     "clip the global norm, or every element")
           .add("ema_decay", &O::ema_decay, at_least(0) && schema::less_than(1),
                "decay of averaged weights, evaluated beside the others; 0 = off")
+          .add("ema_base_size", &O::ema_base_size, at_least(0),
+               "samples of a step that ema_decay is meant for: the decay of a step of n samples is "
+               "ema_decay^(n / ema_base_size); 0 = the decay as it is")
           .add("eval_every", &O::eval_every, at_least(1), "epochs between evaluations")
           .add("log_every", &O::log_every, at_least(1), "steps between lines of metrics.jsonl")
           .no_effect()
@@ -37,6 +48,9 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add("monitor", &O::monitor,
                "metric that decides which weights are best, of the part that select_on says; "
                "empty = the task's own")
+          .add(
+              "monitor_averages", &O::monitor_averages,
+              "the monitored metric of averaged weights counts as well; the better of both decides")
           .add_enum("monitor_mode", &O::monitor_mode,
                     {{"auto", MonitorMode::kAuto},
                      {"max", MonitorMode::kMax},

@@ -24,12 +24,14 @@ struct TrainOptions {
   double clip_grad = 0;  // 0 = off
   ClipMode clip_mode = ClipMode::kNorm;
   double ema_decay = 0;                     // 0 = off
+  std::int64_t ema_base_size = 0;           // samples of a step that ema_decay is of; 0 = any
   std::int64_t eval_every = 1;              // epochs
   std::int64_t log_every = 50;              // steps
   std::int64_t checkpoint_every = 1;        // epochs
   std::int64_t checkpoint_every_steps = 0;  // 0 = only at the end of epochs
   std::int64_t keep_every = 0;              // epochs; 0 = only last and best
   std::string monitor;                      // "" = of the task; "top1", "ema_top1", "loss"
+  bool monitor_averages = false;            // also the monitor of averaged weights
   MonitorMode monitor_mode = MonitorMode::kAuto;
   std::int64_t patience = 0;  // evaluations; 0 = no early stopping
   double min_delta = 0;
@@ -40,6 +42,9 @@ struct TrainOptions {
   std::int64_t threads = 0;
   bool detect_anomaly = false;
   bool tensorboard = true;
+
+  /// The decay of averaged weights for the samples of a step. mala 7.1.
+  double decay_of_step() const;
 };
 
 const schema::Fields<TrainOptions>& train_fields();

@@ -96,6 +96,11 @@ void Trainer::report_progress(double loss, double lr) {
   setup_.progress->update(progress);
 }
 
+// Checkpoints of older programs do not say it.
+std::string Trainer::best_metric() const {
+  return state_.best->metric.empty() ? selection_.monitor.name : state_.best->metric;
+}
+
 // Members of the summary: which weights the numbers are of, and what chose them.
 Value Trainer::chosen_weights() const {
   const bool best = selection_.best && state_.best;
@@ -107,7 +112,7 @@ Value Trainer::chosen_weights() const {
   if (best || selection_.stops) chosen.set("selected_on", selection_.on);
   if (state_.best) {
     chosen.set("best", Value::object({{"split", selection_.on},
-                                      {"metric", selection_.monitor.name},
+                                      {"metric", best_metric()},
                                       {"value", state_.best->value},
                                       {"step", state_.best->step},
                                       {"epoch", state_.best->epoch}}));

@@ -11,6 +11,7 @@ Value to_value(const RunState& state) {
   if (state.best) {
     best = Value::object({{"step", state.best->step}, {"epoch", state.best->epoch}});
     best.set("value", state.best->value);
+    best.set("metric", state.best->metric);
     best.set("metrics", state.best->metrics);
   }
   const Window& window = state.window;
@@ -42,9 +43,12 @@ RunState run_state_from(const Value& value) {
   state.epoch = value.at("epoch").as_int();
   state.batch = value.at("batch").as_int();
   if (const Value& best = value.at("best"); !best.is_null()) {
-    state.best =
-        Best{best.at("value").as_double(), best.at("step").as_int(), best.at("epoch").as_int()};
-    // Checkpoints of older programs have neither these nor the parts below.
+    state.best.emplace();
+    state.best->value = best.at("value").as_double();
+    state.best->step = best.at("step").as_int();
+    state.best->epoch = best.at("epoch").as_int();
+    // Checkpoints of older programs have none of these, nor the parts below.
+    if (const Value* metric = best.find("metric")) state.best->metric = metric->as_string();
     if (const Value* metrics = best.find("metrics")) state.best->metrics = *metrics;
   }
   state.evaluations_since_best = value.at("evaluations_since_best").as_int();

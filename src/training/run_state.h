@@ -15,6 +15,7 @@ struct Best {
   double value = 0;
   std::int64_t step = 0;
   std::int64_t epoch = 0;
+  std::string metric = {};  // the monitor, or that of averaged weights; "" from an older program
   schema::Value metrics = schema::Value::object();  // of all parts evaluated then
   bool operator==(const Best&) const = default;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "training/monitor.h"
 
 namespace fovea::training {
 namespace {
@@ -17,6 +18,7 @@ std::vector<std::string> idle_settings(const TrainOptions& o) {
   if (o.patience > 0) names.push_back(fmt::format("train.patience={}", o.patience));
   if (!o.monitor.empty()) names.push_back("train.monitor=" + o.monitor);
   if (o.monitor_mode != MonitorMode::kAuto) names.emplace_back("train.monitor_mode");
+  if (o.monitor_averages) names.emplace_back("train.monitor_averages");
   if (o.min_delta > 0) names.push_back(fmt::format("train.min_delta={}", o.min_delta));
   return names;
 }
@@ -53,6 +55,14 @@ Selection select(const std::vector<std::string>& parts, const metrics::MetricInf
                             fmt::join(idle, ", ")));
   }
   selection.monitor = monitor;
+  selection.candidates = {monitor.name};
+  if (options.monitor_averages) {
+    FOVEA_CHECK(options.ema_decay > 0 && !is_of_averages(monitor.name), ConfigError,
+                fmt::format("train.monitor_averages: compares {} with that of averaged weights; it "
+                            "needs train.ema_decay, and a monitor that is not of averages",
+                            monitor.name));
+    selection.candidates.push_back(of_averages(monitor).name);
+  }
   selection.best = selection.monitored() && options.select != Select::kLast;
   selection.stops = options.patience > 0;
   selection.reported = reported_part(parts);

@@ -15,12 +15,13 @@ namespace fovea::training {
 std::string reported_part(const std::vector<std::string>& parts);
 
 struct Selection {
-  std::string on;                   // part whose metric is monitored: "val", "test"; "" = none
-  metrics::MetricInfo monitor;      // the metric that decides which weights are best
-  bool best = false;                // the run reports its best weights, not its last ones
-  bool stops = false;               // the monitored part may end the run
-  std::vector<std::string> during;  // parts evaluated while the run goes on
-  std::string reported;             // part that the final numbers are of
+  std::string on;                       // part whose metric is monitored: "val", "test"; "" = none
+  metrics::MetricInfo monitor;          // the metric that decides which weights are best
+  std::vector<std::string> candidates;  // its name, and that of averaged weights where they count
+  bool best = false;                    // the run reports its best weights, not its last ones
+  bool stops = false;                   // the monitored part may end the run
+  std::vector<std::string> during;      // parts evaluated while the run goes on
+  std::string reported;                 // part that the final numbers are of
 
   bool monitored() const { return !on.empty(); }
 };

@@ -58,7 +58,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
   schedule_ = optim::make_schedule(setup_.schedule,
                                    {optimiser_->base_lr(), total_steps_, steps_per_epoch_});
   if (options.ema_decay > 0) {
-    ema_ = std::make_unique<optim::Ema>(averaged(task_.model()), options.ema_decay);
+    ema_ = std::make_unique<optim::Ema>(averaged(task_.model()), options.decay_of_step());
   }
 }
 
@@ -180,18 +180,20 @@ void Trainer::evaluate_epoch() {
 // select on nothing is best.
 bool Trainer::update_best() {
   if (!selection_.monitored()) return false;
-  const metrics::MetricInfo& monitor = selection_.monitor;
-  const schema::Value& metric = state_.metrics.at(selection_.on).at(monitor.name);
-  const double value = metric.is_null() ? std::nan("") : metric.as_double();
-  const double sign = monitor.larger_is_better ? 1 : -1;
-  const bool first = !state_.best && !std::isnan(value);
-  if (first || (state_.best && sign * (value - state_.best->value) > setup_.train.min_delta)) {
-    state_.best = Best{value, state_.step, state_.epoch, state_.metrics};
-    state_.evaluations_since_best = 0;
-    return true;
+  const double sign = selection_.monitor.larger_is_better ? 1 : -1;
+  bool improved = false;
+  for (const std::string& name : selection_.candidates) {
+    const schema::Value& metric = state_.metrics.at(selection_.on).at(name);
+    const double value = metric.is_null() ? std::nan("") : metric.as_double();
+    const bool first = !state_.best && !std::isnan(value);
+    // Averaged weights of the same step, which come second, must only be better.
+    const double least = improved ? 0 : setup_.train.min_delta;
+    if (!first && !(state_.best && sign * (value - state_.best->value) > least)) continue;
+    state_.best = Best{value, state_.step, state_.epoch, name, state_.metrics};
+    improved = true;
   }
-  ++state_.evaluations_since_best;
-  return false;
+  state_.evaluations_since_best = improved ? 0 : state_.evaluations_since_best + 1;
+  return improved;
 }
 
 }  // namespace fovea::training

@@ -130,6 +130,7 @@ class Trainer {
                                   const std::string& weights);
   void say(const std::string& line);
   void report_progress(double loss, double lr);
+  std::string best_metric() const;
   schema::Value chosen_weights() const;
   void evaluate_chosen(schema::Value& chosen);
   schema::Value write_summary(const schema::Value& chosen);

@@ -30,13 +30,15 @@ constexpr std::array kDiverging = {0x053061, 0x2166ac, 0x4393c3, 0x92c5de, 0xd1e
                                    0xfddbc7, 0xf4a582, 0xd6604d, 0xb2182b, 0x67001f};
 constexpr std::span<const int> kReds = std::span(kDiverging).subspan(5);
 constexpr std::array kBlueRed = {0x0000ff, 0xffffff, 0xff0000};
+constexpr std::array kJet = {0x000080, 0x0000ff, 0x0080ff, 0x00ffff, 0x80ff80,
+                             0xffff00, 0xff8000, 0xff0000, 0x800000};
 constexpr std::array kBlues = {0xf7fbff, 0xdeebf7, 0xc6dbef, 0x9ecae1, 0x6baed6,
                                0x4292c6, 0x2171b5, 0x08519c, 0x08306b};
 constexpr std::array kGrey = {0x000000, 0xffffff};
 constexpr std::array kPalette = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
                                  0xe69f00, 0x56b4e9, 0x000000};
 
-constexpr std::array<std::pair<std::string_view, ColourMap>, 9> kNames = {
+constexpr std::array<std::pair<std::string_view, ColourMap>, 10> kNames = {
     {{"plasma", ColourMap::kPlasma},
      {"viridis", ColourMap::kViridis},
      {"viridis16", ColourMap::kViridis16},
@@ -44,6 +46,7 @@ constexpr std::array<std::pair<std::string_view, ColourMap>, 9> kNames = {
      {"diverging", ColourMap::kDiverging},
      {"bwr", ColourMap::kBlueRed},
      {"reds", ColourMap::kReds},
+     {"jet", ColourMap::kJet},
      {"blues", ColourMap::kBlues},
      {"grey", ColourMap::kGrey}}};
 
@@ -63,6 +66,8 @@ std::span<const int> hex_anchors_of(ColourMap map) {
       return kBlueRed;
     case ColourMap::kReds:
       return kReds;
+    case ColourMap::kJet:
+      return kJet;
     case ColourMap::kBlues:
       return kBlues;
     case ColourMap::kGrey:

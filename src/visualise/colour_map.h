@@ -18,12 +18,13 @@ enum class ColourMap {
   kDiverging,
   kBlueRed,  // gdla's differences, -1 to 1: pure blue, white at 0, pure red
   kReds,     // values from 0 on: the upper half of kDiverging, so that a sign keeps its colour
+  kJet,      // dark blue to dark red by way of green, as mala's figures want it
   kBlues,    // white to dark blue: confusion matrices
   kGrey,
 };
 
-/// plasma, viridis, viridis16, cividis, diverging, bwr, reds, blues, grey. Throws ConfigError for
-/// other names.
+/// plasma, viridis, viridis16, cividis, diverging, bwr, reds, jet, blues, grey. Throws ConfigError
+/// for other names.
 ColourMap colour_map_from_name(std::string_view name);
 std::string_view name_of(ColourMap map);
 

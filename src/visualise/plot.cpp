@@ -200,7 +200,24 @@ void draw_dot(Point centre, Colour colour, Painter& painter) {
   painter.polygon(circle, colour, 1);
 }
 
+void draw_bars(const Series& s, const Layout& l, Colour colour, Painter& painter) {
+  constexpr double kHalfWidth = 0.4;
+  const auto height = [&](double y) {
+    return std::clamp(l.y.position(y), l.inner.y, l.inner.bottom());
+  };
+  for (std::size_t i = 0; i < s.x.size(); ++i) {
+    if (!l.x.shows(s.x[i]) || !l.y.shows(s.y[i])) continue;
+    const double left = l.x.position(s.x[i] - kHalfWidth);
+    const double right = l.x.position(s.x[i] + kHalfWidth);
+    const double top = height(std::max(s.y[i], 0.0)), bottom = height(std::min(s.y[i], 0.0));
+    painter.rectangle({left, top, right - left, bottom - top}, colour);
+  }
+  const double zero = height(0);
+  painter.line(std::vector<Point>{{l.inner.x, zero}, {l.inner.right(), zero}}, {kInk, 0.8, {}});
+}
+
 void draw_curve(const Series& s, const Layout& l, const Stroke& stroke, Painter& painter) {
+  if (s.bars) return draw_bars(s, l, stroke.colour, painter);
   constexpr std::size_t kMostDots = 15;  // sparse measurements are shown as such
   for (const auto& line : curve(s, l)) painter.line(line, stroke);
   if (s.guide) return;

@@ -24,6 +24,7 @@ struct Series {
   bool guide = false;        // a thin grey line to compare with, without dots
   /// Empty, or the name of each point, which stands beside it; no line joins these points.
   std::vector<std::string> labels = {};
+  bool bars = false;  // upright bars from 0 to y, 0.8 of x wide, instead of a line
 };
 
 struct LinePlot {

@@ -45,6 +45,11 @@ void widen(Axis& axis, double share) {
   axis.high += room;
 }
 
+bool has_bars(const LinePlot& plot) {
+  return std::any_of(plot.series.begin(), plot.series.end(),
+                     [](const Series& series) { return series.bars; });
+}
+
 }  // namespace
 
 double Axis::position(double value) const {
@@ -68,6 +73,11 @@ Axis x_axis(const LinePlot& plot) {
   }
   axis.low = range.low;
   axis.high = range.high;
+  if (has_bars(plot)) {
+    axis.low -= 0.5;
+    axis.high += 0.5;
+    return axis;
+  }
   // Names of points need room, too.
   if (std::any_of(plot.series.begin(), plot.series.end(),
                   [](const Series& s) { return !s.labels.empty(); })) {
@@ -85,6 +95,7 @@ Axis x_axis(const LinePlot& plot) {
 
 Axis y_axis(const LinePlot& plot) {
   Range range;
+  if (has_bars(plot)) range.add(0, plot.log_y);
   for (const Series& series : plot.series) {
     for (std::size_t i = 0; i < series.y.size(); ++i) {
       const double y = series.y[i];
@@ -100,6 +111,7 @@ Axis y_axis(const LinePlot& plot) {
   axis.low = range.empty() ? (plot.log_y ? 0.1 : 0) : range.low;
   axis.high = range.empty() ? 1 : range.high;
   if (!range.empty()) widen(axis, 0.05);
+  if (has_bars(plot) && range.low == 0) axis.low = 0;  // bars stand on the axis
   if (plot.y_low) axis.low = *plot.y_low;
   if (plot.y_high) axis.high = *plot.y_high;
   FOVEA_CHECK(drawable(axis.low) && drawable(axis.high) && axis.low < axis.high &&

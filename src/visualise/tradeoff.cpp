@@ -72,17 +72,19 @@ std::vector<LinePlot> tradeoff_plots(const std::vector<TradeoffSource>& sources)
   std::vector<LinePlot> plots = {
       scatter(sources, "parameters (M)", &TradeoffRow::parameters, 1e6),
       scatter(sources, "multiply-adds (G)", &TradeoffRow::macs, 1e9),
-      scatter(sources, "multiply-adds as the paper counts (G)", &TradeoffRow::macs_paper, 1e9)};
+      scatter(sources, "multiply-adds as the paper counts (G)", &TradeoffRow::macs_paper, 1e9),
+      scatter(sources, "samples a second", &TradeoffRow::samples_per_s, 1)};
   std::erase_if(plots, is_empty);
   return plots;
 }
 
 std::string tradeoff_csv(const std::vector<TradeoffSource>& sources) {
-  std::string text = "source,row,score,parameters,macs,macs_paper\n";
+  std::string text = "source,row,score,parameters,macs,macs_paper,samples_per_s,measured_on\n";
   for (const TradeoffSource& source : sources) {
     for (const TradeoffRow& row : source.rows) {
-      text += fmt::format("{},{},{},{},{},{}\n", csv_field(source.name), csv_field(row.name),
-                          row.score, cell(row.parameters), cell(row.macs), cell(row.macs_paper));
+      text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_field(source.name), csv_field(row.name),
+                          row.score, cell(row.parameters), cell(row.macs), cell(row.macs_paper),
+                          cell(row.samples_per_s), csv_field(row.measured_on));
     }
   }
   return text;

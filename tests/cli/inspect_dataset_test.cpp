@@ -53,3 +53,28 @@ TEST_CASE("inspect dataset: counts, the hash of a run, and a broken file", "[cli
                            Catch::Contains("dog/1.png: is not a PNG"));
   CHECK_THAT(text.out, Catch::Contains("test: 2 samples"));
 }
+
+TEST_CASE("inspect augment: a picture of training images", "[cli]") {
+  const TestFolder folder("cli-inspect-augment");
+  const std::string experiment = folder.write("tiny.json", R"({"dataset": {"type": "synthetic",
+      "img_size": 16, "train_size": 40, "augment": ["rand_augment"], "mix": {"mixup": 1}},
+      "model": {"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": 1}})");
+  const auto drawn = [&](const std::vector<std::string>& more) {
+    const std::string file = folder.path("a.png").string();
+    std::vector<std::string> words = {"augment", experiment, "--out", file, "--samples", "3"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CliResult result = run_cli("inspect", words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    CHECK_THAT(result.out, Catch::Contains("a.png"));
+    return io::read_text(file);
+  };
+  const std::string picture = drawn({});
+  CHECK(picture.substr(1, 3) == "PNG");
+  CHECK(drawn({}) == picture);
+  CHECK(drawn({"--set", "seed=5"}) != picture);
+  CHECK(drawn({"--set", "dataset.mix.mixup=0"}) != picture);
+  CHECK(run_cli("inspect", {"augment", experiment, "--set", "dataset=rotten_tomatoes", "--set",
+                            "task=text_classification", "--set", "model=transformer"})
+            .code != 0);
+}

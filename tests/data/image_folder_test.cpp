@@ -164,3 +164,57 @@ TEST_CASE("cache: bounded, and never changes what is read", "[data]") {
   }
   CHECK(kept == (bytes == 0 ? 0 : bytes == 200 ? 1 : 4));  // 108 bytes each
 }
+
+TEST_CASE("image_folder: names of classes and classes of a flat val, from ImageNet's lists",
+          "[data]") {
+  const Folder folder;
+  folder.write("train/n01/a.png", encode_png(pattern(6, 6, 3, 1)));
+  folder.write("train/n02/b.png", encode_png(pattern(6, 6, 3, 2)));
+  folder.write("train/n03/c.png", encode_png(pattern(6, 6, 3, 3)));
+  for (const char* name : {"1", "2", "3"})
+    folder.write(std::string("val/ILSVRC2012_val_") + name + ".png",
+                 encode_png(pattern(6, 6, 3, 4)));
+  folder.write("test/nobody_knows.png", encode_png(pattern(6, 6, 3, 5)));
+  folder.write("names.txt", "n01 tench, Tinca tinca\nn02 crane\nn03 crane\nn99 unseen\n");
+  folder.write("val.csv",
+               "ImageId,PredictionString\nILSVRC2012_val_2,n03 1 2 3 4 n03 5 6 7 8\n"
+               "ILSVRC2012_val_1,n01 0 0 1 1\r\nILSVRC2012_val_3,n03 1 1 1 1\n");
+  const auto with = [&](const std::string& list) {
+    return component("image_folder", folder.path,
+                     R"("class_names": "names.txt", "val_labels": ")" + list + "\"");
+  };
+  const auto labels = [&](const std::string& list) {
+    const auto val = make_dataset(with(list), Split::kVal);
+    std::vector<std::int64_t> all;
+    for (std::int64_t i = 0; i < val->size(); ++i) all.push_back(val->label(i));
+    return all;
+  };
+  const std::vector<std::int64_t> expected = {0, 2, 2};
+  CHECK(labels("val.csv") == expected);
+  CHECK(make_dataset(with("val.csv"), Split::kVal)->class_names() ==
+        std::vector<std::string>{"tench, Tinca tinca", "crane (n02)", "crane (n03)"});
+  CHECK_FALSE(has_part(with("val.csv"), Split::kTest));
+  folder.write("ordered.txt", "n01\nn03\n\nn03\n");
+  CHECK(labels("ordered.txt") == expected);
+  folder.write("numbers.txt",
+               "ILSVRC2012_val_1.JPEG 0\nILSVRC2012_val_2.JPEG 2\n"
+               "ILSVRC2012_val_3.JPEG 2\n");
+  CHECK(labels("numbers.txt") == expected);
+
+  const auto refused = [&](const std::string& content, const std::string& message) {
+    INFO(content);
+    folder.write("bad.txt", content);
+    CHECK_THROWS_WITH(labels("bad.txt"), Catch::Contains(message));
+    CHECK_THROWS_AS(labels("bad.txt"), FileError);
+  };
+  refused("490\n361\n171\n", "bad.txt:1: a number alone");
+  refused("ILSVRC2012_val_1,n01\nILSVRC2012_val_2,n04\n", "bad.txt:2: train has no class \"n04\"");
+  refused("ILSVRC2012_val_1,n01\nILSVRC2012_val_2,n02\n", "has no line for");
+  refused("n01\nn02\n", "2 lines for 3 pictures");
+  refused("ILSVRC2012_val_1 7\n", "train has no class \"7\"");
+  refused("ILSVRC2012_val_1,n01\nILSVRC2012_val_2\n", "bad.txt:2: expected a picture");
+  refused("", "is empty");
+  folder.write("names.txt", "n77 other\n");
+  CHECK_THROWS_WITH(labels("val.csv"), Catch::Contains("names none of the classes"));
+  CHECK_THROWS_AS(labels("none.csv"), FileError);
+}

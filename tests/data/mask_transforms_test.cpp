@@ -33,7 +33,7 @@ TEST_CASE("rotate: mirrored edges bring in no black, masks keep their values", "
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     std::vector<float> image = squares(16, 12), mask = image, dark = image;
     reflect->apply({1, 16, 12, image.data()}, {RandomStream(seed), {}});
-    reflect->apply({1, 16, 12, mask.data()}, {RandomStream(seed), {}, true});
+    reflect->apply({1, 16, 12, mask.data()}, {RandomStream(seed), {}, {}, true});
     black->apply({1, 16, 12, dark.data()}, {RandomStream(seed), {}});
     for (std::size_t i = 0; i < image.size(); ++i) {
       CHECK(image[i] >= 0.25f);
@@ -78,11 +78,11 @@ TEST_CASE("gaussian_blur: a plane stays, a point spreads over the kernel alone",
 TEST_CASE("elastic_transform: far below a pixel at its defaults, more where asked", "[data]") {
   const auto slight = make(R"({"type": "elastic_transform", "prob": 1})");
   std::vector<float> mask = squares(16, 16), image = mask;
-  slight->apply({1, 16, 16, mask.data()}, {RandomStream(1), {}, true});
+  slight->apply({1, 16, 16, mask.data()}, {RandomStream(1), {}, {}, true});
   CHECK(mask == squares(16, 16));
   const auto strong = make(R"({"type": "elastic_transform", "prob": 1, "alpha": 40, "sigma": 3})");
   strong->apply({1, 16, 16, image.data()}, {RandomStream(1), {}});
-  strong->apply({1, 16, 16, mask.data()}, {RandomStream(1), {}, true});
+  strong->apply({1, 16, 16, mask.data()}, {RandomStream(1), {}, {}, true});
   CHECK(image != squares(16, 16));
   CHECK(mask != squares(16, 16));
   for (const float value : mask) CHECK((value == 0.25f || value == 0.75f));

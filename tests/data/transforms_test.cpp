@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/resize.h"
 #include "schema/parse.h"
 
 using namespace fovea;
@@ -199,4 +200,45 @@ TEST_CASE("make_transform: unknown names and options out of range are refused", 
                     Catch::Contains("a smallest and a largest number"));
   options = schema::Value::object({{"type", "random_erasing"}, {"min_area", 0.9}});
   CHECK_THROWS_AS(make_transform({"random_erasing", options}, "dataset.augment.0"), ConfigError);
+}
+
+TEST_CASE("random_erasing: pixel noise is standard normal behind the normalisation", "[data]") {
+  RandomErasingOptions options{.prob = 1, .min_area = 0.3, .max_area = 0.3, .fill = "pixel"};
+  const auto erasing = make_random_erasing(options);
+  const std::vector<double> mean = {0.2, 0.8}, deviation = {0.1, 0.4};
+  double sum = 0, squares = 0;
+  std::int64_t count = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const std::vector<float> original = counting(2, 40, 40);
+    std::vector<float> x = original;
+    erasing->apply({2, 40, 40, x.data()}, {RandomStream(seed), mean, deviation});
+    std::vector<bool> erased;
+    for (std::size_t i = 0; i < x.size(); ++i) erased.push_back(x[i] != original[i]);
+    normalise({2, 40, 40, x.data()}, mean, deviation);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (!erased[i]) continue;
+      sum += double{x[i]};
+      squares += double{x[i]} * double{x[i]};
+      ++count;
+    }
+  }
+  CHECK(static_cast<double>(count) == Approx(20 * 3200 * 0.3).epsilon(0.05));
+  CHECK(sum / static_cast<double>(count) == Approx(0).margin(0.03));
+  CHECK(squares / static_cast<double>(count) == Approx(1).margin(0.04));
+}
+
+TEST_CASE("random_resized_crop: bicubic as pictures of 8 bits are resized", "[data]") {
+  const auto crop = make_random_resized_crop({.interpolation = Resampling::kBicubic});
+  CHECK_FALSE(crop->takes_masks());
+  const std::vector<float> original = counting(3, 12, 10);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const TransformContext context{RandomStream(seed), {}};
+    std::vector<float> x = original, copy = original;
+    crop->apply({3, 12, 10, x.data()}, context);
+    const Image part = data::crop(to_image({3, 12, 10, copy.data()}), crop->cut(12, 10, context));
+    std::vector<float> expected(x.size());
+    to_planes(resize(part, 12, 10, {.how = Resampling::kBicubic}), 255,
+              {3, 12, 10, expected.data()});
+    CHECK(x == expected);
+  }
 }

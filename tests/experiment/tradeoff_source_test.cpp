@@ -53,3 +53,23 @@ TEST_CASE("tradeoff: the rows of a sweep that have the metric", "[experiment]") 
                     Catch::Contains("known: test_dice, other"));
   CHECK_THROWS_AS(read_tradeoff({folder.path("none"), "", ""}), FileError);
 }
+
+TEST_CASE("tradeoff: the networks of a sweep's rows are timed", "[experiment]") {
+  const TestFolder folder("tradeoff-timed");
+  io::make_directories(folder.path("sweep"));
+  folder.write("sweep/results.json", R"([{"name": "a", "parameters": 10, "macs": 20,
+    "metrics": {"test_top1": {"mean": 50.5, "unit": "%"}}}])");
+  const std::string model = R"({"type": "vit", "patch_size": 4, "embed_dim": 16, "depth": 1})";
+  folder.write("sweep/ablation.json",
+               R"({"rows": [{"name": "a", "config": {"dataset": {"type": "cifar10"}, "model": )" +
+                   model + "}}]}");
+  experiment::TradeoffRequest request{folder.path("sweep"), "", ""};
+  CHECK_FALSE(read_tradeoff(request).rows[0].samples_per_s);
+  request.throughput = {.batch_size = 2, .warm_up = 1, .passes = 3, .threads = 1};
+  const auto row = read_tradeoff(request).rows[0];
+  REQUIRE(row.samples_per_s);
+  CHECK(*row.samples_per_s > 0);
+  CHECK_THAT(row.measured_on, Catch::Contains("batch 2") && Catch::Contains("float32"));
+  folder.write("sweep/ablation.json", R"({"rows": []})");
+  CHECK_THROWS_WITH(read_tradeoff(request), Catch::Contains("has no row \"a\""));
+}

@@ -80,3 +80,47 @@ TEST_CASE("log_softmax: the same as logarithms of sums at any width", "[ops]") {
       CHECK(found[r * width + j] == Approx(values[r * width + j] - std::log(total)).margin(1e-5));
   }
 }
+
+TEST_CASE("soft_cross_entropy: of one class it is cross_entropy", "[ops]") {
+  const double smoothing = GENERATE(0.0, 0.1);
+  const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);
+  const Tensor logits = random_tensor({4, 5}, 3, dtype);
+  const std::vector<std::int64_t> labels = {3, 0, 4, 3};
+  std::vector<double> onehot(20, 0.0);
+  for (std::size_t r = 0; r < 4; ++r) onehot[5 * r + static_cast<std::size_t>(labels[r])] = 1;
+  const Tensor target = ops::cast(Tensor::from(onehot, {4, 5}, cpu()), dtype);
+  const auto reduction =
+      GENERATE(ops::Reduction::kNone, ops::Reduction::kMean, ops::Reduction::kSum);
+  const ops::CrossEntropyOptions options{.label_smoothing = smoothing, .reduction = reduction};
+  const Tensor a = trainable(ops::mul(logits, 1).detach());
+  const Tensor b = trainable(ops::mul(logits, 1).detach());
+  const Tensor soft = ops::soft_cross_entropy(a, target, options);
+  const Tensor hard = ops::cross_entropy(b, Tensor::from(labels, {4}, cpu()), options);
+  const double tolerance = dtype == DType::kFloat64 ? 1e-13 : 2e-6;
+  CHECK(max_difference(soft, hard) < tolerance);
+  autograd::backward(ops::sum(soft));
+  autograd::backward(ops::sum(hard));
+  CHECK(max_difference(a.grad(), b.grad()) < tolerance);
+}
+
+TEST_CASE("soft_cross_entropy: linear in the target, with a checked gradient", "[ops]") {
+  const Tensor logits = random_tensor({3, 4}, 5);
+  const Tensor one = ops::softmax(random_tensor({3, 4}, 6)),
+               two = ops::softmax(random_tensor({3, 4}, 7));
+  const ops::CrossEntropyOptions options{.label_smoothing = 0.1};
+  const auto loss = [&](const Tensor& target) {
+    return ops::soft_cross_entropy(logits, target, options);
+  };
+  const Tensor mixed = loss(ops::add(ops::mul(one, 0.3), ops::mul(two, 0.7)));
+  CHECK(max_difference(mixed, ops::add(ops::mul(loss(one), 0.3), ops::mul(loss(two), 0.7))) <
+        1e-13);
+  check_gradients(
+      [&](const auto& t) { return ops::soft_cross_entropy(t[0], one.detach(), options); },
+      {logits});
+  CHECK(ops::soft_cross_entropy(Tensor::empty({0, 4}, DType::kFloat64, cpu()),
+                                Tensor::empty({0, 4}, DType::kFloat64, cpu()))
+            .item<double>() == 0);
+  CHECK_THROWS_AS(ops::soft_cross_entropy(logits, random_tensor({3, 5}, 1)), ShapeError);
+  CHECK_THROWS_AS(ops::soft_cross_entropy(logits, ops::zeros({3, 4}, DType::kInt64, cpu())),
+                  ShapeError);
+}

@@ -400,6 +400,8 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "bce_dice",
                                   "label_dice",
                                   "pixel_cross_entropy",
+                                  "smoothed_target",
+                                  "soft_cross_entropy",
                                   "over_maps",
                                   "take_heads",
                                   "merge_heads",

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cmath>
 
 #include "backend/devices.h"
@@ -33,12 +34,27 @@ std::unique_ptr<models::Model> small_model(const Device& device) {
   return models::make(test::component(kModel), build, {3, 8, 8, 4});
 }
 
+struct StopAfterSteps final : training::ProgressSink {
+  explicit StopAfterSteps(std::int64_t after) : steps(after) {}
+  void update(const training::Progress& progress) override {
+    if (progress.step == steps) stop = true;
+  }
+  void message(const std::string&) override {}
+  std::int64_t steps;
+  std::atomic<bool> stop = false;
+};
+
 struct Outcome {
   std::string weights;
   schema::Value metrics;
 };
 
-Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int64_t epochs = 2) {
+constexpr const char* kMixed =
+    ", \"augment\": [\"rand_augment\", {\"type\": \"random_erasing\", \"fill\": \"pixel\"}],"
+    " \"aug_repeats\": 3, \"mix\": {\"mixup\": 0.8, \"cutmix\": 1}";
+
+Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int64_t epochs = 2,
+              const std::string& extra = "", std::int64_t stop_after = 0) {
   const test::Folder folder("images");
   const Device device = make_cpu(threads);
   const auto model = small_model(device);
@@ -48,12 +64,27 @@ Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int6
   options.seed = 7;
   options.host = device;
   options.overfit = overfit;
-  const data::Splits splits{synthetic(data::Split::kTrain), nullptr, synthetic(data::Split::kTest)};
-  Classification task(*model, std::make_shared<BatchSource>(splits, options));
+  const data::Splits splits{synthetic(data::Split::kTrain, extra), nullptr,
+                            synthetic(data::Split::kTest)};
+  const schema::Component loss =
+      test::component(R"({"type": "cross_entropy", "label_smoothing": 0.1})");
+  Classification task(*model, std::make_shared<BatchSource>(splits, options), loss);
   training::TrainerSetup trainer = test::toy_setup(folder.path, device);
   trainer.train.epochs = epochs;
   trainer.train.clip_grad = 0;
+  trainer.train.ema_decay = 0.9;
   trainer.seed = 7;
+  if (stop_after > 0) {
+    // Stopped by a signal after some steps, in the middle of an epoch; then another process goes
+    // on.
+    StopAfterSteps counter{stop_after};
+    trainer.stop = &counter.stop;
+    trainer.progress = &counter;
+    CHECK_THROWS_AS(training::Trainer(task, trainer).run(), Interrupted);
+    trainer.stop = nullptr;
+    trainer.progress = nullptr;
+    trainer.resume = true;
+  }
   training::Trainer(task, trainer).run();
   const schema::Value summary =
       schema::parse(io::read_text(folder.path / "summary.json"), "summary");
@@ -70,6 +101,16 @@ TEST_CASE("image classification: same bits for any number of threads and workers
   CHECK(one.metrics.find("train") == nullptr);
   CHECK(train(3, 2).weights == one.weights);
   CHECK(train(2, 1).metrics == one.metrics);
+}
+
+TEST_CASE("image classification: mixed and repeated images, stopped and resumed, the same bits",
+          "[training]") {
+  const Outcome one = train(1, 0, false, 2, kMixed);
+  CHECK(one.weights != train(1, 0).weights);
+  CHECK(train(3, 2, false, 2, kMixed).weights == one.weights);
+  const Outcome resumed = train(2, 1, false, 2, kMixed, 4);
+  CHECK(resumed.weights == one.weights);
+  CHECK(resumed.metrics == one.metrics);
 }
 
 TEST_CASE("image classification: a small network learns its own samples by heart", "[training]") {

@@ -26,6 +26,7 @@ TrainerSetup hard_setup(const io::fs::path& folder, const Device& device) {
   TrainerSetup setup = test::toy_setup(folder, device);
   setup.train.epochs = 6;
   setup.train.ema_decay = 0.9;
+  setup.train.monitor_averages = true;
   setup.train.grad_accum_steps = 2;
   setup.train.checkpoint_every_steps = 2;
   setup.train.keep_every = 4;

@@ -240,3 +240,45 @@ TEST_CASE("selection: evaluated on its own training samples, a run selects nothi
   toy.task.held_out = {"test"};
   CHECK_THROWS_WITH(toy.run(), Catch::Contains("it began with --overfit: give that again"));
 }
+
+TEST_CASE("selection: the better of the weights and their averages is kept", "[training]") {
+  // Averages that hardly move stay near the start, so that with a falling loss the weights win, and
+  // with a rising one the averages.
+  for (const bool high : {false, true}) {
+    INFO(high);
+    ToyRun toy(high ? "averages" : "raw", {"val", "test"});
+    toy.setup.train.ema_decay = 0.999;
+    toy.setup.train.monitor_averages = true;
+    toy.setup.schedule = {"constant", {}};  // a warm-up would begin with no step at all
+    if (high) toy.prefer_high_loss();
+    const Value summary = toy.run();
+    const Value& best = summary.at("best");
+    const Value& val = summary.at("metrics").at("val");
+    CHECK(best.at("metric").as_string() == (high ? "ema_loss" : "loss"));
+    CHECK(best.at("value").as_double() == val.at(best.at("metric").as_string()).as_double());
+    const double other = val.at(high ? "loss" : "ema_loss").as_double();
+    CHECK((high ? best.at("value").as_double() > other : best.at("value").as_double() < other));
+    CHECK_THAT(toy.log(), Catch::Contains(high ? "by val ema_loss" : "by val loss"));
+  }
+}
+
+TEST_CASE("selection: averages are compared only where there are some", "[training]") {
+  TrainOptions options;
+  options.monitor_averages = true;
+  CHECK_THROWS_WITH(select({"val"}, options), Catch::Contains("needs train.ema_decay"));
+  options.ema_decay = 0.9;
+  CHECK(select({"val"}, options).candidates == Parts{"loss", "ema_loss"});
+  CHECK_THROWS_WITH(training::select({"val"}, {.name = "ema_loss"}, options),
+                    Catch::Contains("not of averages"));
+  CHECK_THROWS_WITH(select({"test"}, options), Catch::StartsWith("train.monitor_averages"));
+}
+
+TEST_CASE("train: the decay of averages by the samples of a step", "[training]") {
+  TrainOptions options;
+  options.ema_decay = 0.99996;
+  options.batch_size = 128;
+  options.grad_accum_steps = 8;
+  CHECK(options.decay_of_step() == 0.99996);
+  options.ema_base_size = 512;
+  CHECK(options.decay_of_step() == Approx(0.99996 * 0.99996).epsilon(1e-14));
+}

@@ -268,3 +268,36 @@ TEST_CASE("fit_text and wrap_text: keep whole characters and words", "[visualise
   CHECK(wrap_text(" raw  +abs ", 12, 1) == std::vector<std::string>{"raw", "+abs"});
   CHECK(wrap_text("", 12, 10).empty());
 }
+
+TEST_CASE("plot: bars stand on 0 and below it hang", "[visualise]") {
+  struct Rectangles final : Painter {
+    std::vector<Rect> found;
+    void rectangle(const Rect& rect, Colour) override { found.push_back(rect); }
+    void line(std::span<const Point>, const Stroke&) override {}
+    void polygon(std::span<const Point>, Colour, double) override {}
+    void text(Point, std::string_view, const TextStyle&) override {}
+  };
+  LinePlot plot;
+  Series bars;
+  bars.x = {1, 2, 3, 4};
+  bars.y = {4, -2, 0, NAN};
+  bars.bars = true;
+  plot.series.push_back(bars);
+  Rectangles painter;
+  draw(plot, {0, 0, 400, 300}, painter);
+  REQUIRE(painter.found.size() == 3);
+  const Rect& up = painter.found[0];
+  const Rect& down = painter.found[1];
+  CHECK(up.bottom() == Approx(down.y));
+  CHECK(up.h == Approx(2 * down.h));
+  CHECK(up.w == Approx(down.w));
+  CHECK(up.right() < down.x);
+  CHECK(painter.found[2].h == Approx(0));
+  // Of positive values 0 is the axis itself.
+  plot.series[0].y = {4, 2, 1, 3};
+  painter.found.clear();
+  draw(plot, {0, 0, 400, 300}, painter);
+  REQUIRE(painter.found.size() == 4);
+  for (const Rect& bar : painter.found)
+    CHECK(bar.bottom() == Approx(up.y + (painter.found[0].bottom() - up.y)));
+}

@@ -42,14 +42,27 @@ TEST_CASE("tradeoff: a plot for parameters and one for each count, in millions",
   CHECK(tradeoff_plots(one)[0].series[0].name.empty());
 }
 
+TEST_CASE("tradeoff: samples a second where they were measured", "[visualise]") {
+  std::vector<TradeoffSource> timed = sources();
+  timed[1].rows[0].samples_per_s = 120.5;
+  timed[1].rows[0].measured_on = "cpu, 2 threads";
+  const auto plots = tradeoff_plots(timed);
+  REQUIRE(plots.size() == 4);
+  CHECK(plots[3].x_label == "samples a second");
+  CHECK(plots[3].series[0].x.empty());
+  CHECK(plots[3].series[1].x == std::vector<double>{120.5});
+  CHECK_THAT(tradeoff_csv(timed), Catch::EndsWith(",120.5,\"cpu, 2 threads\"\n"));
+}
+
 TEST_CASE("tradeoff: written as picture and as a table", "[visualise]") {
   const test::TestFolder folder("tradeoff");
   write_tradeoff(folder.path("a.svg"), sources());
   const std::string svg = io::read_text(folder.path("a.svg"));
   CHECK_THAT(svg, Catch::Contains("b, c") && Catch::Contains("parameters (M)"));
   CHECK(io::read_text(folder.path("a.csv")) ==
-        "source,row,score,parameters,macs,macs_paper\npaper,a,80,2000000,,3000000000\n"
-        "paper,\"b, c\",82,4000000,,\nours,d,70,1000000,2000000000,1000000000\n");
+        "source,row,score,parameters,macs,macs_paper,samples_per_s,measured_on\n"
+        "paper,a,80,2000000,,3000000000,,\npaper,\"b, c\",82,4000000,,,,\n"
+        "ours,d,70,1000000,2000000000,1000000000,,\n");
   CHECK_THROWS_WITH(write_tradeoff(folder.path("a.jpg"), sources()), Catch::Contains(".svg"));
   CHECK_THROWS_AS(write_tradeoff(folder.path("b.svg"), {{"x", "y", {{"a", 1, {}, {}, {}}}}}),
                   ConfigError);

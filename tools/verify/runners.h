@@ -39,6 +39,8 @@ Table gdla_training();
 Table gdla_data();
 /// papers/gdla: the maps and overlays of its figures.
 Table gdla_figures();
+/// papers/mala: losses, schedule and averages of the classification recipe, the scores of figure 2.
+Table mala_recipe();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
