@@ -1,5 +1,7 @@
-// Multi-head linear attention with features elu(x) + 1, linear in the number of tokens. gdla 2.8.
+// Multi-head linear attention, linear in the number of tokens: with features elu(x) + 1 (gdla 2.8;
+// mala 3.8, 3), and with ReLU as in EfficientViT (mala 3.8, 8).
 
+#include "attention/linear_forms.h"
 #include "attention/qkv_attention.h"
 #include "autograd/mode.h"
 #include "ops/linear_attention.h"
@@ -8,10 +10,12 @@ namespace {
 
 using namespace fovea;
 using attention::Context;
+using attention::Kernel;
 using attention::Slot;
 using schema::greater_than;
 
 struct LinearOptions : attention::QkvOptions {
+  Kernel kernel = Kernel::kEluPlusOne;
   double eps = 1e-6;
 };
 
@@ -22,16 +26,24 @@ const attention::Info kLinear{.title = "Linear attention",
                               .masks = false,
                               .needs_grid = false};
 
+// A row of a query whose features are all 0 is 0.
+const attention::Info kEnhancedLinear{.title = "Enhanced linear attention",
+                                      .source = "mala 3.8; Cai et al., EfficientViT",
+                                      .map = attention::MapKind::kStochastic,
+                                      .ffn = "mix_ffn"};
+
 class Linear final : public attention::QkvAttention {
  public:
-  Linear(const Slot& slot, const LinearOptions& o) : QkvAttention("linear", slot, o), eps_(o.eps) {}
+  Linear(const Slot& slot, const LinearOptions& o)
+      : QkvAttention("linear", slot, o), kernel_(o.kernel), eps_(o.eps) {}
   std::string type() const override { return "LinearAttention"; }
 
  protected:
   Tensor attend(const Heads& heads, const Context& ctx, bool rotated) override {
-    const auto& [q, k, v] = heads;
-    ops::LinearAttentionOptions options{.eps = eps_};
-    if (rotated) options.feature_map = FeatureMap::kNone;
+    const bool fused = kernel_ == Kernel::kEluPlusOne && !rotated;
+    const ops::LinearAttentionOptions options{
+        .feature_map = fused ? FeatureMap::kEluPlusOne : FeatureMap::kNone, .eps = eps_};
+    const auto& [q, k, v] = fused || rotated ? heads : with_features(heads);
     if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
       ctx.probe->record("attn", ops::linear_attention_map(q, k, options, first, count));
@@ -40,14 +52,31 @@ class Linear final : public attention::QkvAttention {
   }
 
   // Positions come after phi, as in the public code.
-  Tensor before_rotation(const Tensor& qk) const override { return ops::elu_plus_one(qk); }
+  Tensor before_rotation(const Tensor& qk) const override {
+    return attention::features(kernel_, qk);
+  }
 
  private:
+  Heads with_features(const Heads& heads) const {
+    return with_queries_and_keys(attention::features(kernel_, queries_and_keys(heads)), heads);
+  }
+
+  Kernel kernel_;
   double eps_;
 };
 
+schema::Fields<LinearOptions> linear_fields(Kernel kernel, double eps) {
+  LinearOptions defaults;
+  defaults.kernel = kernel;
+  defaults.eps = eps;
+  return attention::add_rope<LinearOptions>(
+      attention::qkv_fields(defaults)
+          .add_enum("kernel", &LinearOptions::kernel, attention::kernel_names(),
+                    "phi of queries and keys: elu(x) + 1, max(x, 0) or exp(x)")
+          .add("eps", &LinearOptions::eps, greater_than(0), "added to the denominators"));
+}
+
 }  // namespace
 
-FOVEA_ATTENTION(linear, Linear, kLinear,
-                attention::add_rope<LinearOptions>(attention::qkv_fields<LinearOptions>().add(
-                    "eps", &LinearOptions::eps, greater_than(0), "added to the denominators")))
+FOVEA_ATTENTION(linear, Linear, kLinear, linear_fields(Kernel::kEluPlusOne, 1e-6))
+FOVEA_ATTENTION(enhanced_linear, Linear, kEnhancedLinear, linear_fields(Kernel::kRelu, 1e-15))
