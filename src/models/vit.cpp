@@ -1,5 +1,5 @@
-// The ViT family, wholly from configuration, and its presets: vit, diff_vit, dgvit. Parameter names
-// are timm's VisionTransformer. dgsa 3.2.
+// The ViT family, wholly from configuration, and its presets: vit, diff_vit, dgvit, and DeiT in
+// three sizes. Parameter names are timm's VisionTransformer. dgsa 3.2, mala 4.2.
 
 #include <fmt/format.h>
 
@@ -75,7 +75,7 @@ class ViT final : public models::ImageClassifier {
           nn::sinusoidal_positions(tokens, o.embed_dim, build_.dtype, Device(build_.device));
     }
     if (o.drop_rate > 0) pos_drop_ = &child<nn::Dropout>("pos_drop", build_, o.drop_rate);
-    encoder_ = &child<models::Encoder>("", build_, o);
+    encoder_ = &child<models::Encoder>("", build_, o, geometry());
     const std::int64_t classes = o.num_classes.value_or(data.num_classes);
     if (o.head_hidden) {
       head_ = &child<HiddenHead>("head", build_, o.embed_dim, *o.head_hidden, classes);
@@ -189,6 +189,20 @@ ViTOptions vit_preset(schema::Component attention, schema::Component ffn) {
   return options;
 }
 
+// Heads of 64 channels. The published networks are trained with dropout nowhere and stochastic
+// depth.
+ViTOptions deit_preset(std::int64_t num_heads) {
+  ViTOptions options;
+  options.patch_size = 16;
+  options.embed_dim = 64 * num_heads;
+  options.depth = 12;
+  options.attention = schema::with_options("softmax", {{"num_heads", num_heads}});
+  options.ffn = std::nullopt;
+  options.drop_path_rate = 0.1;
+  options.init = nn::Init::kTruncNormal;
+  return options;
+}
+
 }  // namespace
 
 FOVEA_MODEL(vit, ViT, "ViT: softmax attention, GELU MLP (dgsa 3.2)",
@@ -198,3 +212,9 @@ FOVEA_MODEL(diff_vit, ViT, "DIFF-ViT: differential attention, SwiGLU (dgsa 3.2)"
 FOVEA_MODEL(dgvit, ViT, "DGViT: M-DGSA with inner residual, SwiGLU (dgsa 3.2)",
             vit_fields(vit_preset(schema::with_options("m_dgsa", {{"q_residual", true}}),
                                   {"swiglu", {}})))
+FOVEA_MODEL(deit_tiny, ViT, "DeiT-T: 3 heads of 64, timm's deit_tiny_patch16_224 (mala 4.2)",
+            vit_fields(deit_preset(3)))
+FOVEA_MODEL(deit_small, ViT, "DeiT-S: 6 heads of 64, timm's deit_small_patch16_224 (mala 4.2)",
+            vit_fields(deit_preset(6)))
+FOVEA_MODEL(deit_base, ViT, "DeiT-B: 12 heads of 64, timm's deit_base_patch16_224 (mala 4.2)",
+            vit_fields(deit_preset(12)))
