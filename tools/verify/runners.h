@@ -40,6 +40,9 @@ Table gdla_data();
 /// papers/gdla: the maps and overlays of its figures.
 Table gdla_figures();
 
+/// papers/mala: the attentions around MALA, and DeiT with them.
+Table mala_family();
+
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
 
