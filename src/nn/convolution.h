@@ -36,6 +36,8 @@ class TokenConv2d final : public Module {
               std::int64_t repeats = 1);
   std::string type() const override { return "TokenConv2d"; }
   Tensor operator()(const Tensor& x, std::int64_t h, std::int64_t w);
+  /// x plus its convolution.
+  Tensor with_residual(const Tensor& x, std::int64_t h, std::int64_t w);
 
  private:
   Tensor weight_;
