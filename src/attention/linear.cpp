@@ -1,7 +1,6 @@
 // Multi-head linear attention, linear in the number of tokens: with features elu(x) + 1 (gdla 2.8;
 // mala 3.8, 3), and with ReLU as in EfficientViT (mala 3.8, 8).
 
-#include "attention/linear_forms.h"
 #include "attention/qkv_attention.h"
 #include "autograd/mode.h"
 #include "ops/linear_attention.h"
@@ -10,12 +9,11 @@ namespace {
 
 using namespace fovea;
 using attention::Context;
-using attention::Kernel;
 using attention::Slot;
 using schema::greater_than;
 
 struct LinearOptions : attention::QkvOptions {
-  Kernel kernel = Kernel::kEluPlusOne;
+  FeatureMap kernel = FeatureMap::kEluPlusOne;
   double eps = 1e-6;
 };
 
@@ -40,10 +38,9 @@ class Linear final : public attention::QkvAttention {
 
  protected:
   Tensor attend(const Heads& heads, const Context& ctx, bool rotated) override {
-    const bool fused = kernel_ == Kernel::kEluPlusOne && !rotated;
-    const ops::LinearAttentionOptions options{
-        .feature_map = fused ? FeatureMap::kEluPlusOne : FeatureMap::kNone, .eps = eps_};
-    const auto& [q, k, v] = fused || rotated ? heads : with_features(heads);
+    const auto& [q, k, v] = heads;
+    const ops::LinearAttentionOptions options{.feature_map = rotated ? FeatureMap::kNone : kernel_,
+                                              .eps = eps_};
     if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
       ctx.probe->record("attn", ops::linear_attention_map(q, k, options, first, count));
@@ -52,31 +49,28 @@ class Linear final : public attention::QkvAttention {
   }
 
   // Positions come after phi, as in the public code.
-  Tensor before_rotation(const Tensor& qk) const override {
-    return attention::features(kernel_, qk);
-  }
+  Tensor before_rotation(const Tensor& qk) const override { return ops::features(kernel_, qk); }
 
  private:
-  Heads with_features(const Heads& heads) const {
-    return with_queries_and_keys(attention::features(kernel_, queries_and_keys(heads)), heads);
-  }
-
-  Kernel kernel_;
+  FeatureMap kernel_;
   double eps_;
 };
 
-schema::Fields<LinearOptions> linear_fields(Kernel kernel, double eps) {
+schema::Fields<LinearOptions> linear_fields(FeatureMap kernel, double eps) {
   LinearOptions defaults;
   defaults.kernel = kernel;
   defaults.eps = eps;
   return attention::add_rope<LinearOptions>(
       attention::qkv_fields(defaults)
-          .add_enum("kernel", &LinearOptions::kernel, attention::kernel_names(),
+          .add_enum("kernel", &LinearOptions::kernel,
+                    {{"elu1", FeatureMap::kEluPlusOne},
+                     {"relu", FeatureMap::kRelu},
+                     {"exp", FeatureMap::kExp}},
                     "phi of queries and keys: elu(x) + 1, max(x, 0) or exp(x)")
           .add("eps", &LinearOptions::eps, greater_than(0), "added to the denominators"));
 }
 
 }  // namespace
 
-FOVEA_ATTENTION(linear, Linear, kLinear, linear_fields(Kernel::kEluPlusOne, 1e-6))
-FOVEA_ATTENTION(enhanced_linear, Linear, kEnhancedLinear, linear_fields(Kernel::kRelu, 1e-15))
+FOVEA_ATTENTION(linear, Linear, kLinear, linear_fields(FeatureMap::kEluPlusOne, 1e-6))
+FOVEA_ATTENTION(enhanced_linear, Linear, kEnhancedLinear, linear_fields(FeatureMap::kRelu, 1e-15))

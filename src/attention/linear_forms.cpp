@@ -3,10 +3,11 @@
 #include <cmath>
 #include <numbers>
 
+#include "attention/qkv_attention.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
-#include "ops/linear_attention.h"
+#include "ops/magnitude_attention.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -22,24 +23,14 @@ Tensor rows_of(const ops::HeadView& view, Probe::Rows rows) {
   return ops::take_heads(part);
 }
 
+// Similarities less the mean of their row.
+ops::MagnitudeOptions centred() {
+  return {.feature_map = FeatureMap::kNone, .beta = ops::Coefficient::kNone};
+}
+
 double per_root(std::int64_t dim) { return 1 / std::sqrt(static_cast<double>(dim)); }
 
 }  // namespace
-
-std::vector<std::pair<std::string, Kernel>> kernel_names() {
-  return {{"elu1", Kernel::kEluPlusOne}, {"relu", Kernel::kRelu}, {"exp", Kernel::kExp}};
-}
-
-Tensor features(Kernel kernel, const Tensor& x) {
-  switch (kernel) {
-    case Kernel::kRelu:
-      return ops::relu(x);
-    case Kernel::kExp:
-      return ops::exp(x);
-    default:
-      return ops::elu_plus_one(x);
-  }
-}
 
 Tensor unit_vectors(const Tensor& x, std::int64_t width) {
   const Tensor weight = ops::full({width}, per_root(width), compute_dtype(x.dtype()), x.device());
@@ -95,24 +86,14 @@ Tensor angular_map(const ops::HeadView& q, const ops::HeadView& k, Probe::Rows r
                   diagonal);
 }
 
-// q (k^T v / (sqrt(d) n)) + (1 - q . mean k / sqrt(d)) mean v, where the two parts with q are one:
-// that of the keys less their mean. So nothing large is subtracted in the end.
+// A is MALA's map without beta, and 1/n: rows of the one sum to 0.
 Tensor inline_attention(const ops::HeadView& q, const ops::HeadView& k, const ops::HeadView& v) {
-  const Tensor keys = ops::take_heads(k);
-  const Tensor values = ops::take_heads(v);
-  const Tensor centred = ops::sub(keys, ops::mean(keys, {2}, true));
-  const double scale = per_root(q.dim) / static_cast<double>(keys.size(2));
-  const Tensor product = ops::mul(ops::matmul(centred, values, true), scale);  // (b, heads, d, d)
-  return ops::merge_heads(
-      ops::add(ops::matmul(ops::take_heads(q), product), ops::mean(values, {2}, true)));
+  return ops::add(ops::magnitude_attention(q, k, v, centred()), ops::mean(tokens_of(v), {1}, true));
 }
 
 Tensor inline_map(const ops::HeadView& q, const ops::HeadView& k, Probe::Rows rows) {
-  const Tensor keys = ops::take_heads(k);
-  const double n = static_cast<double>(keys.size(2));
-  const Tensor centred = ops::sub(keys, ops::mean(keys, {2}, true));
-  return ops::affine(ops::matmul(rows_of(q, rows), centred, false, true), per_root(q.dim) / n,
-                     1 / n);
+  const Tensor map = ops::magnitude_map(q, k, centred(), rows.first, rows.count).scores;
+  return ops::add(map, 1 / static_cast<double>(map.size(3)));
 }
 
 Tensor focused(const Tensor& x, const Tensor& scale, double factor) {

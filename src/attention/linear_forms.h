@@ -3,20 +3,10 @@
 // the tokens but for the maps, which are for the probe and the tests.
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "attention/attention.h"
 #include "ops/attention.h"
 
 namespace fovea::attention {
-
-/// phi of linear attention. mala 3.1.
-enum class Kernel { kEluPlusOne, kRelu, kExp };
-/// For Fields::add_enum.
-std::vector<std::pair<std::string, Kernel>> kernel_names();
-Tensor features(Kernel kernel, const Tensor& x);
 
 /// x / sqrt(|x|^2 + 1e-24) for every run of `width` channels of x (..., channels); zeros stay
 /// zeros.

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "nn/convolution.h"
 #include "nn/norm.h"
-#include "ops/elementwise.h"
 #include "ops/linear_attention.h"
 #include "ops/shape.h"
 
@@ -57,19 +56,18 @@ class LiteMla final : public attention::Attention {
     for (const Scale& scale : scales_)
       all.push_back((*scale.pointwise)(mixed(*scale.depthwise, qkv, ctx)));
     const Tensor packed = ops::concat(all, -1);  // of each head q, k and v
-    const Tensor positive = ops::relu(packed);
     const std::int64_t heads = num_heads_ * std::ssize(all);
-    const auto view = [&](const Tensor& of, std::int64_t part) {
-      return ops::heads(of, heads, head_dim_, part * head_dim_, 3 * head_dim_);
+    const auto view = [&](std::int64_t part) {
+      return ops::heads(packed, heads, head_dim_, part * head_dim_, 3 * head_dim_);
     };
-    const ops::HeadView q = view(positive, 0);
-    const ops::HeadView k = view(positive, 1);
-    const ops::LinearAttentionOptions options{.feature_map = FeatureMap::kNone, .eps = eps_};
+    const ops::HeadView q = view(0);
+    const ops::HeadView k = view(1);
+    const ops::LinearAttentionOptions options{.feature_map = FeatureMap::kRelu, .eps = eps_};
     if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
       ctx.probe->record("attn", ops::linear_attention_map(q, k, options, first, count));
     }
-    return normed((*proj_)(ops::linear_attention(q, k, view(packed, 2), options)));
+    return normed((*proj_)(ops::linear_attention(q, k, view(2), options)));
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "autograd/mode.h"
+#include "models/counting.h"
 #include "models/encoder.h"
 #include "models/model.h"
 #include "nn/embedding.h"
@@ -32,6 +33,7 @@ struct ViTOptions : EncoderOptions {
   Positions pos_embed = Positions::kLearned;
   std::optional<std::int64_t> pos_rows;
   std::optional<std::int64_t> head_hidden;
+  bool paper_counts_modules = false;  // of presets: the paper leaves out the products of attention
 };
 
 // Two layers with GELU between them. dgsa 3.2.
@@ -91,6 +93,12 @@ class ViT final : public models::ImageClassifier {
     context.grid_h = grid_[0];
     context.grid_w = grid_[1];
     return context;
+  }
+
+  std::optional<std::int64_t> paper_macs(
+      const std::vector<autograd::Event>& events) const override {
+    if (!o_.paper_counts_modules) return std::nullopt;
+    return models::module_macs(events, *this);
   }
 
  protected:
@@ -200,6 +208,7 @@ ViTOptions deit_preset(std::int64_t num_heads) {
   options.ffn = std::nullopt;
   options.drop_path_rate = 0.1;
   options.init = nn::Init::kTruncNormal;
+  options.paper_counts_modules = true;
   return options;
 }
 

@@ -62,7 +62,7 @@ Tensor TokenConv2d::operator()(const Tensor& x, std::int64_t h, std::int64_t w) 
 
 Tensor TokenConv2d::with_residual(const Tensor& x, std::int64_t h, std::int64_t w) {
   const auto scope = enter();
-  return ops::token_conv(x, weight_, bias_, h, w, true);
+  return ops::token_conv(x, repeated(weight_, repeats_), repeated(bias_, repeats_), h, w, true);
 }
 
 TokenPointwise::TokenPointwise(const Build& build, std::int64_t in, std::int64_t out, bool bias,

@@ -8,13 +8,13 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/linear_attention.h"
+#include "ops/magnitude_attention.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
 using namespace fovea::test;
-using attention::Kernel;
 
 namespace {
 
@@ -48,16 +48,13 @@ ops::LinearAttentionOptions of_features(double eps) {
   return {.feature_map = FeatureMap::kNone, .eps = eps};
 }
 
-template <Kernel K>
+template <FeatureMap F>
 Tensor linear_form(const FormInputs& in) {
-  return ops::linear_attention(in_heads(attention::features(K, in.q)),
-                               in_heads(attention::features(K, in.k)), in_heads(in.v),
-                               of_features(1e-6));
+  return ops::linear_attention(in_heads(in.q), in_heads(in.k), in_heads(in.v), {.feature_map = F});
 }
-template <Kernel K>
+template <FeatureMap F>
 Tensor linear_form_map(const FormInputs& in) {
-  return ops::linear_attention_map(in_heads(attention::features(K, in.q)),
-                                   in_heads(attention::features(K, in.k)), of_features(1e-6));
+  return ops::linear_attention_map(in_heads(in.q), in_heads(in.k), {.feature_map = F});
 }
 
 Tensor efficient_form(const FormInputs& in) {
@@ -96,10 +93,11 @@ Tensor hydra_form(const FormInputs& in) { return attention::hydra_attention(in.q
 
 const std::vector<FormUnderTest>& forms() {
   static const std::vector<FormUnderTest> all = {
-      {"linear, elu1", linear_form<Kernel::kEluPlusOne>, linear_form_map<Kernel::kEluPlusOne>, true,
+      {"linear, elu1", linear_form<FeatureMap::kEluPlusOne>,
+       linear_form_map<FeatureMap::kEluPlusOne>, true, true},
+      {"linear, relu", linear_form<FeatureMap::kRelu>, linear_form_map<FeatureMap::kRelu>, false,
        true},
-      {"linear, relu", linear_form<Kernel::kRelu>, linear_form_map<Kernel::kRelu>, false, true},
-      {"linear, exp", linear_form<Kernel::kExp>, linear_form_map<Kernel::kExp>, true, true},
+      {"linear, exp", linear_form<FeatureMap::kExp>, linear_form_map<FeatureMap::kExp>, true, true},
       {"efficient", efficient_form, efficient_map, true, true},
       {"inline", inline_form, inline_definition, true, true},
       {"angular", angular_form, angular_form_map, false, false},
@@ -171,6 +169,16 @@ TEST_CASE("linear forms: gradients", "[attention]") {
         },
         {q, k, random_tensor({2, kRows, kWidth}, 3)});
   }
+}
+
+TEST_CASE("inline: less MALA it is 1/n less the similarity's share of its row", "[attention]") {
+  const FormInputs in = form_inputs();
+  // Positive features, so that shares are.
+  const ops::HeadView q = in_heads(ops::exp(in.q)), k = in_heads(ops::exp(in.k));
+  const auto mala = ops::magnitude_map(q, k, {.feature_map = FeatureMap::kNone, .eps = 0});
+  const Tensor shares = ops::linear_attention_map(q, k, of_features(0));
+  const Tensor difference = ops::sub(attention::inline_map(q, k), mala.scores);
+  CHECK(max_difference(difference, ops::add(ops::neg(shares), 1.0 / kRows)) < 1e-12);
 }
 
 TEST_CASE("hydra: a head for every channel, whose map is q_ic k_jc", "[attention]") {
