@@ -127,7 +127,7 @@ MavitBlock::MavitBlock(const nn::Build& build, const MavitBlockOptions& o)
 Tensor MavitBlock::residual(const Tensor& x, const Tensor& branch, const Tensor& scale) const {
   const Tensor kept = drop_path_ != nullptr ? (*drop_path_)(branch) : branch;
   if (!scale.defined()) return ops::add(x, kept);
-  return ops::add_product(x, kept, ops::reshape(scale, {x.size(2)}));
+  return ops::add_product(x, kept, ops::reshape(scale, {x.size(2)}), false);
 }
 
 Tensor MavitBlock::operator()(const Tensor& x, const attention::Context& context) {

@@ -24,6 +24,7 @@ class CausalLinearHeads : LinearHeads<S> {
       : Base(pool, args, in), stretches_(divide_up(args.keys, this->stretch_length(args.keys))) {}
 
   void forward(const Tensor& out, const LinearAttentionSums& sums) const {
+    if (args_.keys == 0) return nothing(sums);
     const Tensor states = states_before();
     this->for_stretches(args_.queries, [&](std::int64_t piece, const Stretch& stretch) {
       const Rows b(*this);
@@ -108,6 +109,12 @@ class CausalLinearHeads : LinearHeads<S> {
   };
 
   bool by_magnitude() const { return args_.magnitude.on; }
+
+  static void nothing(const LinearAttentionSums& sums) {
+    for (const Tensor& x : {sums.products, sums.keys, sums.values}) {
+      if (x.defined()) std::fill_n(x.template data<C>(), x.numel(), C{0});
+    }
+  }
 
   // Calls body(head, first row, rows) from the first block to the last.
   template <class Body>
