@@ -164,8 +164,6 @@ Tensor LinearAttentionCall::run() const {
   });
 }
 
-Tensor side_by_side(const HeadView& view) { return merge_heads(take_heads(view)); }
-
 Similarities similarities(const HeadView& q, const HeadView& k, const LinearAttentionOptions& o,
                           std::int64_t first, std::int64_t count) {
   const std::int64_t n = q.x.size(1);
@@ -179,7 +177,7 @@ Similarities similarities(const HeadView& q, const HeadView& k, const LinearAtte
   wanted.x = slice(q.x, 1, first, rows);
   const DType dtype = compute_dtype(q.x.dtype());
   const auto features_of = [&](const HeadView& view) {
-    return features(o.feature_map, cast(side_by_side(view), dtype));
+    return features(o.feature_map, cast(merge_heads(take_heads(view)), dtype));
   };
   const auto in_heads = [&](const Tensor& x) {
     return take_heads(heads(x, num_heads, q.dim, 0, q.dim));

@@ -34,7 +34,4 @@ Similarities similarities(const HeadView& q, const HeadView& k,
                           const LinearAttentionOptions& options, std::int64_t first,
                           std::int64_t count);
 
-/// The heads of a view next to each other: (b, n, heads * dim).
-Tensor side_by_side(const HeadView& view);
-
 }  // namespace fovea::ops

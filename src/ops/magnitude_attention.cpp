@@ -33,7 +33,7 @@ MagnitudeArgs args_of(const MagnitudeOptions& o, std::int64_t head_dim) {
 
 // Features with their positions, as a view of their own.
 HeadView turned_features(const MagnitudeOptions& o, const HeadView& view) {
-  const Tensor x = rotate(features(o.feature_map, side_by_side(view)), o.rotary);
+  const Tensor x = rotate(features(o.feature_map, merge_heads(take_heads(view))), o.rotary);
   return heads(x, static_cast<std::int64_t>(view.offsets.size()), view.dim, 0, view.dim);
 }
 

@@ -16,17 +16,18 @@ using attention::Context;
 
 namespace {
 
-constexpr std::int64_t kDim = 16;
+constexpr std::int64_t kMalaDim = 16;
 
-std::unique_ptr<attention::Attention> make(const std::string& options) {
+std::unique_ptr<attention::Attention> make_mala(const std::string& options) {
   const schema::Value given =
       schema::parse("{\"type\": \"mala\", \"num_heads\": 2" + options + "}", "");
   const attention::Variant& variant = attention::variants().find("mala");
   const nn::Build build{cpu(), DType::kFloat64, RandomStream(5), nn::Init::kTorch};
-  return variant.make({build, kDim, 1, 1}, {"mala", variant.fields->resolve_component(given, "a")});
+  return variant.make({build, kMalaDim, 1, 1},
+                      {"mala", variant.fields->resolve_component(given, "a")});
 }
 
-Context on_grid(std::int64_t prefix, std::int64_t h, std::int64_t w) {
+Context mala_grid(std::int64_t prefix, std::int64_t h, std::int64_t w) {
   Context context;
   context.prefix_tokens = prefix;
   context.grid_h = h;
@@ -45,18 +46,19 @@ TEST_CASE("mala: gradients with every option", "[attention]") {
         R"(, "rope": "2d", "lepe": 5, "gate": true)",
         R"(, "rope": "2d", "normaliser": "rotated", "lepe": 3)"}) {
     INFO(options);
-    const auto module = make(options);
-    std::vector<Tensor> inputs{random_tensor({2, 7, kDim}, 1)};
+    const auto module = make_mala(options);
+    std::vector<Tensor> inputs{random_tensor({2, 7, kMalaDim}, 1)};
     for (const nn::NamedTensor& named : module->parameters()) inputs.push_back(named.tensor);
     const std::int64_t prefix = 1;
-    check_gradients([&](const auto& t) { return (*module)(t[0], on_grid(prefix, 2, 3)); }, inputs);
+    check_gradients([&](const auto& t) { return (*module)(t[0], mala_grid(prefix, 2, 3)); },
+                    inputs);
   }
 }
 
 TEST_CASE("mala: names and shapes of learned coefficients, which start as nothing", "[attention]") {
   const auto shape = [](const std::string& of) {
-    const auto module =
-        make(R"(, "beta": "learnable", "gamma": "learnable", "learnable_shape": ")" + of + "\"");
+    const auto module = make_mala(
+        R"(, "beta": "learnable", "gamma": "learnable", "learnable_shape": ")" + of + "\"");
     std::map<std::string, Shape> shapes;
     for (const nn::NamedTensor& named : module->parameters()) {
       shapes[named.name] = named.tensor.shape();
@@ -70,15 +72,15 @@ TEST_CASE("mala: names and shapes of learned coefficients, which start as nothin
   };
   CHECK(shape("head") == Shape{2});
   CHECK(shape("scalar") == Shape{1});
-  CHECK(shape("channel") == Shape{2, kDim / 2});
+  CHECK(shape("channel") == Shape{2, kMalaDim / 2});
 }
 
 TEST_CASE("mala: causal, tokens behind change nothing, whatever the mask says of them",
           "[attention]") {
-  const auto module = make(R"(, "rope": "1d")");
-  const Tensor x = random_tensor({1, 6, kDim}, 2);
+  const auto module = make_mala(R"(, "rope": "1d")");
+  const Tensor x = random_tensor({1, 6, kMalaDim}, 2);
   const Tensor other = ops::clone(x);
-  for (std::int64_t i = 0; i < kDim; ++i) other.data<double>()[4 * kDim + i] += 1;
+  for (std::int64_t i = 0; i < kMalaDim; ++i) other.data<double>()[4 * kMalaDim + i] += 1;
   Context context;
   context.causal = true;
   context.key_mask = Tensor::from(std::vector<std::uint8_t>{1, 1, 1, 1, 0, 0}, {1, 6}, cpu());
@@ -136,9 +138,10 @@ TEST_CASE("rotary positions on a grid: the table of mala 3.5", "[attention]") {
 }
 
 TEST_CASE("mala: options that do not fit are refused", "[attention]") {
-  CHECK_THROWS_WITH(make(R"(, "lepe": 4)"), Catch::Contains("lepe is 4; expected 0 or an odd"));
-  CHECK_THROWS_WITH(make(R"(, "kernel": "elu")"), Catch::Contains("elu1"));
-  const auto module = make(R"(, "lepe": 3)");
-  CHECK_THROWS_WITH((*module)(random_tensor({1, 5, kDim}, 1), on_grid(0, 2, 3)),
+  CHECK_THROWS_WITH(make_mala(R"(, "lepe": 4)"),
+                    Catch::Contains("lepe is 4; expected 0 or an odd"));
+  CHECK_THROWS_WITH(make_mala(R"(, "kernel": "elu")"), Catch::Contains("elu1"));
+  const auto module = make_mala(R"(, "lepe": 3)");
+  CHECK_THROWS_WITH((*module)(random_tensor({1, 5, kMalaDim}, 1), mala_grid(0, 2, 3)),
                     Catch::Contains("lepe needs a grid"));
 }

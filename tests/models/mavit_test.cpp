@@ -14,22 +14,23 @@ using namespace fovea::test;
 
 namespace {
 
-const char* const kTiny = R"("embed_dims": [4, 8], "depths": [2, 1], "num_heads": [1, 2],
+const char* const kTinyMavit = R"("embed_dims": [4, 8], "depths": [2, 1], "num_heads": [1, 2],
                              "mlp_ratios": [2, 2], "layer_scale_init": [1, 0.5],
                              "projection": 6, "drop_path_rate": 0.0)";
 
-schema::Value tiny_options(const std::string& flags, const std::string& more = "") {
+schema::Value mavit_options(const std::string& flags, const std::string& more = "") {
   return schema::parse(
-      fmt::format(R"({{"type": "mavit_t", "flags": "{}", {}{}}})", flags, kTiny, more),
+      fmt::format(R"({{"type": "mavit_t", "flags": "{}", {}{}}})", flags, kTinyMavit, more),
       "test.json");
 }
 
-std::unique_ptr<models::Model> tiny(const std::string& flags, const std::string& more = "",
-                                    DType dtype = DType::kFloat64) {
-  return build(tiny_options(flags, more), cpu(), {3, 16, 16, 3}, dtype);
+std::unique_ptr<models::Model> tiny_mavit(const std::string& flags, const std::string& more = "",
+                                          DType dtype = DType::kFloat64) {
+  return build(mavit_options(flags, more), cpu(), {3, 16, 16, 3}, dtype);
 }
 
-std::unique_ptr<models::Backbone> backbone_of(const std::string& json, const nn::Build& init) {
+std::unique_ptr<models::Backbone> mavit_backbone_of(const std::string& json,
+                                                    const nn::Build& init) {
   const schema::Value given = schema::parse(json, "test.json");
   const models::BackboneEntry& entry = models::backbones().find(given.at("type").as_string());
   return entry.make(init, {entry.name, entry.fields->resolve_component(given, "b")}, 3);
@@ -58,7 +59,7 @@ TEST_CASE("mavit: parameters and multiply-adds of every size", "[models]") {
     CHECK(1e-9 * static_cast<double>(text.macs) == Approx(e.macs_llll).margin(5e-4));
     CHECK(text.macs_paper == found.macs_paper);
     const nn::Build init{make_meta(), DType::kFloat32, RandomStream(1), nn::Init::kTorch};
-    CHECK(backbone_of(fmt::format(R"({{"type": "{}"}})", e.type), init)->parameter_count() ==
+    CHECK(mavit_backbone_of(fmt::format(R"({{"type": "{}"}})", e.type), init)->parameter_count() ==
           e.backbone);
   }
 }
@@ -86,7 +87,7 @@ TEST_CASE("mavit: gradients of every parameter, with either attention and other 
     for (const char* more :
          {"", R"(, "attention": {"beta": "learnable", "gamma": "learnable", "gate": false,
                                 "lepe": 3, "rope": "none"})"}) {
-      const auto model = tiny(flags, more);
+      const auto model = tiny_mavit(flags, more);
       model->train(true);
       const Tensor image = random_tensor({2, 3, 16, 16}, 1);
       const Tensor labels = Tensor::from(std::vector<std::int64_t>{2, 0}, {2}, cpu());
@@ -100,17 +101,17 @@ TEST_CASE("mavit: gradients of every parameter, with either attention and other 
 TEST_CASE("mavit: flags of stages and of blocks, and others are refused", "[models]") {
   const auto types = [](const std::string& flags) {
     std::vector<std::string> found;
-    for (const auto& [name, type] : tiny(flags)->types()) {
+    for (const auto& [name, type] : tiny_mavit(flags)->types()) {
       if (type.ends_with("Attention2d")) found.push_back(type.substr(0, 4));
     }
     return found;
   };
   CHECK(types("lv") == std::vector<std::string>{"Mala", "Mala", "Soft"});
   CHECK(types("lvl") == std::vector<std::string>{"Mala", "Soft", "Mala"});
-  CHECK_THROWS_WITH(tiny("lx"),
+  CHECK_THROWS_WITH(tiny_mavit("lx"),
                     Catch::Contains("flags is \"lx\"; expected a letter l or v for each "
                                     "of 2 stages, or of 3 blocks"));
-  CHECK_THROWS_WITH(tiny("l"), Catch::Contains("flags is \"l\""));
+  CHECK_THROWS_WITH(tiny_mavit("l"), Catch::Contains("flags is \"l\""));
   CHECK_THROWS_WITH(build(options_of("mavit_t", {{"depths", schema::Value::array({1, 1})}}), cpu(),
                           {3, 32, 32, 3}),
                     Catch::Contains("embed_dims has 4 numbers for 2 stages"));
@@ -118,7 +119,7 @@ TEST_CASE("mavit: flags of stages and of blocks, and others are refused", "[mode
 
 TEST_CASE("mavit: odd sizes of images, and levels of a backbone", "[models]") {
   const nn::Build init{cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch};
-  const auto backbone = backbone_of(
+  const auto backbone = mavit_backbone_of(
       R"({"type": "mavit_t", "embed_dims": [4, 8], "depths": [1, 1], "num_heads": [1, 2],
           "mlp_ratios": [2, 2], "layer_scale_init": [1, 1], "flags": "lv"})",
       init);
@@ -131,7 +132,7 @@ TEST_CASE("mavit: odd sizes of images, and levels of a backbone", "[models]") {
 
 TEST_CASE("mavit: a probe sees the map of every block and its features, and changes nothing",
           "[models]") {
-  const auto model = tiny("lv");
+  const auto model = tiny_mavit("lv");
   const Tensor image = random_tensor({1, 3, 16, 16}, 3);
   attention::Probe probe;
   const Tensor seen = (*model)({.image = image}, &probe).logits;
