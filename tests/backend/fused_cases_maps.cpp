@@ -81,8 +81,10 @@ Outputs conv_norm_backward_weight(const Backend& b, Operands& o) {
   return {dweight};
 }
 
+template <bool kResidual>
 Outputs token_conv(const Backend& b, Operands& o) {
-  const TokenConvArgs args{.x = o.x({2, 4, 5, 7}),
+  const TokenConvArgs args{.residual = kResidual,
+                           .x = o.x({2, 4, 5, 7}),
                            .weight = o.c({7, 1, 3, 5}),
                            .bias = o.c({7}),
                            .y = o.to_x({2, 4, 5, 7})};
@@ -90,8 +92,10 @@ Outputs token_conv(const Backend& b, Operands& o) {
   return {args.y};
 }
 
+template <bool kResidual>
 Outputs token_conv_backward(const Backend& b, Operands& o) {
-  const TokenConvBackwardArgs args{.x = o.x({2, 4, 5, 7}),
+  const TokenConvBackwardArgs args{.residual = kResidual,
+                                   .x = o.x({2, 4, 5, 7}),
                                    .weight = o.c({7, 1, 3, 5}),
                                    .dy = o.x({2, 4, 5, 7}),
                                    .dx = o.to_x({2, 4, 5, 7}),
@@ -190,8 +194,10 @@ std::vector<FusedCase> cases_of_maps() {
     cases.push_back(norm_backward_case(n));
   }
   cases.push_back({"conv_norm_backward_weight", "", true, conv_norm_backward_weight});
-  cases.push_back({"token_conv", "", true, token_conv});
-  cases.push_back({"token_conv_backward", "", true, token_conv_backward});
+  cases.push_back({"token_conv", "", true, token_conv<false>});
+  cases.push_back({"token_conv_backward", "", true, token_conv_backward<false>});
+  cases.push_back({"token_conv", "residual", true, token_conv<true>});
+  cases.push_back({"token_conv_backward", "residual", true, token_conv_backward<true>});
   cases.push_back(scaled_sum_case(true));
   cases.push_back(scaled_sum_case(false));
   cases.push_back({"scaled_sum_backward", "", true, scaled_sum_backward});

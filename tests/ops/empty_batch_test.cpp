@@ -5,7 +5,7 @@
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
-#include "ops/linear_attention.h"
+#include "ops/magnitude_attention.h"
 #include "ops/reduce.h"
 #include "ops/running_value.h"
 #include "ops/scaled_sum.h"
@@ -125,12 +125,37 @@ std::vector<Case> network_cases() {
          return ops::linear_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), {});
        },
        {0, 3, 4}},
-      {"linear_attention_map",
+      {"magnitude_attention",
        {tokens},
        {},
        [=](const auto& t) {
-         return ops::linear_attention_map(view(t[0], 0), view(t[0], 4), {});
+         return ops::magnitude_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), {});
        },
+       {0, 3, 4}},
+      {"magnitude_attention, causal",
+       {tokens},
+       {},
+       [=](const auto& t) {
+         return ops::magnitude_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8),
+                                         {.causal = true});
+       },
+       {0, 3, 4}},
+      {"features",
+       {tokens},
+       {},
+       [](const auto& t) { return ops::features(FeatureMap::kRelu, t[0]); },
+       tokens},
+      {"rotate",
+       {tokens},
+       {{3, 2}, {3, 2}},
+       [](const auto& t) {
+         return ops::rotate(t[0], {t[1], t[2]});
+       },
+       tokens},
+      {"linear_attention_map",
+       {tokens},
+       {},
+       [=](const auto& t) { return ops::linear_attention_map(view(t[0], 0), view(t[0], 4), {}); },
        {0, 2, 3, 3}},
       {"two_map_linear_attention",
        {{0, 3, 20}},

@@ -5,7 +5,7 @@
 #include "ops/attention.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
-#include "ops/linear_attention.h"
+#include "ops/magnitude_attention.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -72,6 +72,19 @@ std::vector<MixedCase> cases() {
        [=](const auto& t) {
          return ops::two_map_linear_attention(view(t[0], 0), view(t[0], 6), view(t[0], 12),
                                               view(t[0], 18), view(t[0], 24), t[1], {});
+       }},
+      {"magnitude_attention",
+       {{2, 19, 18}},
+       {},
+       [=](const auto& t) {
+         return ops::magnitude_attention(view(t[0], 0), view(t[0], 6), view(t[0], 12), {});
+       }},
+      {"magnitude_attention, causal",
+       {{2, 19, 18}},
+       {},
+       [=](const auto& t) {
+         return ops::magnitude_attention(view(t[0], 0), view(t[0], 6), view(t[0], 12),
+                                         {.causal = true});
        }},
       {"attention",
        {{2, 19, 18}},

@@ -14,6 +14,7 @@
 #include "ops/linear.h"
 #include "ops/linear_attention.h"
 #include "ops/loss.h"
+#include "ops/magnitude_attention.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/region_loss.h"
@@ -301,6 +302,26 @@ Table network_table() {
                                       {.weight = t[1], .gate = view(t[0], 12)});
        },
        {0, 1}},
+      {"magnitude_attention",
+       {{2, 3, 16}, {2, 2}, {2, 2}},
+       [](const auto& t) {
+         const ops::MagnitudeOptions options{.beta = ops::Coefficient::kGiven,
+                                             .gamma = ops::Coefficient::kGiven,
+                                             .given_beta = t[1],
+                                             .given_gamma = t[2],
+                                             .rotary = {t[3], t[4]}};
+         return ops::magnitude_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), options,
+                                         {.weight = {}, .gate = {}, .residual = view(t[0], 12)});
+       },
+       {0, 1, 2, 3, 4},
+       {constant({3, 1}), constant({3, 1})}},
+      {"rotate",
+       {{2, 3, 8}},
+       [](const auto& t) {
+         return ops::rotate(t[0], {t[1], t[2]});
+       },
+       {1, 2},
+       {constant({3, 2}), constant({3, 2})}},
       {"boundary_dou",
        {{1, 3, 2, 2}},
        [](const auto& t) { return ops::boundary_dou(t[0], t[1]); },
@@ -407,7 +428,8 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "merge_heads",
                                   "attention_map",
                                   "linear_attention_map",
-                                  "elu_plus_one"};
+                                  "elu_plus_one",
+                                  "features"};
   for (const Overwritten& one : all()) walked.insert(one.name.substr(0, one.name.find(' ')));
   const std::set<std::string> names = declared_operations();
   std::vector<std::string> missing;

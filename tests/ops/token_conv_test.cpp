@@ -33,6 +33,16 @@ TEST_CASE("token_conv: gradients of input, weight and bias", "[ops]") {
                    random_tensor({s.c, 1, s.kernel_h, s.kernel_w}, 2), random_tensor({s.c}, 3)});
 }
 
+TEST_CASE("token_conv: with its input added", "[ops]") {
+  const Tensor x = random_tensor({2, 12, 5}, 1);
+  const Tensor weight = random_tensor({5, 1, 3, 3}, 2);
+  const Tensor bias = random_tensor({5}, 3);
+  const Tensor y = ops::token_conv(x, weight, bias, 3, 4, true);
+  CHECK(max_difference(y, ops::add(x, ops::token_conv(x, weight, bias, 3, 4))) < 1e-13);
+  check_gradients([&](const auto& t) { return ops::token_conv(t[0], t[1], t[2], 3, 4, true); },
+                  {x, weight, bias});
+}
+
 TEST_CASE("token_conv: values and gradients are those of a depthwise convolution", "[ops]") {
   const auto channels = GENERATE(values<std::int64_t>({1, 8, 16, 37, 300}));
   const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);

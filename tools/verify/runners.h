@@ -41,6 +41,13 @@ Table gdla_data();
 Table gdla_figures();
 /// papers/mala: losses, schedule and averages of the classification recipe, the scores of figure 2.
 Table mala_recipe();
+/// papers/mala: the operator, rotary positions.
+Table mala_operators();
+/// papers/mala: MAViT and its parts.
+Table mavit();
+
+/// papers/mala: the attentions around MALA, and DeiT with them.
+Table mala_family();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
