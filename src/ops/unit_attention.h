@@ -9,14 +9,15 @@ namespace fovea::ops {
 
 struct UnitAttentionOptions {
   double scale = 1;
-  Tensor bias;  // (heads, members, members) added to the scores, differentiable; undefined: none
+  Tensor bias =
+      {};  // (heads, members, members) added to the scores, differentiable; undefined: none
   double region_mask = -100;  // added to the scores between different regions of a unit
   /// False: the keys of padding places take no part (dformer's mask of -1e6). True: they do, as
   /// in Swin, with what `padding` says.
   bool padding_attends = false;
   /// (width): what the tensor that k and v view holds at a padding place, differentiable: the bias
   /// of the projection, since a map is padded with zeros before it. Undefined: zeros.
-  Tensor padding;
+  Tensor padding = {};
 };
 
 /// softmax(scale q k^T + bias + masks) v among the tokens of each unit, heads concatenated: q, k, v

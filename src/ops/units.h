@@ -48,13 +48,23 @@ class Units {
   Tensor tokens_, regions_;
 };
 
-/// Rows of a table of relative positions for all pairs of members of a unit: (members, members)
-/// int64, for a query p and a key k with coordinates along each axis the number of p - k + unit - 1
-/// among 2 unit - 1, row by row.
-Tensor relative_position_index(const std::vector<std::int64_t>& unit, const Device& device);
-/// How many rows such a table has.
-std::int64_t relative_positions(const std::vector<std::int64_t>& unit);
-/// table (rows, heads), index (members, members) -> (heads, members, members).
-Tensor relative_position_bias(const Tensor& table, const Tensor& index);
+/// A row of a table for every position of one member of a unit relative to another: for a query p
+/// and a key k with coordinates along each axis the number of p - k + unit - 1 among 2 unit - 1,
+/// row by row. mala 3.8; dformer 3.11.
+class RelativePositions {
+ public:
+  RelativePositions() = default;
+  RelativePositions(const std::vector<std::int64_t>& unit, const Device& device);
+
+  std::int64_t rows() const { return rows_; }
+  /// (members, members) int64.
+  const Tensor& index() const { return index_; }
+  /// table (rows, heads) -> (heads, members, members).
+  Tensor bias(const Tensor& table) const;
+
+ private:
+  std::int64_t rows_ = 1;
+  Tensor index_;
+};
 
 }  // namespace fovea::ops
