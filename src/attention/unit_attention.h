@@ -14,9 +14,9 @@ namespace fovea::attention {
 struct UnitOptions {
   std::int64_t num_heads = 1;
   bool qkv_bias = true;
-  std::optional<double> qk_scale;  // null: head_dim^-0.5
+  std::optional<double> qk_scale = std::nullopt;  // null: head_dim^-0.5
   /// Members along each axis of the units of a relative position bias; empty: there is none.
-  std::vector<std::int64_t> bias_unit;
+  std::vector<std::int64_t> bias_unit = {};
   /// Padding takes part with the bias of qkv, as in Swin; false: it is masked.
   bool padding_attends = false;
 };
@@ -26,7 +26,7 @@ struct UnitOptions {
 class UnitAttention final : public nn::Module {
  public:
   /// Throws ConfigError, in the name of `network`, if num_heads does not divide dim.
-  UnitAttention(const char* network, const nn::Build& build, std::int64_t dim,
+  UnitAttention(const nn::Build& build, const char* network, std::int64_t dim,
                 const UnitOptions& options);
   std::string type() const override { return "UnitAttention"; }
   /// (b, n, dim) -> the same. A probe sees the maps of all units as "unit_attn" (b, heads, units,
@@ -38,7 +38,8 @@ class UnitAttention final : public nn::Module {
   double scale_;
   nn::Linear& qkv_;
   nn::Linear& proj_;
-  Tensor bias_table_, bias_index_;
+  ops::RelativePositions positions_;
+  Tensor bias_table_;
 };
 
 }  // namespace fovea::attention
