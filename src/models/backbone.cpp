@@ -28,6 +28,7 @@ std::vector<std::string> load_pretrained(const Backbone& backbone,
   if (file == nullptr || file->as_string().empty()) return {};
   nn::LoadOptions options;
   options.ignore = backbones().find(component.type).head;
+  options.random = backbone.beyond_classifier();
   const std::string& name = file->as_string();
   const nn::LoadReport report =
       nn::load_weights(backbone, read_safetensors(name, host).tensors, name, options);

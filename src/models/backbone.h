@@ -30,6 +30,8 @@ class Backbone : public nn::Module {
   }
   /// Strides never fall from one level to the next; two levels may share one.
   const std::vector<PyramidLevel>& levels() const { return levels_; }
+  /// Names, or patterns of them, that files of the classifier do not have: left as they start.
+  virtual std::vector<std::string> beyond_classifier() const { return {}; }
 
  protected:
   virtual std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) = 0;

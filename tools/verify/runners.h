@@ -39,6 +39,8 @@ Table gdla_training();
 Table gdla_data();
 /// papers/gdla: the maps and overlays of its figures.
 Table gdla_figures();
+/// papers/mala: Swin with each attention.
+Table mala_swin();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
