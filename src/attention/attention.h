@@ -14,21 +14,26 @@
 
 namespace fovea::attention {
 
+/// How tokens lie.
+struct Layout {
+  std::int64_t prefix_tokens = 0;  // class or register tokens before the grid
+  std::int64_t grid_h = 0;         // tokens of the grid, row by row; 0 = no grid
+  std::int64_t grid_w = 0;
+};
+
 /// Where a variant sits in a network: what every variant may need to be built.
 struct Slot {
   nn::Build build;
   std::int64_t dim = 0;    // channels of the tokens
   std::int64_t layer = 1;  // index of the block, from 1
   std::int64_t depth = 1;  // number of blocks
+  Layout layout = {};      // no grid where it is not known before the first pass
 };
 
 /// What comes with the tokens of one forward pass.
-struct Context {
+struct Context : Layout {
   Tensor key_mask;  // (b, n) uint8, 1 = valid; undefined = all valid
   bool causal = false;
-  std::int64_t prefix_tokens = 0;  // class or register tokens before the grid
-  std::int64_t grid_h = 0;         // tokens of the grid, row by row; 0 = no grid
-  std::int64_t grid_w = 0;
   Tensor rope_cos, rope_sin;  // (n, head_dim / 2), undefined = no rotary positions
   Probe* probe = nullptr;     // records maps; never changes the result
 
@@ -51,6 +56,9 @@ struct Info {
   MapKind map = MapKind::kStochastic;
   bool masks = false;       // honours key_mask
   bool needs_grid = false;  // needs grid_h and grid_w
+  bool ordered = false;     // sees the order of the tokens without a grid
+  /// The feed-forward network that belongs behind it, by its name in nn::ffn_choices().
+  std::string ffn = "mlp";
 };
 
 class Attention : public nn::Module {

@@ -1,6 +1,9 @@
 #include "attention/qkv_attention.h"
 
+#include "ops/elementwise.h"
 #include "ops/shape.h"
+
+#include <iterator>
 
 namespace fovea::attention {
 namespace {
@@ -28,11 +31,34 @@ Tensor QkvAttention::forward(const Tensor& x, const Context& context) {
   const Heads heads{ops::heads(qk, num_heads_, head_dim_, 0, head_dim_),
                     ops::heads(qk, num_heads_, head_dim_, dim, head_dim_),
                     ops::heads(qkv, num_heads_, head_dim_, 2 * dim, head_dim_)};
-  return proj_(attend(heads, context, rotated));
+  const Tensor y = attend(heads, context, rotated);
+  const Tensor local = local_branch(x, heads.v, context);
+  return proj_(local.defined() ? ops::add(y, local) : y);
+}
+
+Tensor QkvAttention::local_branch(const Tensor&, const ops::HeadView&, const Context&) {
+  return {};
+}
+
+Tensor QkvAttention::queries_and_keys(const Heads& heads) {
+  // They lie beside each other in the projection.
+  const auto& [x, offsets, dim] = heads.q;
+  return ops::slice(x, -1, offsets.front(), 2 * std::ssize(offsets) * dim);
+}
+
+QkvAttention::Heads QkvAttention::with_queries_and_keys(const Tensor& qk, const Heads& heads) {
+  const std::int64_t count = std::ssize(heads.q.offsets);
+  const std::int64_t dim = heads.q.dim;
+  return {ops::heads(qk, count, dim, 0, dim), ops::heads(qk, count, dim, count * dim, dim),
+          heads.v};
 }
 
 std::string QkvAttention::translated(const std::string& name) const {
   return name.starts_with("out_proj.") ? "proj." + name.substr(9) : name;
+}
+
+Tensor tokens_of(const ops::HeadView& heads) {
+  return ops::slice(heads.x, -1, heads.offsets.front(), std::ssize(heads.offsets) * heads.dim);
 }
 
 }  // namespace fovea::attention

@@ -32,12 +32,19 @@ class QkvAttention : public Attention {
 
   /// Heads concatenated: (b, n, dim). `rotated`: q and k have rotary positions.
   virtual Tensor attend(const Heads& heads, const Context& context, bool rotated) = 0;
+  /// What is added to that before the output projection, (b, n, dim): a branch that sees the
+  /// neighbours of a token. x is what was projected; undefined: nothing.
+  virtual Tensor local_branch(const Tensor& x, const ops::HeadView& v, const Context& context);
   /// What of queries and keys, (b, n, 2 dim), is rotated where there are rotary positions.
   virtual Tensor before_rotation(const Tensor& qk) const { return qk; }
   // The papers call the output projection out_proj, as PyTorch does.
   std::string translated(const std::string& name) const override;
 
   std::int64_t head_dim() const { return head_dim_; }
+  std::int64_t num_heads() const { return num_heads_; }
+  /// Queries and keys beside each other, (b, n, 2 dim), and heads with others in their place.
+  static Tensor queries_and_keys(const Heads& heads);
+  static Heads with_queries_and_keys(const Tensor& qk, const Heads& heads);
 
  private:
   std::int64_t num_heads_;
@@ -47,14 +54,21 @@ class QkvAttention : public Attention {
   nn::Linear& proj_;
 };
 
+/// The tokens (b, n, heads * dim) of heads that lie beside each other.
+Tensor tokens_of(const ops::HeadView& heads);
+
+/// Adds those of the biases to the fields of a variant.
+template <class Options>
+schema::Fields<Options>& add_biases(schema::Fields<Options>& fields) {
+  return fields.add("qkv_bias", &Options::qkv_bias, "bias on the fused q, k, v projection")
+      .add("proj_bias", &Options::proj_bias, "bias on the output projection");
+}
+
 /// The fields of QkvOptions but rope_base (add_rope).
 template <class Options>
-schema::Fields<Options> qkv_fields() {
-  return schema::Fields<Options>{}
-      .add("num_heads", &Options::num_heads, schema::at_least(1),
-           "number of heads; must divide dim")
-      .add("qkv_bias", &Options::qkv_bias, "bias on the fused q, k, v projection")
-      .add("proj_bias", &Options::proj_bias, "bias on the output projection");
+schema::Fields<Options> qkv_fields(const Options& defaults = Options{}) {
+  return add_biases(schema::Fields<Options>(defaults).add(
+      "num_heads", &Options::num_heads, schema::at_least(1), "number of heads; must divide dim"));
 }
 
 }  // namespace fovea::attention

@@ -3,69 +3,110 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <vector>
 
 #include "base/error.h"
 #include "ops/elementwise.h"
-#include "ops/shape.h"
 
 namespace fovea::attention {
+namespace {
 
-Tensor rotate_pairs(const Tensor& x, std::int64_t head_dim, const Tensor& cos, const Tensor& sin) {
-  const std::int64_t half = head_dim / 2;
-  const Shape table{x.size(1), half};
-  FOVEA_CHECK(
-      head_dim % 2 == 0 && cos.shape() == table && sin.shape() == table, ShapeError,
-      fmt::format("rotary: cos is {}, sin {}; expected {} for heads of {}", to_string(cos.shape()),
-                  to_string(sin.shape()), to_string(table), head_dim));
-  const std::int64_t heads = x.size(-1) / head_dim;
-  const Tensor pairs = ops::reshape(x, {x.size(0), x.size(1), heads, half, 2});
-  const Tensor a = ops::slice(pairs, -1, 0, 1);
-  const Tensor b = ops::slice(pairs, -1, 1, 1);
-  const Tensor c = ops::reshape(cos, {x.size(1), 1, half, 1});
-  const Tensor s = ops::reshape(sin, {x.size(1), 1, half, 1});
-  const Tensor rotated = ops::concat(
-      {ops::sub(ops::mul(a, c), ops::mul(b, s)), ops::add(ops::mul(a, s), ops::mul(b, c))}, -1);
-  return ops::reshape(rotated, x.shape());
+// In float64 up to here: the angles of far tokens have no digits to lose.
+ops::RotaryTables tables_of(const std::vector<double>& angles, const Shape& shape, DType dtype,
+                            const Device& device) {
+  const auto table = [&](double (*f)(double)) {
+    std::vector<double> values(angles.size());
+    for (std::size_t i = 0; i < angles.size(); ++i) values[i] = f(angles[i]);
+    return ops::cast(Tensor::from(values, shape, device), dtype);
+  };
+  return {table([](double angle) { return std::cos(angle); }),
+          table([](double angle) { return std::sin(angle); })};
+}
+
+}  // namespace
+
+ops::RotaryTables sequence_rotary(std::int64_t n, std::int64_t head_dim, double base, DType dtype,
+                                  const Device& device) {
+  const Shape shape{n, head_dim / 2};
+  std::vector<double> angles;
+  for (std::int64_t position = 0; position < n; ++position) {
+    for (std::int64_t pair = 0; pair < shape[1]; ++pair) {
+      const double rate =
+          std::pow(base, -2.0 * static_cast<double>(pair) / static_cast<double>(head_dim));
+      angles.push_back(static_cast<double>(position) * rate);
+    }
+  }
+  return tables_of(angles, shape, dtype, device);
+}
+
+std::vector<double> grid_rates(const char* place, std::int64_t head_dim) {
+  FOVEA_CHECK(head_dim % 4 == 0 && head_dim > 0, ConfigError,
+              fmt::format("{}: heads of {} channels; rotary positions on a grid need a multiple "
+                          "of 4",
+                          place, head_dim));
+  const std::int64_t count = head_dim / 4;
+  std::vector<double> rates;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const double share = count == 1 ? 0 : static_cast<double>(r) / static_cast<double>(count - 1);
+    rates.push_back(std::pow(Rotary::kBase, -share));
+  }
+  return rates;
+}
+
+ops::RotaryTables grid_rotary(const std::vector<double>& rates, std::int64_t prefix_tokens,
+                              std::int64_t grid_h, std::int64_t grid_w, DType dtype,
+                              const Device& device) {
+  const auto count = static_cast<std::int64_t>(rates.size());
+  std::vector<double> angles(static_cast<std::size_t>(prefix_tokens * 2 * count), 0.0);
+  for (std::int64_t row = 0; row < grid_h; ++row) {
+    for (std::int64_t column = 0; column < grid_w; ++column) {
+      for (const double rate : rates) angles.push_back(static_cast<double>(row) * rate);
+      for (const double rate : rates) angles.push_back(static_cast<double>(column) * rate);
+    }
+  }
+  return tables_of(angles, {prefix_tokens + grid_h * grid_w, 2 * count}, dtype, device);
 }
 
 Rotary::Rotary(std::optional<double> base, std::int64_t head_dim)
-    : base_(base), head_dim_(head_dim) {
+    : kind_(base ? RotaryKind::kSequence : RotaryKind::kNone),
+      base_(base.value_or(kBase)),
+      head_dim_(head_dim) {
   FOVEA_CHECK(!base || head_dim % 2 == 0, ConfigError,
               fmt::format("attention.rope_base: heads of {} channels are no pairs", head_dim));
 }
 
-void Rotary::make_tables(std::int64_t n, const Tensor& like) {
-  const DType dtype = compute_dtype(like.dtype());
-  const Shape shape{n, head_dim_ / 2};
-  if (cos_.defined() && cos_.shape() == shape && cos_.dtype() == dtype &&
-      cos_.device().is(like.device()))
-    return;
-  std::vector<double> angles(static_cast<std::size_t>(shape.numel()));
-  for (std::int64_t position = 0; position < n; ++position) {
-    for (std::int64_t pair = 0; pair < shape[1]; ++pair) {
-      const double rate =
-          std::pow(*base_, -2.0 * static_cast<double>(pair) / static_cast<double>(head_dim_));
-      angles[static_cast<std::size_t>(position * shape[1] + pair)] =
-          static_cast<double>(position) * rate;
-    }
+Rotary::Rotary(RotaryKind kind, std::int64_t head_dim)
+    : Rotary(kind == RotaryKind::kSequence ? std::optional(kBase) : std::nullopt, head_dim) {
+  kind_ = kind;
+  if (kind == RotaryKind::kGrid) rates_ = grid_rates("attention.rope", head_dim);
+}
+
+const ops::RotaryTables& Rotary::tables(std::int64_t n, const Tensor& like,
+                                        const Context& context) {
+  if (context.rope_cos.defined()) {
+    tables_ = {context.rope_cos, context.rope_sin};
+    grid_w_ = -1;  // nothing that could be met again
+    return tables_;
   }
-  // In float64: the angles of far tokens have no digits to lose.
-  const auto table = [&](double (*f)(double)) {
-    std::vector<double> values(angles.size());
-    for (std::size_t i = 0; i < angles.size(); ++i) values[i] = f(angles[i]);
-    return ops::cast(Tensor::from(values, shape, like.device()), dtype);
-  };
-  cos_ = table([](double angle) { return std::cos(angle); });
-  sin_ = table([](double angle) { return std::sin(angle); });
+  if (kind_ == RotaryKind::kNone) return tables_;
+  const bool grid = kind_ == RotaryKind::kGrid;
+  FOVEA_CHECK(!grid || n == context.prefix_tokens + context.grid_h * context.grid_w, ShapeError,
+              fmt::format("rotary: {} tokens, {} of them before a grid of {} x {}", n,
+                          context.prefix_tokens, context.grid_h, context.grid_w));
+  const DType dtype = compute_dtype(like.dtype());
+  const Tensor& cos = tables_.cos;
+  if (cos.defined() && cos.size(0) == n && cos.dtype() == dtype && cos.device().is(like.device()) &&
+      prefix_tokens_ == context.prefix_tokens && grid_w_ == context.grid_w)
+    return tables_;
+  tables_ = grid ? grid_rotary(rates_, context.prefix_tokens, context.grid_h, context.grid_w, dtype,
+                               like.device())
+                 : sequence_rotary(n, head_dim_, base_, dtype, like.device());
+  prefix_tokens_ = context.prefix_tokens;
+  grid_w_ = context.grid_w;
+  return tables_;
 }
 
 Tensor Rotary::operator()(const Tensor& x, const Context& context) {
-  if (context.rope_cos.defined())
-    return rotate_pairs(x, head_dim_, context.rope_cos, context.rope_sin);
-  if (!base_) return x;
-  make_tables(x.size(1), x);
-  return rotate_pairs(x, head_dim_, cos_, sin_);
+  return applies(context) ? ops::rotate(x, tables(x.size(1), x, context)) : x;
 }
 
 }  // namespace fovea::attention

@@ -1,32 +1,57 @@
-// Rotary positions on interleaved pairs. dgsa 2.3, gdla 2.10.
+// Rotary positions on interleaved pairs: angles of tokens in a row, or on a grid. dgsa 2.3,
+// gdla 2.10, mala 3.5.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "attention/attention.h"
+#include "ops/linear_attention.h"
 
 namespace fovea::attention {
 
-/// x: (b, n, heads * head_dim); cos, sin: (n, head_dim / 2). Pair i of a head:
-/// (a, b) = (x[2i], x[2i+1]) -> (a cos - b sin, a sin + b cos).
-Tensor rotate_pairs(const Tensor& x, std::int64_t head_dim, const Tensor& cos, const Tensor& sin);
+/// position * base^(-2 i / head_dim) for pair i, positions from 0 in order of the tokens.
+ops::RotaryTables sequence_rotary(std::int64_t n, std::int64_t head_dim, double base, DType dtype,
+                                  const Device& device);
 
-/// Rotates heads of one width by the tables of the context or, where it has none and there is a
-/// base, by position * base^(-2 i / head_dim) for pair i, positions from 0 in order of the tokens.
+/// head_dim / 4 rates from 1 down to 1 / 10000, both included. Throws ConfigError, in the name of
+/// `place`, unless 4 divides head_dim.
+std::vector<double> grid_rates(const char* place, std::int64_t head_dim);
+/// The first half of the pairs turns by row * rate, the second by column * rate, both counted from
+/// 0; tokens before the grid do not turn. mala 3.5.
+ops::RotaryTables grid_rotary(const std::vector<double>& rates, std::int64_t prefix_tokens,
+                              std::int64_t grid_h, std::int64_t grid_w, DType dtype,
+                              const Device& device);
+
+enum class RotaryKind { kNone, kSequence, kGrid };
+
+/// Positions of heads of one width: the tables of the context or, where it has none, those of the
+/// kind, made once for each size.
 class Rotary {
  public:
-  /// Throws ConfigError if there is a base and head_dim is odd.
+  static constexpr double kBase = 10000;
+
+  /// Sequence with this base, or none. Throws ConfigError if there is a base and head_dim is odd.
   Rotary(std::optional<double> base, std::int64_t head_dim);
-  bool applies(const Context& context) const { return base_ || context.rope_cos.defined(); }
+  /// Throws ConfigError if head_dim does not fit.
+  Rotary(RotaryKind kind, std::int64_t head_dim);
+
+  bool applies(const Context& context) const {
+    return kind_ != RotaryKind::kNone || context.rope_cos.defined();
+  }
+  /// For n tokens; undefined where there are no positions. Throws ShapeError for tokens that are
+  /// on no grid.
+  const ops::RotaryTables& tables(std::int64_t n, const Tensor& like, const Context& context);
   /// (b, n, heads * head_dim) -> the same; x itself where there are no positions.
   Tensor operator()(const Tensor& x, const Context& context);
 
  private:
-  void make_tables(std::int64_t n, const Tensor& like);
-
-  std::optional<double> base_;
+  RotaryKind kind_;
+  double base_ = kBase;
   std::int64_t head_dim_;
-  Tensor cos_, sin_;  // of the last number of tokens
+  std::vector<double> rates_;  // on a grid
+  ops::RotaryTables tables_;   // of the last number of tokens
+  std::int64_t prefix_tokens_ = 0, grid_w_ = 0;
 };
 
 /// Adds "rope_base" to the fields of a variant.

@@ -89,12 +89,14 @@ struct ChannelNormBackwardArgs {
 };
 
 /// x, y (b, h, w, c), weight (c, 1, kernel_h, kernel_w) with odd sizes, stride 1, zeros around the
-/// grid; bias (c) may be undefined.
+/// grid; bias (c) may be undefined. residual: x is added to the result.
 struct TokenConvArgs {
+  bool residual = false;
   Tensor x, weight, bias = {};
   Tensor y;
 };
 struct TokenConvBackwardArgs {
+  bool residual = false;
   Tensor x, weight, dy;
   Tensor dx = {}, dweight = {}, dbias = {};
 };
@@ -165,37 +167,81 @@ struct UnitAttentionGradients {
 enum class FeatureMap {
   kNone,        // they are features already
   kEluPlusOne,  // phi(x) = elu(x) + 1: x + 1 above 0, else exp(x)
+  kRelu,
+  kExp,
+};
+
+/// Weights of values that grow with a query's magnitude (mala 3.2, 3.3), instead of similarities
+/// over their sum:
+///   beta_i c <Q_i, K_j> - gamma_i,   c = scale, or scale / keys,   z_i = c <Q_i, s>,
+///   beta_i = 1 + 1 / (z_i + eps), or 1;   gamma_i = z_i / keys, or 1.
+struct MagnitudeArgs {
+  bool on = false;
+  double scale = 1;
+  bool over_keys = false;          // c = scale / keys
+  bool beta = true;                // by its formula
+  bool gamma = true;               // by its formula
+  bool sums_at_least_eps = false;  // z_i = max(z_i, eps), for features that may be negative
 };
 
 /// Linear attention with one map a head, or two maps a head over one value stream (gdla 2.3, 2.4):
 ///   y = (Q S) / (Q . s + eps),  S = K^T v,  s = the sum of the rows of K,  Q = phi(q), K = phi(k)
-///   or y - lambda y2 with one lambda per head and channel,
-/// whose heads may be finished: divided by their root mean square (of which norm_eps is the
-/// epsilon) and multiplied by a weight; multiplied by a function of a gate. No two heads share
-/// channels.
+///   or y - lambda y2 with one lambda per head and channel, or by magnitude, of one map:
+///   y = beta c Q S - gamma u,   u = the sum of the rows of v.
+/// With rotary positions Q and K are rotated where they meet, not in s.
+/// The heads may be finished: divided by their root mean square (of which norm_eps is the epsilon)
+/// and multiplied by a weight; plus a residual; multiplied by a function of a gate. No two heads
+/// share channels.
 struct LinearAttentionArgs {
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
   HeadLayout q, k, v;
   HeadLayout q2, k2;  // the second stream, or no offsets
   FeatureMap feature_map = FeatureMap::kEluPlusOne;
+  MagnitudeArgs magnitude = {};
   double eps = 1e-6;
+  bool causal = false;  // keys j <= i of query i, and i + 1 instead of their number; one map
   double norm_eps = 1e-5;
-  HeadLayout gate;                   // one for every query, as wide as v; or no offsets
-  UnaryOp gate_op = UnaryOp::kSilu;  // or kSigmoid
-  bool add = true;  // backward adds to dq, dk, dv and dgate; false: it writes them, and they are
-                    // covered by the heads
+  HeadLayout residual;               // one for every query, as wide as v; or no offsets
+  HeadLayout gate;                   // the same
+  UnaryOp gate_op = UnaryOp::kSilu;  // or kSigmoid, or kAffine: the gate itself
+  bool add = true;  // backward adds to the gradients of what heads view; false: it writes them, and
+                    // they are covered by the heads
 
   bool two_maps() const { return !q2.head_offsets.empty(); }
 };
 
 /// Both streams live in q and k. Of two maps lambda: (heads, v.dim), a parameter; of a norm weight:
-/// (v.dim), shared by the heads.
+/// (v.dim), shared by the heads. mask: (batch, keys) uint8, 0 = a token that gives nothing and,
+/// where queries are as many as keys, whose result is 0 before it is finished; not where causal.
+/// cos, sin: (tokens, q.dim / 2), the angles of rotary positions (RotateArgs), or undefined; not
+/// of two maps. By magnitude beta, gamma: (heads, v.dim), parameters that multiply beta_i and
+/// gamma_i, or undefined: 1, and 0 for a gamma that is not by its formula; not where causal.
 struct LinearAttentionInputs {
   Tensor q, k, v, lambda = {}, weight = {}, gate = {};
+  Tensor residual = {}, mask = {}, cos = {}, sin = {}, beta = {}, gamma = {};
 };
-/// Laid out as what they are gradients of; q, k, v and the gate may be one tensor.
+/// What forward knows of the keys in the end: S (batch, heads, depth, v.dim) with the depth of all
+/// maps, s (batch, heads, depth), u (batch, heads, v.dim); in the compute type.
+struct LinearAttentionSums {
+  Tensor products, keys, values;
+};
+struct LinearAttentionUpstream {
+  LinearAttentionSums sums;
+  Tensor dout;
+};
+/// Laid out as what they are gradients of; q, k, v, the residual and the gate may be one tensor.
 struct LinearAttentionGradients {
   Tensor q = {}, k = {}, v = {}, lambda = {}, weight = {}, gate = {};
+  Tensor residual = {}, beta = {}, gamma = {};
+};
+
+/// Rotary positions: pair i of every head of token t, (x[2i], x[2i + 1]) = (a, b), becomes
+/// (a cos - b sin, a sin + b cos) with cos and sin (n, pairs of a head) at (t, i); `back` turns the
+/// other way. x, y: (b, n, heads * 2 pairs); y may be x.
+struct RotateArgs {
+  bool back = false;
+  Tensor x, cos, sin;
+  Tensor y;
 };
 
 /// Softmax cross-entropy of logits (rows, classes), or with more axes in front, and target (rows)

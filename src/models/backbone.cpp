@@ -27,8 +27,9 @@ std::vector<std::string> load_pretrained(const Backbone& backbone,
   const schema::Value* file = given.is_object() ? given.find("weights") : nullptr;
   if (file == nullptr || file->as_string().empty()) return {};
   nn::LoadOptions options;
-  options.ignore = backbones().find(component.type).head;
-  options.random = backbone.beyond_classifier();
+  const BackboneEntry& entry = backbones().find(component.type);
+  options.ignore = entry.head;
+  options.random = entry.fresh;
   const std::string& name = file->as_string();
   const nn::LoadReport report =
       nn::load_weights(backbone, read_safetensors(name, host).tensors, name, options);
@@ -36,6 +37,8 @@ std::vector<std::string> load_pretrained(const Backbone& backbone,
   if (!report.unused.empty())
     note += fmt::format("; left out {}, which the backbone does not have",
                         fmt::join(report.unused, ", "));
+  if (!report.random.empty())
+    note += fmt::format("; not in it, and as they began: {}", fmt::join(report.random, ", "));
   return {note};
 }
 

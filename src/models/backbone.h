@@ -30,8 +30,6 @@ class Backbone : public nn::Module {
   }
   /// Strides never fall from one level to the next; two levels may share one.
   const std::vector<PyramidLevel>& levels() const { return levels_; }
-  /// Names, or patterns of them, that files of the classifier do not have: left as they start.
-  virtual std::vector<std::string> beyond_classifier() const { return {}; }
 
  protected:
   virtual std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) = 0;
@@ -50,6 +48,8 @@ struct BackboneEntry : schema::Choice {
   /// What files of the whole classifier hold besides, and a backbone leaves out: patterns in which
   /// `*` stands for anything.
   std::vector<std::string> head;
+  /// What such files lack: patterns of the backbone's own names, which stay as they began.
+  std::vector<std::string> fresh;
   std::function<std::unique_ptr<Backbone>(const nn::Build&, const schema::Component&,
                                           std::int64_t in_chans)>
       make;
@@ -73,8 +73,12 @@ BackboneEntry make_backbone_entry(std::string name, std::string help,
            "belongs to, whose head is left out; \"\" = none")
       .is_file();
   const auto shared = std::make_shared<const schema::Fields<Options>>(std::move(fields));
+  std::vector<std::string> fresh;
+  if constexpr (requires { Class::kFresh; })
+    fresh.assign(Class::kFresh.begin(), Class::kFresh.end());
   return {{std::move(name), std::move(help), shared},
           {Class::kHead.begin(), Class::kHead.end()},
+          std::move(fresh),
           [shared](const nn::Build& build, const schema::Component& component,
                    std::int64_t in_chans) -> std::unique_ptr<Backbone> {
             return std::make_unique<Class>(build, shared->parse(component, "model.backbone"),
@@ -85,7 +89,8 @@ BackboneEntry make_backbone_entry(std::string name, std::string help,
 }  // namespace fovea::models
 
 /// Registers a class built from (const nn::Build&, const Options&, std::int64_t in_chans), whose
-/// kHead is BackboneEntry::head; `name` also needs a line in backbones.def.
+/// kHead is BackboneEntry::head and kFresh, if it has one, BackboneEntry::fresh; `name` also needs
+/// a line in backbones.def.
 #define FOVEA_BACKBONE(name, Class, help, ...)                                    \
   ::fovea::models::BackboneEntry fovea_backbone_##name() {                        \
     return ::fovea::models::make_backbone_entry<Class>(#name, help, __VA_ARGS__); \

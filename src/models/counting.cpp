@@ -48,13 +48,35 @@ std::int64_t count_ptflops(const autograd::Event& event, const std::string& type
   return 0;
 }
 
-}  // namespace
+std::int64_t count_modules(const autograd::Event& event, bool has_bias) {
+  const std::int64_t bias = has_bias ? event.output.numel() : 0;
+  if (event.op == "conv" || event.op == "token_conv" || event.op == "linear" ||
+      event.op == "conv_transpose")
+    return event.macs + bias;
+  return event.op.starts_with("batch_norm") ? 2 * event.output.numel() : 0;
+}
 
-std::int64_t ptflops_macs(const std::vector<autograd::Event>& events, const nn::Module& network) {
+std::set<std::string> biases_of(const nn::Module& network) {
   std::set<std::string> biases;
   for (const nn::NamedTensor& named : network.parameters()) {
     if (named.name.ends_with(".bias")) biases.insert(named.name);
   }
+  return biases;
+}
+
+}  // namespace
+
+std::int64_t module_macs(const std::vector<autograd::Event>& events, const nn::Module& network) {
+  const std::set<std::string> biases = biases_of(network);
+  std::int64_t total = 0;
+  for (const autograd::Event& event : events) {
+    if (!event.backward) total += count_modules(event, biases.contains(event.module + ".bias"));
+  }
+  return total;
+}
+
+std::int64_t ptflops_macs(const std::vector<autograd::Event>& events, const nn::Module& network) {
+  const std::set<std::string> biases = biases_of(network);
   const std::map<std::string, std::string> types = network.types();
   std::int64_t total = 0;
   for (const autograd::Event& event : events) {

@@ -31,4 +31,10 @@ std::int64_t module_hook_macs(const std::vector<autograd::Event>& events);
 /// whose decoder calls softmax as a function adds it itself.
 std::int64_t ptflops_macs(const std::vector<autograd::Event>& events, const nn::Module& network);
 
+/// The count by modules with which the mala paper's tables agree (mala 5.3):
+///   convolution, transposed convolution, linear layer: multiply-adds, and 1 per output for the
+///   bias batch norm: 2 per element
+/// Products of attention, other norms and functions count nothing.
+std::int64_t module_macs(const std::vector<autograd::Event>& events, const nn::Module& network);
+
 }  // namespace fovea::models

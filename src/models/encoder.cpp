@@ -18,7 +18,10 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
       .add("depth", &O::depth, at_least(1), "number of encoder blocks")
       .add_component("attention", &O::attention, attention::variants().choices(),
                      "token attention of every block")
-      .add_component("ffn", &O::ffn, nn::ffn_choices(), "feed-forward network of every block")
+      .for_every_type({"num_heads"})
+      .add_component("ffn", &O::ffn, nn::ffn_choices(),
+                     "feed-forward network of every block; null = the one that belongs to the "
+                     "attention: mlp, or mix_ffn with enhanced_linear")
       .add_enum("norm", &O::norm,
                 {{"layer_norm", nn::NormKind::kLayerNorm}, {"rms_norm", nn::NormKind::kRMSNorm}},
                 "normalisation of the blocks and at the end")
@@ -39,13 +42,23 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
       .no_effect();
 }
 
-EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std::int64_t layer)
+namespace {
+
+schema::Component ffn_of(const EncoderOptions& o) {
+  return o.ffn.value_or(
+      schema::Component{attention::variants().find(o.attention.type).info.ffn, {}});
+}
+
+}  // namespace
+
+EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std::int64_t layer,
+                           const attention::Layout& layout)
     : pre_norm_(o.norm_position == NormPosition::kPre),
       norm1_(child("norm1", nn::make_norm(o.norm, build.at("norm1"), o.embed_dim, o.norm_eps))),
-      attn_(child("attn",
-                  attention::make(o.attention, {build.at("attn"), o.embed_dim, layer, o.depth}))),
+      attn_(child("attn", attention::make(o.attention, {build.at("attn"), o.embed_dim, layer,
+                                                        o.depth, layout}))),
       norm2_(child("norm2", nn::make_norm(o.norm, build.at("norm2"), o.embed_dim, o.norm_eps))),
-      mlp_(child("mlp", nn::make_ffn(o.ffn, build.at("mlp"), o.embed_dim, o.drop_rate))) {
+      mlp_(child("mlp", nn::make_ffn(ffn_of(o), build.at("mlp"), o.embed_dim, o.drop_rate))) {
   if (o.drop_rate > 0) drop_ = &child<nn::Dropout>("drop", build, o.drop_rate);
   const double rate = o.depth > 1 ? o.drop_path_rate * static_cast<double>(layer - 1) /
                                         static_cast<double>(o.depth - 1)
@@ -63,7 +76,7 @@ Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& conte
     const Tensor y = attn_(t, context);
     return drop_ != nullptr ? (*drop_)(y) : y;
   };
-  const nn::Grid grid{context.grid_h, context.grid_w};
+  const nn::Grid grid{context.grid_h, context.grid_w, context.prefix_tokens};
   Tensor y;
   if (pre_norm_) {
     y = residual(x, attend(norm1_(x)));
@@ -76,10 +89,10 @@ Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& conte
   return y;
 }
 
-Encoder::Encoder(const nn::Build& build, const EncoderOptions& o)
+Encoder::Encoder(const nn::Build& build, const EncoderOptions& o, const attention::Layout& layout)
     : checkpointing_(o.checkpointing) {
   for (std::int64_t i = 0; i < o.depth; ++i) {
-    blocks_.push_back(&child<EncoderBlock>(fmt::format("blocks.{}", i), build, o, i + 1));
+    blocks_.push_back(&child<EncoderBlock>(fmt::format("blocks.{}", i), build, o, i + 1, layout));
   }
   if (o.norm_position == NormPosition::kPre) {
     norm_ = &child("norm", nn::make_norm(o.norm, build.at("norm"), o.embed_dim, o.norm_eps));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "attention/attention.h"
@@ -23,7 +24,7 @@ struct EncoderOptions {
   std::int64_t embed_dim = 256;
   std::int64_t depth = 8;
   schema::Component attention{"softmax", {}};
-  schema::Component ffn{"mlp", {}};
+  std::optional<schema::Component> ffn = schema::Component{"mlp", {}};  // none: the attention's own
   nn::NormKind norm = nn::NormKind::kLayerNorm;
   double norm_eps = 1e-6;
   NormPosition norm_position = NormPosition::kPre;
@@ -36,10 +37,11 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults);
 
 /// Pre-norm:  x + drop(attn(norm1(x))), then x + mlp(norm2(x)).
 /// Post-norm: norm1(x + drop(attn(x))), then norm2(x + mlp(x)).
-/// `layer` counts from 1.
+/// `layer` counts from 1; `layout`: of the tokens, where they lie on a grid.
 class EncoderBlock final : public nn::Module {
  public:
-  EncoderBlock(const nn::Build& build, const EncoderOptions& options, std::int64_t layer);
+  EncoderBlock(const nn::Build& build, const EncoderOptions& options, std::int64_t layer,
+               const attention::Layout& layout = {});
   std::string type() const override { return "EncoderBlock"; }
   Tensor operator()(const Tensor& x, const attention::Context& context);
 
@@ -59,7 +61,8 @@ class EncoderBlock final : public nn::Module {
 /// under the empty name, so that its children's names have no prefix.
 class Encoder final : public nn::Module {
  public:
-  Encoder(const nn::Build& build, const EncoderOptions& options);
+  Encoder(const nn::Build& build, const EncoderOptions& options,
+          const attention::Layout& layout = {});
   std::string type() const override { return "Encoder"; }
   Tensor operator()(const Tensor& x, const attention::Context& context);
 

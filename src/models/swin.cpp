@@ -114,9 +114,12 @@ SwinBlock::SwinBlock(const nn::Build& build, const SwinOptions& o, const Compone
     attention::Slot slot;
     slot.build = build.at("attn");
     slot.dim = shape.dim;
+    slot.layout.grid_h = local_ > 0 ? local_ : shape.grid.h;
+    slot.layout.grid_w = local_ > 0 ? local_ : shape.grid.w;
     tokens_ = &child("attn", attention::make(kind, slot));
   }
-  const Component mlp = schema::with_options("mlp", {{"expansion", o.mlp_ratio}});
+  const std::string& ffn = attention::variants().find(kind.type).info.ffn;
+  const Component mlp = schema::with_options(ffn, {{"expansion", o.mlp_ratio}});
   mlp_ = &child("mlp", nn::make_ffn(mlp, build.at("mlp"), shape.dim, 0));
   if (drop_path > 0) drop_path_ = &child<nn::DropPath>("drop_path", build, drop_path);
 }

@@ -143,10 +143,10 @@ class SwinStages final : public nn::Module {
 class SwinBackbone final : public Backbone {
  public:
   static constexpr std::array<const char*, 2> kHead = {"head.*", "norm.*"};
+  static constexpr std::array<const char*, 1> kFresh = {"norm*"};
 
   SwinBackbone(const nn::Build& build, const SwinOptions& options, std::int64_t in_chans);
   std::string type() const override { return "Swin"; }
-  std::vector<std::string> beyond_classifier() const override { return {"norm*"}; }
 
  protected:
   std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) override;

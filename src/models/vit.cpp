@@ -1,9 +1,10 @@
-// The ViT family, wholly from configuration, and its presets: vit, diff_vit, dgvit. Parameter names
-// are timm's VisionTransformer. dgsa 3.2.
+// The ViT family, wholly from configuration, and its presets: vit, diff_vit, dgvit, and DeiT in
+// three sizes. Parameter names are timm's VisionTransformer. dgsa 3.2, mala 4.2.
 
 #include <fmt/format.h>
 
 #include "autograd/mode.h"
+#include "models/counting.h"
 #include "models/encoder.h"
 #include "models/model.h"
 #include "nn/embedding.h"
@@ -32,6 +33,7 @@ struct ViTOptions : EncoderOptions {
   Positions pos_embed = Positions::kLearned;
   std::optional<std::int64_t> pos_rows;
   std::optional<std::int64_t> head_hidden;
+  bool paper_counts_modules = false;  // of presets: the paper leaves out the products of attention
 };
 
 // Two layers with GELU between them. dgsa 3.2.
@@ -75,7 +77,7 @@ class ViT final : public models::ImageClassifier {
           nn::sinusoidal_positions(tokens, o.embed_dim, build_.dtype, Device(build_.device));
     }
     if (o.drop_rate > 0) pos_drop_ = &child<nn::Dropout>("pos_drop", build_, o.drop_rate);
-    encoder_ = &child<models::Encoder>("", build_, o);
+    encoder_ = &child<models::Encoder>("", build_, o, geometry());
     const std::int64_t classes = o.num_classes.value_or(data.num_classes);
     if (o.head_hidden) {
       head_ = &child<HiddenHead>("head", build_, o.embed_dim, *o.head_hidden, classes);
@@ -91,6 +93,12 @@ class ViT final : public models::ImageClassifier {
     context.grid_h = grid_[0];
     context.grid_w = grid_[1];
     return context;
+  }
+
+  std::optional<std::int64_t> paper_macs(
+      const std::vector<autograd::Event>& events) const override {
+    if (!o_.paper_counts_modules) return std::nullopt;
+    return models::module_macs(events, *this);
   }
 
  protected:
@@ -189,6 +197,21 @@ ViTOptions vit_preset(schema::Component attention, schema::Component ffn) {
   return options;
 }
 
+// Heads of 64 channels. The published networks are trained with dropout nowhere and stochastic
+// depth.
+ViTOptions deit_preset(std::int64_t num_heads) {
+  ViTOptions options;
+  options.patch_size = 16;
+  options.embed_dim = 64 * num_heads;
+  options.depth = 12;
+  options.attention = schema::with_options("softmax", {{"num_heads", num_heads}});
+  options.ffn = std::nullopt;
+  options.drop_path_rate = 0.1;
+  options.init = nn::Init::kTruncNormal;
+  options.paper_counts_modules = true;
+  return options;
+}
+
 }  // namespace
 
 FOVEA_MODEL(vit, ViT, "ViT: softmax attention, GELU MLP (dgsa 3.2)",
@@ -198,3 +221,9 @@ FOVEA_MODEL(diff_vit, ViT, "DIFF-ViT: differential attention, SwiGLU (dgsa 3.2)"
 FOVEA_MODEL(dgvit, ViT, "DGViT: M-DGSA with inner residual, SwiGLU (dgsa 3.2)",
             vit_fields(vit_preset(schema::with_options("m_dgsa", {{"q_residual", true}}),
                                   {"swiglu", {}})))
+FOVEA_MODEL(deit_tiny, ViT, "DeiT-T: 3 heads of 64, timm's deit_tiny_patch16_224 (mala 4.2)",
+            vit_fields(deit_preset(3)))
+FOVEA_MODEL(deit_small, ViT, "DeiT-S: 6 heads of 64, timm's deit_small_patch16_224 (mala 4.2)",
+            vit_fields(deit_preset(6)))
+FOVEA_MODEL(deit_base, ViT, "DeiT-B: 12 heads of 64, timm's deit_base_patch16_224 (mala 4.2)",
+            vit_fields(deit_preset(12)))

@@ -24,6 +24,13 @@ Shape weight_shape(const char* name, std::int64_t first, std::int64_t second,
   return {first, second / groups, sides[0], sides[1]};
 }
 
+// (first, ...) -> (times first, ...)
+Tensor repeated(const Tensor& x, std::int64_t times) {
+  return times == 1 || !x.defined()
+             ? x
+             : ops::concat(std::vector<Tensor>(static_cast<std::size_t>(times), x), 0);
+}
+
 }  // namespace
 
 Conv2d::Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
@@ -40,14 +47,22 @@ Conv2d::Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops:
 
 Tensor Conv2d::forward(const Tensor& x) { return ops::conv(x, weight_, bias_, options_); }
 
-TokenConv2d::TokenConv2d(const Build& build, std::int64_t channels, std::int64_t kernel)
+TokenConv2d::TokenConv2d(const Build& build, std::int64_t channels, std::int64_t kernel, bool bias,
+                         std::int64_t repeats)
     : weight_(parameter(
           "weight", init_conv_weight(build.at("weight"), {channels, 1, kernel, kernel}, channels))),
-      bias_(parameter("bias", init_bias(build.at("bias"), channels, kernel * kernel))) {}
+      repeats_(repeats) {
+  if (bias) bias_ = parameter("bias", init_bias(build.at("bias"), channels, kernel * kernel));
+}
 
 Tensor TokenConv2d::operator()(const Tensor& x, std::int64_t h, std::int64_t w) {
   const auto scope = enter();
-  return ops::token_conv(x, weight_, bias_, h, w);
+  return ops::token_conv(x, repeated(weight_, repeats_), repeated(bias_, repeats_), h, w);
+}
+
+Tensor TokenConv2d::with_residual(const Tensor& x, std::int64_t h, std::int64_t w) {
+  const auto scope = enter();
+  return ops::token_conv(x, repeated(weight_, repeats_), repeated(bias_, repeats_), h, w, true);
 }
 
 TokenPointwise::TokenPointwise(const Build& build, std::int64_t in, std::int64_t out, bool bias,

@@ -27,16 +27,22 @@ class Conv2d final : public UnaryModule {
 
 /// Depthwise convolution of tokens (b, h w, channels) on a grid, with zeros around it: as Conv2d
 /// with groups = channels and padding kernel / 2, without bringing the channels to the front.
-/// `kernel` is odd. Parameters: weight (channels, 1, kernel, kernel), bias (channels).
+/// `kernel` is odd. With `repeats` > 1 tokens have as many times `channels` channels, and each run
+/// of `channels` of them the same weights. Parameters: weight (channels, 1, kernel, kernel), bias
+/// (channels).
 class TokenConv2d final : public Module {
  public:
-  TokenConv2d(const Build& build, std::int64_t channels, std::int64_t kernel);
+  TokenConv2d(const Build& build, std::int64_t channels, std::int64_t kernel, bool bias = true,
+              std::int64_t repeats = 1);
   std::string type() const override { return "TokenConv2d"; }
   Tensor operator()(const Tensor& x, std::int64_t h, std::int64_t w);
+  /// x plus its convolution.
+  Tensor with_residual(const Tensor& x, std::int64_t h, std::int64_t w);
 
  private:
   Tensor weight_;
   Tensor bias_;
+  std::int64_t repeats_;
 };
 
 /// 1x1 convolution of tokens (..., in) -> (..., out): as Conv2d with a kernel of 1, computed as

@@ -11,6 +11,7 @@
 #include "nn/linear.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
+#include "ops/shape.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 
@@ -98,12 +99,16 @@ class Ffn : public FeedForward {
   std::vector<Dropout*> drops_;
 };
 
-void check_grid(const char* name, const Tensor& x, const Grid& grid) {
+// A convolution of the grid's tokens; those before it stay as they are.
+Tensor on_grid(const char* name, TokenConv2d& conv, const Tensor& x, const Grid& grid) {
   FOVEA_CHECK(
-      x.rank() == 3 && x.size(1) == grid.h * grid.w, ShapeError,
-      fmt::format("{}: {} tokens on a grid of {} x {}; expected (b, h w, dim) without other "
-                  "tokens",
-                  name, x.rank() == 3 ? x.size(1) : 0, grid.h, grid.w));
+      x.rank() == 3 && x.size(1) == grid.prefix + grid.h * grid.w, ShapeError,
+      fmt::format("{}: {} tokens on a grid of {} x {} behind {} others; expected (b, n, dim) "
+                  "with as many tokens",
+                  name, x.rank() == 3 ? x.size(1) : 0, grid.h, grid.w, grid.prefix));
+  if (grid.prefix == 0) return conv(x, grid.h, grid.w);
+  const Tensor cells = conv(ops::slice(x, 1, grid.prefix, grid.h * grid.w), grid.h, grid.w);
+  return ops::concat({ops::slice(x, 1, 0, grid.prefix), cells}, 1);
 }
 
 std::int64_t width(double expansion, double dim) {
@@ -132,7 +137,8 @@ class SwiGlu final : public Ffn {
   }
 };
 
-// A 3 x 3 depthwise convolution over the grid between fc1 and the activation (PVTv2, SegFormer).
+// A 3 x 3 depthwise convolution over the grid between fc1 and the activation (PVTv2, SegFormer;
+// behind enhanced linear attention, mala 3.8, 8).
 class MixFfn final : public Ffn {
  public:
   MixFfn(const Build& build, std::int64_t dim, const MixFfnOptions& o, double drop_rate)
@@ -143,8 +149,7 @@ class MixFfn final : public Ffn {
 
  protected:
   Tensor mix(const Tensor& x, const Grid& grid) override {
-    check_grid("mix_ffn", x, grid);
-    return dwconv_(relu_first_ ? ops::relu(x) : x, grid.h, grid.w);
+    return on_grid("mix_ffn", dwconv_, relu_first_ ? ops::relu(x) : x, grid);
   }
   // timm has no module between.
   std::string translated(const std::string& name) const override {
@@ -176,8 +181,7 @@ class GatedMixFfn final : public FeedForward {
 
  protected:
   Tensor forward(const Tensor& x, const Grid& grid) override {
-    check_grid("gated_mix_ffn", x, grid);
-    const Tensor mixed = dwc_(ops::silu(pwc1_(x)), grid.h, grid.w);
+    const Tensor mixed = on_grid("gated_mix_ffn", dwc_, ops::silu(pwc1_(x)), grid);
     const Tensor y =
         pwc2_(ops::activate({.kind = UnaryOp::kSilu, .gated = true, .gate_last = true}, mixed));
     return drop_ != nullptr ? (*drop_)(y) : y;

@@ -11,9 +11,10 @@
 
 namespace fovea::nn {
 
-/// How tokens lie on a grid, row by row; 0: they do not.
+/// How tokens lie on a grid, row by row, behind `prefix` others; 0: they do not.
 struct Grid {
   std::int64_t h = 0, w = 0;
+  std::int64_t prefix = 0;
 };
 
 /// (b, n, dim) -> (b, n, dim).

@@ -146,7 +146,7 @@ Tensor div(const Tensor& left, const Tensor& right) {
   });
 }
 
-Tensor add_product(const Tensor& c, const Tensor& left, const Tensor& right) {
+Tensor add_product(const Tensor& c, const Tensor& left, const Tensor& right, bool counted) {
   const Tensor a = as_activation(left, right);
   const Tensor b = as_activation(right, left);
   Op op("add_product", {c, a, b});
@@ -157,7 +157,7 @@ Tensor add_product(const Tensor& c, const Tensor& left, const Tensor& right) {
   check_same_dtype("add_product", c, a);
   Tensor y = raw_mul(a, b);
   backend(y).axpy(1, c, y);
-  op.macs(y.numel());
+  if (counted) op.macs(y.numel());
   return op.output(y, [shape_a = a.shape(), shape_b = b.shape(), a = op.keep(a, b.requires_grad()),
                        b = op.keep(b, a.requires_grad())](const Tensor& dy, Gradients& in) {
     if (in.wanted(1)) in.add(1, reduce_to(raw_mul(dy, b), shape_a));

@@ -12,8 +12,8 @@ Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 /// c + a b, where a b has the shape of c and either of them may be stretched to it. Counts a
-/// multiply-add an element.
-Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b);
+/// multiply-add an element, unless told not to: papers leave factors of branches out.
+Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b, bool counted = true);
 /// The gradient goes to the larger (smaller) operand, in halves where they are equal.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);

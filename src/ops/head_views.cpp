@@ -11,7 +11,7 @@ namespace fovea::ops::views {
 namespace {
 
 // How often each channel of x is taken by the heads of `views`.
-std::vector<int> times_taken(const Tensor& x, std::initializer_list<HeadView> views) {
+std::vector<int> times_taken(const Tensor& x, const std::vector<HeadView>& views) {
   std::vector<int> taken(static_cast<std::size_t>(x.size(-1)), 0);
   for (const HeadView& view : views) {
     if (view.x.id() != x.id()) continue;
@@ -56,14 +56,14 @@ void check_views(const char* op, const HeadView& q, const HeadView& k, const Hea
           k.offsets.size(), k.dim, to_string(v.x.shape()), v.offsets.size()));
 }
 
-bool cover(const std::vector<Tensor>& tensors, std::initializer_list<HeadView> views) {
+bool cover(const std::vector<Tensor>& tensors, const std::vector<HeadView>& views) {
   return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& x) {
     const std::vector<int> taken = times_taken(x, views);
     return std::all_of(taken.begin(), taken.end(), [](int times) { return times == 1; });
   });
 }
 
-bool disjoint(const std::vector<Tensor>& tensors, std::initializer_list<HeadView> views) {
+bool disjoint(const std::vector<Tensor>& tensors, const std::vector<HeadView>& views) {
   return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& x) {
     const std::vector<int> taken = times_taken(x, views);
     return std::all_of(taken.begin(), taken.end(), [](int times) { return times <= 1; });
@@ -94,7 +94,7 @@ void ViewGradients::hand_over() {
   }
 }
 
-Tensors distinct(std::initializer_list<Tensor> tensors) {
+Tensors distinct(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> unique;
   for (const Tensor& tensor : tensors) {
     const bool known = std::any_of(unique.begin(), unique.end(),

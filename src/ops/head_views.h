@@ -1,8 +1,8 @@
 // What operations on views of heads share (HeadView in ops/attention.h); for their sources only.
 #pragma once
 
-#include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "autograd/graph.h"
 #include "backend/backend.h"
@@ -16,12 +16,12 @@ void check_view(const char* op, const char* name, const HeadView& view);
 /// All three, and that they fit together: equal batch, heads and head_dim, as many keys as values.
 void check_views(const char* op, const HeadView& q, const HeadView& k, const HeadView& v);
 /// True if the heads of `views` take every channel of their tensors exactly once.
-bool cover(const std::vector<Tensor>& tensors, std::initializer_list<HeadView> views);
+bool cover(const std::vector<Tensor>& tensors, const std::vector<HeadView>& views);
 /// True if no channel is taken twice.
-bool disjoint(const std::vector<Tensor>& tensors, std::initializer_list<HeadView> views);
+bool disjoint(const std::vector<Tensor>& tensors, const std::vector<HeadView>& views);
 using Tensors = std::vector<Tensor>;
 /// Without those that are there already.
-Tensors distinct(std::initializer_list<Tensor> tensors);
+Tensors distinct(const std::vector<Tensor>& tensors);
 
 /// Gradients for the distinct tensors behind q, k and v: a fused projection gets one. Zeroed where
 /// the kernel adds to them.

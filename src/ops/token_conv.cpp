@@ -33,12 +33,16 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64
 
 // It is made again too: what the hidden layer of an FFN keeps is what goes into this.
 Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t h,
-                  std::int64_t w) {
+                  std::int64_t w, bool residual) {
   check(x, weight, bias, h, w);
   const Shape grid{x.size(0), h, w, x.size(2)};
-  const auto forward = [grid](const Tensor& in, const Tensor& by, const Tensor& plus) {
+  const auto forward = [=](const Tensor& in, const Tensor& by, const Tensor& plus) {
     Tensor y = Tensor::empty_like(in);
-    backend(in).token_conv({.x = in.alias(grid), .weight = by, .bias = plus, .y = y.alias(grid)});
+    backend(in).token_conv({.residual = residual,
+                            .x = in.alias(grid),
+                            .weight = by,
+                            .bias = plus,
+                            .y = y.alias(grid)});
     return y;
   };
   Op op("token_conv", {x, weight, bias});
@@ -52,7 +56,8 @@ Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, std
     Tensor dx = in.empty(0);
     Tensor dweight = in.empty(1);
     Tensor dbias = in.empty(2);
-    backend(dy).token_conv_backward({.x = input.alias(grid),
+    backend(dy).token_conv_backward({.residual = residual,
+                                     .x = input.alias(grid),
                                      .weight = kept_weight,
                                      .dy = dy.alias(grid),
                                      .dx = dx.defined() ? dx.alias(grid) : dx,

@@ -107,9 +107,16 @@ Value resolve_choice(const Field& field, Value given, const std::string& path) {
   }
   const Value type = *given.find("type");
   const Choice choice = find_choice(field.type.choices, type, join_path(path, "type"));
-  if (fallback != nullptr && *fallback == type) {
+  if (fallback != nullptr) {
+    const auto holds = [&](const std::string& key) {
+      if (*fallback == type) return true;
+      const auto& keys = field.for_every_type;
+      return choice.fields != nullptr && choice.fields->find(key) != nullptr &&
+             std::find(keys.begin(), keys.end(), key) != keys.end();
+    };
     for (const auto& member : field.default_value.members()) {
-      if (given.find(member.key) == nullptr) given.set(member.key, member.value);
+      if (given.find(member.key) == nullptr && holds(member.key))
+        given.set(member.key, member.value);
     }
   }
   return choice.fields ? choice.fields->resolve_component(given, path)

@@ -119,6 +119,7 @@ struct Field {
   std::string help;
   bool required = false;
   Effect effect = Effect::kResult;
+  std::vector<std::string> for_every_type = {};  // components: see Fields::for_every_type
   /// Files that are named by the setting in a resolved object that has it; empty: none ever are.
   std::function<std::vector<std::filesystem::path>(const Value& object)> files = {};
 

@@ -108,6 +108,13 @@ class Fields : public MemberFields {
     return put(std::move(key), member, component_codec(std::move(choices)), any(), std::move(help));
   }
 
+  /// Of the component added last: where another type than the default is chosen, these options of
+  /// the default hold as well, if that type has them and they are not given.
+  Fields& for_every_type(std::vector<std::string> keys) {
+    fields_.back().for_every_type = std::move(keys);
+    return *this;
+  }
+
   /// A free-form value, kept as it is.
   template <class Owner>
   requires std::derived_from<Options, Owner> Fields& add_any(std::string key, Value Owner::*member,

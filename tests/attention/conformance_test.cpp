@@ -1,4 +1,7 @@
 // What every attention of the registry must do. New variants are covered without a change here.
+#include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 
 #include "attention/attention.h"
@@ -22,12 +25,15 @@ struct Fixture {
   std::unique_ptr<attention::Attention> module;
 };
 
-Fixture make(const attention::Variant& variant) {
-  const schema::Value options = schema::Value::object({{"type", variant.name}, {"num_heads", 2}});
+Fixture make(const attention::Variant& variant, DType dtype = DType::kFloat64,
+             std::optional<DType> activations = std::nullopt) {
+  schema::Value options = schema::Value::object({{"type", variant.name}, {"num_heads", 2}});
+  // What linear attentions add to their denominators keeps rows from summing to one.
+  if (variant.fields->find("eps") != nullptr) options.set("eps", 1e-15);
   const schema::Component component{variant.name,
                                     variant.fields->resolve_component(options, "attention")};
-  const nn::Build build{cpu(), DType::kFloat64, RandomStream(11), nn::Init::kTorch};
-  return {variant, variant.make({build, kDim, 2, 4}, component)};
+  const nn::Build build{cpu(), dtype, RandomStream(11), nn::Init::kTorch, activations};
+  return {variant, variant.make({build, kDim, 2, 4, {1, 2, 2}}, component)};
 }
 
 Context context() {
@@ -67,10 +73,14 @@ TEST_CASE("every attention: a probe changes nothing and sees a map of its kind",
     const auto maps = probe.all("attn");
     if (variant.info.map == attention::MapKind::kNone) continue;
     REQUIRE(maps.size() == 1);
-    CHECK(maps[0].shape() == Shape{2, 2, kTokens, kTokens});
+    // As many heads as asked for, or so many at each of several scales.
+    CHECK(maps[0].size(1) % 2 == 0);
+    CHECK(maps[0].shape() == Shape{2, maps[0].size(1), kTokens, kTokens});
     if (variant.info.map != attention::MapKind::kStochastic) continue;
+    for (const double entry : to_doubles(maps[0])) CHECK(entry >= 0);
+    // A row whose features are all 0 stays 0.
     for (const double sum : to_doubles(ops::sum(maps[0], {-1})))
-      CHECK(sum == Approx(1.0).epsilon(1e-6));  // linear attention adds 1e-6 to what it divides by
+      CHECK((sum == 0 || sum == Approx(1.0).epsilon(1e-6)));
   }
 }
 
@@ -91,14 +101,37 @@ TEST_CASE("every attention that masks: masked tokens change no valid output", "[
   }
 }
 
-TEST_CASE("every attention without a grid: permuting tokens permutes outputs", "[attention]") {
+TEST_CASE("every attention without places: permuting tokens permutes outputs", "[attention]") {
   for (const attention::Variant& variant : attention::variants()) {
-    if (variant.info.needs_grid) continue;
+    if (variant.info.needs_grid || variant.info.ordered) continue;
     INFO(variant.name);
     Fixture f = make(variant);
     const Tensor x = random_tensor({1, kTokens, kDim}, 6);
     const Tensor straight = ops::flip((*f.module)(x, context()), 1);
     CHECK(max_difference(straight, (*f.module)(ops::flip(x, 1), context())) < 1e-12);
+  }
+}
+
+TEST_CASE("every attention: mixed precision gives nearly the same, gradients too", "[attention]") {
+  for (const attention::Variant& variant : attention::variants()) {
+    INFO(variant.name);
+    const auto results = [&](DType activations) {
+      Fixture f = make(variant, DType::kFloat32, activations);
+      f.module->train(true);
+      const Tensor x = trainable(ops::cast(random_tensor({2, kTokens, kDim}, 8), activations));
+      const Tensor y = (*f.module)(x, context());
+      CHECK(y.dtype() == activations);
+      autograd::backward(y, ops::cast(random_tensor(y.shape(), 9), activations));
+      return std::vector<Tensor>{y, x.grad(), f.module->parameters().back().tensor.grad()};
+    };
+    const auto mixed = results(DType::kBFloat16);
+    const auto full = results(DType::kFloat32);
+    for (std::size_t i = 0; i < full.size(); ++i) {
+      double largest = 1;
+      for (const double value : to_doubles(full[i])) largest = std::max(largest, std::abs(value));
+      // Differences of two maps lose most: a twentieth in m_dgsa.
+      CHECK(max_difference(ops::cast(mixed[i], DType::kFloat32), full[i]) < 0.1 * largest);
+    }
   }
 }
 

@@ -97,7 +97,17 @@ struct LinearOf {
   std::int64_t queries = kQueries, keys = kKeys;
   bool norm = false, gate = false;
   bool apart = false;  // all first maps before all second ones
+  FeatureMap map = FeatureMap::kEluPlusOne;
+  MagnitudeArgs magnitude = {};
+  bool given = false;  // parameters in place of beta and gamma
+  bool causal = false, masked = false, rotated = false, residual = false;
 };
+
+LinearOf by_magnitude(const char* name) {
+  LinearOf a{.name = name};
+  a.magnitude = {.on = true, .scale = 0.5, .over_keys = true};
+  return a;
+}
 
 LinearAttentionArgs args_of(const LinearOf& a) {
   const std::int64_t streams = a.two_maps ? 2 : 1;
@@ -119,7 +129,10 @@ LinearAttentionArgs args_of(const LinearOf& a) {
     args.q2 = layout(a.queries, width, kDim, kHeads * kDim, kDim);
   }
   if (a.gate) args.gate = layout(a.queries, kHeads * kWidth, kWidth, 0, kWidth);
-  if (a.features) args.feature_map = FeatureMap::kNone;
+  args.feature_map = a.features ? FeatureMap::kNone : a.map;
+  args.magnitude = a.magnitude;
+  args.causal = a.causal;
+  if (a.residual) args.residual = layout(a.queries, kHeads * kWidth, kWidth, 0, kWidth);
   args.eps = 1e-3;
   args.add = a.add;
   return args;
@@ -140,34 +153,112 @@ LinearAttentionInputs inputs_of(const LinearOf& a, Operands& o) {
   if (a.two_maps) in.lambda = o.c({kHeads, kWidth});
   if (a.norm) in.weight = o.c({kWidth});
   if (a.gate) in.gate = o.x({kBatch, a.queries, kHeads * kWidth});
+  if (a.residual) in.residual = o.x({kBatch, a.queries, kHeads * kWidth});
+  if (a.given) {
+    in.beta = o.c({kHeads, kWidth});
+    in.gamma = o.c({kHeads, kWidth});
+  }
+  if (a.rotated) {
+    in.cos = o.c({a.keys, kDim / 2});
+    in.sin = o.c({a.keys, kDim / 2});
+  }
+  if (a.masked) {
+    std::vector<std::uint8_t> valid(static_cast<std::size_t>(kBatch * a.keys), 1);
+    for (std::int64_t i = a.keys - 2; i < a.keys + 1; ++i) valid[static_cast<std::size_t>(i)] = 0;
+    in.mask = Tensor::from(valid, {kBatch, a.keys}, cpu());
+  }
   return in;
+}
+
+LinearAttentionSums sums_of(const LinearOf& a, Operands& o) {
+  const std::int64_t depth = (a.two_maps ? 2 : 1) * kDim;
+  return {o.to_c({kBatch, kHeads, depth, kWidth}), o.to_c({kBatch, kHeads, depth}),
+          a.magnitude.on ? o.to_c({kBatch, kHeads, kWidth}) : Tensor()};
 }
 
 FusedCase linear_forward(const LinearOf& a) {
   return {"linear_attention", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
             const Tensor out = o.to_x({kBatch, a.queries, kHeads * kWidth});
-            b.linear_attention(args_of(a), inputs_of(a, o), out);
-            return {out};
+            const LinearAttentionSums sums = sums_of(a, o);
+            b.linear_attention(args_of(a), inputs_of(a, o), out, sums);
+            Outputs written{out, sums.products, sums.keys};
+            if (a.magnitude.on) written.push_back(sums.values);
+            return written;
           }};
 }
 
 FusedCase linear_backward(const LinearOf& a) {
-  return {"linear_attention_backward", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
-            const LinearAttentionInputs in = inputs_of(a, o);
-            const LinearAttentionGradients to{
-                .q = o.x(in.q.shape()),
-                .k = o.x(in.k.shape()),
-                .v = o.x(in.v.shape()),
-                .lambda = a.two_maps ? o.to_c(in.lambda.shape()) : Tensor(),
-                .weight = a.norm ? o.to_c(in.weight.shape()) : Tensor(),
-                .gate = a.gate ? o.x(in.gate.shape()) : Tensor()};
-            const Tensor dout = o.x({kBatch, a.queries, kHeads * kWidth});
-            b.linear_attention_backward(args_of(a), in, dout, to);
-            Outputs written{to.q, to.k, to.v};
-            for (const Tensor& more : {to.lambda, to.weight, to.gate}) {
-              if (more.defined()) written.push_back(more);
-            }
-            return written;
+  return {
+      "linear_attention_backward", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+        const LinearAttentionInputs in = inputs_of(a, o);
+        const LinearAttentionGradients to{
+            .q = o.x(in.q.shape()),
+            .k = o.x(in.k.shape()),
+            .v = o.x(in.v.shape()),
+            .lambda = a.two_maps ? o.to_c(in.lambda.shape()) : Tensor(),
+            .weight = a.norm ? o.to_c(in.weight.shape()) : Tensor(),
+            .gate = a.gate ? o.x(in.gate.shape()) : Tensor(),
+            .residual = a.residual ? o.x(in.residual.shape()) : Tensor(),
+            .beta = a.given ? o.to_c(in.beta.shape()) : Tensor(),
+            .gamma = a.given ? o.to_c(in.gamma.shape()) : Tensor()};
+        const Shape rows{kBatch, a.queries, kHeads * kWidth};
+        const LinearAttentionSums sums = sums_of(a, o);
+        cpu().backend().linear_attention(args_of(a), in, o.to_x(rows), sums);
+        b.linear_attention_backward(args_of(a), in, {.sums = sums, .dout = o.x(rows)}, to);
+        Outputs written{to.q, to.k, to.v};
+        for (const Tensor& more : {to.lambda, to.weight, to.gate, to.residual, to.beta, to.gamma}) {
+          if (more.defined()) written.push_back(more);
+        }
+        return written;
+      }};
+}
+
+std::vector<LinearOf> magnitude_cases() {
+  std::vector<LinearOf> cases{by_magnitude("by magnitude")};
+  const auto add = [&](const char* name) -> LinearOf& {
+    return cases.emplace_back(by_magnitude(name));
+  };
+  LinearOf& relu = add("by magnitude, relu, unscaled");
+  relu.map = FeatureMap::kRelu;
+  relu.magnitude.over_keys = false;
+  add("by magnitude, exp").map = FeatureMap::kExp;
+  add("no beta").magnitude.beta = false;
+  add("no gamma").magnitude.gamma = false;
+  LinearOf& given = add("given coefficients");
+  given.given = true;
+  given.magnitude.beta = given.magnitude.gamma = false;
+  LinearOf& gated = add("rotated, residual and gate");
+  gated.rotated = gated.residual = gated.gate = true;
+  gated.keys = kQueries;
+  LinearOf& masked = add("masked");
+  masked.masked = masked.rotated = true;
+  masked.keys = kQueries;
+  LinearOf& large = add("by magnitude, more than a block");
+  large.queries = large.keys = 300;
+  large.rotated = large.add = true;
+  for (const std::int64_t tokens : {std::int64_t{5}, std::int64_t{300}}) {
+    LinearOf& causal = add(tokens == 5 ? "causal" : "causal, more than a block");
+    causal.causal = causal.rotated = true;
+    causal.gate = causal.residual = tokens == 5;
+    causal.queries = causal.keys = tokens;
+  }
+  LinearOf& ratio = cases.emplace_back(LinearOf{.name = "ratio, causal"});
+  ratio.causal = true;
+  ratio.queries = ratio.keys = 130;
+  LinearOf& turned = cases.emplace_back(LinearOf{.name = "ratio, masked and rotated"});
+  turned.rotated = turned.masked = true;
+  turned.keys = kQueries;
+  return cases;
+}
+
+FusedCase rotate_case(const char* name, bool back) {
+  return {"rotate", name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor x = o.x({kBatch, kKeys, kHeads * kDim});
+            const Tensor y = o.to_x(x.shape());
+            const Tensor cos = o.c({kKeys, kDim / 2});
+            const Tensor sin = o.c({kKeys, kDim / 2});
+            b.rotate({.back = back, .x = x, .cos = cos, .sin = sin, .y = y});
+            return {y};
           }};
 }
 
@@ -276,6 +367,12 @@ std::vector<FusedCase> cases_of_attention() {
     cases.push_back(forward(a));
     cases.push_back(backward(a));
   }
+  for (const LinearOf& a : magnitude_cases()) {
+    cases.push_back(linear_forward(a));
+    cases.push_back(linear_backward(a));
+  }
+  cases.push_back(rotate_case("", false));
+  cases.push_back(rotate_case("back", true));
   for (const LinearOf& a :
        {LinearOf{.name = "one map"}, LinearOf{.name = "features", .features = true, .add = true},
         LinearOf{.name = "two maps", .two_maps = true},

@@ -82,6 +82,12 @@ TEST_CASE("swin: parameters and both counts of the published sizes", "[models]")
   const SwinCounts small_linear = swin_counts("swin_s", "linear");
   CHECK(small_linear.parameters == 49558600);
   CHECK(fmt::format("{:.3f}", small_linear.all) == "8.664");
+  const SwinCounts tiny_mala = swin_counts("swin_t", "mala");
+  CHECK(tiny_mala.parameters == 28265032);
+  CHECK(fmt::format("{:.3f}", tiny_mala.all) == "4.443");
+  CHECK(fmt::format("{:.3f}", swin_counts("swin_s", "mala").all) == "8.664");
+  CHECK(swin_counts("swin_t", "linear_angular").parameters == 28266274);
+  CHECK(swin_counts("swin_t", "enhanced_linear").parameters == 28441672);
   CHECK(swin_counts("swin_b", "softmax").parameters == 87768224);  // timm's
 }
 
@@ -141,7 +147,7 @@ TEST_CASE("swin: as a backbone it takes the classifier's weights and keeps norms
       entry.make(init, {"swin_t", entry.fields->resolve_component(given, "b")}, 3);
   nn::LoadOptions options;
   options.ignore = entry.head;
-  options.random = backbone->beyond_classifier();
+  options.random = entry.fresh;
   const auto report =
       nn::load_weights(*backbone, nn::named_tensors(*classifier), "swin.safetensors", options);
   CHECK(report.random ==

@@ -43,6 +43,21 @@ TEST_CASE("mix_ffn: its equation, and gradients of input and parameters", "[nn]"
   check_gradients([&](const auto& t) { return (*ffn)(t[0], grid); }, inputs);
 }
 
+TEST_CASE("mix_ffn: tokens before the grid go past the convolution", "[nn]") {
+  const auto ffn = mix_ffn(DType::kFloat64);
+  const nn::Grid grid{3, 4, 2};
+  const Tensor x = random_tensor({2, 14, 3}, 2);
+  std::vector<Tensor> inputs{x};
+  for (const nn::NamedTensor& named : ffn->parameters()) inputs.push_back(named.tensor);
+  const Tensor y = (*ffn)(x, grid);
+  const Tensor cells = (*ffn)(ops::slice(x, 1, 2, 12), {3, 4});
+  CHECK(max_difference(ops::slice(y, 1, 2, 12), cells) < 1e-14);
+  const Tensor before = ops::linear(
+      ops::gelu(ops::linear(ops::slice(x, 1, 0, 2), inputs[1], inputs[2])), inputs[3], inputs[4]);
+  CHECK(max_difference(ops::slice(y, 1, 0, 2), before) < 1e-14);
+  check_gradients([&](const auto& t) { return (*ffn)(t[0], grid); }, inputs);
+}
+
 TEST_CASE("mix_ffn: tokens that do not fill the grid are refused", "[nn]") {
   const auto ffn = mix_ffn(DType::kFloat32);
   const Tensor x = random_tensor({2, 12, 3}, 1, DType::kFloat32);

@@ -335,6 +335,24 @@ TEST_CASE("fields: options not given come from the default component of that typ
   CHECK(heads(R"({"attention": "m_dgsa_vision"})") == 8);
 }
 
+TEST_CASE("fields: options of the default component that hold for every type", "[schema]") {
+  struct Net {
+    Component attention{"m_dgsa", Value::object({{"num_heads", 3}, {"attn_drop", 0.5}})};
+  };
+  const auto fields = Fields<Net>{}
+                          .add_component("attention", &Net::attention, attentions, "mixer")
+                          .for_every_type({"num_heads"});
+  const auto options = [&](const char* text) {
+    return fields.parse(parse(text, "x")).attention.options.dump(0);
+  };
+  CHECK(options(R"({"attention": "m_dgsa_vision"})") ==
+        R"({"type":"m_dgsa_vision","num_heads":3,"q_residual":true,"attn_drop":0.0,)"
+        R"("lambda_mode":"constant"})");
+  CHECK_THAT(options(R"({"attention": {"type": "m_dgsa_vision", "num_heads": 2}})"),
+             Catch::Contains(R"("num_heads":2)"));
+  CHECK(options(R"({"attention": "none"})") == R"({"type":"none"})");  // which has no such key
+}
+
 TEST_CASE("fields: a bare scalar stands for all items of an array of fixed length", "[schema]") {
   struct Image {
     std::array<std::int64_t, 2> img_size = {1, 1};

@@ -39,6 +39,13 @@ Table gdla_training();
 Table gdla_data();
 /// papers/gdla: the maps and overlays of its figures.
 Table gdla_figures();
+/// papers/mala: the operator, rotary positions.
+Table mala_operators();
+/// papers/mala: MAViT and its parts.
+Table mavit();
+
+/// papers/mala: the attentions around MALA, and DeiT with them.
+Table mala_family();
 /// papers/mala: Swin with each attention.
 Table mala_swin();
 

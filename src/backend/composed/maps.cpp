@@ -104,7 +104,7 @@ void Backend::token_conv(const TokenConvArgs& args) const {
   const Tensor x = channels_first(args.x);
   const Tensor y = Tensor::empty_like(x);
   conv(depthwise(args.weight), x, args.weight, args.bias, y);
-  write(channels_last(y), args.y);
+  write(channels_last(args.residual ? add(x, y) : y), args.y);
 }
 
 void Backend::token_conv_backward(const TokenConvBackwardArgs& args) const {
@@ -113,7 +113,7 @@ void Backend::token_conv_backward(const TokenConvBackwardArgs& args) const {
   if (args.dx.defined()) {
     const Tensor dx = Tensor::empty_like(dy);
     conv_backward_data(sizes, args.weight, dy, dx);
-    write(channels_last(dx), args.dx);
+    write(channels_last(args.residual ? add(dy, dx) : dx), args.dx);
   }
   if (args.dweight.defined()) conv_backward_weight(sizes, channels_first(args.x), dy, args.dweight);
   if (args.dbias.defined())

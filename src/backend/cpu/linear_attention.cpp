@@ -1,79 +1,46 @@
 // Linear attention with one map a head, or two over one value stream. Pieces are stretches of the
 // tokens of an item, with all of their heads: first the keys, whose pieces' sums are added up, then
 // the queries, a block of rows at a time, so that the rows of a projection are read in the order
-// they lie in, and only the sums over the keys and a few blocks are in memory. Backward makes the
-// sums again.
+// they lie in, and only the sums over the keys and a few blocks are in memory.
 //
 // Two maps share their products: with depth = 2 dim, K = [K1, K2] and u = [Q1 / z1, Q2 / z2],
 //   y1 - lambda y2 = u [S1; -lambda S2],   [S1; S2] = K^T v.
-#include "backend/cpu/attention_heads.h"
-#include "backend/cpu/conv_pieces.h"
-#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/causal_linear_attention.h"
+#include "backend/cpu/linear_heads.h"
 
 namespace fovea::cpu {
 namespace {
 
-constexpr std::int64_t kRows = 64;       // of a block: operands of its products stay in the cache
-constexpr std::int64_t kStretches = 32;  // of all items, where there are so many blocks
-
-// The queries or keys of one map or two. Where both lie next to each other they are one of twice
-// the width.
-struct Maps {
-  const HeadLayout* layouts[2];
-  std::int64_t count, width;
-
-  Maps(const LinearAttentionArgs& args, const HeadLayout& one, const HeadLayout& two)
-      : layouts{&one, &two}, count(args.two_maps() ? 2 : 1), width(args.q.dim) {
-    bool adjacent = count == 2;
-    for (std::size_t head = 0; adjacent && head < one.head_offsets.size(); ++head)
-      adjacent = two.head_offsets[head] == one.head_offsets[head] + width;
-    if (!adjacent) return;
-    count = 1;
-    width *= 2;
-  }
-};
-
-// Rows [first, end) of an item.
-struct Stretch {
-  std::int64_t item, first, end;
-};
-
 template <class S>
-class LinearHeads {
- public:
-  using C = Compute<S>;
+class WholeLinearHeads : LinearHeads<S> {
+  using Base = LinearHeads<S>;
+  using Base::args_, Base::in_, Base::maps_, Base::dim_, Base::depth_, Base::width_;
+  using Base::q_, Base::k_, Base::out_, Base::kRows;
+  using typename Base::C;
 
-  LinearHeads(ThreadPool& pool, const LinearAttentionArgs& args, const LinearAttentionInputs& in)
-      : pool_(pool),
-        args_(args),
-        in_(in),
-        maps_(args.two_maps() ? 2 : 1),
-        dim_(args.q.dim),
-        depth_(maps_ * dim_),
-        width_(args.v.dim),
-        q_(args, args.q, args.q2),
-        k_(args, args.k, args.k2),
-        out_(merged(args)),
-        sums_(sum_keys()),
-        joined_(scratch<C>(args.batch * args.heads * depth_ * width_, in.q)) {
-    for_heads([&](Pair at) { join(at); });
+ public:
+  WholeLinearHeads(ThreadPool& pool, const LinearAttentionArgs& args,
+                   const LinearAttentionInputs& in, const LinearAttentionSums& sums, bool known)
+      : Base(pool, args, in), sums_(sums), joined_(of_heads(this->matrix_size())) {
+    if (!known) sum_keys();
+    count_keys();
+    if (by_magnitude()) levels_ = of_heads(width_);
+    this->for_heads([&](Pair at) { join(at); });
   }
 
   void forward(const Tensor& out) const {
-    for_stretches(args_.queries, [&](std::int64_t, const Stretch& stretch) {
-      Scratch<C> memory(kRows * (depth_ + width_ + maps_), in_.q);
-      C* u = memory.take(kRows * depth_);
-      C* y = memory.take(kRows * width_);
-      C* divisors = memory.take(kRows * maps_);
-      for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-        near(in_.q, q_, stretch.item, first + rows, next);
-        near(in_.gate, args_.gate, stretch.item, first + rows, next);
+    this->for_stretches(args_.queries, [&](std::int64_t, const Stretch& stretch) {
+      const Rows block(*this);
+      this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+        this->near(in_.q, q_, stretch.item, first + rows, next);
+        this->near(in_.residual, args_.residual, stretch.item, first + rows, next);
+        this->near(in_.gate, args_.gate, stretch.item, first + rows, next);
         for (std::int64_t head = 0; head < args_.heads; ++head) {
           const Pair at{stretch.item, head};
-          divided_queries(at, first, rows, u, divisors);
-          results(at, rows, u, y);
-          kernels().finish_rows(finished(at, first, rows), y, row_of(out, out_, at, first),
-                                out_.token_stride);
+          weighed_queries(at, first, rows, block);
+          results(at, first, rows, block);
+          this->kernels().finish_rows(this->finished(at, first, rows), block.y,
+                                      this->row_of(out, out_, at, first), out_.token_stride);
         }
       });
     });
@@ -81,262 +48,223 @@ class LinearHeads {
 
   void backward(const Tensor& dout, const LinearAttentionGradients& to) const {
     const Tensor sums = query_gradients(dout, to);
-    if (to.weight.defined()) {
-      const Tensor total = scratch<C>(width_, in_.q);
-      std::fill_n(total.template data<C>(), width_, C{0});
-      for (std::int64_t item = 0; item < args_.batch; ++item)
-        add(weight_sums(sums, item), total.template data<C>(), width_);
-      std::copy_n(total.template data<C>(), width_, to.weight.template data<C>());
-    }
+    this->write_weight_gradient(
+        args_.batch, [&](std::int64_t item) { return this->weight_sums(sums, item); }, to.weight);
     if (args_.two_maps()) part_lambda(sums, to.lambda);
+    if (by_magnitude()) part_magnitude(sums, to);
     if (to.k.defined() || to.v.defined()) key_gradients(sums, to);
   }
 
  private:
-  // ---- Where things are ----
-
-  static HeadLayout merged(const LinearAttentionArgs& args) {
-    const std::int64_t width = args.heads * args.v.dim;
-    HeadLayout layout{args.queries * width, width, {}, args.v.dim};
-    for (std::int64_t head = 0; head < args.heads; ++head)
-      layout.head_offsets.push_back(head * args.v.dim);
-    return layout;
+  bool by_magnitude() const { return args_.magnitude.on; }
+  Tensor of_heads(std::int64_t size) const {
+    return scratch<C>(args_.batch * args_.heads * size, in_.q);
   }
 
-  static const auto& kernels() { return simd::kernels().of<S>(); }
-  static const auto& loops() { return simd::kernels().of<C>(); }
-  static void add(const C* from, C* to, std::int64_t n) { loops().axpy(C{1}, from, to, n); }
-
-  static S* row_of(const Tensor& x, const HeadLayout& layout, Pair at, std::int64_t first) {
-    return start_of<S>(x, layout, at) + first * layout.token_stride;
+  C* products(Pair at) const { return this->of_head(sums_.products, this->matrix_size(), at); }
+  C* key_sums(Pair at) const { return this->of_head(sums_.keys, depth_, at); }
+  // What features are multiplied by: [S1; -lambda S2] of a head, or c beta S by magnitude.
+  C* joined(Pair at) const { return this->of_head(joined_, this->matrix_size(), at); }
+  // What is taken off by magnitude: gamma u.
+  C* levels(Pair at) const { return this->of_head(levels_, width_, at); }
+  static const C* parameter_of(const Tensor& x, Pair at, std::int64_t width) {
+    return x.defined() ? x.template data<C>() + at.head * width : nullptr;
   }
 
-  // Sums over the tokens of an item: of every head a matrix (depth, width), then of every head a
-  // row (depth), then a row (width) for all.
-  std::int64_t matrix_size() const { return depth_ * width_; }
-  std::int64_t sums_size() const { return args_.heads * (matrix_size() + depth_) + width_; }
-  C* matrix_of(const Tensor& sums, Pair at) const {
-    return of_item(sums, at.item) + at.head * matrix_size();
-  }
-  C* row_sums(const Tensor& sums, Pair at) const {
-    return of_item(sums, at.item) + args_.heads * matrix_size() + at.head * depth_;
-  }
-  C* weight_sums(const Tensor& sums, std::int64_t item) const {
-    return of_item(sums, item) + args_.heads * (matrix_size() + depth_);
-  }
-  C* of_item(const Tensor& sums, std::int64_t item) const {
-    return sums.template data<C>() + item * sums_size();
-  }
-  // Of matrices of heads that lie one after the other.
-  C* of_head(const Tensor& matrices, Pair at) const {
-    return matrices.template data<C>() + (at.item * args_.heads + at.head) * matrix_size();
-  }
-  // [S1; -lambda S2] of a head.
-  C* joined(Pair at) const { return of_head(joined_, at); }
-
-  // ---- How work is shared out ----
-
-  // Calls body(number of the piece, its rows).
-  template <class Body>
-  void for_stretches(std::int64_t tokens, const Body& body) const {
-    const std::int64_t length = stretch_length(tokens);
-    const std::int64_t of_item = divide_up(tokens, length);
-    pool_.run(args_.batch * of_item, [&](std::int64_t piece) {
-      const std::int64_t first = piece % of_item * length;
-      body(piece, {piece / of_item, first, std::min(tokens, first + length)});
-    });
-  }
-
-  std::int64_t stretch_length(std::int64_t tokens) const {
-    const std::int64_t stretches =
-        std::max<std::int64_t>(1, kStretches / std::max<std::int64_t>(1, args_.batch));
-    return std::max<std::int64_t>(1, divide_up(divide_up(tokens, kRows), stretches)) * kRows;
-  }
-
-  // Sums over all tokens of each item of what body(rows, sums of a piece) adds to zeros.
-  template <class Body>
-  Tensor sum_stretches(std::int64_t tokens, const Body& body) const {
-    const std::int64_t of_item = divide_up(tokens, stretch_length(tokens));
-    const std::int64_t size = sums_size();
-    const Tensor parts = scratch<C>(args_.batch * of_item * size, in_.q);
-    for_stretches(tokens, [&](std::int64_t piece, const Stretch& stretch) {
-      const Tensor part = parts.rows(piece * size, (piece + 1) * size);
-      std::fill_n(part.template data<C>(), size, C{0});
-      body(stretch, part);
-    });
-    const Tensor total = scratch<C>(args_.batch * size, in_.q);
-    for (std::int64_t item = 0; item < args_.batch; ++item)
-      sum_parts(pool_, parts.template data<C>() + item * of_item * size, of_item, size,
-                total.template data<C>() + item * size);
-    return total;
-  }
-
-  // Calls body(first row, rows, end of the rows after these).
-  template <class Body>
-  static void for_blocks(const Stretch& stretch, const Body& body) {
-    for (std::int64_t first = stretch.first; first < stretch.end; first += kRows) {
-      body(first, std::min(kRows, stretch.end - first), std::min(stretch.end, first + 2 * kRows));
-    }
-  }
-
-  template <class Body>
-  void for_heads(const Body& body) const {
-    pool_.run(args_.batch * args_.heads, [&](std::int64_t i) {
-      body(Pair{i / args_.heads, i % args_.heads});
-    });
-  }
-
-  // Rows that come next, read in order: heads are met one after the other, each a short part of
-  // every row, which the processor would fetch too late.
-  template <Access kAccess = Access::kRead>
-  static void near(const Tensor& x, const HeadLayout& layout, std::int64_t width, std::int64_t item,
-                   std::int64_t first, std::int64_t end) {
-    if (!x.defined()) return;
-    const auto [low, high] =
-        std::minmax_element(layout.head_offsets.begin(), layout.head_offsets.end());
-    const S* from = x.template data<S>() + item * layout.batch_stride + *low;
-    for (std::int64_t row = first; row < end; ++row)
-      bring_near<kAccess>(from + row * layout.token_stride, *high - *low + width);
-  }
-  template <Access kAccess = Access::kRead>
-  static void near(const Tensor& x, const HeadLayout& layout, std::int64_t item, std::int64_t first,
-                   std::int64_t end) {
-    near<kAccess>(x, layout, layout.dim, item, first, end);
-  }
-  template <Access kAccess = Access::kRead>
-  static void near(const Tensor& x, const Maps& maps, std::int64_t item, std::int64_t first,
-                   std::int64_t end) {
-    for (std::int64_t i = 0; i < maps.count; ++i)
-      near<kAccess>(x, *maps.layouts[i], maps.width, item, first, end);
-  }
+  // A thread's memory for a block of rows.
+  struct Rows {
+    explicit Rows(const WholeLinearHeads& h)
+        : memory(kRows * (4 * h.depth_ + 4 * h.width_ + h.maps_ + 7), h.in_.q),
+          q(memory.take(kRows * h.depth_)),
+          u(h.rotates() ? memory.take(kRows * h.depth_) : q),
+          du(memory.take(kRows * h.depth_)),
+          dq(h.rotates() ? memory.take(kRows * h.depth_) : du),
+          y(memory.take(kRows * h.width_)),
+          dy(memory.take(kRows * h.width_)),
+          finish(memory.take(2 * kRows * h.width_)),
+          divisors(memory.take(kRows * h.maps_)),
+          m{memory.take(kRows), memory.take(kRows), memory.take(kRows), memory.take(kRows)},
+          dbeta(memory.take(kRows)),
+          dgamma(memory.take(kRows)),
+          dz(memory.take(kRows)) {}
+    Scratch<C> memory;
+    C *q, *u, *du, *dq;  // features and what meets the sums: with their positions, or the same
+    C *y, *dy, *finish;
+    C* divisors;
+    Magnitudes<C> m;
+    C *dbeta, *dgamma, *dz;
+  };
 
   // ---- Forward ----
 
-  // phi of rows of a head, the maps next to each other: (rows, depth). Adds their sum to `sums`.
-  void features(const Tensor& x, const Maps& maps, Pair at, std::int64_t first, std::int64_t rows,
-                C* to, C* sums = nullptr) const {
-    for (std::int64_t i = 0; i < maps.count; ++i) {
-      const HeadLayout& layout = *maps.layouts[i];
-      kernels().feature_rows(args_.feature_map, row_of(x, layout, at, first), layout.token_stride,
-                             to + i * maps.width, depth_, rows, maps.width,
-                             sums == nullptr ? nullptr : sums + i * maps.width);
+  // Features of queries over their denominators, or by magnitude with what weighs them.
+  void weighed_queries(Pair at, std::int64_t first, std::int64_t rows, const Rows& b) const {
+    this->features(in_.q, q_, at, first, rows, b.q);
+    if (by_magnitude()) {
+      this->loops().row_dots(b.q, depth_, key_sums(at), 0, rows, depth_, b.m.z);
+      const C keys = keys_[static_cast<std::size_t>(at.item)];
+      const C scale = this->scale_of(keys);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        b.m.z[r] *= scale;
+        b.m.keys[r] = keys;
+      }
+      this->weigh(rows, b.m);
+    } else {
+      for (std::int64_t map = 0; map < maps_; ++map) {
+        this->loops().divide_rows(key_sums(at) + map * dim_, static_cast<C>(args_.eps),
+                                  b.q + map * dim_, depth_, rows, dim_, b.divisors + map * kRows);
+      }
     }
+    if (this->rotates()) this->rotated(false, first, rows, b.q, b.u);
   }
 
-  // u: features of queries over their denominators, which become `divisors` (maps, kRows).
-  void divided_queries(Pair at, std::int64_t first, std::int64_t rows, C* u, C* divisors) const {
-    features(in_.q, q_, at, first, rows, u);
-    for (std::int64_t map = 0; map < maps_; ++map) {
-      loops().divide_rows(row_sums(sums_, at) + map * dim_, static_cast<C>(args_.eps),
-                          u + map * dim_, depth_, rows, dim_, divisors + map * kRows);
-    }
+  void results(Pair at, std::int64_t first, std::int64_t rows, const Rows& b) const {
+    this->times(b.u, joined(at), rows, depth_, width_, b.y);
+    if (by_magnitude())
+      this->loops().magnitude_rows(b.m.beta, b.m.gamma, levels(at), 0, b.y, rows, width_);
+    this->hide_queries(at.item, first, rows, width_, b.y);
   }
 
-  // The sums over the keys, S and s.
-  Tensor sum_keys() const {
-    return sum_stretches(args_.keys, [&](const Stretch& stretch, const Tensor& sums) {
-      Scratch<C> memory(kRows * (depth_ + width_), in_.q);
-      C* k = memory.take(kRows * depth_);
-      C* v = memory.take(kRows * width_);
-      for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-        near(in_.k, k_, stretch.item, first + rows, next);
-        near(in_.v, args_.v, stretch.item, first + rows, next);
-        for (std::int64_t head = 0; head < args_.heads; ++head) {
-          const Pair at{stretch.item, head};
-          const Pair in_part{0, head};
-          features(in_.k, k_, at, first, rows, k, row_sums(sums, in_part));
-          load<S>(in_.v, args_.v, at, first, rows, v);
-          add_outer(k, v, rows, matrix_of(sums, in_part));
-        }
-      });
+  // The sums over the keys: S, s and u.
+  void sum_keys() const {
+    const Tensor total =
+        this->sum_stretches(args_.keys, [&](const Stretch& stretch, const Tensor& sums) {
+          Scratch<C> memory(kRows * (2 * depth_ + width_), in_.q);
+          C* k = memory.take(kRows * depth_);
+          C* room = memory.take(kRows * depth_);
+          C* v = memory.take(kRows * width_);
+          this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+            this->near(in_.k, k_, stretch.item, first + rows, next);
+            this->near(in_.v, args_.v, stretch.item, first + rows, next);
+            for (std::int64_t head = 0; head < args_.heads; ++head) {
+              const Pair at{stretch.item, head};
+              const Pair in_part{0, head};
+              this->key_features(at, first, rows, k, this->row_sums(sums, in_part));
+              this->values(at, first, rows, v);
+              if (by_magnitude())
+                this->loops().sum_rows(nullptr, v, rows, width_, this->value_sums(sums, in_part));
+              const C* turned = this->rotates() ? this->rotated(false, first, rows, k, room) : k;
+              this->add_outer(turned, v, rows, depth_, width_, this->matrix_of(sums, in_part));
+            }
+          });
+        });
+    this->for_heads([&](Pair at) {
+      std::copy_n(this->matrix_of(total, at), this->matrix_size(), products(at));
+      std::copy_n(this->row_sums(total, at), depth_, key_sums(at));
+      if (by_magnitude())
+        std::copy_n(this->value_sums(total, at), width_, this->of_head(sums_.values, width_, at));
     });
+  }
+
+  // Of an item without any it is 1: nothing is divided by 0, and everything is 0.
+  void count_keys() {
+    keys_.assign(static_cast<std::size_t>(args_.batch), static_cast<C>(args_.keys));
+    if (!in_.mask.defined()) return;
+    const std::uint8_t* mask = in_.mask.template data<std::uint8_t>();
+    for (C& keys : keys_) {
+      std::int64_t count = 0;
+      for (std::int64_t j = 0; j < args_.keys; ++j) count += *mask++ != 0 ? 1 : 0;
+      keys = static_cast<C>(std::max<std::int64_t>(1, count));
+    }
   }
 
   void join(Pair at) const {
     C* to = joined(at);
-    std::copy_n(matrix_of(sums_, at), matrix_size(), to);
-    if (!args_.two_maps()) return;
-    const C* lambda = in_.lambda.template data<C>() + at.head * width_;
-    for (std::int64_t i = matrix_size() / 2; i < matrix_size(); ++i) to[i] *= -lambda[i % width_];
-  }
-
-  // m += left^T right.
-  void add_outer(const C* left, const C* right, std::int64_t rows, C* m) const {
-    loops().product({.m = depth_,
-                     .n = width_,
-                     .k = rows,
-                     .a = left,
-                     .a_row = 1,
-                     .a_column = depth_,
-                     .b = right,
-                     .b_row = width_,
-                     .c = m,
-                     .ldc = width_,
-                     .accumulate = true});
-  }
-
-  // to (rows, n) = x (rows, k) m (k, n).
-  static void times(const C* x, const C* m, std::int64_t rows, std::int64_t k, std::int64_t n,
-                    C* to) {
-    loops().product(
-        {.m = rows, .n = n, .k = k, .a = x, .a_row = k, .b = m, .b_row = n, .c = to, .ldc = n});
-  }
-
-  void results(Pair at, std::int64_t rows, const C* u, C* y) const {
-    times(u, joined(at), rows, depth_, width_, y);
-  }
-
-  simd::FinishedRows<S> finished(Pair at, std::int64_t first, std::int64_t rows) const {
-    simd::FinishedRows<S> h{.rows = rows,
-                            .n = width_,
-                            .weight = optional<C>(in_.weight),
-                            .eps = static_cast<C>(args_.norm_eps)};
-    if (!in_.gate.defined()) return h;
-    h.gate = row_of(in_.gate, args_.gate, at, first);
-    h.gate_ld = args_.gate.token_stride;
-    h.op = args_.gate_op;
-    return h;
+    const std::int64_t size = this->matrix_size();
+    std::copy_n(products(at), size, to);
+    if (args_.two_maps()) {
+      const C* lambda = in_.lambda.template data<C>() + at.head * width_;
+      for (std::int64_t i = size / 2; i < size; ++i) to[i] *= -lambda[i % width_];
+    }
+    if (!by_magnitude()) return;
+    const C scale = this->scale_of(keys_[static_cast<std::size_t>(at.item)]);
+    const C* beta = parameter_of(in_.beta, at, width_);
+    const C* gamma = parameter_of(in_.gamma, at, width_);
+    for (std::int64_t i = 0; i < size; ++i) to[i] *= beta ? scale * beta[i % width_] : scale;
+    const C* values = this->of_head(sums_.values, width_, at);
+    for (std::int64_t i = 0; i < width_; ++i)
+      levels(at)[i] = gamma ? gamma[i] * values[i] : values[i];
   }
 
   // ---- Backward ----
 
-  // Writes the gradients of queries and gates; gives those of `joined`, of s, and of the weight.
+  // Writes the gradients of queries, residual and gates; gives those of `joined`, s, `levels`, and
+  // of the weight.
   Tensor query_gradients(const Tensor& dout, const LinearAttentionGradients& to) const {
     const Tensor turned = transposed([&](Pair at) { return joined(at); });
-    return sum_stretches(args_.queries, [&](const Stretch& stretch, const Tensor& sums) {
-      Scratch<C> memory(kRows * (2 * depth_ + 3 * width_ + maps_), in_.q);
-      C* u = memory.take(kRows * depth_);
-      C* du = memory.take(kRows * depth_);
-      C* y = memory.take(kRows * width_);
-      C* dy = memory.take(kRows * width_);
-      C* dgate = memory.take(kRows * width_);
-      C* divisors = memory.take(kRows * maps_);
-      for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-        near(in_.q, q_, stretch.item, first + rows, next);
-        near(in_.gate, args_.gate, stretch.item, first + rows, next);
-        near(dout, out_, stretch.item, first + rows, next);
-        near<Access::kWrite>(to.q, q_, stretch.item, first, first + rows);
-        near<Access::kWrite>(to.gate, args_.gate, stretch.item, first, first + rows);
+    return this->sum_stretches(args_.queries, [&](const Stretch& stretch, const Tensor& sums) {
+      const Rows b(*this);
+      this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+        bring_query_rows(dout, to, stretch.item, first, rows, next);
         for (std::int64_t head = 0; head < args_.heads; ++head) {
           const Pair at{stretch.item, head};
-          const Pair in_part{0, head};
-          divided_queries(at, first, rows, u, divisors);
-          results(at, rows, u, y);
-          kernels().finish_rows_backward(finished(at, first, rows), y,
-                                         row_of(dout, out_, at, first), out_.token_stride, dy,
-                                         to.gate.defined() ? dgate : nullptr, weight_sums(sums, 0));
-          if (to.gate.defined()) put<S>(dgate, args_.add, to.gate, args_.gate, at, first, rows);
-          add_outer(u, dy, rows, matrix_of(sums, in_part));
-          times(dy, of_head(turned, at), rows, width_, depth_, du);
-          for (std::int64_t map = 0; map < maps_; ++map) {
-            loops().query_gradient_rows(args_.feature_map, row_sums(sums_, at) + map * dim_,
-                                        divisors + map * kRows, u + map * dim_, du + map * dim_,
-                                        depth_, rows, dim_, row_sums(sums, in_part) + map * dim_);
+          weighed_queries(at, first, rows, b);
+          if (this->finishes()) results(at, first, rows, b);
+          this->finish_backward(at, first, rows, b.y, dout, to, b.dy, b.finish,
+                                this->weight_sums(sums, 0));
+          this->hide_queries(at.item, first, rows, width_, b.dy);
+          const C* by = this->of_head(turned, this->matrix_size(), at);
+          if (by_magnitude()) {
+            magnitude_gradients(at, first, rows, by, b, sums);
+          } else {
+            divided_gradients(at, first, rows, by, b, sums);
           }
-          if (to.q.defined()) put_maps(du, to.q, q_, at, first, rows);
+          if (to.q.defined()) this->put_maps(b.dq, to.q, q_, at, first, rows);
         }
       });
     });
+  }
+
+  void bring_query_rows(const Tensor& dout, const LinearAttentionGradients& to, std::int64_t item,
+                        std::int64_t first, std::int64_t rows, std::int64_t next) const {
+    this->near(in_.q, q_, item, first + rows, next);
+    this->near(in_.residual, args_.residual, item, first + rows, next);
+    this->near(in_.gate, args_.gate, item, first + rows, next);
+    this->near(dout, out_, item, first + rows, next);
+    this->template near<Access::kWrite>(to.q, q_, item, first, first + rows);
+    this->template near<Access::kWrite>(to.residual, args_.residual, item, first, first + rows);
+    this->template near<Access::kWrite>(to.gate, args_.gate, item, first, first + rows);
+  }
+
+  // `by`: the transpose of `joined`. Of a ratio u and q are the same, positions come first.
+  void divided_gradients(Pair at, std::int64_t first, std::int64_t rows, const C* by, const Rows& b,
+                         const Tensor& sums) const {
+    const Pair in_part{0, at.head};
+    this->add_outer(b.u, b.dy, rows, depth_, width_, this->matrix_of(sums, in_part));
+    this->times(b.dy, by, rows, width_, depth_, b.du);
+    if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
+    for (std::int64_t map = 0; map < maps_; ++map) {
+      this->loops().query_gradient_rows(
+          args_.feature_map, key_sums(at) + map * dim_, b.divisors + map * kRows, b.q + map * dim_,
+          b.dq + map * dim_, depth_, rows, dim_, this->row_sums(sums, in_part) + map * dim_);
+    }
+  }
+
+  // mala 3.2, with u and M of `joined`: dP = beta dy, dM += u^T dP, du = dP M^T,
+  // dbeta = dy . P = dy M^T . u, dgamma = -dy . gamma u.
+  void magnitude_gradients(Pair at, std::int64_t first, std::int64_t rows, const C* by,
+                           const Rows& b, const Tensor& sums) const {
+    const Pair in_part{0, at.head};
+    const auto& loops = this->loops();
+    const C scale = this->scale_of(keys_[static_cast<std::size_t>(at.item)]);
+    this->times(b.dy, by, rows, width_, depth_, b.du);
+    loops.row_dots(b.du, depth_, b.u, depth_, rows, depth_, b.dbeta);
+    loops.row_dots(b.dy, width_, levels(at), 0, rows, width_, b.dgamma);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      b.dgamma[r] = -b.dgamma[r];
+      b.m.gamma[r] = -b.m.gamma[r];
+    }
+    this->weigh_backward(rows, b.m, b.dbeta, b.dgamma, b.dz);
+    for (std::int64_t r = 0; r < rows; ++r) b.dz[r] *= scale;
+    loops.sum_rows(b.m.gamma, b.dy, rows, width_, this->value_sums(sums, in_part));
+    if (args_.magnitude.beta) {
+      loops.scale_rows(b.m.beta, b.dy, rows, width_);
+      loops.scale_rows(b.m.beta, b.du, rows, depth_);
+    }
+    this->add_outer(b.u, b.dy, rows, depth_, width_, this->matrix_of(sums, in_part));
+    if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
+    loops.magnitude_gradient_rows(args_.feature_map, key_sums(at), 0, b.dz, b.q, b.dq, rows, depth_,
+                                  this->row_sums(sums, in_part));
   }
 
   // The gradient of `joined` becomes that of S, and that of lambda is what is left of it.
@@ -346,9 +274,9 @@ class LinearHeads {
       C* gradient = dlambda.defined() ? dlambda.template data<C>() + head * width_ : nullptr;
       if (gradient != nullptr) std::fill_n(gradient, width_, C{0});
       for (std::int64_t item = 0; item < args_.batch; ++item) {
-        const C* s = matrix_of(sums_, {item, head});
-        C* ds = matrix_of(sums, {item, head});
-        for (std::int64_t i = matrix_size() / 2; i < matrix_size(); ++i) {
+        const C* s = products({item, head});
+        C* ds = this->matrix_of(sums, {item, head});
+        for (std::int64_t i = this->matrix_size() / 2; i < this->matrix_size(); ++i) {
           if (gradient != nullptr) gradient[i % width_] -= ds[i] * s[i];
           ds[i] *= -lambda[i % width_];
         }
@@ -356,86 +284,134 @@ class LinearHeads {
     }
   }
 
+  // The same by magnitude, with the gradient of `levels`.
+  void part_magnitude(const Tensor& sums, const LinearAttentionGradients& to) const {
+    const auto start = [&](const Tensor& x) {
+      if (x.defined()) std::fill_n(x.template data<C>(), args_.heads * width_, C{0});
+    };
+    start(to.beta);
+    start(to.gamma);
+    for (std::int64_t i = 0; i < args_.batch * args_.heads; ++i) {
+      const Pair at{i / args_.heads, i % args_.heads};
+      const C scale = this->scale_of(keys_[static_cast<std::size_t>(at.item)]);
+      part(parameter_of(in_.beta, at, width_), scale, products(at), this->matrix_size(),
+           this->matrix_of(sums, at), to.beta, at);
+      part(parameter_of(in_.gamma, at, width_), C{1}, this->of_head(sums_.values, width_, at),
+           width_, this->value_sums(sums, at), to.gamma, at);
+    }
+  }
+
+  // d, the gradient of scale parameter x, becomes that of x; adds that of the parameter.
+  void part(const C* parameter, C scale, const C* x, std::int64_t size, C* d, const Tensor& to,
+            Pair at) const {
+    C* gradient = to.defined() ? to.template data<C>() + at.head * width_ : nullptr;
+    for (std::int64_t i = 0; i < size; ++i) {
+      d[i] *= scale;
+      if (gradient != nullptr) gradient[i % width_] += d[i] * x[i];
+      if (parameter != nullptr) d[i] *= parameter[i % width_];
+    }
+  }
+
   void key_gradients(const Tensor& sums, const LinearAttentionGradients& to) const {
-    const Tensor turned = transposed([&](Pair at) { return matrix_of(sums, at); });
-    for_stretches(args_.keys, [&](std::int64_t, const Stretch& stretch) {
-      Scratch<C> memory(kRows * (2 * depth_ + 2 * width_), in_.q);
+    const Tensor turned = transposed([&](Pair at) { return this->matrix_of(sums, at); });
+    this->for_stretches(args_.keys, [&](std::int64_t, const Stretch& stretch) {
+      Scratch<C> memory(kRows * (4 * depth_ + 2 * width_), in_.q);
       C* k = memory.take(kRows * depth_);
-      C* dk = memory.take(kRows * depth_);
+      C* u = this->rotates() ? memory.take(kRows * depth_) : k;
+      C* du = memory.take(kRows * depth_);
+      C* dk = this->rotates() ? memory.take(kRows * depth_) : du;
       C* v = memory.take(kRows * width_);
       C* dv = memory.take(kRows * width_);
-      for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-        near(in_.k, k_, stretch.item, first + rows, next);
-        near(in_.v, args_.v, stretch.item, first + rows, next);
-        near<Access::kWrite>(to.k, k_, stretch.item, first, first + rows);
-        near<Access::kWrite>(to.v, args_.v, stretch.item, first, first + rows);
+      this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+        this->near(in_.k, k_, stretch.item, first + rows, next);
+        this->near(in_.v, args_.v, stretch.item, first + rows, next);
+        this->template near<Access::kWrite>(to.k, k_, stretch.item, first, first + rows);
+        this->template near<Access::kWrite>(to.v, args_.v, stretch.item, first, first + rows);
         for (std::int64_t head = 0; head < args_.heads; ++head) {
           const Pair at{stretch.item, head};
-          features(in_.k, k_, at, first, rows, k);
+          this->key_features(at, first, rows, k);
+          if (this->rotates()) this->rotated(false, first, rows, k, u);
           if (to.v.defined()) {
-            times(k, matrix_of(sums, at), rows, depth_, width_, dv);
+            value_gradients(at, rows, u, sums, dv);
+            this->hide(at.item, first, rows, width_, dv);
             put<S>(dv, args_.add, to.v, args_.v, at, first, rows);
           }
           if (!to.k.defined()) continue;
           load<S>(in_.v, args_.v, at, first, rows, v);
-          times(v, of_head(turned, at), rows, width_, depth_, dk);
-          loops().key_gradient_rows(args_.feature_map, row_sums(sums, at), k, dk, rows, depth_);
-          put_maps(dk, to.k, k_, at, first, rows);
+          this->times(v, this->of_head(turned, this->matrix_size(), at), rows, width_, depth_, du);
+          if (this->rotates()) this->rotated(true, first, rows, du, dk);
+          this->loops().key_gradient_rows(args_.feature_map, this->row_sums(sums, at), 0, k, dk,
+                                          rows, depth_);
+          this->hide(at.item, first, rows, depth_, dk);
+          this->put_maps(dk, to.k, k_, at, first, rows);
         }
       });
     });
   }
 
-  // (rows, depth), the maps next to each other, to the heads of each map.
-  void put_maps(const C* from, const Tensor& to, const Maps& maps, Pair at, std::int64_t first,
-                std::int64_t rows) const {
-    const std::int64_t at_once = maps.count == 1 ? rows : 1;
-    for (std::int64_t i = 0; i < maps.count; ++i) {
-      const HeadLayout& layout = *maps.layouts[i];
-      S* row = row_of(to, layout, at, first);
-      for (std::int64_t r = 0; r < rows; r += at_once)
-        kernels().put_rows(1, from + r * depth_ + i * maps.width, args_.add,
-                           row + r * layout.token_stride, layout.token_stride, at_once, maps.width);
-    }
+  // dv = u dS + du, the latter by magnitude.
+  void value_gradients(Pair at, std::int64_t rows, const C* u, const Tensor& sums, C* dv) const {
+    for (std::int64_t r = 0; by_magnitude() && r < rows; ++r)
+      std::copy_n(this->value_sums(sums, at), width_, dv + r * width_);
+    this->times(u, this->matrix_of(sums, at), rows, depth_, width_, dv, by_magnitude());
   }
 
   // The matrices (depth, width) of all heads as (width, depth).
   template <class Matrix>
   Tensor transposed(const Matrix& matrix) const {
-    const Tensor turned = scratch<C>(args_.batch * args_.heads * matrix_size(), in_.q);
-    for_heads([&](Pair at) {
-      const C* from = matrix(at);
-      C* to = of_head(turned, at);
-      for (std::int64_t i = 0; i < depth_; ++i) {
-        for (std::int64_t j = 0; j < width_; ++j) to[j * depth_ + i] = from[i * width_ + j];
-      }
+    const Tensor turned = of_heads(this->matrix_size());
+    this->for_heads([&](Pair at) {
+      this->transpose(matrix(at), this->of_head(turned, this->matrix_size(), at));
     });
     return turned;
   }
 
-  ThreadPool& pool_;
-  const LinearAttentionArgs& args_;
-  const LinearAttentionInputs& in_;
-  std::int64_t maps_, dim_, depth_, width_;
-  Maps q_, k_;
-  HeadLayout out_;
-  Tensor sums_;    // S and s of every item
-  Tensor joined_;  // of every head of every item
+  const LinearAttentionSums& sums_;
+  std::vector<C> keys_;  // of every item, that count
+  Tensor joined_, levels_;
 };
 
 }  // namespace
 
 void CpuBackend::linear_attention(const LinearAttentionArgs& args, const LinearAttentionInputs& in,
-                                  const Tensor& out) const {
-  dispatch_stored("linear_attention", in.q.dtype(),
-                  [&]<class S>(S) { LinearHeads<S>(pool_, args, in).forward(out); });
+                                  const Tensor& out, const LinearAttentionSums& sums) const {
+  if (args.causal) return causal_linear_attention(pool_, args, in, out, sums);
+  dispatch_stored("linear_attention", in.q.dtype(), [&]<class S>(S) {
+    WholeLinearHeads<S>(pool_, args, in, sums, false).forward(out);
+  });
 }
 
 void CpuBackend::linear_attention_backward(const LinearAttentionArgs& args,
-                                           const LinearAttentionInputs& in, const Tensor& dout,
+                                           const LinearAttentionInputs& in,
+                                           const LinearAttentionUpstream& upstream,
                                            const LinearAttentionGradients& to) const {
-  dispatch_stored("linear_attention_backward", in.q.dtype(),
-                  [&]<class S>(S) { LinearHeads<S>(pool_, args, in).backward(dout, to); });
+  if (args.causal) return causal_linear_attention_backward(pool_, args, in, upstream, to);
+  dispatch_stored("linear_attention_backward", in.q.dtype(), [&]<class S>(S) {
+    WholeLinearHeads<S>(pool_, args, in, upstream.sums, true).backward(upstream.dout, to);
+  });
+}
+
+// A piece is some tokens of an item, with all of their heads.
+void CpuBackend::rotate(const RotateArgs& args) const {
+  const auto& [back, x, cos, sin, y] = args;
+  const std::int64_t n = x.size(1);
+  const std::int64_t width = x.size(2);
+  const std::int64_t dim = 2 * cos.size(1);
+  if (x.numel() == 0) return;
+  dispatch_stored("rotate", x.dtype(), [&]<class S>(S) {
+    using C = Compute<S>;
+    parallel(x.size(0) * n, std::max<std::int64_t>(1, (1 << 15) / width),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t row = begin; row < end; ++row) {
+                 const std::int64_t angles = row % n * dim / 2;
+                 for (std::int64_t i = row * width; i < (row + 1) * width; i += dim) {
+                   simd::kernels().of<S>().rotate_rows(back, cos.data<C>() + angles,
+                                                       sin.data<C>() + angles, x.data<S>() + i, dim,
+                                                       y.data<S>() + i, dim, 1, dim);
+                 }
+               }
+             });
+  });
 }
 
 }  // namespace fovea::cpu

@@ -52,14 +52,16 @@ class Rows {
   std::vector<const S*> rows_;
 };
 
-// (c, 1, kernel_h, kernel_w) with the channels last, and the taps in reverse if asked.
+// (c, 1, kernel_h, kernel_w) with the channels last, and the taps in reverse if asked. A residual
+// is 1 more for what lies in the middle.
 template <class C>
-Tensor channels_last(const Geometry& g, const Tensor& weight, bool reversed) {
+Tensor channels_last(const Geometry& g, const Tensor& weight, bool residual, bool reversed) {
   const Tensor result = scratch<C>(g.taps() * g.channels, weight);
   for (std::int64_t c = 0; c < g.channels; ++c) {
     for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
       const std::int64_t to = reversed ? g.taps() - 1 - tap : tap;
-      result.data<C>()[to * g.channels + c] = weight.data<C>()[c * g.taps() + tap];
+      const C more{residual && tap == g.taps() / 2 ? C{1} : C{0}};
+      result.data<C>()[to * g.channels + c] = weight.data<C>()[c * g.taps() + tap] + more;
     }
   }
   return result;
@@ -78,12 +80,12 @@ void write_sums(const Geometry& g, const C* sums, const Tensor& dweight, const T
 }  // namespace
 
 void CpuBackend::token_conv(const TokenConvArgs& args) const {
-  const auto& [x, weight, bias, y] = args;
+  const auto& [residual, x, weight, bias, y] = args;
   if (y.numel() == 0) return;
   const Geometry g(x, weight);
   dispatch_stored("token_conv", x.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
-    const Tensor w = channels_last<C>(g, weight, false);
+    const Tensor w = channels_last<C>(g, weight, residual, false);
     const C* pbias = bias.defined() ? bias.data<C>() : nullptr;
     pool_.run(g.batch * g.bands, [&](std::int64_t piece) {
       Rows<S> rows(g);
@@ -98,7 +100,7 @@ void CpuBackend::token_conv(const TokenConvArgs& args) const {
 }
 
 void CpuBackend::token_conv_backward(const TokenConvBackwardArgs& args) const {
-  const auto& [x, weight, dy, dx, dweight, dbias] = args;
+  const auto& [residual, x, weight, dy, dx, dweight, dbias] = args;
   const Geometry g(dy, weight);
   const bool sums = dweight.defined() || dbias.defined();
   dispatch_stored("token_conv_backward", dy.dtype(), [&]<class S>(S) {
@@ -106,7 +108,7 @@ void CpuBackend::token_conv_backward(const TokenConvBackwardArgs& args) const {
     const auto& kernels = simd::kernels().of<S>();
     const std::int64_t size = (g.taps() + 1) * g.channels;
     // dx is the convolution of dy with the reversed kernel.
-    const Tensor back = channels_last<C>(g, weight, true);
+    const Tensor back = channels_last<C>(g, weight, residual, true);
     const Chunks cut(std::max<std::int64_t>(1, g.batch * g.bands), size);
     const Tensor parts = scratch<C>((cut.chunks + 1) * size, weight);
     pool_.run(cut.chunks, [&](std::int64_t chunk) {

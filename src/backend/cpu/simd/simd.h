@@ -48,16 +48,24 @@ struct TokenRows {
   std::int64_t tokens = 0, channels = 0, kernel_h = 1, kernel_w = 1;
 };
 
-/// Results of linear attention's heads, rows of n: x -> act(gate) (x / rms(x)) weight. Without a
-/// weight there is no norm, without a gate no gate.
+/// Results of linear attention's heads, rows of n: x -> act(gate) (x / rms(x) weight + residual).
+/// Without a weight there is no norm, without a gate no gate, without a residual none.
 template <class S>
 struct FinishedRows {
   std::int64_t rows = 0, n = 0;
   const Compute<S>* weight = nullptr;
   Compute<S> eps = 0;  // of the norm
+  const S* residual = nullptr;
+  std::int64_t residual_ld = 0;
   const S* gate = nullptr;
   std::int64_t gate_ld = 0;
-  UnaryOp op = UnaryOp::kSilu;  // or kSigmoid
+  UnaryOp op = UnaryOp::kSilu;  // or kSigmoid, or kAffine: the gate itself
+};
+/// Those of what finishes them; null: not wanted.
+template <class C>
+struct FinishedGradients {
+  C *residual = nullptr, *gate = nullptr;  // (rows, n)
+  C* weight = nullptr;                     // (n), to be added to
 };
 
 /// Pixels next to each other of maps of logits, one a class, `plane` elements apart, and their

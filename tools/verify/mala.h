@@ -1,0 +1,15 @@
+// What runners of the mala paper's cases share.
+#pragma once
+
+#include "ops/magnitude_attention.h"
+#include "verify/case.h"
+
+namespace fovea::verify {
+
+/// Rotary tables (n, dim / 2) as the cases have them, every number twice: (n, dim).
+Tensor twice(const Tensor& x);
+/// Runs a causal case token by token, and compares its outputs and last state.
+void compare_state(const Case& c, const ops::MagnitudeOptions& options,
+                   const ops::RotaryTables& rotary, Checker& check);
+
+}  // namespace fovea::verify

@@ -1,0 +1,178 @@
+// The mala paper's operator: from the words of its golden cases to the library's calls.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "attention/mala.h"
+#include "attention/rotary.h"
+#include "ops/elementwise.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+#include "verify/mala.h"
+#include "verify/module_case.h"
+#include "verify/runners.h"
+
+namespace fovea::verify {
+namespace {
+
+using attention::Mala;
+using attention::MalaCoefficient;
+using attention::MalaOptions;
+using Tensors = std::map<std::string, Tensor>;
+
+FeatureMap kernel_of(const Case& c) {
+  const std::string word = c.text("kernel", "elu1");
+  if (word == "relu") return FeatureMap::kRelu;
+  return word == "exp" ? FeatureMap::kExp : FeatureMap::kEluPlusOne;
+}
+
+MalaCoefficient coefficient_of(const Case& c, const char* key) {
+  const std::string word = c.text(key, "formula");
+  if (word == "learnable") return MalaCoefficient::kLearnable;
+  return word == "none" ? MalaCoefficient::kNone : MalaCoefficient::kFormula;
+}
+
+MalaOptions options_of(const Case& c) {
+  MalaOptions o;
+  o.kernel = kernel_of(c);
+  o.scaling = c.text("scaling") == "none" ? ops::SimilarityScale::kNone
+                                          : ops::SimilarityScale::kHeadDimMean;
+  o.eps = c.number("eps", 1e-6);
+  o.beta = coefficient_of(c, "beta");
+  o.gamma = coefficient_of(c, "gamma");
+  return o;
+}
+
+// (b, heads, n, dim) as heads side by side, and back.
+ops::HeadView view_of(const Tensor& x) {
+  return ops::heads(ops::merge_heads(x), x.size(1), x.size(3), 0, x.size(3));
+}
+Tensor heads_first(const Tensor& y, std::int64_t num_heads) {
+  const std::int64_t dim = y.size(2) / num_heads;
+  return ops::take_heads(ops::heads(y, num_heads, dim, 0, dim));
+}
+
+void run_core(const Case& c, Checker& check) {
+  const Tensor& q = c.at("input/q");
+  Mala mala(build_for(c), options_of(c), q.size(1), q.size(3));
+  attention::Context context;
+  context.causal = c.op() == "mala_causal";
+  if (c.has("input/mask")) context.key_mask = c.at("input/mask");
+  ops::RotaryTables rotary;
+  if (c.flag("rope1d"))
+    rotary = attention::sequence_rotary(q.size(2), q.size(3), c.number("rope_base"), q.dtype(),
+                                        q.device());
+  run_module(
+      c, mala,
+      [&](const Tensors& inputs) -> Tensors {
+        const Mala::Heads heads{view_of(inputs.at("q")), view_of(inputs.at("k")),
+                                view_of(inputs.at("v"))};
+        const ops::MagnitudeMap map =
+            ops::magnitude_map(heads.q, heads.k, mala.options(context, rotary));
+        Tensors outputs{{"y", heads_first(mala(heads, context, rotary), q.size(1))}};
+        if (c.has("output/attn")) outputs["attn"] = map.scores;
+        if (c.has("output/beta")) outputs["beta"] = map.beta;
+        if (c.has("output/gamma")) outputs["gamma"] = map.gamma;
+        if (c.has("output/row_sum")) outputs["row_sum"] = ops::sum(map.scores, {-1});
+        return outputs;
+      },
+      check);
+  if (c.has("output/state_M")) compare_state(c, mala.options(context, rotary), rotary, check);
+}
+
+// An operation without parameters.
+class Nothing final : public nn::Module {
+ public:
+  std::string type() const override { return "Nothing"; }
+};
+
+void run_rope(const Case& c, Checker& check) {
+  const Tensor& x = c.at("input/x");
+  const std::int64_t dim = c.integer("head_dim");
+  const ops::RotaryTables tables =
+      c.op() == "rope2d"
+          ? attention::grid_rotary(attention::grid_rates("rope2d", dim), 0, c.integer("h"),
+                                   c.integer("w"), x.dtype(), x.device())
+          : attention::sequence_rotary(c.integer("n"), dim, c.number("base"), x.dtype(),
+                                       x.device());
+  Nothing none;
+  run_module(
+      c, none,
+      [&](const Tensors& inputs) -> Tensors {
+        const Tensor& heads = inputs.at("x");
+        const Tensor turned = ops::rotate(ops::merge_heads(heads), tables);
+        return {{"y", heads_first(turned, heads.size(1))},
+                {"cos", twice(tables.cos)},
+                {"sin", twice(tables.sin)}};
+      },
+      check);
+}
+
+// The scores of one query, longer and longer, by three mechanisms.
+void run_magnitude_response(const Case& c, Checker& check) {
+  const Tensor& phi_q = c.at("input/phi_q");
+  const Tensor& phi_k = c.at("input/phi_k");
+  const auto single = [](const Tensor& x) {
+    const Tensor rows = ops::reshape(x, {1, x.size(0), x.size(1)});
+    return ops::heads(rows, 1, x.size(1), 0, x.size(1));
+  };
+  const ops::HeadView keys = single(phi_k);
+  const ops::MagnitudeOptions mala{.feature_map = FeatureMap::kNone, .eps = c.number("eps")};
+  const ops::LinearAttentionOptions linear{.feature_map = FeatureMap::kNone,
+                                           .eps = c.number("eps")};
+  const ops::AttentionOptions softmax{1 / std::sqrt(static_cast<double>(phi_q.size(1))), false, {}};
+  std::map<std::string, std::vector<Tensor>> rows;
+  for (const schema::Value& factor : c.config().at("factors").items()) {
+    const ops::HeadView query = single(ops::mul(phi_q, factor.as_double()));
+    rows["mala"].push_back(ops::magnitude_map(query, keys, mala).scores);
+    rows["linear"].push_back(ops::linear_attention_map(query, keys, linear));
+    rows["softmax"].push_back(ops::attention_map(query, keys, softmax));
+  }
+  for (const auto& [name, scores] : rows) {
+    const Tensor all = ops::concat(scores, 0);
+    check.compare("output/" + name, ops::reshape(all, {all.size(0), all.size(3)}));
+  }
+}
+
+}  // namespace
+
+Tensor twice(const Tensor& x) {
+  const Tensor pairs =
+      ops::expand(ops::reshape(x, {x.size(0), x.size(1), 1}), {x.size(0), x.size(1), 2});
+  return ops::reshape(pairs, {x.size(0), 2 * x.size(1)});
+}
+
+// The recurrent form: outputs and the state after the last token.
+void compare_state(const Case& c, const ops::MagnitudeOptions& options,
+                   const ops::RotaryTables& rotary, Checker& check) {
+  const Tensor& q = c.at("input/q");
+  const Tensor& v = c.at("input/v");
+  ops::MagnitudeState state(options, q.size(0), q.size(1), q.size(3), v.size(3), q.dtype(),
+                            q.device());
+  std::vector<Tensor> rows;
+  for (std::int64_t i = 0; i < q.size(2); ++i) {
+    const auto token = [&](const char* name) { return ops::slice(c.at(name), 2, i, 1); };
+    const ops::RotaryTables here =
+        rotary.cos.defined()
+            ? ops::RotaryTables{rotary.cos.rows(i, i + 1), rotary.sin.rows(i, i + 1)}
+            : rotary;
+    rows.push_back(state.step(token("input/q"), token("input/k"), token("input/v"), here));
+  }
+  check.compare("output/y", ops::concat(rows, 2));
+  check.compare("output/state_M", state.sums().products);
+  check.compare("output/state_S", state.sums().keys);
+  check.compare("output/state_U", state.sums().values);
+}
+
+Table mala_operators() {
+  Table table;
+  table.add("mala_core") = run_core;
+  table.add("mala_causal") = run_core;
+  table.add("rope1d") = run_rope;
+  table.add("rope2d") = run_rope;
+  table.add("magnitude_response") = run_magnitude_response;
+  return table;
+}
+
+}  // namespace fovea::verify
