@@ -14,18 +14,18 @@ using namespace fovea::test;
 
 namespace {
 
-const char* const kTiny = R"("embed_dims": [4, 8], "depths": [2, 1], "num_heads": [1, 2],
+const char* const kTinyMavit = R"("embed_dims": [4, 8], "depths": [2, 1], "num_heads": [1, 2],
                              "mlp_ratios": [2, 2], "layer_scale_init": [1, 0.5],
                              "projection": 6, "drop_path_rate": 0.0)";
 
 schema::Value tiny_options(const std::string& flags, const std::string& more = "") {
   return schema::parse(
-      fmt::format(R"({{"type": "mavit_t", "flags": "{}", {}{}}})", flags, kTiny, more),
+      fmt::format(R"({{"type": "mavit_t", "flags": "{}", {}{}}})", flags, kTinyMavit, more),
       "test.json");
 }
 
-std::unique_ptr<models::Model> tiny(const std::string& flags, const std::string& more = "",
-                                    DType dtype = DType::kFloat64) {
+std::unique_ptr<models::Model> tiny_mavit(const std::string& flags, const std::string& more = "",
+                                          DType dtype = DType::kFloat64) {
   return build(tiny_options(flags, more), cpu(), {3, 16, 16, 3}, dtype);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("mavit: gradients of every parameter, with either attention and other 
     for (const char* more :
          {"", R"(, "attention": {"beta": "learnable", "gamma": "learnable", "gate": false,
                                 "lepe": 3, "rope": "none"})"}) {
-      const auto model = tiny(flags, more);
+      const auto model = tiny_mavit(flags, more);
       model->train(true);
       const Tensor image = random_tensor({2, 3, 16, 16}, 1);
       const Tensor labels = Tensor::from(std::vector<std::int64_t>{2, 0}, {2}, cpu());
@@ -100,17 +100,17 @@ TEST_CASE("mavit: gradients of every parameter, with either attention and other 
 TEST_CASE("mavit: flags of stages and of blocks, and others are refused", "[models]") {
   const auto types = [](const std::string& flags) {
     std::vector<std::string> found;
-    for (const auto& [name, type] : tiny(flags)->types()) {
+    for (const auto& [name, type] : tiny_mavit(flags)->types()) {
       if (type.ends_with("Attention2d")) found.push_back(type.substr(0, 4));
     }
     return found;
   };
   CHECK(types("lv") == std::vector<std::string>{"Mala", "Mala", "Soft"});
   CHECK(types("lvl") == std::vector<std::string>{"Mala", "Soft", "Mala"});
-  CHECK_THROWS_WITH(tiny("lx"),
+  CHECK_THROWS_WITH(tiny_mavit("lx"),
                     Catch::Contains("flags is \"lx\"; expected a letter l or v for each "
                                     "of 2 stages, or of 3 blocks"));
-  CHECK_THROWS_WITH(tiny("l"), Catch::Contains("flags is \"l\""));
+  CHECK_THROWS_WITH(tiny_mavit("l"), Catch::Contains("flags is \"l\""));
   CHECK_THROWS_WITH(build(options_of("mavit_t", {{"depths", schema::Value::array({1, 1})}}), cpu(),
                           {3, 32, 32, 3}),
                     Catch::Contains("embed_dims has 4 numbers for 2 stages"));
@@ -131,7 +131,7 @@ TEST_CASE("mavit: odd sizes of images, and levels of a backbone", "[models]") {
 
 TEST_CASE("mavit: a probe sees the map of every block and its features, and changes nothing",
           "[models]") {
-  const auto model = tiny("lv");
+  const auto model = tiny_mavit("lv");
   const Tensor image = random_tensor({1, 3, 16, 16}, 3);
   attention::Probe probe;
   const Tensor seen = (*model)({.image = image}, &probe).logits;
