@@ -18,6 +18,11 @@ void Probe::record(const std::string& name, const Tensor& value, const std::stri
       {autograd::module_path(), name, ops::cast(value.detach(), compute_dtype(value.dtype()))});
 }
 
+void Probe::record_units(const Tensor& maps, const Tensor& tokens) {
+  record("unit_attn", maps);
+  records_.back().tokens = tokens;
+}
+
 Probe::Rows Probe::rows(std::int64_t prefix_tokens, std::int64_t grid_h,
                         std::int64_t grid_w) const {
   if (!maps_) return {0, 0};

@@ -38,15 +38,19 @@ class Probe {
 
   struct Record {
     std::string module;  // "blocks.0.attn"
-    // "attn": the map (b, heads, rows, n), "reduced_attn" that of fewer keys; others by variant,
-    // e.g. "gate". Networks add "features", what a block or stage hands on: tokens (b, n, dim) or a
+    // "attn": the map (b, heads, rows, n), "reduced_attn" that of fewer keys, "unit_attn" those of
+    // units (b, heads, units, members, members), of the tokens below; others by variant, e.g.
+    // "gate". Networks add "features", what a block or stage hands on: tokens (b, n, dim) or a
     // map (b, c, h, w).
     std::string name;
     Tensor value;
+    Tensor tokens = {};  // of maps of units: (units, members) int64, -1 = padding
   };
 
   /// Records under the module that is running, or a part of it: "stages.0".
   void record(const std::string& name, const Tensor& value, const std::string& part = "");
+  /// Maps of units, and which tokens are in them.
+  void record_units(const Tensor& maps, const Tensor& tokens);
   const std::vector<Record>& records() const { return records_; }
   /// All records of one name, in order of layers.
   std::vector<Tensor> all(const std::string& name) const;

@@ -140,6 +140,29 @@ struct AttentionGradients {
   Tensor c1 = {}, c2 = {};
 };
 
+/// Softmax attention inside units of tokens (ops/units.h), of which a table says which token stands
+/// at which place:
+///   out = softmax(scale q k^T + bias + masks) v   among the members of each unit.
+/// No two heads share channels.
+struct UnitAttentionArgs {
+  std::int64_t batch = 0, heads = 0, tokens = 0, units = 0, members = 0;
+  HeadLayout q, k, v;
+  double scale = 1;
+  double region_mask = 0;  // added to the scores between different regions
+  bool padding_attends = false;
+};
+/// table (units, members) int64: every token once, -1 = padding; regions like it, or undefined.
+/// bias (heads, members, members), a parameter. padding: what k and v, one tensor then, hold at a
+/// place of padding, where that attends; undefined is zeros.
+struct UnitAttentionInputs {
+  Tensor q, k, v, table, regions = {}, bias = {}, padding = {};
+};
+/// Laid out as what they are gradients of; q, k and v may be one tensor. All are written, of q, k
+/// and v the channels of heads.
+struct UnitAttentionGradients {
+  Tensor q = {}, k = {}, v = {}, bias = {}, padding = {};
+};
+
 /// What linear attention makes of queries and keys first.
 enum class FeatureMap {
   kNone,        // they are features already

@@ -42,11 +42,15 @@ std::int64_t Module::parameter_count() const {
   return count;
 }
 
-std::string Module::own_name(const std::string& name) const {
-  std::string own = translated(name);
+std::string Module::own_name(const std::string& name, const HasName& in_file) const {
+  std::string own = in_file ? translated_in_file(name, in_file) : translated(name);
   for (const auto& [child, module] : children_) {
     const std::string prefix = child.empty() ? "" : child + ".";
-    if (own.starts_with(prefix)) own = prefix + module->own_name(own.substr(prefix.size()));
+    if (own.empty() || !own.starts_with(prefix)) continue;
+    HasName below;
+    if (in_file) below = [&](const std::string& other) { return in_file(prefix + other); };
+    const std::string rest = module->own_name(own.substr(prefix.size()), below);
+    own = rest.empty() ? "" : prefix + rest;
   }
   return own;
 }

@@ -63,9 +63,12 @@ class Module {
   std::vector<NamedTensor> parameters() const;
   std::vector<NamedTensor> buffers() const;
   std::int64_t parameter_count() const;
+  /// Whether the file that a name is from has another one.
+  using HasName = std::function<bool(const std::string& name)>;
   /// The dotted name here of what other public code of the same network calls `name`; that itself
-  /// where nothing below has another name for it.
-  std::string own_name(const std::string& name) const;
+  /// where nothing below has another name for it, and "" for what is computed here, not kept.
+  /// `in_file`: for networks whose names mean different things in different files.
+  std::string own_name(const std::string& name, const HasName& in_file = nullptr) const;
 
   /// Calls visit(dotted name, module) for this module ("") and everything below, parents first.
   using Visitor = std::function<void(const std::string& name, Module& module)>;
@@ -106,6 +109,10 @@ class Module {
   /// own_name() for what lies in this module, before its children are asked: a module whose names
   /// differ between public programs translates here.
   virtual std::string translated(const std::string& name) const { return name; }
+  /// The same where it depends on the other names of the file.
+  virtual std::string translated_in_file(const std::string& name, const HasName&) const {
+    return translated(name);
+  }
   /// Names this module in profiles and anomaly messages while the scope lasts.
   autograd::ModuleScope enter() const { return autograd::ModuleScope(name_); }
 

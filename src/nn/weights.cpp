@@ -73,22 +73,21 @@ std::map<std::string, Tensor> without_wrapper(const std::map<std::string, Tensor
   return inner;
 }
 
-namespace {
-
-// Under the names that the module has for them. Where two would get one name both keep theirs, and
-// one of them will be left over.
 std::map<std::string, Tensor> with_own_names(const Module& module,
                                              const std::map<std::string, Tensor>& tensors) {
+  const auto in_file = [&](const std::string& name) { return tensors.contains(name); };
+  std::map<std::string, std::string> own;
+  std::map<std::string, int> times;  // that a name is given
+  for (const auto& [name, tensor] : tensors) {
+    own[name] = module.own_name(name, in_file);
+    ++times[own[name]];
+  }
   std::map<std::string, Tensor> renamed;
   for (const auto& [name, tensor] : tensors) {
-    const std::string own = module.own_name(name);
-    renamed.emplace(own == name || tensors.contains(own) || renamed.contains(own) ? name : own,
-                    tensor);
+    if (!own[name].empty()) renamed.emplace(times[own[name]] > 1 ? name : own[name], tensor);
   }
   return renamed;
 }
-
-}  // namespace
 
 LoadReport load_weights(const Module& module, const std::map<std::string, Tensor>& given,
                         const std::string& file, const LoadOptions& options) {

@@ -16,6 +16,11 @@ std::map<std::string, Tensor> named_tensors(const Module& module);
 /// Tensors without the "module." before every name that PyTorch's data-parallel wrapper adds.
 std::map<std::string, Tensor> without_wrapper(const std::map<std::string, Tensor>& tensors);
 
+/// The tensors of a file under the names that the module has for them (Module::own_name), without
+/// those that it computes. Where two would get one name both keep theirs.
+std::map<std::string, Tensor> with_own_names(const Module& module,
+                                             const std::map<std::string, Tensor>& tensors);
+
 /// What may differ between file and network; in patterns `*` stands for anything.
 struct LoadOptions {
   std::vector<std::string> ignore;  // names of the file that are left out

@@ -16,6 +16,7 @@ namespace {
 using autograd::Gradients;
 using autograd::Op;
 using views::check_view;
+using views::check_views;
 using views::cover;
 using views::distinct;
 using views::layout_of;
@@ -23,19 +24,7 @@ using views::ViewGradients;
 
 AttentionArgs check(const char* op, const HeadView& q, const HeadView& k, const HeadView& v,
                     const AttentionOptions& options) {
-  check_view(op, "q", q);
-  check_view(op, "k", k);
-  check_view(op, "v", v);
-  const bool fits = q.dim == k.dim && q.offsets.size() == k.offsets.size() &&
-                    k.offsets.size() == v.offsets.size() && q.x.size(0) == k.x.size(0) &&
-                    k.x.size(0) == v.x.size(0) && k.x.size(1) == v.x.size(1);
-  FOVEA_CHECK(
-      fits, ShapeError,
-      fmt::format(
-          "{}: q is {} with {} heads of {}, k {} with {} of {}, v {} with {}; expected equal "
-          "batch, heads and head_dim, and as many keys as values",
-          op, to_string(q.x.shape()), q.offsets.size(), q.dim, to_string(k.x.shape()),
-          k.offsets.size(), k.dim, to_string(v.x.shape()), v.offsets.size()));
+  check_views(op, q, k, v);
   if (options.key_mask.defined()) {
     const Shape expected{k.x.size(0), k.x.size(1)};
     FOVEA_CHECK(options.key_mask.shape() == expected && options.key_mask.dtype() == DType::kUint8,

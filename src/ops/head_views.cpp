@@ -40,6 +40,22 @@ void check_view(const char* op, const char* name, const HeadView& view) {
   }
 }
 
+void check_views(const char* op, const HeadView& q, const HeadView& k, const HeadView& v) {
+  check_view(op, "q", q);
+  check_view(op, "k", k);
+  check_view(op, "v", v);
+  const bool fits = q.dim == k.dim && q.offsets.size() == k.offsets.size() &&
+                    k.offsets.size() == v.offsets.size() && q.x.size(0) == k.x.size(0) &&
+                    k.x.size(0) == v.x.size(0) && k.x.size(1) == v.x.size(1);
+  FOVEA_CHECK(
+      fits, ShapeError,
+      fmt::format(
+          "{}: q is {} with {} heads of {}, k {} with {} of {}, v {} with {}; expected equal "
+          "batch, heads and head_dim, and as many keys as values",
+          op, to_string(q.x.shape()), q.offsets.size(), q.dim, to_string(k.x.shape()),
+          k.offsets.size(), k.dim, to_string(v.x.shape()), v.offsets.size()));
+}
+
 bool cover(const std::vector<Tensor>& tensors, const std::vector<HeadView>& views) {
   return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& x) {
     const std::vector<int> taken = times_taken(x, views);

@@ -13,6 +13,8 @@ namespace fovea::ops::views {
 HeadLayout layout_of(const HeadView& view);
 /// Throws ShapeError, naming the operation and the view, for heads that are not in their tensor.
 void check_view(const char* op, const char* name, const HeadView& view);
+/// All three, and that they fit together: equal batch, heads and head_dim, as many keys as values.
+void check_views(const char* op, const HeadView& q, const HeadView& k, const HeadView& v);
 /// True if the heads of `views` take every channel of their tensors exactly once.
 bool cover(const std::vector<Tensor>& tensors, const std::vector<HeadView>& views);
 /// True if no channel is taken twice.

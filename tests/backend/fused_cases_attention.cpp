@@ -262,10 +262,111 @@ FusedCase rotate_case(const char* name, bool back) {
           }};
 }
 
+struct UnitsOf {
+  const char* name;
+  bool bias = false, regions = false;
+  std::int64_t missing = 0;  // places of padding
+  bool padding_attends = false, padding = false;
+  std::int64_t members = 6;
+};
+
+constexpr std::int64_t kUnits = 3;
+
+UnitAttentionArgs args_of(const UnitsOf& a) {
+  UnitAttentionArgs args;
+  args.batch = kBatch;
+  args.heads = kHeads;
+  args.units = kUnits;
+  args.members = a.members;
+  args.tokens = kUnits * a.members - a.missing;
+  const std::int64_t width = kHeads * (2 * kDim + kWidth);
+  args.q = layout(args.tokens, width, kDim, 0, kDim);
+  args.k = layout(args.tokens, width, kDim, kHeads * kDim, kDim);
+  args.v = layout(args.tokens, width, kWidth, 2 * kHeads * kDim, kWidth);
+  args.scale = 0.4;
+  args.region_mask = -2;
+  args.padding_attends = a.padding_attends;
+  return args;
+}
+
+UnitAttentionInputs inputs_of(const UnitsOf& a, Operands& o) {
+  const UnitAttentionArgs args = args_of(a);
+  const Shape places{kUnits, a.members};
+  // From the last token to the first, with the padding spread over the first two units.
+  std::vector<std::int64_t> table, regions;
+  std::int64_t next = args.tokens, missing = a.missing;
+  for (std::int64_t i = 0; i < places.numel(); ++i) {
+    const bool pad = missing > 0 && (i % 2 == 1 || next == 0);
+    table.push_back(pad ? -1 : --next);
+    missing -= pad ? 1 : 0;
+    regions.push_back(i < a.members ? 0 : i % 3);
+  }
+  const std::int64_t width = args.q.token_stride;
+  const Tensor qkv = o.x({kBatch, args.tokens, width});
+  UnitAttentionInputs in{.q = qkv, .k = qkv, .v = qkv, .table = Tensor::from(table, places, cpu())};
+  if (a.regions) in.regions = Tensor::from(regions, places, cpu());
+  if (a.bias) in.bias = o.c({kHeads, a.members, a.members});
+  if (a.padding) in.padding = o.x({width});
+  return in;
+}
+
+Outputs units_forward(const UnitsOf& a, const Backend& b, Operands& o,
+                      const UnitAttentionInputs& in) {
+  const UnitAttentionArgs args = args_of(a);
+  const Tensor out = o.to_x({kBatch, args.tokens, kHeads * kWidth});
+  const Tensor lse = o.to_c({kBatch, kHeads, kUnits, a.members});
+  b.unit_attention(args, in, out, lse);
+  return {out, lse};
+}
+
+FusedCase forward(const UnitsOf& a) {
+  return {"unit_attention", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            return units_forward(a, b, o, inputs_of(a, o));
+          }};
+}
+
+FusedCase backward(const UnitsOf& a) {
+  return {"unit_attention_backward", a.name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const UnitAttentionArgs args = args_of(a);
+            const UnitAttentionInputs in = inputs_of(a, o);
+            const Tensor lse = units_forward(a, cpu().backend(), o, in)[1];
+            const Tensor dqkv = o.to_x(in.q.shape());
+            const UnitAttentionGradients to{
+                .q = dqkv,
+                .k = dqkv,
+                .v = dqkv,
+                .bias = a.bias ? o.to_c(in.bias.shape()) : Tensor(),
+                .padding = a.padding ? o.to_x(in.padding.shape()) : Tensor()};
+            const Tensor dout = o.x({kBatch, args.tokens, kHeads * kWidth});
+            b.unit_attention_backward(args, in, {.lse = lse, .dout = dout}, to);
+            Outputs written{dqkv};
+            for (const Tensor& more : {to.bias, to.padding}) {
+              if (more.defined()) written.push_back(more);
+            }
+            return written;
+          }};
+}
+
 }  // namespace
 
 std::vector<FusedCase> cases_of_attention() {
   std::vector<FusedCase> cases;
+  for (const UnitsOf& a :
+       {UnitsOf{.name = "plain"}, UnitsOf{.name = "bias", .bias = true},
+        UnitsOf{.name = "regions", .regions = true},
+        UnitsOf{.name = "masked padding", .missing = 5},
+        UnitsOf{.name = "a unit of padding", .bias = true, .missing = 11},
+        UnitsOf{.name = "padding of zeros", .regions = true, .missing = 4, .padding_attends = true},
+        UnitsOf{.name = "all of it",
+        .bias = true,
+        .regions = true,
+        .missing = 5,
+        .padding_attends = true,
+        .padding = true},
+        UnitsOf{.name = "more than a block", .bias = true, .missing = 7, .members = 260}}) {
+    cases.push_back(forward(a));
+    cases.push_back(backward(a));
+  }
   for (const LinearOf& a : magnitude_cases()) {
     cases.push_back(linear_forward(a));
     cases.push_back(linear_backward(a));

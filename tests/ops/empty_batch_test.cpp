@@ -10,6 +10,7 @@
 #include "ops/running_value.h"
 #include "ops/scaled_sum.h"
 #include "ops/shape.h"
+#include "ops/unit_attention.h"
 #include "tests/support/opaque.h"
 
 using namespace fovea;
@@ -157,6 +158,23 @@ std::vector<Case> network_cases() {
        {},
        [=](const auto& t) { return ops::linear_attention_map(view(t[0], 0), view(t[0], 4), {}); },
        {0, 2, 3, 3}},
+      {"unit_attention",
+       {tokens},
+       {{2, 2, 2}, {12}},
+       [=](const auto& t) {
+         const ops::Units units(3, 2, {0, 1, 2, -1}, {}, cpu());
+         return ops::unit_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), units,
+                                    {.bias = t[1], .padding_attends = true, .padding = t[2]});
+       },
+       {0, 3, 4}},
+      {"unit_attention_map",
+       {tokens},
+       {},
+       [=](const auto& t) {
+         const ops::Units units(3, 2, {0, 1, 2, -1}, {}, cpu());
+         return ops::unit_attention_map(view(t[0], 0), view(t[0], 4), units, {});
+       },
+       {0, 2, 2, 2, 2}},
       {"two_map_linear_attention",
        {{0, 3, 20}},
        {{2, 2}},

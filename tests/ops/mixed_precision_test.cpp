@@ -9,6 +9,7 @@
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+#include "ops/unit_attention.h"
 #include "tests/support/mixed_precision.h"
 
 using namespace fovea;
@@ -91,6 +92,15 @@ std::vector<MixedCase> cases() {
        {},
        [=](const auto& t) {
          return ops::attention(view(t[0], 0), view(t[0], 6), view(t[0], 12), options);
+       }},
+      {"unit_attention",
+       {{2, 7, 18}},
+       {{2, 4, 4}, {18}},
+       [=](const auto& t) {
+         const ops::Units units(7, 4, {0, 2, 4, 6, 1, 3, 5, -1}, {}, cpu());
+         return ops::unit_attention(
+             view(t[0], 0), view(t[0], 6), view(t[0], 12), units,
+             {.scale = 0.3, .bias = t[1], .padding_attends = true, .padding = t[2]});
        }},
       {"two_map_attention",
        {{2, 19, 12}, {2, 19, 12}, {2, 19, 6}},

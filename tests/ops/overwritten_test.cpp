@@ -21,6 +21,7 @@
 #include "ops/running_value.h"
 #include "ops/scaled_sum.h"
 #include "ops/shape.h"
+#include "ops/unit_attention.h"
 #include "tests/ops/empty_batch.h"
 
 using namespace fovea;
@@ -322,6 +323,14 @@ Table network_table() {
        },
        {1, 2},
        {constant({3, 2}), constant({3, 2})}},
+      {"unit_attention",
+       {{2, 3, 12}, {2, 2, 2}, {12}},
+       [](const auto& t) {
+         const ops::Units units(3, 2, {0, 1, 2, -1}, {}, cpu());
+         return ops::unit_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), units,
+                                    {.bias = t[1], .padding_attends = true, .padding = t[2]});
+       },
+       {0, 1, 2}},
       {"boundary_dou",
        {{1, 3, 2, 2}},
        [](const auto& t) { return ops::boundary_dou(t[0], t[1]); },
@@ -428,6 +437,7 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "merge_heads",
                                   "attention_map",
                                   "linear_attention_map",
+                                  "unit_attention_map",
                                   "elu_plus_one",
                                   "features"};
   for (const Overwritten& one : all()) walked.insert(one.name.substr(0, one.name.find(' ')));

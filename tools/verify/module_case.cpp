@@ -27,8 +27,7 @@ nn::Build build_for(const Case& c) {
 }
 
 void load_parameters(const Case& c, nn::Module& module, Checker& check) {
-  std::map<std::string, Tensor> expected;
-  for (const auto& [name, tensor] : c.below("param/")) expected[module.own_name(name)] = tensor;
+  std::map<std::string, Tensor> expected = nn::with_own_names(module, c.below("param/"));
   std::vector<nn::NamedTensor> own = module.parameters();
   for (const nn::NamedTensor& buffer : module.buffers()) own.push_back(buffer);
   for (const nn::NamedTensor& named : own) {
@@ -75,8 +74,9 @@ void run_module(const Case& c, nn::Module& module, const Forward& forward, Check
     if (c.has("grad_input/" + name)) check.compare("grad_input/" + name, input.grad());
   }
   const auto own = nn::named_tensors(module);
+  const auto in_file = [&](const std::string& name) { return c.has("param/" + name); };
   for (const auto& [name, ref] : c.below("grad_param/")) {
-    const auto parameter = own.find(module.own_name(name));
+    const auto parameter = own.find(module.own_name(name, in_file));
     if (parameter != own.end()) check.compare("grad_param/" + name, parameter->second.grad());
   }
   for (const nn::NamedTensor& named : module.buffers()) {

@@ -11,7 +11,7 @@ const Table& runners() {
           kcla_segmentation(), gdla_operators(),  gdla_encoders(),  gdla_decoders(),
           gdla_losses(),       gdla_metrics(),    gdla_training(),  gdla_data(),
           gdla_figures(),      mala_recipe(),     mala_operators(), mavit(),
-          mala_family()}) {
+          mala_family(),       mala_swin()}) {
       table.merge(part);
     }
     return table;

@@ -48,6 +48,8 @@ Table mavit();
 
 /// papers/mala: the attentions around MALA, and DeiT with them.
 Table mala_family();
+/// papers/mala: Swin with each attention.
+Table mala_swin();
 
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();

@@ -56,22 +56,61 @@ inline void transpose_square(const xsimd::batch<float>* rows, float* y, std::int
 }
 #endif
 
-template <class S>
-void take_columns(const S* x, std::int64_t ldx, Compute<S>* y, std::int64_t ldy, std::int64_t rows,
-                  std::int64_t n) {
+// row(i): the address of row i, or null for zeros.
+template <class S, class Row>
+inline void transpose_rows(const Row& row, Compute<S>* y, std::int64_t ldy, std::int64_t rows,
+                           std::int64_t n) {
   using B = Batch<S>;
   for (std::int64_t r = 0; r < ldy; r += kLanes<S>) {
+    const S* from[kLanes<S>];
+    for (std::int64_t i = 0; i < kLanes<S>; ++i) from[i] = r + i < rows ? row(r + i) : nullptr;
     for (std::int64_t c = 0; c < n; c += kLanes<S>) {
       const std::int64_t columns = n - c < kLanes<S> ? n - c : kLanes<S>;
       B square[kLanes<S>];
       for (std::int64_t i = 0; i < kLanes<S>; ++i) {
-        const S* from = x + (r + i) * ldx + c;
-        square[i] = r + i >= rows         ? B(Compute<S>{0})
-                    : columns < kLanes<S> ? Tail<S>(from, columns).get()
-                                          : load(from);
+        square[i] = from[i] == nullptr    ? B(Compute<S>{0})
+                    : columns < kLanes<S> ? Tail<S>(from[i] + c, columns).get()
+                                          : load(from[i] + c);
       }
       transpose_square(square, y + c * ldy + r, ldy, columns);
     }
+  }
+}
+
+template <class S>
+void take_columns(const S* x, std::int64_t ldx, Compute<S>* y, std::int64_t ldy, std::int64_t rows,
+                  std::int64_t n) {
+  transpose_rows<S>([=](std::int64_t i) { return x + i * ldx; }, y, ldy, rows, n);
+}
+
+template <class S>
+void take_listed_columns(const S* const* x, std::int64_t offset, Compute<S>* y, std::int64_t ldy,
+                         std::int64_t rows, std::int64_t n) {
+  transpose_rows<S>([=](std::int64_t i) { return x[i] == nullptr ? nullptr : x[i] + offset; }, y,
+                    ldy, rows, n);
+}
+
+template <class S>
+void take_listed_rows(const S* const* x, std::int64_t offset, Compute<S>* y, std::int64_t rows,
+                      std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (x[r] == nullptr) {
+      for (std::int64_t i = 0; i < n; ++i) y[r * n + i] = Compute<S>{0};
+    } else {
+      map(
+          n, [](Batch<S> xi) { return xi; }, y + r * n, x[r] + offset);
+    }
+  }
+}
+
+template <class S>
+void put_listed_rows(const Compute<S>* scales, const Compute<S>* x, S* const* y,
+                     std::int64_t offset, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (y[r] == nullptr) continue;
+    const Compute<S> scale = scales != nullptr ? scales[r] : Compute<S>{1};
+    map(
+        n, [=](Batch<S> xi) { return scale * xi; }, y[r] + offset, x + r * n);
   }
 }
 

@@ -1,0 +1,288 @@
+// Softmax attention inside units of tokens. A unit's heads are copied out of the projections row by
+// row, wherever its tokens lie, into the compute type; scores of a block of queries stay in the
+// cache, and begin as the bias and the mask, to which the product is added. The backward pass makes
+// the maps again from the saved log-sum-exp. Pieces sum the gradients of bias and padding over
+// their own units; the sums of the pieces are added in order.
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/unit_maps.h"
+
+namespace fovea::cpu {
+namespace {
+
+template <class S>
+class UnitHeads : public UnitMaps<S> {
+  using Base = UnitMaps<S>;
+  using Base::args_, Base::in_, Base::pieces_, Base::dim_, Base::width_, Base::ld_, Base::rows_;
+  using Base::for_blocks, Base::for_units, Base::place_of_lse, Base::starts_size;
+  using Base::out_, Base::at, Base::index, Base::list, Base::loops, Base::maps, Base::scores;
+  using typename Base::Piece, typename Base::Rows, typename Base::Unit;
+
+ public:
+  using C = Compute<S>;
+
+  UnitHeads(ThreadPool& pool, const UnitAttentionArgs& args, const UnitAttentionInputs& in)
+      : Base(args, in), pool_(pool) {}
+
+  void forward(const Tensor& out, const Tensor& lse) const {
+    for_pieces([&](std::int64_t, const Piece& piece) {
+      const std::int64_t members = args_.members;
+      Scratch<C> memory(
+          starts_size() + members * width_ + ld_ * dim_ + rows_ * (dim_ + ld_ + width_ + 2), in_.q);
+      C* starts = memory.take(starts_size());
+      C* keys = memory.take(ld_ * dim_);  // transposed
+      C* values = memory.take(members * width_);
+      C* queries = memory.take(rows_ * dim_);
+      C* map = memory.take(rows_ * ld_);
+      C* result = memory.take(rows_ * width_);
+      C* sums = memory.take(rows_);
+      C* log_sums = memory.take(rows_);
+      Rows rows;
+      for_units(piece, starts, [&](const Unit& unit, std::int64_t item) {
+        list(item, unit, rows);
+        list(out, out_, item, unit.seats.query_tokens, rows.out);
+        for (std::int64_t head = piece.head; head < piece.head + piece.heads; ++head) {
+          C* logs = lse.data<C>() + place_of_lse(item, head, unit);
+          std::fill_n(logs, members, C{0});
+          loops().take_listed_columns(rows.k.data(), at(args_.k, head), keys, unit.ld, unit.keys(),
+                                      dim_);
+          loops().take_listed_rows(rows.v.data(), at(args_.v, head), values, unit.keys(), width_);
+          for_blocks(unit, [&](std::int64_t first, std::int64_t count) {
+            loops().take_listed_rows(rows.q.data() + first, at(args_.q, head), queries, count,
+                                     dim_);
+            scores(unit, piece, head, first, count, queries, keys, map);
+            maps().softmax_rows(map, count, unit.ld, sums, log_sums);
+            times(map, unit.ld, values, count, unit.keys(), width_, result);
+            for (std::int64_t r = 0; r < count; ++r) {
+              sums[r] = C{1} / sums[r];
+              logs[unit.seats.queries[index(first + r)]] = log_sums[r];
+            }
+            loops().put_listed_rows(sums, result, rows.out.data() + first,
+                                    out_.head_offsets[index(head)], count, width_);
+          });
+        }
+      });
+    });
+  }
+
+  void backward(const AttentionUpstream& upstream, const UnitAttentionGradients& to) const {
+    const std::int64_t square = args_.members * ld_;
+    const bool with_padding = to.padding.defined();
+    const Tensor bias_sums =
+        zeros(to.bias.defined() ? pieces_.count() * pieces_.heads() * square : 0);
+    const Tensor padding_sums = zeros(with_padding ? pieces_.count() * to.padding.numel() : 0);
+    for_pieces([&](std::int64_t i, const Piece& piece) {
+      Backward state(*this);
+      Rows rows;
+      C* padding = with_padding ? padding_sums.data<C>() + i * to.padding.numel() : nullptr;
+      for_units(piece, state.starts, [&](const Unit& unit, std::int64_t item) {
+        if (unit.queries() == 0) return;
+        list(item, unit, rows);
+        list(upstream.dout, out_, item, unit.seats.query_tokens, rows.dout);
+        list(to.q, args_.q, item, unit.seats.query_tokens, rows.dq);
+        list(to.k, args_.k, item, unit.seats.key_tokens, rows.dk);
+        list(to.v, args_.v, item, unit.seats.key_tokens, rows.dv);
+        for (std::int64_t head = piece.head; head < piece.head + piece.heads; ++head) {
+          C* bias = to.bias.defined()
+                        ? bias_sums.data<C>() + (i * pieces_.heads() + head - piece.head) * square
+                        : nullptr;
+          head_gradients(unit, piece, item, head, rows, upstream.lse, to, state, bias);
+          if (padding != nullptr) add_padding(unit, head, state, padding);
+        }
+      });
+    });
+    if (to.bias.defined()) sum_bias(bias_sums, to.bias);
+    if (with_padding) sum_padding(padding_sums, to.padding);
+  }
+
+ private:
+  struct Backward {
+    Scratch<C> memory;
+    C* starts;
+    C* keys;             // (keys, dim)
+    C* keys_transposed;  // (dim, ld)
+    C* values;           // (width, ld), transposed
+    C* key_gradients;    // (keys, dim)
+    C* value_gradients;  // (keys, width)
+    C* queries;          // (rows, dim)
+    C* query_gradients;  // (rows, dim)
+    C* dy;               // (rows, width)
+    C* map;              // (rows, ld), then the gradient of the scores
+    C* dmap;             // (rows, ld)
+    C* logs;             // (rows)
+    C* dots;             // (rows)
+
+    explicit Backward(const UnitHeads& of)
+        : memory(of.starts_size() + of.ld_ * (3 * of.dim_ + 2 * of.width_) +
+                     of.rows_ * (2 * of.ld_ + 2 * of.dim_ + of.width_ + 2),
+                 of.in_.q),
+          starts(memory.take(of.starts_size())),
+          keys(memory.take(of.ld_ * of.dim_)),
+          keys_transposed(memory.take(of.ld_ * of.dim_)),
+          values(memory.take(of.ld_ * of.width_)),
+          key_gradients(memory.take(of.ld_ * of.dim_)),
+          value_gradients(memory.take(of.ld_ * of.width_)),
+          queries(memory.take(of.rows_ * of.dim_)),
+          query_gradients(memory.take(of.rows_ * of.dim_)),
+          dy(memory.take(of.rows_ * of.width_)),
+          map(memory.take(of.rows_ * of.ld_)),
+          dmap(memory.take(of.rows_ * of.ld_)),
+          logs(memory.take(of.rows_)),
+          dots(memory.take(of.rows_)) {}
+  };
+
+  Tensor zeros(std::int64_t elements) const {
+    const Tensor sums = scratch<C>(elements, in_.q);
+    std::fill_n(sums.template data<C>(), elements, C{0});
+    return sums;
+  }
+
+  // to (rows, n) = x (rows, k), rows ld apart, times m (k, n).
+  static void times(const C* x, std::int64_t ld, const C* m, std::int64_t rows, std::int64_t k,
+                    std::int64_t n, C* to, C alpha = 1) {
+    maps().product({.m = rows,
+                    .n = n,
+                    .k = k,
+                    .alpha = alpha,
+                    .a = x,
+                    .a_row = ld,
+                    .b = m,
+                    .b_row = n,
+                    .c = to,
+                    .ldc = n});
+  }
+
+  // to (columns, n), or added to it, = x^T m for x (rows, columns), rows ld apart, and m (rows, n).
+  static void transposed_times(const C* x, std::int64_t ld, const C* m, std::int64_t rows,
+                               std::int64_t columns, std::int64_t n, bool add, C* to, C alpha = 1) {
+    maps().product({.m = columns,
+                    .n = n,
+                    .k = rows,
+                    .alpha = alpha,
+                    .a = x,
+                    .a_row = 1,
+                    .a_column = ld,
+                    .b = m,
+                    .b_row = n,
+                    .c = to,
+                    .ldc = n,
+                    .accumulate = add});
+  }
+
+  // Of one head of a unit; those of keys and values stay in the state, too.
+  void head_gradients(const Unit& unit, const Piece& piece, std::int64_t item, std::int64_t head,
+                      const Rows& rows, const Tensor& lse, const UnitAttentionGradients& to,
+                      const Backward& state, C* bias) const {
+    const std::int64_t keys = unit.keys();
+    const auto scale = static_cast<C>(args_.scale);
+    const C* logs = lse.data<C>() + place_of_lse(item, head, unit);
+    loops().take_listed_rows(rows.k.data(), at(args_.k, head), state.keys, keys, dim_);
+    loops().take_listed_columns(rows.k.data(), at(args_.k, head), state.keys_transposed, unit.ld,
+                                keys, dim_);
+    loops().take_listed_columns(rows.v.data(), at(args_.v, head), state.values, unit.ld, keys,
+                                width_);
+    for_blocks(unit, [&](std::int64_t first, std::int64_t count) {
+      loops().take_listed_rows(rows.q.data() + first, at(args_.q, head), state.queries, count,
+                               dim_);
+      loops().take_listed_rows(rows.dout.data() + first, at(out_, head), state.dy, count, width_);
+      for (std::int64_t r = 0; r < count; ++r)
+        state.logs[r] = logs[unit.seats.queries[index(first + r)]];
+      scores(unit, piece, head, first, count, state.queries, state.keys_transposed, state.map);
+      maps().probability_rows(state.map, count, unit.ld, state.logs);
+      if (to.v.defined() || to.padding.defined()) {
+        transposed_times(state.map, unit.ld, state.dy, count, keys, width_, first > 0,
+                         state.value_gradients);
+      }
+      times(state.dy, width_, state.values, count, width_, unit.ld, state.dmap);
+      maps().score_gradient_rows(nullptr, state.dmap, state.map, count, unit.ld, state.dots);
+      if (bias != nullptr) add_bias(unit, first, count, state.map, bias);
+      if (to.q.defined()) {
+        times(state.map, unit.ld, state.keys, count, keys, dim_, state.query_gradients, scale);
+        loops().put_listed_rows(nullptr, state.query_gradients, rows.dq.data() + first,
+                                at(args_.q, head), count, dim_);
+      }
+      if (to.k.defined() || to.padding.defined()) {
+        transposed_times(state.map, unit.ld, state.queries, count, keys, dim_, first > 0,
+                         state.key_gradients, scale);
+      }
+    });
+    if (to.k.defined()) {
+      loops().put_listed_rows(nullptr, state.key_gradients, rows.dk.data(), at(args_.k, head), keys,
+                              dim_);
+    }
+    if (to.v.defined()) {
+      loops().put_listed_rows(nullptr, state.value_gradients, rows.dv.data(), at(args_.v, head),
+                              keys, width_);
+    }
+  }
+
+  // The gradient of the scores of some queries, (count, ld), to that of the bias (members, ld).
+  void add_bias(const Unit& unit, std::int64_t first, std::int64_t count, const C* from,
+                C* to) const {
+    if (unit.seats.full) {  // places are members
+      maps().axpy(C{1}, from, to + first * ld_, count * ld_);
+      return;
+    }
+    for (std::int64_t r = 0; r < count; ++r) {
+      C* row = to + unit.seats.queries[index(first + r)] * ld_;
+      for (std::int64_t j = 0; j < unit.keys(); ++j)
+        row[unit.seats.keys[index(j)]] += from[r * unit.ld + j];
+    }
+  }
+
+  void add_padding(const Unit& unit, std::int64_t head, const Backward& state, C* to) const {
+    for (std::int64_t j = 0; j < unit.keys(); ++j) {
+      if (unit.seats.key_tokens[index(j)] >= 0) continue;
+      maps().axpy(C{1}, state.key_gradients + j * dim_, to + at(args_.k, head), dim_);
+      maps().axpy(C{1}, state.value_gradients + j * width_, to + at(args_.v, head), width_);
+    }
+  }
+
+  void sum_bias(const Tensor& sums, const Tensor& to) const {
+    const std::int64_t members = args_.members;
+    pool_.run(args_.heads, [&](std::int64_t head) {
+      C* gradient = to.data<C>() + head * members * members;
+      std::fill_n(gradient, members * members, C{0});
+      for (std::int64_t stretch = 0; stretch < pieces_.stretches(); ++stretch) {
+        const std::int64_t place =
+            pieces_.of(stretch, head) * pieces_.heads() + head % pieces_.heads();
+        const C* from = sums.data<C>() + place * members * ld_;
+        for (std::int64_t r = 0; r < members; ++r)
+          maps().axpy(C{1}, from + r * ld_, gradient + r * members, members);
+      }
+    });
+  }
+
+  void sum_padding(const Tensor& sums, const Tensor& to) const {
+    const std::int64_t n = to.numel();
+    const Tensor total = zeros(n);
+    for (std::int64_t i = 0; i < pieces_.count(); ++i)
+      maps().axpy(C{1}, sums.data<C>() + i * n, total.data<C>(), n);
+    loops().narrow(total.data<C>(), to.data<S>(), n);
+  }
+
+  template <class Body>
+  void for_pieces(const Body& body) const {
+    pool_.run(pieces_.count(), [&](std::int64_t i) { body(i, pieces_[i]); });
+  }
+
+  // body(unit, item) for the pairs of a piece that have tokens.
+  ThreadPool& pool_;
+};
+
+}  // namespace
+
+void CpuBackend::unit_attention(const UnitAttentionArgs& args, const UnitAttentionInputs& in,
+                                const Tensor& out, const Tensor& lse) const {
+  dispatch_stored("unit_attention", in.q.dtype(),
+                  [&]<class S>(S) { UnitHeads<S>(pool_, args, in).forward(out, lse); });
+}
+
+void CpuBackend::unit_attention_backward(const UnitAttentionArgs& args,
+                                         const UnitAttentionInputs& in,
+                                         const AttentionUpstream& upstream,
+                                         const UnitAttentionGradients& to) const {
+  dispatch_stored("unit_attention_backward", in.q.dtype(),
+                  [&]<class S>(S) { UnitHeads<S>(pool_, args, in).backward(upstream, to); });
+}
+
+}  // namespace fovea::cpu

@@ -1,0 +1,197 @@
+// Units of tokens as the attention kernels walk through them: which rows of the projections belong
+// to a unit, and the scores of its queries.
+#pragma once
+
+#include <vector>
+
+#include "backend/cpu/attention_heads.h"
+#include "backend/cpu/attention_maps.h"
+#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/unit_seats.h"
+
+namespace fovea::cpu {
+
+/// S: how the tensors are stored. Scores begin as the bias and the mask, to which the product is
+/// added; a block has rows_ queries at most.
+template <class S>
+class UnitMaps {
+ public:
+  using C = Compute<S>;
+  using Piece = UnitPieces::Piece;
+
+  UnitMaps(const UnitAttentionArgs& args, const UnitAttentionInputs& in)
+      : args_(args),
+        in_(in),
+        table_(args, in),
+        pieces_(args),
+        dim_(args.q.dim),
+        width_(args.v.dim),
+        ld_(whole_vectors(args.members)),
+        rows_(rows_of_block()),
+        out_{args.tokens * args.heads * width_, args.heads * width_, {}, width_} {
+    for (std::int64_t head = 0; head < args.heads; ++head)
+      out_.head_offsets.push_back(head * width_);
+    UnitSeats seats;
+    for (std::int64_t unit = 0; unit < args.units && !own_starts_; ++unit) {
+      table_.seat(unit, seats);
+      own_starts_ = has_own_start(seats);
+    }
+    if (in.bias.defined()) widen_bias();
+  }
+
+ protected:
+  // A unit and what its scores begin as.
+  struct Unit {
+    std::int64_t number = 0;
+    std::int64_t ld = 0;  // of its scores
+    UnitSeats seats;
+    const C* starts = nullptr;    // of the first head of the piece; null: nothing is added
+    std::int64_t next_start = 0;  // from head to head
+
+    std::int64_t queries() const { return std::ssize(seats.queries); }
+    std::int64_t keys() const { return std::ssize(seats.keys); }
+  };
+
+  // Addresses of the rows of a unit's tokens, those of the first head at their offset.
+  struct Rows {
+    std::vector<const S*> q, k, v, dout;
+    std::vector<S*> out, dq, dk, dv;
+  };
+
+  static const auto& loops() { return simd::kernels().of<S>(); }
+  static const auto& maps() { return simd::kernels().of<C>(); }
+  static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+  static std::int64_t at(const HeadLayout& layout, std::int64_t head) {
+    return layout.head_offsets[index(head)];
+  }
+
+  std::int64_t starts_size() const {
+    return own_starts_ ? (in_.bias.defined() ? pieces_.heads() : 1) * args_.members * ld_ : 0;
+  }
+
+  // body(unit, item) for the pairs of a piece.
+  template <class Body>
+  void for_units(const Piece& piece, C* starts, const Body& body) const {
+    Unit unit;
+    for (std::int64_t pair = piece.first; pair < piece.end; ++pair) {
+      const std::int64_t item = pair % args_.batch;
+      if (item == 0 || pair == piece.first) enter(pair / args_.batch, piece, starts, unit);
+      body(unit, item);
+    }
+  }
+
+  template <class Body>
+  void for_blocks(const Unit& unit, const Body& body) const {
+    for (std::int64_t first = 0; first < unit.queries(); first += rows_)
+      body(first, std::min(rows_, unit.queries() - first));
+  }
+
+  // The rows of some tokens of x; `padding` stands for token -1. Nothing of an undefined tensor.
+  template <class T>
+  void list(const Tensor& x, const HeadLayout& layout, std::int64_t item,
+            const std::vector<std::int64_t>& tokens, std::vector<T*>& rows,
+            T* padding = nullptr) const {
+    rows.clear();
+    if (!x.defined()) return;
+    S* base = x.data<S>() + item * layout.batch_stride;
+    for (const std::int64_t token : tokens)
+      rows.push_back(token < 0 ? padding : base + token * layout.token_stride);
+  }
+  void list(std::int64_t item, const Unit& unit, Rows& rows) const {
+    const S* padding = optional<S>(in_.padding);
+    list(in_.q, args_.q, item, unit.seats.query_tokens, rows.q);
+    list(in_.k, args_.k, item, unit.seats.key_tokens, rows.k, padding);
+    list(in_.v, args_.v, item, unit.seats.key_tokens, rows.v, padding);
+  }
+
+  std::int64_t place_of_lse(std::int64_t item, std::int64_t head, const Unit& unit) const {
+    return ((item * args_.heads + head) * args_.units + unit.number) * args_.members;
+  }
+
+  // The scores of `count` queries from `first` on.
+  void scores(const Unit& unit, const Piece& piece, std::int64_t head, std::int64_t first,
+              std::int64_t count, const C* queries, const C* keys_transposed, C* to) const {
+    const bool begun = unit.starts != nullptr;
+    if (begun) {
+      const C* start = unit.starts + (head - piece.head) * unit.next_start;
+      std::copy_n(start + first * unit.ld, count * unit.ld, to);
+    }
+    maps().product({.m = count,
+                    .n = unit.ld,
+                    .k = dim_,
+                    .alpha = static_cast<C>(args_.scale),
+                    .a = queries,
+                    .a_row = dim_,
+                    .b = keys_transposed,
+                    .b_row = unit.ld,
+                    .c = to,
+                    .ldc = unit.ld,
+                    .accumulate = begun});
+    if (begun || unit.keys() == unit.ld) return;
+    for (std::int64_t r = 0; r < count; ++r)
+      std::fill(to + r * unit.ld + unit.keys(), to + (r + 1) * unit.ld, kNever<C>);
+  }
+
+ private:
+  // Rows of scores a block holds: no more than the second-level cache does.
+  std::int64_t rows_of_block() const {
+    constexpr std::int64_t kLow = 32, kScores = 1 << 15;
+    const std::int64_t members = std::max<std::int64_t>(1, args_.members);
+    const std::int64_t blocks = divide_up(members, std::max(kLow, kScores / ld_));
+    return divide_up(members, blocks);
+  }
+
+  bool has_own_start(const UnitSeats& seats) const {
+    return seats.masked || (in_.bias.defined() && !seats.full);
+  }
+
+  // The bias with whole vectors as rows, for the units that have all members and no mask.
+  void widen_bias() {
+    const std::int64_t members = args_.members;
+    bias_ = scratch<C>(args_.heads * members * ld_, in_.q);
+    const C* from = in_.bias.template data<C>();
+    C* to = bias_.template data<C>();
+    for (std::int64_t row = 0; row < args_.heads * members; ++row, from += members, to += ld_)
+      std::fill(std::copy_n(from, members, to), to + ld_, kNever<C>);
+  }
+
+  void enter(std::int64_t number, const Piece& piece, C* starts, Unit& unit) const {
+    unit.number = number;
+    table_.seat(number, unit.seats);
+    unit.ld = whole_vectors(unit.keys());
+    unit.starts = nullptr;
+    unit.next_start = 0;
+    const bool biased = in_.bias.defined();
+    const std::int64_t square = args_.members * args_.members;
+    if (has_own_start(unit.seats)) {
+      unit.starts = starts;
+      unit.next_start = biased ? unit.queries() * unit.ld : 0;
+      for (std::int64_t i = 0; i < (biased ? piece.heads : 1); ++i) {
+        const C* bias = biased ? in_.bias.template data<C>() + (piece.head + i) * square : nullptr;
+        table_.begin_scores(number, unit.seats, bias, unit.ld, starts + i * unit.next_start);
+      }
+    } else if (biased) {
+      unit.next_start = args_.members * ld_;
+      unit.starts = bias_.template data<C>() + piece.head * unit.next_start;
+    }
+  }
+
+ protected:
+  const UnitAttentionArgs& args_;
+  const UnitAttentionInputs& in_;
+
+ private:
+  UnitTable table_;
+
+ protected:
+  UnitPieces pieces_;
+  std::int64_t dim_, width_, ld_, rows_;
+  HeadLayout out_;
+
+ private:
+  Tensor bias_;              // (heads, members, ld)
+  bool own_starts_ = false;  // of any unit
+};
+
+}  // namespace fovea::cpu

@@ -1,0 +1,116 @@
+// Who takes part in units of tokens, and how units are shared out.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "backend/backend.h"
+
+namespace fovea::cpu {
+
+/// The members of one unit that take part: places in the unit, and the tokens there. Queries are
+/// real; keys may be padding, whose token is -1.
+struct UnitSeats {
+  std::vector<std::int64_t> queries, keys;
+  std::vector<std::int64_t> query_tokens, key_tokens;
+  bool full = true;     // every member is real
+  bool masked = false;  // they are of more than one region
+};
+
+/// Padding that is masked is left out altogether, and so are its queries, whose results are thrown
+/// away.
+class UnitTable {
+ public:
+  UnitTable(const UnitAttentionArgs& args, const UnitAttentionInputs& in)
+      : args_(args),
+        tokens_(in.table.data<std::int64_t>()),
+        regions_(in.regions.defined() ? in.regions.data<std::int64_t>() : nullptr) {}
+
+  void seat(std::int64_t unit, UnitSeats& to) const {
+    for (auto* list : {&to.queries, &to.keys, &to.query_tokens, &to.key_tokens}) list->clear();
+    to.masked = false;
+    const std::int64_t* regions = regions_of(unit);
+    for (std::int64_t place = 0; place < args_.members; ++place) {
+      const std::int64_t token = tokens_[unit * args_.members + place];
+      if (token >= 0) {
+        to.queries.push_back(place);
+        to.query_tokens.push_back(token);
+      }
+      if (token < 0 && !args_.padding_attends) continue;
+      to.keys.push_back(place);
+      to.key_tokens.push_back(token);
+      if (regions != nullptr && regions[place] != regions[to.keys.front()]) to.masked = true;
+    }
+    to.full = std::ssize(to.queries) == args_.members;
+  }
+
+  /// What is added to scores of one head before the softmax, (queries, ld) of a unit: bias
+  /// (members, members) or null, and the mask between regions; -infinity behind the last key.
+  template <class C>
+  void begin_scores(std::int64_t unit, const UnitSeats& seats, const C* bias, std::int64_t ld,
+                    C* to) const {
+    const auto across = static_cast<C>(args_.region_mask);
+    const std::int64_t* regions = regions_of(unit);
+    for (const std::int64_t query : seats.queries) {
+      C* row = to;
+      for (const std::int64_t key : seats.keys) {
+        C score = bias == nullptr ? C{0} : bias[query * args_.members + key];
+        if (regions != nullptr && regions[query] != regions[key]) score += across;
+        *row++ = score;
+      }
+      to += ld;
+      std::fill(row, to, -std::numeric_limits<C>::infinity());
+    }
+  }
+
+ private:
+  const std::int64_t* regions_of(std::int64_t unit) const {
+    return regions_ == nullptr ? nullptr : regions_ + unit * args_.members;
+  }
+
+  const UnitAttentionArgs& args_;
+  const std::int64_t* tokens_;
+  const std::int64_t* regions_;
+};
+
+/// Pieces are stretches of (unit, item) pairs, the items of a unit next to each other, with all of
+/// their heads, or where there are few pairs with some.
+class UnitPieces {
+ public:
+  struct Piece {
+    std::int64_t first, end;   // pairs: unit * batch + item
+    std::int64_t head, heads;  // the first one, and how many
+  };
+
+  explicit UnitPieces(const UnitAttentionArgs& args) : args_(args) {
+    constexpr std::int64_t kMost = 32;  // each has sums of its own over its units
+    const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+    pairs_ = args.units * args.batch;
+    if (pairs_ == 0 || args.heads == 0) return;
+    stretch_ = divide_up(pairs_, kMost);
+    stretches_ = divide_up(pairs_, stretch_);
+    group_ = divide_up(args.heads, divide_up(kMost, stretches_));
+    groups_ = divide_up(args.heads, group_);
+  }
+
+  std::int64_t count() const { return stretches_ * groups_; }
+  std::int64_t heads() const { return group_; }  // of a piece, at most
+  Piece operator[](std::int64_t i) const {
+    const std::int64_t first = i / groups_ * stretch_;
+    const std::int64_t head = i % groups_ * group_;
+    return {first, std::min(first + stretch_, pairs_), head, std::min(group_, args_.heads - head)};
+  }
+  /// The piece with a group of heads among those of one stretch, and that group of a head.
+  std::int64_t stretches() const { return stretches_; }
+  std::int64_t of(std::int64_t stretch, std::int64_t head) const {
+    return stretch * groups_ + head / group_;
+  }
+
+ private:
+  const UnitAttentionArgs& args_;
+  std::int64_t pairs_ = 0, stretch_ = 1, stretches_ = 0, group_ = 1, groups_ = 0;
+};
+
+}  // namespace fovea::cpu
