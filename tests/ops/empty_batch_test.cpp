@@ -148,9 +148,11 @@ std::vector<Case> network_cases() {
        tokens},
       {"rotate",
        {tokens},
-       {{3, 2}, {3, 2}},
+       {},
        [](const auto& t) {
-         return ops::rotate(t[0], {t[1], t[2]});
+         const Tensor angles =
+             ops::ones({3, 2}, compute_dtype(t[0].dtype()), Device(t[0].device()));
+         return ops::rotate(t[0], {ops::cos(angles), ops::sin(angles)});
        },
        tokens},
       {"linear_attention_map",
