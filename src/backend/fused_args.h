@@ -88,8 +88,9 @@ struct ChannelNormBackwardArgs {
   ChannelNormGradients to;
 };
 
-/// x, y (b, h, w, c), weight (c, 1, kernel_h, kernel_w) with odd sizes, stride 1, zeros around the
-/// grid; bias (c) may be undefined. residual: x is added to the result.
+/// x, y (b, h, w, c) or (b, d, h, w, c), weight (c, 1, kernel_h, kernel_w) or (c, 1, kernel_d,
+/// kernel_h, kernel_w) with odd sizes, stride 1, zeros around the grid; bias (c) may be undefined.
+/// residual: x itself is added to the result.
 struct TokenConvArgs {
   bool residual = false;
   Tensor x, weight, bias = {};

@@ -34,6 +34,7 @@ struct SampleShape {
   std::int64_t channels = 0, height = 0, width = 0, classes = 0;
   std::int64_t vocab_size = 0, max_len = 0;
   bool label_maps = false;  // every pixel has a class
+  std::int64_t depth = 0;   // of volumes; 0: images are flat
 };
 
 /// Thread-safe after construction.

@@ -181,6 +181,7 @@ models::DataShape to_model(const data::SampleShape& data) {
   shape.vocab_size = data.vocab_size;
   shape.max_len = data.max_len;
   shape.label_maps = data.label_maps;
+  shape.depth = data.depth;
   return shape;
 }
 
@@ -224,18 +225,22 @@ models::DataShape seen_shape(const Experiment& experiment, const models::DataSha
     if (value == nullptr || value->is_null()) return otherwise;
     return value->is_array() ? value->at(index).as_int() : value->as_int();
   };
+  const bool volumes = models::entries().find(experiment.model.type).axes == 3;
+  const std::size_t plane = volumes ? 1 : 0;  // the first of its sides in img_size
   return {.channels = of("in_chans", 0, shape.channels),
-          .height = of("img_size", 0, shape.height),
-          .width = of("img_size", 1, shape.width),
+          .height = of("img_size", plane, shape.height),
+          .width = of("img_size", plane + 1, shape.width),
           .num_classes = of("num_classes", 0, shape.num_classes),
           .vocab_size = of("vocab_size", 0, shape.vocab_size),
           .max_len = of("max_len", 0, shape.max_len),
-          .label_maps = shape.label_maps};
+          .label_maps = shape.label_maps,
+          .depth = volumes ? of("img_size", 0, shape.depth) : 0};
 }
 
 Shape sample_shape(const Experiment& experiment, const models::DataShape& shape) {
   const models::DataShape seen = seen_shape(experiment, shape);
   if (reads_texts(experiment)) return {seen.max_len};
+  if (seen.depth > 0) return {seen.channels, seen.depth, seen.height, seen.width};
   return {seen.channels, seen.height, seen.width};
 }
 

@@ -88,6 +88,18 @@ std::int64_t ptflops_macs(const std::vector<autograd::Event>& events, const nn::
   return total;
 }
 
+std::int64_t layer_macs(const std::vector<autograd::Event>& events) {
+  std::int64_t total = 0;
+  for (const autograd::Event& event : events) {
+    if (event.backward) continue;
+    const std::string& op = event.op;
+    if (op == "conv_transpose") total += at_outputs(event);
+    if (op == "conv" || op == "token_conv" || op == "linear" || op == "patch_logits")
+      total += event.macs;
+  }
+  return total;
+}
+
 std::int64_t module_hook_macs(const std::vector<autograd::Event>& events) {
   std::int64_t total = 0;
   for (const autograd::Event& event : events) {

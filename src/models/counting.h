@@ -18,6 +18,12 @@ namespace fovea::models {
 /// Everything else, attention's products included, counts nothing.
 std::int64_t module_hook_macs(const std::vector<autograd::Event>& events);
 
+/// Multiply-adds of linear layers and convolutions, without biases, norms and the products of
+/// attention, over the events of one forward pass: the count that the dformer paper's tables agree
+/// with (dformer 5). A transposed convolution counts at the size of its output, stride^3 times what
+/// it does.
+std::int64_t layer_macs(const std::vector<autograd::Event>& events);
+
 /// The count of ptflops up to 0.7.4, as the gdla paper's tables have it (gdla 4, rule R1), over the
 /// events of one forward pass of `network`:
 ///   convolution, linear layer: multiply-adds, and 1 per output for the bias

@@ -11,6 +11,8 @@ ImageShape image_shape(const ImageOptions& options, const DataShape& data) {
       options.img_size.value_or(std::array<std::int64_t, 2>{data.height, data.width});
   const ImageShape shape{height, width, options.in_chans.value_or(data.channels),
                          options.num_classes.value_or(data.num_classes)};
+  FOVEA_CHECK(data.depth == 0, ConfigError,
+              "model: reads images, but the data set has volumes; choose a network for volumes");
   FOVEA_CHECK(shape.classes > 0, ConfigError,
               "model.num_classes: not given, and the data set has no classes");
   FOVEA_CHECK(data.height == 0 || (height == data.height && width == data.width), ConfigError,

@@ -28,6 +28,7 @@ struct DataShape {
   std::int64_t vocab_size = 0;  // of texts: ids are below it
   std::int64_t max_len = 0;     // tokens of the longest text
   bool label_maps = false;      // every pixel has a class
+  std::int64_t depth = 0;       // of volumes; 0: images are flat
 };
 
 /// A network: from what its interface reads to what that gives.
@@ -77,6 +78,7 @@ struct Entry : schema::Choice {
   std::function<std::unique_ptr<Model>(const nn::Build&, const schema::Component&,
                                        const DataShape&)>
       make;
+  int axes = 2;  // of the images it reads: 3 for volumes
 };
 
 /// All of models.def.
@@ -84,6 +86,15 @@ const schema::Registry<Entry>& entries();
 /// Throws ConfigError for an unknown name or sizes that do not fit together.
 std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
                             const DataShape& data);
+
+template <class Class>
+constexpr int axes_of() {
+  if constexpr (requires { Class::kAxes; }) {
+    return Class::kAxes;
+  } else {
+    return 2;
+  }
+}
 
 template <class Class, class Options>
 Entry make_entry(std::string name, std::string help, const schema::Fields<Options>& fields) {
@@ -93,7 +104,8 @@ Entry make_entry(std::string name, std::string help, const schema::Fields<Option
           [shared](const nn::Build& build, const schema::Component& component,
                    const DataShape& data) -> std::unique_ptr<Model> {
             return std::make_unique<Class>(build, shared->parse(component, "model"), data);
-          }};
+          },
+          axes_of<Class>()};
 }
 
 }  // namespace fovea::models

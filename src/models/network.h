@@ -12,7 +12,7 @@ namespace fovea::models {
 
 /// What a network reads; the others stay undefined.
 struct Inputs {
-  Tensor image = {};   // (b, c, h, w) floating
+  Tensor image = {};   // (b, c, h, w) floating; of volumes (b, c, d, h, w)
   Tensor tokens = {};  // (b, n) int64 ids of words, 0 = padding behind the end of a text
 };
 
@@ -20,7 +20,7 @@ struct Inputs {
 /// reports.
 struct Outputs {
   Tensor logits = {};             // classifiers: (b, classes)
-  std::vector<Tensor> maps = {};  // dense networks: logits (b, k, h, w), the finest first
+  std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first
 
   /// All that are there.
   std::vector<Tensor> tensors() const;

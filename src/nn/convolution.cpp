@@ -18,10 +18,12 @@ void check_groups(const char* name, std::int64_t in, std::int64_t out, std::int6
 }
 
 // (first, second / groups, kernel...)
-Shape weight_shape(const char* name, std::int64_t first, std::int64_t second,
+Shape weight_shape(const char* name, int axes, std::int64_t first, std::int64_t second,
                    const ops::Sizes& kernel, std::int64_t groups) {
-  const ops::Sizes sides = ops::per_axis(name, "kernel", kernel, 2, 1);
-  return {first, second / groups, sides[0], sides[1]};
+  Shape shape{first, second / groups};
+  for (const std::int64_t side : ops::per_axis(name, "kernel", kernel, axes, 1))
+    shape.push_back(side);
+  return shape;
 }
 
 // (first, ...) -> (times first, ...)
@@ -30,22 +32,28 @@ Tensor repeated(const Tensor& x, std::int64_t times) {
              ? x
              : ops::concat(std::vector<Tensor>(static_cast<std::size_t>(times), x), 0);
 }
+std::int64_t fan_in_of(const Shape& weight) { return weight.part(1, weight.rank()).numel(); }
 
 }  // namespace
 
-Conv2d::Conv2d(const Build& build, std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
-               const ops::ConvOptions& options, bool bias)
+template <int kAxes>
+Conv<kAxes>::Conv(const Build& build, std::int64_t in, std::int64_t out, const ops::Sizes& kernel,
+                  const ops::ConvOptions& options, bool bias)
     : options_(options) {
-  check_groups("Conv2d", in, out, options.groups);
-  const Shape shape = weight_shape("Conv2d", out, in, kernel, options.groups);
+  const char* name = kAxes == 2 ? "Conv2d" : "Conv3d";
+  check_groups(name, in, out, options.groups);
+  const Shape shape = weight_shape(name, kAxes, out, in, kernel, options.groups);
   weight_ = parameter("weight", init_conv_weight(build.at("weight"), shape, options.groups));
-  if (bias) {
-    const std::int64_t fan_in = shape[1] * shape[2] * shape[3];
-    bias_ = parameter("bias", init_bias(build.at("bias"), out, fan_in));
-  }
+  if (bias) bias_ = parameter("bias", init_bias(build.at("bias"), out, fan_in_of(shape)));
 }
 
-Tensor Conv2d::forward(const Tensor& x) { return ops::conv(x, weight_, bias_, options_); }
+template <int kAxes>
+Tensor Conv<kAxes>::forward(const Tensor& x) {
+  return ops::conv(x, weight_, bias_, options_);
+}
+
+template class Conv<2>;
+template class Conv<3>;
 
 TokenConv2d::TokenConv2d(const Build& build, std::int64_t channels, std::int64_t kernel, bool bias,
                          std::int64_t repeats)
@@ -63,6 +71,18 @@ Tensor TokenConv2d::operator()(const Tensor& x, std::int64_t h, std::int64_t w) 
 Tensor TokenConv2d::with_residual(const Tensor& x, std::int64_t h, std::int64_t w) {
   const auto scope = enter();
   return ops::token_conv(x, repeated(weight_, repeats_), repeated(bias_, repeats_), h, w, true);
+}
+
+ResidualTokenConv3d::ResidualTokenConv3d(const Build& build, std::int64_t channels,
+                                         std::int64_t kernel)
+    : weight_(parameter(
+          "weight",
+          init_conv_weight(build.at("weight"), {channels, 1, kernel, kernel, kernel}, channels))),
+      bias_(parameter("bias", init_bias(build.at("bias"), channels, kernel * kernel * kernel))) {}
+
+Tensor ResidualTokenConv3d::operator()(const Tensor& x, const ops::Sizes& grid) {
+  const auto scope = enter();
+  return ops::token_conv(x, weight_, bias_, grid, true);
 }
 
 TokenPointwise::TokenPointwise(const Build& build, std::int64_t in, std::int64_t out, bool bias,
@@ -89,22 +109,25 @@ Tensor TokenPointwise::forward(const Tensor& x) {
   return ops::concat(parts, -1);
 }
 
-ConvTranspose2d::ConvTranspose2d(const Build& build, std::int64_t in, std::int64_t out,
-                                 const ops::Sizes& kernel, const ops::ConvOptions& options,
-                                 bool bias)
+template <int kAxes>
+ConvTranspose<kAxes>::ConvTranspose(const Build& build, std::int64_t in, std::int64_t out,
+                                    const ops::Sizes& kernel, const ops::ConvOptions& options,
+                                    bool bias)
     : options_(options) {
-  check_groups("ConvTranspose2d", in, out, options.groups);
+  const char* name = kAxes == 2 ? "ConvTranspose2d" : "ConvTranspose3d";
+  check_groups(name, in, out, options.groups);
   // The fan-in of PyTorch's initial values follows from the shape, not from the role of its axes.
-  const Shape shape = weight_shape("ConvTranspose2d", in, out, kernel, options.groups);
+  const Shape shape = weight_shape(name, kAxes, in, out, kernel, options.groups);
   weight_ = parameter("weight", init_conv_weight(build.at("weight"), shape));
-  if (bias) {
-    const std::int64_t fan_in = shape[1] * shape[2] * shape[3];
-    bias_ = parameter("bias", init_bias(build.at("bias"), out, fan_in));
-  }
+  if (bias) bias_ = parameter("bias", init_bias(build.at("bias"), out, fan_in_of(shape)));
 }
 
-Tensor ConvTranspose2d::forward(const Tensor& x) {
+template <int kAxes>
+Tensor ConvTranspose<kAxes>::forward(const Tensor& x) {
   return ops::conv_transpose(x, weight_, bias_, options_);
 }
+
+template class ConvTranspose<2>;
+template class ConvTranspose<3>;
 
 }  // namespace fovea::nn

@@ -57,6 +57,16 @@ ops::BatchNorm BatchNorm2d::take() {
   return {weight_, bias_, running_mean_, running_var_, training(), options_.momentum, options_.eps};
 }
 
+GroupNorm::GroupNorm(const Build& build, std::int64_t groups, std::int64_t channels, double eps)
+    : groups_(groups),
+      weight_(parameter("weight", init_constant(build, {channels}, 1))),
+      bias_(parameter("bias", init_constant(build, {channels}, 0))),
+      eps_(eps) {}
+
+Tensor GroupNorm::forward(const Tensor& x) {
+  return ops::group_norm(x, groups_, weight_, bias_, eps_);
+}
+
 std::unique_ptr<UnaryModule> make_norm(NormKind kind, const Build& build, std::int64_t dim,
                                        double eps) {
   if (kind == NormKind::kRMSNorm) return std::make_unique<RMSNorm>(build, dim, eps);

@@ -78,6 +78,23 @@ class BatchNorm2d final : public UnaryModule {
   Tensor num_batches_tracked_;
 };
 
+/// Over the channels of a group and all places of an item, x (b, c, spatial...): PyTorch's
+/// GroupNorm. Parameters: weight, bias (c). Throws ShapeError where groups does not divide c.
+class GroupNorm final : public UnaryModule {
+ public:
+  GroupNorm(const Build& build, std::int64_t groups, std::int64_t channels, double eps = 1e-5);
+  std::string type() const override { return "GroupNorm"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  std::int64_t groups_;
+  Tensor weight_;
+  Tensor bias_;
+  double eps_;
+};
+
 enum class NormKind { kLayerNorm, kRMSNorm };
 std::unique_ptr<UnaryModule> make_norm(NormKind kind, const Build& build, std::int64_t dim,
                                        double eps);

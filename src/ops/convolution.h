@@ -26,11 +26,15 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Con
 Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
                       const ConvOptions& options);
 
-/// Depthwise over tokens (b, h w, c) that lie on a grid row by row, channels last: stride 1, zeros
-/// around the grid, the result like x. weight: (c, 1, kernel_h, kernel_w) with odd sizes, bias: (c)
-/// or undefined; float32 where x is bfloat16. residual: x is added to the result in the same pass.
-Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t h,
-                  std::int64_t w, bool residual = false);
+/// Depthwise over tokens (b, n, c) that lie on a grid (h, w) or (d, h, w) row by row, channels
+/// last: stride 1, zeros around the grid, the result like x. weight: (c, 1, kernel...) with odd
+/// sizes, bias: (c) or undefined; float32 where x is bfloat16. residual: x + the convolution.
+Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Sizes& grid,
+                  bool residual = false);
+inline Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t h,
+                         std::int64_t w, bool residual = false) {
+  return token_conv(x, weight, bias, Sizes{h, w}, residual);
+}
 
 /// x: (b, c, spatial...); stride defaults to the kernel. Padding counts as -inf.
 Tensor max_pool(const Tensor& x, const Sizes& kernel, const Sizes& stride = {},

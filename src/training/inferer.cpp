@@ -10,6 +10,7 @@
 #include "ops/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "training/nnunet_windows.h"
 
 namespace fovea::training {
 namespace {
@@ -18,6 +19,7 @@ using Sizes = std::vector<std::int64_t>;
 
 constexpr const char* kWhole = "whole";
 constexpr const char* kSlidingWindow = "sliding_window";
+constexpr const char* kNnUnetWindows = "nnunet_windows";
 
 std::int64_t product(const Sizes& sizes) {
   std::int64_t all = 1;
@@ -265,14 +267,17 @@ std::unique_ptr<const Inferer> make_sliding_window(const SlidingWindowOptions& o
 }
 
 schema::Choices inferer_choices() {
-  return {
-      "inferer", [] {
-        const auto fields =
-            std::make_shared<const schema::Fields<SlidingWindowOptions>>(sliding_window_fields());
-        return std::vector<schema::Choice>{
-            {kWhole, "one pass of the network over the whole sample", nullptr},
-            {kSlidingWindow, "the weighted mean over windows that overlap, as MONAI's", fields}};
-      }};
+  return {"inferer", [] {
+            const auto fields = std::make_shared<const schema::Fields<SlidingWindowOptions>>(
+                sliding_window_fields());
+            return std::vector<schema::Choice>{
+                {kWhole, "one pass of the network over the whole sample", nullptr},
+                {kSlidingWindow, "the weighted mean over windows that overlap, as MONAI's", fields},
+                {kNnUnetWindows,
+                 "the weighted mean of the probabilities of windows, as nnU-Net's (dformer 7.7)",
+                 std::make_shared<const schema::Fields<NnUnetWindowsOptions>>(
+                     nnunet_windows_fields())}};
+          }};
 }
 
 std::unique_ptr<const Inferer> make_inferer(const schema::Component& component) {
@@ -281,6 +286,8 @@ std::unique_ptr<const Inferer> make_inferer(const schema::Component& component) 
   if (type == kWhole) return std::make_unique<Whole>();
   schema::Component complete = component;
   if (complete.options.is_null()) complete.options.set("type", component.type);
+  if (type == kNnUnetWindows)
+    return make_nnunet_windows(nnunet_windows_fields().parse(complete, "eval.inferer"));
   return make_sliding_window(sliding_window_fields().parse(complete, "eval.inferer"));
 }
 

@@ -13,6 +13,7 @@
 #include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "ops/region_loss.h"
+#include "ops/volume_loss.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 
@@ -23,6 +24,9 @@ namespace {
 struct MapOptions {
   std::vector<double> map_weights;
   bool map_subsets = false;
+  double map_decay = 0;      // where there are no map_weights: each map's weight over the one's
+                             // before, all of them 1 together; 0: 1 each
+  bool at_map_size = false;  // labels are brought to the size of each map, not maps to that of them
 };
 
 struct CrossEntropy : ops::CrossEntropyOptions, MapOptions {};
@@ -34,6 +38,8 @@ struct DiceCe : Dice {
   double label_smoothing = 0;
 };
 struct Region : ops::RegionLossOptions, MapOptions {};
+struct NnUnet : ops::NnUnetOptions, MapOptions {};
+struct PaperEq8 : ops::PaperEq8Options, MapOptions {};
 
 template <class Options>
 schema::Fields<Options> with_map_weights(schema::Fields<Options> fields) {
@@ -44,6 +50,33 @@ schema::Fields<Options> with_map_weights(schema::Fields<Options> fields) {
       .add("map_subsets", &MapOptions::map_subsets,
            "instead the sum of the losses of every choice of maps, whose logits are added (EMCAD's "
            "mutation loss, gdla 3.3)");
+}
+
+// Deep supervision as nnU-Net does it: 1, 1/2, 1/4, ... of the loss, each map at its own size.
+template <class Options>
+schema::Fields<Options> with_halving_maps() {
+  Options options;
+  options.map_decay = 0.5;
+  options.at_map_size = true;
+  return schema::Fields<Options>(options)
+      .add("map_decay", &MapOptions::map_decay, schema::in_range(0, 1),
+           "of a network that gives several maps, without map_weights: the weight of each map "
+           "relative to the one before it, all of them 1 together; 0 = 1 each")
+      .add("at_map_size", &MapOptions::at_map_size,
+           "labels are brought to the size of each map (nearest), instead of maps to that of the "
+           "labels");
+}
+
+std::vector<double> weights_of(const MapOptions& options, std::size_t maps) {
+  if (!options.map_weights.empty() || options.map_decay == 0) return options.map_weights;
+  std::vector<double> weights;
+  double total = 0;
+  for (std::size_t i = 0; i < maps; ++i) {
+    weights.push_back(i == 0 ? 1 : weights.back() * options.map_decay);
+    total += weights.back();
+  }
+  for (double& weight : weights) weight /= total;
+  return weights;
 }
 
 // The sum of every choice of maps but none, all of one size.
@@ -87,11 +120,24 @@ Loss of_maps(const Options& options, const LossOf<Options>& loss) {
     FOVEA_CHECK(given == 0 || given == output.maps.size(), ConfigError,
                 fmt::format("loss.map_weights: {} numbers for the {} maps of the network", given,
                             output.maps.size()));
+    const std::vector<double> weights = weights_of(options, output.maps.size());
+    if (options.at_map_size && !options.map_subsets) {
+      Tensor total;
+      for (std::size_t i = 0; i < output.maps.size(); ++i) {
+        const Tensor& map = output.maps[i];
+        const Tensor labels =
+            ops::nearest_labels(target, map.shape().part(2, map.rank()).to_vector());
+        Tensor part = loss(map, labels, options);
+        if (!weights.empty()) part = ops::mul(part, weights[i]);
+        total = total.defined() ? ops::add(total, part) : part;
+      }
+      return total;
+    }
     const int axes = output.maps.front().rank() - 2;
     const Shape size = target.shape().part(target.rank() - axes, target.rank());
     const std::vector<Tensor> maps =
         options.map_subsets ? sums_of_subsets(output.maps, size.to_vector()) : output.maps;
-    return ops::over_maps(maps, options.map_weights, size.to_vector(),
+    return ops::over_maps(maps, weights, size.to_vector(),
                           [&](const Tensor& map) { return loss(map, target, options); });
   };
 }
@@ -222,9 +268,44 @@ Entry boundary_dou() {
       .entry();
 }
 
+Entry nnunet() {
+  using O = NnUnet;
+  return EntryOf<O>(
+             "nnunet",
+             "ce_weight cross-entropy - dice_weight Dice of softmax(logits) and labels, as "
+             "nnU-Net has it for volumes (dformer 7.5)",
+             with_halving_maps<O>()
+                 .add("smooth", &O::smooth, schema::greater_than(0),
+                      "added to both sides of the Dice fraction")
+                 .add("background", &O::background, "whether class 0 has a Dice")
+                 .add("batch_dice", &O::batch_dice,
+                      "one Dice of a class over the whole batch instead of one for each "
+                      "volume")
+                 .add("ce_weight", &O::ce_weight, schema::at_least(0),
+                      "weight of the cross-entropy")
+                 .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of the Dice"))
+      .compares(Compares::kLabelMaps, ops::nnunet_loss)
+      .entry();
+}
+
+Entry paper_eq8() {
+  using O = PaperEq8;
+  return EntryOf<O>(
+             "paper_eq8",
+             "half the cross-entropy minus the Dice of all classes, of every volume, as the "
+             "dformer paper prints it (dformer 7.5)",
+             with_halving_maps<O>()
+                 .add("bce", &O::bce,
+                      "the binary cross-entropy of all classes in place of the cross-entropy")
+                 .add("smooth", &O::smooth, schema::greater_than(0),
+                      "added to the denominator of the Dice"))
+      .compares(Compares::kLabelMaps, ops::paper_eq8)
+      .entry();
+}
+
 const schema::Registry<Entry>& entries() {
-  static const schema::Registry<Entry> all = {cross_entropy(), bce_dice(), dice(), dice_ce(),
-                                              boundary_dou()};
+  static const schema::Registry<Entry> all = {cross_entropy(), bce_dice(), dice(),     dice_ce(),
+                                              boundary_dou(),  nnunet(),   paper_eq8()};
   return all;
 }
 

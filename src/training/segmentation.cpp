@@ -61,11 +61,12 @@ data::Batch Segmentation::random_batch(const models::DataShape& shape, std::int6
     const Tensor empty = ops::zeros({size, 1, shape.height, shape.width}, DType::kFloat32, device);
     return batch_of({{"image", image}, {kMask, empty}});
   }
-  std::vector<std::int64_t> labels(static_cast<std::size_t>(size * shape.height * shape.width));
+  Shape pixels{size};
+  for (int axis = 2; axis < image.rank(); ++axis) pixels.push_back(image.size(axis));
+  std::vector<std::int64_t> labels(static_cast<std::size_t>(pixels.numel()));
   for (std::size_t i = 0; i < labels.size(); ++i)
     labels[i] = static_cast<std::int64_t>(i) % shape.num_classes;
-  return batch_of(
-      {{"image", image}, {kMask, Tensor::from(labels, {size, shape.height, shape.width}, device)}});
+  return batch_of({{"image", image}, {kMask, Tensor::from(labels, pixels, device)}});
 }
 
 Tensor Segmentation::loss_of(const models::Outputs& output, const data::Batch& batch) const {

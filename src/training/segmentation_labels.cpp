@@ -91,7 +91,13 @@ std::vector<std::int64_t> integers(const Tensor& tensor) {
 
 // Over the classes of every pixel.
 Tensor LabelSegmentation::probabilities(const Tensor& map) const {
-  return ops::permute(ops::softmax(ops::permute(map, {0, 2, 3, 1})), {0, 3, 1, 2});
+  std::vector<int> last{0}, back{0, map.rank() - 1};
+  for (int axis = 2; axis < map.rank(); ++axis) {
+    last.push_back(axis);
+    back.push_back(axis - 1);
+  }
+  last.push_back(1);
+  return ops::permute(ops::softmax(ops::permute(map, last)), back);
 }
 
 LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(

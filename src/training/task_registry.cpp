@@ -21,8 +21,11 @@ schema::Registry<TaskEntry>& tasks() {
 
 Tensor random_images(const models::DataShape& shape, std::int64_t batch_size,
                      const Device& device) {
-  return ops::random_normal({batch_size, shape.channels, shape.height, shape.width}, 0, 1,
-                            RandomStream(1), DType::kFloat32, device);
+  Shape images{batch_size, shape.channels};
+  if (shape.depth > 0) images.push_back(shape.depth);
+  images.push_back(shape.height);
+  images.push_back(shape.width);
+  return ops::random_normal(images, 0, 1, RandomStream(1), DType::kFloat32, device);
 }
 
 Tensor random_texts(const models::DataShape& shape, std::int64_t batch_size, const Device& device) {

@@ -53,7 +53,7 @@ struct TaskEntry : schema::Choice {
 /// All of tasks.def, and what was added since.
 schema::Registry<TaskEntry>& tasks();
 
-/// Normal numbers (b, c, h, w), or ids of words (b, n) without padding.
+/// Normal numbers (b, c, h, w) or (b, c, d, h, w), or ids of words (b, n) without padding.
 Tensor random_images(const models::DataShape& shape, std::int64_t batch_size, const Device& device);
 Tensor random_texts(const models::DataShape& shape, std::int64_t batch_size, const Device& device);
 /// A batch of these tensors.

@@ -105,6 +105,28 @@ Outputs token_conv_backward(const Backend& b, Operands& o) {
   return {args.dx, args.dweight, args.dbias};
 }
 
+Outputs token_conv_volume(const Backend& b, Operands& o) {
+  const TokenConvArgs args{.residual = true,
+                           .x = o.x({2, 3, 4, 5, 7}),
+                           .weight = o.c({7, 1, 3, 3, 5}),
+                           .bias = o.c({7}),
+                           .y = o.to_x({2, 3, 4, 5, 7})};
+  b.token_conv(args);
+  return {args.y};
+}
+
+Outputs token_conv_volume_backward(const Backend& b, Operands& o) {
+  const TokenConvBackwardArgs args{.residual = true,
+                                   .x = o.x({2, 3, 4, 5, 7}),
+                                   .weight = o.c({7, 1, 3, 3, 5}),
+                                   .dy = o.x({2, 3, 4, 5, 7}),
+                                   .dx = o.to_x({2, 3, 4, 5, 7}),
+                                   .dweight = o.to_c({7, 1, 3, 3, 5}),
+                                   .dbias = o.to_c({7})};
+  b.token_conv_backward(args);
+  return {args.dx, args.dweight, args.dbias};
+}
+
 FusedCase scaled_sum_case(bool in_place) {
   return {"scaled_sum", in_place ? "in place" : "of nothing", true,
           [=](const Backend& b, Operands& o) -> Outputs {
@@ -198,6 +220,8 @@ std::vector<FusedCase> cases_of_maps() {
   cases.push_back({"token_conv_backward", "", true, token_conv_backward<false>});
   cases.push_back({"token_conv", "residual", true, token_conv<true>});
   cases.push_back({"token_conv_backward", "residual", true, token_conv_backward<true>});
+  cases.push_back({"token_conv", "volume", true, token_conv_volume});
+  cases.push_back({"token_conv_backward", "volume", true, token_conv_volume_backward});
   cases.push_back(scaled_sum_case(true));
   cases.push_back(scaled_sum_case(false));
   cases.push_back({"scaled_sum_backward", "", true, scaled_sum_backward});

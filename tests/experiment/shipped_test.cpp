@@ -153,6 +153,19 @@ TEST_CASE("shipped: the networks of gdla have the counts of its specification", 
   CHECK(ablation.rows[4].published[1].value.mean == Approx(6.85e9));
 }
 
+TEST_CASE("shipped: Table 3 of dformer has the counts of its specification", "[experiment]") {
+  std::vector<std::int64_t> counts;
+  const Ablation ablation = load_ablation(shipped("dformer/table3_size.json"), experiment_kind());
+  for (const Row& row : ablation.rows) {
+    const Experiment e = parse(row.config);
+    counts.push_back(make_model(e, make_meta(), data_shape(e))->parameter_count());
+    CHECK(sample_shape(e, data_shape(e)) == Shape{1, 64, 128, 128});
+  }
+  CHECK(counts == std::vector<std::int64_t>{16319536, 92482990, 50550528});
+  REQUIRE(ablation.rows[2].published.size() == 2);
+  CHECK(ablation.rows[2].published[1].value.mean == Approx(54.46e9));
+}
+
 TEST_CASE("shipped: networks of timm and torchvision have their counts and normalisation",
           "[experiment]") {
   // timm 1.0.31 and torchvision 0.29; no data set is looked at.

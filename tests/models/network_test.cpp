@@ -13,20 +13,25 @@ TEST_CASE("networks: every one reads and gives what its entry says", "[models]")
   for (const models::Entry& entry : models::entries()) {
     INFO(entry.name);
     const Device meta = make_meta();
-    const auto model = build(schema::Value::object({{"type", entry.name}}), meta, data);
+    const bool volumes = entry.axes == 3;
+    models::DataShape shape = data;
+    if (volumes) shape.depth = 32;
+    const auto model = build(schema::Value::object({{"type", entry.name}}), meta, shape);
     CHECK(model->interface() == entry.interface);
     const models::InterfaceInfo& info = models::info_of(entry.interface);
     models::Inputs inputs;
     for (const models::InputField& field : info.reads) {
-      const Shape shape = field.name == "tokens" ? Shape{2, 7} : Shape{2, 3, 64, 64};
-      inputs.*field.tensor = Tensor::empty(shape, field.dtype, meta);
+      const Shape image = volumes ? Shape{2, 3, 32, 64, 64} : Shape{2, 3, 64, 64};
+      inputs.*field.tensor =
+          Tensor::empty(field.name == "tokens" ? Shape{2, 7} : image, field.dtype, meta);
     }
     const autograd::NoGrad no_grad;
     const models::Outputs out = (*model)(inputs);
     CHECK(out.logits.defined() == (info.gives == "logits"));
     CHECK(out.maps.empty() == (info.gives != "maps"));
     if (out.logits.defined()) CHECK(out.logits.shape() == Shape{2, 5});
-    if (!out.maps.empty()) CHECK(out.maps.front().shape() == Shape{2, 5, 64, 64});
+    const Shape map = volumes ? Shape{2, 5, 32, 64, 64} : Shape{2, 5, 64, 64};
+    if (!out.maps.empty()) CHECK(out.maps.front().shape() == map);
     CHECK(out.tensors().size() == std::max<std::size_t>(1, out.maps.size()));
   }
 }

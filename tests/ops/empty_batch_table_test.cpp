@@ -15,6 +15,7 @@
 #include "ops/reduce.h"
 #include "ops/region_loss.h"
 #include "ops/shape.h"
+#include "ops/volume_loss.h"
 #include "tests/support/paths.h"
 
 using namespace fovea;
@@ -352,6 +353,30 @@ std::vector<Case> reduction_cases() {
          return ops::boundary_dou(t[0], indices({0, 2, 2}));
        },
        {},
+       false},
+      {"nnunet_loss",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::nnunet_loss(t[0], indices({0, 2, 2}));
+       },
+       {},
+       false},
+      {"paper_eq8",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::paper_eq8(t[0], indices({0, 2, 2}));
+       },
+       {},
+       false},
+      {"nearest_labels",
+       {{0, 4}},
+       {},
+       [](const auto&) {
+         return ops::nearest_labels(indices({0, 4}), {2});
+       },
+       {0, 2},
        false},
       {"over_maps",
        {{0, 1, 2, 2}, {0, 1, 1, 1}},

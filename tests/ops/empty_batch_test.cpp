@@ -5,7 +5,9 @@
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
+#include "ops/linear_attention.h"
 #include "ops/magnitude_attention.h"
+#include "ops/patch_logits.h"
 #include "ops/reduce.h"
 #include "ops/running_value.h"
 #include "ops/scaled_sum.h"
@@ -77,6 +79,13 @@ std::vector<Case> network_cases() {
        {{4, 1, 3, 3}, {4}},
        [](const auto& t) { return ops::token_conv(t[0], t[1], t[2], 2, 3); },
        {0, 6, 4}},
+      {"patch_logits",
+       {{0, 2, 3, 4}},
+       {{16, 4}, {4}, {4}, {3, 4}},
+       [](const auto& t) {
+         return ops::patch_logits(t[0], {t[1], t[2], t[3], t[4]}, {2, 2});
+       },
+       {0, 3, 4, 6}},
       {"max_pool", {map}, {}, [](const auto& t) { return ops::max_pool(t[0], {2}); }, {0, 4, 2, 3}},
       {"avg_pool", {map}, {}, [](const auto& t) { return ops::avg_pool(t[0], {2}); }, {0, 4, 2, 3}},
       {"adaptive_avg_pool",

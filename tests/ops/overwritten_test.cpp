@@ -16,6 +16,7 @@
 #include "ops/loss.h"
 #include "ops/magnitude_attention.h"
 #include "ops/norm.h"
+#include "ops/patch_logits.h"
 #include "ops/reduce.h"
 #include "ops/region_loss.h"
 #include "ops/running_value.h"
@@ -336,6 +337,12 @@ Table network_table() {
        [](const auto& t) { return ops::boundary_dou(t[0], t[1]); },
        {0, 1},
        {Tensor::from<std::int64_t>({0, 1, 2, 2}, {1, 2, 2}, cpu())}},
+      {"patch_logits",
+       {{1, 2, 2, 3}, {12, 3}, {3}, {3}, {2, 3}},
+       [](const auto& t) {
+         return ops::patch_logits(t[0], {t[1], t[2], t[3], t[4]}, {2, 2});
+       },
+       {0, 1, 2, 3, 4}},
       {"attention", {{2, 3, 12}}, attend, {0, 1}, {mask}},
       {"two_map_attention", {{2, 3, 12}, {2, 3, 2}, {2, 3, 2}}, attend_twice, {0, 1, 2, 3}, {mask}},
   };
@@ -429,6 +436,9 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "dice_loss",
                                   "bce_dice",
                                   "label_dice",
+                                  "nnunet_loss",
+                                  "paper_eq8",
+                                  "nearest_labels",
                                   "pixel_cross_entropy",
                                   "smoothed_target",
                                   "soft_cross_entropy",

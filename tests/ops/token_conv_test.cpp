@@ -71,6 +71,49 @@ TEST_CASE("token_conv: values and gradients are those of a depthwise convolution
   }
 }
 
+TEST_CASE("token_conv: gradients on a grid of three axes, with a residual", "[ops]") {
+  struct Sizes {
+    std::int64_t b;
+    ops::Sizes grid;
+    std::int64_t c;
+    ops::Sizes kernel;
+  };
+  const auto s = GENERATE(values<Sizes>({{2, {2, 3, 5}, 4, {3, 3, 3}},
+                                         {1, {1, 1, 1}, 1, {3, 3, 3}},
+                                         {1, {4, 2, 6}, 3, {5, 3, 1}},
+                                         {2, {3, 4}, 2, {3, 3}}}));
+  const bool residual = GENERATE(false, true);
+  CAPTURE(s.b, s.grid, s.c, s.kernel, residual);
+  Shape weight{s.c, 1};
+  std::int64_t tokens = 1;
+  for (const std::int64_t side : s.kernel) weight.push_back(side);
+  for (const std::int64_t side : s.grid) tokens *= side;
+  check_gradients(
+      [&](const auto& t) { return ops::token_conv(t[0], t[1], t[2], s.grid, residual); },
+      {random_tensor({s.b, tokens, s.c}, 1), random_tensor(weight, 2), random_tensor({s.c}, 3)});
+}
+
+TEST_CASE("token_conv: on three axes it is a depthwise convolution, and x more", "[ops]") {
+  const std::int64_t c = 37;
+  const Tensor x = random_tensor({2, 5 * 7 * 9, c}, 1, DType::kFloat32);
+  const Tensor weight = random_tensor({c, 1, 3, 5, 3}, 2, DType::kFloat32);
+  const Tensor bias = random_tensor({c}, 3, DType::kFloat32);
+  const Tensor found = ops::token_conv(x, weight, bias, {5, 7, 9}, true);
+  const auto wide = [](const Tensor& t) { return ops::cast(t, DType::kFloat64); };
+  const Tensor planes = ops::reshape(ops::permute(wide(x), {0, 2, 1}), {2, c, 5, 7, 9});
+  const Tensor y = ops::conv(planes, wide(weight), wide(bias), {{1}, {1, 2, 1}, {1}, c});
+  const Tensor tokens = ops::permute(ops::reshape(y, {2, c, 5 * 7 * 9}), {0, 2, 1});
+  CHECK(max_difference(wide(found), ops::add(tokens, wide(x))) < 1e-5);
+}
+
+TEST_CASE("token_conv: on three axes the same bits for any number of threads", "[ops]") {
+  check_threads(
+      [](const auto& t) {
+        return ops::token_conv(t[0], t[1], t[2], {9, 20, 13}, true);
+      },
+      {{2, 9 * 20 * 13, 70}, {70, 1, 3, 3, 3}, {70}});
+}
+
 TEST_CASE("token_conv: the same bits for any number of threads", "[ops]") {
   check_threads([](const auto& t) { return ops::token_conv(t[0], t[1], t[2], 60, 41); },
                 {{3, 60 * 41, 70}, {70, 1, 3, 3}, {70}});
@@ -86,6 +129,10 @@ TEST_CASE("token_conv: sizes that do not fit are refused", "[ops]") {
   const Tensor weight = random_tensor({4, 1, 3, 3}, 2);
   refuses(weight, {}, 3, "x is (2, 6, 4), the grid 3 x 3; expected (b, h w, c)");
   refuses(random_tensor({4, 1, 2, 3}, 2), {}, 2, "expected float64 (4, 1, odd, odd)");
+  CHECK_THROWS_WITH(ops::token_conv(x, weight, {}, {1, 2, 3}),
+                    Catch::Contains("expected float64 (4, 1, odd, odd, odd)"));
+  CHECK_THROWS_WITH(ops::token_conv(x, weight, {}, {2, 2, 3}),
+                    Catch::Contains("the grid 2 x 2 x 3; expected (b, d h w, c)"));
   refuses(random_tensor({4, 4, 3, 3}, 2), {}, 2, "weight is float64 (4, 4, 3, 3)");
   refuses(weight, random_tensor({3}, 2), 2, "bias is float64 (3); expected float64 (4)");
 }

@@ -81,6 +81,24 @@ TEST_CASE("tasks: the other kind of data has its batch, its loss and its metrics
   CHECK(found == 1);
 }
 
+TEST_CASE("tasks: a made-up batch of volumes goes through a network and its loss", "[training]") {
+  models::DataShape shape{1, 8, 6, 3};
+  shape.depth = 4;
+  shape.label_maps = true;
+  const Device device = make_cpu(1);
+  const auto model = models::make(
+      test::component(R"({"type": "unet3d", "f_maps": [2, 4], "num_groups": 1})"),
+      {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch}, shape);
+  const training::TaskEntry& task = training::tasks().find("segmentation");
+  const auto made = task.make(*model, nullptr, {"nnunet", {}});
+  const training::DataBatch batch(task.random_batch(shape, 2, device));
+  CHECK(batch.data.at("image").shape() == Shape{2, 1, 4, 8, 6});
+  CHECK(batch.data.at("mask").shape() == Shape{2, 4, 8, 6});
+  const Tensor loss = made->loss(batch);
+  autograd::backward(loss);
+  CHECK(std::isfinite(training::scalar_of(loss)));
+}
+
 TEST_CASE("tasks: metrics have names of their own, and the main ones are among them",
           "[training]") {
   const Device device = make_cpu(1);

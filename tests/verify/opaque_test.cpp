@@ -27,7 +27,7 @@ std::string run_all(const char* paper, const Device& device, int& passed) {
 }  // namespace
 
 TEST_CASE("golden cases: all pass on the opaque device", "[verify]") {
-  const char* paper = GENERATE("dgsa", "kcla", "gdla", "mala");
+  const char* paper = GENERATE("dgsa", "kcla", "gdla", "mala", "dformer");
   const std::int64_t before = opaque_calls();
   int passed = 0;
   CHECK(run_all(paper, make_opaque(), passed) == "");
@@ -36,7 +36,7 @@ TEST_CASE("golden cases: all pass on the opaque device", "[verify]") {
 }
 
 TEST_CASE("golden cases: all pass where there are only primitives", "[verify]") {
-  const char* paper = GENERATE("dgsa", "kcla", "gdla", "mala");
+  const char* paper = GENERATE("dgsa", "kcla", "gdla", "mala", "dformer");
   int passed = 0;
   CHECK(run_all(paper, make_opaque(OpaqueKernels::kPrimitives), passed) == "");
   CHECK(passed > 10);

@@ -46,6 +46,13 @@ Case::Case(const std::filesystem::path& path, const Device& device)
   output_ = read_tolerance(one ? tolerance : tolerance.at("output"));
   grad_ = read_tolerance(one ? tolerance : tolerance.at("grad"));
   tensors_ = std::move(file.tensors);
+  metadata_ = std::move(file.metadata);
+}
+
+schema::Value Case::metadata(const std::string& key) const {
+  const auto found = metadata_.find(key);
+  return found == metadata_.end() ? schema::Value()
+                                  : schema::parse(found->second, name_ + " " + key);
 }
 
 const Tensor& Case::at(const std::string& key) const {

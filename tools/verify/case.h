@@ -32,6 +32,8 @@ class Case {
   /// Names of all tensors that were never handed out.
   std::vector<std::string> untouched() const;
   const schema::Value& config() const { return config_; }
+  /// Further metadata that is JSON; null where the file has none of that name.
+  schema::Value metadata(const std::string& key) const;
   bool training() const { return training_; }
   const Device& device() const { return device_; }
 
@@ -53,6 +55,7 @@ class Case {
 
  private:
   std::string name_, operator_, kind_;
+  std::map<std::string, std::string> metadata_;
   bool training_ = false;
   schema::Value config_;
   Tolerance output_, grad_;

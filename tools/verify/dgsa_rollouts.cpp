@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "verify/dformer.h"
 #include "verify/dgsa.h"
 #include "verify/module_case.h"
 #include "verify/runners.h"
@@ -47,7 +48,7 @@ std::vector<double> heat_of(const std::vector<double>& weights, std::int64_t gri
 
 void run_rollout(const Case& c, Checker& check) {
   // dformer rolls its own blocks out under this name.
-  if (!c.given("variants")) throw NotImplemented("attention_rollout of windows");
+  if (!c.given("variants")) return run_unit_rollout(c, check);
   const auto layers = input_maps(c);
   const Value& grid = c.config().at("grid");
   const Value& image = c.config().at("image");

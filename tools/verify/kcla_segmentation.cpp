@@ -15,6 +15,7 @@
 #include "ops/loss.h"
 #include "ops/shape.h"
 #include "optim/registry.h"
+#include "verify/dformer.h"
 #include "verify/gdla_metrics.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
@@ -122,7 +123,7 @@ void run_optimiser(const Case& c, Checker& check, const char* type, const char* 
 
 void run_sgd(const Case& c, Checker& check) {
   // dformer's case of this name steps several parameters.
-  if (!c.has("input/w0")) throw NotImplemented("sgd of several parameters");
+  if (!c.has("input/w0")) return run_sgd_of_several(c, check);
   run_optimiser(c, check, "sgd", "momentum", {"momentum", "weight_decay", "dampening", "nesterov"});
 }
 

@@ -51,6 +51,15 @@ Table mala_family();
 /// papers/mala: Swin with each attention.
 Table mala_swin();
 
+/// papers/dformer: units, attention, blocks, stages and the layers between them.
+Table dformer_operators();
+/// papers/dformer: networks.
+Table dformer_networks();
+/// papers/dformer: resampling, intensities.
+Table dformer_data();
+/// papers/dformer: losses, metric, schedule, optimiser.
+Table dformer_training();
+
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
 

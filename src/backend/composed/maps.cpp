@@ -89,14 +89,27 @@ namespace {
 
 // Zeros around the map keep its size.
 ConvArgs depthwise(const Tensor& weight) {
-  return {.stride = {1, 1},
-          .padding = {weight.size(2) / 2, weight.size(3) / 2},
-          .dilation = {1, 1},
-          .groups = weight.size(0)};
+  ConvArgs args{.stride = {}, .padding = {}, .dilation = {}, .groups = weight.size(0)};
+  for (int axis = 2; axis < weight.rank(); ++axis) {
+    args.stride.push_back(1);
+    args.padding.push_back(weight.size(axis) / 2);
+    args.dilation.push_back(1);
+  }
+  return args;
 }
 
-Tensor channels_first(const Tensor& x) { return permuted(x, {0, 3, 1, 2}); }
-Tensor channels_last(const Tensor& x) { return permuted(x, {0, 2, 3, 1}); }
+Tensor channels_first(const Tensor& x) {
+  return permuted(x,
+                  x.rank() == 5 ? std::vector<int>{0, 4, 1, 2, 3} : std::vector<int>{0, 3, 1, 2});
+}
+Tensor channels_last(const Tensor& x) {
+  return permuted(x,
+                  x.rank() == 5 ? std::vector<int>{0, 2, 3, 4, 1} : std::vector<int>{0, 2, 3, 1});
+}
+// y + x where the convolution has a residual.
+Tensor with_residual(bool residual, const Tensor& y, const Tensor& x) {
+  return residual ? add(wide(y), wide(x)) : y;
+}
 
 }  // namespace
 
@@ -104,7 +117,7 @@ void Backend::token_conv(const TokenConvArgs& args) const {
   const Tensor x = channels_first(args.x);
   const Tensor y = Tensor::empty_like(x);
   conv(depthwise(args.weight), x, args.weight, args.bias, y);
-  write(channels_last(args.residual ? add(x, y) : y), args.y);
+  write(with_residual(args.residual, channels_last(y), args.x), args.y);
 }
 
 void Backend::token_conv_backward(const TokenConvBackwardArgs& args) const {
@@ -113,11 +126,13 @@ void Backend::token_conv_backward(const TokenConvBackwardArgs& args) const {
   if (args.dx.defined()) {
     const Tensor dx = Tensor::empty_like(dy);
     conv_backward_data(sizes, args.weight, dy, dx);
-    write(channels_last(args.residual ? add(dy, dx) : dx), args.dx);
+    write(with_residual(args.residual, channels_last(dx), args.dy), args.dx);
   }
   if (args.dweight.defined()) conv_backward_weight(sizes, channels_first(args.x), dy, args.dweight);
   if (args.dbias.defined())
-    write(composed::reduce(ReduceOp::kSum, wide(dy), {1, dy.size(1), 1, 1}), args.dbias);
+    write(composed::reduce(ReduceOp::kSum, wide(dy).alias(Grouped(dy, 0).map),
+                           Grouped(dy, 0).per_channel),
+          args.dbias);
 }
 
 }  // namespace fovea

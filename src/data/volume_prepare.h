@@ -1,0 +1,42 @@
+// Preparing volumes for training as nnU-Net does: voxels of one size, intensities of one scale.
+// dformer 7.3. Values are (d, h, w) row-major.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fovea::data {
+
+/// Depth, height, width.
+using VolumeSides = std::array<std::int64_t, 3>;
+
+/// How many voxels a volume has at another spacing: size x spacing / target, halves to even.
+VolumeSides resampled_size(const VolumeSides& size, const std::array<double, 3>& spacing,
+                           const std::array<double, 3>& target);
+
+/// To another size over the same space: place i reads (i + 0.5) in / out - 0.5, clamped at the
+/// ends, between its neighbours along every axis. nearest_depth: along the first one slice floor((i
+/// + 0.5) in / out) alone, for volumes whose slices are far apart.
+std::vector<float> resample_volume(std::span<const float> values, const VolumeSides& size,
+                                   const VolumeSides& to, bool nearest_depth = false);
+/// Labels: the voxel floor((i + 0.5) in / out) along every axis.
+std::vector<std::int64_t> resample_labels(std::span<const std::int64_t> labels,
+                                          const VolumeSides& size, const VolumeSides& to);
+
+/// Of the voxels of the foreground of all training volumes.
+struct Intensities {
+  double low = 0, high = 0;  // the percentiles 0.5 and 99.5, linear between values
+  double mean = 0, std = 1;  // std with n
+};
+/// Throws ConfigError where there are none.
+Intensities intensities_of(std::vector<float> foreground);
+
+/// Computed tomography: cut to [low, high], minus mean, divided by std; in place.
+void normalise_ct(std::span<float> values, const Intensities& by);
+/// Magnetic resonance: minus the mean of the volume, divided by its std + 1e-8; in place. With
+/// `inside` (as many as values) both are of the voxels where it is not 0, and the others become 0.
+void normalise_mr(std::span<float> values, std::span<const std::uint8_t> inside = {});
+
+}  // namespace fovea::data
