@@ -62,9 +62,11 @@ TEST_CASE("nnunet windows: a network that sees single voxels gives what one pass
 }
 
 TEST_CASE("nnunet windows: options that do not fit are refused", "[training]") {
-  CHECK_THROWS_AS(make_nnunet_windows({.roi_size = {4, 4}})->window_of({8, 8, 8}), ConfigError);
+  CHECK_THROWS_AS(
+      make_nnunet_windows({.roi_size = {4, 4}, .mirror_axes = {}})->window_of({8, 8, 8}),
+      ConfigError);
   CHECK_THROWS_AS(make_nnunet_windows({.roi_size = {4}, .mirror_axes = {3}})->window_of({8, 8, 8}),
                   ConfigError);
-  CHECK(make_nnunet_windows({.roi_size = {4}})->window_of({8, 8, 8}) ==
+  CHECK(make_nnunet_windows({.roi_size = {4}, .mirror_axes = {}})->window_of({8, 8, 8}) ==
         std::vector<std::int64_t>{4, 4, 4});
 }
