@@ -16,7 +16,7 @@
 namespace fovea {
 
 /// Names a piece of a device's memory: an address on the host, elsewhere whatever the device makes
-/// of it (a device pointer, a number). 0: none.
+/// of it (a device pointer, a number); no two pieces in use have one name. 0: none.
 using MemoryHandle = std::uint64_t;
 
 /// Where a tensor begins: `offset` bytes into a piece of memory. Only the device may join the two.

@@ -109,32 +109,6 @@ void run_rope(const Case& c, Checker& check) {
       check);
 }
 
-// The scores of one query, longer and longer, by three mechanisms.
-void run_magnitude_response(const Case& c, Checker& check) {
-  const Tensor& phi_q = c.at("input/phi_q");
-  const Tensor& phi_k = c.at("input/phi_k");
-  const auto single = [](const Tensor& x) {
-    const Tensor rows = ops::reshape(x, {1, x.size(0), x.size(1)});
-    return ops::heads(rows, 1, x.size(1), 0, x.size(1));
-  };
-  const ops::HeadView keys = single(phi_k);
-  const ops::MagnitudeOptions mala{.feature_map = FeatureMap::kNone, .eps = c.number("eps")};
-  const ops::LinearAttentionOptions linear{.feature_map = FeatureMap::kNone,
-                                           .eps = c.number("eps")};
-  const ops::AttentionOptions softmax{1 / std::sqrt(static_cast<double>(phi_q.size(1))), false, {}};
-  std::map<std::string, std::vector<Tensor>> rows;
-  for (const schema::Value& factor : c.config().at("factors").items()) {
-    const ops::HeadView query = single(ops::mul(phi_q, factor.as_double()));
-    rows["mala"].push_back(ops::magnitude_map(query, keys, mala).scores);
-    rows["linear"].push_back(ops::linear_attention_map(query, keys, linear));
-    rows["softmax"].push_back(ops::attention_map(query, keys, softmax));
-  }
-  for (const auto& [name, scores] : rows) {
-    const Tensor all = ops::concat(scores, 0);
-    check.compare("output/" + name, ops::reshape(all, {all.size(0), all.size(3)}));
-  }
-}
-
 }  // namespace
 
 Tensor twice(const Tensor& x) {
@@ -171,7 +145,6 @@ Table mala_operators() {
   table.add("mala_causal") = run_core;
   table.add("rope1d") = run_rope;
   table.add("rope2d") = run_rope;
-  table.add("magnitude_response") = run_magnitude_response;
   return table;
 }
 
