@@ -1,5 +1,5 @@
 // ACDC: short-axis heart MRI at end diastole and end systole (Bernard et al., IEEE TMI 2018), slice
-// by slice as in gdla 6.4.
+// by slice as in gdla 6.4, or whole volumes (dformer 7).
 #include <fmt/format.h>
 
 #include <memory>
@@ -30,6 +30,23 @@ struct Options : ImageOptions {
   std::optional<SampleShape> sample_shape() const {
     return SampleShape{
         .channels = 1, .height = img_size, .width = img_size, .classes = 4, .label_maps = true};
+  }
+};
+
+struct WholeOptions : VolumeSetOptions {
+  WholeOptions() {
+    split.by_group = kByPatient;
+    img_size = {16, 160, 160};
+  }
+  PartsFrom parts = PartsFrom::kPaper;
+
+  std::optional<SampleShape> sample_shape() const {
+    return SampleShape{.channels = 1,
+                       .height = img_size[1],
+                       .width = img_size[2],
+                       .classes = 4,
+                       .label_maps = true,
+                       .depth = img_size[0]};
   }
 };
 
@@ -80,27 +97,49 @@ std::string patient_of(const LabelledVolume& volume, PartsFrom from) {
   return from == PartsFrom::kPaper ? folder.substr(kPatient.size()) : folder;
 }
 
-std::unique_ptr<Source> open(const Place& place, const Options& o) {
+std::vector<LabelledVolume> volumes_of(const Place& place, PartsFrom parts,
+                                       std::vector<std::string>& notes) {
   const std::vector<LabelledVolume> all = find_volumes(place.root);
   std::vector<std::string> patients;
-  for (const LabelledVolume& volume : all) patients.push_back(patient_of(volume, o.parts));
-  std::vector<std::string> notes;
+  for (const LabelledVolume& volume : all) patients.push_back(patient_of(volume, parts));
   std::vector<LabelledVolume> chosen;
   for (const std::int64_t i :
-       places_of_part({kReader, o.parts, place.root / "splits", {}}, place.split, patients, notes))
+       places_of_part({kReader, parts, place.root / "splits", {}}, place.split, patients, notes))
     chosen.push_back(all[static_cast<std::size_t>(i)]);
-  if (chosen.empty()) {
-    FOVEA_CHECK(place.split != Split::kTrain, FileError,
-                fmt::format("dataset.root: {}: holds no patient of train; see {}",
-                            place.root.string(), kPage));
-    return nullptr;
-  }
-  SourceInfo info =
-      slices_info({"background", "right ventricle", "myocardium", "left ventricle"}, o.img_size);
+  FOVEA_CHECK(!chosen.empty() || place.split != Split::kTrain, FileError,
+              fmt::format("dataset.root: {}: holds no patient of train; see {}",
+                          place.root.string(), kPage));
+  return chosen;
+}
+
+std::vector<std::string> classes_of_heart() {
+  return {"background", "right ventricle", "myocardium", "left ventricle"};
+}
+
+std::unique_ptr<Source> open(const Place& place, const Options& o) {
+  std::vector<std::string> notes;
+  std::vector<LabelledVolume> chosen = volumes_of(place, o.parts, notes);
+  if (chosen.empty()) return nullptr;
+  SourceInfo info = slices_info(classes_of_heart(), o.img_size);
   return std::make_unique<VolumeSlices>(std::move(chosen), std::move(info), std::move(notes));
 }
 
+std::unique_ptr<VolumePart> open_whole(const Place& place, const WholeOptions& o) {
+  std::vector<std::string> notes;
+  std::vector<VolumeCase> cases;
+  for (const LabelledVolume& volume : volumes_of(place, o.parts, notes))
+    cases.push_back({{volume.image}, volume.labels, volume.image.string()});
+  if (cases.empty()) return nullptr;
+  return std::make_unique<NiftiVolumes>(
+      std::move(cases), VolumeInfo{classes_of_heart(), {0, 1, 2, 3}, 1, false}, std::move(notes));
+}
+
 }  // namespace
+
+FOVEA_DATASET(acdc_volumes, open_whole, "heart MRI, whole volumes with three structures", kPage,
+              schema::Fields<WholeOptions>{}
+                  .add_enum("parts", &WholeOptions::parts, parts_from_words(), kPartsFromHelp)
+                  .names_files(part_lists))
 
 FOVEA_DATASET(acdc, open, "heart MRI, slices with three structures", kPage,
               schema::Fields<Options>{}

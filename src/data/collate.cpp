@@ -21,6 +21,13 @@ Shape with_axis(std::int64_t first, const Shape& rest) {
 
 void check(const Tensor& tensor, const Field& field) {
   const bool stacked = field.rule == Collate::kStack;
+  if (field.rule == Collate::kAlone) {
+    FOVEA_CHECK(tensor.dtype() == field.dtype && tensor.rank() == field.shape.rank(), ShapeError,
+                fmt::format("batch: \"{}\" of a sample is {} of {} axes; expected {} of {}",
+                            field.name, name_of(tensor.dtype()), tensor.rank(),
+                            name_of(field.dtype), field.shape.rank()));
+    return;
+  }
   const bool ranked = stacked || tensor.rank() == field.shape.rank() + 1;
   const Shape expected = stacked || !ranked ? field.shape : with_axis(tensor.size(0), field.shape);
   FOVEA_CHECK(tensor.dtype() == field.dtype && ranked && tensor.shape() == expected, ShapeError,
@@ -30,6 +37,11 @@ void check(const Tensor& tensor, const Field& field) {
 }
 
 }  // namespace
+
+bool one_a_batch(const std::vector<Field>& fields) {
+  return std::any_of(fields.begin(), fields.end(),
+                     [](const Field& field) { return field.rule == Collate::kAlone; });
+}
 
 Collator::Collator(const std::vector<Field>& fields, std::int64_t rows, const Device& device)
     : fields_(fields),
@@ -42,6 +54,8 @@ Collator::Collator(const std::vector<Field>& fields, std::int64_t rows, const De
     if (field.rule == Collate::kStack)
       stacked_[f] = Tensor::empty(with_axis(rows, field.shape), field.dtype, device);
   }
+  FOVEA_CHECK(rows <= 1 || !one_a_batch(fields), ShapeError,
+              fmt::format("batch: {} samples of their own sizes; expected one", rows));
   indices_.reserve(static_cast<std::size_t>(rows));
   geometry_.reserve(static_cast<std::size_t>(rows));
 }
@@ -114,6 +128,11 @@ Batch Collator::finish() {
       case Collate::kPad:
         batch.set(field.name, padded(field, columns_[f], batch.lengths[field.name]));
         break;
+      case Collate::kAlone: {
+        const Tensor whole = copy(columns_[f].front());
+        batch.set(field.name, whole.alias(with_axis(1, whole.shape())));
+        break;
+      }
       case Collate::kList:
         for (const Tensor& tensor : columns_[f]) batch.lists[field.name].push_back(copy(tensor));
         break;

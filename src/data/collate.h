@@ -15,6 +15,7 @@ enum class Collate {
   kStack,  // all have one shape: (b, shape)
   kPad,    // they differ along their first axis: (b, longest, shape), zeros behind the end, lengths
   kList,   // one tensor a sample: (any, shape) each
+  kAlone,  // of any shape, one sample to a batch: (1, shape)
 };
 
 /// What a data set says of one name.
@@ -22,9 +23,13 @@ struct Field {
   std::string name;
   DType dtype = DType::kFloat32;
   Collate rule = Collate::kStack;
-  Shape shape = {};         // of a sample; where it is padded or listed, behind the first axis
+  Shape shape = {};         // of a sample; where it is padded or listed, behind the first axis;
+                            // of kAlone a usual one
   std::int64_t pad_to = 0;  // a padded axis is at least this long
 };
+
+/// Whether a batch holds one sample alone.
+bool one_a_batch(const std::vector<Field>& fields);
 
 /// Makes one batch, row by row, in memory of `device`, a host device.
 class Collator {

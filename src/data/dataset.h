@@ -27,6 +27,8 @@ struct Draw {
   std::int64_t copy = 0;                      // which of a sample's repeats in an epoch (plan.h)
   bool augment = false;                       // augmentation and training noise
   std::optional<NoiseLevel> corruption = {};  // evaluation noise, on every sample
+  std::int64_t position = 0;                  // in the epoch
+  std::int64_t place = 0, batch_size = 1;     // in its batch, and how many that has
 };
 
 /// What networks take from a data set; 0 where it has none.
@@ -85,6 +87,10 @@ class Dataset {
   virtual std::int64_t bucket_batches() const { return 0; }
   /// How often a training epoch takes a sample (PlanOptions::repeats).
   virtual std::int64_t repeats() const { return 1; }
+  /// Training draws so many samples with replacement in an epoch; 0: every one once.
+  virtual std::int64_t draws_per_epoch() const { return 0; }
+  /// The same samples as evaluations see them; null: as they are.
+  virtual std::shared_ptr<const Dataset> for_evaluation() const { return nullptr; }
   /// Whether a sample that prepare() cannot read is left out of its batch.
   virtual bool skips_bad_samples() const { return false; }
 

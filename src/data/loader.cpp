@@ -95,12 +95,16 @@ Batch Loader::State::prepare(const Epoch& pass, std::int64_t number) {
             .epoch = pass.number,
             .augment = options.augment,
             .corruption = options.corruption};
+  draw.position = number * options.batch_size;
+  draw.batch_size = std::ssize(samples);
   Sample sample;
   for (const auto& [index, copy] : samples) {
     if (pass.cancelled.load(std::memory_order_relaxed)) return {};
     collator.next(sample);
     draw.copy = copy;
     if (prepare_sample(draw, index, sample)) collator.add(sample);
+    ++draw.position;
+    ++draw.place;
   }
   Batch batch = collator.finish();
   batch.number = number;
@@ -186,7 +190,7 @@ Loader::~Loader() = default;
 
 std::int64_t Loader::num_batches() const {
   const PlanOptions plan = state_->plan();
-  const std::int64_t samples = planned_samples(state_->dataset->size(), plan);
+  const std::int64_t samples = planned_samples(*state_->dataset, plan);
   return (samples + plan.batch_size - 1) / plan.batch_size;
 }
 

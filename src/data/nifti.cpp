@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -151,7 +152,9 @@ void scale(int type, Bytes data, double slope, double intercept, std::vector<flo
   }
 }
 
-Volume decode_plain(Bytes file, std::string_view name) {
+enum class Values { kScaled, kLabels };
+
+Volume decode_plain(Bytes file, std::string_view name, Values what) {
   const Header header = parse(file, name);
   Volume volume;
   static_cast<VolumeSize&>(volume) = size_of(*header);
@@ -170,9 +173,11 @@ Volume decode_plain(Bytes file, std::string_view name) {
     nifti_swap_Nbytes(bytes / each, header->nbyper, swapped.data());
     data = swapped;
   }
+  const bool real =
+      header->datatype == NIFTI_TYPE_FLOAT32 || header->datatype == NIFTI_TYPE_FLOAT64;
   // A slope of 0 says that nothing is scaled.
-  const bool scaled = header->scl_slope != 0 && std::isfinite(header->scl_slope) &&
-                      std::isfinite(header->scl_inter);
+  const bool scaled = (what == Values::kScaled || real) && header->scl_slope != 0 &&
+                      std::isfinite(header->scl_slope) && std::isfinite(header->scl_inter);
   volume.values.resize(static_cast<std::size_t>(volume.voxels()));
   scale(header->datatype, data, scaled ? double{header->scl_slope} : 1.0,
         scaled ? double{header->scl_inter} : 0.0, volume.values);
@@ -182,6 +187,19 @@ Volume decode_plain(Bytes file, std::string_view name) {
     refuse(name, fmt::format("value {} in {}; finite numbers expected", *bad,
                              voxel(volume, static_cast<std::size_t>(bad - volume.values.begin()))));
   return volume;
+}
+
+Volume decode(Bytes file, std::string_view name, Values what) {
+  if (!is_gzip(file)) return decode_plain(file, name, what);
+  // Not more than what the header promises is expanded.
+  const Header header = parse(inflate_prefix(file, kHeaderBytes, name), name);
+  const std::size_t most = static_cast<std::size_t>(header->iname_offset) +
+                           header->nvox * static_cast<std::size_t>(header->nbyper);
+  if (most > kMaxVolumeBytes)
+    refuse(name, fmt::format("expands to {} bytes, at most {} are read", most, kMaxVolumeBytes));
+  // All of it, for the checksum at the end; some writers put a little more there.
+  constexpr std::size_t kMore = std::size_t{1} << 20;
+  return decode_plain(inflate(file, most + kMore, name), name, what);
 }
 
 // The first bytes of a file, enough for a header even where they are compressed.
@@ -219,6 +237,21 @@ nifti_1_header header_like(const std::filesystem::path& like, const VolumeSize& 
   return header;
 }
 
+// `voxels` are of `type` and in this machine's byte order.
+void write(const std::filesystem::path& path, const VolumeSize& size, short type, Bytes voxels,
+           const std::filesystem::path& like) {
+  nifti_1_header header = header_like(like, size);
+  header.datatype = type;
+  header.bitpix = static_cast<short>(8 * std::ssize(voxels) / size.voxels());
+  header.vox_offset = kFirstData;
+  header.scl_slope = header.scl_inter = header.cal_max = header.cal_min = 0;
+  std::memcpy(header.magic, "n+1", sizeof(header.magic));
+  std::string file(static_cast<std::size_t>(kFirstData), '\0');
+  std::memcpy(file.data(), &header, kHeaderBytes);
+  file.append(reinterpret_cast<const char*>(voxels.data()), voxels.size());
+  io::write_atomic(path, path.extension() == ".gz" ? pack_gzip(file) : file);
+}
+
 }  // namespace
 
 bool has_nifti_extension(const std::filesystem::path& path) {
@@ -227,20 +260,15 @@ bool has_nifti_extension(const std::filesystem::path& path) {
 }
 
 Volume decode_nifti(Bytes file, std::string_view name) {
-  if (!is_gzip(file)) return decode_plain(file, name);
-  // Not more than what the header promises is expanded.
-  const Header header = parse(inflate_prefix(file, kHeaderBytes, name), name);
-  const std::size_t most = static_cast<std::size_t>(header->iname_offset) +
-                           header->nvox * static_cast<std::size_t>(header->nbyper);
-  if (most > kMaxVolumeBytes)
-    refuse(name, fmt::format("expands to {} bytes, at most {} are read", most, kMaxVolumeBytes));
-  // All of it, for the checksum at the end; some writers put a little more there.
-  constexpr std::size_t kMore = std::size_t{1} << 20;
-  return decode_plain(inflate(file, most + kMore, name), name);
+  return decode(file, name, Values::kScaled);
 }
 
 Volume read_nifti(const std::filesystem::path& path) {
   return decode_nifti(io::read_bytes(path, kMaxVolumeBytes), path.string());
+}
+
+Volume read_nifti_labels(const std::filesystem::path& path) {
+  return decode(io::read_bytes(path, kMaxVolumeBytes), path.string(), Values::kLabels);
 }
 
 VolumeSize read_nifti_size(const std::filesystem::path& path) {
@@ -250,23 +278,16 @@ VolumeSize read_nifti_size(const std::filesystem::path& path) {
 void write_nifti_labels(const std::filesystem::path& path, const VolumeSize& size,
                         const std::vector<std::uint16_t>& labels,
                         const std::filesystem::path& like) {
-  nifti_1_header header = header_like(like, size);
   const bool deep =
       std::any_of(labels.begin(), labels.end(), [](auto label) { return label > 255; });
-  header.datatype = deep ? NIFTI_TYPE_UINT16 : NIFTI_TYPE_UINT8;
-  header.bitpix = deep ? 16 : 8;
-  header.vox_offset = kFirstData;
-  header.scl_slope = header.scl_inter = header.cal_max = header.cal_min = 0;
-  std::memcpy(header.magic, "n+1", sizeof(header.magic));
-  std::string file(static_cast<std::size_t>(kFirstData), '\0');
-  std::memcpy(file.data(), &header, kHeaderBytes);
-  for (const std::uint16_t label : labels) {
-    char raw[sizeof(label)];
-    std::memcpy(raw, &label, sizeof(label));
-    const auto low = static_cast<char>(label);
-    file.append(deep ? std::string_view(raw, sizeof(raw)) : std::string_view(&low, 1));
-  }
-  io::write_atomic(path, path.extension() == ".gz" ? pack_gzip(file) : file);
+  if (deep) return write(path, size, NIFTI_TYPE_UINT16, std::as_bytes(std::span(labels)), like);
+  const std::vector<std::uint8_t> low(labels.begin(), labels.end());
+  write(path, size, NIFTI_TYPE_UINT8, std::as_bytes(std::span(low)), like);
+}
+
+void write_nifti_values(const std::filesystem::path& path, const VolumeSize& size,
+                        std::span<const float> values, const std::filesystem::path& like) {
+  write(path, size, NIFTI_TYPE_FLOAT32, std::as_bytes(values), like);
 }
 
 Image label_slice(const Volume& volume, std::int64_t slice, std::string_view name) {

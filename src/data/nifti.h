@@ -41,6 +41,9 @@ bool has_nifti_extension(const std::filesystem::path& path);
 Volume decode_nifti(std::span<const std::byte> file, std::string_view name);
 /// decode_nifti of a file's content.
 Volume read_nifti(const std::filesystem::path& path);
+/// The same of a file of labels: whole numbers are taken as they are stored, whatever the header
+/// says of their scale. dformer 7.2.
+Volume read_nifti_labels(const std::filesystem::path& path);
 /// The header alone: the first bytes of the file are read.
 VolumeSize read_nifti_size(const std::filesystem::path& path);
 
@@ -50,6 +53,9 @@ VolumeSize read_nifti_size(const std::filesystem::path& path);
 void write_nifti_labels(const std::filesystem::path& path, const VolumeSize& size,
                         const std::vector<std::uint16_t>& labels,
                         const std::filesystem::path& like);
+/// The same of real numbers, 32 bits a voxel.
+void write_nifti_values(const std::filesystem::path& path, const VolumeSize& size,
+                        std::span<const float> values, const std::filesystem::path& like);
 
 /// A slice of a volume of labels. Throws FileError starting with `name` for a value that is no
 /// whole number from 0 to 65535, with its voxel.

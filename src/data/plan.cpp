@@ -9,10 +9,17 @@
 namespace fovea::data {
 namespace {
 
+// How many samples of an order of this size an epoch has.
+std::int64_t planned(std::int64_t size, const PlanOptions& options) {
+  constexpr std::int64_t kRound = 256;
+  const bool rounded = options.shuffle && options.repeats > 1 && size >= kRound;
+  return rounded ? size / kRound * kRound : size;
+}
+
 // The first samples of the order, each of them so many times, in batches.
 PlannedBatches cut(const std::vector<std::int64_t>& order, const PlanOptions& options) {
   PlannedBatches batches;
-  const std::int64_t samples = planned_samples(std::ssize(order), options);
+  const std::int64_t samples = planned(std::ssize(order), options);
   const std::int64_t repeats = options.shuffle ? options.repeats : 1;
   for (std::int64_t i = 0; i < samples; ++i) {
     if (i % options.batch_size == 0) batches.emplace_back();
@@ -31,6 +38,12 @@ std::vector<std::int64_t> lengths_of(const Dataset& dataset) {
 PlannedBatches shuffled(const Dataset& dataset, const PlanOptions& options, std::int64_t epoch) {
   const RandomStream stream =
       RandomStream(options.seed).fork("shuffle").fork(static_cast<std::uint64_t>(epoch));
+  if (const std::int64_t draws = dataset.draws_per_epoch(); draws > 0) {
+    std::vector<std::int64_t> drawn;
+    for (std::int64_t i = 0; i < draws; ++i)
+      drawn.push_back(stream.below(dataset.size(), static_cast<std::uint64_t>(i)));
+    return cut(drawn, options);
+  }
   std::vector<std::int64_t> order = stream.permutation(dataset.size());
   const std::int64_t bucket = dataset.bucket_batches() * options.batch_size;
   if (bucket == 0) return cut(order, options);
@@ -52,10 +65,9 @@ PlannedBatches shuffled(const Dataset& dataset, const PlanOptions& options, std:
 
 }  // namespace
 
-std::int64_t planned_samples(std::int64_t size, const PlanOptions& options) {
-  constexpr std::int64_t kRound = 256;
-  const bool rounded = options.shuffle && options.repeats > 1 && size >= kRound;
-  return rounded ? size / kRound * kRound : size;
+std::int64_t planned_samples(const Dataset& dataset, const PlanOptions& options) {
+  const std::int64_t draws = options.shuffle ? dataset.draws_per_epoch() : 0;
+  return planned(draws > 0 ? draws : dataset.size(), options);
 }
 
 PlannedBatches plan_batches(const Dataset& dataset, const PlanOptions& options,

@@ -28,11 +28,12 @@ struct PlannedSample {
 using PlannedBatches = std::vector<std::vector<PlannedSample>>;
 
 /// The batches of an epoch, a function of seed and epoch.
-/// Shuffled: a permutation; with Dataset::bucket_batches() sorted by length within so many batches,
-/// which then are shuffled, so that their length says nothing about their place in the epoch.
+/// Shuffled: a permutation, or Dataset::draws_per_epoch() with replacement; with
+/// Dataset::bucket_batches() sorted by length within so many batches, which then are shuffled, so
+/// that their length says nothing about their place in the epoch.
 /// Otherwise the longest samples come first, equally long ones in the order of the data set.
 PlannedBatches plan_batches(const Dataset& dataset, const PlanOptions& options, std::int64_t epoch);
-/// How many samples that are, of a data set of this size.
-std::int64_t planned_samples(std::int64_t size, const PlanOptions& options);
+/// How many samples that are.
+std::int64_t planned_samples(const Dataset& dataset, const PlanOptions& options);
 
 }  // namespace fovea::data

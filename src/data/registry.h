@@ -16,6 +16,8 @@
 #include "data/text_options.h"
 #include "data/text_source.h"
 #include "data/vocabulary.h"
+#include "data/volume_options.h"
+#include "data/volume_part.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 
@@ -88,11 +90,14 @@ using OpenImages = std::function<std::unique_ptr<Source>(Split)>;
 Configured configured(ImageOptions options, OpenImages open, const MakeOptions& how);
 using OpenTexts = std::function<std::optional<TextSource>(Split)>;
 Configured configured(TextOptions options, OpenTexts open, const MakeOptions& how);
+using OpenVolumes = std::function<std::unique_ptr<VolumePart>(Split)>;
+Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOptions& how);
 
-/// Used by the macro below. Options derives from ImageOptions or TextOptions, whose keys follow
-/// its own; a member kKind says what the samples are where they are not plain images or texts, a
-/// static kind_of(options) where that depends on the options, a member sample_shape() what is known
-/// of all copies, a member lists_test() whether the names of the test samples are listed.
+/// Used by the macro below. Options derives from ImageOptions, TextOptions or VolumeSetOptions,
+/// whose keys follow its own; a member kKind says what the samples are where they are not plain
+/// images or texts, a static kind_of(options) where that depends on the options, a member
+/// sample_shape() what is known of all copies, a member lists_test() whether the names of the test
+/// samples are listed.
 template <class Options, class Samples>
 DatasetEntry make_entry(std::string name, const std::string& title, const std::string& page,
                         Samples (*open)(const Place&, const Options&),
@@ -128,7 +133,8 @@ DatasetEntry make_entry(std::string name, const std::string& title, const std::s
 }  // namespace fovea::data
 
 /// FOVEA_DATASET(name, open, title, page, Fields<Options>{}...): defines the entry that a line of
-/// datasets.def refers to; `open` gives a Source or a TextSource. Inside namespace fovea::data.
+/// datasets.def refers to; `open` gives a Source, a TextSource or a VolumePart. Inside namespace
+/// fovea::data.
 #define FOVEA_DATASET(name, open, title, page, ...)             \
   DatasetEntry dataset_entry_##name() {                         \
     return make_entry(#name, title, page, open, (__VA_ARGS__)); \

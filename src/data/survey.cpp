@@ -34,7 +34,7 @@ struct Tally {
 };
 
 void Tally::add_image(const Tensor& image) {
-  const std::int64_t plane = image.size(1) * image.size(2);
+  const std::int64_t plane = image.numel() / image.size(0);  // or a volume
   sums.resize(static_cast<std::size_t>(image.size(0)), 0.0);
   squares.resize(sums.size(), 0.0);
   const float* value = image.data<float>();

@@ -15,12 +15,13 @@ BatchSource::BatchSource(data::Splits splits, BatchOptions options)
   o.augment = !options_.overfit;
   o.seed = options_.seed;
   loader_ = std::make_unique<data::Loader>(splits_.train, o, options_.host);
+  if (auto whole = splits_.train->for_evaluation()) splits_.train = std::move(whole);
 }
 
 void BatchSource::each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
                              const Visit& visit) {
   data::LoaderOptions o;
-  o.batch_size = options_.eval_batch_size();
+  o.batch_size = data::one_a_batch(at(split).fields()) ? 1 : options_.eval_batch_size();
   o.num_workers = options_.train.num_workers;
   o.seed = options_.seed;
   o.corruption = noise;

@@ -42,7 +42,7 @@ class BatchSource {
   bool has(const std::string& split) const { return splits_.find(split) != nullptr; }
   /// Throws ConfigError for a split that is not there.
   const data::Dataset& at(const std::string& split) const { return splits_.at(split); }
-  /// What samples consist of.
+  /// What samples consist of, in evaluations.
   const std::vector<data::Field>& fields() const { return splits_.any().fields(); }
 
   // Training batches. The order of an epoch is a function of the seed and the epoch.

@@ -30,7 +30,7 @@ std::vector<float> seen(const Dataset& d, std::int64_t i, const Draw& draw) {
 }  // namespace
 
 TEST_CASE("datasets: every entry documents itself and shares the common keys", "[data]") {
-  CHECK(datasets().size() == 20);
+  CHECK(datasets().size() == 23);
   for (const DatasetEntry& entry : datasets()) {
     INFO(entry.name);
     CHECK_FALSE(entry.help.empty());
@@ -39,7 +39,7 @@ TEST_CASE("datasets: every entry documents itself and shares the common keys", "
     REQUIRE(entry.fields->find("root") != nullptr);
     CHECK(entry.fields->find("root")->default_text() == "\"datasets/" + entry.name + "\"");
     const bool texts = entry.kind == Kind::kTexts;
-    CHECK((entry.fields->find("augment") != nullptr) == !texts);
+    CHECK((entry.fields->find("augment") != nullptr) == !texts);  // of volumes a switch
     CHECK((entry.fields->find("tokeniser") != nullptr) == texts);
   }
 }

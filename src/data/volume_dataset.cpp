@@ -1,0 +1,291 @@
+#include "data/volume_dataset.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/identity.h"
+#include "data/volume_augment.h"
+#include "tensor/safetensors.h"
+
+namespace fovea::data {
+namespace {
+
+constexpr int kCacheVersion = 1;  // of the files in cache_folder: what made them
+
+// A prepared volume as a file, and back.
+TensorFile to_file(const PreparedVolume& volume, const Device& host) {
+  TensorFile file;
+  file.tensors["image"] = Tensor::from(
+      volume.values, {volume.channels, volume.size[0], volume.size[1], volume.size[2]}, host);
+  if (!volume.labels.empty())
+    file.tensors["labels"] =
+        Tensor::from(volume.labels, {volume.size[0], volume.size[1], volume.size[2]}, host);
+  const VolumePlace& p = volume.place;
+  std::vector<std::int64_t> sides;
+  for (const VolumeSides& s : {p.file, p.first, p.box})
+    sides.insert(sides.end(), s.begin(), s.end());
+  file.tensors["place"] = Tensor::from(sides, {3, 3}, host);
+  file.tensors["spacing"] =
+      Tensor::from(std::vector<double>(p.spacing.begin(), p.spacing.end()), {3}, host);
+  return file;
+}
+
+PreparedVolume from_file(const TensorFile& file, std::size_t num_classes) {
+  PreparedVolume volume;
+  const Tensor& image = file.tensors.at("image");
+  volume.channels = image.size(0);
+  volume.size = {image.size(1), image.size(2), image.size(3)};
+  const auto values = image.host_values<float>();
+  volume.values.assign(values.begin(), values.end());
+  const auto sides = file.tensors.at("place").host_values<std::int64_t>();
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    volume.place.file[axis] = sides[axis];
+    volume.place.first[axis] = sides[3 + axis];
+    volume.place.box[axis] = sides[6 + axis];
+    volume.place.spacing[axis] = file.tensors.at("spacing").host_values<double>()[axis];
+  }
+  if (const auto found = file.tensors.find("labels"); found != file.tensors.end()) {
+    const auto labels = found->second.host_values<std::uint8_t>();
+    volume.labels.assign(labels.begin(), labels.end());
+    note_voxels(volume, num_classes);
+  }
+  return volume;
+}
+
+}  // namespace
+
+PreparedVolumes::PreparedVolumes(std::shared_ptr<const VolumePart> part, VolumePlan plan,
+                                 const VolumeSetOptions& options)
+    : part_(std::move(part)),
+      plan_(std::move(plan)),
+      folder_(options.cache_folder),
+      root_(options.root),
+      left_(options.cache_bytes) {
+  if (!folder_.empty()) io::make_directories(folder_);
+}
+
+std::filesystem::path PreparedVolumes::stored_in(std::int64_t source_index) const {
+  const VolumeCase files = part_->files_of(source_index);
+  Origin origin{root_, files.images,
+                fmt::format("{} {} {}\n{}{}", kCacheVersion, part_->recipe(),
+                            fmt::join(part_->info().label_values, ","), part_->name(source_index),
+                            plan_.text())};
+  if (!files.labels.empty()) origin.files.push_back(files.labels);
+  return std::filesystem::path(folder_) / (content_hash(origin) + ".safetensors");
+}
+
+PreparedVolume PreparedVolumes::prepare(std::int64_t source_index) const {
+  const std::size_t classes = part_->class_names().size();
+  const auto fresh = [&] { return prepare_volume(part_->read(source_index), plan_, classes); };
+  if (folder_.empty()) return fresh();
+  const Device host(DeviceType::kCpu, heap_memory(), nullptr);
+  const std::filesystem::path file = stored_in(source_index);
+  if (io::fs::exists(file)) {
+    try {
+      return from_file(read_safetensors(file, host), classes);
+    } catch (const FileError&) {  // damaged: it is made again
+    }
+  }
+  PreparedVolume volume = fresh();
+  write_safetensors(file, to_file(volume, host));
+  return volume;
+}
+
+std::shared_ptr<const PreparedVolume> PreparedVolumes::get(std::int64_t source_index) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = kept_.find(source_index); known != kept_.end()) return known->second;
+  }
+  // Two threads may prepare the same one; what they get is equal.
+  auto volume = std::make_shared<const PreparedVolume>(prepare(source_index));
+  const std::lock_guard lock(mutex_);
+  if (volume->bytes() > left_ || kept_.contains(source_index)) return volume;
+  left_ -= volume->bytes();
+  kept_.emplace(source_index, volume);
+  return volume;
+}
+
+VolumeDataset::VolumeDataset(std::shared_ptr<const VolumePart> part, Split split,
+                             const std::vector<std::int64_t>& indices,
+                             const VolumeSetOptions& options,
+                             std::shared_ptr<const PreparedVolumes> prepared, Samples samples)
+    : Dataset(part, split, options, {}, {}),
+      part_(std::move(part)),
+      options_(options),
+      prepared_(std::move(prepared)),
+      samples_(samples) {
+  const auto& [d, h, w] = options_.img_size;
+  const Collate rule = samples_ == Samples::kCrops ? Collate::kStack : Collate::kAlone;
+  fields_ = {{"image", DType::kFloat32, rule, {part_->info().channels, d, h, w}},
+             {"mask", DType::kInt64, rule, {d, h, w}}};
+  indices_ = indices;
+  FOVEA_CHECK(!indices_.empty(), FileError,
+              fmt::format("dataset: split {} is left without samples", name_of(split)));
+}
+
+SampleShape VolumeDataset::shape() const {
+  return {.channels = part_->info().channels,
+          .height = options_.img_size[1],
+          .width = options_.img_size[2],
+          .classes = num_classes(),
+          .label_maps = true,
+          .depth = options_.img_size[0]};
+}
+
+std::shared_ptr<const Dataset> VolumeDataset::for_evaluation() const {
+  return std::make_shared<const VolumeDataset>(part_, split(), indices_, options_, prepared_,
+                                               Samples::kWhole);
+}
+
+void VolumeDataset::write(const PreparedVolume& volume, Sample& into) const {
+  const auto [d, h, w] = volume.size;
+  into.set("image", Tensor::from(volume.values, {volume.channels, d, h, w}, host()));
+  into.set("mask",
+           Tensor::from(std::vector<std::int64_t>(volume.labels.begin(), volume.labels.end()),
+                        {d, h, w}, host()));
+  into.geometry.original_size = {volume.place.file.begin(), volume.place.file.end()};
+  into.geometry.spacing = {volume.place.spacing.begin(), volume.place.spacing.end()};
+}
+
+void VolumeDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const {
+  const auto volume = prepared_->get(source_index(i));
+  into.index = i;
+  if (samples_ == Samples::kWhole) return write(*volume, into);
+  // A sample may be drawn twice in an epoch. Without augmentation it is the same in all epochs.
+  const RandomStream draws =
+      stream(draw, source_index(i))
+          .fork(static_cast<std::uint64_t>(draw.augment ? draw.position : 0));
+  const auto forced_from = static_cast<std::int64_t>(
+      std::nearbyint(static_cast<double>(draw.batch_size) * (1 - options_.foreground)));
+  const bool foreground = !draw.augment || draw.place >= forced_from;
+  const auto first =
+      draw_crop(*volume, options_.img_size, foreground,
+                draw.augment ? draws.fork("crop") : RandomStream(draw.seed).fork("crop"));
+  const VolumeCrop crop =
+      draw.augment && options_.augment
+          ? augmented_crop(*volume, options_.img_size, first, draws.fork("augment"))
+          : crop_volume(*volume, options_.img_size, first);
+  std::copy(crop.values.begin(), crop.values.end(), into.at("image").data<float>());
+  std::copy(crop.labels.begin(), crop.labels.end(), into.at("mask").data<std::int64_t>());
+  into.geometry.original_size = {volume->place.file.begin(), volume->place.file.end()};
+}
+
+Sample VolumeDataset::get(std::int64_t i) const {
+  Sample sample;
+  sample.index = i;
+  sample.name = name(i);
+  write(*prepared_->get(source_index(i)), sample);
+  return sample;
+}
+
+std::map<std::string, std::string> VolumeDataset::weight_files() const {
+  return {{kPlanFile, plan().text()}};
+}
+
+void VolumeDataset::check_weight_files(const std::map<std::string, std::string>& files,
+                                       const std::string& folder) const {
+  const std::string name = folder + "/" + kPlanFile;
+  const auto found = files.find(kPlanFile);
+  FOVEA_CHECK(found != files.end(), FileError,
+              fmt::format("{}: not found; the checkpoint of a task of volumes has one", name));
+  const std::string stored = VolumePlan::parse(found->second, name).text();
+  FOVEA_CHECK(stored == plan().text(), FileError,
+              fmt::format("{}: volumes were prepared in another way than the data set's are now; "
+                          "its training volumes, or dataset.spacing, have changed since the "
+                          "weights were trained",
+                          name));
+}
+
+std::string VolumeDataset::case_name(std::int64_t i) const { return case_names({name(i)}).front(); }
+
+Tensor VolumeDataset::original_mask(std::int64_t i) const {
+  const LabelledVoxels volume = part_->read_labels(source_index(i));
+  return Tensor::from(std::vector<std::int64_t>(volume.labels.begin(), volume.labels.end()),
+                      {volume.depth, volume.height, volume.width}, host());
+}
+
+Tensor VolumeDataset::labels_at_original(const Tensor& prob, std::int64_t i) const {
+  const VolumePlace where = place(i);
+  const auto labels = labels_on_file(prob.host_values<float>(), prob.size(0),
+                                     {prob.size(1), prob.size(2), prob.size(3)}, where);
+  return Tensor::from(std::vector<std::int64_t>(labels.begin(), labels.end()),
+                      {where.file[0], where.file[1], where.file[2]}, host());
+}
+
+const VolumeDataset* find_volumes(const Dataset& dataset) {
+  return dynamic_cast<const VolumeDataset*>(&dataset);
+}
+
+const schema::Fields<VolumeSetOptions>& VolumeSetOptions::keys() {
+  using O = VolumeSetOptions;
+  static const auto keys =
+      schema::Fields<O>{}
+          .include(split_fields())
+          .add("img_size", &O::img_size, schema::at_least(1),
+               "depth, height and width of the crops that networks are trained on, in voxels")
+          .add("spacing", &O::spacing, schema::greater_than(0),
+               "of the voxels to which volumes are resampled: depth, height, width in "
+               "millimetres; []: by the rule of nnU-Net (dformer 7.3)")
+          .add("augment", &O::augment,
+               "random turns, scales, noise, blur, brightness, contrast, low resolution, gamma "
+               "and mirrors of training crops (dformer 7.4)")
+          .add("foreground", &O::foreground, schema::in_range(0, 1),
+               "share of each batch that lies around a voxel of a random class; the last samples "
+               "of a batch are such")
+          .add("samples_per_epoch", &O::samples_per_epoch, schema::at_least(0),
+               "crops of an epoch, their volumes drawn with replacement; 0: one of each volume")
+          .add("cache_folder", &O::cache_folder,
+               "where prepared volumes are kept on disk, by their content; \"\": nowhere")
+          .is_place()
+          .no_effect()
+          .add("cache_bytes", &O::cache_bytes, schema::at_least(0),
+               "prepared volumes kept in memory, in bytes")
+          .no_effect()
+          .check([](const O& o) {
+            return o.spacing.empty() || o.spacing.size() == 3
+                       ? std::string()
+                       : fmt::format("spacing has {} numbers; expected 3, or none",
+                                     o.spacing.size());
+          });
+  return keys;
+}
+
+Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOptions&) {
+  Configured result;
+  result.options = options;
+  result.open = [open = std::move(open)](Split split) -> std::shared_ptr<const Part> {
+    return open(split);
+  };
+  // Of each part; the plan is made once, of train.
+  auto prepared = std::make_shared<std::map<const Part*, std::shared_ptr<const PreparedVolumes>>>();
+  auto plan = std::make_shared<std::optional<VolumePlan>>();
+  result.make = [options, prepared, plan](Split split,
+                                          const auto& find) -> std::shared_ptr<const Dataset> {
+    const std::optional<Chosen> chosen = find(split);
+    if (!chosen) return nullptr;
+    if (!*plan) {
+      const Chosen train = *find(Split::kTrain);
+      const auto part = std::static_pointer_cast<const VolumePart>(train.part);
+      *plan = make_plan(
+          [&](std::int64_t i) { return part->read(train.indices[static_cast<std::size_t>(i)]); },
+          std::ssize(train.indices), part->info(), options.spacing);
+    }
+    // What `open` above gave.
+    auto part = std::static_pointer_cast<const VolumePart>(chosen->part);
+    auto& volumes = (*prepared)[part.get()];
+    if (volumes == nullptr)
+      volumes = std::make_shared<const PreparedVolumes>(part, **plan, options);
+    return std::make_shared<const VolumeDataset>(
+        part, split, chosen->indices, options, volumes,
+        split == Split::kTrain ? VolumeDataset::Samples::kCrops : VolumeDataset::Samples::kWhole);
+  };
+  return result;
+}
+
+}  // namespace fovea::data

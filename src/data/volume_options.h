@@ -1,0 +1,28 @@
+// The keys that every data set of whole volumes has.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/split.h"
+#include "schema/fields.h"
+
+namespace fovea::data {
+
+struct VolumeSetOptions : SplitOptions {
+  static constexpr Kind kKind = Kind::kLabelMaps;
+  using Common = VolumeSetOptions;
+  static const schema::Fields<VolumeSetOptions>& keys();
+
+  std::array<std::int64_t, 3> img_size = {16, 32, 32};
+  std::vector<double> spacing;  // empty: nnU-Net's rule
+  bool augment = true;
+  double foreground = 0.33;
+  std::int64_t samples_per_epoch = 0;
+  std::string cache_folder;
+  std::int64_t cache_bytes = std::int64_t{1} << 31;
+};
+
+}  // namespace fovea::data

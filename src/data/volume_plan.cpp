@@ -1,0 +1,298 @@
+#include "data/volume_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "schema/parse.h"
+
+namespace fovea::data {
+namespace {
+
+constexpr double kAnisotropic = 3;         // ratio of spacings from which on slices are far apart
+constexpr double kMostlyKept = 3.0 / 4.0;  // of a volume, by the cut to what is not 0
+
+std::int64_t count_of(const VolumeSides& size) { return size[0] * size[1] * size[2]; }
+
+double percentile_of(std::vector<double> values, double percent) {
+  std::sort(values.begin(), values.end());
+  const double at = percent / 100 * static_cast<double>(values.size() - 1);
+  const auto first = static_cast<std::size_t>(at);
+  const std::size_t second = std::min(first + 1, values.size() - 1);
+  const double share = at - static_cast<double>(first);
+  return (1 - share) * values[first] + share * values[second];
+}
+
+bool anisotropic(const std::array<double, 3>& spacing) {
+  return *std::max_element(spacing.begin(), spacing.end()) >
+         kAnisotropic * *std::min_element(spacing.begin(), spacing.end());
+}
+
+// Calls `row` with where rows of the box begin in the volume, in order.
+template <class Row>
+void each_row(const VolumeSides& size, const VolumeSides& first, const VolumeSides& box,
+              const Row& row) {
+  for (std::int64_t d = 0; d < box[0]; ++d) {
+    for (std::int64_t h = 0; h < box[1]; ++h)
+      row(((first[0] + d) * size[1] + first[1] + h) * size[2] + first[2]);
+  }
+}
+
+template <class T>
+std::vector<T> cut(std::span<const T> values, const VolumeSides& size, const VolumeSides& first,
+                   const VolumeSides& box) {
+  std::vector<T> part;
+  part.reserve(static_cast<std::size_t>(count_of(box)));
+  each_row(size, first, box, [&](std::int64_t at) {
+    const auto from = values.begin() + at;
+    part.insert(part.end(), from, from + box[2]);
+  });
+  return part;
+}
+
+VolumeSides sides_of(const VolumeSize& size) { return {size.depth, size.height, size.width}; }
+
+// Slices that are far apart are not mixed; the axes are then the other two. Only the first axis is
+// treated so: files of slices have it there.
+bool keeps_slices(const std::array<double, 3>& from, const std::array<double, 3>& to) {
+  const auto coarse = [](const std::array<double, 3>& s) {
+    return anisotropic(s) && s[0] >= s[1] && s[0] >= s[2];
+  };
+  return coarse(from) || coarse(to);
+}
+
+}  // namespace
+
+std::int64_t PreparedVolume::bytes() const {
+  std::int64_t all = std::ssize(values) * 4 + std::ssize(labels);
+  for (const auto& places : voxels) all += std::ssize(places) * 4;
+  return all;
+}
+
+void note_voxels(PreparedVolume& volume, std::size_t num_classes) {
+  volume.voxels.assign(num_classes - 1, {});
+  for (std::size_t i = 0; i < volume.labels.size(); ++i) {
+    if (volume.labels[i] > 0)
+      volume.voxels[volume.labels[i] - 1u].push_back(static_cast<std::int32_t>(i));
+  }
+}
+
+void nonzero_box(const LabelledVoxels& volume, VolumeSides& first, VolumeSides& box) {
+  const VolumeSides size = sides_of(volume);
+  VolumeSides low = size, high = {-1, -1, -1};
+  for (std::int64_t i = 0; i < std::ssize(volume.values); ++i) {
+    if (volume.values[static_cast<std::size_t>(i)] == 0) continue;
+    const std::int64_t at = i % count_of(size);
+    const VolumeSides place{at / (size[1] * size[2]), at / size[2] % size[1], at % size[2]};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      low[axis] = std::min(low[axis], place[axis]);
+      high[axis] = std::max(high[axis], place[axis]);
+    }
+  }
+  const bool empty = high[0] < 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    first[axis] = empty ? 0 : low[axis];
+    box[axis] = empty ? size[axis] : high[axis] - low[axis] + 1;
+  }
+}
+
+std::vector<std::uint8_t> filled_mask(std::span<const float> values, std::int64_t channels,
+                                      const VolumeSides& size) {
+  const std::int64_t count = count_of(size);
+  // 1 not 0, 0 hole, 2 joined to the outside.
+  std::vector<std::uint8_t> mask(static_cast<std::size_t>(count), 0);
+  for (std::int64_t i = 0; i < channels * count; ++i) {
+    if (values[static_cast<std::size_t>(i)] != 0) mask[static_cast<std::size_t>(i % count)] = 1;
+  }
+  std::vector<std::int64_t> open;
+  const auto visit = [&](std::int64_t d, std::int64_t h, std::int64_t w) {
+    if (d < 0 || h < 0 || w < 0 || d >= size[0] || h >= size[1] || w >= size[2]) return;
+    const std::int64_t at = (d * size[1] + h) * size[2] + w;
+    if (mask[static_cast<std::size_t>(at)] != 0) return;
+    mask[static_cast<std::size_t>(at)] = 2;
+    open.push_back(at);
+  };
+  for (std::int64_t at = 0; at < count; ++at) {
+    const std::int64_t d = at / (size[1] * size[2]), h = at / size[2] % size[1], w = at % size[2];
+    const bool border =
+        d == 0 || h == 0 || w == 0 || d == size[0] - 1 || h == size[1] - 1 || w == size[2] - 1;
+    if (border) visit(d, h, w);
+  }
+  while (!open.empty()) {
+    const std::int64_t at = open.back();
+    open.pop_back();
+    const std::int64_t d = at / (size[1] * size[2]), h = at / size[2] % size[1], w = at % size[2];
+    visit(d - 1, h, w);
+    visit(d + 1, h, w);
+    visit(d, h - 1, w);
+    visit(d, h + 1, w);
+    visit(d, h, w - 1);
+    visit(d, h, w + 1);
+  }
+  for (std::uint8_t& voxel : mask) voxel = voxel == 2 ? 0 : 1;
+  return mask;
+}
+
+std::array<double, 3> target_spacing(const std::vector<std::array<double, 3>>& spacings,
+                                     const std::vector<VolumeSides>& sizes) {
+  std::array<double, 3> target, sides;
+  const auto along = [](const auto& list, std::size_t axis) {
+    std::vector<double> values;
+    for (const auto& one : list) values.push_back(static_cast<double>(one[axis]));
+    return values;
+  };
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    target[axis] = percentile_of(along(spacings, axis), 50);
+    sides[axis] = percentile_of(along(sizes, axis), 50);
+  }
+  const auto worst =
+      static_cast<std::size_t>(std::max_element(target.begin(), target.end()) - target.begin());
+  const double others = std::max(target[(worst + 1) % 3], target[(worst + 2) % 3]);
+  const double least_sides = std::min(sides[(worst + 1) % 3], sides[(worst + 2) % 3]);
+  if (target[worst] > kAnisotropic * others && sides[worst] * kAnisotropic < least_sides)
+    target[worst] = std::max(others, percentile_of(along(spacings, worst), 10));
+  return target;
+}
+
+VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, std::int64_t count,
+                     const VolumeInfo& info, const std::vector<double>& spacing) {
+  VolumePlan plan;
+  plan.ct = info.ct;
+  std::vector<std::array<double, 3>> spacings;
+  std::vector<VolumeSides> sizes;
+  std::vector<double> kept;
+  std::vector<std::vector<float>> foreground(static_cast<std::size_t>(info.ct ? info.channels : 0));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const LabelledVoxels volume = read(i);
+    VolumeSides first, box;
+    nonzero_box(volume, first, box);
+    spacings.push_back(volume.spacing);
+    sizes.push_back(box);
+    kept.push_back(static_cast<double>(count_of(box)) / static_cast<double>(volume.voxels()));
+    for (std::size_t c = 0; c < foreground.size(); ++c) {
+      const float* values = volume.values.data() + static_cast<std::int64_t>(c) * volume.voxels();
+      for (std::size_t v = 0; v < volume.labels.size(); ++v) {
+        if (volume.labels[v] > 0) foreground[c].push_back(values[v]);
+      }
+    }
+  }
+  plan.spacing = target_spacing(spacings, sizes);
+  if (!spacing.empty()) std::copy(spacing.begin(), spacing.end(), plan.spacing.begin());
+  plan.nonzero = !info.ct && percentile_of(kept, 50) < kMostlyKept;
+  for (auto& values : foreground) plan.channels.push_back(intensities_of(std::move(values)));
+  return plan;
+}
+
+PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
+                              std::size_t num_classes) {
+  PreparedVolume result;
+  VolumePlace& place = result.place;
+  place.file = sides_of(volume);
+  place.spacing = volume.spacing;
+  nonzero_box(volume, place.first, place.box);
+  result.channels = std::ssize(volume.values) / volume.voxels();
+  result.size = resampled_size(place.box, place.spacing, plan.spacing);
+  for (std::int64_t& side : result.size) side = std::max<std::int64_t>(side, 1);
+  const bool same = result.size == place.box;
+  const bool slices = keeps_slices(place.spacing, plan.spacing);
+  for (std::int64_t c = 0; c < result.channels; ++c) {
+    const std::span<const float> whole(volume.values.data() + c * volume.voxels(),
+                                       static_cast<std::size_t>(volume.voxels()));
+    std::vector<float> part = cut(whole, place.file, place.first, place.box);
+    if (!same) part = resample_volume(part, place.box, result.size, slices);
+    result.values.insert(result.values.end(), part.begin(), part.end());
+  }
+  std::vector<std::uint8_t> inside;
+  if (plan.nonzero) inside = filled_mask(result.values, result.channels, result.size);
+  const std::int64_t voxels = count_of(result.size);
+  for (std::int64_t c = 0; c < result.channels; ++c) {
+    const std::span<float> channel(result.values.data() + c * voxels,
+                                   static_cast<std::size_t>(voxels));
+    if (plan.ct) {
+      normalise_ct(channel, plan.channels.at(static_cast<std::size_t>(c)));
+    } else {
+      normalise_mr(channel, inside);
+    }
+  }
+  if (volume.labels.empty()) return result;
+  const std::vector<std::uint8_t> labels =
+      cut(std::span<const std::uint8_t>(volume.labels), place.file, place.first, place.box);
+  const std::vector<std::int64_t> wide(labels.begin(), labels.end());
+  for (const std::int64_t label : same ? wide : resample_labels(wide, place.box, result.size))
+    result.labels.push_back(static_cast<std::uint8_t>(label));
+  note_voxels(result, num_classes);
+  return result;
+}
+
+std::vector<float> map_on_file(std::span<const float> map, const VolumeSides& size,
+                               const VolumePlace& place, float outside) {
+  std::vector<float> resampled;
+  if (size != place.box) {
+    // A volume of few slices stays one: they are not mixed on the way back either.
+    resampled = resample_volume(map, size, place.box, keeps_slices(place.spacing, place.spacing));
+    map = resampled;
+  }
+  std::vector<float> whole(static_cast<std::size_t>(count_of(place.file)), outside);
+  auto from = map.begin();
+  each_row(place.file, place.first, place.box, [&](std::int64_t at) {
+    std::copy_n(from, place.box[2], whole.begin() + at);
+    from += place.box[2];
+  });
+  return whole;
+}
+
+std::vector<std::uint8_t> labels_on_file(std::span<const float> maps, std::int64_t count,
+                                         const VolumeSides& size, const VolumePlace& place) {
+  const std::size_t voxels = maps.size() / static_cast<std::size_t>(count);
+  std::vector<std::uint8_t> labels(static_cast<std::size_t>(count_of(place.file)), 0);
+  std::vector<float> largest;
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::vector<float> map =
+        map_on_file(maps.subspan(static_cast<std::size_t>(k) * voxels, voxels), size, place,
+                    k == 0 ? 1.0f : 0.0f);
+    if (k == 0) {
+      largest = map;
+      continue;
+    }
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      if (!(map[i] > largest[i])) continue;
+      largest[i] = map[i];
+      labels[i] = static_cast<std::uint8_t>(k);
+    }
+  }
+  return labels;
+}
+
+std::string VolumePlan::text() const {
+  schema::Value list = schema::Value::array();
+  for (const Intensities& c : channels)
+    list.push_back(schema::Value::object(
+        {{"low", c.low}, {"high", c.high}, {"mean", c.mean}, {"std", c.std}}));
+  return schema::Value::object({{"spacing", schema::Value::array(std::vector<double>(
+                                                spacing.begin(), spacing.end()))},
+                                {"intensities", ct ? "ct" : "mr"},
+                                {"nonzero", nonzero},
+                                {"channels", list}})
+             .dump() +
+         "\n";
+}
+
+VolumePlan VolumePlan::parse(const std::string& text, const std::string& name) {
+  try {
+    const schema::Value value = schema::parse(text, name);
+    VolumePlan plan;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      plan.spacing[axis] = value.at("spacing").at(axis).as_double();
+    plan.ct = value.at("intensities").as_string() == "ct";
+    plan.nonzero = value.at("nonzero").as_bool();
+    for (const schema::Value& c : value.at("channels").items())
+      plan.channels.push_back({c.at("low").as_double(), c.at("high").as_double(),
+                               c.at("mean").as_double(), c.at("std").as_double()});
+    return plan;
+  } catch (const ConfigError& error) {
+    throw FileError(error.what());
+  }
+}
+
+}  // namespace fovea::data
