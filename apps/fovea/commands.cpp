@@ -50,6 +50,8 @@ const std::vector<Command>& commands() {
        "fovea train experiments/smoke/dgvit.json --out runs/dgvit"},
       {"eval", "score a run, clean and under corruptions; predictions; foreign weights",
        "fovea eval runs/dgvit --noise all"},
+      {"predict", "masks, labels or classes of pictures and volumes of your own",
+       "fovea predict runs/hippocampus scans --out predictions"},
       {"ablate", "train rows x seeds of a table, resumable",
        "fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2"},
       {"visualise-attention", "draw attention rollouts of runs side by side, and a page to explore",

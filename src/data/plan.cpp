@@ -9,17 +9,10 @@
 namespace fovea::data {
 namespace {
 
-// How many samples of an order of this size an epoch has.
-std::int64_t planned(std::int64_t size, const PlanOptions& options) {
-  constexpr std::int64_t kRound = 256;
-  const bool rounded = options.shuffle && options.repeats > 1 && size >= kRound;
-  return rounded ? size / kRound * kRound : size;
-}
-
 // The first samples of the order, each of them so many times, in batches.
 PlannedBatches cut(const std::vector<std::int64_t>& order, const PlanOptions& options) {
   PlannedBatches batches;
-  const std::int64_t samples = planned(std::ssize(order), options);
+  const std::int64_t samples = planned_samples(std::ssize(order), options);
   const std::int64_t repeats = options.shuffle ? options.repeats : 1;
   for (std::int64_t i = 0; i < samples; ++i) {
     if (i % options.batch_size == 0) batches.emplace_back();
@@ -65,9 +58,15 @@ PlannedBatches shuffled(const Dataset& dataset, const PlanOptions& options, std:
 
 }  // namespace
 
+std::int64_t planned_samples(std::int64_t size, const PlanOptions& options) {
+  constexpr std::int64_t kRound = 256;
+  const bool rounded = options.shuffle && options.repeats > 1 && size >= kRound;
+  return rounded ? size / kRound * kRound : size;
+}
+
 std::int64_t planned_samples(const Dataset& dataset, const PlanOptions& options) {
   const std::int64_t draws = options.shuffle ? dataset.draws_per_epoch() : 0;
-  return planned(draws > 0 ? draws : dataset.size(), options);
+  return planned_samples(draws > 0 ? draws : dataset.size(), options);
 }
 
 PlannedBatches plan_batches(const Dataset& dataset, const PlanOptions& options,

@@ -33,7 +33,8 @@ using PlannedBatches = std::vector<std::vector<PlannedSample>>;
 /// that their length says nothing about their place in the epoch.
 /// Otherwise the longest samples come first, equally long ones in the order of the data set.
 PlannedBatches plan_batches(const Dataset& dataset, const PlanOptions& options, std::int64_t epoch);
-/// How many samples that are.
+/// How many samples that are, of so many there are to choose or draw.
+std::int64_t planned_samples(std::int64_t size, const PlanOptions& options);
 std::int64_t planned_samples(const Dataset& dataset, const PlanOptions& options);
 
 }  // namespace fovea::data

@@ -256,6 +256,39 @@ const schema::Fields<VolumeSetOptions>& VolumeSetOptions::keys() {
   return keys;
 }
 
+namespace {
+
+// Of the training volumes; kept in cache_folder, since all of them are read for it.
+VolumePlan plan_of(const Chosen& train, const VolumeSetOptions& options) {
+  const auto& part = static_cast<const VolumePart&>(*train.part);
+  const auto fresh = [&] {
+    return make_plan(
+        [&](std::int64_t i) { return part.read(train.indices[static_cast<std::size_t>(i)]); },
+        std::ssize(train.indices), part.info(), options.spacing);
+  };
+  if (options.cache_folder.empty()) return fresh();
+  Origin origin{
+      options.root,
+      {},
+      fmt::format("{} {} {} {} {}", kCacheVersion, part.recipe(), part.info().ct,
+                  fmt::join(options.spacing, ","), fmt::join(part.info().label_values, ","))};
+  for (const std::int64_t i : train.indices) {
+    const VolumeCase files = part.files_of(i);
+    origin.files.insert(origin.files.end(), files.images.begin(), files.images.end());
+    if (!files.labels.empty()) origin.files.push_back(files.labels);
+    if (files.images.empty()) origin.recipe += fmt::format(" {}", i);
+  }
+  const std::filesystem::path file =
+      std::filesystem::path(options.cache_folder) / ("plan-" + content_hash(origin) + ".json");
+  if (io::fs::exists(file)) return VolumePlan::parse(io::read_text(file), file.string());
+  const VolumePlan plan = fresh();
+  io::make_directories(options.cache_folder);
+  io::write_atomic(file, plan.text());
+  return plan;
+}
+
+}  // namespace
+
 Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOptions&) {
   Configured result;
   result.options = options;
@@ -269,13 +302,7 @@ Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOpti
                                           const auto& find) -> std::shared_ptr<const Dataset> {
     const std::optional<Chosen> chosen = find(split);
     if (!chosen) return nullptr;
-    if (!*plan) {
-      const Chosen train = *find(Split::kTrain);
-      const auto part = std::static_pointer_cast<const VolumePart>(train.part);
-      *plan = make_plan(
-          [&](std::int64_t i) { return part->read(train.indices[static_cast<std::size_t>(i)]); },
-          std::ssize(train.indices), part->info(), options.spacing);
-    }
+    if (!*plan) *plan = plan_of(*find(Split::kTrain), options);
     // What `open` above gave.
     auto part = std::static_pointer_cast<const VolumePart>(chosen->part);
     auto& volumes = (*prepared)[part.get()];

@@ -8,6 +8,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/loss.h"
+#include "ops/reduce.h"
 #include "training/weights.h"
 
 namespace fovea::training {
@@ -19,6 +20,10 @@ Classification::Classification(models::Model& model, std::shared_ptr<BatchSource
 Tensor Classification::loss_of(const models::Outputs& output, const data::Batch& batch) const {
   const Tensor* mixed = batch.find("target");
   return loss_(output, mixed != nullptr ? *mixed : batch.at("label"));
+}
+
+Tensor Classification::probabilities_of(const data::Batch& batch) {
+  return ops::softmax(infer(batch).logits);
 }
 
 std::vector<metrics::MetricInfo> Classification::metrics() const {

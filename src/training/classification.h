@@ -22,6 +22,7 @@ class Classification : public DataTask {
                  const schema::Component& loss = {"cross_entropy", {}});
 
   Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
+  Tensor probabilities_of(const data::Batch& batch) override;
   metrics::MetricInfo monitor() const override { return metrics::kTop1; }
   metrics::MetricInfo headline() const override { return metrics::kTop1; }
   std::vector<metrics::MetricInfo> metrics() const override;

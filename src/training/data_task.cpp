@@ -71,6 +71,10 @@ void DataTask::set_inferer(std::unique_ptr<const Inferer> inferer) {
   inferer_ = std::move(inferer);
 }
 
+Tensor DataTask::probabilities_of(const data::Batch&) {
+  throw ConfigError("task: predicts no probabilities; expected segmentation or classes");
+}
+
 DataTask::PixelClasses DataTask::pixel_classes(const std::string&, std::int64_t) {
   throw ConfigError("task: gives no pixel a class; expected segmentation");
 }

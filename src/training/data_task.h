@@ -52,6 +52,11 @@ class DataTask : public Task {
   /// classes.
   virtual PixelClasses pixel_classes(const std::string& split, std::int64_t i);
 
+  /// Of given samples, on the host: of classes (b, classes), of masks (b, k, spatial...), those of
+  /// a dense network made by the inferer. Throws ConfigError for tasks that
+  /// predict none. Recording of gradients and the mode are the caller's.
+  virtual Tensor probabilities_of(const data::Batch& batch);
+
   nn::Module& model() override { return model_; }
   std::int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
   void start_epoch(std::int64_t epoch, std::int64_t first_batch) override {

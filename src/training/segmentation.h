@@ -31,6 +31,9 @@ class Segmentation : public DataTask {
   /// Probabilities of one sample, (k, h, w) on the host.
   Tensor predict(const std::string& split, std::int64_t i);
   PixelClasses pixel_classes(const std::string& split, std::int64_t i) override;
+  Tensor probabilities_of(const data::Batch& batch) override {
+    return probabilities(infer(batch).maps.front());
+  }
 
  protected:
   /// Throws ConfigError where the network has another number of maps than there are classes.
@@ -121,6 +124,7 @@ class MaskSegmentation final : public Segmentation {
 
  private:
   Tensor probabilities(const Tensor& map) const override;
+  Tensor probabilities_of_sample(const Tensor& logits, std::int64_t i) const;
   void write_overlays(const ReportRequest& request, const Evaluation& clean);
 };
 
@@ -143,7 +147,8 @@ class LabelSegmentation final : public Segmentation {
     return evaluate_in_full(split, noise).metrics;
   }
   /// samples.csv with columns for each class, confusion.{csv,png} of the pixels, overlays-*.png
-  /// with a colour for each class, and what MaskFiles writes.
+  /// with a colour for each class, and what MaskFiles writes; of volumes instead of the last two
+  /// nnU-Net's summary.json and what PredictedVolumes writes.
   Report report(const ReportRequest& request) override;
 
   struct Evaluation {
@@ -159,6 +164,7 @@ class LabelSegmentation final : public Segmentation {
 
  private:
   Tensor probabilities(const Tensor& map) const override;
+  Tensor probabilities_of_sample(const Tensor& logits, std::int64_t i) const;
   void write_overlays(const ReportRequest& request, const Evaluation& clean);
 };
 

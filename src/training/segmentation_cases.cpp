@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/image_dataset.h"
+#include "data/volume_dataset.h"
 #include "training/run_state.h"
 #include "training/segmentation.h"
 
@@ -56,6 +57,14 @@ CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
       truth, predicted,
       size,  place < batch.geometry.size() ? batch.geometry[place] : data::Geometry{},
       index, source().sample_name(split, index)};
+  if (const auto* volumes = data::find_volumes(source().at(split))) {
+    image.geometry.original_size = size;
+    if (!at_original_size(split)) {
+      const auto& spacing = volumes->plan().spacing;
+      image.geometry.spacing = {spacing.begin(), spacing.end()};
+    }
+    return image;
+  }
   if (const auto slice = data::images_of(source().at(split)).slice_of(index)) {
     image.volume = slice->volume;
     image.slices = slice->depth;

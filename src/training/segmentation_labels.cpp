@@ -3,17 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "autograd/mode.h"
 #include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "data/image_dataset.h"
+#include "data/volume_dataset.h"
 #include "metrics/classification.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 #include "training/confusion_report.h"
 #include "training/mask_files.h"
+#include "training/predicted_volumes.h"
 #include "training/run_state.h"
 #include "training/segmentation.h"
 #include "training/weights.h"
@@ -82,6 +85,12 @@ schema::Value per_class_json(const metrics::ConfusionMatrix& confusion,
   return list;
 }
 
+// Sizes of the mask of one sample, (spatial...), perhaps with the axis of a batch before them.
+std::vector<std::int64_t> pixels_of(const Tensor& mask, bool volume) {
+  const int axes = volume ? 3 : 2;
+  return mask.shape().part(mask.rank() - axes, mask.rank()).to_vector();
+}
+
 std::vector<std::int64_t> integers(const Tensor& tensor) {
   const auto values = tensor.host_values<std::int64_t>();
   return {values.begin(), values.end()};
@@ -100,6 +109,12 @@ Tensor LabelSegmentation::probabilities(const Tensor& map) const {
   return ops::permute(ops::softmax(ops::permute(map, last)), back);
 }
 
+// Of sample i of a batch, (k, spatial...).
+Tensor LabelSegmentation::probabilities_of_sample(const Tensor& logits, std::int64_t i) const {
+  const Tensor prob = probabilities(logits.rows(i, i + 1));
+  return prob.alias(prob.shape().part(1, prob.rank()));
+}
+
 LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
     const std::string& split, const std::optional<NoiseLevel>& noise, const Visit& also) {
   const autograd::NoGrad no_grad;
@@ -113,6 +128,7 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
                 fmt::format("task: the network gives {} maps for the {} classes of the data set; "
                             "expected one each",
                             logits.size(1), classes));
+    const data::VolumeDataset* volumes = data::find_volumes(source().at(split));
     if (also) also(batch, logits);
     const Tensor& masks = batch.at("mask");
     const Tensor predicted = metrics::predicted_labels(logits);
@@ -125,7 +141,10 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
       metrics::ConfusionMatrix confusion(classes);
       Tensor labels = predicted.rows(i, i + 1), own = masks.rows(i, i + 1);
       if (original) {
-        labels = labels_at_original(labels, batch, i, split);
+        labels = volumes == nullptr
+                     ? labels_at_original(labels, batch, i, split)
+                     : volumes->labels_at_original(probabilities_of_sample(logits, i),
+                                                   batch.indices[static_cast<std::size_t>(i)]);
         own = original_truth(split, batch.indices[static_cast<std::size_t>(i)]);
       }
       const auto truth = own.host_values<std::int64_t>();
@@ -135,7 +154,7 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
       result.by_sample.push_back(metrics::class_counts(confusion));
       if (cases.wanted())
         cases.add(result.by_sample.back(),
-                  image_of(truth, found, {own.size(-2), own.size(-1)}, batch, i, split));
+                  image_of(truth, found, pixels_of(own, volumes != nullptr), batch, i, split));
     }
     result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
   });
@@ -179,14 +198,26 @@ void LabelSegmentation::write_overlays(const ReportRequest& request, const Evalu
 }
 
 Report LabelSegmentation::report(const ReportRequest& request) {
-  const auto wanted = parse_saves(request.save, MaskFiles::words(), "masks");
+  const data::VolumeDataset* volumes = data::find_volumes(source().at(request.split));
+  const auto wanted = parse_saves(
+      request.save, volumes == nullptr ? MaskFiles::words() : PredictedVolumes::words(), "masks");
   const std::vector<std::string>& classes = source().class_names();
-  const std::vector<int> values = data::images_of(source().at(request.split)).label_values();
-  MaskFiles files(source(), request.split, request.folder, wanted, values);
+  std::optional<MaskFiles> pictures;
+  std::optional<PredictedVolumes> whole;
+  if (volumes != nullptr) {
+    whole.emplace(*volumes, request.folder, wanted);
+  } else {
+    pictures.emplace(source(), request.split, request.folder, wanted,
+                     data::images_of(source().at(request.split)).label_values());
+  }
   Visit keep;
   if (!wanted.empty()) {
     keep = [&](const data::Batch& batch, const Tensor& logits) {
-      files.add(batch, probabilities(logits), metrics::predicted_labels(logits));
+      if (whole) {
+        whole->add(batch.indices.front(), probabilities(logits));
+      } else {
+        pictures->add(batch, probabilities(logits), metrics::predicted_labels(logits));
+      }
     };
   }
   const Evaluation clean = evaluate_in_full(request.split, std::nullopt, keep);
@@ -197,11 +228,17 @@ Report LabelSegmentation::report(const ReportRequest& request) {
   io::write_atomic(
       request.folder / "samples.csv",
       label_samples_csv(clean, names_of(clean.indices, request.split), classes, heads, cells));
-  write_overlays(request, clean);
+  if (volumes == nullptr) {
+    write_overlays(request, clean);
+  } else {
+    write_nnunet_summary(request.folder / "summary.json", *volumes, clean.indices, clean.by_sample);
+  }
   Report report;
   report.metrics = clean.metrics;
   report.indices = clean.indices;
-  add_score_size(report, request.split, "predicted labels are taken from the nearest pixel");
+  add_score_size(report, request.split,
+                 volumes == nullptr ? "predicted labels are taken from the nearest pixel"
+                                    : "probabilities are taken from between the nearest voxels");
   add_cases(report, clean.cases);
   report.details.set("per_class", per_class_json(clean.confusion, classes));
   report.details.set("confusion", write_confusion(request, clean.confusion, classes));
@@ -212,7 +249,7 @@ Report LabelSegmentation::report(const ReportRequest& request) {
     in_both += sum_of(image.predicted, kFirst) == 0 ? 1 : 0;
   }
   add_empty_images(report, in_truth, in_both);
-  report.saved = files.finish();
+  report.saved = whole ? whole->finish() : pictures->finish();
   return report;
 }
 

@@ -2,16 +2,20 @@
 #include <fmt/format.h>
 
 #include "data/image_dataset.h"
+#include "data/volume_dataset.h"
 #include "training/segmentation.h"
 
 namespace fovea::training {
 
 bool Segmentation::at_original_size(const std::string& split) const {
   if (asked_.size != metrics::ScoreSize::kAuto) return asked_.size == metrics::ScoreSize::kOriginal;
-  return data::images_of(source().at(split)).slice_of(0).has_value();
+  const data::Dataset& samples = source().at(split);
+  return data::find_volumes(samples) != nullptr || data::images_of(samples).slice_of(0).has_value();
 }
 
 Tensor Segmentation::original_truth(const std::string& split, std::int64_t index) const {
+  if (const auto* volumes = data::find_volumes(source().at(split)))
+    return volumes->original_mask(index);
   return data::images_of(source().at(split)).original_mask(index);
 }
 

@@ -1,0 +1,92 @@
+// predict: a trained run on pictures or volumes of one's own.
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "common/app.h"
+#include "experiment/prediction.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace fovea;
+
+struct Arguments {
+  std::string run, out;
+  std::vector<std::string> inputs;
+  std::string checkpoint;
+  std::optional<bool> averaged;
+  std::vector<std::string> overrides;
+  bool probabilities = false;
+  int threads = 0;
+};
+
+int predict(const Arguments& args, bool quiet) {
+  const io::fs::path out = args.out;
+  FOVEA_CHECK(
+      !io::fs::exists(out) || (io::fs::is_directory(out) && io::fs::is_empty(out)), FileError,
+      fmt::format("--out {}: is there and holds something; choose another folder", args.out));
+  const experiment::Opened opened = experiment::open_run(
+      {args.run, args.checkpoint, args.averaged, args.threads, args.overrides});
+  experiment::Run& run = *opened.run;
+  run.model().train(false);
+  const auto inputs = experiment::predict_inputs(
+      run, std::vector<io::fs::path>(args.inputs.begin(), args.inputs.end()));
+  io::make_directories(out);
+  std::string table = experiment::predict_heads(run) + "\n";
+  std::size_t done = 0, failed = 0;
+  for (const experiment::PredictInput& input : inputs) {
+    if (apps::stop_requested()) break;
+    try {
+      table += experiment::predict(run, input, {out, args.probabilities}) + "\n";
+    } catch (const FileError& error) {  // the others are worth having
+      fmt::print(stderr, "predict: {}\n", error.what());
+      ++failed;
+    }
+    ++done;
+    if (!quiet) fmt::print(stderr, "{}/{}  {}\n", done, inputs.size(), input.name);
+  }
+  io::write_atomic(out / "predictions.csv", table);
+  fmt::print("{} of {} predicted by {}, in {}\n", done - failed, inputs.size(),
+             opened.weights.text(), out.string());
+  if (done < inputs.size()) return apps::kStopped;
+  return failed > 0 ? apps::kRunTimeError : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  apps::Program program(
+      "predict",
+      "Runs the network of a trained run on pictures or NIfTI volumes of your own, or on all of a "
+      "folder,\nand writes masks, labels or classes on the grid of each file. The run's data must "
+      "be where they were.\n\n"
+      "Example: fovea predict runs/hippocampus scans/ --out predictions\n"
+      "         fovea predict runs/dgvit cat.png dog.png --out predictions\n");
+  Arguments args;
+  apps::Options cli = program.options();
+  cli.add_option("RUN", args.run, "folder of a run made by train").required().value("FOLDER");
+  cli.add_option("INPUT", args.inputs,
+                 "pictures, or .nii and .nii.gz volumes (channels end in _0000, _0001, ...), or "
+                 "folders of them")
+      .required()
+      .value("FILE");
+  cli.add_option("-o,--out", args.out, "folder for the predictions; must be new or empty")
+      .required()
+      .value("FOLDER");
+  cli.add_flag("--probabilities", args.probabilities,
+               "of masks and volumes: a file for each class beside the labels");
+  cli.add_option("--checkpoint", args.checkpoint,
+                 "best, last or step-00001234 (default: the one that summary.json is about)");
+  cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);
+  program.add_overrides(args.overrides);
+  program.add_verbosity();
+  return program.run(argc, argv, [&] {
+    apps::install_stop_handlers();
+    return predict(args, program.common.quiet);
+  });
+}

@@ -1,0 +1,218 @@
+#include "experiment/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "autograd/mode.h"
+#include "base/csv_field.h"
+#include "base/distinct_names.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/folder.h"
+#include "data/image_dataset.h"
+#include "data/volume_dataset.h"
+#include "metrics/label_maps.h"
+#include "ops/convolution.h"
+#include "training/predicted_volumes.h"
+
+namespace fovea::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPredict = "predict";
+
+// One of the parts; all are prepared alike.
+const data::Dataset& samples_of(Run& run) {
+  const training::BatchSource& source = run.task().source();
+  for (const char* part : {"train", "val", "test"}) {
+    if (source.has(part)) return source.at(part);
+  }
+  throw ConfigError("predict: the run has no data");
+}
+
+bool is_picture(const fs::path& file) {
+  std::string ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const char* const known[] = {".png", ".jpg", ".jpeg", ".bmp"};
+  return std::find(std::begin(known), std::end(known), ending) != std::end(known);
+}
+
+std::vector<fs::path> files_of(const std::vector<fs::path>& given, bool volumes) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (const fs::path& path : given) {
+    FOVEA_CHECK(fs::exists(path, code), FileError, fmt::format("{}: not found", path.string()));
+    if (!fs::is_directory(path, code)) {
+      files.push_back(path);
+      continue;
+    }
+    const std::size_t before = files.size();
+    for (const auto& entry : data::sorted_entries(kPredict, path)) {
+      if (volumes ? data::has_nifti_extension(entry.path()) : is_picture(entry.path()))
+        files.push_back(entry.path());
+    }
+    FOVEA_CHECK(files.size() > before, FileError,
+                fmt::format("{}: holds no {}", path.string(),
+                            volumes ? ".nii or .nii.gz file" : "picture (.png, .jpg, .bmp)"));
+  }
+  return files;
+}
+
+std::string without_nifti(const fs::path& file) {
+  const std::string name = file.string();
+  for (const std::string_view ending : {".nii.gz", ".nii"}) {
+    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+  }
+  return name;
+}
+
+// "a_0002" is channel 2 of "a"; nothing is a channel of one that has a single one.
+std::string case_of(const fs::path& file, std::int64_t channels) {
+  const std::string stem = without_nifti(file);
+  const bool numbered =
+      stem.size() > 5 && stem[stem.size() - 5] == '_' &&
+      std::all_of(stem.end() - 4, stem.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return numbered && (channels > 1 || stem.ends_with("_0000")) ? stem.substr(0, stem.size() - 5)
+                                                               : stem;
+}
+
+data::Batch batch_of_one(const Tensor& image) {
+  data::Batch batch;
+  Shape shape{1};
+  for (const std::int64_t size : image.shape()) shape.push_back(size);
+  batch.set("image", image.alias(shape));
+  batch.indices = {0};
+  return batch;
+}
+
+void predict_volume(Run& run, const data::VolumeDataset& volumes, const PredictInput& input,
+                    const PredictRequest& request) {
+  const data::VolumeInfo& info = volumes.info();
+  const data::PreparedVolume volume =
+      data::prepare_volume(data::read_volume({input.files, {}, input.name}, info), volumes.plan(),
+                           info.class_names.size());
+  const Tensor image =
+      Tensor::from(volume.values, {volume.channels, volume.size[0], volume.size[1], volume.size[2]},
+                   run.task().source().options().host);
+  const Tensor prob = run.task().probabilities_of(batch_of_one(image));
+  training::write_prediction(request.out, input.name, prob.alias(prob.shape().part(1, 5)),
+                             volume.place, input.files.front(), info,
+                             {true, request.probabilities});
+}
+
+void write_grey(const fs::path& file, const Tensor& map, float factor) {
+  data::Image picture{map.size(-2), map.size(-1), 1, {}};
+  for (const float value : map.host_values<float>())
+    picture.pixels.push_back(static_cast<std::uint8_t>(value * factor + 0.5f));
+  data::write_png(file, picture);
+}
+
+// (1, k, h, w) at the size of the file.
+void predict_masks(const data::ImageDataset& images, const Tensor& prob,
+                   const data::Geometry& geometry, const PredictInput& input,
+                   const PredictRequest& request) {
+  const std::int64_t height = geometry.original_size.at(0), width = geometry.original_size.at(1);
+  const Tensor sized = ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
+  const fs::path file = request.out / (input.name + ".png");
+  const std::vector<int> values = images.label_values();
+  if (values.empty()) {
+    data::Image mask{height, width, 1, {}};
+    for (const float p : sized.host_values<float>()) mask.pixels.push_back(p >= 0.5f ? 255 : 0);
+    data::write_png(file, mask);
+  } else {
+    const Tensor labels = images.at_original(metrics::predicted_labels(prob), height, width);
+    const bool deep = *std::max_element(values.begin(), values.end()) > 255;
+    data::Image mask{height, width, 1, {}};
+    for (const std::int64_t label : labels.host_values<std::int64_t>()) {
+      const int value = values[static_cast<std::size_t>(label)];
+      if (deep) {
+        mask.deep.push_back(static_cast<std::uint16_t>(value));
+      } else {
+        mask.pixels.push_back(static_cast<std::uint8_t>(value));
+      }
+    }
+    data::write_png(file, mask);
+  }
+  if (!request.probabilities) return;
+  const std::vector<std::string> words = metrics::class_words(images.class_names());
+  const std::int64_t pixels = height * width;
+  for (std::int64_t k = 0; k < sized.size(1); ++k) {
+    const std::vector<float> all(sized.host_values<float>().begin(),
+                                 sized.host_values<float>().end());
+    const std::vector<float> map(all.begin() + k * pixels, all.begin() + (k + 1) * pixels);
+    write_grey(
+        request.out / fmt::format("{}_{}.png", input.name, words[static_cast<std::size_t>(k)]),
+        Tensor::from(map, {height, width}, sized.device()), 255.0f);
+  }
+}
+
+}  // namespace
+
+std::vector<PredictInput> predict_inputs(Run& run, const std::vector<fs::path>& given) {
+  const data::Dataset& samples = samples_of(run);
+  FOVEA_CHECK(samples.has("image"), ConfigError,
+              "predict: the run reads texts; pictures and volumes are predicted so far");
+  const data::VolumeDataset* volumes = data::find_volumes(samples);
+  const std::vector<fs::path> files = files_of(given, volumes != nullptr);
+  std::vector<PredictInput> inputs;
+  std::vector<std::string> cases;
+  for (const fs::path& file : files) {
+    const std::string name =
+        volumes == nullptr ? file.string() : case_of(file, volumes->info().channels);
+    if (volumes != nullptr && volumes->info().channels > 1 && !cases.empty() &&
+        cases.back() == name) {
+      inputs.back().files.push_back(file);
+      continue;
+    }
+    inputs.push_back({{file}, ""});
+    cases.push_back(volumes == nullptr ? file.stem().string() : name);
+  }
+  std::vector<std::string> names;
+  for (const std::string& one : cases) names.push_back(fs::path(one).filename().string());
+  names = distinct(std::move(names));
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].name = slug(names[i]);
+  return inputs;
+}
+
+std::string predict_heads(Run& run) {
+  std::string heads = "name,file";
+  if (run.model().interface() != models::Interface::kImageClassifier) return heads;
+  heads += ",label,probability";
+  for (const std::string& name : samples_of(run).class_names()) heads += "," + csv_field(name);
+  return heads;
+}
+
+std::string predict(Run& run, const PredictInput& input, const PredictRequest& request) {
+  const autograd::NoGrad no_grad;
+  const data::Dataset& samples = samples_of(run);
+  std::string line =
+      fmt::format("{},{}", csv_field(input.name), csv_field(input.files.front().string()));
+  if (const auto* volumes = data::find_volumes(samples)) {
+    predict_volume(run, *volumes, input, request);
+    return line;
+  }
+  const data::ImageDataset& images = data::images_of(samples);
+  data::Sample sample = images.get_file(input.files.front());
+  const Tensor& image = sample.at("image");
+  data::normalise({image.size(0), image.size(1), image.size(2), image.data<float>()}, images.mean(),
+                  images.std());
+  const Tensor prob = run.task().probabilities_of(batch_of_one(image));
+  if (run.model().interface() == models::Interface::kDenseNetwork) {
+    predict_masks(images, prob, sample.geometry, input, request);
+    return line;
+  }
+  const auto values = prob.host_values<float>();
+  const auto best = std::max_element(values.begin(), values.end());
+  line += fmt::format(
+      ",{},{}", csv_field(images.class_names().at(static_cast<std::size_t>(best - values.begin()))),
+      *best);
+  for (const float value : values) line += fmt::format(",{}", value);
+  return line;
+}
+
+}  // namespace fovea::experiment

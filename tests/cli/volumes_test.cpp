@@ -1,0 +1,133 @@
+// Whole volumes from NIfTI files to predictions on their grid: train, eval, predict.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "data/nifti.h"
+#include "tests/cli/refusal.h"
+#include "tests/data/nifti_files.h"
+#include "tests/support/paths.h"
+#include "tests/support/run_cli.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using nlohmann::json;
+
+namespace {
+
+// Six cases of 10 x 18 x 20 voxels with a bright block of class 1, framed by zeros.
+void write_cases(const TestFolder& folder) {
+  folder.write("data/dataset.json",
+               R"({"labels": {"background": 0, "block": 1}, "channel_names": {"0": "MRI"}})");
+  for (int n = 0; n < 6; ++n) {
+    data::test::NiftiFile image{.depth = 10, .height = 18, .width = 20, .values = {}};
+    data::test::NiftiFile labels = image;
+    for (int i = 0; i < 10 * 18 * 20; ++i) {
+      const int d = i / 360, h = i / 20 % 18, w = i % 20;
+      const bool block = d > 1 && d < 8 && h > 3 + n % 3 && h < 12 && w > 4 && w < 14;
+      const bool frame = h == 0 || w == 0;
+      image.values.push_back(
+          static_cast<std::int16_t>(frame ? 0 : 100 + (block ? 80 : 0) + i * 7 % 11));
+      labels.values.push_back(block ? 1 : 0);
+    }
+    folder.write(fmt::format("data/imagesTr/case_{}.nii", n), image.bytes());
+    folder.write(fmt::format("data/labelsTr/case_{}.nii", n), labels.bytes());
+  }
+}
+
+const char* const kExperiment = R"({
+  "name": "tiny_volumes", "task": "segmentation",
+  "dataset": {"type": "nnunet", "root": "ROOT", "img_size": [8, 16, 16], "split": {"test": 0.34}},
+  "model": {"type": "unet3d", "f_maps": [4, 8], "num_groups": 2},
+  "loss": {"type": "nnunet", "batch_dice": true},
+  "optimizer": {"type": "adamw", "lr": 0.02},
+  "train": {"epochs": 12, "batch_size": 2, "eval_every": 12},
+  "eval": {"inferer": {"type": "nnunet_windows", "roi_size": [8, 16, 16]},
+           "metrics": ["case_dice", "hd95_mm"]}
+})";
+
+}  // namespace
+
+TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") {
+  const TestFolder folder("cli-volumes");
+  write_cases(folder);
+  std::string text = kExperiment;
+  text.replace(text.find("ROOT"), 4, folder.path("data").string());
+  const std::string experiment = folder.write("volumes.json", text);
+  const std::string run = folder.path("run").string(), scores = folder.path("scores").string();
+  REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
+  CHECK(io::fs::exists(folder.path("run") / "plan.json"));
+  const CliResult scored =
+      run_cli("eval", {run, "--save", "volumes,probabilities", "--out", scores, "--quiet"});
+  INFO(scored.err);
+  REQUIRE(scored.code == 0);
+  const json summary = json::parse(io::read_text(folder.path("scores") / "summary.json"));
+  REQUIRE(summary["metric_per_case"].size() == 2);
+  CHECK(summary["foreground_mean"]["Dice"].get<double>() > 0.8);
+  const json& first = summary["metric_per_case"][0];
+  const json& counts = first["metrics"]["1"];
+  CHECK(counts["TP"].get<double>() + counts["FN"].get<double>() == counts["n_ref"].get<double>());
+  const double sum = counts["TP"].get<double>() + counts["FP"].get<double>() +
+                     counts["FN"].get<double>() + counts["TN"].get<double>();
+  CHECK(sum == 10 * 18 * 20);
+
+  const std::string name = first["case"];
+  const auto image = folder.path("data") / "imagesTr" / (name + ".nii");
+  const data::Volume saved =
+      data::read_nifti(folder.path("scores") / "predicted_volumes" / (name + ".nii.gz"));
+  const data::Volume truth = data::read_nifti(folder.path("data") / "labelsTr" / (name + ".nii"));
+  double both = 0;
+  for (std::size_t i = 0; i < truth.values.size(); ++i)
+    both += double{truth.values[i]} * double{saved.values.at(i)};
+  CHECK(both == counts["TP"].get<double>());
+  CHECK(saved.spacing == data::read_nifti(image).spacing);
+  CHECK(
+      data::read_nifti(folder.path("scores") / "predicted_probabilities" / (name + "_block.nii.gz"))
+          .values.size() == saved.values.size());
+
+  const std::string out = folder.path("predicted").string();
+  const CliResult predicted = run_cli("predict", {run, image.string(), "--out", out});
+  INFO(predicted.err);
+  REQUIRE(predicted.code == 0);
+  CHECK_THAT(predicted.err, Catch::Contains("1/1  " + name));
+  CHECK(data::read_nifti(folder.path("predicted") / (name + ".nii.gz")).values == saved.values);
+
+  check_refusal(run_cli("predict", {run, image.string(), "--out", out}), 1, "holds something");
+  check_refusal(run_cli("predict", {run, folder.path("no.nii").string(), "--out", run + "2"}), 1,
+                "no.nii: not found");
+  const std::string bad = folder.write("bad.nii", "no volume");
+  const std::string both = folder.path("both").string();
+  const CliResult partly = run_cli("predict", {run, bad, image.string(), "--out", both, "--quiet"});
+  CHECK(partly.code == 1);
+  CHECK_THAT(partly.err, Catch::Contains("bad.nii: holds 9 bytes"));
+  CHECK(io::fs::exists(folder.path("both") / (name + ".nii.gz")));
+}
+
+TEST_CASE("predict: classes of pictures", "[cli]") {
+  const TestFolder folder("cli-predict-classes");
+  const std::string experiment =
+      folder.write("tiny.json", R"({
+    "name": "tiny", "dataset": {"type": "digits", "root": ")" +
+                                    (source_dir() + "/datasets/digits") +
+                                    R"(", "limit": {"train": 40, "test": 10}},
+    "model": {"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": 1,
+              "attention": {"num_heads": 2}},
+    "train": {"epochs": 1, "batch_size": 20}})");
+  const std::string run = folder.path("run").string();
+  REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
+  data::Image picture{8, 8, 1, {}};
+  picture.pixels.assign(64, 100);
+  io::make_directories(folder.path("pictures"));
+  data::write_png(folder.path("pictures") / "grey.png", picture);
+  const std::string out = folder.path("out").string();
+  const CliResult predicted =
+      run_cli("predict", {run, folder.path("pictures").string(), "--out", out, "--quiet"});
+  INFO(predicted.err);
+  REQUIRE(predicted.code == 0);
+  const std::string table = io::read_text(folder.path("out") / "predictions.csv");
+  CHECK_THAT(table,
+             Catch::StartsWith("name,file,label,probability,0,1,2") && Catch::Contains("\ngrey,"));
+}
