@@ -40,11 +40,12 @@ void write_cases(const TestFolder& folder) {
 
 const char* const kExperiment = R"({
   "name": "tiny_volumes", "task": "segmentation",
-  "dataset": {"type": "nnunet", "root": "ROOT", "img_size": [8, 16, 16], "split": {"test": 0.34}},
+  "dataset": {"type": "nnunet", "root": "ROOT", "img_size": [8, 16, 16],
+              "samples_per_epoch": 40, "split": {"test": 0.34}},
   "model": {"type": "unet3d", "f_maps": [4, 8], "num_groups": 2},
   "loss": {"type": "nnunet", "batch_dice": true},
   "optimizer": {"type": "adamw", "lr": 0.02},
-  "train": {"epochs": 12, "batch_size": 2, "eval_every": 12},
+  "train": {"epochs": 6, "batch_size": 2, "eval_every": 6},
   "eval": {"inferer": {"type": "nnunet_windows", "roi_size": [8, 16, 16]},
            "metrics": ["case_dice", "hd95_mm"]}
 })";
@@ -79,10 +80,10 @@ TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") 
   const data::Volume saved =
       data::read_nifti(folder.path("scores") / "predicted_volumes" / (name + ".nii.gz"));
   const data::Volume truth = data::read_nifti(folder.path("data") / "labelsTr" / (name + ".nii"));
-  double both = 0;
+  double common = 0;
   for (std::size_t i = 0; i < truth.values.size(); ++i)
-    both += double{truth.values[i]} * double{saved.values.at(i)};
-  CHECK(both == counts["TP"].get<double>());
+    common += double{truth.values[i]} * double{saved.values.at(i)};
+  CHECK(common == counts["TP"].get<double>());
   CHECK(saved.spacing == data::read_nifti(image).spacing);
   CHECK(
       data::read_nifti(folder.path("scores") / "predicted_probabilities" / (name + "_block.nii.gz"))
