@@ -1,7 +1,7 @@
 """MALA, MAViT and Swin in PyTorch, as a good user would write them for speed.
 
-State-dict names are Fovea's (torch_models.py). Blocks see tokens (b, h w, dim), which are the same
-memory as maps that are channels_last, so nothing is copied between the two. mala is the paper's key.
+State-dict names are Fovea's (torch_models.py). MAViT's tokens (b, h w, dim) and maps that are
+channels_last are the same memory, so nothing is copied between them. mala is the paper's key.
 """
 
 import torch
@@ -23,7 +23,8 @@ def magnitude_attention(q, k, v, rotate=None):
     z = torch.einsum("bhnd,bhd->bhn", q, scale * k.mean(2)).unsqueeze(-1)
     if rotate is not None:
         q, k = rotate(q), rotate(k)
-    similar = torch.einsum("bhnd,bhde->bhne", q, torch.einsum("bhnd,bhne->bhde", k, v * (scale / n)))
+    sums = torch.einsum("bhnd,bhne->bhde", k, v * (scale / n))
+    similar = torch.einsum("bhnd,bhde->bhne", q, sums)
     return (similar * (1 + 1 / (z + MALA_EPS)) - z * v.mean(2, keepdim=True)).transpose(1, 2)
 
 

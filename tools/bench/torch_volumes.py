@@ -24,7 +24,7 @@ def as_grid(x):
 
 
 class UnitAttention(nn.Module):
-    """Local units, or dilated ones of every g-th token; sides are multiples of units. dformer 3.2."""
+    """Local units, or dilated ones of every g-th token, that fill the grid. dformer 3.2."""
 
     def __init__(self, dim, heads, dilated):
         super().__init__()
