@@ -22,7 +22,7 @@ class Case:
 
     @property
     def label_maps(self):
-        return self.loss == "boundary_dou"
+        return self.loss in ("boundary_dou", "nnunet")
 
     @property
     def title(self):
@@ -38,7 +38,11 @@ class Case:
                   "resnet56": "ResNet-56", "resnet56_kcla": "ResNet-56 + KCLA", "mix_ffn": "Mix-FFN",
                   "gdla": "GDLA without local mixing", "gdla_mixer": "GDLA",
                   "linear_attention": "Linear attention",
-                  "softmax_attention": "Softmax attention", "pvt_gdla": "PVT-GDLA-B2"}
+                  "softmax_attention": "Softmax attention", "pvt_gdla": "PVT-GDLA-B2",
+                  "mala": "MALA", "mala_linear": "Linear attention, heads of 64 channels",
+                  "mala_softmax": "Softmax attention, heads of 64 channels",
+                  "mavit_t": "MAViT-T", "swin_t": "Swin-T", "dformer": "D-Former",
+                  "unet3d": "3D U-Net"}
         return labels[self.model]
 
     @property
@@ -56,9 +60,10 @@ def text_case(model, shortest, longest):
 
 
 # Width 128, heads of 32 channels: a block of PVT-GDLA's decoder.
-def token_case(model, attention, tokens, *options):
-    overrides = ("embed_dim=128", f"attention.type={attention}", "attention.num_heads=4", *options)
-    return Case(f"{model}_{tokens}", model, "images32.json", "attention", (tokens, 128), 1,
+def token_case(model, attention, tokens, *options, dim=128, heads=4):
+    overrides = (f"embed_dim={dim}", f"attention.type={attention}", f"attention.num_heads={heads}",
+                 *options)
+    return Case(f"{model}_{tokens}", model, "images32.json", "attention", (tokens, dim), 1,
                 overrides=tuple(f"model.{option}" for option in overrides))
 
 
@@ -74,6 +79,24 @@ def gdla_cases():
     cases.append(Case("pvt_gdla", "pvt_gdla", "pvt_gdla.json", "train", (1, 224, 224), 4, 9,
                       channels_last=True, loss="boundary_dou"))
     return cases
+
+
+# Width 192, heads of 64 channels: a block of DeiT-T with MALA, and heads as MAViT has them.
+def mala_cases():
+    sizes = {"dim": 192, "heads": 3}
+    cases = [token_case("mala", "mala", tokens, **sizes) for tokens in (1024, 4096, 16384, 65536)]
+    cases.append(token_case("mala_linear", "linear", 16384, **sizes))
+    cases.append(token_case("mala_softmax", "softmax", 16384, **sizes))
+    image = (3, 224, 224)
+    cases.append(Case("mavit_t", "mavit_t", "mavit_t.json", "train", image, 8, 1000,
+                      channels_last=True))
+    cases.append(Case("swin_t", "swin_t", "swin_t.json", "train", image, 8, 1000))
+    return cases
+
+
+def volume_cases():
+    return [Case(model, model, f"{model}.json", "train", (1, 64, 128, 128), 1, 14, loss="nnunet")
+            for model in ("dformer", "unet3d")]
 
 
 def all_cases():
@@ -102,7 +125,7 @@ def all_cases():
     cases.append(Case("mix_ffn", "mix_ffn", "images32.json", "ffn", (56 * 56, 32), 8,
                       overrides=("model.embed_dim=32", "model.ffn.type=mix_ffn",
                                  "model.ffn.expansion=8")))
-    return cases + gdla_cases()
+    return cases + gdla_cases() + mala_cases() + volume_cases()
 
 
 def chosen_cases(patterns):

@@ -21,10 +21,14 @@ import torch.nn.functional as F
 from cases import VOCABULARY, all_cases
 from memory import peak_resident_bytes, reset_peak_resident, resident_bytes
 import torch_gdla
+import torch_mala
 import torch_models
+import torch_volumes
 
-BUILDERS = {**torch_models.BUILDERS, **torch_gdla.BUILDERS}
-LOSSES = {"cross_entropy": F.cross_entropy, "boundary_dou": torch_gdla.boundary_dou}
+BUILDERS = {**torch_models.BUILDERS, **torch_gdla.BUILDERS, **torch_mala.BUILDERS,
+            **torch_volumes.BUILDERS}
+LOSSES = {"cross_entropy": F.cross_entropy, "boundary_dou": torch_gdla.boundary_dou,
+          "nnunet": torch_volumes.nnunet}
 FIRST_STEPS = 3
 SAFETENSORS_TYPES = {torch.float32: "F32", torch.int64: "I64"}
 
@@ -68,11 +72,13 @@ def make_texts(case, generator):
 
 
 def make_label_maps(case, generator):
-    """A class for every pixel, in squares of 16 x 16."""
-    _, height, width = case.sample
-    squares = torch.randint(case.classes, (case.batch, height // 16, width // 16),
-                            generator=generator)
-    return squares.repeat_interleave(16, 1).repeat_interleave(16, 2)
+    """A class for every pixel or voxel, in squares or cubes of side 16."""
+    _, *sides = case.sample
+    maps = torch.randint(case.classes, (case.batch, *(side // 16 for side in sides)),
+                         generator=generator)
+    for axis in range(1, maps.dim()):
+        maps = maps.repeat_interleave(16, axis)
+    return maps
 
 
 def make_inputs(case):
@@ -143,8 +149,9 @@ STEPS = {"train": train_step, "infer": infer_step, "attention": part_step, "ffn"
 def make_step(case, model, inputs, mode, precision):
     """A function that makes one step, and one that gives the loss from its result."""
     if case.channels_last:
-        model.to(memory_format=torch.channels_last)
-        inputs["x"] = inputs["x"].contiguous(memory_format=torch.channels_last)
+        layout = torch.channels_last if len(case.sample) == 3 else torch.channels_last_3d
+        model.to(memory_format=layout)
+        inputs["x"] = inputs["x"].contiguous(memory_format=layout)
     step, loss = STEPS[case.kind](case, model, inputs, mode, precision)
     forward = torch.compile(model) if mode == "compile" else model
     return lambda: step(forward), loss
