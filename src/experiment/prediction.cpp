@@ -16,6 +16,7 @@
 #include "data/volume_dataset.h"
 #include "metrics/label_maps.h"
 #include "ops/convolution.h"
+#include "training/mask_files.h"
 #include "training/predicted_volumes.h"
 
 namespace fovea::experiment {
@@ -117,34 +118,20 @@ void predict_masks(const data::ImageDataset& images, const Tensor& prob,
                    const data::Geometry& geometry, const PredictInput& input,
                    const PredictRequest& request) {
   const std::int64_t height = geometry.original_size.at(0), width = geometry.original_size.at(1);
-  const Tensor sized = ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
   const fs::path file = request.out / (input.name + ".png");
   const std::vector<int> values = images.label_values();
-  if (values.empty()) {
-    data::Image mask{height, width, 1, {}};
-    for (const float p : sized.host_values<float>()) mask.pixels.push_back(p >= 0.5f ? 255 : 0);
-    data::write_png(file, mask);
-  } else {
-    const Tensor labels = images.at_original(metrics::predicted_labels(prob), height, width);
-    const bool deep = *std::max_element(values.begin(), values.end()) > 255;
-    data::Image mask{height, width, 1, {}};
-    for (const std::int64_t label : labels.host_values<std::int64_t>()) {
-      const int value = values[static_cast<std::size_t>(label)];
-      if (deep) {
-        mask.deep.push_back(static_cast<std::uint16_t>(value));
-      } else {
-        mask.pixels.push_back(static_cast<std::uint8_t>(value));
-      }
-    }
-    data::write_png(file, mask);
-  }
+  data::write_png(
+      file, values.empty()
+                ? training::cut_at_half(prob, height, width)
+                : training::label_picture(
+                      images.at_original(metrics::predicted_labels(prob), height, width), values));
   if (!request.probabilities) return;
+  const Tensor sized = ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
+  const auto shares = sized.host_values<float>();
   const std::vector<std::string> words = metrics::class_words(images.class_names());
   const std::int64_t pixels = height * width;
   for (std::int64_t k = 0; k < sized.size(1); ++k) {
-    const std::vector<float> all(sized.host_values<float>().begin(),
-                                 sized.host_values<float>().end());
-    const std::vector<float> map(all.begin() + k * pixels, all.begin() + (k + 1) * pixels);
+    const std::vector<float> map(shares.begin() + k * pixels, shares.begin() + (k + 1) * pixels);
     write_grey(
         request.out / fmt::format("{}_{}.png", input.name, words[static_cast<std::size_t>(k)]),
         Tensor::from(map, {height, width}, sized.device()), 255.0f);
@@ -201,7 +188,10 @@ std::string predict(Run& run, const PredictInput& input, const PredictRequest& r
   const Tensor& image = sample.at("image");
   data::normalise({image.size(0), image.size(1), image.size(2), image.data<float>()}, images.mean(),
                   images.std());
-  const Tensor prob = run.task().probabilities_of(batch_of_one(image));
+  const auto pixels = image.host_values<float>();
+  const Tensor there = Tensor::from(std::vector<float>(pixels.begin(), pixels.end()), image.shape(),
+                                    run.task().source().options().host);
+  const Tensor prob = run.task().probabilities_of(batch_of_one(there));
   if (run.model().interface() == models::Interface::kDenseNetwork) {
     predict_masks(images, prob, sample.geometry, input, request);
     return line;

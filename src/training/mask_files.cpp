@@ -21,6 +21,8 @@ constexpr const char* kOriginal = "predicted_masks_original";
 constexpr const char* kVolumes = "predicted_volumes";
 constexpr float kForeground = 0.5f;
 
+}  // namespace
+
 data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t width) {
   const bool fits = prob.size(2) == height && prob.size(3) == width;
   const Tensor sized =
@@ -44,8 +46,6 @@ data::Image label_picture(const Tensor& labels, const std::vector<int>& values) 
   }
   return picture;
 }
-
-}  // namespace
 
 std::vector<std::string> MaskFiles::words() {
   return {"masks", "original_masks", "volumes", "probabilities", "probabilities.safetensors"};

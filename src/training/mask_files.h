@@ -13,6 +13,12 @@
 
 namespace fovea::training {
 
+/// Of one foreground, (1, 1, h, w): 255 where the probability is at least 0.5, at this size.
+data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t width);
+/// The value that files have for the class of each pixel; 16 bits where one is above 255. labels:
+/// (..., h, w) int64.
+data::Image label_picture(const Tensor& labels, const std::vector<int>& values);
+
 /// predicted_masks/<stem>.png            at the size the network sees
 /// predicted_masks_original/<stem>.png   at the size of the image's file
 ///   Of one foreground: grey, 255 = foreground (probability >= 0.5); for the larger ones

@@ -19,7 +19,7 @@ using nlohmann::json;
 namespace {
 
 // Six cases of 10 x 18 x 20 voxels with a bright block of class 1, framed by zeros.
-void write_cases(const TestFolder& folder) {
+void write_block_cases(const TestFolder& folder) {
   folder.write("data/dataset.json",
                R"({"labels": {"background": 0, "block": 1}, "channel_names": {"0": "MRI"}})");
   for (int n = 0; n < 6; ++n) {
@@ -54,7 +54,7 @@ const char* const kExperiment = R"({
 
 TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") {
   const TestFolder folder("cli-volumes");
-  write_cases(folder);
+  write_block_cases(folder);
   std::string text = kExperiment;
   text.replace(text.find("ROOT"), 4, folder.path("data").string());
   const std::string experiment = folder.write("volumes.json", text);
@@ -105,30 +105,4 @@ TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") 
   CHECK(partly.code == 1);
   CHECK_THAT(partly.err, Catch::Contains("bad.nii: holds 9 bytes"));
   CHECK(io::fs::exists(folder.path("both") / (name + ".nii.gz")));
-}
-
-TEST_CASE("predict: classes of pictures", "[cli]") {
-  const TestFolder folder("cli-predict-classes");
-  const std::string experiment =
-      folder.write("tiny.json", R"({
-    "name": "tiny", "dataset": {"type": "digits", "root": ")" +
-                                    (source_dir() + "/datasets/digits") +
-                                    R"(", "limit": {"train": 40, "test": 10}},
-    "model": {"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": 1,
-              "attention": {"num_heads": 2}},
-    "train": {"epochs": 1, "batch_size": 20}})");
-  const std::string run = folder.path("run").string();
-  REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
-  data::Image picture{8, 8, 1, {}};
-  picture.pixels.assign(64, 100);
-  io::make_directories(folder.path("pictures"));
-  data::write_png(folder.path("pictures") / "grey.png", picture);
-  const std::string out = folder.path("out").string();
-  const CliResult predicted =
-      run_cli("predict", {run, folder.path("pictures").string(), "--out", out, "--quiet"});
-  INFO(predicted.err);
-  REQUIRE(predicted.code == 0);
-  const std::string table = io::read_text(folder.path("out") / "predictions.csv");
-  CHECK_THAT(table,
-             Catch::StartsWith("name,file,label,probability,0,1,2") && Catch::Contains("\ngrey,"));
 }

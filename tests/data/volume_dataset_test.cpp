@@ -42,7 +42,7 @@ void write_case(const Folder& folder, const std::string& name, int shift) {
   folder.write("labelsTr/" + name + ".nii.gz", gzip(labels.bytes()));
 }
 
-void write_cases(const Folder& folder) {
+void write_nnunet_cases(const Folder& folder) {
   folder.write("dataset.json", kTwoClasses);
   int shift = 0;
   for (const char* name : {"a_1", "a_2", "a_3", "a_4"}) write_case(folder, name, shift++);
@@ -94,7 +94,7 @@ PreparedVolume ramp(const VolumeSides& size) {
 
 TEST_CASE("nnunet: cases, classes and labels as they are stored", "[data][volumes]") {
   const Folder folder;
-  write_cases(folder);
+  write_nnunet_cases(folder);
   const auto train = volumes("nnunet", folder, R"("img_size": [4, 4, 4], "split": {"val": 0.25})");
   CHECK(train->size() == 3);
   CHECK(train->class_names() == std::vector<std::string>{"background", "lesion"});
@@ -115,7 +115,7 @@ TEST_CASE("nnunet: cases, classes and labels as they are stored", "[data][volume
 
 TEST_CASE("nnunet: splits_final.json is honoured", "[data][volumes]") {
   const Folder folder;
-  write_cases(folder);
+  write_nnunet_cases(folder);
   folder.write("splits_final.json", R"([{"train": ["a_4", "a_1"], "val": ["a_3"]},
                                         {"train": ["a_2"], "val": ["a_1"]}])");
   const std::string fold = R"("split": {"fold": "0/2"})";
@@ -125,7 +125,7 @@ TEST_CASE("nnunet: splits_final.json is honoured", "[data][volumes]") {
 
 TEST_CASE("nnunet: says in a line what is wrong with the files", "[data][volumes]") {
   const Folder folder;
-  write_cases(folder);
+  write_nnunet_cases(folder);
   const auto refused = [&](const std::string& part) {
     const auto read_all = [&] {
       const auto d = volumes("nnunet", folder, R"("split": {"val": 0.25})");
@@ -211,7 +211,7 @@ TEST_CASE("volumes: the plan is a file that comes back", "[data][volumes]") {
 
 TEST_CASE("volumes: ct is scaled by the training foreground", "[data][volumes]") {
   const Folder folder;
-  write_cases(folder);
+  write_nnunet_cases(folder);
   const auto d = volumes("nnunet", folder, R"("intensities": "ct", "split": {"val": 0.25})");
   const VolumePlan& plan = find_volumes(*d)->plan();
   REQUIRE(plan.channels.size() == 1);
@@ -228,7 +228,7 @@ TEST_CASE("volumes: ct is scaled by the training foreground", "[data][volumes]")
 
 TEST_CASE("volumes: prepared volumes are kept on disk by their content", "[data][volumes]") {
   const Folder folder, cache;
-  write_cases(folder);
+  write_nnunet_cases(folder);
   const std::string more =
       R"("split": {"val": 0.25}, "cache_folder": ")" + cache.path.string() + "\"";
   const auto files = [&] {
