@@ -10,7 +10,7 @@ using namespace fovea::test;
 
 namespace {
 
-std::string trained(const TestFolder& folder, const std::string& name) {
+std::string trained_smoke(const TestFolder& folder, const std::string& name) {
   const std::string run = folder.path(name).string();
   const CliResult result =
       run_cli("train", {source_dir() + "/experiments/smoke/" + name + ".json", "--set",
@@ -21,7 +21,7 @@ std::string trained(const TestFolder& folder, const std::string& name) {
   return run;
 }
 
-bool starts_as_png(const io::fs::path& file) { return io::read_text(file).substr(1, 3) == "PNG"; }
+bool is_png_file(const io::fs::path& file) { return io::read_text(file).substr(1, 3) == "PNG"; }
 
 }  // namespace
 
@@ -34,7 +34,7 @@ TEST_CASE("inspect units: needs no run", "[cli]") {
   REQUIRE(drawn.code == 0);
   CHECK_THAT(drawn.out,
              Catch::Contains("local") && Catch::Contains("3 x 3 x 3") && Catch::Contains("a.png"));
-  CHECK(starts_as_png(png));
+  CHECK(is_png_file(png));
   const auto refused = [&](std::vector<std::string> words, const std::string& message) {
     words.insert(words.begin(), "units");
     words.insert(words.end(), {"--out", png});
@@ -48,14 +48,14 @@ TEST_CASE("inspect units: needs no run", "[cli]") {
 
 TEST_CASE("visualise-attention: rollouts and heads of windows and of stages", "[cli]") {
   const TestFolder folder("cli-unit-rollout");
-  const std::string swin = trained(folder, "swin"), mavit = trained(folder, "mavit");
+  const std::string swin = trained_smoke(folder, "swin"), mavit = trained_smoke(folder, "mavit");
   const CliResult drawn =
       run_cli("visualise-attention", {swin, mavit, "--input", "3", "--query", "0,7", "--heads",
                                       "--out", folder.path("pictures").string()});
   INFO(drawn.err);
   REQUIRE(drawn.code == 0);
   for (const char* file : {"rollout-swin.png", "rollout-mavit.png"}) {
-    CHECK(starts_as_png(folder.path("pictures") / file));
+    CHECK(is_png_file(folder.path("pictures") / file));
     CHECK_THAT(drawn.out, Catch::Contains(file));
   }
   CHECK_THAT(drawn.out, Catch::Contains("heads-swin-"));
