@@ -22,6 +22,7 @@
 #include "inspect/dataset.h"
 #include "inspect/magnitude.h"
 #include "inspect/tradeoff.h"
+#include "inspect/units.h"
 #include "schema/compare.h"
 #include "schema/describe.h"
 #include "schema/json_schema.h"
@@ -49,6 +50,7 @@ struct Arguments {
   std::string split;
   apps::TradeoffArguments tradeoff;
   apps::MagnitudeArguments magnitude;
+  apps::UnitArguments units;
   apps::AugmentArguments augment;
   std::string out;
   std::string picture = "across-depth.png";
@@ -316,6 +318,7 @@ int main(int argc, char** argv) {
       .value("FILE");
   const apps::Options tradeoff = apps::add_tradeoff(cli, args.tradeoff);
   const apps::Options magnitude = apps::add_magnitude(cli, args.magnitude);
+  const apps::Options units = apps::add_units(cli, args.units);
   apps::Options docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
   apps::Options editors =
       cli.add_subcommand("schema", "JSON Schema of experiment files, for editors");
@@ -344,6 +347,7 @@ int main(int argc, char** argv) {
     if (robustness.parsed()) return draw_robustness(args);
     if (tradeoff.parsed()) return apps::draw_tradeoff(args.tradeoff);
     if (magnitude.parsed()) return apps::draw_magnitude(args.magnitude);
+    if (units.parsed()) return apps::draw_units(args.units);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see fovea inspect --help");
     if (!args.across_depth.empty()) return draw_across_depth(args, program.common.json);

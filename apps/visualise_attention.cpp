@@ -147,10 +147,10 @@ int main(int argc, char** argv) {
       .range(0.0, 1.0);
   cli.add_option("--factor", args.factor, "enlargement of the images").range(1, 64);
   cli.add_flag("--heads", args.heads, "also every layer and head, of images");
-  cli.add_option(
-         "--query", args.query,
-         "of --scores, and of networks with grids of several sizes (PVTv2, segmentation): row "
-         "and column of the pixel whose attention is drawn (default: the middle)")
+  cli.add_option("--query", args.query,
+                 "of --scores, and of networks with grids of several sizes (Swin, PVTv2, "
+                 "segmentation): row "
+                 "and column of the pixel whose attention is drawn (default: the middle)")
       .commas()
       .value("ROW,COLUMN");
   cli.add_flag("--whole-maps", args.whole_maps,

@@ -33,15 +33,31 @@ void check_settings(const Arguments& args) {
                           args.scale));
 }
 
-void add_maps(const std::vector<GridAttention>& blocks, const std::string& key, const Device& host,
-              TensorFile& file) {
+// Grids of more tokens have whole maps only with --whole-maps: 6 MiB a head.
+constexpr std::int64_t kWholeMaps = 900;
+
+// Of maps of all tokens to all tokens only the row of the query at `place`, where there is one.
+void add_maps(const std::vector<GridAttention>& blocks, const std::optional<Probe::Place>& place,
+              const std::string& key, const Device& host, TensorFile& file) {
   for (const GridAttention& block : blocks) {
+    const std::int64_t keys = block.map.size(2);
+    std::int64_t first = 0, rows = block.map.size(1);
+    if (place && keys == rows && rows == block.grid_h * block.grid_w) {
+      Probe probe;
+      probe.only(*place);
+      first = probe.rows(0, block.grid_h, block.grid_w).first;
+      rows = 1;
+    }
     const auto add = [&](const char* name, const Tensor& map) {
       if (!map.defined()) return;
       const auto values = map.host_values<double>();
-      file.tensors.emplace(
-          fmt::format("{}/{}/{}", key, block.block, name),
-          Tensor::from(std::vector<double>(values.begin(), values.end()), map.shape(), host));
+      std::vector<double> kept;
+      for (std::int64_t head = 0; head < map.size(0); ++head) {
+        const auto begin = values.begin() + (head * map.size(1) + first) * keys;
+        kept.insert(kept.end(), begin, begin + rows * keys);
+      }
+      file.tensors.emplace(fmt::format("{}/{}/{}", key, block.block, name),
+                           Tensor::from(kept, {map.size(0), rows, keys}, host));
     };
     add("attn", block.map);
     add("attn1", block.map1);
@@ -95,22 +111,34 @@ void draw_grids(std::vector<experiment::Opened>& runs, const Arguments& args,
     for (const ImageInput& input : inputs) {
       const Probe::Place place = place_of_query(args, input.picture);
       const Tensor x = prepared(input, own, first, names[r], run.device());
-      const std::vector<GridAttention> blocks = visualise::observe_grids(
-          run.model(), x, args.whole_maps ? std::nullopt : std::optional(place));
+      const std::optional<Probe::Place> only =
+          args.whole_maps ? std::nullopt : std::optional(place);
+      const std::vector<GridAttention> blocks =
+          visualise::observe_grids(run.model(), x, only, kWholeMaps);
       figure.names.push_back(input.name);
       figure.inputs.push_back(input.picture);
       figure.places.push_back(place);
-      figure.rollouts.push_back(visualise::grid_rollouts(blocks, place));
+      std::vector<GridRollout>& rollouts =
+          figure.rollouts.emplace_back(visualise::grid_rollouts(blocks, place));
+      if (auto joined = visualise::joined_rollout(blocks)) rollouts.push_back(std::move(*joined));
       csv += weights_lines(figure.rollouts.back(), names[r], input.name);
-      add_maps(blocks, slug(names[r]) + "/" + slug(input.name), run.task().source().options().host,
-               maps);
+      add_maps(blocks, only, slug(names[r]) + "/" + slug(input.name),
+               run.task().source().options().host, maps);
       if (!args.heads) continue;
       write(fmt::format("heads-{}-{}.png", slug(names[r]), slug(input.name)),
             visualise::grid_heads(blocks, place, input.picture, names[r] + ", " + input.name,
                                   args.smooth));
     }
     write(fmt::format("rollout-{}.png", slug(names[r])), visualise::render(figure));
-    if (!common.quiet) fmt::print("{:<20} {}\n", names[r], weights_text(runs[r].weights));
+    if (common.quiet) continue;
+    fmt::print("{:<20} {}\n", names[r], weights_text(runs[r].weights));
+    for (const GridRollout& rollout : figure.rollouts.front()) {
+      if (!rollout.weights.empty()) continue;
+      fmt::print(stderr,
+                 "note: {}: no rollout of {} to {}, which needs whole maps of {} x {} tokens; "
+                 "--whole-maps makes them\n",
+                 names[r], rollout.first, rollout.last, rollout.grid_h, rollout.grid_w);
+    }
   }
   write_safetensors(out / "maps.safetensors", maps);
   io::write_atomic(out / "weights.csv", csv);

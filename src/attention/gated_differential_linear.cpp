@@ -52,7 +52,7 @@ void record(Probe& probe, const GdlaHeads& o, const GdlaViews& views, const Tens
   probe.record("attn1", map1);
   probe.record("attn2", map2);
   const Tensor weight = ops::reshape(ops::mean(lambda, {1}), {1, o.num_heads, 1, 1});
-  probe.record("attn", ops::sub(map1, ops::mul(weight, map2)));
+  probe.record_signed(ops::sub(map1, ops::mul(weight, map2)));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class Hydra final : public attention::QkvAttention {
     const Tensor k = ops::slice(qk, -1, dim, dim);
     if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
-      ctx.probe->record("attn", map(q, k, first, count));
+      ctx.probe->record_signed(map(q, k, first, count));
     }
     return attention::hydra_attention(q, k, attention::tokens_of(heads.v));
   }

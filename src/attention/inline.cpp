@@ -70,7 +70,7 @@ class Inline final : public attention::QkvAttention {
     const auto& [q, k, v] = heads;
     if (const attention::Probe::Rows rows = ctx.wanted_rows(); rows.count != 0) {
       const autograd::NoGrad no_grad;
-      ctx.probe->record("attn", attention::inline_map(q, k, rows));
+      ctx.probe->record_signed(attention::inline_map(q, k, rows));
     }
     return attention::inline_attention(q, k, v);
   }

@@ -51,7 +51,7 @@ class LinearAngular final : public attention::QkvAttention {
     if (const Probe::Rows rows = ctx.wanted_rows(); rows.count != 0) {
       const autograd::NoGrad no_grad;
       const Tensor map = attention::angular_map(q, k, rows);
-      ctx.probe->record("attn", sparse ? ops::add(map, attention::sparse_map(q, k, rows)) : map);
+      ctx.probe->record_signed(sparse ? ops::add(map, attention::sparse_map(q, k, rows)) : map);
     }
     return attention::angular_attention(q, k, v, sparse ? attention::sparse_map(q, k) : Tensor());
   }

@@ -121,8 +121,8 @@ Tensor Mala::operator()(const Heads& heads, const Context& context, const ops::R
   if (const auto [first, count] = context.wanted_rows(); count != 0) {
     const autograd::NoGrad no_grad;
     const bool all = context.causal;
-    context.probe->record("attn",
-                          ops::magnitude_map(q, k, call, all ? 0 : first, all ? -1 : count).scores);
+    context.probe->record_signed(
+        ops::magnitude_map(q, k, call, all ? 0 : first, all ? -1 : count).scores);
   }
   return ops::magnitude_attention(q, k, v, call, finish);
 }

@@ -18,6 +18,11 @@ void Probe::record(const std::string& name, const Tensor& value, const std::stri
       {autograd::module_path(), name, ops::cast(value.detach(), compute_dtype(value.dtype()))});
 }
 
+void Probe::record_signed(const Tensor& map) {
+  record("attn", map);
+  records_.back().is_signed = true;
+}
+
 void Probe::record_units(const Tensor& maps, const Tensor& tokens) {
   record("unit_attn", maps);
   records_.back().tokens = tokens;
@@ -26,7 +31,7 @@ void Probe::record_units(const Tensor& maps, const Tensor& tokens) {
 Probe::Rows Probe::rows(std::int64_t prefix_tokens, std::int64_t grid_h,
                         std::int64_t grid_w) const {
   if (!maps_) return {0, 0};
-  if (!place_ || grid_h == 0) return {};
+  if (!place_ || grid_h == 0 || grid_h * grid_w <= whole_up_to_) return {};
   const auto along = [](double share, std::int64_t size) {
     const auto index = static_cast<std::int64_t>(share * static_cast<double>(size));
     return std::clamp<std::int64_t>(index, 0, size - 1);

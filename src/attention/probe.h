@@ -23,8 +23,12 @@ class Probe {
     double y = 0, x = 0;
   };
   /// Of maps over a grid only the row of the token that covers this place is recorded, and no other
-  /// is made. Without this, whole maps are.
-  void only(Place place) { place_ = place; }
+  /// is made; but whole maps of grids of at most `whole_up_to` tokens. Without this, whole maps
+  /// are.
+  void only(Place place, std::int64_t whole_up_to = 0) {
+    place_ = place;
+    whole_up_to_ = whole_up_to;
+  }
   /// No maps of attention; everything else.
   void without_maps() { maps_ = false; }
   bool wants_maps() const { return maps_; }
@@ -44,11 +48,14 @@ class Probe {
     // map (b, c, h, w).
     std::string name;
     Tensor value;
-    Tensor tokens = {};  // of maps of units: (units, members) int64, -1 = padding
+    Tensor tokens = {};      // of maps of units: (units, members) int64, -1 = padding
+    bool is_signed = false;  // a map of weights that may be negative
   };
 
   /// Records under the module that is running, or a part of it: "stages.0".
   void record(const std::string& name, const Tensor& value, const std::string& part = "");
+  /// A map "attn" of an attention whose weights may be negative (MapKind::kSigned).
+  void record_signed(const Tensor& map);
   /// Maps of units, and which tokens are in them.
   void record_units(const Tensor& maps, const Tensor& tokens);
   const std::vector<Record>& records() const { return records_; }
@@ -60,6 +67,7 @@ class Probe {
   bool keep_graph_ = false;
   bool maps_ = true;
   std::optional<Place> place_;
+  std::int64_t whole_up_to_ = 0;  // tokens
   std::vector<Record> records_;
 };
 

@@ -35,7 +35,7 @@ void record_maps(const Context& context, const TwoMaps& m, const Tensor& c1, con
   const auto rows = [&](const Tensor& c) { return ops::slice(c, 1, first, map1.size(2)); };
   context.probe->record(name1, map1);
   context.probe->record(name2, map2);
-  context.probe->record("attn", fused_map(map1, map2, rows(c1), rows(c2)));
+  context.probe->record_signed(fused_map(map1, map2, rows(c1), rows(c2)));
 }
 
 Tensor apply_two_maps(const TwoMaps& m, const Tensor& c1, const Tensor& c2, nn::Dropout* drop) {

@@ -12,6 +12,7 @@
 #include "visualise/canvas.h"
 #include "visualise/colour_map.h"
 #include "visualise/rollout.h"
+#include "visualise/unit_rollout.h"
 
 namespace fovea::visualise {
 
@@ -23,30 +24,39 @@ struct GridAttention {
   std::int64_t first_row = 0;           // queries whose rows are there: this one and those after it
   Tensor map;                           // what counts: of two maps A1 - weight A2
   Tensor map1, map2;                    // undefined where there is one map
-  bool is_signed() const { return map2.defined(); }
+  std::optional<UnitMap> windows;       // of blocks that attend inside windows: all rows
+  bool is_signed = false;               // weights may be negative
 };
 
 /// Runs the network in evaluation mode on one image (1, c, h, w), normalised as in training. Blocks
-/// come in the order of the network. With a place, decoders make the row of the token there alone;
-/// without one whole maps (n, n), which take 75 MiB a head at 56 x 56 tokens. Maps of reduced keys
-/// are always whole. Throws ConfigError for a network without such blocks.
+/// come in the order of the network. With a place, the row of the token there alone is made on
+/// grids of more than `whole_up_to` tokens; without one whole maps (n, n), which take 75 MiB a head
+/// at 56 x 56 tokens. Maps of reduced keys are always whole; of windows the row or the map has
+/// zeros for other windows. Throws ConfigError for a network without such blocks.
 std::vector<GridAttention> observe_grids(models::Model& model, const Tensor& image,
-                                         std::optional<attention::Probe::Place> place);
+                                         std::optional<attention::Probe::Place> place,
+                                         std::int64_t whole_up_to = 0);
 
 /// Where a token looks through blocks that follow each other on one grid.
 struct GridRollout {
   std::string first, last;  // block: "backbone.block3.0", "backbone.block3.5"
   std::int64_t grid_h = 0, grid_w = 0;
-  std::int64_t query = 0;       // number of the token
-  std::vector<double> weights;  // of all tokens, sum 1
+  std::int64_t query = 0;       // number of the token; -1: the mean over all
+  std::vector<double> weights;  // of all tokens, sum 1; empty: rows that it needs were not made
 };
 
 /// The row of the token at `place` of the rollout of every sequence of blocks on one grid: of each
 /// block A = max(map, 0), mean over heads, rows normalised; G = (I + A) / 2; the product of the Gs.
 /// Weights of reduced keys are spread evenly over the tokens that a key stands for. Computed row by
-/// row. Throws ConfigError where that needs rows that were not observed.
+/// row. Throws ConfigError where every sequence needs rows that were not observed.
 std::vector<GridRollout> grid_rollouts(std::span<const GridAttention> blocks,
                                        attention::Probe::Place place);
+
+/// What the last grid saw of the first through all blocks, the mean over its tokens, which
+/// classifiers read: where one grid leads to a coarser one the weight of a token is spread evenly
+/// over those it was made of (2 x 2 of them; mala section 9). Nothing where there is one grid,
+/// grids become finer, or rows were not observed.
+std::optional<GridRollout> joined_rollout(std::span<const GridAttention> blocks);
 
 /// Rollouts of several images.
 struct GridRolloutFigure {
@@ -63,12 +73,13 @@ struct GridRolloutFigure {
 };
 
 /// A row for each input; the query is framed. Colours run from 0 to the largest weight beside the
-/// query's own, which the skip connections make at least 2^-blocks. Throws ShapeError if there is
-/// no input or sizes do not fit.
+/// query's own, which the skip connections make at least 2^-blocks. A rollout without weights is a
+/// hole. Throws ShapeError if there is no input or sizes do not fit.
 Canvas render(const GridRolloutFigure& figure);
 
 /// The query's row in every block (rows) and head (columns), on the keys' grid at the size of the
-/// image; the heads of a block share their colours, from 0 or, for signed maps, around 0.
+/// image, but at most 128 pixels; the heads of a block share their colours, from 0 or, for signed
+/// maps, around 0.
 Canvas grid_heads(std::span<const GridAttention> blocks, attention::Probe::Place place,
                   const Canvas& image, const std::string& title, bool smooth);
 

@@ -29,14 +29,18 @@ void mark(Canvas& canvas, Probe::Place place, std::int64_t side) {
 
 // "block1.0" of "backbone.block1.0".
 std::string short_name(const std::string& block) {
-  const std::size_t first = block.find('.');
-  const bool nested = first != std::string::npos && block.find('.', first + 1) != std::string::npos;
-  return nested ? block.substr(first + 1) : block;
+  constexpr std::string_view kBackbone = "backbone.";
+  return block.starts_with(kBackbone) ? block.substr(kBackbone.size()) : block;
 }
 
 std::string title_of(const GridRollout& rollout) {
-  if (rollout.first == rollout.last) return short_name(rollout.first);
-  return short_name(rollout.first) + " to " + short_name(rollout.last);
+  if (rollout.query < 0) return "all blocks, mean of all tokens";
+  const std::string first = short_name(rollout.first), last = short_name(rollout.last);
+  if (first == last) return first;
+  // "layers.0.blocks.0 to 1"
+  const std::size_t number = first.rfind('.') + 1;
+  const bool siblings = number > 0 && last.substr(0, number) == first.substr(0, number);
+  return first + " to " + (siblings ? last.substr(number) : last);
 }
 
 // Of all tokens but the query, whose own weight hides the others.
@@ -66,7 +70,7 @@ Canvas render(const GridRolloutFigure& f) {
   montage.column_labels = {"input, query framed"};
   for (const GridRollout& rollout : f.rollouts[0]) {
     montage.column_labels.push_back(
-        fmt::format("{}, {} × {}", title_of(rollout), rollout.grid_h, rollout.grid_w));
+        fmt::format("{}, {}×{}", title_of(rollout), rollout.grid_h, rollout.grid_w));
   }
   const std::int64_t side =
       std::max<std::int64_t>(6, std::max(f.inputs[0].height, f.inputs[0].width) * f.factor / 16);
@@ -74,13 +78,20 @@ Canvas render(const GridRolloutFigure& f) {
     const Canvas large = enlarge(f.inputs[i], f.factor);
     montage.rows.push_back({large});
     for (const GridRollout& rollout : f.rollouts[i]) {
+      if (rollout.weights.empty()) {
+        montage.rows[i].emplace_back();
+        continue;
+      }
       const Limits limits = limits_beside(rollout, f.from_least);
       const Matrix heat = heat_map(as_grid(rollout.weights, rollout.grid_h, rollout.grid_w),
                                    large.height, large.width, f.smooth);
       montage.rows[i].push_back(overlay(
           colourise(scale_between(heat, limits.low, limits.high), f.colours), large, f.overlay));
     }
-    for (Canvas& picture : montage.rows[i]) mark(picture, f.places[i], side);
+    for (std::size_t k = 0; k < montage.rows[i].size(); ++k) {
+      const bool of_query = k == 0 || f.rollouts[i][k - 1].query >= 0;
+      if (of_query && montage.rows[i][k].width > 0) mark(montage.rows[i][k], f.places[i], side);
+    }
   }
   MontageBar bar;
   bar.bar = {f.colours, 0, 1,
@@ -97,12 +108,18 @@ Canvas grid_heads(std::span<const GridAttention> blocks, Probe::Place place, con
   Montage montage;
   montage.title = title;
   montage.factor = 1;  // frames are drawn on the enlarged pictures
-  const std::int64_t factor =
-      std::max<std::int64_t>(1, 96 / std::max<std::int64_t>(1, image.height));
+  // Networks may have 24 heads beside each other.
+  constexpr std::int64_t kLeast = 96, kMost = 128;
+  const std::int64_t longer = std::max<std::int64_t>({1, image.height, image.width});
+  const std::int64_t factor = std::max<std::int64_t>(1, kLeast / longer);
+  const auto side = [&](std::int64_t size) {
+    return longer > kMost ? std::max<std::int64_t>(1, size * kMost / longer) : size * factor;
+  };
+  const std::int64_t height = side(image.height), width = side(image.width);
   std::int64_t columns = 0;
   for (const GridAttention& block : blocks) columns = std::max(columns, block.map.size(0));
   for (const GridAttention& block : blocks) {
-    const Quantity quantity = attention_quantity(block.is_signed());
+    const Quantity quantity = attention_quantity(block.is_signed);
     Probe probe;
     probe.only(place);
     const std::int64_t row = probe.rows(0, block.grid_h, block.grid_w).first - block.first_row;
@@ -119,11 +136,10 @@ Canvas grid_heads(std::span<const GridAttention> blocks, Probe::Place place, con
     std::vector<Canvas>& pictures = montage.rows.emplace_back();
     for (std::int64_t head = 0; head < block.map.size(0); ++head) {
       const std::span own(of_query.data() + head * keys, static_cast<std::size_t>(keys));
-      const Matrix heat = heat_map(as_grid(own, block.keys_h, block.keys_w), factor * image.height,
-                                   factor * image.width, smooth);
+      const Matrix heat = heat_map(as_grid(own, block.keys_h, block.keys_w), height, width, smooth);
       pictures.push_back(
           colourise(scale_between(heat, limits.low, limits.high), palette_of(quantity)));
-      mark(pictures.back(), place, std::max<std::int64_t>(6, factor * image.height / 16));
+      mark(pictures.back(), place, std::max<std::int64_t>(6, height / 16));
     }
     MontageBar bar;
     bar.bar = {palette_of(quantity), limits.low, limits.high, quantity.name};

@@ -2,21 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "base/error.h"
+#include "ops/elementwise.h"
 
 namespace fovea::visualise {
+namespace {
 
-UnitMap::UnitMap(const attention::Probe::Record& record, std::int64_t item) {
+void check(const attention::Probe::Record& record, std::int64_t item) {
   const Tensor& maps = record.value;
   FOVEA_CHECK(maps.rank() == 5 && record.tokens.defined() && item < maps.size(0), ShapeError,
               fmt::format("unit rollout: a record \"{}\" of {}; expected \"unit_attn\" (b, heads, "
                           "units, members, members)",
                           record.name, to_string(maps.shape())));
+}
+
+std::int64_t count_tokens(std::span<const std::int64_t> places) {
+  return std::count_if(places.begin(), places.end(), [](std::int64_t t) { return t >= 0; });
+}
+
+}  // namespace
+
+UnitMap::UnitMap(const attention::Probe::Record& record, std::int64_t item) {
+  check(record, item);
+  const Tensor& maps = record.value;
   const std::int64_t heads = maps.size(1);
   members_ = maps.size(4);
   const auto tokens = record.tokens.host_values<std::int64_t>();
   places_.assign(tokens.begin(), tokens.end());
-  for (const std::int64_t token : places_) n_ += token >= 0 ? 1 : 0;
+  n_ = count_tokens(places_);
   const std::int64_t size = maps.numel() / maps.size(0) / heads;
   weights_.assign(static_cast<std::size_t>(size), 0.0);
   const auto values = maps.host_values<float>();
@@ -64,6 +80,33 @@ std::vector<double> UnitMap::dense() const {
     all.insert(all.end(), seen.begin(), seen.end());
   }
   return all;
+}
+
+Tensor unit_rows(const attention::Probe::Record& record, std::int64_t first, std::int64_t count,
+                 std::int64_t item) {
+  check(record, item);
+  const Tensor wide = ops::cast(record.value, DType::kFloat64);
+  const auto weights = wide.host_values<double>();
+  const auto places = record.tokens.host_values<std::int64_t>();
+  const std::int64_t heads = wide.size(1), members = wide.size(4), n = count_tokens(places);
+  const std::int64_t rows = count < 0 ? n - first : count;
+  FOVEA_CHECK(first >= 0 && first + rows <= n, ShapeError,
+              fmt::format("unit rollout: rows {} to {} of {} tokens", first, first + rows, n));
+  const std::int64_t queries = std::ssize(places);
+  std::vector<double> all(static_cast<std::size_t>(heads * rows * n), 0.0);
+  for (std::int64_t query = 0; query < queries; ++query) {
+    const std::int64_t row = places[static_cast<std::size_t>(query)] - first;
+    if (row < 0 || row >= rows) continue;
+    const std::int64_t unit = query / members * members;  // place of its first member
+    for (std::int64_t head = 0; head < heads; ++head) {
+      const double* seen = weights.data() + ((item * heads + head) * queries + query) * members;
+      for (std::int64_t k = 0; k < members; ++k) {
+        const std::int64_t key = places[static_cast<std::size_t>(unit + k)];
+        if (key >= 0) all[static_cast<std::size_t>((head * rows + row) * n + key)] = seen[k];
+      }
+    }
+  }
+  return Tensor::from(all, {heads, rows, n}, record.tokens.device());
 }
 
 std::vector<double> unit_rollout(const std::vector<UnitMap>& blocks, std::vector<double> row,

@@ -28,6 +28,11 @@ class UnitMap {
   std::vector<double> weights_;       // (units, members, members)
 };
 
+/// Rows `first` to `first + count` of the maps of every head, of all tokens for count = -1: (heads,
+/// count, tokens) float64, 0 between tokens of different units. Weights of padding are left out.
+Tensor unit_rows(const attention::Probe::Record& record, std::int64_t first, std::int64_t count,
+                 std::int64_t item = 0);
+
 /// row R, where R is the product over the blocks, the last one on the left, of residual I + (1 -
 /// residual) A. For the row of a token alone that is its row of the rollout.
 std::vector<double> unit_rollout(const std::vector<UnitMap>& blocks, std::vector<double> row,

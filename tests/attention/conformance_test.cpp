@@ -71,6 +71,10 @@ TEST_CASE("every attention: a probe changes nothing and sees a map of its kind",
     probed.probe = &probe;
     CHECK(max_difference((*f.module)(x, context()), (*f.module)(x, probed)) == 0.0);
     const auto maps = probe.all("attn");
+    for (const attention::Probe::Record& record : probe.records()) {
+      if (record.name != "attn") continue;
+      CHECK(record.is_signed == (variant.info.map == attention::MapKind::kSigned));
+    }
     if (variant.info.map == attention::MapKind::kNone) continue;
     REQUIRE(maps.size() == 1);
     // As many heads as asked for, or so many at each of several scales.

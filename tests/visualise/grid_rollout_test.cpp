@@ -96,7 +96,7 @@ TEST_CASE("grid attention: rows on demand are those of whole maps, for every dec
   CHECK(last.map.shape() == Shape{2, 1, 128});
   CHECK(all.map.shape() == Shape{2, 128, 128});
   CHECK(last.first_row == 11 * 8 + 2);
-  CHECK(last.is_signed() == (type != "pvt_self_attn" && type != "pvt_linear_attn"));
+  CHECK(last.is_signed == (type != "pvt_self_attn" && type != "pvt_linear_attn"));
   const auto one = last.map.host_values<double>(), full = all.map.host_values<double>();
   for (std::size_t head = 0; head < 2; ++head) {
     for (std::size_t k = 0; k < 128; ++k) {
@@ -111,6 +111,72 @@ TEST_CASE("grid attention: rows on demand are those of whole maps, for every dec
     for (std::size_t k = 0; k < a[i].weights.size(); ++k)
       CHECK(a[i].weights[k] == Approx(b[i].weights[k]).margin(1e-6));
   }
+}
+
+TEST_CASE("grid rollout: stages are joined by spreading weights over 2 x 2 tokens", "[visualise]") {
+  // 2 x 2 tokens lead to one, which can only look at itself.
+  GridAttention one = block_of(1, 1, {1, 1, 1, 1});
+  one.map = Tensor::from(std::vector<double>{1}, {1, 1, 1}, cpu());
+  one.grid_h = one.grid_w = 1;
+  const GridAttention fine = block_of(2, 2, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0});
+  const auto joined = joined_rollout(std::vector<GridAttention>{fine, one});
+  REQUIRE(joined);
+  CHECK(joined->query == -1);
+  CHECK(joined->grid_h == 2);
+  // A quarter each, half of which goes to token 0.
+  CHECK(joined->weights == std::vector<double>{0.625, 0.125, 0.125, 0.125});
+  CHECK(!joined_rollout(std::vector<GridAttention>{fine}));
+  CHECK(!joined_rollout(std::vector<GridAttention>{one, fine}));  // a decoder
+  GridAttention part = fine;
+  part.map = Tensor::from(std::vector<double>(4, 0.25), {1, 1, 4}, cpu());
+  CHECK(!joined_rollout(std::vector<GridAttention>{part, one}));
+}
+
+TEST_CASE("grid attention: windows and whole grids of one network", "[visualise]") {
+  const auto list = [](std::vector<std::int64_t> values) { return schema::Value::array(values); };
+  // 9 x 9 and 5 x 5 tokens in windows of 4, so there is padding; then all 3 x 3 with MALA.
+  const auto network =
+      build(options_of("swin_t", {{"patch_size", 4},
+                                  {"embed_dim", 8},
+                                  {"depths", list({2, 2, 1})},
+                                  {"num_heads", list({2, 2, 2})},
+                                  {"window_size", 4},
+                                  {"kinds", schema::Value::array(std::vector<schema::Value>{
+                                                options_of("softmax"), options_of("softmax"),
+                                                options_of("mala")})}}),
+            cpu(), kSmallImages);
+  const Tensor square = random_tensor({1, 3, 36, 36}, 4, DType::kFloat32);
+  const Place place{0.5, 0.9};
+  const auto rows = observe_grids(*network, square, place);
+  const auto whole = observe_grids(*network, square, std::nullopt);
+  REQUIRE(rows.size() == 5);
+  CHECK(rows[1].block == "layers.0.blocks.1");
+  CHECK(rows[1].map.shape() == Shape{2, 1, 81});
+  CHECK(rows[1].first_row == 4 * 9 + 8);
+  CHECK(rows[1].windows);
+  CHECK(!rows[1].is_signed);
+  CHECK(whole[1].map.shape() == Shape{2, 81, 81});
+  CHECK(!rows[4].windows);
+  CHECK(rows[4].is_signed);
+  CHECK(rows[4].map.shape() == Shape{2, 1, 9});
+  CHECK(observe_grids(*network, square, place, 9)[4].map.shape() == Shape{2, 9, 9});
+  CHECK(observe_grids(*network, square, place, 8)[4].map.shape() == Shape{2, 1, 9});
+  const auto one = rows[1].map.host_values<double>(), all = whole[1].map.host_values<double>();
+  for (std::size_t k = 0; k < 81; ++k) CHECK(one[k] == all[44 * 81 + k]);
+  // Rolled out block by block inside windows, as with the whole maps.
+  auto dense = whole;
+  for (GridAttention& block : dense) block.windows.reset();
+  const auto a = grid_rollouts(rows, place), b = grid_rollouts(dense, place);
+  REQUIRE(a.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t k = 0; k < a[i].weights.size(); ++k)
+      CHECK(a[i].weights[k] == Approx(b[i].weights[k]).margin(1e-6));
+  }
+  CHECK(!joined_rollout(rows));  // the last block has one row only
+  const auto joined = joined_rollout(whole);
+  REQUIRE(joined);
+  CHECK(joined->weights.size() == 81);
+  CHECK(std::accumulate(joined->weights.begin(), joined->weights.end(), 0.0) == Approx(1));
 }
 
 TEST_CASE("grid attention: networks without it are refused", "[visualise]") {
@@ -133,8 +199,12 @@ TEST_CASE("grid rollout figure: a picture for every sequence of blocks", "[visua
   CHECK(render(figure).width >= one.width + 8 * 16);
   figure.from_least = true;
   CHECK(render(figure).width > one.width);
+  figure.rollouts[0][1].weights.clear();  // a hole
+  figure.rollouts[0][0].query = -1;       // the mean over all tokens: nothing is framed
+  CHECK(render(figure).width > one.width);
   figure.places.clear();
   CHECK_THROWS_AS(render(figure), ShapeError);
   const std::vector<GridAttention> blocks = {block_of(2, 2, std::vector<double>(16, 0.25))};
   CHECK(grid_heads(blocks, {0, 0}, Canvas(8, 8), "t", false).height > 8);
+  CHECK(grid_heads(blocks, {0, 0}, Canvas(900, 900), "t", false).height < 300);
 }

@@ -41,3 +41,16 @@ TEST_CASE("unit rollout: the last block comes first, and weights stay weights", 
   const Tensor whole = Tensor::from(std::vector<float>{1}, {1, 1, 1, 1}, make_cpu(1));
   CHECK_THROWS_AS(UnitMap({"blocks.0.attn", "attn", whole, {}}), ShapeError);
 }
+
+TEST_CASE("unit rollout: rows of the maps on the tokens", "[visualise]") {
+  const auto units = record({0.25f, 0.75f, 0.5f, 0.5f, 0.4f, 0.6f, 0.0f, 0.0f});
+  const Tensor all = visualise::unit_rows(units, 0, -1);
+  REQUIRE(all.shape() == Shape{1, 3, 3});
+  const auto values = all.host_values<double>();
+  const std::vector<double> expected = {0.5, 0, 0.5, 0, 0.4, 0, 0.75, 0, 0.25};
+  for (std::size_t i = 0; i < 9; ++i) CHECK(values[i] == Approx(expected[i]));
+  const Tensor last = visualise::unit_rows(units, 2, 1);
+  REQUIRE(last.shape() == Shape{1, 1, 3});
+  CHECK(last.host_values<double>()[0] == Approx(0.75));
+  CHECK_THROWS_AS(visualise::unit_rows(units, 2, 2), ShapeError);
+}
