@@ -12,10 +12,10 @@ namespace {
 
 std::string trained_smoke(const TestFolder& folder, const std::string& name) {
   const std::string run = folder.path(name).string();
-  const CliResult result =
-      run_cli("train", {source_dir() + "/experiments/smoke/" + name + ".json", "--set",
-                        "train.epochs=1", "--set", "dataset.limit.train=64", "--set",
-                        "dataset.limit.test=20", "--out", run, "--quiet"});
+  const CliResult result = run_cli(
+      "train", {source_dir() + "/experiments/smoke/" + name + ".json", "--set", "train.epochs=1",
+                "--set", "dataset.limit.train=64", "--set", "dataset.limit.test=20", "--set",
+                "dataset.root=" + source_dir() + "/datasets/digits", "--out", run, "--quiet"});
   INFO(result.err);
   REQUIRE(result.code == 0);
   return run;
