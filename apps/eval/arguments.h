@@ -11,7 +11,7 @@
 namespace fovea::apps {
 
 struct EvalArguments {
-  std::string run;  // or an experiment file, with weights
+  std::string run;    // or an experiment file, with weights
   std::string split;  // empty: the one that the run reports
   std::string checkpoint;
   std::optional<bool> averaged;

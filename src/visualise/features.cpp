@@ -63,7 +63,8 @@ std::vector<LayerFeatures> observe_features(models::Model& model, const Tensor& 
                       ops::cast(vectors, DType::kFloat64)});
   }
   FOVEA_CHECK(!layers.empty(), ConfigError,
-              "model: its layers record no features; expected a Transformer, a ResNet, a U-Net or one over a backbone");
+              "model: its layers record no features; expected a Transformer, a ResNet, a U-Net or "
+              "one over a backbone");
   return layers;
 }
 

@@ -20,8 +20,8 @@ struct LayerFeatures {
 };
 
 /// Runs the network in evaluation mode on one image (1, c, h, w), normalised as in training. A
-/// layer is a block of a Transformer, without class token, a stage of a ResNet or a level of a U-Net. Throws
-/// ConfigError for a network whose layers record no features.
+/// layer is a block of a Transformer, without class token, a stage of a ResNet or a level of a
+/// U-Net. Throws ConfigError for a network whose layers record no features.
 std::vector<LayerFeatures> observe_features(models::Model& model, const Tensor& image);
 
 /// One layer's features of all images in common colours.

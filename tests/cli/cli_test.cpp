@@ -331,7 +331,8 @@ TEST_CASE("inspect: summaries, listings, configurations", "[cli]") {
   CHECK_THAT(config.out,
              Catch::Contains("--set train.epochs=7") && Catch::Contains("tiny.json:2:"));
   check_refusal(run_cli("inspect", {"--list", "atention"}), 2, "did you mean \"attention\"?");
-  for (const char* program : {"train", "eval", "predict", "ablate", "visualise-attention", "inspect"}) {
+  for (const char* program :
+       {"train", "eval", "predict", "ablate", "visualise-attention", "inspect"}) {
     const CliResult help = run_cli(program, {"--help"});
     CHECK(help.code == 0);
     CHECK_THAT(help.out, Catch::Contains("Example:"));

@@ -183,7 +183,8 @@ TEST_CASE("dformer: every parameter has a gradient but for the head that is neve
                              R"(, "pos_encoding": "ape", "deep_supervision": "full")",
                              R"(, "dpe_position": "after_gsm", "skip_source": "stage_output")");
   CAPTURE(more);
-  const auto model = build(volume_options("dformer", tiny_dformer(more)), cpu(), {}, DType::kFloat64);
+  const auto model =
+      build(volume_options("dformer", tiny_dformer(more)), cpu(), {}, DType::kFloat64);
   const Tensor image = random_tensor({1, 1, 8, 16, 16}, 1);
   std::vector<std::int64_t> classes(8 * 16 * 16);
   for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<std::int64_t>(i) % 3;

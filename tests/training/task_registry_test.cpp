@@ -86,9 +86,9 @@ TEST_CASE("tasks: a made-up batch of volumes goes through a network and its loss
   shape.depth = 4;
   shape.label_maps = true;
   const Device device = make_cpu(1);
-  const auto model = models::make(
-      test::component(R"({"type": "unet3d", "f_maps": [2, 4], "num_groups": 1})"),
-      {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch}, shape);
+  const auto model =
+      models::make(test::component(R"({"type": "unet3d", "f_maps": [2, 4], "num_groups": 1})"),
+                   {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch}, shape);
   const training::TaskEntry& task = training::tasks().find("segmentation");
   const auto made = task.make(*model, nullptr, {"nnunet", {}});
   const training::DataBatch batch(task.random_batch(shape, 2, device));
