@@ -28,19 +28,10 @@ def magnitude_attention(q, k, v, rotate=None):
     return (similar * (1 + 1 / (z + MALA_EPS)) - z * v.mean(2, keepdim=True)).transpose(1, 2)
 
 
-class MalaAttention(nn.Module):
+class MalaAttention(LinearAttention):
     """mala 3.8, item 4."""
 
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(dim, 3 * dim)
-        self.proj = nn.Linear(dim, dim)
-
-    def forward(self, x):
-        b, n, dim = x.shape
-        q, k, v = self.qkv(x).view(b, n, 3, self.heads, -1).unbind(2)
-        return self.proj(magnitude_attention(q, k, v).reshape(b, n, dim))
+    attend = staticmethod(magnitude_attention)
 
 
 class GridRotary(nn.Module):
