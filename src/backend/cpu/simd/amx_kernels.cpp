@@ -36,39 +36,41 @@ inline __m512i pair(__m512i low, __m512i high) {
 struct FloatTile {
   using Source = float;
   static constexpr int kParts = 3;
-  __m512 low[16], high[16];
+  struct Row {
+    __m512 low, high;
+  };
 
-  void read_inner(int i, const float* x, std::int64_t n) {
-    low[i] = _mm512_maskz_loadu_ps(first(n), x);
-    high[i] = _mm512_maskz_loadu_ps(first(n - 16), x + 16);
+  static Row read_inner(const float* x, std::int64_t n) {
+    return {_mm512_maskz_loadu_ps(first(n), x), _mm512_maskz_loadu_ps(first(n - 16), x + 16)};
   }
-  void read_outer(int i, const float* x, std::int64_t ld, std::int64_t depth, std::int64_t n) {
-    low[i] = _mm512_maskz_loadu_ps(i < depth ? first(n) : 0, x + i * ld);
-    high[i] = _mm512_maskz_loadu_ps(i + 16 < depth ? first(n) : 0, x + (i + 16) * ld);
+  static Row read_outer(int i, const float* x, std::int64_t ld, std::int64_t depth,
+                        std::int64_t n) {
+    return {_mm512_maskz_loadu_ps(i < depth ? first(n) : 0, x + i * ld),
+            _mm512_maskz_loadu_ps(i + 16 < depth ? first(n) : 0, x + (i + 16) * ld)};
   }
-  void transpose() {
+  static void transpose(Row* rows) {
+    __m512 low[16], high[16];
+    for (int i = 0; i < 16; ++i) low[i] = rows[i].low;
     transpose16(low);
+    for (int i = 0; i < 16; ++i) high[i] = rows[i].high;
     transpose16(high);
+    for (int i = 0; i < 16; ++i) rows[i] = {low[i], high[i]};
   }
   // What rounds to an infinity or is none of the numbers leaves NaN as its last part.
-  bool write(BFloat16* to, std::int64_t stride) const {
-    __mmask16 refused = 0;
-    for (int i = 0; i < 16; ++i, to += 32) {
-      __m512 l = low[i];
-      __m512 h = high[i];
-      for (int part = 0; part + 1 < kParts; ++part) {
-        const __m512i lower = rounded(l);
-        const __m512i higher = rounded(h);
-        _mm512_store_si512(to + part * stride, pair(lower, higher));
-        l = _mm512_sub_ps(l, upper(lower));
-        h = _mm512_sub_ps(h, upper(higher));
-      }
-      // Of 24 bits 8 are left, or fewer.
-      _mm512_store_si512(to + (kParts - 1) * stride,
-                         pair(_mm512_castps_si512(l), _mm512_castps_si512(h)));
-      refused |= _mm512_cmp_ps_mask(l, h, _CMP_UNORD_Q);
+  static __mmask16 write(const Row& row, BFloat16* to, std::int64_t stride) {
+    __m512 l = row.low;
+    __m512 h = row.high;
+    for (int part = 0; part + 1 < kParts; ++part) {
+      const __m512i lower = rounded(l);
+      const __m512i higher = rounded(h);
+      _mm512_store_si512(to + part * stride, pair(lower, higher));
+      l = _mm512_sub_ps(l, upper(lower));
+      h = _mm512_sub_ps(h, upper(higher));
     }
-    return refused == 0;
+    // Of 24 bits 8 are left, or fewer.
+    _mm512_store_si512(to + (kParts - 1) * stride,
+                       pair(_mm512_castps_si512(l), _mm512_castps_si512(h)));
+    return _mm512_cmp_ps_mask(l, h, _CMP_UNORD_Q);
   }
 };
 
@@ -76,13 +78,14 @@ struct FloatTile {
 struct BFloat16Tile {
   using Source = BFloat16;
   static constexpr int kParts = 1;
-  __m512 pairs[16];
+  using Row = __m512;
 
-  void read_inner(int i, const BFloat16* x, std::int64_t n) {
+  static Row read_inner(const BFloat16* x, std::int64_t n) {
     const __mmask32 mask = n >= 32 ? ~0u : n <= 0 ? 0 : (1u << n) - 1;
-    pairs[i] = _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(mask, x));
+    return _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(mask, x));
   }
-  void read_outer(int i, const BFloat16* x, std::int64_t ld, std::int64_t depth, std::int64_t n) {
+  static Row read_outer(int i, const BFloat16* x, std::int64_t ld, std::int64_t depth,
+                        std::int64_t n) {
     const auto row = [&](std::int64_t k) {
       return _mm256_maskz_loadu_epi16(k < depth ? first(n) : 0, x + k * ld);
     };
@@ -90,41 +93,73 @@ struct BFloat16Tile {
         _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                          21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     const __m512i rows = _mm512_inserti64x4(_mm512_castsi256_si512(row(2 * i)), row(2 * i + 1), 1);
-    pairs[i] = _mm512_castsi512_ps(_mm512_permutexvar_epi16(order, rows));
+    return _mm512_castsi512_ps(_mm512_permutexvar_epi16(order, rows));
   }
-  void transpose() { transpose16(pairs); }
-  bool write(BFloat16* to, std::int64_t) const {
-    for (int i = 0; i < 16; ++i) _mm512_store_ps(to + i * 32, pairs[i]);
-    return true;
+  static void transpose(Row* rows) { transpose16(rows); }
+  static __mmask16 write(Row row, BFloat16* to, std::int64_t) {
+    _mm512_store_ps(to, row);
+    return 0;
   }
 };
 
-template <class Tile, class S = typename Tile::Source>
-bool pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to) {
+// Half a panel, 16 along the outer and 32 along the inner axis, as one tile a part. kLines: lines
+// of memory lie along the inner axis. kWhole: all of the elements are there, else `outer` and
+// `inner` of them and zeros. Without a transposition every line is written at once.
+template <class Tile, bool kLines, bool kTranspose, bool kWhole, class S = typename Tile::Source>
+__mmask16 pack_half(const S* x, std::int64_t ld, std::int64_t outer, std::int64_t inner,
+                    BFloat16* to) {
   constexpr std::int64_t kPart = 2 * kTile;
-  bool taken = true;
-  for (std::int64_t step = 0; step < steps; ++step) {
-    const std::int64_t depth = panel.inner - step * kPanel;
+  const auto read = [&](int i) {
+    if constexpr (kLines) {
+      return Tile::read_inner(x + i * ld, kWhole ? 32 : i < outer ? inner : 0);
+    } else {
+      // The processor does not foresee rows that are far apart.
+      _mm_prefetch(x + (2 * kPanel + 2 * i) * ld, _MM_HINT_T0);
+      _mm_prefetch(x + (2 * kPanel + 2 * i + 1) * ld, _MM_HINT_T0);
+      return Tile::read_outer(i, x, ld, kWhole ? 32 : inner, kWhole ? 16 : outer);
+    }
+  };
+  __mmask16 refused = 0;
+  if constexpr (kTranspose) {
+    typename Tile::Row rows[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) rows[i] = read(i);
+    Tile::transpose(rows);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) refused |= Tile::write(rows[i], to + i * 32, kPart);
+  } else {
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; ++i) refused |= Tile::write(read(i), to + i * 32, kPart);
+  }
+  return refused;
+}
+
+template <class Tile, bool kLines, bool kTranspose, class S = typename Tile::Source>
+bool pack_steps(const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to) {
+  __mmask16 refused = 0;
+  const std::int64_t ld = panel.ld;
+  for (std::int64_t step = 0; step < steps; ++step, to += Tile::kParts * 2 * kTile) {
+    const std::int64_t inner = panel.inner - step * kPanel;
     for (std::int64_t half = 0; half < 2; ++half) {
       const std::int64_t outer = panel.outer - half * 16;
-      Tile tile;
-      if (panel.inner_contiguous) {
-        const S* x = panel.x + half * 16 * panel.ld + step * kPanel;
-        for (int i = 0; i < 16; ++i) tile.read_inner(i, x + i * panel.ld, i < outer ? depth : 0);
-      } else {
-        const S* x = panel.x + step * kPanel * panel.ld + half * 16;
-        for (int i = 0; i < 16; ++i) {
-          // The processor does not foresee rows that are far apart.
-          _mm_prefetch(x + (2 * kPanel + 2 * i) * panel.ld, _MM_HINT_T0);
-          _mm_prefetch(x + (2 * kPanel + 2 * i + 1) * panel.ld, _MM_HINT_T0);
-          tile.read_outer(i, x, panel.ld, depth, outer);
-        }
-      }
-      if (panel.inner_contiguous != left) tile.transpose();
-      taken &= tile.write(to + step * Tile::kParts * kPart + half * kTile, kPart);
+      const S* x =
+          panel.x + (kLines ? half * 16 * ld + step * kPanel : step * kPanel * ld + half * 16);
+      const auto part = outer >= 16 && inner >= kPanel ? pack_half<Tile, kLines, kTranspose, true>
+                                                       : pack_half<Tile, kLines, kTranspose, false>;
+      refused |= part(x, ld, outer, inner, to + half * kTile);
     }
   }
-  return taken;
+  return refused == 0;
+}
+
+template <class Tile, class S = typename Tile::Source>
+bool pack(bool left, const AmxPanel<S>& panel, std::int64_t steps, BFloat16* to) {
+  if (panel.inner_contiguous) {
+    if (left) return pack_steps<Tile, true, false>(panel, steps, to);
+    return pack_steps<Tile, true, true>(panel, steps, to);
+  }
+  if (left) return pack_steps<Tile, false, true>(panel, steps, to);
+  return pack_steps<Tile, false, false>(panel, steps, to);
 }
 
 // Tiles 0-3 are sums, 4 and 5 the two of the left operand, 6 and 7 those of the right.
@@ -276,8 +311,8 @@ void pack_rounded(const float* x, std::int64_t ld, float scale, std::int64_t out
 }
 
 template <bool kWhole>
-void pack_half(bool left, const Operand& of, const float* x, std::int64_t outer, std::int64_t inner,
-               BFloat16* to) {
+void pack_half_rounded(bool left, const Operand& of, const float* x, std::int64_t outer,
+                       std::int64_t inner, BFloat16* to) {
   const bool lines = of.inner_step == 1;
   const auto pack =
       lines ? (left ? pack_rounded<true, false, kWhole> : pack_rounded<true, true, kWhole>)
@@ -291,7 +326,7 @@ void pack_panel(bool left, const Operand& of, const float* x, std::int64_t outer
   for (std::int64_t at = 0; at < inner; at += kPanel, x += kPanel * of.inner_step) {
     for (std::int64_t half = 0; half < outer; half += 16) {
       const bool whole = half + 16 <= outer && at + kPanel <= inner;
-      const auto pack = whole ? pack_half<true> : pack_half<false>;
+      const auto pack = whole ? pack_half_rounded<true> : pack_half_rounded<false>;
       pack(left, of, x + half * of.outer_step, outer - half, inner - at,
            to + (at / 16 + half / 16) * kTile);
     }
