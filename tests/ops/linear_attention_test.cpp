@@ -4,6 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
+#include "ops/reduce.h"
 #include "ops/shape.h"
 #include "tests/support/tensors.h"
 
@@ -123,4 +124,25 @@ TEST_CASE("linear attention: heads that share channels are refused", "[ops]") {
   const Tensor qkv = random_tensor({1, s.n, width_of(s)}, 8);
   CHECK_THROWS_WITH(ops::linear_attention(part(qkv, s, 0), part(qkv, s, 0), part(qkv, s, 2), {}),
                     Catch::Contains("heads share channels"));
+}
+
+TEST_CASE("linear attention: gradients that no cache holds are those of the items alone", "[ops]") {
+  const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
+  const Sizes s{dtype == DType::kFloat32 ? 14600 : 29200, 32, 32};
+  const Tensor qkv = ops::cast(random_tensor({2, s.n, width_of(s)}, 11, DType::kFloat32), dtype);
+  REQUIRE(qkv.bytes() > 32 << 20);
+  const auto gradient = [&](const Tensor& x) {
+    const Tensor t = trainable(x);
+    const Tensor y = ops::linear_attention(part(t, s, 0), part(t, s, 1), part(t, s, 2), {});
+    autograd::backward(y, ops::mul(y.detach(), y.detach()));
+    return t.grad();
+  };
+  const Tensor both = gradient(qkv);
+  for (std::int64_t item = 0; item < 2; ++item) {
+    const Tensor alone = gradient(ops::slice(qkv, 0, item, 1).detach());
+    const auto largest = [](const Tensor& x) { return to_doubles(ops::max(ops::abs(x))).front(); };
+    // Sums over keys are cut elsewhere.
+    CHECK(largest(ops::sub(ops::slice(both, 0, item, 1), alone)) <
+          (dtype == DType::kFloat32 ? 1e-4 : 1e-2) * largest(alone));
+  }
 }

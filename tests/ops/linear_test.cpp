@@ -175,3 +175,20 @@ TEST_CASE("bce_with_logits and mse: gradients and extreme logits", "[ops]") {
   const Tensor t = Tensor::from<double>({1, 0}, {2}, cpu());
   CHECK(ops::bce_with_logits(x, t).item<double>() == 0.0);
 }
+
+TEST_CASE("linear: a result that no cache holds is that of its halves", "[ops]") {
+  const auto [dtype, out] = GENERATE(table<DType, std::int64_t>({{DType::kFloat32, 128},
+                                                                 {DType::kFloat32, 144},
+                                                                 {DType::kFloat32, 131},
+                                                                 {DType::kBFloat16, 288}}));
+  const std::int64_t half = 34800;  // rows; the last panel of 32 is not full
+  const Tensor x = ops::cast(random_tensor({2 * half, 32}, 1, DType::kFloat32), dtype);
+  const Tensor weight = random_tensor({out, 32}, 2, DType::kFloat32);
+  const Tensor bias = random_tensor({out}, 3, DType::kFloat32);
+  const Tensor whole = ops::linear(x, weight, bias);
+  REQUIRE(whole.bytes() > 32 << 20);
+  for (std::int64_t i = 0; i < 2; ++i) {
+    const Tensor part = ops::linear(ops::slice(x, 0, i * half, half), weight, bias);
+    CHECK(max_difference(ops::slice(whole, 0, i * half, half), part) == 0.0);
+  }
+}

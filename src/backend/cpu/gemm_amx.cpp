@@ -16,6 +16,10 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 // Bytes of the inner axis in one row or column of the packed operands: a panel of either and the
 // sums then stay in the second-level cache.
 constexpr std::int64_t kDepthBytes = 3072;
+// Of a weight gradient, whose inner axis is long and whose operands are read once in each wave,
+// both stay there if they are not larger than this; but waves are not short.
+constexpr std::int64_t kPackedBytes = 1 << 20;
+constexpr std::int64_t kLeastDepth = 128;
 // Packed rows and columns that meet in the cache before others are read.
 constexpr std::int64_t kRowPanels = 4;
 constexpr std::int64_t kColumnPanels = 8;
@@ -36,7 +40,12 @@ struct Plan {
   bool packs_rows;
 
   Plan(const GemmArgs& args, DType operands) {
-    const std::int64_t most = kDepthBytes / (2 * parts_of(operands));
+    std::int64_t most = kDepthBytes / (2 * parts_of(operands));
+    if (args.trans_a && !args.trans_b) {
+      const std::int64_t step = simd::amx_panel_size(
+          ceil_div(args.m, kPanel) + ceil_div(args.n, kPanel), parts_of(operands));
+      most = std::clamp(kPackedBytes / (2 * step) * kPanel, kLeastDepth, most);
+    }
     waves = ceil_div(args.k, most);
     steps = ceil_div(ceil_div(args.k, waves), kPanel);
     waves = ceil_div(args.k, steps * kPanel);
@@ -66,7 +75,8 @@ class Product {
         bias_(bias.defined() ? bias.data<float>() : nullptr),
         c_(c.data<C>()),
         packed_(memory(plan_.panels, b)),
-        packed_rows_(plan_.packs_rows ? memory(plan_.row_panels, a) : Tensor()) {}
+        packed_rows_(plan_.packs_rows ? memory(plan_.row_panels, a) : Tensor()),
+        past_caches_(goes_past_caches()) {}
 
   // False if an operand was refused.
   bool run(ThreadPool& pool) const {
@@ -77,7 +87,9 @@ class Product {
     for (std::int64_t wave = 0; wave < plan_.waves; ++wave) {
       pool.run(columns + rows, [&](std::int64_t i) {
         if (i < columns) {
-          pack_columns(wave, i * kGroup, std::min(plan_.panels, (i + 1) * kGroup));
+          const std::int64_t first = i * kGroup;
+          pack(false, {b_, args_.ldb, args_.n, args_.trans_b}, wave, first,
+               std::min(plan_.panels, first + kGroup), packed_.data<BFloat16>() + first * panel_);
         } else {
           const std::int64_t first = (i - columns) * kGroup;
           pack_rows(wave, first, std::min(plan_.row_panels, first + kGroup),
@@ -102,6 +114,23 @@ class Product {
     return std::min(plan_.steps * kPanel, args_.k - start(wave));
   }
 
+  bool goes_past_caches() const {
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(C));
+    const std::int64_t row = args_.ldc * kBytes;
+    return plan_.waves == 1 && simd::goes_past_caches(args_.m * row, c_, row, kPanel * kBytes);
+  }
+
+  // a or b: `size` rows or columns of the result, lines of memory being `ld` apart.
+  struct Operand {
+    const S* x;
+    std::int64_t ld, size;
+    bool lines_along_inner;
+
+    const S* at(std::int64_t outer, std::int64_t inner) const {
+      return x + (lines_along_inner ? outer * ld + inner : inner * ld + outer);
+    }
+  };
+
   // Rows of bfloat16 may be read where they are, if they fill tiles.
   bool in_place(std::int64_t panel) const {
     const std::int64_t rows = std::min(kPanel, args_.m - panel * kPanel);
@@ -116,39 +145,28 @@ class Product {
     return {.x = packed, .step = simd::amx_panel_size(1, kernels_.parts)};
   }
 
-  void pack(bool left, const simd::AmxPanel<S>& panel, BFloat16* to) const {
-    if (!kernels_.pack(left, panel, plan_.steps, to)) refused_ = true;
-  }
-
-  void pack_columns(std::int64_t wave, std::int64_t panel, std::int64_t end) const {
-    for (; panel < end; ++panel) {
-      const std::int64_t column = panel * kPanel;
-      const S* x = b_ + (args_.trans_b ? column * args_.ldb + start(wave)
-                                       : start(wave) * args_.ldb + column);
-      pack(false,
-           {.x = x,
-            .ld = args_.ldb,
-            .inner_contiguous = args_.trans_b,
-            .outer = std::min(kPanel, args_.n - column),
-            .inner = depth(wave)},
-           packed_.data<BFloat16>() + panel * panel_);
+  // Panels [panel, end). Where the inner axis lies across the lines of memory they take turns at
+  // these, since their parts of a line lie next to each other.
+  void pack(bool left, const Operand& of, std::int64_t wave, std::int64_t panel, std::int64_t end,
+            BFloat16* to) const {
+    const std::int64_t at_once = of.lines_along_inner ? plan_.steps : 1;
+    for (std::int64_t step = 0; step < plan_.steps; step += at_once) {
+      const std::int64_t inner = step * kPanel;
+      BFloat16* part = to + simd::amx_panel_size(step, kernels_.parts);
+      for (std::int64_t i = panel; i < end; ++i, part += panel_) {
+        if (left && in_place(i)) continue;
+        const std::int64_t outer = i * kPanel;
+        const simd::AmxPanel<S> at{.x = of.at(outer, start(wave) + inner),
+                                   .ld = of.ld,
+                                   .inner_contiguous = of.lines_along_inner,
+                                   .outer = std::min(kPanel, of.size - outer),
+                                   .inner = depth(wave) - inner};
+        if (!kernels_.pack(left, at, at_once, part)) refused_ = true;
+      }
     }
   }
-
   void pack_rows(std::int64_t wave, std::int64_t panel, std::int64_t end, BFloat16* to) const {
-    for (; panel < end; ++panel, to += panel_) {
-      if (in_place(panel)) continue;
-      const std::int64_t row = panel * kPanel;
-      const S* x =
-          a_ + (args_.trans_a ? start(wave) * args_.lda + row : row * args_.lda + start(wave));
-      pack(true,
-           {.x = x,
-            .ld = args_.lda,
-            .inner_contiguous = !args_.trans_a,
-            .outer = std::min(kPanel, args_.m - row),
-            .inner = depth(wave)},
-           to);
-    }
+    pack(true, {a_, args_.lda, args_.m, !args_.trans_a}, wave, panel, end, to);
   }
 
   void multiply(std::int64_t wave, std::int64_t row_piece, std::int64_t column_piece) const {
@@ -190,7 +208,8 @@ class Product {
         .rows = rows,
         .columns = columns,
         .bias = bias_ != nullptr && wave == 0 ? bias_ + column : nullptr,
-        .accumulate = wave > 0};
+        .accumulate = wave > 0,
+        .past_caches = past_caches_ && columns == kPanel};
     if constexpr (std::is_same_v<C, float>) {
       table_.finish_f32(sums, result);
     } else {
@@ -208,6 +227,7 @@ class Product {
   const float* bias_;
   C* c_;
   Tensor packed_, packed_rows_;  // b and a for the present wave
+  bool past_caches_;
   mutable std::atomic<bool> refused_{false};
 };
 

@@ -221,9 +221,9 @@ class WholeLinearHeads : LinearHeads<S> {
     this->near(in_.residual, args_.residual, item, first + rows, next);
     this->near(in_.gate, args_.gate, item, first + rows, next);
     this->near(dout, out_, item, first + rows, next);
-    this->template near<Access::kWrite>(to.q, q_, item, first, first + rows);
-    this->template near<Access::kWrite>(to.residual, args_.residual, item, first, first + rows);
-    this->template near<Access::kWrite>(to.gate, args_.gate, item, first, first + rows);
+    this->near_gradient(to.q, q_, item, first, first + rows);
+    this->near_gradient(to.residual, args_.residual, width_, item, first, first + rows);
+    this->near_gradient(to.gate, args_.gate, width_, item, first, first + rows);
   }
 
   // `by`: the transpose of `joined`. Of a ratio u and q are the same, positions come first.
@@ -325,8 +325,8 @@ class WholeLinearHeads : LinearHeads<S> {
       this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
         this->near(in_.k, k_, stretch.item, first + rows, next);
         this->near(in_.v, args_.v, stretch.item, first + rows, next);
-        this->template near<Access::kWrite>(to.k, k_, stretch.item, first, first + rows);
-        this->template near<Access::kWrite>(to.v, args_.v, stretch.item, first, first + rows);
+        this->near_gradient(to.k, k_, stretch.item, first, first + rows);
+        this->near_gradient(to.v, args_.v, width_, stretch.item, first, first + rows);
         for (std::int64_t head = 0; head < args_.heads; ++head) {
           const Pair at{stretch.item, head};
           this->key_features(at, first, rows, k);
@@ -334,7 +334,7 @@ class WholeLinearHeads : LinearHeads<S> {
           if (to.v.defined()) {
             value_gradients(at, rows, u, sums, dv);
             this->hide(at.item, first, rows, width_, dv);
-            put<S>(dv, args_.add, to.v, args_.v, at, first, rows);
+            this->put_gradients(dv, width_, to.v, args_.v, at, first, rows);
           }
           if (!to.k.defined()) continue;
           load<S>(in_.v, args_.v, at, first, rows, v);

@@ -166,6 +166,19 @@ class LinearHeads {
     });
   }
 
+  // Rows that are about to be written, unless past the caches.
+  void near_gradient(const Tensor& to, const HeadLayout& layout, std::int64_t width,
+                     std::int64_t item, std::int64_t first, std::int64_t end) const {
+    if (!to.defined() || past_caches(to, layout, row_of(to, layout, {item, 0}, first), width))
+      return;
+    near<Access::kWrite>(to, layout, width, item, first, end);
+  }
+  void near_gradient(const Tensor& to, const LinearMaps& maps, std::int64_t item,
+                     std::int64_t first, std::int64_t end) const {
+    for (std::int64_t i = 0; i < maps.count; ++i)
+      near_gradient(to, *maps.layouts[i], maps.width, item, first, end);
+  }
+
   // Rows that come next, read in order: heads are met one after the other, each a short part of
   // every row, which the processor would fetch too late.
   template <Access kAccess = Access::kRead>
@@ -339,8 +352,25 @@ class LinearHeads {
     kernels().finish_rows_backward(finished(at, first, rows), y, row_of(dout, out_, at, first),
                                    out_.token_stride, dy, gradients);
     if (to.residual.defined())
-      put<S>(gradients.residual, args_.add, to.residual, args_.residual, at, first, rows);
-    if (to.gate.defined()) put<S>(gradients.gate, args_.add, to.gate, args_.gate, at, first, rows);
+      put_gradients(gradients.residual, width_, to.residual, args_.residual, at, first, rows);
+    if (to.gate.defined())
+      put_gradients(gradients.gate, width_, to.gate, args_.gate, at, first, rows);
+  }
+
+  // Gradients (rows, n) of a head to its rows, or added to them.
+  void put_gradients(const C* from, std::int64_t n, const Tensor& to, const HeadLayout& layout,
+                     Pair at, std::int64_t first, std::int64_t rows) const {
+    S* row = row_of(to, layout, at, first);
+    if (past_caches(to, layout, row, n)) {
+      kernels().stream_rows(from, row, layout.token_stride, rows, n);
+    } else {
+      kernels().put_rows(1, from, args_.add, row, layout.token_stride, rows, n);
+    }
+  }
+  bool past_caches(const Tensor& to, const HeadLayout& layout, const S* row, std::int64_t n) const {
+    constexpr auto kBytes = static_cast<std::int64_t>(sizeof(S));
+    return !args_.add &&
+           simd::goes_past_caches(to.bytes(), row, layout.token_stride * kBytes, n * kBytes);
   }
 
   // (rows, depth), the maps next to each other, to the heads of each map.
@@ -348,11 +378,9 @@ class LinearHeads {
                 std::int64_t first, std::int64_t rows) const {
     const std::int64_t at_once = maps.count == 1 ? rows : 1;
     for (std::int64_t i = 0; i < maps.count; ++i) {
-      const HeadLayout& layout = *maps.layouts[i];
-      S* row = row_of(to, layout, at, first);
       for (std::int64_t r = 0; r < rows; r += at_once)
-        kernels().put_rows(1, from + r * depth_ + i * maps.width, args_.add,
-                           row + r * layout.token_stride, layout.token_stride, at_once, maps.width);
+        put_gradients(from + r * depth_ + i * maps.width, maps.width, to, *maps.layouts[i], at,
+                      first + r, at_once);
     }
   }
 

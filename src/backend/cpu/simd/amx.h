@@ -51,6 +51,7 @@ struct AmxResult {
   std::int64_t rows, columns;  // <= kPanel
   const float* bias;           // (columns) or null
   bool accumulate;
+  bool past_caches;  // c is written to memory at once: whole lines, aligned, and no c to add to
 };
 
 /// Where multiply() reads the rows of a: 16 of them are a tile. Packed, or bfloat16 rows in place.
@@ -102,5 +103,7 @@ const AmxTable* amx();
 
 /// Of amx_kernels.cpp, for amx() alone.
 AmxTable amx_table();
+/// Of amx_product.cpp, for the table alone.
+void amx_product(const Product<float>&);
 
 }  // namespace fovea::cpu::simd

@@ -33,6 +33,30 @@ void put_rows(Compute<S> scale, const Compute<S>* x, bool add, S* y, std::int64_
   }
 }
 
+inline void store_past(const Batch<float>& x, float* to) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, x);
+#else
+  store(x, to);
+#endif
+}
+inline void store_past(const Batch<double>& x, double* to) { store(x, to); }
+inline void store_past(const Batch<BFloat16>& x, BFloat16* to) {
+#if defined(__AVX512BF16__)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(x));
+#else
+  store<BFloat16>(x, to);
+#endif
+}
+
+template <class S>
+void stream_rows(const Compute<S>* x, S* y, std::int64_t ldy, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t i = 0; i < n; i += kLanes<S>)
+      store_past(load(x + r * n + i), y + r * ldy + i);
+  }
+}
+
 // A square of as many rows as a vector has lanes, columns [0, columns) of it, to y with rows ldy
 // apart.
 template <class T>

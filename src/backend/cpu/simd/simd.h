@@ -11,6 +11,16 @@ namespace fovea::cpu::simd {
 /// Elements of the widest vector.
 inline constexpr std::int64_t kSlack = 16;
 
+/// True for parts of a tensor of `bytes` that are better written past the caches: no cache holds
+/// all of it, so that it need not be read in first (measured: a core then writes twice as fast).
+/// Parts start at `start` and are `apart` bytes from each other, `part` bytes each: whole lines.
+inline bool goes_past_caches(std::int64_t bytes, const void* start, std::int64_t apart,
+                             std::int64_t part) {
+  constexpr std::int64_t kLarge = 32 << 20, kLine = 64;
+  return bytes >= kLarge && reinterpret_cast<std::uintptr_t>(start) % kLine == 0 &&
+         apart % kLine == 0 && part % kLine == 0;
+}
+
 /// c (m, n) = alpha a b, or c += alpha a b. a (m, k) and b (k, n) may have any strides, so either
 /// may be stored transposed; rows of c are ldc elements apart. Meant for operands that fit into the
 /// second-level cache; the columns of b are better next to each other.
