@@ -23,9 +23,11 @@ void Probe::record_signed(const Tensor& map) {
   records_.back().is_signed = true;
 }
 
-void Probe::record_units(const Tensor& maps, const Tensor& tokens) {
-  record("unit_attn", maps);
+void Probe::record_units(const Tensor& maps, const Tensor& tokens, bool is_signed,
+                         const std::string& part) {
+  record("unit_attn", maps, part);
   records_.back().tokens = tokens;
+  records_.back().is_signed = is_signed;
 }
 
 Probe::Rows Probe::rows(std::int64_t prefix_tokens, std::int64_t grid_h,

@@ -43,12 +43,12 @@ class Probe {
   struct Record {
     std::string module;  // "blocks.0.attn"
     // "attn": the map (b, heads, rows, n), "reduced_attn" that of fewer keys, "unit_attn" those of
-    // units (b, heads, units, members, members), of the tokens below; others by variant, e.g.
-    // "gate". Networks add "features", what a block or stage hands on: tokens (b, n, dim) or a
-    // map (b, c, h, w).
+    // units (b, heads, units, members, members), of the tokens below and 0 where a unit has fewer;
+    // others by variant, e.g. "gate". Networks add "features", what a block or stage hands on:
+    // tokens (b, n, dim) or a map (b, c, h, w).
     std::string name;
     Tensor value;
-    Tensor tokens = {};      // of maps of units: (units, members) int64, -1 = padding
+    Tensor tokens = {};      // of maps of units: (units, members) int64, -1 = padding or none
     bool is_signed = false;  // a map of weights that may be negative
   };
 
@@ -56,8 +56,9 @@ class Probe {
   void record(const std::string& name, const Tensor& value, const std::string& part = "");
   /// A map "attn" of an attention whose weights may be negative (MapKind::kSigned).
   void record_signed(const Tensor& map);
-  /// Maps of units, and which tokens are in them.
-  void record_units(const Tensor& maps, const Tensor& tokens);
+  /// Maps of units, and which tokens are in them; those of a part of the module that is running.
+  void record_units(const Tensor& maps, const Tensor& tokens, bool is_signed = false,
+                    const std::string& part = "");
   const std::vector<Record>& records() const { return records_; }
   /// All records of one name, in order of layers.
   std::vector<Tensor> all(const std::string& name) const;

@@ -16,6 +16,8 @@ UnitAttention::UnitAttention(const nn::Build& build, const char* network, std::i
       qkv_(child<nn::Linear>("qkv", build, dim, 3 * dim, o.qkv_bias)),
       proj_(child<nn::Linear>("proj", build, dim, dim)) {
   check_heads(network, dim, o.num_heads, 1);
+  if (o.attn_drop > 0) attn_drop_ = &child<nn::Dropout>("attn_drop", build, o.attn_drop);
+  if (o.proj_drop > 0) proj_drop_ = &child<nn::Dropout>("proj_drop", build, o.proj_drop);
   if (o.bias_unit.empty()) return;
   positions_ = ops::RelativePositions(o.bias_unit, build.device);
   const char* name = "relative_position_bias_table";
@@ -38,7 +40,14 @@ Tensor UnitAttention::operator()(const Tensor& x, const ops::Units& units, Probe
     const autograd::NoGrad no_grad;
     probe->record_units(ops::unit_attention_map(view(0), view(1), units, options), units.tokens());
   }
-  return proj_(ops::unit_attention(view(0), view(1), view(2), units, options));
+  const auto attended = [&] {
+    if (attn_drop_ == nullptr || !training())
+      return ops::unit_attention(view(0), view(1), view(2), units, options);
+    const Tensor maps = (*attn_drop_)(ops::unit_attention_map(view(0), view(1), units, options));
+    return ops::attend_units(maps, view(2), units, options);
+  };
+  const Tensor y = proj_(attended());
+  return proj_drop_ != nullptr ? (*proj_drop_)(y) : y;
 }
 
 }  // namespace fovea::attention

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attention/probe.h"
+#include "nn/dropout.h"
 #include "nn/linear.h"
 #include "ops/unit_attention.h"
 
@@ -19,6 +20,8 @@ struct UnitOptions {
   std::vector<std::int64_t> bias_unit = {};
   /// Padding takes part with the bias of qkv, as in Swin; false: it is masked.
   bool padding_attends = false;
+  double attn_drop = 0;  // of weights; while training, maps are then made in full
+  double proj_drop = 0;  // behind proj
 };
 
 /// Names: qkv, proj, relative_position_bias_table ((2 unit - 1 along each axis), heads), which
@@ -38,6 +41,8 @@ class UnitAttention final : public nn::Module {
   double scale_;
   nn::Linear& qkv_;
   nn::Linear& proj_;
+  nn::Dropout* attn_drop_ = nullptr;
+  nn::Dropout* proj_drop_ = nullptr;
   ops::RelativePositions positions_;
   Tensor bias_table_;
 };

@@ -139,7 +139,8 @@ std::unique_ptr<VolumePart> open_whole(const Place& place, const WholeOptions& o
 FOVEA_DATASET(acdc_volumes, open_whole, "heart MRI, whole volumes with three structures", kPage,
               schema::Fields<WholeOptions>{}
                   .add_enum("parts", &WholeOptions::parts, parts_from_words(), kPartsFromHelp)
-                  .names_files(part_lists))
+                  .names_files(part_lists)
+                  .add("canonical", &WholeOptions::canonical, kCanonicalHelp))
 
 FOVEA_DATASET(acdc, open, "heart MRI, slices with three structures", kPage,
               schema::Fields<Options>{}

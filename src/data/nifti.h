@@ -11,14 +11,17 @@
 #include <vector>
 
 #include "data/image_file.h"
+#include "data/orientation.h"
 
 namespace fovea::data {
 
 /// What a header says of a volume. Axes are those of the file, the slowest first: slices (its z),
-/// rows (y), columns (x); nothing is turned to another orientation.
+/// rows (y), columns (x); nothing is turned here (orientation.h does).
 struct VolumeSize {
   std::int64_t depth = 0, height = 0, width = 0;
   std::array<double, 3> spacing = {1, 1, 1};  // of slices, rows, columns in millimetres
+  /// By the sform where its code is not 0, else by the qform, else the spacing alone. dformer 7.2.
+  Affine affine = {{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}};
 
   std::int64_t plane() const { return height * width; }
   std::int64_t voxels() const { return depth * plane(); }

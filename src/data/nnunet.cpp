@@ -169,6 +169,7 @@ FOVEA_DATASET(
         .add_enum("intensities", &NnUnetOptions::intensities,
                   {{"auto", Intensity::kAuto}, {"mr", Intensity::kMr}, {"ct", Intensity::kCt}},
                   "mr: every volume by its own mean and deviation; ct: all by those of the "
-                  "training foreground; auto: as dataset.json names the first channel"))
+                  "training foreground; auto: as dataset.json names the first channel")
+        .add("canonical", &NnUnetOptions::canonical, kCanonicalHelp))
 
 }  // namespace fovea::data

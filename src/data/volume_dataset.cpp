@@ -16,7 +16,7 @@
 namespace fovea::data {
 namespace {
 
-constexpr int kCacheVersion = 1;  // of the files in cache_folder: what made them
+constexpr int kCacheVersion = 2;  // of the files in cache_folder: what made them
 
 // A prepared volume as a file, and back.
 TensorFile to_file(const PreparedVolume& volume, const Device& host) {
@@ -30,7 +30,10 @@ TensorFile to_file(const PreparedVolume& volume, const Device& host) {
   std::vector<std::int64_t> sides;
   for (const VolumeSides& s : {p.file, p.first, p.box})
     sides.insert(sides.end(), s.begin(), s.end());
-  file.tensors["place"] = Tensor::from(sides, {3, 3}, host);
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    sides.push_back(static_cast<std::int64_t>(p.turn.from[axis]));
+  for (const bool mirrored : p.turn.mirrored) sides.push_back(mirrored ? 1 : 0);
+  file.tensors["place"] = Tensor::from(sides, {5, 3}, host);
   file.tensors["spacing"] =
       Tensor::from(std::vector<double>(p.spacing.begin(), p.spacing.end()), {3}, host);
   return file;
@@ -48,6 +51,8 @@ PreparedVolume from_file(const TensorFile& file, std::size_t num_classes) {
     volume.place.file[axis] = sides[axis];
     volume.place.first[axis] = sides[3 + axis];
     volume.place.box[axis] = sides[6 + axis];
+    volume.place.turn.from[axis] = static_cast<std::size_t>(sides[9 + axis]);
+    volume.place.turn.mirrored[axis] = sides[12 + axis] != 0;
     volume.place.spacing[axis] = file.tensors.at("spacing").host_values<double>()[axis];
   }
   if (const auto found = file.tensors.find("labels"); found != file.tensors.end()) {
@@ -197,8 +202,8 @@ void VolumeDataset::check_weight_files(const std::map<std::string, std::string>&
   const std::string stored = VolumePlan::parse(found->second, name).text();
   FOVEA_CHECK(stored == plan().text(), FileError,
               fmt::format("{}: volumes were prepared in another way than the data set's are now; "
-                          "its training volumes, or dataset.spacing, have changed since the "
-                          "weights were trained",
+                          "its training volumes, dataset.spacing or dataset.canonical have changed "
+                          "since the weights were trained",
                           name));
 }
 
@@ -264,14 +269,14 @@ VolumePlan plan_of(const Chosen& train, const VolumeSetOptions& options) {
   const auto fresh = [&] {
     return make_plan(
         [&](std::int64_t i) { return part.read(train.indices[static_cast<std::size_t>(i)]); },
-        std::ssize(train.indices), part.info(), options.spacing);
+        std::ssize(train.indices), part.info(), options.spacing, options.canonical);
   };
   if (options.cache_folder.empty()) return fresh();
-  Origin origin{
-      options.root,
-      {},
-      fmt::format("{} {} {} {} {}", kCacheVersion, part.recipe(), part.info().ct,
-                  fmt::join(options.spacing, ","), fmt::join(part.info().label_values, ","))};
+  Origin origin{options.root,
+                {},
+                fmt::format("{} {} {} {} {} {}", kCacheVersion, part.recipe(), part.info().ct,
+                            fmt::join(options.spacing, ","),
+                            fmt::join(part.info().label_values, ","), options.canonical)};
   for (const std::int64_t i : train.indices) {
     const VolumeCase files = part.files_of(i);
     origin.files.insert(origin.files.end(), files.images.begin(), files.images.end());

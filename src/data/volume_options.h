@@ -11,6 +11,12 @@
 
 namespace fovea::data {
 
+/// Of "canonical".
+inline constexpr const char* kCanonicalHelp =
+    "volumes are turned to the closest RAS+ axes by their affine (as nibabel.as_closest_canonical) "
+    "before all else; predictions are written on the file's own grid all the same. nnU-Net's usual "
+    "reader (SimpleITKIO) leaves axes as they are: false";
+
 struct VolumeSetOptions : SplitOptions {
   static constexpr Kind kKind = Kind::kLabelMaps;
   using Common = VolumeSetOptions;
@@ -18,6 +24,7 @@ struct VolumeSetOptions : SplitOptions {
 
   std::array<std::int64_t, 3> img_size = {16, 32, 32};
   std::vector<double> spacing;  // empty: nnU-Net's rule
+  bool canonical = false;       // a key of those that read files
   bool augment = true;
   double foreground = 0.33;
   std::int64_t samples_per_epoch = 0;

@@ -59,6 +59,7 @@ LabelledVoxels read_volume(const VolumeCase& files, const VolumeInfo& info) {
     Volume channel = read_nifti(file);
     if (result.values.empty()) {
       static_cast<VolumeSize&>(result) = channel;
+      result.file = file;
       result.values = std::move(channel.values);
       continue;
     }

@@ -22,8 +22,9 @@ struct VolumeInfo {
   bool ct = false;  // values are comparable between volumes (Hounsfield units)
 };
 
-/// A volume as its files have it.
+/// A volume as its files have it. (Of several files the first says where it lies.)
 struct LabelledVoxels : VolumeSize {
+  std::filesystem::path file;        // the first, for messages; empty for none
   std::vector<float> values;         // (channels, d, h, w)
   std::vector<std::uint8_t> labels;  // numbers of classes; empty where there are none
 };

@@ -53,6 +53,20 @@ std::vector<T> cut(std::span<const T> values, const VolumeSides& size, const Vol
 
 VolumeSides sides_of(const VolumeSize& size) { return {size.depth, size.height, size.width}; }
 
+Turn turn_of(const LabelledVoxels& volume, bool canonical) {
+  return canonical ? turn_to_ras(volume.affine, volume.file.string()) : Turn();
+}
+
+// Labels are turned as their image is.
+void apply(const Turn& turn, LabelledVoxels& volume) {
+  if (turn == Turn()) return;
+  const VolumeSides file = sides_of(volume), sides = turned(file, turn);
+  volume.values = turned(std::span<const float>(volume.values), file, turn);
+  volume.labels = turned(std::span<const std::uint8_t>(volume.labels), file, turn);
+  static_cast<VolumeSize&>(volume) = {sides[0], sides[1], sides[2], turned(volume.spacing, turn),
+                                      turned(volume.affine, file, turn)};
+}
+
 // Slices that are far apart are not mixed; the axes are then the other two. Only the first axis is
 // treated so: files of slices have it there.
 bool keeps_slices(const std::array<double, 3>& from, const std::array<double, 3>& to) {
@@ -156,8 +170,9 @@ std::array<double, 3> target_spacing(const std::vector<std::array<double, 3>>& s
 }
 
 VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, std::int64_t count,
-                     const VolumeInfo& info, const std::vector<double>& spacing) {
+                     const VolumeInfo& info, const std::vector<double>& spacing, bool canonical) {
   VolumePlan plan;
+  plan.canonical = canonical;
   plan.ct = info.ct;
   std::vector<std::array<double, 3>> spacings;
   std::vector<VolumeSides> sizes;
@@ -167,8 +182,9 @@ VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, st
     const LabelledVoxels volume = read(i);
     VolumeSides first, box;
     nonzero_box(volume, first, box);
-    spacings.push_back(volume.spacing);
-    sizes.push_back(box);
+    const Turn turn = turn_of(volume, canonical);
+    spacings.push_back(turned(volume.spacing, turn));
+    sizes.push_back(turned(box, turn));
     kept.push_back(static_cast<double>(count_of(box)) / static_cast<double>(volume.voxels()));
     for (std::size_t c = 0; c < foreground.size(); ++c) {
       const float* values = volume.values.data() + static_cast<std::int64_t>(c) * volume.voxels();
@@ -190,16 +206,19 @@ PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
   VolumePlace& place = result.place;
   place.file = sides_of(volume);
   place.spacing = volume.spacing;
+  place.turn = turn_of(volume, plan.canonical);
+  apply(place.turn, volume);
+  const VolumeSides sides = sides_of(volume);
   nonzero_box(volume, place.first, place.box);
   result.channels = std::ssize(volume.values) / volume.voxels();
-  result.size = resampled_size(place.box, place.spacing, plan.spacing);
+  result.size = resampled_size(place.box, volume.spacing, plan.spacing);
   for (std::int64_t& side : result.size) side = std::max<std::int64_t>(side, 1);
   const bool same = result.size == place.box;
-  const bool slices = keeps_slices(place.spacing, plan.spacing);
+  const bool slices = keeps_slices(volume.spacing, plan.spacing);
   for (std::int64_t c = 0; c < result.channels; ++c) {
     const std::span<const float> whole(volume.values.data() + c * volume.voxels(),
                                        static_cast<std::size_t>(volume.voxels()));
-    std::vector<float> part = cut(whole, place.file, place.first, place.box);
+    std::vector<float> part = cut(whole, sides, place.first, place.box);
     if (!same) part = resample_volume(part, place.box, result.size, slices);
     result.values.insert(result.values.end(), part.begin(), part.end());
   }
@@ -217,7 +236,7 @@ PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
   }
   if (volume.labels.empty()) return result;
   const std::vector<std::uint8_t> labels =
-      cut(std::span<const std::uint8_t>(volume.labels), place.file, place.first, place.box);
+      cut(std::span<const std::uint8_t>(volume.labels), sides, place.first, place.box);
   const std::vector<std::int64_t> wide(labels.begin(), labels.end());
   for (const std::int64_t label : same ? wide : resample_labels(wide, place.box, result.size))
     result.labels.push_back(static_cast<std::uint8_t>(label));
@@ -227,19 +246,22 @@ PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
 
 std::vector<float> map_on_file(std::span<const float> map, const VolumeSides& size,
                                const VolumePlace& place, float outside) {
+  const VolumeSides sides = turned(place.file, place.turn);
   std::vector<float> resampled;
   if (size != place.box) {
     // A volume of few slices stays one: they are not mixed on the way back either.
-    resampled = resample_volume(map, size, place.box, keeps_slices(place.spacing, place.spacing));
+    const auto spacing = turned(place.spacing, place.turn);
+    resampled = resample_volume(map, size, place.box, keeps_slices(spacing, spacing));
     map = resampled;
   }
   std::vector<float> whole(static_cast<std::size_t>(count_of(place.file)), outside);
   auto from = map.begin();
-  each_row(place.file, place.first, place.box, [&](std::int64_t at) {
+  each_row(sides, place.first, place.box, [&](std::int64_t at) {
     std::copy_n(from, place.box[2], whole.begin() + at);
     from += place.box[2];
   });
-  return whole;
+  if (place.turn == Turn()) return whole;
+  return turned_back(std::span<const float>(whole), place.file, place.turn);
 }
 
 std::vector<std::uint8_t> labels_on_file(std::span<const float> maps, std::int64_t count,
@@ -269,7 +291,8 @@ std::string VolumePlan::text() const {
   for (const Intensities& c : channels)
     list.push_back(schema::Value::object(
         {{"low", c.low}, {"high", c.high}, {"mean", c.mean}, {"std", c.std}}));
-  return schema::Value::object({{"spacing", schema::Value::array(std::vector<double>(
+  return schema::Value::object({{"canonical", canonical},
+                                {"spacing", schema::Value::array(std::vector<double>(
                                                 spacing.begin(), spacing.end()))},
                                 {"intensities", ct ? "ct" : "mr"},
                                 {"nonzero", nonzero},
@@ -282,6 +305,9 @@ VolumePlan VolumePlan::parse(const std::string& text, const std::string& name) {
   try {
     const schema::Value value = schema::parse(text, name);
     VolumePlan plan;
+    // Plans from before there was a choice do not name it.
+    const schema::Value* canonical = value.find("canonical");
+    plan.canonical = canonical != nullptr && canonical->as_bool();
     for (std::size_t axis = 0; axis < 3; ++axis)
       plan.spacing[axis] = value.at("spacing").at(axis).as_double();
     plan.ct = value.at("intensities").as_string() == "ct";

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/orientation.h"
 #include "data/volume_part.h"
 #include "data/volume_prepare.h"
 
@@ -16,6 +17,7 @@ namespace fovea::data {
 inline constexpr const char* kPlanFile = "plan.json";
 
 struct VolumePlan {
+  bool canonical = false;                     // volumes are turned to RAS+ first
   std::array<double, 3> spacing = {1, 1, 1};  // of all volumes, in millimetres
   bool ct = false;
   bool nonzero = false;               // of MR: scale and offset are of the voxels that are not 0
@@ -29,8 +31,9 @@ struct VolumePlan {
 /// Where a prepared volume lies in its file. (d, h, w) each.
 struct VolumePlace {
   VolumeSides file = {};                      // voxels of the file
-  VolumeSides first = {}, box = {};           // the part of it that was taken
   std::array<double, 3> spacing = {1, 1, 1};  // of the file
+  Turn turn;                                  // what was done to its axes
+  VolumeSides first = {}, box = {};           // the part of the turned volume that was taken
 };
 
 struct PreparedVolume {
@@ -61,12 +64,14 @@ std::array<double, 3> target_spacing(const std::vector<std::array<double, 3>>& s
                                      const std::vector<VolumeSides>& sizes);
 
 /// Reads all training volumes: `read` gives them, 0..count-1. spacing: if given, instead of the
-/// rule.
+/// rule. Throws as prepare_volume() does.
 VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, std::int64_t count,
-                     const VolumeInfo& info, const std::vector<double>& spacing);
+                     const VolumeInfo& info, const std::vector<double>& spacing,
+                     bool canonical = false);
 
-/// Cut to what is not 0, at the plan's spacing (dformer 7.3; linear where nnU-Net is cubic), at the
-/// plan's scale of intensities.
+/// Turned if the plan says so, cut to what is not 0, at the plan's spacing (dformer 7.3; linear
+/// where nnU-Net is cubic), at the plan's scale of intensities. Throws FileError for a volume that
+/// is to be turned and does not say how it lies.
 PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
                               std::size_t num_classes);
 

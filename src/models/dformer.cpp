@@ -320,6 +320,10 @@ schema::Fields<DFormerOptions> dformer_fields() {
                 "three; only the finest, of one head")
       .add("drop_path_rate", &O::drop_path_rate, schema::in_range(0, 0.99),
            "stochastic depth, rising linearly from 0 to this at the last block of the encoder")
+      .add("drop_rate", &O::drop_rate, schema::in_range(0, 0.99),
+           "dropout behind the projections of attention and in the feed-forward networks")
+      .add("attn_drop_rate", &O::attn_drop_rate, schema::in_range(0, 0.99),
+           "dropout on attention weights, whose maps are then made in full while training")
       .add_enum("init", &O::init,
                 {{"torch_default", nn::Init::kTorch}, {"trunc_normal", nn::Init::kTruncNormal}},
                 "initial weights: uniform +-1 / sqrt(fan_in), or of linear layers normal(0, 0.02) "

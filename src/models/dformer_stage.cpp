@@ -16,8 +16,10 @@ Tensor with_depth(const Tensor& x, const Size3& grid, std::int64_t depth) {
   return TokenVolume::of(ops::pad(from.as_grid(), {{0, 0}, {0, more}, {0, 0}, {0, 0}, {0, 0}})).x;
 }
 
-std::unique_ptr<nn::FeedForward> make_mlp(const nn::Build& build, std::int64_t dim, double ratio) {
-  return nn::make_ffn(schema::with_options("mlp", {{"expansion", ratio}}), build, dim, 0);
+std::unique_ptr<nn::FeedForward> make_mlp(const nn::Build& build, std::int64_t dim,
+                                          const ScopeOptions& o) {
+  const auto mlp = schema::with_options("mlp", {{"expansion", o.mlp_ratio}});
+  return nn::make_ffn(mlp, build, dim, o.drop_rate);
 }
 
 // A table of relative positions is of the units that the plan for this grid has.
@@ -49,7 +51,9 @@ ScopeAttention::ScopeAttention(const nn::Build& build, const ScopeOptions& o,
                                             attention::UnitOptions{.num_heads = stage.num_heads,
                                                                    .qkv_bias = o.qkv_bias,
                                                                    .qk_scale = o.qk_scale,
-                                                                   .bias_unit = table})) {}
+                                                                   .bias_unit = table,
+                                                                   .attn_drop = o.attn_drop_rate,
+                                                                   .proj_drop = o.drop_rate})) {}
 
 Tensor ScopeAttention::operator()(const TokenVolume& tokens, const PartitionedGrid& units,
                                   attention::Probe* probe) {
@@ -65,7 +69,7 @@ ScopeBlock::ScopeBlock(const nn::Build& build, const ScopeOptions& o, const Stag
     : norm1_(child<nn::LayerNorm>("norm1", build, stage.dim, kVolumeNormEps)),
       attn_(child<ScopeAttention>("attn", build, o, stage, table)),
       norm2_(child<nn::LayerNorm>("norm2", build, stage.dim, kVolumeNormEps)),
-      mlp_(child("mlp", make_mlp(build.at("mlp"), stage.dim, o.mlp_ratio))) {
+      mlp_(child("mlp", make_mlp(build.at("mlp"), stage.dim, o))) {
   if (drop_path > 0) drop_path_ = &child<nn::DropPath>("drop_path", build, drop_path);
 }
 

@@ -38,6 +38,7 @@ struct ScopeOptions {
   double mlp_ratio = 4;
   bool qkv_bias = true;
   std::optional<double> qk_scale;
+  double drop_rate = 0, attn_drop_rate = 0;
 };
 
 struct StageShape {

@@ -1,5 +1,7 @@
 #include "models/grid_windows.h"
 
+#include <algorithm>
+
 #include "ops/shape.h"
 
 namespace fovea::models {
@@ -43,6 +45,35 @@ Tensor GridWindows::map(const Tensor& x, const Function& f) const {
   }
   const Tensor y = bands.size() == 1 ? bands[0] : ops::concat(bands, 1);
   return ops::reshape(y, x.shape());
+}
+
+std::int64_t GridWindows::members() const {
+  const auto largest = [](const std::vector<Run>& runs) {
+    std::int64_t size = 0;
+    for (const Run& run : runs) size = std::max(size, run.size);
+    return size;
+  };
+  return largest(rows_) * largest(columns_);
+}
+
+Tensor GridWindows::tokens(const Device& device) const {
+  std::vector<std::int64_t> all;
+  const auto add_window = [&](const Run& row, const Run& column, std::int64_t i, std::int64_t j) {
+    const std::size_t end = all.size() + static_cast<std::size_t>(members());
+    for (std::int64_t y = 0; y < row.size; ++y) {
+      const std::int64_t first = (row.first + i * row.size + y) * grid_.w + column.first;
+      for (std::int64_t x = 0; x < column.size; ++x) all.push_back(first + j * column.size + x);
+    }
+    all.resize(end, -1);
+  };
+  for (const Run& row : rows_) {
+    for (const Run& column : columns_) {
+      for (std::int64_t i = 0; i < row.count; ++i) {
+        for (std::int64_t j = 0; j < column.count; ++j) add_window(row, column, i, j);
+      }
+    }
+  }
+  return Tensor::from(all, {std::ssize(all) / members(), members()}, device);
 }
 
 }  // namespace fovea::models

@@ -22,6 +22,12 @@ class GridWindows {
   using Function = std::function<Tensor(const Tensor& x, const nn::Grid& window)>;
   Tensor map(const Tensor& x, const Function& f) const;
 
+  /// Tokens of the largest window.
+  std::int64_t members() const;
+  /// Which tokens are in which window, row by row: (windows, members) int64, -1 behind the tokens
+  /// of smaller ones. Windows of a size follow each other, sizes in the order in which map() calls.
+  Tensor tokens(const Device& device) const;
+
  private:
   // Windows of one size that follow each other along an axis.
   struct Run {

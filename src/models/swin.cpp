@@ -58,6 +58,36 @@ std::int64_t window_of(std::int64_t window, std::int64_t tokens) {
   return tokens == 0 ? window : std::min(window, tokens);
 }
 
+// What an attention that knows no windows records of each, as one record of units. (The maps alone:
+// gates and parts of a map say nothing without their window.)
+class WindowMaps {
+ public:
+  WindowMaps(std::int64_t b, std::int64_t members) : b_(b), members_(members) {}
+
+  // Of windows of one size: "attn" (b windows, heads, n, n).
+  void add(const attention::Probe& windows) {
+    for (const attention::Probe::Record& record : windows.records()) {
+      if (record.name != "attn") continue;
+      const Tensor& map = record.value;
+      const std::int64_t heads = map.size(1), n = map.size(3), count = map.size(0) / b_;
+      const Tensor units =
+          ops::permute(ops::reshape(map, {b_, count, heads, n, n}), {0, 2, 1, 3, 4});
+      const std::int64_t more = members_ - n;
+      maps_.push_back(more == 0 ? units
+                                : ops::pad(units, {{0, 0}, {0, 0}, {0, 0}, {0, more}, {0, more}}));
+      is_signed_ = record.is_signed;
+    }
+  }
+  void record(attention::Probe& probe, const Tensor& tokens) const {
+    if (!maps_.empty()) probe.record_units(ops::concat(maps_, 2), tokens, is_signed_, "attn");
+  }
+
+ private:
+  std::int64_t b_, members_;
+  std::vector<Tensor> maps_;  // (b, heads, windows, members, members)
+  bool is_signed_ = false;
+};
+
 attention::UnitOptions windows_of(const SwinOptions& o, const SwinStageShape& shape) {
   return {
       .num_heads = shape.num_heads,
@@ -134,10 +164,17 @@ Tensor SwinBlock::attend(const Tensor& x, const SwinTokens& tokens, attention::P
     return (*tokens_)(t, context);
   };
   if (local_ == 0) return attend_to(x, tokens.grid, probe);
-  // (A map of a window says nothing without its place: none is recorded.)
   const GridWindows cut(tokens.grid, local_, shifted_);
-  return cut.map(
-      x, [&](const Tensor& t, const nn::Grid& grid) { return attend_to(t, grid, nullptr); });
+  const bool seen = probe != nullptr && probe->wants_maps();
+  WindowMaps maps(x.size(0), cut.members());
+  const Tensor y = cut.map(x, [&](const Tensor& t, const nn::Grid& grid) {
+    attention::Probe of_windows;
+    const Tensor attended = attend_to(t, grid, seen ? &of_windows : nullptr);
+    maps.add(of_windows);
+    return attended;
+  });
+  if (seen) maps.record(*probe, cut.tokens(x.device()));
+  return y;
 }
 
 Tensor SwinBlock::operator()(const Tensor& x, const SwinTokens& tokens, attention::Probe* probe) {

@@ -146,4 +146,22 @@ Tensor unit_attention_map(const HeadView& q, const HeadView& k, const Units& uni
   return mul(softmax(scores, mask), rows);
 }
 
+Tensor attend_units(const Tensor& maps, const HeadView& v, const Units& units,
+                    const UnitAttentionOptions& options) {
+  const std::int64_t b = maps.size(0), heads = maps.size(1);
+  const Tensor values = take_places(v, units, options.padding);
+  const Tensor y =
+      reshape(matmul(maps, values), {b, heads, units.count() * units.members(), v.dim});
+  // Every token is in one unit.
+  std::vector<std::int64_t> places(static_cast<std::size_t>(units.n()));
+  const auto tokens = units.tokens().host_values<std::int64_t>();
+  for (std::size_t place = 0; place < tokens.size(); ++place) {
+    if (tokens[place] >= 0)
+      places[static_cast<std::size_t>(tokens[place])] = static_cast<std::int64_t>(place);
+  }
+  const Tensor index = Tensor::from(places, {1, 1, units.n(), 1}, v.x.device());
+  const Tensor at_tokens = gather(y, 2, expand(index, {b, heads, units.n(), v.dim}));
+  return cast(merge_heads(at_tokens), v.x.dtype());
+}
+
 }  // namespace fovea::ops

@@ -30,5 +30,8 @@ Tensor unit_attention(const HeadView& q, const HeadView& k, const HeadView& v, c
 /// padding does not attend.
 Tensor unit_attention_map(const HeadView& q, const HeadView& k, const Units& units,
                           const UnitAttentionOptions& options);
+/// Such maps, perhaps changed (dropout), times the values: what unit_attention() gives for them.
+Tensor attend_units(const Tensor& maps, const HeadView& v, const Units& units,
+                    const UnitAttentionOptions& options);
 
 }  // namespace fovea::ops

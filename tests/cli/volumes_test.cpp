@@ -18,12 +18,14 @@ using nlohmann::json;
 
 namespace {
 
-// Six cases of 10 x 18 x 20 voxels with a bright block of class 1, framed by zeros.
-void write_block_cases(const TestFolder& folder) {
+// Six cases of 10 x 18 x 20 voxels with a bright block of class 1, framed by zeros. `lying`: slices
+// run to the right, rows backwards, columns downwards.
+void write_block_cases(const TestFolder& folder, bool lying) {
   folder.write("data/dataset.json",
                R"({"labels": {"background": 0, "block": 1}, "channel_names": {"0": "MRI"}})");
   for (int n = 0; n < 6; ++n) {
     data::test::NiftiFile image{.depth = 10, .height = 18, .width = 20, .values = {}};
+    if (lying) image.sform = {{{0, 0, 8, 5}, {0, -1.25f, 0, 6}, {-1.5f, 0, 0, 7}}};
     data::test::NiftiFile labels = image;
     for (int i = 0; i < 10 * 18 * 20; ++i) {
       const int d = i / 360, h = i / 20 % 18, w = i % 20;
@@ -54,8 +56,10 @@ const char* const kExperiment = R"({
 
 TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") {
   const TestFolder folder("cli-volumes");
-  write_block_cases(folder);
+  const bool canonical = GENERATE(false, true);
+  write_block_cases(folder, canonical);
   std::string text = kExperiment;
+  if (canonical) text.replace(text.find("\"samples_per"), 0, "\"canonical\": true, ");
   text.replace(text.find("ROOT"), 4, folder.path("data").string());
   const std::string experiment = folder.write("volumes.json", text);
   const std::string run = folder.path("run").string(), scores = folder.path("scores").string();
@@ -85,6 +89,7 @@ TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") 
     common += double{truth.values[i]} * double{saved.values.at(i)};
   CHECK(common == counts["TP"].get<double>());
   CHECK(saved.spacing == data::read_nifti(image).spacing);
+  CHECK(saved.affine == data::read_nifti(image).affine);
   CHECK(
       data::read_nifti(folder.path("scores") / "predicted_probabilities" / (name + "_block.nii.gz"))
           .values.size() == saved.values.size());

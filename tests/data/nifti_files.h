@@ -2,21 +2,33 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace fovea::data::test {
 
-/// int16 voxels, (slices, rows, columns) row-major, 8 x 1.25 x 1.5 mm.
+/// Where voxels lie, as a quaternion.
+struct Qform {
+  float b = 0, c = 0, d = 0;
+  std::array<float, 3> offset = {};
+  float qfac = 1;
+};
+
+/// int16 voxels, (slices, rows, columns) row-major, 8 x 1.25 x 1.5 mm unless `steps` say otherwise.
 struct NiftiFile {
   std::int16_t depth = 2, height = 3, width = 4;
   std::vector<std::int16_t> values;
   float slope = 0, intercept = 0;
   bool big_endian = false;
   std::int16_t type = 4;
-  int extension = 0;  // bytes between header and voxels
+  std::array<float, 3> steps = {1.5f, 1.25f, 8};  // of columns, rows, slices
+  int extension = 0;                              // bytes between header and voxels
+  std::optional<Qform> qform = {};
+  std::optional<std::array<std::array<float, 4>, 3>> sform = {};
 
   std::string bytes() const {
     std::string file(static_cast<std::size_t>(352 + extension), '\0');
@@ -32,12 +44,23 @@ struct NiftiFile {
     for (std::size_t k = 0; k < 8; ++k) put(40 + 2 * k, axes[k]);
     put(70, type);
     put(72, std::int16_t{16});
-    const float steps[] = {1, 1.5f, 1.25f, 8};
-    for (std::size_t k = 0; k < 4; ++k) put(76 + 4 * k, steps[k]);
+    put(76, 1.0f);
+    for (std::size_t k = 0; k < 3; ++k) put(80 + 4 * k, steps[k]);
     put(108, static_cast<float>(352 + extension));
     put(112, slope);
     put(116, intercept);
     file[123] = 2;  // millimetres
+    if (qform) {
+      put(76, qform->qfac);
+      put(252, std::int16_t{1});
+      const float numbers[] = {qform->b,         qform->c,         qform->d,
+                               qform->offset[0], qform->offset[1], qform->offset[2]};
+      for (std::size_t k = 0; k < 6; ++k) put(256 + 4 * k, numbers[k]);
+    }
+    if (sform) {
+      put(254, std::int16_t{1});
+      for (std::size_t k = 0; k < 12; ++k) put(280 + 4 * k, (*sform)[k / 4][k % 4]);
+    }
     std::memcpy(file.data() + 344, "n+1", 4);
     std::size_t at = file.size();
     for (const std::int16_t value : values) {

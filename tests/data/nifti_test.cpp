@@ -64,6 +64,37 @@ TEST_CASE("nifti: the header alone tells the size, compressed or not", "[data]")
   CHECK_FALSE(has_nifti_extension("a.gz"));
 }
 
+TEST_CASE("nifti: the sform says where voxels lie, else the qform, else the steps alone",
+          "[data]") {
+  NiftiFile file = counting_volume(2, 3, 4);
+  CHECK(decoded(file.bytes()).affine == Affine{{{1.5, 0, 0, 0}, {0, 1.25, 0, 0}, {0, 0, 8, 0}}});
+  // A third of a turn takes x to y, y to z, z to x; qfac then mirrors the last axis.
+  file.qform = Qform{.b = 0.5f, .c = 0.5f, .d = 0.5f, .offset = {7, 8, 9}, .qfac = -1};
+  const Affine turned = {{{0, 0, -8, 7}, {1.5, 0, 0, 8}, {0, 1.25, 0, 9}}};
+  CHECK(decoded(file.bytes()).affine == turned);
+  // Half a turn about the diagonal of x and y, whose parts are rounded to 32 bits.
+  file.qform = Qform{.b = 0.70710677f, .c = 0.70710677f};
+  const Affine half = decoded(file.bytes()).affine;
+  for (std::size_t r = 0; r < 3; ++r) {
+    for (std::size_t c = 0; c < 3; ++c)
+      CHECK(half[r][c] == Approx(r == 0 && c == 1   ? 1.25
+                                 : r == 1 && c == 0 ? 1.5
+                                 : r == 2 && c == 2 ? -8
+                                                    : 0)
+                              .margin(1e-7));
+  }
+  file.sform = {{{-1.5f, 0, 0.5f, 90}, {0, -1.25f, 0, 80}, {0, 0.25f, 8, -40}}};
+  const Affine rows = {{{-1.5, 0, 0.5, 90}, {0, -1.25, 0, 80}, {0, 0.25, 8, -40}}};
+  CHECK(decoded(file.bytes()).affine == rows);
+  file.big_endian = true;
+  CHECK(decoded(file.bytes()).affine == rows);
+  const Folder folder;
+  CHECK(read_nifti_size(folder.write("a.nii", file.bytes())).affine == rows);
+  std::string metres = file.bytes();
+  metres[123] = 1;
+  CHECK(decoded(metres).affine[0][3] == 90000);
+}
+
 TEST_CASE("nifti: damaged files are refused with what is wrong", "[data]") {
   const auto refused = [](const std::string& bytes, const std::string& part) {
     INFO(part);
@@ -82,6 +113,8 @@ TEST_CASE("nifti: damaged files are refused with what is wrong", "[data]") {
   refused(with(42, std::string_view("\0", 1)), "size of axis 1 is 0");
   refused(with(40, "\x04").replace(48, 1, "\x02"), "axis 4 has size 2");
   refused(with(70, std::string_view("\x80\0", 2)), "voxels are of type 128 (RGB24)");
+  refused(with(0, std::string_view("\x1c\x02\0\0", 4)), "is a NIfTI-2 file");
+  refused(with(0, std::string_view("\0\0\x02\x1c", 4)), "is a NIfTI-2 file");
   refused(with(344, "ni1"), "data in an .img file");
   std::string packed = gzip(good);
   refused(packed.substr(0, packed.size() - 12), "gzip");

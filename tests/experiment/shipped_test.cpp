@@ -166,6 +166,21 @@ TEST_CASE("shipped: Table 3 of dformer has the counts of its specification", "[e
   CHECK(ablation.rows[2].published[1].value.mean == Approx(54.46e9));
 }
 
+TEST_CASE("shipped: the experiments of dformer read volumes of the network's size",
+          "[experiment]") {
+  for (const char* name : {"recipe", "synapse", "acdc", "hippocampus", "acdc3d"}) {
+    INFO(name);
+    const schema::Value config =
+        resolve(load_unresolved(shipped(std::string("dformer/") + name + ".json"), {}));
+    const std::string type = config.at("dataset").at("type").as_string();
+    CHECK((type == "nnunet" || type == "acdc_volumes"));
+    const schema::Value& inferer = config.at("eval").at("inferer");
+    if (std::string(name) == "recipe") continue;  // its sizes are no copy's
+    CHECK(config.at("dataset").at("img_size").dump() == config.at("model").at("img_size").dump());
+    CHECK(inferer.at("roi_size").dump() == config.at("model").at("img_size").dump());
+  }
+}
+
 TEST_CASE("shipped: networks of timm and torchvision have their counts and normalisation",
           "[experiment]") {
   // timm 1.0.31 and torchvision 0.29; no data set is looked at.

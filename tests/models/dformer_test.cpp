@@ -54,6 +54,27 @@ std::string tiny_dformer(const std::string& more) {
 
 }  // namespace
 
+TEST_CASE("dformer: dropout acts while training alone, each of its two rates", "[models]") {
+  const Tensor image = random_tensor({1, 1, 8, 16, 16}, 1, DType::kFloat32);
+  const auto outputs = [&](const char* more, bool training) {
+    const auto model =
+        build(volume_options("dformer", tiny_dformer(more)), cpu(), {}, DType::kFloat32);
+    model->train(training);
+    const Tensor first = (*model)({.image = image}).maps.front();
+    return std::pair{first, max_difference(first, (*model)({.image = image}).maps.front())};
+  };
+  const Tensor plain = outputs("", true).first;
+  for (const char* more : {R"(, "drop_rate": 0.3)", R"(, "attn_drop_rate": 0.3)"}) {
+    INFO(more);
+    const auto [trained, again] = outputs(more, true);
+    CHECK(max_difference(trained, plain) > 1e-4);
+    CHECK(again > 1e-4);  // other draws in the next pass
+    const auto [evaluated, same] = outputs(more, false);
+    CHECK(max_difference(evaluated, plain) < 1e-6);
+    CHECK(same == 0.0);
+  }
+}
+
 TEST_CASE("dformer: parameters and multiply-adds of section 5", "[models]") {
   struct Expected {
     const char* more;

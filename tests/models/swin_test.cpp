@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "models/grid_windows.h"
 #include "nn/weights.h"
@@ -10,6 +12,7 @@
 #include "ops/in_place.h"
 #include "ops/loss.h"
 #include "ops/reduce.h"
+#include "ops/shape.h"
 #include "schema/parse.h"
 #include "tests/models/network.h"
 
@@ -167,6 +170,61 @@ TEST_CASE("swin: a probe sees maps of windows, and features of blocks", "[models
   CHECK(probe.records()[2].value.shape() == Shape{1, 1, 6, 16, 16});
   CHECK(probe.records()[2].tokens.shape() == Shape{6, 16});
   CHECK(probe.all("features").back().shape() == Shape{1, 16, 3, 2});
+}
+
+TEST_CASE("swin: maps of other attentions inside windows are those of the window alone",
+          "[models]") {
+  const std::string kind = GENERATE("linear", "mala", "m_dgsa");
+  models::SwinOptions o;
+  o.embed_dim = 4;
+  o.depths = {2};
+  o.num_heads = {2};
+  o.window_size = 4;
+  o.kinds = {{kind, schema::Value::object({{"type", kind}})}};
+  o.linear_window = models::LinearWindow::kLocal;
+  const nn::Build init{cpu(), DType::kFloat32, RandomStream(3), nn::Init::kTorch};
+  models::SwinStages stages(init, o, 3, {9, 7});
+  stages.train(false);
+  const Tensor image = random_tensor({2, 3, 36, 28}, 2, DType::kFloat32);
+  const auto first_of = [&](const Tensor& seen) {
+    attention::Probe probe;
+    stages(seen, &probe);
+    REQUIRE(probe.records().size() == 4);
+    CHECK(probe.records()[2].name == "unit_attn");  // the shifted ones
+    return probe.records()[0];
+  };
+  const attention::Probe::Record whole = first_of(image);
+  CHECK(whole.module == "layers.0.blocks.0.attn");
+  CHECK(whole.name == "unit_attn");
+  CHECK(whole.is_signed == (kind != "linear"));
+  REQUIRE(whole.value.shape() == Shape{2, 2, 6, 16, 16});
+  std::vector<std::int64_t> tokens;
+  for (const std::int64_t token : whole.tokens.values<std::int64_t>()) {
+    if (token >= 0) tokens.push_back(token);
+  }
+  // The windows at (0, 0), (4, 0), (0, 4), (4, 4), (8, 0), (8, 4), the last four smaller.
+  CHECK(whole.tokens.values<std::int64_t>()[16] == 4 * 7);
+  CHECK(whole.tokens.values<std::int64_t>()[2 * 16 + 11] == 3 * 7 + 6);
+  CHECK(whole.tokens.values<std::int64_t>()[2 * 16 + 12] == -1);
+  std::sort(tokens.begin(), tokens.end());
+  REQUIRE(tokens.size() == 63);
+  for (std::int64_t i = 0; i < 63; ++i) CHECK(tokens[static_cast<std::size_t>(i)] == i);
+
+  // What the third one shows, 4 x 3 tokens, a network shows that sees nothing else.
+  const attention::Probe::Record alone =
+      first_of(ops::slice(ops::slice(image, 2, 0, 16), 3, 16, 12));
+  REQUIRE(alone.value.shape() == Shape{2, 2, 1, 12, 12});
+  const Tensor window = ops::slice(whole.value, 2, 2, 1);
+  const Tensor part = ops::slice(ops::slice(window, 3, 0, 12), 4, 0, 12);
+  CHECK(max_difference(part, alone.value) < 1e-6);
+  const Tensor rest = ops::slice(window, 4, 12, 4);
+  CHECK(max_difference(rest, ops::mul(rest, 0)) == 0.0);
+  // Looking changes nothing, and nothing is recorded where no map is wanted.
+  attention::Probe blind;
+  blind.without_maps();
+  const Tensor seen = stages(image, &blind)[0].x;
+  CHECK(blind.records().size() == 2);
+  CHECK(max_difference(seen, stages(image, nullptr)[0].x) == 0.0);
 }
 
 TEST_CASE("swin: bad options are refused", "[models]") {

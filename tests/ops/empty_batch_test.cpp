@@ -186,6 +186,15 @@ std::vector<Case> network_cases() {
          return ops::unit_attention_map(view(t[0], 0), view(t[0], 4), units, {});
        },
        {0, 2, 2, 2, 2}},
+      {"attend_units",
+       {tokens},
+       {},
+       [=](const auto& t) {
+         const ops::Units units(3, 2, {0, 1, 2, -1}, {}, cpu());
+         const Tensor maps = ops::unit_attention_map(view(t[0], 0), view(t[0], 4), units, {});
+         return ops::attend_units(maps, view(t[0], 8), units, {});
+       },
+       {0, 3, 4}},
       {"two_map_linear_attention",
        {{0, 3, 20}},
        {{2, 2}},

@@ -448,6 +448,7 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "attention_map",
                                   "linear_attention_map",
                                   "unit_attention_map",
+                                  "attend_units",
                                   "elu_plus_one",
                                   "features"};
   for (const Overwritten& one : all()) walked.insert(one.name.substr(0, one.name.find(' ')));

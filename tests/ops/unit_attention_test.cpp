@@ -209,6 +209,29 @@ TEST_CASE("unit_attention: gradients", "[ops][attention]") {
       {random_tensor({2, units.n(), 12}, 1), random_tensor({2, m, m}, 2), random_tensor({12}, 3)});
 }
 
+TEST_CASE("attend_units: maps times values, and its gradients, are those of unit_attention",
+          "[ops][attention]") {
+  const bool attends = GENERATE(false, true);
+  const bool dilated = GENERATE(false, true);
+  ops::UnitPlan plan{.grid = {3, 5}, .unit = {2, 3}, .dilated = dilated};
+  if (dilated) plan.count = {2, 2};
+  const ops::Units units(plan, cpu());
+  const std::int64_t m = units.members();
+  const auto composed = [&](const auto& t) {
+    const ops::UnitAttentionOptions options{.scale = 0.4,
+                                            .bias = t[1],
+                                            .padding_attends = attends,
+                                            .padding = attends ? t[2] : Tensor()};
+    const Tensor maps =
+        ops::unit_attention_map(part_of(t[0], 2, 0), part_of(t[0], 2, 1), units, options);
+    const Tensor y = ops::attend_units(maps, part_of(t[0], 2, 2), units, options);
+    CHECK(max_difference(y, attend(t[0], 2, units, options)) < 1e-12);
+    return attends ? y : ops::add(y, ops::sum(t[2]));
+  };
+  check_gradients(composed, {random_tensor({2, 15, 12}, 1), random_tensor({2, m, m}, 2),
+                             random_tensor({12}, 3)});
+}
+
 TEST_CASE("unit_attention: is its maps times the values", "[ops][attention]") {
   const bool attends = GENERATE(false, true);
   const ops::Units units({.grid = {3, 5}, .unit = {2, 3}, .shift = {1, 1}}, cpu());

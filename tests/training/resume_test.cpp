@@ -7,13 +7,12 @@
 #include <atomic>
 #include <csignal>
 #include <map>
-#include <set>
-#include <sstream>
 
 #include "backend/devices.h"
 #include "base/error.h"
 #include "schema/parse.h"
 #include "tests/support/tensors.h"
+#include "tests/training/run_bytes.h"
 #include "tests/training/toy_task.h"
 
 using namespace fovea;
@@ -35,48 +34,11 @@ TrainerSetup hard_setup(const io::fs::path& folder, const Device& device) {
   return setup;
 }
 
-// What a run leaves, without times.
-std::string fingerprint(const io::fs::path& run) {
-  std::string text;
-  for (const char* name : {"model", "optimiser", "ema"}) {
-    for (const char* which : {"last", "best"}) {
-      text += training::hash_bytes(io::read_text(
-                  test::in_checkpoint(run, std::string(name) + ".safetensors", which))) +
-              "\n";
-    }
-  }
-  std::istringstream lines(io::read_text(run / "metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    Value value = schema::parse(line, "metrics.jsonl");
-    value.erase("time_s");
-    value.erase("samples_per_s");
-    text += value.dump(0) + "\n";
-  }
-  Value state =
-      schema::parse(io::read_text(test::in_checkpoint(run, "state.json")), "state").at("state");
-  state.erase("time_s");
-  state.erase("metrics_bytes");  // times have different lengths
-  state.erase("text_bytes");
-  state.erase("event_bytes");
-  text += state.dump() + io::read_text(run / "log.txt") + io::read_text(run / "metrics.csv");
-  std::set<std::string> names;
-  for (const auto& entry : io::fs::recursive_directory_iterator(run)) {
-    std::string name = io::fs::relative(entry.path(), run).string();
-    if (name.starts_with("events.out.tfevents.")) {
-      // Of the same length, since every number in it has a fixed width.
-      name = "events " + std::to_string(io::fs::file_size(entry.path()));
-    }
-    names.insert(name);
-  }
-  for (const std::string& name : names) text += name + "\n";
-  return text;
-}
-
 std::string straight_run(const std::string& name) {
   const test::Folder folder(name);
   test::ToyTask task(test::cpu());
   training::Trainer(task, hard_setup(folder.path, test::cpu())).run();
-  return fingerprint(folder.path);
+  return test::run_bytes(folder.path);
 }
 
 // Runs or resumes in a child that kills itself at its `fatal`-th system call on files. True when
@@ -129,7 +91,7 @@ TEST_CASE("resume: stopped after every single step, the run writes the same byte
     }
   }
   CHECK(interruptions == 6 * 3 - 1);
-  CHECK(fingerprint(folder.path) == expected);
+  CHECK(test::run_bytes(folder.path) == expected);
 }
 
 TEST_CASE("resume: killed at any system call, the run writes the same bytes", "[training]") {
@@ -144,7 +106,7 @@ TEST_CASE("resume: killed at any system call, the run writes the same bytes", "[
       if (run_until_killed(folder.path, static_cast<int>(fatal))) break;
       ++kills;
     }
-    CHECK(fingerprint(folder.path) == expected);
+    CHECK(test::run_bytes(folder.path) == expected);
   }
   CHECK(kills >= 10);
 }
@@ -154,12 +116,12 @@ TEST_CASE("resume: a finished run is left as it is", "[training]") {
   test::ToyTask task(test::cpu());
   TrainerSetup setup = hard_setup(folder.path, test::cpu());
   training::Trainer(task, setup).run();
-  const std::string before = fingerprint(folder.path);
+  const std::string before = test::run_bytes(folder.path);
   setup.resume = true;
   test::ToyTask again(test::cpu());
   const Value summary = training::Trainer(again, setup).run();
   CHECK(summary.at("steps").as_int() == 18);
-  CHECK(fingerprint(folder.path) == before);
+  CHECK(test::run_bytes(folder.path) == before);
 }
 
 namespace {
@@ -243,7 +205,7 @@ TEST_CASE("resume: any copy of a run goes on from where it was", "[training]") {
   const std::string text = resumed(folder.path);
   CHECK_THAT(text, !Catch::Contains("error") && !Catch::Contains("begins again"));
   CHECK((how == "nothing") == Catch::Contains("the newest complete checkpoint").match(text));
-  CHECK(fingerprint(folder.path) == expected);
+  CHECK(test::run_bytes(folder.path) == expected);
 }
 
 TEST_CASE("resume: a run that has lost its checkpoints is refused and left as it is",
@@ -297,7 +259,7 @@ TEST_CASE("resume: a run stopped before its first checkpoint begins again and sa
   io::write_atomic(folder.path / "config.json",
                    hard_setup(folder.path, test::cpu()).config.dump() + "\n");
   CHECK_THAT(resumed(folder.path), Catch::Contains("begins again"));
-  CHECK(fingerprint(folder.path) == expected);
+  CHECK(test::run_bytes(folder.path) == expected);
 }
 
 TEST_CASE("resume: an unfinished folder of another kind is not taken for a new one", "[training]") {

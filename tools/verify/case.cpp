@@ -27,7 +27,7 @@ Tolerance read_tolerance(const schema::Value& value) {
 }  // namespace
 
 Case::Case(const std::filesystem::path& path, const Device& device)
-    : name_(path.filename().string()), device_(device) {
+    : name_(path.filename().string()), folder_(path.parent_path()), device_(device) {
   TensorFile file = read_safetensors(path, device);
   const auto meta = [&](const std::string& key) -> std::string {
     const auto found = file.metadata.find(key);

@@ -27,6 +27,8 @@ class Case {
   Case(const std::filesystem::path& path, const Device& device);
 
   const std::string& name() const { return name_; }
+  /// Where the file lies, and what it speaks of beside it.
+  const std::filesystem::path& folder() const { return folder_; }
   const std::string& op() const { return operator_; }
   const std::string& kind() const { return kind_; }
   /// Names of all tensors that were never handed out.
@@ -55,6 +57,7 @@ class Case {
 
  private:
   std::string name_, operator_, kind_;
+  std::filesystem::path folder_;
   std::map<std::string, std::string> metadata_;
   bool training_ = false;
   schema::Value config_;

@@ -1,7 +1,9 @@
-// How the dformer paper's volumes are prepared and predicted, from the words of its golden cases.
+// How the dformer paper's volumes are read, prepared and predicted, from the words of its golden
+// cases.
 
 #include <fmt/format.h>
 
+#include "data/nifti.h"
 #include "data/volume_prepare.h"
 #include "metrics/label_maps.h"
 #include "ops/convolution.h"
@@ -35,6 +37,31 @@ std::vector<std::int64_t> whole(const Tensor& x) {
 template <class T>
 std::vector<double> doubles(const std::vector<T>& values) {
   return {values.begin(), values.end()};
+}
+
+// NIfTI files beside the case.
+void run_nifti(const Case& c, Checker& check) {
+  for (std::size_t i = 0; i < c.config().items().size(); ++i) {
+    const Value& config = c.config().at(i);
+    const std::string file = config.at("file").as_string();
+    const data::Volume volume = data::read_nifti(c.folder() / file);
+    const auto tensor = [&](std::vector<double> values, const Shape& shape) {
+      return Tensor::from(std::move(values), shape, c.device());
+    };
+    const auto output = [&](const char* name) { return fmt::format("output/{}/{}", i, name); };
+    check.compare(output("volume_zyx"),
+                  tensor(doubles(volume.values), {volume.depth, volume.height, volume.width}));
+    check.compare(output("spacing_zyx"),
+                  tensor({volume.spacing.begin(), volume.spacing.end()}, {3}));
+    std::vector<double> affine;
+    for (const auto& row : volume.affine) affine.insert(affine.end(), row.begin(), row.end());
+    affine.insert(affine.end(), {0, 0, 0, 1});
+    check.compare(output("affine"), tensor(std::move(affine), {4, 4}));
+    const std::string axes = data::axis_codes(volume.affine, file);
+    const std::string expected = config.at("axcodes").as_string();
+    if (axes != expected)
+      check.fail(fmt::format("{}: axes are {}, expected {}", file, axes, expected));
+  }
 }
 
 void run_resample(const Case& c, Checker& check) {
@@ -114,6 +141,7 @@ void run_windows(const Case& c, Checker& check) {
 Table dformer_data() {
   Table table;
   table.add("sliding_window") = run_windows;
+  table.add("nifti_read") = run_nifti;
   table.add("resample_spacing") = run_resample;
   table.add("intensity_normalisation") = run_intensities;
   return table;

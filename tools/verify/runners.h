@@ -55,7 +55,7 @@ Table mala_swin();
 Table dformer_operators();
 /// papers/dformer: networks.
 Table dformer_networks();
-/// papers/dformer: resampling, intensities.
+/// papers/dformer: NIfTI files, resampling, intensities.
 Table dformer_data();
 /// papers/dformer: losses, metric, schedule, optimiser.
 Table dformer_training();
