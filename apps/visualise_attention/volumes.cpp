@@ -170,9 +170,9 @@ void add_rollouts(experiment::Run& run, const Tensor& image, const std::optional
 }
 
 std::string rollout_title(const std::optional<Sides3>& query) {
-  if (!query) return "attention rolled out over each stage, mean over all tokens";
-  return fmt::format("attention of voxel {}, {}, {} rolled out over each stage", (*query)[0],
-                     (*query)[1], (*query)[2]);
+  if (!query) return "attention rolled out over the blocks of each stage, mean over all tokens";
+  return fmt::format("attention of voxel {}, {}, {} rolled out over the blocks of each stage",
+                     (*query)[0], (*query)[1], (*query)[2]);
 }
 
 std::string dice_line(const CaseVolume& v) {
@@ -206,16 +206,20 @@ visualise::SliceLook look_of(const Arguments& args) {
   return look;
 }
 
-// Returns the names of the files.
+// Returns what there is to say: weights, scores, and the files.
 std::vector<std::string> draw_run(const experiment::Opened& opened, const std::string& name,
-                                  const Arguments& args, const Common& common) {
+                                  const Arguments& args) {
   experiment::Run& run = *opened.run;
   run.model().train(false);
   const std::string split = split_of(args, run);
   const data::VolumeDataset& volumes = *data::find_volumes(run.task().source().at(split));
-  if (!common.quiet) fmt::print("{:<20} {}\n", name, weights_text(opened.weights));
   const io::fs::path out = args.out;
+  std::vector<std::string> lines = {fmt::format("{:<20} {}", name, weights_text(opened.weights))};
   std::vector<std::string> files;
+  const auto place = [&](const std::string& file) {
+    files.push_back((out / file).string());
+    return out / file;
+  };
   visualise::SliceLook look = look_of(args);
   visualise::VolumePage page;
   page.title = name + ": slices of " + split;
@@ -226,11 +230,11 @@ std::vector<std::string> draw_run(const experiment::Opened& opened, const std::s
     CaseVolume v = case_of(run, split, volumes, i);
     look.through = query_of(args, v);
     add_rollouts(run, run.task().source().one(split, i).at("image"), look.through, v);
-    if (!common.quiet) fmt::print("{:<20} {:<20} {}\n", name, v.name, dice_line(v));
+    lines.push_back(fmt::format("{:<20} {:<20} {}", name, v.name, dice_line(v)));
     io::make_directories(out);
     const auto draw = [&](const char* kind, const visualise::Canvas& picture) {
-      files.push_back(fmt::format("{}-{}-{}.png", kind, slug(name), slug(v.name)));
-      visualise::write_png(out / files.back(), picture);
+      visualise::write_png(place(fmt::format("{}-{}-{}.png", kind, slug(name), slug(v.name))),
+                           picture);
     };
     const std::string title = name + ", " + v.name;
     draw("slices", visualise::slices_figure(title, v, look));
@@ -240,17 +244,17 @@ std::vector<std::string> draw_run(const experiment::Opened& opened, const std::s
     }
     if (!args.no_explorer) page.cases.push_back(std::move(v));
   }
-  if (args.no_explorer) return files;
-  if (attends) {
-    page.notes.push_back(
-        fmt::format("Of the stages is shown {}. An even share is 1, what a token would have if all "
-                    "were seen alike; between the middles of tokens it is blended, and where "
-                    "windows overlap it is the mean.",
-                    rollout_title(look.through)));
+  if (attends && !args.no_explorer) {
+    page.notes.push_back(fmt::format(
+        "Stages: {}. An even share is 1, what a token would have if all were seen alike; "
+        "between the middles of tokens it is blended, and where windows overlap it is "
+        "the mean.",
+        rollout_title(look.through)));
   }
-  files.push_back(fmt::format("volumes-{}.html", slug(name)));
-  visualise::write_volume_page(out / files.back(), page);
-  return files;
+  if (!args.no_explorer)
+    visualise::write_volume_page(place(fmt::format("volumes-{}.html", slug(name))), page);
+  lines.insert(lines.end(), files.begin(), files.end());
+  return lines;
 }
 
 }  // namespace
@@ -260,8 +264,8 @@ void draw_volumes(std::vector<experiment::Opened>& runs, const Arguments& args,
   check_settings(args);
   const std::vector<std::string> names = folder_names(args);
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    for (const std::string& file : draw_run(runs[r], names[r], args, common)) {
-      if (!common.quiet) fmt::print("{}\n", (io::fs::path(args.out) / file).string());
+    for (const std::string& line : draw_run(runs[r], names[r], args)) {
+      if (!common.quiet) fmt::print("{}\n", line);
     }
   }
 }

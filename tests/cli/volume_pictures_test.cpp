@@ -1,16 +1,14 @@
 // visualise-attention of runs on volumes: slices, attention of stages and the page.
 #include <catch2/catch.hpp>
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "tests/cli/lines.h"
+#include "tests/cli/pictures.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
+#include "tests/visualise/packed_page.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -38,13 +36,7 @@ std::string trained_volumes(const TestFolder& folder, const std::string& name,
   return run;
 }
 
-json page_data(const io::fs::path& file) {
-  const std::string page = io::read_text(file), begin = "id=\"data\">";
-  const std::size_t at = page.find(begin) + begin.size();
-  return json::parse(page.substr(at, page.find("</script>", at) - at));
-}
-
-bool is_png_file(const io::fs::path& file) { return io::read_text(file).substr(1, 3) == "PNG"; }
+json page_data(const io::fs::path& file) { return data_of_page(io::read_text(file)); }
 
 }  // namespace
 

@@ -96,8 +96,7 @@ class Facts {
           number(window[1])} (white), the percentiles 0.5 and 99.5 of the case`
     ];
     if (step.some((s) => s > 1))
-      lines.push(`sampled, to keep the page small: every ${
-          list(step)}th voxel along depth, height and width is shown`);
+      lines.push(`sampled, to keep the page small: one voxel of ${list(step)} is shown`);
     return lines;
   }
 
