@@ -3,7 +3,7 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 
 const state = {
-  number: 0,  // of the case
+  number: 0,      // of the case
   at: [0, 0, 0],  // kept voxel that the planes go through
   show: new Set(['truth', 'prediction', 'cross']),
   map: -1,
@@ -20,7 +20,8 @@ const toggles = group(
     'Show',
     [
       ['truth', 'truth', 'as contours (T)'], ['prediction', 'prediction', 'as colours (P)'],
-      ['errors', 'errors', 'false positives and negatives (E)'], ['cross', 'cross', 'the other planes (X)']
+      ['errors', 'errors', 'false positives and negatives (E)'],
+      ['cross', 'cross', 'the other planes (X)']
     ],
     toggle);
 const slider = make('input', {
@@ -39,7 +40,8 @@ const attention = make('div');
 document.getElementById('controls')
     .append(
         toggles.element,
-        make('div', {className: 'group'}, make('span', {textContent: 'Opacity'}), slider), attention);
+        make('div', {className: 'group'}, make('span', {textContent: 'Opacity'}), slider),
+        attention);
 document.getElementById('samples').append(
     data.cases.length > 1 ? chooser : make('bdi', {textContent: data.cases[0].name}));
 document.title = data.title;
@@ -73,9 +75,12 @@ class Facts {
     const rows = classes.slice(1).map(
         ({name, colour, dice}) => make(
             'tr', {}, make('td', {}, this.swatch(colour), make('bdi', {textContent: name})),
-            make('td', {textContent: dice === null ? 'in neither' : `${(100 * dice).toFixed(2)} %`})));
+            make(
+                'td',
+                {textContent: dice === null ? 'in neither' : `${(100 * dice).toFixed(2)} %`})));
     const head = make(
-        'tr', {}, make('th', {textContent: 'class'}), make('th', {textContent: 'Dice of the case'}));
+        'tr', {}, make('th', {textContent: 'class'}),
+        make('th', {textContent: 'Dice of the case'}));
     return make('table', {}, head, ...rows);
   }
 
@@ -103,14 +108,17 @@ class Facts {
   paint() {
     const {info} = volume, i = volume.index(state.at), map = info.maps[state.map];
     const place = state.at.map((k, axis) => volume.number(axis, k)).join(', ');
-    const value = map ? `; ${map.name} ${number(volume.share(state.map, state.at) * map.limit)}` : '';
-    this.reading.textContent = `Voxel ${place}: truth ${
-        info.classes[volume.truth[i]].name}, prediction ${info.classes[volume.predicted[i]].name}${value}`;
+    const value =
+        map ? `; ${map.name} ${number(volume.share(state.map, state.at) * map.limit)}` : '';
+    this.reading.textContent =
+        `Voxel ${place}: truth ${info.classes[volume.truth[i]].name}, prediction ${
+            info.classes[volume.predicted[i]].name}${value}`;
     this.legend.hidden = !map;
     if (!map) return;
     this.ends.replaceChildren(
-        ...(info.signed ? [-1, -0.5, 0, 0.5, 1] : [0, 0.5, 1])
-            .map((share) => make('span', {textContent: number(share * map.limit)})));
+        ...(info.signed ? [-1, -0.5, 0, 0.5, 1] : [
+          0, 0.5, 1
+        ]).map((share) => make('span', {textContent: number(share * map.limit)})));
   }
 }
 let facts = null;
@@ -192,16 +200,21 @@ function step(axis, by) {
 }
 
 function writeHash() {
-  const words = new URLSearchParams(
-      {case: state.number, at: state.at.join('.'), show: [...state.show].join('.'), map: state.map,
-       opacity: state.opacity});
+  const words = new URLSearchParams({
+    case: state.number,
+    at: state.at.join('.'),
+    show: [...state.show].join('.'),
+    map: state.map,
+    opacity: state.opacity
+  });
   history.replaceState(null, '', `#${words}`);
 }
 
 function readHash() {
   const words = new URLSearchParams(location.hash.slice(1));
   const whole = (text, low, high) =>
-      /^-?\d+$/.test(text ?? '') && Number(text) >= low && Number(text) < high ? Number(text) : undefined;
+      /^-?\d+$/.test(text ?? '') && Number(text) >= low && Number(text) < high ? Number(text) :
+                                                                                 undefined;
   state.number = whole(words.get('case'), 0, data.cases.length) ?? 0;
   const {size, maps} = data.cases[state.number], places = (words.get('at') ?? '').split('.');
   state.at = middle(state.number).map((k, axis) => whole(places[axis], 0, size[axis]) ?? k);
@@ -240,8 +253,8 @@ document.addEventListener('keydown', (event) => {
 });
 
 function report(error) {
-  document.getElementById('volume').replaceChildren(make(
-      'p', {className: 'problem', textContent: `The case cannot be read: ${error.message}`}));
+  document.getElementById('volume').replaceChildren(
+      make('p', {className: 'problem', textContent: `The case cannot be read: ${error.message}`}));
 }
 
 addEventListener('hashchange', () => {

@@ -15,7 +15,8 @@ class PlaneView {
     const {size} = volume.info;
     [this.rows, this.cols] = [size[plane.row], size[plane.col]];
     const ratio = Math.max(1, window.devicePixelRatio || 1);
-    const wide = volume.extent(plane.col) * pixelsPerMm, high = volume.extent(plane.row) * pixelsPerMm;
+    const wide = volume.extent(plane.col) * pixelsPerMm,
+          high = volume.extent(plane.row) * pixelsPerMm;
     this.canvas = make('canvas', {
       width: Math.max(1, Math.round(wide * ratio)),
       height: Math.max(1, Math.round(high * ratio)),
@@ -54,8 +55,7 @@ class PlaneView {
     }, {passive: false});
     const pick = (event) => {
       const {row, col, upwards} = this.plane, box = this.canvas.getBoundingClientRect();
-      const inside = (share, count) =>
-          Math.min(Math.max(Math.floor(share * count), 0), count - 1);
+      const inside = (share, count) => Math.min(Math.max(Math.floor(share * count), 0), count - 1);
       const y = inside((event.clientY - box.top) / box.height, this.rows);
       const x = inside((event.clientX - box.left) / box.width, this.cols);
       actions.move({[row]: upwards ? this.rows - 1 - y : y, [col]: x});
@@ -149,13 +149,15 @@ class PlaneView {
   paintCross(context, state) {
     const {row, col, upwards} = this.plane, {width, height} = this.canvas;
     const x = (state.at[col] + 0.5) / this.cols * width;
-    const y = ((upwards ? this.rows - 1 - state.at[row] : state.at[row]) + 0.5) / this.rows * height;
+    const y =
+        ((upwards ? this.rows - 1 - state.at[row] : state.at[row]) + 0.5) / this.rows * height;
     const gap = 10;
     context.strokeStyle = 'rgba(255, 255, 255, 0.55)';
     context.lineWidth = 1;
     context.beginPath();
-    for (const [x0, y0, x1, y1] of
-             [[0, y, x - gap, y], [x + gap, y, width, y], [x, 0, x, y - gap], [x, y + gap, x, height]]) {
+    for (const [x0, y0, x1, y1] of [
+             [0, y, x - gap, y], [x + gap, y, width, y], [x, 0, x, y - gap],
+             [x, y + gap, x, height]]) {
       context.moveTo(x0, y0);
       context.lineTo(x1, y1);
     }
