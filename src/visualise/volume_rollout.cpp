@@ -83,11 +83,17 @@ std::size_t token_at(const TokenGrid& voxel, const Shape& volume, const TokenGri
 // Weights of the tokens, 1 on average.
 std::vector<float> weights_of(const VolumeStage& stage, const Shape& volume,
                               const std::optional<TokenGrid>& voxel) {
-  const auto n = static_cast<double>(stage.blocks.front().tokens());
-  std::vector<double> row(static_cast<std::size_t>(n), voxel ? 0.0 : 1 / n);
+  const auto tokens = static_cast<std::size_t>(stage.grid[0] * stage.grid[1] * stage.grid[2]);
+  const auto n = static_cast<double>(tokens);
+  std::vector<double> row(tokens, voxel ? 0.0 : 1 / n);
   const std::size_t own = voxel ? token_at(*voxel, volume, stage.grid) : 0;
   if (voxel) row[own] = 1;
-  row = unit_rollout(stage.blocks, std::move(row));
+  for (auto block = stage.blocks.rbegin(); block != stage.blocks.rend(); ++block) {
+    // Slices that were added behind the depth may be tokens to a block; what they get is left out.
+    row.resize(static_cast<std::size_t>(block->tokens()), 0.0);
+    row = unit_rollout({*block}, std::move(row));
+    row.resize(tokens);
+  }
   if (voxel) {
     row[own] = 0;
     row[own] = *std::max_element(row.begin(), row.end());

@@ -91,6 +91,30 @@ TEST_CASE("volume rollout: of a voxel it is its token's row of the product", "[v
   CHECK(worst < 1e-5);
 }
 
+TEST_CASE("volume rollout: padded slices are not shown", "[visualise]") {
+  // Global units of 8 x 16 x 16 tokens are those of 16 x 16 x 16, whose padding is not masked.
+  const auto model = build(options_of("dformer", {{"embed_dim", 8},
+                                                  {"num_heads", list({1, 1, 2, 2})},
+                                                  {"depths", list({2, 2, 2, 2})},
+                                                  {"interval_list", list({16, 8, 4, 2})},
+                                                  {"gs_partition", "reference"},
+                                                  {"padding_mask", "reference"}}),
+                           cpu(),
+                           {.channels = 1,
+                            .height = 64,
+                            .width = 64,
+                            .num_classes = 3,
+                            .label_maps = true,
+                            .depth = 16});
+  const StageRollouts seen =
+      stage_rollouts(*model, random_tensor({1, 1, 16, 64, 64}, 6, DType::kFloat32));
+  CHECK(seen.grids[0] == std::array<std::int64_t, 3>{8, 16, 16});
+  const auto values = seen.maps.host_values<float>();
+  const double share = mean(std::span(values).subspan(0, 16 * 64 * 64));
+  CHECK(share < 0.9);  // the rest went to padding
+  CHECK(share > 0.5);
+}
+
 TEST_CASE("volume rollout: maps of all tokens are one unit, and U-Nets have none", "[visualise]") {
   const auto unetr = build(
       options_of("unetr",

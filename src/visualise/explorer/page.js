@@ -125,15 +125,7 @@ function paint() {
   for (const panel of panels) panel.paint();
 }
 
-let waiting = false;
-function schedule() {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => {
-    waiting = false;
-    paint();
-  });
-}
+const schedule = onceAFrame(paint);
 
 async function showSample() {
   const index = state.sample, sample = data.samples[index];

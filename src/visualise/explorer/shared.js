@@ -58,3 +58,16 @@ function group(label, options, pick) {
     }
   };
 }
+
+// A function after whose calls `paint` runs once, with the next frame.
+function onceAFrame(paint) {
+  let waiting = false;
+  return () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      paint();
+    });
+  };
+}

@@ -133,15 +133,7 @@ function paint() {
   facts.paint();
 }
 
-let waiting = false;
-function schedule() {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => {
-    waiting = false;
-    paint();
-  });
-}
+const schedule = onceAFrame(paint);
 
 async function showCase() {
   const wanted = state.number, info = data.cases[wanted];
