@@ -1,5 +1,5 @@
-// visualise-attention: rollouts and per-head maps of trained runs on images and texts, a page to
-// explore them, and what their layers see.
+// visualise-attention: rollouts and per-head maps of trained runs on images, texts and volumes,
+// pages to explore them, and what their layers see.
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "common/app.h"
 #include "common/weights_flags.h"
+#include "data/volume_dataset.h"
 #include "visualise_attention/arguments.h"
 #include "visualise_attention/components.h"
 #include "visualise_attention/grids.h"
@@ -17,6 +18,7 @@
 #include "visualise_attention/stages.h"
 #include "visualise_attention/subject.h"
 #include "visualise_attention/texts.h"
+#include "visualise_attention/volumes.h"
 
 namespace {
 
@@ -24,16 +26,19 @@ using namespace fovea;
 using apps::Arguments;
 using apps::Subject;
 
-enum class Tokens { kWords, kPatches, kGrids };
+enum class Tokens { kWords, kPatches, kGrids, kVolumes };
 
 // Patches, where there is one grid for all blocks.
-Tokens tokens_of(experiment::Run& run) {
+Tokens tokens_of(experiment::Run& run, const Arguments& args) {
   if (run.model().interface() == models::Interface::kTextClassifier) return Tokens::kWords;
+  if (data::find_volumes(run.task().source().at(apps::split_of(args, run))) != nullptr)
+    return Tokens::kVolumes;
   return run.model().geometry().grid_h > 0 ? Tokens::kPatches : Tokens::kGrids;
 }
 
 const char* text_of(Tokens tokens) {
   if (tokens == Tokens::kWords) return "texts";
+  if (tokens == Tokens::kVolumes) return "volumes";
   return tokens == Tokens::kPatches ? "images" : "images on grids of several sizes";
 }
 
@@ -54,13 +59,17 @@ int visualise_runs(const Arguments& args, const apps::Common& common) {
   if (args.predictions) apps::draw_predictions(args, common);
   if (instead > 0) return 0;
   std::vector<experiment::Opened> runs = apps::open_runs(args);
-  const Tokens tokens = tokens_of(*runs[0].run);
+  const Tokens tokens = tokens_of(*runs[0].run, args);
   const std::vector<std::string> names = apps::folder_names(args);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Tokens own = tokens_of(*runs[i].run);
+    const Tokens own = tokens_of(*runs[i].run, args);
     FOVEA_CHECK(own == tokens, ConfigError,
                 fmt::format("{}: reads {}, {} reads {}; draw them apart", names[i], text_of(own),
                             names[0], text_of(tokens)));
+  }
+  if (tokens == Tokens::kVolumes) {
+    apps::draw_volumes(runs, args, common);
+    return 0;
   }
   FOVEA_CHECK(tokens == Tokens::kGrids || (args.query.empty() && !args.whole_maps), ConfigError,
               fmt::format("--query, --whole-maps: are of --scores, and of networks with grids of "
@@ -93,7 +102,9 @@ int main(int argc, char** argv) {
       "Draws attention rollouts of trained runs side by side (rollout.png, or rollout-<text>.png), "
       "writes\nthe maps as numbers (maps.safetensors, weights.csv) and as a page for the browser "
       "(explorer.html):\nhover a patch or a word to see what it attends to in each layer and head; "
-      "the page is one file and\nneeds no network.\n\n"
+      "the page is one file and\nneeds no network. Of segmentations of volumes it draws slices "
+      "with truth, prediction, errors and\n"
+      "attention, and a page to scroll through them (volumes-<run>.html).\n\n"
       "Example: fovea visualise-attention runs/dgvit runs/vit --input 0 --input 7 --heads\n"
       "         fovea visualise-attention runs/dgt runs/transformer --input 3 --text \"a good "
       "film\"\n"
@@ -102,7 +113,8 @@ int main(int argc, char** argv) {
       "         fovea visualise-attention runs/vit runs/linear --scores --input 7 --query 8,8\n"
       "         fovea visualise-attention runs/dgvit --pca --input 0 --input 7\n"
       "         fovea visualise-attention runs/gdla runs/la --maps update,saliency --input 0\n"
-      "         fovea visualise-attention runs/gdla runs/la --predictions --input 0 --input 7\n");
+      "         fovea visualise-attention runs/gdla runs/la --predictions --input 0 --input 7\n"
+      "         fovea visualise-attention runs/hippocampus --input 3 --slices 4\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.runs,
@@ -150,14 +162,16 @@ int main(int argc, char** argv) {
   cli.add_option("--query", args.query,
                  "of --scores, and of networks with grids of several sizes (Swin, PVTv2, "
                  "segmentation): row "
-                 "and column of the pixel whose attention is drawn (default: the middle)")
+                 "and column of the pixel whose attention is drawn (default: the middle); of "
+                 "volumes DEPTH,ROW,COLUMN (default: the mean of all)")
       .commas()
       .value("ROW,COLUMN");
   cli.add_flag("--whole-maps", args.whole_maps,
                "of these: all rows of every map in maps.safetensors, not the query's alone; 75 MiB "
                "for each head at 56 x 56 tokens");
   cli.add_flag("--no-explorer", args.no_explorer,
-               "no explorer.html, which holds every map: about a byte a weight");
+               "no explorer.html, which holds every map: about a byte a weight; no "
+               "volumes-<run>.html, at most 15 MB a case");
   cli.add_flag("--across-depth", args.across_depth,
                "instead: what layer attention does from layer to layer (likeness of keys, decay, "
                "weights of layers), over --samples images");
@@ -189,7 +203,10 @@ int main(int argc, char** argv) {
   cli.add_flag("--predictions", args.predictions,
                "instead: the samples with their truth and the segmentation of every run "
                "(predictions.png): contours of one foreground, colours of several classes");
-  cli.add_option("--thickness", args.thickness, "of the contours of --predictions, in pixels")
+  cli.add_option("--thickness", args.thickness,
+                 "of the contours of --predictions and of volumes, in pixels")
+      .positive();
+  cli.add_option("--slices", args.slices, "of volumes: how many in each plane (default: 3)")
       .positive();
   cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)")
       .value("FOLDER");

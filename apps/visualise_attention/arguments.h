@@ -42,8 +42,9 @@ struct Arguments {
   std::vector<std::int64_t> stages;  // of --maps, from 1; empty: all
   std::string compare = "first";     // of --maps update: first, last or none
   bool predictions = false;
-  std::int64_t thickness = 1;       // of the contours of --predictions
-  std::vector<std::int64_t> query;  // row and column of a pixel; empty: the middle
+  std::int64_t thickness = 1;       // of contours
+  std::int64_t slices = 3;          // of volumes, in each plane
+  std::vector<std::int64_t> query;  // row and column of a pixel; of a voxel its depth before them
   bool whole_maps = false;
   std::string out = "attention";
   int threads = 0;

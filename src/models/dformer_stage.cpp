@@ -78,8 +78,9 @@ TokenVolume ScopeBlock::operator()(const TokenVolume& z, const PartitionedGrid& 
   const auto scope = enter();
   const Tensor attended = ops::add(z.x, branch(attn_({norm1_(z.x), z.grid}, units, probe)));
   const Tensor y = ops::add(attended, branch(mlp_(norm2_(attended))));
-  if (probe != nullptr) probe->record("features", y);
-  return {y, z.grid};
+  const TokenVolume out{y, z.grid};
+  if (probe != nullptr) probe->record("features", ops::permute(out.as_grid(), {0, 4, 1, 2, 3}));
+  return out;
 }
 
 ScopeStage::ScopeStage(const nn::Build& build, const ScopeOptions& o, const StageShape& shape,

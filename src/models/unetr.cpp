@@ -113,6 +113,7 @@ class UnetrViT final : public nn::Module {
     std::vector<Tensor> maps;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       x = (*blocks_[i])(x, context);
+      if (probe != nullptr) probe->record("features", map_of(x), fmt::format("blocks.{}", i));
       if (i == 3 || i == 6 || i == 9) maps.push_back(map_of(x));
     }
     maps.push_back(map_of(norm_(x)));

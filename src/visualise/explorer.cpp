@@ -8,11 +8,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "visualise/explorer_maps.h"
+#include "visualise/page_parts.h"
 
 // The parts of the page (src/visualise/explorer/), built in by fovea_embed in CMake.
 extern "C" {
 extern const char fovea_explorer_page_html_begin[], fovea_explorer_page_html_end[];
 extern const char fovea_explorer_page_css_begin[], fovea_explorer_page_css_end[];
+extern const char fovea_explorer_shared_js_begin[], fovea_explorer_shared_js_end[];
 extern const char fovea_explorer_maps_js_begin[], fovea_explorer_maps_js_end[];
 extern const char fovea_explorer_drawing_js_begin[], fovea_explorer_drawing_js_end[];
 extern const char fovea_explorer_views_js_begin[], fovea_explorer_views_js_end[];
@@ -26,18 +28,6 @@ using Json = nlohmann::json;
 
 std::string_view between(const char* begin, const char* end) {
   return {begin, static_cast<std::size_t>(end - begin)};
-}
-
-std::string script() {
-  std::string text;
-  for (const std::string_view part :
-       {between(fovea_explorer_maps_js_begin, fovea_explorer_maps_js_end),
-        between(fovea_explorer_drawing_js_begin, fovea_explorer_drawing_js_end),
-        between(fovea_explorer_views_js_begin, fovea_explorer_views_js_end),
-        between(fovea_explorer_page_js_begin, fovea_explorer_page_js_end)}) {
-    text.append(part).append("\n");
-  }
-  return text;
 }
 
 void check(const ExplorerModel& model, bool image) {
@@ -95,25 +85,6 @@ Json describe(const ExplorerModel& model, bool image) {
   return json;
 }
 
-// JSON that can stand in a script element: with no "<" no text in it can end the element.
-std::string embeddable(const Json& json) {
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(text.size());
-  for (const char c : text) {
-    if (c == '<') {
-      safe += "\\u003c";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
-
-void put(std::string& page, std::string_view slot, std::string_view content) {
-  page.replace(page.find(slot), slot.size(), content);
-}
-
 }  // namespace
 
 std::string explorer_page(const Explorer& explorer) {
@@ -138,12 +109,15 @@ std::string explorer_page(const Explorer& explorer) {
     }
     data["samples"].push_back(std::move(described));
   }
-  std::string page(between(fovea_explorer_page_html_begin, fovea_explorer_page_html_end));
-  put(page, "{{style}}", between(fovea_explorer_page_css_begin, fovea_explorer_page_css_end));
-  put(page, "{{script}}", script());
-  put(page, "{{maps}}", maps);
-  put(page, "{{data}}", embeddable(data));  // last, because its text may look like a slot
-  return page;
+  return filled_page({between(fovea_explorer_page_html_begin, fovea_explorer_page_html_end),
+                      {between(fovea_explorer_page_css_begin, fovea_explorer_page_css_end)},
+                      {between(fovea_explorer_shared_js_begin, fovea_explorer_shared_js_end),
+                       between(fovea_explorer_maps_js_begin, fovea_explorer_maps_js_end),
+                       between(fovea_explorer_drawing_js_begin, fovea_explorer_drawing_js_end),
+                       between(fovea_explorer_views_js_begin, fovea_explorer_views_js_end),
+                       between(fovea_explorer_page_js_begin, fovea_explorer_page_js_end)},
+                      maps,
+                      embeddable(data)});
 }
 
 void write_explorer(const std::filesystem::path& path, const Explorer& explorer) {

@@ -1,13 +1,13 @@
 #include "visualise/explorer_maps.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "base/error.h"
+#include "visualise/page_parts.h"
 
 namespace fovea::visualise {
 namespace {
@@ -44,35 +44,7 @@ void append_map(std::span<const double> map, std::int64_t n, Planes& planes,
   }
 }
 
-std::string deflated(const std::string& bytes) {
-  uLongf size = compressBound(bytes.size());
-  std::string packed(size, '\0');
-  const int status = compress2(reinterpret_cast<Bytef*>(packed.data()), &size,
-                               reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), 6);
-  FOVEA_CHECK(status == Z_OK, FileError, fmt::format("explorer: zlib failed with {}", status));
-  packed.resize(size);
-  return packed;
-}
-
 }  // namespace
-
-std::string to_base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      text += k <= count ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-    }
-  }
-  return text;
-}
 
 std::string pack_maps(std::span<const AttentionMap> layers, const Matrix& rollout) {
   FOVEA_CHECK(!layers.empty(), ShapeError, "explorer: no layers; expected at least one map");
@@ -100,7 +72,7 @@ std::string pack_maps(std::span<const AttentionMap> layers, const Matrix& rollou
                             rollout.rows, rollout.cols, rollout.values.size(), n, n));
     append_map(rollout.values, n, planes, "the rollout");
   }
-  return to_base64(deflated(planes.scales + planes.values));
+  return to_packed_base64(planes.scales + planes.values);
 }
 
 }  // namespace fovea::visualise

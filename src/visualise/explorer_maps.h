@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "visualise/rollout.h"
 
@@ -22,7 +21,5 @@ inline constexpr double kPackedError = 0.0079;
 /// Throws ShapeError if there is no layer, values do not fit the sizes or sizes differ, and
 /// NumericError for values that are not finite as float32.
 std::string pack_maps(std::span<const AttentionMap> layers, const Matrix& rollout);
-
-std::string to_base64(std::string_view bytes);
 
 }  // namespace fovea::visualise

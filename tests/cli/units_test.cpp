@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "tests/cli/pictures.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 
@@ -20,8 +21,6 @@ std::string trained_smoke(const TestFolder& folder, const std::string& name) {
   REQUIRE(result.code == 0);
   return run;
 }
-
-bool is_png_file(const io::fs::path& file) { return io::read_text(file).substr(1, 3) == "PNG"; }
 
 }  // namespace
 

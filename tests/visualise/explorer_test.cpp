@@ -1,7 +1,5 @@
 #include "visualise/explorer.h"
 
-#include <zlib.h>
-
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -10,38 +8,18 @@
 
 #include "base/error.h"
 #include "tests/visualise/explorer_samples.h"
+#include "tests/visualise/packed_page.h"
 #include "visualise/explorer_maps.h"
+#include "visualise/page_parts.h"
 
 using namespace fovea;
 using namespace fovea::visualise;
 
 namespace {
 
-std::string from_base64(const std::string& text) {
-  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  std::uint32_t group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    if (c == '=') break;
-    group = group << 6 | static_cast<std::uint32_t>(digits.find(c));
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes += static_cast<char>(group >> bits & 0xFF);
-    }
-  }
-  return bytes;
-}
-
 // What the page's script makes of packed maps, map after map.
 std::vector<double> unpacked(const std::string& base64, std::size_t maps, std::size_t n) {
-  const std::string packed = from_base64(base64);
-  std::string bytes(maps * n * (4 + n), '\0');
-  uLongf size = bytes.size();
-  REQUIRE(uncompress(reinterpret_cast<Bytef*>(bytes.data()), &size,
-                     reinterpret_cast<const Bytef*>(packed.data()), packed.size()) == Z_OK);
-  REQUIRE(size == bytes.size());
+  const std::string bytes = test::unpacked_bytes(base64, maps * n * (4 + n));
   std::vector<double> weights;
   for (std::size_t row = 0; row < maps * n; ++row) {
     float scale = 0;
@@ -52,13 +30,6 @@ std::vector<double> unpacked(const std::string& base64, std::size_t maps, std::s
     }
   }
   return weights;
-}
-
-// The JSON that the page carries.
-nlohmann::json data_of(const std::string& page) {
-  const std::string begin = "id=\"data\">";
-  const std::size_t at = page.find(begin) + begin.size();
-  return nlohmann::json::parse(page.substr(at, page.find("</script>", at) - at));
 }
 
 }  // namespace
@@ -132,7 +103,7 @@ TEST_CASE("explorer: text stays text", "[visualise]") {
   const std::vector<std::string> tokens = {"</script><script>alert(1)</script>",
                                            "\"'\\&amp;<!--",
                                            "\xff\xc3(",
-                                           "{{maps}}{{data}}",
+                                           "{{packed}}{{data}}",
                                            "שלום",
                                            std::string(100000, 'x')};
   explorer.samples[0].models[0].tokens = tokens;
@@ -142,7 +113,7 @@ TEST_CASE("explorer: text stays text", "[visualise]") {
   CHECK(page.find("<script>alert") == std::string::npos);
   CHECK(page.find("<img") == std::string::npos);
   CHECK(page.find("<!--") == std::string::npos);
-  const auto model = data_of(page)["samples"][0]["models"][0];
+  const auto model = test::data_of_page(page)["samples"][0]["models"][0];
   CHECK(model["tokens"][0] == tokens[0]);
   CHECK(model["tokens"][1] == tokens[1]);
   CHECK(model["tokens"][2] == "\xEF\xBF\xBD\xEF\xBF\xBD(");
@@ -159,7 +130,7 @@ TEST_CASE("explorer: signs and palette come from what is shown, not from its val
     for (double& w : layer.values) w = std::abs(w);
   }
   explorer.samples[0].models[1].rolled_out = {false, "rollout of |attention|, share"};
-  const auto data = data_of(explorer_page(explorer));
+  const auto data = test::data_of_page(explorer_page(explorer));
   const auto& models = data["samples"][0]["models"];
   CHECK(models[0]["attention"] == nlohmann::json{{"name", "attention"}, {"signed", false}});
   CHECK(models[0]["rolled_out"]["name"] == "attention rollout, share");

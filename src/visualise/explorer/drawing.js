@@ -1,14 +1,7 @@
 // Colours, numbers and small parts that all panels use.
 
-// The colour of t from -1 over 0 to 1: the palette of all pictures, as colour_map.h interpolates it.
-function tint(t) {
-  const place = (Math.max(-1, Math.min(t, 1)) + 1) / 2 * (data.palette.length - 1);
-  const lower = Math.min(Math.floor(place), data.palette.length - 2), share = place - lower;
-  return data.palette[lower].map(
-      (channel, i) => Math.floor((1 - share) * channel + share * data.palette[lower + 1][i] + 0.5));
-}
-
-const css = (rgb) => `rgb(${rgb.join(',')})`;
+// The colour of t from -1 over 0 to 1 in the palette of all pictures.
+const tint = (t) => colourOf(data.palette, (Math.max(-1, Math.min(t, 1)) + 1) / 2);
 
 // Black or white, whichever has more contrast (WCAG 2 relative luminance).
 function inkOn(rgb) {
@@ -17,26 +10,6 @@ function inkOn(rgb) {
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.179 ? '#fff' : '#000';
-}
-
-// Three digits, a proper minus.
-function number(value) {
-  const size = Math.abs(value);
-  const digits = size === 0 ? '0' : size < 1e-4 ? size.toExponential(1) : size.toPrecision(3);
-  return (value < 0 ? '\u2212' : '') + digits.replace('-', '\u2212');
-}
-
-// An element with properties (or attributes, where it has no such property) and children.
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key in element)
-      element[key] = value;
-    else
-      element.setAttribute(key, value);
-  }
-  element.append(...children);
-  return element;
 }
 
 // A token as it is printed: what would be invisible has a sign, what is endless is cut.

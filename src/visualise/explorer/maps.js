@@ -8,14 +8,6 @@ const SQUARES = Float64Array.from({length: 256}, (_, byte) => {
   return Math.sign(q) * q * q;
 });
 
-async function inflate(base64) {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; ++i) bytes[i] = text.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-  return new Response(stream).arrayBuffer();
-}
-
 // A view is {layer, head}: layer -1 is the rollout, head -1 the mean over heads. A token -1 stands
 // for the whole input: the class token or, without one, the mean over all tokens. Token -2 is one
 // that only other networks have.

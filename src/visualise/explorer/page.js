@@ -74,24 +74,6 @@ class Panel {
 
 // Controls
 
-function group(label, options, pick) {
-  const buttons = options.map(
-      ([value, text, title = '']) =>
-          make('button', {type: 'button', textContent: text, title, onclick: () => pick(value)}));
-  const element = make(
-      'div', {className: 'group', role: 'group', 'aria-label': label},
-      make('span', {textContent: label}), ...buttons);
-  return {
-    element,
-    mark(value, disabled = false) {
-      buttons.forEach((button, k) => {
-        button.setAttribute('aria-pressed', String(!disabled && options[k][0] === value));
-        button.disabled = disabled;
-      });
-    }
-  };
-}
-
 const numbers = (count) => Array.from({length: count}, (_, i) => [i, String(i + 1)]);
 const controls = {
   layer: group(
@@ -143,15 +125,7 @@ function paint() {
   for (const panel of panels) panel.paint();
 }
 
-let waiting = false;
-function schedule() {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => {
-    waiting = false;
-    paint();
-  });
-}
+const schedule = onceAFrame(paint);
 
 async function showSample() {
   const index = state.sample, sample = data.samples[index];
