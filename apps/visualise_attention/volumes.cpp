@@ -95,12 +95,12 @@ CaseVolume case_of(experiment::Run& run, const std::string& split,
   v.name = volumes.case_name(i);
   v.size = {prob.size(1), prob.size(2), prob.size(3)};
   const data::VolumePlace place = volumes.place(i);
+  const auto spacing = data::turned(place.spacing, place.turn);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const auto box = static_cast<double>(place.box[axis]), n = static_cast<double>(v.size[axis]);
-    v.spacing[axis] = place.spacing[axis] * box / n;
+    v.spacing[axis] = spacing[axis] * box / n;
     // Voxels lie over the part of the file that was taken, edge on edge.
-    v.origin[axis] =
-        place.spacing[axis] * (static_cast<double>(place.first[axis]) + box / n / 2 - 0.5);
+    v.origin[axis] = spacing[axis] * (static_cast<double>(place.first[axis]) + box / n / 2 - 0.5);
   }
   const Tensor& image = batch.at("image");  // (1, c, d, h, w)
   v.values = copied<float, float>(image.alias(image.shape().part(1, 5)).rows(0, 1));
