@@ -3,6 +3,8 @@
 #include <exception>
 #include <utility>
 
+#include "base/cores.h"
+
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -34,24 +36,29 @@ class SubnormalsAsZero {
   unsigned before_;
 };
 
-// True as soon as done() is, false after some 200 microseconds: to be woken costs tens of them. But
-// from 20 on whoever else wants the core gets it.
+// True as soon as done() is, false after `turns`, twenty of which are about a microsecond. (Not
+// yielding: whoever does so beside programs that do not hardly gets the core back.)
 template <class Done>
-bool spin_until(const Done& done) {
-  constexpr int kTurns = 4000, kAlone = 500, kTurn = 16;
-  for (int i = 0; i < kTurns; ++i) {
+bool spin_until(int turns, const Done& done) {
+  for (int i = 0; i < turns; ++i) {
     if (done()) return true;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
-    if (i >= kAlone && i % kTurn == 0) std::this_thread::yield();
   }
   return false;
 }
 
+// To be woken costs tens of microseconds, and a training step waits hundreds of times. Threads that
+// share cores should not keep each other from working.
+int turns_of(int threads) {
+  constexpr int kAlone = 4000, kShared = 500;
+  return threads <= usable_cores() ? kAlone : kShared;
+}
+
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : turns_(turns_of(threads)) {
   for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
 }
 
@@ -84,7 +91,7 @@ void ThreadPool::run(std::int64_t pieces, const std::function<void(std::int64_t)
   start_.notify_all();
   take_pieces();
   const auto all_done = [&] { return busy_.load(std::memory_order_acquire) == 0; };
-  if (!spin_until(all_done)) {
+  if (!spin_until(turns_, all_done)) {
     std::unique_lock lock(mutex_);
     done_.wait(lock, all_done);
   }
@@ -116,7 +123,7 @@ void ThreadPool::work() {
            round_.load(std::memory_order_acquire) != seen;
   };
   for (;;) {
-    if (!spin_until(called)) {
+    if (!spin_until(turns_, called)) {
       std::unique_lock lock(mutex_);
       start_.wait(lock, called);
     }
