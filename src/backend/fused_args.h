@@ -270,15 +270,19 @@ struct RegionArgs {
   std::int64_t ignore_index = 0;
   Tensor logits, target;
 };
-/// both = sum(p t), squares = sum(p^2) of each class: (k).
+/// Of every item and class, (b, k): both = sum(p t), sums = sum(p), squares = sum(p^2), labels =
+/// sum(t). Of every item, (b): surprise = sum(-log p of the label), of a softmax; else 0.
+struct RegionSums {
+  Tensor both, sums, squares, labels, surprise;
+};
 struct RegionSumsArgs {
   RegionArgs of;
-  Tensor both, squares;
+  RegionSums to;
 };
-/// dlogits from the gradients of both (k).
+/// dlogits from the gradients of all but `labels`.
 struct RegionSumsBackwardArgs {
   RegionArgs of;
-  Tensor dboth, dsquares;
+  Tensor dboth, dsums, dsquares, dsurprise;
   Tensor dlogits;
 };
 /// Of target (b, h, w) int64: how many pixels a class has, and how many of them have a 4-neighbour

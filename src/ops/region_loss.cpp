@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "autograd/graph.h"
 #include "backend/backend.h"
 #include "base/error.h"
-#include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/labels.h"
 #include "ops/reduce.h"
+#include "ops/region_sums.h"
 #include "ops/shape.h"
 
 namespace fovea::ops {
@@ -20,32 +19,6 @@ struct Regions {
   Tensor labels, boundary;  // y, C
 };
 
-// I and z; logits are all that is kept.
-std::pair<Tensor, Tensor> region_sums(const RegionArgs& given) {
-  autograd::Op op("region_sums", {given.logits});
-  const Shape classes{1, given.logits.size(1)};
-  const DType dtype = compute_dtype(given.logits.dtype());
-  const auto sums = [&] { return Tensor::empty(classes, dtype, given.logits.device()); };
-  const RegionSumsArgs args{.of = given, .both = sums(), .squares = sums()};
-  backend(given.logits).region_sums(args);
-  RegionArgs of = given;
-  of.logits = op.keep(given.logits);
-  of.target = op.keep(given.target);
-  const std::vector<Tensor> results = op.outputs(
-      {args.both, args.squares}, [=](const std::vector<Tensor>& upstream, autograd::Gradients& in) {
-        const auto given_or_zero = [&](const Tensor& gradient) {
-          return gradient.defined() ? gradient : zeros(classes, dtype, of.logits.device());
-        };
-        Tensor dlogits = in.empty(0);
-        backend(of.logits).region_sums_backward({.of = of,
-                                                 .dboth = given_or_zero(upstream[0]),
-                                                 .dsquares = given_or_zero(upstream[1]),
-                                                 .dlogits = dlogits});
-        in.add(0, std::move(dlogits));
-      });
-  return {results[0], results[1]};
-}
-
 Regions regions_of(const char* name, const Tensor& logits, const Tensor& target,
                    const RegionLossOptions& o) {
   check_label_map(name, logits, target);
@@ -55,16 +28,17 @@ Regions regions_of(const char* name, const Tensor& logits, const Tensor& target,
   check_labels(name, target, k, o.ignore_index);
   const std::int64_t items = logits.size(0);
   const std::int64_t pixels = logits.shape().part(2, logits.rank()).numel();
-  const auto [both, squares] = region_sums({.sigmoid = o.sigmoid,
-                                            .ignore_index = o.ignore_index,
-                                            .logits = reshape(logits, Shape{items, k, pixels}),
-                                            .target = target.alias({items, pixels})});
+  const RegionSums of_items = region_sums({.sigmoid = o.sigmoid,
+                                           .ignore_index = o.ignore_index,
+                                           .logits = reshape(logits, Shape{items, k, pixels}),
+                                           .target = target.alias({items, pixels})});
+  const Tensor both = sum(of_items.both, {0}, true);
   const Tensor counts = Tensor::empty({2, k}, DType::kFloat64, target.device());
   backend(target).region_areas({.target = target.detach(),
                                 .area = counts.rows(0, 1).alias({k}),
                                 .boundary = counts.rows(1, 2).alias({k})});
   const Tensor in_type = cast(counts, both.dtype());
-  return {both, squares, in_type.rows(0, 1), in_type.rows(1, 2)};
+  return {both, sum(of_items.squares, {0}, true), in_type.rows(0, 1), in_type.rows(1, 2)};
 }
 
 // The mean over classes of `terms` (1, k) with their weights.

@@ -10,6 +10,7 @@
 #include "ops/indexing.h"
 #include "ops/labels.h"
 #include "ops/reduce.h"
+#include "ops/region_sums.h"
 #include "ops/shape.h"
 
 namespace fovea::ops {
@@ -19,11 +20,11 @@ namespace {
 struct LabelRows {
   Tensor logits, labels;
 
-  LabelRows(const char* name, const Tensor& maps, const Tensor& target, std::int64_t ignore_index) {
+  LabelRows(const char* name, const Tensor& maps, const Tensor& target) {
     check_label_map(name, maps, target);
     const std::int64_t b = maps.size(0), k = maps.size(1);
     const std::int64_t n = maps.shape().part(2, maps.rank()).numel();
-    check_labels(name, target, k, ignore_index);
+    check_labels(name, target, k, CrossEntropyOptions{}.ignore_index);
     logits = transpose(reshape(maps, {b, k, n}), 1, 2);
     labels = reshape(target, {b, n});
   }
@@ -36,13 +37,6 @@ struct LabelRows {
     return cast(equal(reshape(labels, {labels.size(0), labels.size(1), 1}), classes),
                 logits.dtype());
   }
-  /// x without the places that are ignored.
-  Tensor counted(const Tensor& x, std::int64_t ignore_index) const {
-    const Tensor ignored =
-        full({}, static_cast<double>(ignore_index), DType::kInt64, logits.device());
-    const Tensor counts = cast(not_equal(labels, ignored), logits.dtype());
-    return mul(x, reshape(counts, {labels.size(0), labels.size(1), 1}));
-  }
 };
 
 // Of every item and class, (b, k).
@@ -53,35 +47,44 @@ struct Overlaps {
       : both(sum(mul(p, y), {1})), predicted(sum(p, {1})), truth(sum(y, {1})) {}
 };
 
+// The mean over the places that count, 0 without any.
+Tensor cross_entropy_of(const RegionSums& of) {
+  constexpr double kMost = 1e38;
+  return div(sum(of.surprise), clamp(sum(of.labels), 1, kMost));
+}
+
 }  // namespace
 
 Tensor nnunet_loss(const Tensor& logits, const Tensor& target, const NnUnetOptions& o) {
-  const LabelRows rows("nnunet", logits, target, o.ignore_index);
-  const std::int64_t k = logits.size(1);
+  check_label_map("nnunet", logits, target);
+  const std::int64_t items = logits.size(0), k = logits.size(1);
   const std::int64_t first = o.background ? 0 : 1;
   FOVEA_CHECK(
       k > first, ShapeError,
       fmt::format("nnunet: logits are {}; expected more than one class where the background "
                   "does not count",
                   to_string(logits.shape())));
-  const Tensor ce = cross_entropy(rows.logits, rows.labels, {.ignore_index = o.ignore_index});
+  check_labels("nnunet", target, k, o.ignore_index);
+  const std::int64_t n = logits.shape().part(2, logits.rank()).numel();
+  const RegionSums of = region_sums({.ignore_index = o.ignore_index,
+                                     .logits = reshape(logits, Shape{items, k, n}),
+                                     .target = target.alias({items, n})});
+  const Tensor ce = mul(cross_entropy_of(of), o.ce_weight);
   // Of an empty batch there is no Dice, though that of sums over nothing would be about 1.
-  if (o.dice_weight == 0 || logits.size(0) == 0) return mul(ce, o.ce_weight);
+  if (o.dice_weight == 0 || items == 0) return ce;
   constexpr double kTiny = 1e-8;  // of nnU-Net, beside the smoothing
-  const Overlaps of(rows.counted(softmax(rows.logits), o.ignore_index), rows.one_hot());
   Tensor both = of.both;
-  Tensor all = add(of.predicted, of.truth);  // 2 tp + fp + fn
+  Tensor all = add(of.sums, of.labels);  // 2 tp + fp + fn
   if (o.batch_dice) {
     both = sum(both, {0}, true);
     all = sum(all, {0}, true);
   }
   const Tensor dice = div(affine(both, 2, o.smooth), add(all, o.smooth + kTiny));
-  const Tensor of_classes = mean(slice(dice, 1, first, k - first));
-  return sub(mul(ce, o.ce_weight), mul(of_classes, o.dice_weight));
+  return sub(ce, mul(mean(slice(dice, 1, first, k - first)), o.dice_weight));
 }
 
 Tensor paper_eq8(const Tensor& logits, const Tensor& target, const PaperEq8Options& o) {
-  const LabelRows rows("paper_eq8", logits, target, CrossEntropyOptions{}.ignore_index);
+  const LabelRows rows("paper_eq8", logits, target);
   const Tensor p = softmax(rows.logits);
   const Tensor y = rows.one_hot();
   Tensor ce;  // of the batch, whose items are of one size

@@ -144,10 +144,10 @@ RegionArgs region(bool sigmoid, Operands& o) {
 FusedCase region_sums_case(bool sigmoid) {
   return {"region_sums", sigmoid ? "sigmoid" : "softmax", true,
           [=](const Backend& b, Operands& o) -> Outputs {
-            const RegionSumsArgs args{
-                .of = region(sigmoid, o), .both = o.to_c({4}), .squares = o.to_c({4})};
-            b.region_sums(args);
-            return {args.both, args.squares};
+            const RegionSums to{o.to_c({2, 4}), o.to_c({2, 4}), o.to_c({2, 4}), o.to_c({2, 4}),
+                                o.to_c({2})};
+            b.region_sums({.of = region(sigmoid, o), .to = to});
+            return {to.both, to.sums, to.squares, to.labels, to.surprise};
           }};
 }
 
@@ -155,8 +155,10 @@ FusedCase region_sums_backward_case(bool sigmoid) {
   return {"region_sums_backward", sigmoid ? "sigmoid" : "softmax", true,
           [=](const Backend& b, Operands& o) -> Outputs {
             const RegionSumsBackwardArgs args{.of = region(sigmoid, o),
-                                              .dboth = o.c({4}),
-                                              .dsquares = o.c({4}),
+                                              .dboth = o.c({2, 4}),
+                                              .dsums = o.c({2, 4}),
+                                              .dsquares = o.c({2, 4}),
+                                              .dsurprise = o.c({2}),
                                               .dlogits = o.to_x({2, 4, 35})};
             b.region_sums_backward(args);
             return {args.dlogits};

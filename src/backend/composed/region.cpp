@@ -22,9 +22,9 @@ Tensor one_hot(const Tensor& target, std::int64_t k, DType dtype) {
   return as(binary(BinaryOp::kEqual, label, numbers_to(k, target.device())), dtype);
 }
 
-// Of all pixels (pixels, k).
+// Of all pixels (pixels, k), 0 where they do not count; surprise (pixels, 1).
 struct Pixels {
-  Tensor p, t, counts;
+  Tensor p, t, counts, surprise;
 
   explicit Pixels(const RegionArgs& of) {
     const std::int64_t k = of.logits.size(1);
@@ -32,11 +32,24 @@ struct Pixels {
     const Tensor label = of.target.alias({of.target.numel(), 1});
     counts =
         as(compare(BinaryOp::kNotEqual, label, static_cast<double>(of.ignore_index)), rows.dtype());
-    p = mul(of.sigmoid ? composed::unary(UnaryOp::kSigmoid, rows) : soft_rows(false, rows, {}).p,
-            counts);
-    t = one_hot(of.target, k, rows.dtype());
+    t = mul(one_hot(of.target, k, rows.dtype()), counts);
+    if (of.sigmoid) {
+      p = mul(composed::unary(UnaryOp::kSigmoid, rows), counts);
+      surprise = affine(counts, 0);
+    } else {
+      const SoftRows soft = soft_rows(false, rows, {});
+      p = mul(soft.p, counts);
+      surprise = mul(sub(soft.lse, over_rows(ReduceOp::kSum, mul(rows, t))), counts);
+    }
   }
 };
+
+// One a class of every item for all of its pixels: (pixels, k).
+Tensor of_pixels(const Tensor& x, const RegionArgs& of) {
+  const std::int64_t items = of.logits.size(0), k = x.numel() / items, n = of.logits.size(2);
+  return add(filled({items, n, k}, 0, x.dtype(), x.device()), x.alias({items, 1, k}))
+      .alias({items * n, k});
+}
 
 // 1 where the neighbour of a pixel one place on along `axis` is of its class, in the place of the
 // pixel (before) or of the neighbour; 0 at the edge.
@@ -66,28 +79,38 @@ Tensor same_as_neighbour(const Tensor& target, int axis, bool before) {
 }  // namespace
 
 void Backend::region_sums(const RegionSumsArgs& args) const {
+  const RegionSums& to = args.to;
   if (args.of.target.numel() == 0) {
-    fill(args.both, 0);
-    return fill(args.squares, 0);
+    for (const Tensor& sum : {to.both, to.sums, to.squares, to.labels, to.surprise}) fill(sum, 0);
+    return;
   }
   const Pixels of(args.of);
-  const Shape classes{1, of.p.size(1)};
-  write(composed::reduce(ReduceOp::kSum, mul(of.p, of.t), classes), args.both);
-  write(composed::reduce(ReduceOp::kSumSquares, of.p, classes), args.squares);
+  const std::int64_t items = args.of.logits.size(0);
+  const auto sum = [&](const Tensor& x, const Tensor& y) {
+    const std::int64_t k = x.size(1);
+    const Tensor of_items = x.alias({items, x.size(0) / items, k});
+    write(composed::reduce(ReduceOp::kSum, of_items, {items, 1, k}).alias(y.shape()), y);
+  };
+  sum(mul(of.p, of.t), to.both);
+  sum(of.p, to.sums);
+  sum(mul(of.p, of.p), to.squares);
+  sum(of.t, to.labels);
+  sum(of.surprise, to.surprise);
 }
 
 void Backend::region_sums_backward(const RegionSumsBackwardArgs& args) const {
   const RegionArgs& region = args.of;
   if (region.target.numel() == 0) return;
   const Pixels of(region);
-  const std::int64_t k = of.p.size(1);
-  const Tensor by_square = affine(mul(of.p, args.dsquares.alias({1, k})), 2);
-  const Tensor dp = add(mul(of.t, args.dboth.alias({1, k})), by_square);
+  const auto each = [&](const Tensor& x) { return of_pixels(x, region); };
+  const Tensor by_square = affine(mul(of.p, each(args.dsquares)), 2);
+  const Tensor dp = add(add(mul(of.t, each(args.dboth)), each(args.dsums)), by_square);
   const Tensor slope = region.sigmoid ? mul(dp, sub(of.counts, of.p))
                                       : sub(dp, over_rows(ReduceOp::kSum, mul(of.p, dp)));
-  const Tensor rows = mul(of.p, slope);
+  Tensor rows = mul(of.p, slope);
+  if (!region.sigmoid) rows = add(rows, mul(sub(of.p, of.t), each(args.dsurprise)));
   const Shape& shape = args.dlogits.shape();
-  write(permuted(rows.alias({shape[0], shape[2], k}), {0, 2, 1}), args.dlogits);
+  write(permuted(rows.alias({shape[0], shape[2], of.p.size(1)}), {0, 2, 1}), args.dlogits);
 }
 
 void Backend::region_areas(const RegionAreasArgs& args) const {

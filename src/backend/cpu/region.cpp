@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kStretch = 4096;  // pixels of a piece, whose sums are of the compute type
 
-// Calls body(piece, pixels, place of the first of them in the logits, memory for the loops).
+// Calls body(item, piece, pixels, place of the first of them in the logits, memory for the loops).
 template <class S, class Body>
 void for_stretches(ThreadPool& pool, const RegionArgs& of, const Body& body) {
   const std::int64_t k = of.logits.size(1);
@@ -21,7 +21,7 @@ void for_stretches(ThreadPool& pool, const RegionArgs& of, const Body& body) {
     const std::int64_t item = piece / of_item;
     const std::int64_t first = piece % of_item * kStretch;
     const std::int64_t place = item * k * plane + first;
-    const Tensor memory = scratch<Compute<S>>(3 * simd::kSlack * k, of.logits);
+    const Tensor memory = scratch<Compute<S>>((5 * k + 1) * simd::kSlack, of.logits);
     const simd::RegionPixels<S> pixels{
         .sigmoid = of.sigmoid,
         .classes = k,
@@ -30,7 +30,7 @@ void for_stretches(ThreadPool& pool, const RegionArgs& of, const Body& body) {
         .logits = of.logits.data<S>() + place,
         .target = of.target.data<std::int64_t>() + item * plane + first,
         .ignore_index = of.ignore_index};
-    body(piece, pixels, place, memory.template data<Compute<S>>());
+    body(item, piece, pixels, place, memory.template data<Compute<S>>());
   });
 }
 
@@ -38,34 +38,48 @@ void for_stretches(ThreadPool& pool, const RegionArgs& of, const Body& body) {
 
 void CpuBackend::region_sums(const RegionSumsArgs& args) const {
   const RegionArgs& of = args.of;
+  const std::int64_t items = of.logits.size(0);
   const std::int64_t k = of.logits.size(1);
-  const std::int64_t pieces = of.logits.size(0) * divide_up(of.logits.size(2), kStretch);
-  const Tensor parts = scratch<double>(2 * k * std::max<std::int64_t>(1, pieces), of.logits);
+  const std::int64_t of_item = divide_up(of.logits.size(2), kStretch);
+  const std::int64_t size = 4 * k + 1;
+  const Tensor parts =
+      scratch<double>(size * std::max<std::int64_t>(1, items * of_item), of.logits);
   dispatch_stored("region_sums", of.logits.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
-    for_stretches<S>(pool_, of,
-                     [&](std::int64_t piece, const auto& pixels, std::int64_t, C* memory) {
-                       double* both = parts.data<double>() + 2 * k * piece;
-                       simd::kernels().of<S>().region_sums(pixels, memory, both, both + k);
-                     });
-    for (std::int64_t i = 0; i < 2 * k; ++i) {
-      double sum = 0;
-      for (std::int64_t piece = 0; piece < pieces; ++piece)
-        sum += parts.data<double>()[2 * k * piece + i];
-      (i < k ? args.both.data<C>()[i] : args.squares.data<C>()[i - k]) = static_cast<C>(sum);
+    for_stretches<S>(
+        pool_, of,
+        [&](std::int64_t, std::int64_t piece, const auto& pixels, std::int64_t, C* memory) {
+          simd::kernels().of<S>().region_sums(pixels, memory, parts.data<double>() + size * piece);
+        });
+    const RegionSums& to = args.to;
+    C* const of_classes[] = {to.both.data<C>(), to.sums.data<C>(), to.squares.data<C>(),
+                             to.labels.data<C>()};
+    for (std::int64_t item = 0; item < items; ++item) {
+      for (std::int64_t i = 0; i < size; ++i) {
+        double sum = 0;
+        for (std::int64_t piece = item * of_item; piece < (item + 1) * of_item; ++piece)
+          sum += parts.data<double>()[size * piece + i];
+        C& result = i < 4 * k ? of_classes[i / k][item * k + i % k] : to.surprise.data<C>()[item];
+        result = static_cast<C>(sum);
+      }
     }
   });
 }
 
 void CpuBackend::region_sums_backward(const RegionSumsBackwardArgs& args) const {
+  const std::int64_t k = args.of.logits.size(1);
   dispatch_stored("region_sums_backward", args.of.logits.dtype(), [&]<class S>(S) {
     using C = Compute<S>;
-    for_stretches<S>(pool_, args.of,
-                     [&](std::int64_t, const auto& pixels, std::int64_t place, C* memory) {
-                       simd::kernels().of<S>().region_gradient(pixels, memory, args.dboth.data<C>(),
-                                                               args.dsquares.data<C>(),
-                                                               args.dlogits.data<S>() + place);
-                     });
+    for_stretches<S>(
+        pool_, args.of,
+        [&](std::int64_t item, std::int64_t, const auto& pixels, std::int64_t place, C* memory) {
+          const simd::RegionSlopes<C> slopes{.both = args.dboth.data<C>() + item * k,
+                                             .sums = args.dsums.data<C>() + item * k,
+                                             .squares = args.dsquares.data<C>() + item * k,
+                                             .surprise = args.dsurprise.data<C>()[item]};
+          simd::kernels().of<S>().region_gradient(pixels, memory, slopes,
+                                                  args.dlogits.data<S>() + place);
+        });
   });
 }
 

@@ -88,6 +88,12 @@ struct RegionPixels {
   const std::int64_t* target = nullptr;
   std::int64_t ignore_index = 0;
 };
+/// Gradients of an item's sums (RegionSumsBackwardArgs): one a class, and one.
+template <class C>
+struct RegionSlopes {
+  const C *both = nullptr, *sums = nullptr, *squares = nullptr;
+  C surprise = 0;
+};
 
 /// Loops for values stored as S: float, double, or BFloat16 with everything computed, and all
 /// parameters and scalars, in float. Sums and maxima run in a fixed order that depends on the
