@@ -39,9 +39,10 @@ struct Plan {
   std::int64_t columns, column_pieces;  // panels of b in a piece
   bool packs_rows;
 
-  Plan(const GemmArgs& args, DType operands) {
+  Plan(const GemmArgs& args, DType operands, DType result) {
     std::int64_t most = kDepthBytes / (2 * parts_of(operands));
-    if (args.trans_a && !args.trans_b) {
+    // (Sums in bfloat16 would be rounded between two waves.)
+    if (args.trans_a && !args.trans_b && result == DType::kFloat32) {
       const std::int64_t step = simd::amx_panel_size(
           ceil_div(args.m, kPanel) + ceil_div(args.n, kPanel), parts_of(operands));
       most = std::clamp(kPackedBytes / (2 * step) * kPanel, kLeastDepth, most);
@@ -66,7 +67,7 @@ class Product {
   Product(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
           const Tensor& c)
       : args_(args),
-        plan_(args, a.dtype()),
+        plan_(args, a.dtype(), c.dtype()),
         table_(*simd::amx()),
         kernels_(table_.of<S>()),
         panel_(simd::amx_panel_size(plan_.steps, kernels_.parts)),
@@ -240,7 +241,7 @@ bool amx_is_fast(const GemmArgs& args, DType operands, DType result) {
   constexpr std::int64_t kRows = 128, kColumns = 16, kDepth = 32;
   if (args.m < kRows || args.n < kColumns || args.k < kDepth) return false;
   // Sums in bfloat16 would be rounded between two waves.
-  return result == DType::kFloat32 || Plan(args, operands).waves == 1;
+  return result == DType::kFloat32 || Plan(args, operands, result).waves == 1;
 }
 
 bool multiply_amx(ThreadPool& pool, const GemmArgs& args, const Tensor& a, const Tensor& b,
