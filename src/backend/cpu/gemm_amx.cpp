@@ -118,7 +118,9 @@ class Product {
   bool goes_past_caches() const {
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(C));
     const std::int64_t row = args_.ldc * kBytes;
-    return plan_.waves == 1 && simd::goes_past_caches(args_.m * row, c_, row, kPanel * kBytes);
+    const std::int64_t read = args_.m * args_.k * static_cast<std::int64_t>(sizeof(S));
+    return plan_.waves == 1 &&
+           simd::goes_past_caches(read + args_.m * row, c_, row, kPanel * kBytes);
   }
 
   // a or b: `size` rows or columns of the result, lines of memory being `ld` apart.

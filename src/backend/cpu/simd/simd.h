@@ -11,9 +11,10 @@ namespace fovea::cpu::simd {
 /// Elements of the widest vector.
 inline constexpr std::int64_t kSlack = 16;
 
-/// True for parts of a tensor of `bytes` that are better written past the caches: no cache holds
-/// all of it, so that it need not be read in first (measured: a core then writes twice as fast).
-/// Parts start at `start` and are `apart` bytes from each other, `part` bytes each: whole lines.
+/// True for parts of a result that are better written past the caches: no cache holds the `bytes`
+/// that are read and written for it, so that its lines need not be read in first (measured: a core
+/// then writes twice as fast). Parts start at `start` and are `apart` bytes from each other, `part`
+/// bytes each: whole lines.
 inline bool goes_past_caches(std::int64_t bytes, const void* start, std::int64_t apart,
                              std::int64_t part) {
   constexpr std::int64_t kLarge = 32 << 20, kLine = 64;
