@@ -40,6 +40,7 @@ struct Arguments {
   std::string experiment;
   std::vector<std::string> overrides;
   std::vector<std::string> list;
+  bool devices = false;
   int depth = 3;
   bool profile = false;
   std::vector<std::int64_t> across_depth;
@@ -222,6 +223,17 @@ int draw_robustness(Arguments args) {
   return 0;
 }
 
+int print_devices(bool json) {
+  schema::Value list = schema::Value::array();
+  for (const DeviceInfo& device : list_devices()) {
+    if (!json) fmt::print("{:<10} {}\n", device.name, device.description);
+    list.push_back(
+        schema::Value::object({{"name", device.name}, {"description", device.description}}));
+  }
+  if (json) fmt::print("{}\n", list.dump());
+  return 0;
+}
+
 void add_across_depth(apps::Options cli, Arguments& args) {
   apps::Option across =
       cli.add_option("--across-depth", args.across_depth,
@@ -273,6 +285,8 @@ int main(int argc, char** argv) {
                  "what a registry has (attention, model, dataset, ...), or the keys of one entry")
       .at_most(2)
       .value("KIND [NAME]");
+  cli.add_flag("--devices", args.devices,
+               "where experiments can run on this machine (train.device)");
   cli.add_option("--depth", args.depth, "levels of modules to show").range(0, 100);
   cli.add_flag("--profile", args.profile,
                "time and memory of a training step by operation, on random inputs");
@@ -324,6 +338,7 @@ int main(int argc, char** argv) {
       cli.add_subcommand("schema", "JSON Schema of experiment files, for editors");
   return program.run(argc, argv, [&] {
     if (!args.list.empty()) return list_registry(args.list, program.common.json);
+    if (args.devices) return print_devices(program.common.json);
     if (docs.parsed()) {
       fmt::print("{}",
                  schema::describe_markdown(experiment::experiment_fields(), "Experiment file"));

@@ -46,6 +46,36 @@ else()
 endif()
 message(STATUS "oneDNN: ${FOVEA_ONEDNN}")
 
+# OpenCL is optional: without it train.device=opencl is refused.
+find_package(OpenCL)
+find_path(OPENCL_HPP_INCLUDE_DIR CL/opencl.hpp)
+add_library(fovea_opencl INTERFACE)
+if(OpenCL_FOUND AND OPENCL_HPP_INCLUDE_DIR)
+  set(FOVEA_OPENCL ON)
+  target_link_libraries(fovea_opencl INTERFACE OpenCL::OpenCL)
+  target_include_directories(fovea_opencl SYSTEM INTERFACE ${OPENCL_HPP_INCLUDE_DIR})
+else()
+  set(FOVEA_OPENCL OFF)
+endif()
+message(STATUS "OpenCL: ${FOVEA_OPENCL}")
+
+# CUDA is optional too: what is built runs on Ampere and everything after it.
+include(CheckLanguage)
+check_language(CUDA)
+add_library(fovea_cuda INTERFACE)
+if(FOVEA_CUDA AND CMAKE_CUDA_COMPILER)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80 90)
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  target_link_libraries(fovea_cuda INTERFACE CUDA::cudart_static)
+  set(FOVEA_CUDA_FOUND ON)
+else()
+  set(FOVEA_CUDA_FOUND OFF)
+endif()
+message(STATUS "CUDA: ${FOVEA_CUDA_FOUND}")
+
 # The one font that labels in pictures are drawn with; it is built into the library.
 find_file(FOVEA_FONT DejaVuSans.ttf
   PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/dejavu /usr/share/fonts/TTF REQUIRED)

@@ -10,50 +10,19 @@
 namespace fovea {
 
 enum class UnaryOp {
-  kAffine,  // a x + b
-  kExp,
-  kLog,
-  kLog1p,
-  kExpm1,
-  kSqrt,
-  kRsqrt,
-  kReciprocal,
-  kSquare,
-  kPow,  // x^a
-  kAbs,
-  kSign,
-  kClamp,  // min(max(x, a), b)
-  kSin,
-  kCos,
-  kTanh,
-  kSigmoid,
-  kErf,
-  kRelu,
-  kGelu,      // x Phi(x), exact
-  kGeluTanh,  // the tanh approximation
-  kSilu,      // x sigmoid(x)
-  kElu,       // x > 0 ? x : a (exp(x) - 1)
-  kSoftplus,  // log(1 + exp(x))
-  kIsFinite,  // uint8 output
+#define FOVEA_UNARY(name) k##name,
+#include "backend/operations.def"
 };
 
 enum class BinaryOp {
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kMax,
-  kMin,
-  // Comparisons write uint8.
-  kEqual,
-  kNotEqual,
-  kLess,
-  kLessEqual,
-  kGreater,
-  kGreaterEqual,
+#define FOVEA_BINARY(name) k##name,
+#include "backend/operations.def"
 };
 
-enum class ReduceOp { kSum, kMean, kMax, kMin, kSumSquares };
+enum class ReduceOp {
+#define FOVEA_REDUCE(name) k##name,
+#include "backend/operations.def"
+};
 
 struct UnaryParams {
   double a = 0;

@@ -4,7 +4,9 @@
 
 #include <charconv>
 
-#include "backend/stub/stub.h"
+#include "backend/backend.h"
+#include "backend/gpu/cuda/cuda.h"
+#include "backend/gpu/opencl/opencl.h"
 #include "base/error.h"
 
 namespace fovea {
@@ -27,13 +29,25 @@ DeviceName parse(const std::string& name) {
   return parsed;
 }
 
+void add(std::vector<DeviceInfo>& all, const char* type, const std::vector<std::string>& some) {
+  for (std::size_t i = 0; i < some.size(); ++i)
+    all.push_back({i == 0 ? type : fmt::format("{}:{}", type, i), some[i]});
+}
+
 }  // namespace
+
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> all = {{"cpu", make_cpu().backend().description()}};
+  add(all, "opencl", gpu::opencl_devices());
+  add(all, "cuda", gpu::cuda_devices());
+  return all;
+}
 
 Device make_device(const std::string& name, int threads) {
   const DeviceName wanted = parse(name);
   if (wanted.type == "cpu" && wanted.index == 0) return make_cpu(threads);
-  if (wanted.type == "opencl") return make_stub(DeviceType::kOpenCl, wanted.type, wanted.index);
-  if (wanted.type == "cuda") return make_stub(DeviceType::kCuda, wanted.type, wanted.index);
+  if (wanted.type == "opencl") return gpu::make_opencl(wanted.index);
+  if (wanted.type == "cuda") return gpu::make_cuda(wanted.index);
   throw ConfigError(
       fmt::format("device: no device called \"{}\"; known: cpu, opencl, cuda, and "
                   "with several of a kind cuda:1",

@@ -15,7 +15,13 @@ Device make_cpu(int threads = 0);
 Device make_meta();
 
 /// A device by name: "cpu", "opencl", "cuda", or one of several: "cuda:1". Throws ConfigError for
-/// another name and BackendError on first use of a backend that was not built.
+/// another name and BackendError where it is not there.
 Device make_device(const std::string& name, int threads = 0);
+
+/// A device that make_device knows, with what its driver says of it.
+struct DeviceInfo {
+  std::string name, description;
+};
+std::vector<DeviceInfo> list_devices();
 
 }  // namespace fovea

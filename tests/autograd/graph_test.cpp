@@ -202,9 +202,3 @@ TEST_CASE("meta device: shapes, multiply-adds and peak memory without arithmetic
   CHECK(w.grad().shape() == w.shape());
   CHECK(meta.allocator().stats().peak_bytes >= 2 * (std::int64_t{1} << 32));
 }
-
-TEST_CASE("stub backend: the missing kernel is named", "[backend]") {
-  const Device opencl = make_device("opencl");
-  CHECK_THROWS_WITH(ops::zeros({2}, DType::kFloat32, opencl), Catch::Contains("no opencl backend"));
-  CHECK_THROWS_WITH(make_device("gpu"), Catch::Contains("no device called \"gpu\""));
-}

@@ -26,9 +26,8 @@ void print_line(const Outcome& o) {
              o.status, o.max_abs, o.max_rel, 100 * o.share, o.detail);
 }
 
-int verify_all(const std::vector<std::string>& paths, bool json, int threads) {
+int verify_all(const std::vector<std::string>& paths, bool json, const Device& device) {
   verify::runners();  // a table that is wrong is told before anything runs
-  const Device device = make_cpu(threads);
   int passed = 0, failed = 0, missing = 0;
   schema::Value list = schema::Value::array();
   for (const fs::path& path : verify::cases_in(paths)) {
@@ -60,10 +59,14 @@ int main(int argc, char** argv) {
       "Compares operators and networks with golden cases, forward and backward.\n\n"
       "Example: fovea verify tests/fixtures/dgsa\n");
   std::vector<std::string> paths;
+  std::string device = "cpu";
   int threads = 0;
   apps::Options cli = program.options();
   cli.add_option("PATH", paths, "safetensors files or folders of them").required().value("FILE");
+  cli.add_option("--device", device, "where they run").value("cpu|opencl|cuda");
   cli.add_option("--threads", threads, "threads (0: all cores)");
   program.add_json();
-  return program.run(argc, argv, [&] { return verify_all(paths, program.common.json, threads); });
+  return program.run(argc, argv, [&] {
+    return verify_all(paths, program.common.json, make_device(device, threads));
+  });
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "backend/cpu/spatial.h"
+#include "backend/spatial.h"
 
 namespace fovea::cpu {
 

@@ -1,7 +1,7 @@
 // Maps of one, two and three operands.
 #include <cmath>
 
-#include "backend/cpu/broadcast.h"
+#include "backend/broadcast.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/simd/simd.h"
 

@@ -8,7 +8,7 @@
 #include "backend/cpu/compute_plane.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/simd/simd.h"
-#include "backend/cpu/spatial.h"
+#include "backend/spatial.h"
 
 namespace fovea::cpu {
 namespace {

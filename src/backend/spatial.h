@@ -9,7 +9,7 @@
 
 #include "tensor/shape.h"
 
-namespace fovea::cpu {
+namespace fovea {
 
 using Axes = std::array<std::int64_t, 3>;
 
@@ -34,4 +34,4 @@ inline std::int64_t plane_grain(std::int64_t elements) {
   return std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(1, elements));
 }
 
-}  // namespace fovea::cpu
+}  // namespace fovea

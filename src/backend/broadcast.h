@@ -6,7 +6,7 @@
 
 #include "tensor/shape.h"
 
-namespace fovea::cpu {
+namespace fovea {
 
 /// Output axes with neighbours joined, and for each operand the distance per axis (0 = repeated).
 /// The innermost distance of an operand is 1 or 0.
@@ -67,4 +67,4 @@ struct Broadcast {
   }
 };
 
-}  // namespace fovea::cpu
+}  // namespace fovea

@@ -1,0 +1,14 @@
+// Every kernel for the one dtype that is defined, inside its namespace; no include guard.
+#include "backend/gpu/kernels/types.h"
+#include "backend/gpu/kernels/walk.h"
+
+#include "backend/gpu/kernels/memory.cl"
+#ifndef DTYPE_is_integer
+#include "backend/gpu/kernels/conv.cl"
+#include "backend/gpu/kernels/elementwise.cl"
+#include "backend/gpu/kernels/gemm.cl"
+#include "backend/gpu/kernels/pool.cl"
+#include "backend/gpu/kernels/random.cl"
+#include "backend/gpu/kernels/reduce.cl"
+#include "backend/gpu/kernels/resize.cl"
+#endif

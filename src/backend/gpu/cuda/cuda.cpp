@@ -1,0 +1,147 @@
+#include "backend/gpu/cuda/cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "backend/gpu/cuda/kernels.h"
+#include "backend/gpu/runtime.h"
+#include "base/error.h"
+
+namespace fovea::gpu {
+namespace {
+
+void check(const char* what, cudaError_t code) {
+  FOVEA_CHECK(
+      code == cudaSuccess, BackendError,
+      fmt::format("cuda: {}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code)));
+}
+
+class Event {
+ public:
+  Event() { check("making an event", cudaEventCreate(&event_)); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class CudaRuntime final : public Runtime {
+ public:
+  explicit CudaRuntime(int index) : index_(index) {
+    use();
+    cudaDeviceProp properties{};
+    check("reading the device's properties", cudaGetDeviceProperties(&properties, index));
+    name_ = properties.name;
+    check("making a stream", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  }
+  ~CudaRuntime() override { cudaStreamDestroy(stream_); }
+  CudaRuntime(const CudaRuntime&) = delete;
+  CudaRuntime& operator=(const CudaRuntime&) = delete;
+
+  std::string description() const override { return name_; }
+  bool has_float64() const override { return true; }
+
+  MemoryHandle allocate(std::int64_t bytes) override {
+    use();
+    void* memory = nullptr;
+    const cudaError_t code = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
+    if (code == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // it is told by the allocator
+      return 0;
+    }
+    check("allocating memory", code);
+    return reinterpret_cast<MemoryHandle>(memory);
+  }
+  void release(MemoryHandle handle) override {
+    use();
+    cudaFree(reinterpret_cast<void*>(handle));
+  }
+
+  void upload(const void* from, Buffer to, std::int64_t bytes) override {
+    use();
+    check("upload", cudaMemcpyAsync(address(to), from, static_cast<std::size_t>(bytes),
+                                    cudaMemcpyHostToDevice, stream_));
+    synchronize();
+  }
+  void download(Buffer from, void* to, std::int64_t bytes) override {
+    use();
+    check("download", cudaMemcpyAsync(to, address(from), static_cast<std::size_t>(bytes),
+                                      cudaMemcpyDeviceToHost, stream_));
+    synchronize();
+  }
+
+  void launch(Kernel kernel, DType dtype, std::int64_t groups,
+              std::span<const Argument> arguments) override {
+    use();
+    std::vector<void*> bytes;
+    bytes.reserve(arguments.size());
+    for (const Argument& argument : arguments) bytes.push_back(const_cast<void*>(argument.bytes));
+    check(name_of(kernel),
+          cudaLaunchKernel(cuda_kernel(kernel, dtype), dim3(static_cast<unsigned>(groups)),
+                           dim3(GROUP_SIZE), bytes.data(), 0, stream_));
+  }
+
+  void synchronize() override { check("waiting", cudaStreamSynchronize(stream_)); }
+  Moment moment() override {
+    use();
+    auto event = std::make_shared<Event>();
+    check("marking a moment", cudaEventRecord(event->get(), stream_));
+    return {.nanoseconds = 0, .event = event};
+  }
+  double seconds_between(const Moment& begin, const Moment& end) override {
+    const auto event = [](const Moment& moment) {
+      return static_cast<const Event*>(moment.event.get())->get();
+    };
+    float milliseconds = 0;
+    check("waiting", cudaEventSynchronize(event(end)));
+    check("timing", cudaEventElapsedTime(&milliseconds, event(begin), event(end)));
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ private:
+  // The device is one for each thread of the host.
+  void use() const { check("choosing the device", cudaSetDevice(index_)); }
+  static void* address(const Buffer& buffer) {
+    return reinterpret_cast<std::byte*>(buffer.memory) + buffer.offset;
+  }
+
+  int index_;
+  std::string name_;
+  cudaStream_t stream_ = nullptr;
+};
+
+int device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+}  // namespace
+
+std::vector<std::string> cuda_devices() {
+  std::vector<std::string> lines;
+  for (int i = 0; i < device_count(); ++i) {
+    cudaDeviceProp properties{};
+    if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) continue;
+    lines.push_back(fmt::format("{}, compute capability {}.{}, {:.1f} GiB", properties.name,
+                                properties.major, properties.minor,
+                                static_cast<double>(properties.totalGlobalMem) / (1 << 30)));
+  }
+  return lines;
+}
+
+Device make_cuda(int index) {
+  const int count = device_count();
+  FOVEA_CHECK(count > 0, BackendError,
+              "cuda: no driver with a device is installed; run with device=cpu");
+  FOVEA_CHECK(index < count, BackendError,
+              fmt::format("cuda:{}: there {} only {}; see inspect --devices", index,
+                          count == 1 ? "is" : "are", count));
+  return make_gpu(DeviceType::kCuda, std::make_shared<CudaRuntime>(index), index);
+}
+
+}  // namespace fovea::gpu

@@ -1,0 +1,17 @@
+// Devices of CUDA.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/device.h"
+
+namespace fovea::gpu {
+
+/// What there is: name, compute capability, memory. Empty where no driver is installed.
+std::vector<std::string> cuda_devices();
+
+/// Number `index` of them. Throws BackendError where it is not there.
+Device make_cuda(int index);
+
+}  // namespace fovea::gpu

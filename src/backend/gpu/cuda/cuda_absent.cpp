@@ -1,0 +1,13 @@
+// In place of cuda.cpp where CUDA's compiler was not there when Fovea was built.
+#include "backend/gpu/cuda/cuda.h"
+#include "base/error.h"
+
+namespace fovea::gpu {
+
+std::vector<std::string> cuda_devices() { return {}; }
+
+Device make_cuda(int) {
+  throw BackendError("cuda: Fovea was built without it; run with device=cpu");
+}
+
+}  // namespace fovea::gpu

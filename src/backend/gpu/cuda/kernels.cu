@@ -1,0 +1,100 @@
+// The kernels of gpu/kernels for CUDA, one namespace a dtype.
+#include "backend/gpu/cuda/kernels.h"
+#include "backend/gpu/kernels/cuda.h"
+
+namespace fovea::gpu {
+
+#include "backend/gpu/kernels/operations.h"
+
+namespace float32 {
+#define DTYPE_float32
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_float32
+}  // namespace float32
+namespace float64 {
+#define DTYPE_float64
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_float64
+}  // namespace float64
+namespace bfloat16 {
+#define DTYPE_bfloat16
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_bfloat16
+}  // namespace bfloat16
+
+#define DTYPE_is_integer
+namespace int64 {
+#define DTYPE_int64
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_int64
+}  // namespace int64
+namespace int32 {
+#define DTYPE_int32
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_int32
+}  // namespace int32
+namespace uint8 {
+#define DTYPE_uint8
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_uint8
+}  // namespace uint8
+
+namespace {
+
+// Of the file a kernel is in: whether there is one for integers.
+#define OF_memory(kernel) reinterpret_cast<const void*>(&kernel)
+#define OF_elementwise(kernel) nullptr
+#define OF_reduce(kernel) nullptr
+#define OF_gemm(kernel) nullptr
+#define OF_conv(kernel) nullptr
+#define OF_pool(kernel) nullptr
+#define OF_resize(kernel) nullptr
+#define OF_random(kernel) nullptr
+
+const void* const kFloat32[] = {
+#define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float32::kernel),
+#include "backend/gpu/kernels.def"
+};
+const void* const kFloat64[] = {
+#define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float64::kernel),
+#include "backend/gpu/kernels.def"
+};
+const void* const kBFloat16[] = {
+#define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&bfloat16::kernel),
+#include "backend/gpu/kernels.def"
+};
+const void* const kInt64[] = {
+#define FOVEA_GPU_KERNEL(file, kernel) OF_##file(int64::kernel),
+#include "backend/gpu/kernels.def"
+};
+const void* const kInt32[] = {
+#define FOVEA_GPU_KERNEL(file, kernel) OF_##file(int32::kernel),
+#include "backend/gpu/kernels.def"
+};
+const void* const kUint8[] = {
+#define FOVEA_GPU_KERNEL(file, kernel) OF_##file(uint8::kernel),
+#include "backend/gpu/kernels.def"
+};
+
+}  // namespace
+
+const void* cuda_kernel(Kernel kernel, DType dtype) {
+  const auto number = static_cast<int>(kernel);
+  switch (dtype) {
+    case DType::kFloat32:
+      return kFloat32[number];
+    case DType::kFloat64:
+      return kFloat64[number];
+    case DType::kBFloat16:
+      return kBFloat16[number];
+    case DType::kInt64:
+      return kInt64[number];
+    case DType::kInt32:
+      return kInt32[number];
+    case DType::kUint8:
+      return kUint8[number];
+  }
+  return nullptr;
+}
+
+}  // namespace fovea::gpu

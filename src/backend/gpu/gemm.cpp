@@ -1,0 +1,25 @@
+// Products of matrices.
+#include "backend/gpu/launch.h"
+
+namespace fovea::gpu {
+
+void GpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
+                      const Tensor& c) const {
+  const ProductShape s{.m = args.m,
+                       .n = args.n,
+                       .k = args.k,
+                       .a_row = args.trans_a ? 1 : args.lda,
+                       .a_column = args.trans_a ? args.lda : 1,
+                       .a_item = args.stride_a,
+                       .b_row = args.trans_b ? 1 : args.ldb,
+                       .b_column = args.trans_b ? args.ldb : 1,
+                       .b_item = args.stride_b,
+                       .c_row = args.ldc,
+                       .c_item = args.stride_c};
+  const auto tiles = [](std::int64_t n) { return (n + PRODUCT_TILE - 1) / PRODUCT_TILE; };
+  const Int32 wide = c.dtype() == compute_dtype(a.dtype()) ? 1 : 0;
+  launch(Kernel::gemm, a.dtype(), args.batch * tiles(args.m) * tiles(args.n), s, wide, a, b, bias,
+         c);
+}
+
+}  // namespace fovea::gpu

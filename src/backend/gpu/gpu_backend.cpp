@@ -1,0 +1,18 @@
+#include "backend/gpu/gpu_backend.h"
+
+namespace fovea::gpu {
+
+Device make_gpu(DeviceType type, const std::shared_ptr<Runtime>& runtime, int index) {
+  const MemorySource memory{
+      .allocate = [runtime](std::int64_t bytes) { return runtime->allocate(bytes); },
+      .release = [runtime](MemoryHandle handle) { runtime->release(handle); },
+      .upload = [runtime](const void* from, Buffer to,
+                          std::int64_t bytes) { runtime->upload(from, to, bytes); },
+      .download = [runtime](Buffer from, void* to,
+                            std::int64_t bytes) { runtime->download(from, to, bytes); },
+      .address = {}};
+  const char* name = type == DeviceType::kCuda ? "cuda" : "opencl";
+  return Device(type, memory, std::make_shared<const GpuBackend>(name, runtime), index);
+}
+
+}  // namespace fovea::gpu

@@ -1,0 +1,59 @@
+// The backend of graphics processors: primitives as kernels of gpu/kernels, everything else by its
+// default body. Kernels are grouped by family, one source file each.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "backend/backend.h"
+#include "backend/gpu/runtime.h"
+
+namespace fovea::gpu {
+
+/// A number among a kernel's arguments that has the type the dtype is computed in.
+struct Real {
+  double value = 0;
+  DType dtype = DType::kFloat32;
+};
+
+/// A number as precise as the device has them.
+struct Wide {
+  double value = 0;
+};
+
+class GpuBackend final : public Backend {
+ public:
+  GpuBackend(std::string name, std::shared_ptr<Runtime> runtime)
+      : name_(std::move(name)), runtime_(std::move(runtime)) {}
+  std::string name() const override { return name_; }
+  std::string description() const override { return runtime_->description(); }
+  void synchronize() const override { runtime_->synchronize(); }
+  Moment moment() const override { return runtime_->moment(); }
+  double seconds_between(const Moment& begin, const Moment& end) const override {
+    return runtime_->seconds_between(begin, end);
+  }
+
+#define FOVEA_PRIMITIVE(kernel, parameters, arguments) void kernel parameters const override;
+#define FOVEA_FUSED(kernel, parameters, arguments)
+#include "backend/kernels.def"
+
+ private:
+  /// `groups` groups run a kernel; nothing happens if there are none. A tensor stands for two of
+  /// the kernel's parameters (TENSOR of kernels/types.h).
+  template <class... Values>
+  void launch(Kernel kernel, DType dtype, std::int64_t groups, const Values&... values) const;
+  /// The same with a work item for each of `items`.
+  template <class... Values>
+  void launch_items(Kernel kernel, DType dtype, std::int64_t items, const Values&... values) const {
+    launch(kernel, dtype, (items + GROUP_SIZE - 1) / GROUP_SIZE, values...);
+  }
+  /// y (outer, inner) = x (outer, length, inner) reduced and scaled; y has the dtype x is computed
+  /// in.
+  void reduce_run(ReduceOp op, bool first_pass, double scale, std::int64_t outer,
+                  std::int64_t length, std::int64_t inner, const Tensor& x, const Tensor& y) const;
+
+  std::string name_;
+  std::shared_ptr<Runtime> runtime_;
+};
+
+}  // namespace fovea::gpu

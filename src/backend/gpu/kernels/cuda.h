@@ -1,0 +1,30 @@
+// The words of our kernels in CUDA C++; see opencl.h.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#define HAVE_FLOAT64
+#define KERNEL static __global__ void
+#define GLOBAL
+#define LOCAL __shared__
+#define FUNCTION static __device__ inline
+#define SYNCHRONIZE __syncthreads()
+
+namespace fovea::gpu {
+
+typedef std::uint32_t Word;
+typedef unsigned long long LongWord;
+typedef std::uint16_t HalfWord;
+typedef std::uint8_t Byte;
+
+}  // namespace fovea::gpu
+
+#define ITEM ((Index)blockIdx.x * GROUP_SIZE + threadIdx.x)
+#define GROUP ((Index)blockIdx.x)
+#define PLACE ((int)threadIdx.x)
+
+#define FLOAT_OF_BITS(word) __uint_as_float(word)
+#define BITS_OF_FLOAT(value) __float_as_uint(value)
+#define IS_FINITE(value) isfinite(value)
+#define IS_NAN(value) isnan(value)

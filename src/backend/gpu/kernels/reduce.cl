@@ -1,0 +1,88 @@
+// Sums and extrema along one run of axes: x seen as (outer, length, inner) -> (outer, inner). A long run
+// is cut into chunks whose results are reduced again; the order of additions depends on shapes alone.
+
+FUNCTION Real reduce_start(Int32 op) {
+  if (op == ReduceMax) return -INFINITY;
+  if (op == ReduceMin) return INFINITY;
+  return 0;
+}
+FUNCTION Real reduce_join(Int32 op, Real a, Real b) {
+  if (op == ReduceMax || op == ReduceMin) return larger_or_smaller(op == ReduceMax, a, b);
+  return a + b;
+}
+
+FUNCTION Real reduce_element(const RunShape* s, Real element) {
+  return s->op == ReduceSumSquares && s->first_pass ? element * element : element;
+}
+FUNCTION Index piece_end(const RunShape* s, Index piece) {
+  const Index end = (piece + 1) * s->chunk;
+  return end < s->length ? end : s->length;
+}
+
+// y (outer, chunks, inner), times `scale`. x holds Stored, or Real where it comes from a first pass.
+KERNEL reduce(RunShape s, Real scale, TENSOR(const Stored, x), TENSOR(Real, y)) {
+  OPEN(const Stored, x);
+  OPEN(Real, y);
+  const Index i = ITEM;
+  if (i >= s.outer * s.chunks * s.inner) return;
+  const Index piece = i / s.inner % s.chunks;
+  const Index at = i / (s.inner * s.chunks) * s.length * s.inner + i % s.inner;
+  Real value = reduce_start(s.op);
+  for (Index r = piece * s.chunk; r < piece_end(&s, piece); ++r)
+    value = reduce_join(s.op, value, reduce_element(&s, load(x, at + r * s.inner)));
+  y[i] = value * scale;
+}
+
+// The same for rows whose elements lie next to each other: a group has a piece of a row.
+KERNEL reduce_row(RunShape s, Real scale, TENSOR(const Stored, x), TENSOR(Real, y)) {
+  OPEN(const Stored, x);
+  OPEN(Real, y);
+  LOCAL Real partial[GROUP_SIZE];
+  const Index piece = GROUP % s.chunks;
+  const Index at = GROUP / s.chunks * s.length;
+  Real value = reduce_start(s.op);
+  for (Index r = piece * s.chunk + PLACE; r < piece_end(&s, piece); r += GROUP_SIZE)
+    value = reduce_join(s.op, value, reduce_element(&s, load(x, at + r)));
+  partial[PLACE] = value;
+  SYNCHRONIZE;
+  for (int width = GROUP_SIZE / 2; width > 0; width /= 2) {
+    if (PLACE < width)
+      partial[PLACE] = reduce_join(s.op, partial[PLACE], partial[PLACE + width]);
+    SYNCHRONIZE;
+  }
+  if (PLACE == 0) y[GROUP] = partial[0] * scale;
+}
+
+// The first maximum (or minimum) of every row; a NaN counts as the most extreme.
+KERNEL arg_reduce(Index rows, Index n, Int32 maximum, TENSOR(const Stored, x), TENSOR(Index, y)) {
+  OPEN(const Stored, x);
+  OPEN(Index, y);
+  if (ITEM >= rows) return;
+  Index best = 0;
+  Real value = load(x, ITEM * n);
+  for (Index i = 1; i < n; ++i) {
+    const Real candidate = load(x, ITEM * n + i);
+    if (IS_NAN(value)) break;
+    if (IS_NAN(candidate) || (maximum ? candidate > value : candidate < value)) {
+      best = i;
+      value = candidate;
+    }
+  }
+  y[ITEM] = best;
+}
+
+// y[..., index, ...] += x, in order: one work item for each place that no other can meet.
+KERNEL scatter_add(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, index),
+                   TENSOR(Stored, y)) {
+  OPEN(const Stored, x);
+  OPEN(const Index, index);
+  OPEN(Stored, y);
+  if (ITEM >= lookup.outer * lookup.inner) return;
+  const Index outer = ITEM / lookup.inner;
+  const Index lane = ITEM % lookup.inner;
+  for (Index e = 0; e < lookup.entries; ++e) {
+    const Index from = (outer * lookup.entries + e) * lookup.inner + lane;
+    const Index to = (outer * lookup.length + index[from]) * lookup.inner + lane;
+    store(y, to, load(y, to) + load(x, from));
+  }
+}

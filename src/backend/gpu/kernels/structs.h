@@ -1,0 +1,69 @@
+// What kernels are handed by value. Read by kernels and by the host, with the same layout: Index is
+// a signed integer of 64 bits, Int32 one of 32.
+
+#ifndef FOVEA_GPU_STRUCTS
+#define FOVEA_GPU_STRUCTS
+
+#ifdef __cplusplus
+#include <cstdint>
+namespace fovea::gpu {
+using Index = std::int64_t;
+using Int32 = std::int32_t;
+#endif
+
+#define MAX_AXES 8
+#define GROUP_SIZE 256   // work items of a group, in every kernel
+#define PRODUCT_TILE 64  // rows and columns of a product that a group makes
+
+// A walk over an output and the operands it is made of, neighbouring axes joined: outermost axis
+// first. steps[k]: elements of operand k from one index to the next, 0 where it is repeated.
+typedef struct {
+  Index count;  // elements of the output
+  Index axes;
+  Index sizes[MAX_AXES];
+  Index steps[3][MAX_AXES];
+} Walk;
+
+// Three axes: depth, height, width; leading ones of size 1 where there are fewer.
+typedef struct {
+  Index in[3], out[3], kernel_size[3], stride[3], padding[3], dilation[3];
+  Index batch, in_channels, out_channels, groups;
+} ConvShape;
+
+typedef struct {
+  Index in[3], out[3], kernel_size[3], stride[3], padding[3];
+  Index planes;
+  Int32 average, count_padding, adaptive, writes_argmax;
+} PoolShape;
+
+typedef struct {
+  Index in[3], out[3];
+  Index planes;
+  Int32 linear, align_corners;
+} ResizeShape;
+
+// x (outer, length, inner) looked up along the middle axis by index (outer, entries, inner).
+typedef struct {
+  Index outer, length, entries, inner;
+} Lookup;
+
+// c = op(a) op(b) (+ bias) for every item of a batch; element (i, j) of an operand is i row + j
+// column elements into its item.
+typedef struct {
+  Index m, n, k;
+  Index a_row, a_column, a_item;
+  Index b_row, b_column, b_item;
+  Index c_row, c_item;
+} ProductShape;
+
+// A run of axes that is reduced: x seen as (outer, length, inner), cut into `chunks` pieces of
+// `chunk`.
+typedef struct {
+  Index outer, length, inner, chunk, chunks;
+  Int32 op, first_pass;  // squares are made of the first pass's elements only
+} RunShape;
+
+#ifdef __cplusplus
+}  // namespace fovea::gpu
+#endif
+#endif
