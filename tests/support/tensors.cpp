@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "autograd/mode.h"
 #include "ops/create.h"
@@ -18,8 +19,11 @@ Device& replacement() {
 }  // namespace
 
 const Device& cpu() {
-  static const Device host = make_cpu(2);
-  return replacement().defined() ? replacement() : host;
+  static const Device device = [] {
+    const char* name = std::getenv("FOVEA_TEST_DEVICE");
+    return make_device(name ? name : "cpu", 2);
+  }();
+  return replacement().defined() ? replacement() : device;
 }
 
 InPlaceOfCpu::InPlaceOfCpu(const Device& device) { replacement() = device; }

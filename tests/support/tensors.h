@@ -14,7 +14,8 @@
 
 namespace fovea::test {
 
-/// One host device for all tests of a program, or what an InPlaceOfCpu says.
+/// One device for all tests of a program: the host with two threads, or the one that
+/// FOVEA_TEST_DEVICE names, or what an InPlaceOfCpu says.
 const Device& cpu();
 
 /// While this lives, tests that ask for the CPU get another device.
