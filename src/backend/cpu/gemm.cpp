@@ -180,8 +180,11 @@ void CpuBackend::gemm_bfloat16(const GemmArgs& args, const Tensor& a, const Tens
   if (!onednn::available() || args.k == 0) {
     const Tensor wide =
         c.dtype() == DType::kFloat32 ? c : Tensor::empty(c.shape(), DType::kFloat32, c.device());
+    const bool rounds = !wide.same_storage(c);
+    // What lies between the rows of c stays as it is.
+    if (rounds && c.numel() != args.batch * args.m * args.n) cast(c, wide);
     gemm(args, widened(*this, a), widened(*this, b), bias, wide);
-    if (!wide.same_storage(c)) cast(wide, c);
+    if (rounds) cast(wide, c);
     return;
   }
   const auto run = [&]<class C>(C) {

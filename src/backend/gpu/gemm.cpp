@@ -5,6 +5,7 @@ namespace fovea::gpu {
 
 void GpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
                       const Tensor& c) const {
+  if (runtime_->gemm(args, a, b, bias, c)) return;
   const ProductShape s{.m = args.m,
                        .n = args.n,
                        .k = args.k,

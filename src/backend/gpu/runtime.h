@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "backend/args.h"
 #include "backend/gpu/kernels/structs.h"
 #include "tensor/device.h"
 #include "tensor/dtype.h"
@@ -46,6 +47,9 @@ class Runtime {
   /// `groups` groups of GROUP_SIZE work items run the kernel, compiled for a dtype.
   virtual void launch(Kernel kernel, DType dtype, std::int64_t groups,
                       std::span<const Argument> arguments) = 0;
+  /// Backend::gemm by the device's library; false where it has nothing for these operands.
+  virtual bool gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
+                    const Tensor& c) = 0;
   virtual void synchronize() = 0;
   virtual Moment moment() = 0;
   virtual double seconds_between(const Moment& begin, const Moment& end) = 0;

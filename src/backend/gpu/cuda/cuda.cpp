@@ -3,20 +3,17 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <mutex>
 #include <vector>
 
+#include "backend/gpu/cuda/check.h"
 #include "backend/gpu/cuda/kernels.h"
+#include "backend/gpu/cuda/matmul.h"
 #include "backend/gpu/runtime.h"
 #include "base/error.h"
 
 namespace fovea::gpu {
 namespace {
-
-void check(const char* what, cudaError_t code) {
-  FOVEA_CHECK(
-      code == cudaSuccess, BackendError,
-      fmt::format("cuda: {}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code)));
-}
 
 class Event {
  public:
@@ -86,6 +83,14 @@ class CudaRuntime final : public Runtime {
                            dim3(GROUP_SIZE), bytes.data(), 0, stream_));
   }
 
+  bool gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
+            const Tensor& c) override {
+    use();
+    const std::lock_guard lock(mutex_);
+    if (!matmul_) matmul_ = std::make_unique<CudaMatmul>();
+    return matmul_->run(args, a, b, bias, c, stream_);
+  }
+
   void synchronize() override { check("waiting", cudaStreamSynchronize(stream_)); }
   Moment moment() override {
     use();
@@ -113,6 +118,8 @@ class CudaRuntime final : public Runtime {
   int index_;
   std::string name_;
   cudaStream_t stream_ = nullptr;
+  std::mutex mutex_;
+  std::unique_ptr<CudaMatmul> matmul_;
 };
 
 int device_count() {

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 
+#include "backend/gpu/opencl/matmul.h"
 #include "backend/gpu/opencl/program_cache.h"
 #include "backend/gpu/opencl/source.h"
 #include "backend/gpu/runtime.h"
@@ -136,6 +137,11 @@ class OpenClRuntime final : public Runtime {
     const std::size_t items = static_cast<std::size_t>(groups) * group;
     check(name_of(kernel), clEnqueueNDRangeKernel(queue_(), compiled, 1, nullptr, &items, &group, 0,
                                                   nullptr, nullptr));
+  }
+
+  bool gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
+            const Tensor& c) override {
+    return opencl_matmul(args, a, b, bias, c, queue_());
   }
 
   void synchronize() override {

@@ -1,0 +1,185 @@
+#include "backend/gpu/cuda/matmul.h"
+
+#include <cublasLt.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+
+#include "backend/backend.h"
+#include "backend/gpu/cuda/check.h"
+
+namespace fovea::gpu {
+namespace {
+
+void check(const char* what, cublasStatus_t status) {
+  FOVEA_CHECK(status == CUBLAS_STATUS_SUCCESS, BackendError,
+              fmt::format("cuda: {}: {}", what, cublasLtGetStatusString(status)));
+}
+
+// What the library makes and takes back.
+template <class T, cublasStatus_t (*kDestroy)(T)>
+class Owned {
+ public:
+  Owned() = default;
+  ~Owned() {
+    if (handle_) kDestroy(handle_);
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  T* address() { return &handle_; }
+  T get() const { return handle_; }
+
+ private:
+  T handle_ = nullptr;
+};
+using Handle = Owned<cublasLtHandle_t, cublasLtDestroy>;
+using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+using Description = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+
+cudaDataType type_of(DType dtype) {
+  if (dtype == DType::kBFloat16) return CUDA_R_16BF;
+  return dtype == DType::kFloat64 ? CUDA_R_64F : CUDA_R_32F;
+}
+
+template <class T>
+void set(const Description& of, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  check("describing a product",
+        cublasLtMatmulDescSetAttribute(of.get(), attribute, &value, sizeof(T)));
+}
+
+// A column-major matrix for every item of a batch.
+void make(Layout& layout, DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t ld,
+          std::int64_t batch, std::int64_t stride) {
+  const char* const what = "describing a matrix";
+  check(what, cublasLtMatrixLayoutCreate(layout.address(), type_of(dtype),
+                                         static_cast<std::uint64_t>(rows),
+                                         static_cast<std::uint64_t>(columns), ld));
+  const auto count = static_cast<std::int32_t>(batch);
+  check(what, cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                               &count, sizeof(count)));
+  check(what,
+        cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                         &stride, sizeof(stride)));
+}
+
+// One shape of products. The library's matrices are column-major: it is asked for the transposed
+// product, c^T = op(b)^T op(a)^T, whose operands lie in memory as ours do; a bias that is added to
+// the rows of c is then one that is added to its columns.
+struct Plan {
+  Description product;
+  Layout a, b, c;
+  cublasLtMatmulAlgo_t algorithm{};
+  bool found = false;
+};
+
+constexpr std::size_t kWorkspace = 32 << 20;
+
+void make(Plan& plan, const GemmArgs& s, DType in, DType out, bool bias, std::uint32_t alignment,
+          cublasLtHandle_t library) {
+  const bool wide = in == DType::kFloat64;
+  check("describing a product",
+        cublasLtMatmulDescCreate(plan.product.address(),
+                                 wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                 wide ? CUDA_R_64F : CUDA_R_32F));
+  const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, operation(s.trans_b));
+  set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, operation(s.trans_a));
+  if (bias) set(plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  const auto operand = [&](Layout& layout, bool transposed, std::int64_t rows, std::int64_t columns,
+                           std::int64_t ld, std::int64_t stride) {
+    make(layout, in, transposed ? columns : rows, transposed ? rows : columns, ld, s.batch, stride);
+  };
+  operand(plan.b, s.trans_b, s.n, s.k, s.ldb, s.stride_b);
+  operand(plan.a, s.trans_a, s.k, s.m, s.lda, s.stride_a);
+  make(plan.c, out, s.n, s.m, s.ldc, s.batch, s.stride_c);
+
+  Preference preference;
+  check("choosing a kernel", cublasLtMatmulPreferenceCreate(preference.address()));
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check("choosing a kernel",
+          cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
+  for (const auto operand_alignment :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    prefer(operand_alignment, alignment);
+  cublasLtMatmulHeuristicResult_t best{};
+  int results = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      library, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
+      preference.get(), 1, &best, &results);
+  plan.found = status == CUBLAS_STATUS_SUCCESS && results == 1;
+  plan.algorithm = best.algo;
+}
+
+std::uintptr_t address(const Tensor& tensor) {
+  const Buffer at = tensor.buffer();
+  return static_cast<std::uintptr_t>(at.memory) + static_cast<std::uintptr_t>(at.offset);
+}
+void* pointer(const Tensor& tensor) { return reinterpret_cast<void*>(address(tensor)); }
+
+// Bytes that divide where all operands begin, as far as kernels care.
+std::uint32_t alignment_of(std::initializer_list<std::uintptr_t> addresses) {
+  std::uintptr_t bits = 16;
+  for (const std::uintptr_t at : addresses) bits |= at;
+  return static_cast<std::uint32_t>(bits & -bits);
+}
+
+using Key = std::tuple<bool, bool, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                       std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                       std::int64_t, DType, DType, bool, std::uint32_t>;
+
+}  // namespace
+
+struct CudaMatmul::State {
+  Handle library;
+  void* workspace = nullptr;
+  std::map<Key, Plan> plans;
+
+  State() {
+    check("opening cuBLASLt", cublasLtCreate(library.address()));
+    check("memory of cuBLASLt", cudaMalloc(&workspace, kWorkspace));
+  }
+  ~State() { cudaFree(workspace); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+CudaMatmul::CudaMatmul() : state_(std::make_unique<State>()) {}
+CudaMatmul::~CudaMatmul() = default;
+
+bool CudaMatmul::run(const GemmArgs& s, const Tensor& a, const Tensor& b, const Tensor& bias,
+                     const Tensor& c, cudaStream_t stream) {
+  if (s.m == 0 || s.n == 0 || s.k == 0 || s.batch == 0) return false;
+  const DType in = a.dtype(), out = c.dtype();
+  Tensor added = bias;
+  if (bias.defined() && bias.dtype() != out) {
+    added = Tensor::empty(bias.shape(), out, bias.device());
+    backend(bias).cast(bias, added);
+  }
+  const std::uint32_t alignment =
+      alignment_of({address(a), address(b), address(c), added.defined() ? address(added) : 0});
+  Plan& plan =
+      state_->plans[Key{s.trans_a, s.trans_b, s.m, s.n, s.k, s.lda, s.ldb, s.ldc, s.batch,
+                        s.stride_a, s.stride_b, s.stride_c, in, out, bias.defined(), alignment}];
+  if (!plan.product.get()) make(plan, s, in, out, bias.defined(), alignment, state_->library.get());
+  if (!plan.found) return false;
+
+  if (added.defined()) set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer(added));
+  const double one = 1, zero = 0;
+  const float narrow_one = 1, narrow_zero = 0;
+  const bool wide = in == DType::kFloat64;
+  check("multiplying matrices",
+        cublasLtMatmul(state_->library.get(), plan.product.get(),
+                       wide ? static_cast<const void*>(&one) : &narrow_one, pointer(b),
+                       plan.b.get(), pointer(a), plan.a.get(),
+                       wide ? static_cast<const void*>(&zero) : &narrow_zero, pointer(c),
+                       plan.c.get(), pointer(c), plan.c.get(), &plan.algorithm, state_->workspace,
+                       kWorkspace, stream));
+  return true;
+}
+
+}  // namespace fovea::gpu

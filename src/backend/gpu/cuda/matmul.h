@@ -1,0 +1,32 @@
+// Products of matrices by cuBLASLt.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "backend/args.h"
+#include "tensor/tensor.h"
+
+namespace fovea::gpu {
+
+/// The kernel of a shape is chosen once, by the library's heuristics, so that one shape gives the
+/// same bits every time.
+class CudaMatmul {
+ public:
+  CudaMatmul();
+  ~CudaMatmul();
+  CudaMatmul(const CudaMatmul&) = delete;
+  CudaMatmul& operator=(const CudaMatmul&) = delete;
+
+  /// As Backend::gemm, in the order of the stream. False where the library has no kernel for it.
+  /// Where c is bfloat16 bias is rounded to it. Throws BackendError.
+  bool run(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
+           const Tensor& c, cudaStream_t stream);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fovea::gpu

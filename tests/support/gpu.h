@@ -1,0 +1,12 @@
+// The graphics processor that tests run on, or what passes for one.
+#pragma once
+
+#include "tests/support/tensors.h"
+
+namespace fovea::test {
+
+/// The first device of OpenCL, which may be a processor's (PoCL). Undefined, with a warning, where
+/// no driver is installed.
+Device any_gpu();
+
+}  // namespace fovea::test
