@@ -6,6 +6,11 @@
 namespace fovea::gpu {
 namespace {
 
+// Groups of fewer channels leave most of a square of PRODUCT_TILE empty.
+constexpr std::int64_t kFewChannels = 8;
+// A piece of the positions that a gradient of a weight is a sum over; a multiple of a tile's step.
+constexpr std::int64_t kPositions = 2048;
+
 void put(const Axes& axes, Index (&to)[3]) { std::copy(axes.begin(), axes.end(), to); }
 
 ConvShape conv_shape(const ConvArgs& args, const Shape& x, const Shape& weight, const Shape& y) {
@@ -48,24 +53,54 @@ ResizeShape resize_shape(const ResizeArgs& args, const Shape& x, const Shape& y)
   return s;
 }
 
+// Squares of PRODUCT_TILE that cover a matrix.
+std::int64_t tiles(std::int64_t rows, std::int64_t columns) {
+  const auto along = [](std::int64_t n) { return (n + PRODUCT_TILE - 1) / PRODUCT_TILE; };
+  return along(rows) * along(columns);
+}
+
 }  // namespace
 
 void GpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weight,
                       const Tensor& bias, const Tensor& y) const {
-  launch_items(Kernel::conv, x.dtype(), y.numel(),
-               conv_shape(args, x.shape(), weight.shape(), y.shape()), x, weight, bias, y);
+  const ConvShape s = conv_shape(args, x.shape(), weight.shape(), y.shape());
+  const std::int64_t outputs = s.out_channels / s.groups;
+  if (outputs < kFewChannels || y.numel() == 0) {
+    launch_items(Kernel::conv, x.dtype(), y.numel(), s, x, weight, bias, y);
+    return;
+  }
+  launch(Kernel::conv_product, x.dtype(), s.groups * tiles(outputs, y.numel() / s.out_channels), s,
+         x, weight, bias, y);
 }
 
 void GpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, const Tensor& dy,
                                     const Tensor& dx) const {
-  launch_items(Kernel::conv_backward_data, dx.dtype(), dx.numel(),
-               conv_shape(args, dx.shape(), weight.shape(), dy.shape()), weight, dy, dx);
+  const ConvShape s = conv_shape(args, dx.shape(), weight.shape(), dy.shape());
+  const std::int64_t inputs = s.in_channels / s.groups;
+  if (inputs < kFewChannels || dx.numel() == 0) {
+    launch_items(Kernel::conv_backward_data, dx.dtype(), dx.numel(), s, weight, dy, dx);
+    return;
+  }
+  launch(Kernel::conv_product_data, dx.dtype(),
+         s.groups * tiles(inputs, dx.numel() / s.in_channels), s, weight, dy, dx);
 }
 
 void GpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, const Tensor& dy,
                                       const Tensor& dweight) const {
-  launch(Kernel::conv_backward_weight, x.dtype(), dweight.numel(),
-         conv_shape(args, x.shape(), dweight.shape(), dy.shape()), x, dy, dweight);
+  const ConvShape s = conv_shape(args, x.shape(), dweight.shape(), dy.shape());
+  const std::int64_t outputs = s.out_channels / s.groups;
+  if (outputs < kFewChannels || dweight.numel() == 0 || dy.numel() == 0) {
+    launch(Kernel::conv_backward_weight, x.dtype(), dweight.numel(), s, x, dy, dweight);
+    return;
+  }
+  const std::int64_t positions = dy.numel() / s.out_channels;
+  const std::int64_t pieces = (positions + kPositions - 1) / kPositions;
+  const Tensor partial =
+      Tensor::empty({pieces, dweight.numel()}, dweight.dtype(), dweight.device());
+  launch(Kernel::conv_product_weight, x.dtype(),
+         pieces * s.groups * tiles(outputs, dweight.numel() / s.out_channels), s, Index{kPositions},
+         x, dy, partial);
+  reduce_run(ReduceOp::kSum, false, 1, 1, pieces, dweight.numel(), partial, dweight);
 }
 
 void GpuBackend::pool(const PoolArgs& args, const Tensor& x, const Tensor& y,

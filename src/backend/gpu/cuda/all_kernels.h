@@ -1,10 +1,13 @@
 // Every kernel for the one dtype that is defined, inside its namespace; no include guard.
 #include "backend/gpu/kernels/types.h"
 #include "backend/gpu/kernels/walk.h"
+#include "backend/gpu/kernels/grid.h"
+#include "backend/gpu/kernels/tile.h"
 
 #include "backend/gpu/kernels/memory.cl"
 #ifndef DTYPE_is_integer
 #include "backend/gpu/kernels/conv.cl"
+#include "backend/gpu/kernels/conv_product.cl"
 #include "backend/gpu/kernels/elementwise.cl"
 #include "backend/gpu/kernels/gemm.cl"
 #include "backend/gpu/kernels/pool.cl"

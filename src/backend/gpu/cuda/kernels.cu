@@ -47,6 +47,7 @@ namespace {
 #define OF_reduce(kernel) nullptr
 #define OF_gemm(kernel) nullptr
 #define OF_conv(kernel) nullptr
+#define OF_conv_product(kernel) nullptr
 #define OF_pool(kernel) nullptr
 #define OF_resize(kernel) nullptr
 #define OF_random(kernel) nullptr

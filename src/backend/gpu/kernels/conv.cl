@@ -1,9 +1,5 @@
-// Convolution over three axes and its gradients, directly from the definition. x: (batch, in_channels,
-// in), y: (batch, out_channels, out), weight: (out_channels, in_channels / groups, kernel).
-
-// Index of (d, h, w) in a grid.
-#define FLAT(d, h, w, sizes) (((d) * (sizes)[1] + (h)) * (sizes)[2] + (w))
-#define VOLUME(sizes) ((sizes)[0] * (sizes)[1] * (sizes)[2])
+// Convolution over three axes and its gradients, directly from the definition: what groups of few
+// channels are best at. conv_product.cl has the others.
 
 KERNEL conv(ConvShape s, TENSOR(const Stored, x), TENSOR(const Real, weight),
             TENSOR(const Real, bias), TENSOR(Stored, y)) {
@@ -39,14 +35,6 @@ KERNEL conv(ConvShape s, TENSOR(const Stored, x), TENSOR(const Real, weight),
     }
   }
   store(y, ITEM, sum);
-}
-
-// The output that input i reaches through tap k along one axis; -1 if there is none.
-FUNCTION Index output_of(const ConvShape* s, int axis, Index i, Index k) {
-  const Index at = i + s->padding[axis] - k * s->dilation[axis];
-  if (at < 0 || at % s->stride[axis] != 0) return -1;
-  const Index o = at / s->stride[axis];
-  return o < s->out[axis] ? o : -1;
 }
 
 KERNEL conv_backward_data(ConvShape s, TENSOR(const Real, weight), TENSOR(const Stored, dy),

@@ -1,9 +1,4 @@
-// Products of matrices. A group makes a square of PRODUCT_TILE x PRODUCT_TILE elements, a work item 4 x 4
-// of them, 16 apart; operands pass through local memory in pieces of 16 columns.
-
-#define STEP 16
-#define SIDE 16
-#define EACH 4
+// Products of matrices.
 
 KERNEL gemm(ProductShape s, Int32 wide_result, TENSOR(const Stored, a), TENSOR(const Stored, b),
             TENSOR(const Real, bias), GLOBAL Byte* c_memory, Index c_first) {
@@ -12,16 +7,11 @@ KERNEL gemm(ProductShape s, Int32 wide_result, TENSOR(const Stored, a), TENSOR(c
   OPEN(const Real, bias);
   LOCAL Real left[STEP][PRODUCT_TILE];
   LOCAL Real right[STEP][PRODUCT_TILE];
-  const Index across = (s.n + PRODUCT_TILE - 1) / PRODUCT_TILE;
-  const Index down = (s.m + PRODUCT_TILE - 1) / PRODUCT_TILE;
-  const Index item = GROUP / (across * down);
-  const Index row = GROUP / across % down * PRODUCT_TILE;
-  const Index column = GROUP % across * PRODUCT_TILE;
-  const int x = PLACE % SIDE;
-  const int y = PLACE / SIDE;
-  Real sum[EACH][EACH];
-  for (int i = 0; i < EACH; ++i)
-    for (int j = 0; j < EACH; ++j) sum[i][j] = 0;
+  const Index item = GROUP / (TILES(s.n) * TILES(s.m));
+  const Index row = GROUP / TILES(s.n) % TILES(s.m) * PRODUCT_TILE;
+  const Index column = GROUP % TILES(s.n) * PRODUCT_TILE;
+  Real sums[EACH][EACH];
+  clear_sums(sums);
 
   for (Index k = 0; k < s.k; k += STEP) {
     for (int e = PLACE; e < STEP * PRODUCT_TILE; e += GROUP_SIZE) {
@@ -39,22 +29,16 @@ KERNEL gemm(ProductShape s, Int32 wide_result, TENSOR(const Stored, a), TENSOR(c
               : (Real)0;
     }
     SYNCHRONIZE;
-    for (int step = 0; step < STEP; ++step) {
-      Real u[EACH], v[EACH];
-      for (int i = 0; i < EACH; ++i) u[i] = left[step][y + i * SIDE];
-      for (int j = 0; j < EACH; ++j) v[j] = right[step][x + j * SIDE];
-      for (int i = 0; i < EACH; ++i)
-        for (int j = 0; j < EACH; ++j) sum[i][j] += u[i] * v[j];
-    }
+    add_step(left, right, sums);
     SYNCHRONIZE;
   }
 
   for (int i = 0; i < EACH; ++i) {
     for (int j = 0; j < EACH; ++j) {
-      const Index r = row + y + i * SIDE;
-      const Index c = column + x + j * SIDE;
+      const Index r = row + TILE_ROW(i);
+      const Index c = column + TILE_COLUMN(j);
       if (r >= s.m || c >= s.n) continue;
-      const Real value = sum[i][j] + (IS_DEFINED(bias) ? bias[c] : (Real)0);
+      const Real value = sums[i][j] + (IS_DEFINED(bias) ? bias[c] : (Real)0);
       const Index at = c_first + item * s.c_item + r * s.c_row + c;
       if (wide_result) {
         ((GLOBAL Real*)c_memory)[at] = value;
