@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the speed and memory of Fovea with PyTorch's on this machine's cores.
+"""Compares the speed and memory of Fovea with PyTorch's on this machine.
 
 For every case and precision both sides get the same weights and inputs and must report the same
 loss. Then they take turns, so that a change of the machine's clock or load meets both: in each turn
@@ -9,6 +9,7 @@ Needs PyTorch and NumPy in the Python that runs it, and a release build of bench
   compare_torch.py
   compare_torch.py --models 'vit,dgvit*' --precision float32 --pairs 3
   compare_torch.py --markdown > table.md
+  compare_torch.py --device cuda --models vit,dgvit --precision bfloat16
 """
 
 import argparse
@@ -44,6 +45,11 @@ def last_line(text):
     return lines[-1] if lines else "no message"
 
 
+def torch_device(args):
+    """PyTorch knows the cards of CUDA; beside every other device it computes on the host."""
+    return args.device if args.device.startswith("cuda") else "cpu"
+
+
 class TorchWorker:
     """One network in a PyTorch process that lives as long as its case is measured."""
 
@@ -51,7 +57,7 @@ class TorchWorker:
         self.stderr = open(Path(folder) / f"{mode}.log", "w+")
         self.process = subprocess.Popen(
             [sys.executable, "-B", HERE / "torch_worker.py", case.name, mode, precision,
-             str(args.threads), folder],
+             torch_device(args), str(args.threads), folder],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, text=True,
             env=environment())
         self.first = self.answer()
@@ -90,7 +96,7 @@ def run_bench(args, case, precision, folder, steps, warm_up):
         command.append("--infer")
     if not case.classes:
         command += [f"--{case.kind}-only", "--tokens", case.sample[0]]
-    overrides = list(case.overrides)
+    overrides = [*case.overrides, f"train.device={args.device}"]
     if precision != "float32":
         overrides.append(f"train.precision={precision}")
     for override in overrides:
@@ -114,8 +120,10 @@ def first_of_ours(args, case, precision, folder):
 
 def measure_ours(args, case, precision, folder):
     answer = run_bench(args, case, precision, folder, args.steps, args.warm_up)
+    on_host = args.device == "cpu"
     return {"ms": answer["ms_per_step"]["median"],
-            "bytes": answer["peak_rss_bytes"] - answer["start_rss_bytes"]}
+            "bytes": answer["peak_rss_bytes"] - answer["start_rss_bytes"] if on_host
+            else answer["peak_bytes"]}
 
 
 def check_losses(case, precision, losses):
@@ -199,6 +207,8 @@ def parse_arguments():
     parser.add_argument("--pairs", type=int, default=7, help="turns of each side (default: 7)")
     parser.add_argument("--steps", type=int, default=5, help="timed steps of a turn (default: 5)")
     parser.add_argument("--warm-up", type=int, default=2, help="steps before them (default: 2)")
+    parser.add_argument("--device", default="cpu", metavar="D",
+                        help="cpu, opencl or cuda, also cuda:1 (default: cpu)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
                         help="of each side (default: all cores)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement")

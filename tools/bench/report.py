@@ -9,7 +9,8 @@ COLUMNS = ("case", "precision", "ours, ms", "eager, ms", "compile, ms", "time ra
 EXPLANATION = ("Times are medians over the pairs. The time ratio is ours over the faster mode of "
                "PyTorch in the same pair: median, least, most; below 1 Fovea is faster. Memory is "
                "the most that the process holds while stepping beyond what it held before the "
-               "network was built; PyTorch's is that of the mode that needs less.")
+               "network was built, on a graphics processor what its tensors hold; PyTorch's is "
+               "that of the mode that needs less.")
 
 
 def summarise(row):

@@ -1,6 +1,6 @@
 """One network in PyTorch, in a process of its own so that its memory is measured alone.
 
-Started by compare_torch.py: torch_worker.py CASE MODE PRECISION THREADS FOLDER. It writes
+Started by compare_torch.py: torch_worker.py CASE MODE PRECISION DEVICE THREADS FOLDER. It writes
 FOLDER/weights.safetensors and FOLDER/inputs.safetensors, runs the first steps and says on stdout, as
 one line of JSON, what the first loss was; then for every line "STEPS WARM_UP" on stdin one line with
 the milliseconds of the steps and the memory so far.
@@ -46,7 +46,7 @@ def write_safetensors(path, tensors):
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for tensor in tensors.values():
-            file.write(tensor.detach().contiguous().numpy().tobytes())
+            file.write(tensor.detach().cpu().contiguous().numpy().tobytes())
 
 
 def make_model(case):
@@ -94,10 +94,10 @@ def make_inputs(case):
     return inputs
 
 
-def autocast(precision):
+def autocast(device, precision):
     if precision == "float32":
         return contextlib.nullcontext()
-    return torch.autocast("cpu", dtype=getattr(torch, precision))
+    return torch.autocast(device, dtype=getattr(torch, precision))
 
 
 def train_step(case, model, inputs, mode, precision):
@@ -108,7 +108,7 @@ def train_step(case, model, inputs, mode, precision):
 
     def step(forward):
         optimiser.zero_grad(set_to_none=True)
-        with autocast(precision):
+        with autocast(inputs["x"].device.type, precision):
             loss = loss_of(forward(inputs["x"]), inputs["y"])
         loss.backward()
         optimiser.step()
@@ -135,7 +135,7 @@ def part_step(case, model, inputs, mode, precision):
     def step(forward):
         x.grad = None
         model.zero_grad(set_to_none=True)
-        with autocast(precision):
+        with autocast(x.device.type, precision):
             output = forward(x)
         output.backward(upstream.to(output.dtype))
         return output.detach()
@@ -157,24 +157,55 @@ def make_step(case, model, inputs, mode, precision):
     return lambda: step(forward), loss
 
 
-def timed(step, steps):
+class HostMemory:
+    """Time and memory where the host computes: of the process."""
+
+    def __init__(self):
+        self.start = resident_bytes()
+
+    def wait(self):
+        pass
+
+    def reset_peak(self):
+        reset_peak_resident()
+
+    def peak_bytes(self):
+        return peak_resident_bytes() - self.start
+
+
+class DeviceMemory:
+    """The same on a graphics processor: what tensors hold."""
+
+    def wait(self):
+        torch.cuda.synchronize()
+
+    def reset_peak(self):
+        torch.cuda.reset_peak_memory_stats()
+
+    def peak_bytes(self):
+        return torch.cuda.max_memory_allocated()
+
+
+def timed(step, steps, memory):
     times = []
     for _ in range(steps):
+        memory.wait()
         start = time.perf_counter()
         step()
+        memory.wait()
         times.append(1e3 * (time.perf_counter() - start))
     return times
 
 
 def main():
-    name, mode, precision, threads, folder = sys.argv[1:]
+    name, mode, precision, device, threads, folder = sys.argv[1:]
     # Anything that a library prints must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     torch.set_num_threads(int(threads))
     case = next(case for case in all_cases() if case.name == name)
 
-    start_bytes = resident_bytes()
+    memory = HostMemory() if device == "cpu" else DeviceMemory()
     model, inputs = make_model(case), make_inputs(case)
     if "upstream" in inputs:
         # What is drawn alone would make the loss a small difference of large numbers.
@@ -183,19 +214,20 @@ def main():
             inputs["upstream"] += output / output.std()
     write_safetensors(os.path.join(folder, "weights.safetensors"), model.state_dict())
     write_safetensors(os.path.join(folder, "inputs.safetensors"), inputs)
+    model.to(device)
+    inputs = {key: tensor.to(device) for key, tensor in inputs.items()}
     step, loss = make_step(case, model, inputs, mode, precision)
     first_loss = float(loss(step()))
     start_up_s = time.perf_counter() - STARTED
-    timed(step, FIRST_STEPS - 1)
-    reset_peak_resident()  # what only compiling needed does not count
+    timed(step, FIRST_STEPS - 1, memory)
+    memory.reset_peak()  # what only compiling needed does not count
     answers.write(json.dumps({"loss": first_loss, "version": torch.__version__,
                               "start_up_s": start_up_s}) + "\n")
     for line in sys.stdin:
         steps, warm_up = map(int, line.split())
-        timed(step, warm_up)
-        times = timed(step, steps)
-        answers.write(json.dumps({"ms": times,
-                                  "bytes": peak_resident_bytes() - start_bytes}) + "\n")
+        timed(step, warm_up, memory)
+        times = timed(step, steps, memory)
+        answers.write(json.dumps({"ms": times, "bytes": memory.peak_bytes()}) + "\n")
 
 
 if __name__ == "__main__":
