@@ -31,6 +31,10 @@ struct Argument {
   std::size_t size = 0;
 };
 
+/// Which of three tensors a convolution makes of the other two: y = x * weight, or a gradient, dy and
+/// dx or dweight standing in the places of y and x or weight.
+enum class ConvResult { kOutput, kInput, kWeight };
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -50,6 +54,9 @@ class Runtime {
   /// Backend::gemm by the device's library; false where it has nothing for these operands.
   virtual bool gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
                     const Tensor& c) = 0;
+  /// The same of a convolution: y = x * weight without a bias, or a gradient.
+  virtual bool conv(ConvResult result, const ConvArgs& args, const Tensor& x, const Tensor& weight,
+                    const Tensor& y) = 0;
   virtual void synchronize() = 0;
   virtual Moment moment() = 0;
   virtual double seconds_between(const Moment& begin, const Moment& end) = 0;

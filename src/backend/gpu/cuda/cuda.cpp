@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "backend/gpu/cuda/check.h"
+#include "backend/gpu/cuda/convolution.h"
 #include "backend/gpu/cuda/kernels.h"
 #include "backend/gpu/cuda/matmul.h"
 #include "backend/gpu/runtime.h"
@@ -34,13 +36,18 @@ class CudaRuntime final : public Runtime {
     cudaDeviceProp properties{};
     check("reading the device's properties", cudaGetDeviceProperties(&properties, index));
     name_ = properties.name;
+    matmul_.emplace();
+    convolution_.emplace();
     check("making a stream", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   }
   ~CudaRuntime() override { cudaStreamDestroy(stream_); }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
 
-  std::string description() const override { return name_; }
+  std::string description() const override {
+    return fmt::format("{}{}{}", name_, matmul_->there() ? ", cuBLASLt" : ", own products",
+                       convolution_->there() ? ", cuDNN" : ", own convolutions");
+  }
   bool has_float64() const override { return true; }
 
   MemoryHandle allocate(std::int64_t bytes) override {
@@ -87,8 +94,14 @@ class CudaRuntime final : public Runtime {
             const Tensor& c) override {
     use();
     const std::lock_guard lock(mutex_);
-    if (!matmul_) matmul_ = std::make_unique<CudaMatmul>();
     return matmul_->run(args, a, b, bias, c, stream_);
+  }
+
+  bool conv(ConvResult result, const ConvArgs& args, const Tensor& x, const Tensor& weight,
+            const Tensor& y) override {
+    use();
+    const std::lock_guard lock(mutex_);
+    return convolution_->run(result, args, x, weight, y, stream_);
   }
 
   void synchronize() override { check("waiting", cudaStreamSynchronize(stream_)); }
@@ -119,7 +132,9 @@ class CudaRuntime final : public Runtime {
   std::string name_;
   cudaStream_t stream_ = nullptr;
   std::mutex mutex_;
-  std::unique_ptr<CudaMatmul> matmul_;
+  // Of this device: made once it is chosen.
+  std::optional<CudaMatmul> matmul_;
+  std::optional<CudaConvolution> convolution_;
 };
 
 int device_count() {

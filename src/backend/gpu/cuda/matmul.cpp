@@ -8,35 +8,64 @@
 
 #include "backend/backend.h"
 #include "backend/gpu/cuda/check.h"
+#include "backend/gpu/cuda/library.h"
+#include "backend/gpu/cuda/pointer.h"
 
 namespace fovea::gpu {
 namespace {
 
-void check(const char* what, cublasStatus_t status) {
-  FOVEA_CHECK(status == CUBLAS_STATUS_SUCCESS, BackendError,
-              fmt::format("cuda: {}: {}", what, cublasLtGetStatusString(status)));
+#define FOVEA_FUNCTIONS(X)                \
+  X(cublasLtCreate)                       \
+  X(cublasLtDestroy)                      \
+  X(cublasLtMatrixLayoutDestroy)          \
+  X(cublasLtMatmulPreferenceDestroy)      \
+  X(cublasLtMatmulDescDestroy)            \
+  X(cublasLtGetStatusString)              \
+  X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoGetHeuristic)       \
+  X(cublasLtMatmulDescCreate)             \
+  X(cublasLtMatmulDescSetAttribute)       \
+  X(cublasLtMatmulPreferenceCreate)       \
+  X(cublasLtMatmulPreferenceSetAttribute) \
+  X(cublasLtMatrixLayoutCreate)           \
+  X(cublasLtMatrixLayoutSetAttribute)
+
+struct CublasLt {
+  DynamicLibrary library{fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR)};
+#define FOVEA_FUNCTION(name) decltype(&::name) name = library.function<decltype(&::name)>(#name);
+  FOVEA_FUNCTIONS(FOVEA_FUNCTION)
+#undef FOVEA_FUNCTION
+  bool there() const {
+    bool all = true;
+#define FOVEA_FUNCTION(name) all = all && name;
+    FOVEA_FUNCTIONS(FOVEA_FUNCTION)
+#undef FOVEA_FUNCTION
+    return all;
+  }
+};
+
+const CublasLt& lt() {
+  static const CublasLt functions;
+  return functions;
 }
 
-// What the library makes and takes back.
-template <class T, cublasStatus_t (*kDestroy)(T)>
-class Owned {
- public:
-  Owned() = default;
-  ~Owned() {
-    if (handle_) kDestroy(handle_);
-  }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  T* address() { return &handle_; }
-  T get() const { return handle_; }
+void check(const char* what, cublasStatus_t status) {
+  FOVEA_CHECK(status == CUBLAS_STATUS_SUCCESS, BackendError,
+              fmt::format("cuda: {}: {}", what, lt().cublasLtGetStatusString(status)));
+}
 
- private:
-  T handle_ = nullptr;
+struct Handle : Owned<cublasLtHandle_t> {
+  Handle() : Owned(lt().cublasLtDestroy) {}
 };
-using Handle = Owned<cublasLtHandle_t, cublasLtDestroy>;
-using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
-using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
-using Description = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+struct Layout : Owned<cublasLtMatrixLayout_t> {
+  Layout() : Owned(lt().cublasLtMatrixLayoutDestroy) {}
+};
+struct Preference : Owned<cublasLtMatmulPreference_t> {
+  Preference() : Owned(lt().cublasLtMatmulPreferenceDestroy) {}
+};
+struct Description : Owned<cublasLtMatmulDesc_t> {
+  Description() : Owned(lt().cublasLtMatmulDescDestroy) {}
+};
 
 cudaDataType type_of(DType dtype) {
   if (dtype == DType::kBFloat16) return CUDA_R_16BF;
@@ -46,22 +75,22 @@ cudaDataType type_of(DType dtype) {
 template <class T>
 void set(const Description& of, cublasLtMatmulDescAttributes_t attribute, const T& value) {
   check("describing a product",
-        cublasLtMatmulDescSetAttribute(of.get(), attribute, &value, sizeof(T)));
+        lt().cublasLtMatmulDescSetAttribute(of.get(), attribute, &value, sizeof(T)));
 }
 
 // A column-major matrix for every item of a batch.
 void make(Layout& layout, DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t ld,
           std::int64_t batch, std::int64_t stride) {
   const char* const what = "describing a matrix";
-  check(what, cublasLtMatrixLayoutCreate(layout.address(), type_of(dtype),
-                                         static_cast<std::uint64_t>(rows),
-                                         static_cast<std::uint64_t>(columns), ld));
+  check(what, lt().cublasLtMatrixLayoutCreate(layout.address(), type_of(dtype),
+                                              static_cast<std::uint64_t>(rows),
+                                              static_cast<std::uint64_t>(columns), ld));
   const auto count = static_cast<std::int32_t>(batch);
-  check(what, cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                                               &count, sizeof(count)));
+  check(what, lt().cublasLtMatrixLayoutSetAttribute(
+                  layout.get(), CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)));
   check(what,
-        cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                                         &stride, sizeof(stride)));
+        lt().cublasLtMatrixLayoutSetAttribute(
+            layout.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride)));
 }
 
 // One shape of products. The library's matrices are column-major: it is asked for the transposed
@@ -80,9 +109,9 @@ void make(Plan& plan, const GemmArgs& s, DType in, DType out, bool bias, std::ui
           cublasLtHandle_t library) {
   const bool wide = in == DType::kFloat64;
   check("describing a product",
-        cublasLtMatmulDescCreate(plan.product.address(),
-                                 wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                 wide ? CUDA_R_64F : CUDA_R_32F));
+        lt().cublasLtMatmulDescCreate(plan.product.address(),
+                                      wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                      wide ? CUDA_R_64F : CUDA_R_32F));
   const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, operation(s.trans_b));
   set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, operation(s.trans_a));
@@ -96,10 +125,10 @@ void make(Plan& plan, const GemmArgs& s, DType in, DType out, bool bias, std::ui
   make(plan.c, out, s.n, s.m, s.ldc, s.batch, s.stride_c);
 
   Preference preference;
-  check("choosing a kernel", cublasLtMatmulPreferenceCreate(preference.address()));
+  check("choosing a kernel", lt().cublasLtMatmulPreferenceCreate(preference.address()));
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
-    check("choosing a kernel",
-          cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)));
+    check("choosing a kernel", lt().cublasLtMatmulPreferenceSetAttribute(
+                                   preference.get(), attribute, &value, sizeof(value)));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
   for (const auto operand_alignment :
@@ -108,18 +137,12 @@ void make(Plan& plan, const GemmArgs& s, DType in, DType out, bool bias, std::ui
     prefer(operand_alignment, alignment);
   cublasLtMatmulHeuristicResult_t best{};
   int results = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+  const cublasStatus_t status = lt().cublasLtMatmulAlgoGetHeuristic(
       library, plan.product.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
       preference.get(), 1, &best, &results);
   plan.found = status == CUBLAS_STATUS_SUCCESS && results == 1;
   plan.algorithm = best.algo;
 }
-
-std::uintptr_t address(const Tensor& tensor) {
-  const Buffer at = tensor.buffer();
-  return static_cast<std::uintptr_t>(at.memory) + static_cast<std::uintptr_t>(at.offset);
-}
-void* pointer(const Tensor& tensor) { return reinterpret_cast<void*>(address(tensor)); }
 
 // Bytes that divide where all operands begin, as far as kernels care.
 std::uint32_t alignment_of(std::initializer_list<std::uintptr_t> addresses) {
@@ -140,7 +163,7 @@ struct CudaMatmul::State {
   std::map<Key, Plan> plans;
 
   State() {
-    check("opening cuBLASLt", cublasLtCreate(library.address()));
+    check("opening cuBLASLt", lt().cublasLtCreate(library.address()));
     check("memory of cuBLASLt", cudaMalloc(&workspace, kWorkspace));
   }
   ~State() { cudaFree(workspace); }
@@ -148,12 +171,14 @@ struct CudaMatmul::State {
   State& operator=(const State&) = delete;
 };
 
-CudaMatmul::CudaMatmul() : state_(std::make_unique<State>()) {}
+CudaMatmul::CudaMatmul() : state_(lt().there() ? std::make_unique<State>() : nullptr) {}
 CudaMatmul::~CudaMatmul() = default;
+
+bool CudaMatmul::there() const { return state_ != nullptr; }
 
 bool CudaMatmul::run(const GemmArgs& s, const Tensor& a, const Tensor& b, const Tensor& bias,
                      const Tensor& c, cudaStream_t stream) {
-  if (s.m == 0 || s.n == 0 || s.k == 0 || s.batch == 0) return false;
+  if (!state_ || s.m == 0 || s.n == 0 || s.k == 0 || s.batch == 0) return false;
   const DType in = a.dtype(), out = c.dtype();
   Tensor added = bias;
   if (bias.defined() && bias.dtype() != out) {
@@ -173,12 +198,12 @@ bool CudaMatmul::run(const GemmArgs& s, const Tensor& a, const Tensor& b, const 
   const float narrow_one = 1, narrow_zero = 0;
   const bool wide = in == DType::kFloat64;
   check("multiplying matrices",
-        cublasLtMatmul(state_->library.get(), plan.product.get(),
-                       wide ? static_cast<const void*>(&one) : &narrow_one, pointer(b),
-                       plan.b.get(), pointer(a), plan.a.get(),
-                       wide ? static_cast<const void*>(&zero) : &narrow_zero, pointer(c),
-                       plan.c.get(), pointer(c), plan.c.get(), &plan.algorithm, state_->workspace,
-                       kWorkspace, stream));
+        lt().cublasLtMatmul(state_->library.get(), plan.product.get(),
+                            wide ? static_cast<const void*>(&one) : &narrow_one, pointer(b),
+                            plan.b.get(), pointer(a), plan.a.get(),
+                            wide ? static_cast<const void*>(&zero) : &narrow_zero, pointer(c),
+                            plan.c.get(), pointer(c), plan.c.get(), &plan.algorithm,
+                            state_->workspace, kWorkspace, stream));
   return true;
 }
 

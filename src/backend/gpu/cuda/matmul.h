@@ -19,6 +19,9 @@ class CudaMatmul {
   CudaMatmul(const CudaMatmul&) = delete;
   CudaMatmul& operator=(const CudaMatmul&) = delete;
 
+  /// False where the library is not installed.
+  bool there() const;
+
   /// As Backend::gemm, in the order of the stream. False where the library has no kernel for it.
   /// Where c is bfloat16 bias is rounded to it. Throws BackendError.
   bool run(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,

@@ -144,6 +144,10 @@ class OpenClRuntime final : public Runtime {
     return opencl_matmul(args, a, b, bias, c, queue_());
   }
 
+  bool conv(ConvResult, const ConvArgs&, const Tensor&, const Tensor&, const Tensor&) override {
+    return false;
+  }
+
   void synchronize() override {
     driver("waiting", [&] { queue_.finish(); });
   }

@@ -1,0 +1,18 @@
+// In place of convolution.cpp where cuDNN was not there when Fovea was built.
+#include "backend/gpu/cuda/convolution.h"
+
+namespace fovea::gpu {
+
+struct CudaConvolution::State {};
+
+CudaConvolution::CudaConvolution() = default;
+CudaConvolution::~CudaConvolution() = default;
+
+bool CudaConvolution::there() const { return false; }
+
+bool CudaConvolution::run(ConvResult, const ConvArgs&, const Tensor&, const Tensor&, const Tensor&,
+                          cudaStream_t) {
+  return false;
+}
+
+}  // namespace fovea::gpu

@@ -1,0 +1,50 @@
+// Libraries that are opened when they are first needed: they are hundreds of megabytes, for which a
+// program that does not use them, or never reaches the device, should not wait.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <functional>
+#include <string>
+
+namespace fovea::gpu {
+
+class DynamicLibrary {
+ public:
+  explicit DynamicLibrary(const std::string& file) : handle_(dlopen(file.c_str(), RTLD_LAZY)) {}
+  ~DynamicLibrary() {
+    if (handle_) dlclose(handle_);
+  }
+  DynamicLibrary(const DynamicLibrary&) = delete;
+  DynamicLibrary& operator=(const DynamicLibrary&) = delete;
+
+  /// nullptr where the library, or the function in it, is not there.
+  template <class Function>
+  Function function(const char* name) const {
+    return handle_ ? reinterpret_cast<Function>(dlsym(handle_, name)) : nullptr;
+  }
+
+ private:
+  void* handle_;
+};
+
+/// What a library makes and takes back by a function of its own.
+template <class T>
+class Owned {
+ public:
+  template <class Destroy>
+  explicit Owned(Destroy destroy) : destroy_([destroy](T handle) { destroy(handle); }) {}
+  ~Owned() {
+    if (handle_) destroy_(handle_);
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  T* address() { return &handle_; }
+  T get() const { return handle_; }
+
+ private:
+  std::function<void(T)> destroy_;
+  T handle_ = nullptr;
+};
+
+}  // namespace fovea::gpu
