@@ -13,6 +13,7 @@
 #include "visualise_attention/grids.h"
 #include "visualise_attention/images.h"
 #include "visualise_attention/layers.h"
+#include "visualise_attention/magnitude.h"
 #include "visualise_attention/predictions.h"
 #include "visualise_attention/scores.h"
 #include "visualise_attention/stages.h"
@@ -43,16 +44,18 @@ const char* text_of(Tokens tokens) {
 }
 
 int visualise_runs(const Arguments& args, const apps::Common& common) {
-  FOVEA_CHECK(args.pca || args.scores || args.layers.empty(), ConfigError,
-              "--layer: chooses the layers of --pca or --scores; neither is given");
+  FOVEA_CHECK(args.pca || args.scores || args.magnitude || args.layers.empty(), ConfigError,
+              "--layer: chooses the layers of --pca, --scores or --magnitude; none is given");
   FOVEA_CHECK(!args.maps.empty() || args.stages.empty(), ConfigError,
               "--stage: chooses the stages of --maps, which is not given");
-  const int instead = int{args.scores} + int{args.pca} + int{args.across_depth} +
-                      int{!args.maps.empty()} + int{args.predictions};
+  const int instead = int{args.scores} + int{args.magnitude} + int{args.pca} +
+                      int{args.across_depth} + int{!args.maps.empty()} + int{args.predictions};
   FOVEA_CHECK(instead <= 1, ConfigError,
-              "--scores, --pca, --across-depth, --maps, --predictions: each is drawn instead of "
+              "--scores, --magnitude, --pca, --across-depth, --maps, --predictions: each is drawn "
+              "instead of "
               "rollouts; give one");
   if (args.scores) apps::draw_scores(args, common);
+  if (args.magnitude) apps::draw_magnitude(args, common);
   if (args.pca) apps::draw_components(args, common);
   if (args.across_depth) apps::draw_across_depth(args, common);
   if (!args.maps.empty()) apps::draw_stages(args, common);
@@ -159,11 +162,12 @@ int main(int argc, char** argv) {
       .range(0.0, 1.0);
   cli.add_option("--factor", args.factor, "enlargement of the images").range(1, 64);
   cli.add_flag("--heads", args.heads, "also every layer and head, of images");
-  cli.add_option("--query", args.query,
-                 "of --scores, and of networks with grids of several sizes (Swin, PVTv2, "
-                 "segmentation): row "
-                 "and column of the pixel whose attention is drawn (default: the middle); of "
-                 "volumes DEPTH,ROW,COLUMN (default: the mean of all)")
+  cli.add_option(
+         "--query", args.query,
+         "of --scores, --magnitude, and of networks with grids of several sizes (Swin, PVTv2, "
+         "segmentation): row "
+         "and column of the pixel whose attention is drawn (default: the middle); of "
+         "volumes DEPTH,ROW,COLUMN (default: the mean of all)")
       .commas()
       .value("ROW,COLUMN");
   cli.add_flag("--whole-maps", args.whole_maps,
@@ -179,14 +183,21 @@ int main(int argc, char** argv) {
   cli.add_flag("--scores", args.scores,
                "instead: what the patch at --query scores in a layer, mean over heads, over the "
                "images, runs side by side (scores.png, scores.csv)");
+  apps::Option magnitude =
+      cli.add_flag("--magnitude", args.magnitude,
+                   "instead: bars of what the patch at --query scores in a layer and head of a "
+                   "linear attention as its query grows, by softmax, linear attention and MALA "
+                   "(magnitude.png, magnitude.csv); with random keys: fovea inspect magnitude");
+  cli.add_option("--head", args.head, "of --magnitude, from 0").non_negative().needs(magnitude);
   cli.add_flag(
       "--pca", args.pca,
       "instead: what each layer sees of the images: the "
       "first three principal components of its patches as red, green and blue (pca-<run>.png), "
       "and the variance they explain (pca.csv)");
   cli.add_option("--layer", args.layers,
-                 "of --pca and --scores: number of a layer, from 0, or its name, as blocks.11, of "
-                 "--scores also mean; repeatable (default: all; of --scores the last)");
+                 "of --pca, --scores and --magnitude: number of a layer, from 0, or its name, as "
+                 "blocks.11, of --scores also mean; repeatable (default: all; of --scores and "
+                 "--magnitude the last)");
   cli.add_option("--maps", args.maps,
                  "instead: what the blocks of a decoder (pvt_gdla, ...) do with tokens, a picture "
                  "for each image: norms of what enters, size of what attention adds, their "

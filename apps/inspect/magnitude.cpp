@@ -32,7 +32,8 @@ Options add_magnitude(Options cli, MagnitudeArguments& args) {
 
 int draw_magnitude(MagnitudeArguments args) {
   args.settings.seed = static_cast<std::uint64_t>(args.seed);
-  const auto responses = visualise::magnitude_responses(args.settings);
+  const auto responses =
+      visualise::magnitude_responses(visualise::drawn_query(args.settings), args.settings.factors);
   visualise::write_magnitude(args.out, responses);
   experiment::TextTable table{{"mechanism", "a", "entropy", "maximum", "least"}, {}};
   for (const visualise::MagnitudeResponse& r : responses) {

@@ -36,6 +36,8 @@ struct Arguments {
   bool across_depth = false;
   std::int64_t samples = 512;
   bool scores = false;
+  bool magnitude = false;
+  std::int64_t head = 0;  // of --magnitude
   bool pca = false;
   std::vector<std::string> layers;   // of --pca and --scores: numbers from 0, or names
   std::vector<std::string> maps;     // token_norm, update, saliency

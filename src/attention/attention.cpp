@@ -38,4 +38,11 @@ void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads,
                                 dim, divisor, fmt::join(fitting, ", ")));
 }
 
+void record_queries_and_keys(const Context& context, const ops::HeadView& q,
+                             const ops::HeadView& k) {
+  if (context.probe == nullptr || !context.probe->wants_queries_and_keys()) return;
+  context.probe->record("queries", ops::take_heads(q));
+  context.probe->record("keys", ops::take_heads(k));
+}
+
 }  // namespace fovea::attention

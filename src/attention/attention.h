@@ -9,6 +9,7 @@
 
 #include "attention/probe.h"
 #include "nn/module.h"
+#include "ops/attention.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 
@@ -86,6 +87,10 @@ std::unique_ptr<Attention> make(const schema::Component& component, const Slot& 
 
 /// Throws ConfigError, with the numbers that would do, unless `parts` x num_heads divides dim.
 void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads, std::int64_t parts);
+
+/// Records "queries" and "keys" where a probe asks for them.
+void record_queries_and_keys(const Context& context, const ops::HeadView& q,
+                             const ops::HeadView& k);
 
 template <class Class, class Options>
 Variant make_variant(std::string name, Info info, const schema::Fields<Options>& fields) {

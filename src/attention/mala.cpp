@@ -113,6 +113,7 @@ Tensor Mala::operator()(const Heads& heads, const Context& context, const ops::R
                         const ops::HeadFinish& finish) {
   const auto scope = enter();
   auto [q, k, v] = heads;
+  record_queries_and_keys(context, q, k);
   if (o_.exp_max) {
     q = clamped(q, *o_.exp_max);
     k = clamped(k, *o_.exp_max);

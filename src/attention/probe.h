@@ -32,6 +32,10 @@ class Probe {
   /// No maps of attention; everything else.
   void without_maps() { maps_ = false; }
   bool wants_maps() const { return maps_; }
+  /// Also the queries and keys (b, heads, n, head_dim) of linear attentions and their kin, before
+  /// positions are rotated in.
+  void with_queries_and_keys() { queries_and_keys_ = true; }
+  bool wants_queries_and_keys() const { return queries_and_keys_; }
 
   /// The rows that are wanted of a map whose tokens are `prefix_tokens` and behind them the grid:
   /// `count` from `first` on, all of them for -1.
@@ -44,7 +48,7 @@ class Probe {
     std::string module;  // "blocks.0.attn"
     // "attn": the map (b, heads, rows, n), "reduced_attn" that of fewer keys, "unit_attn" those of
     // units (b, heads, units, members, members), of the tokens below and 0 where a unit has fewer;
-    // others by variant, e.g. "gate". Networks add "features", what a block or stage hands on:
+    // "queries" and "keys" where asked for; others by variant, e.g. "gate". Networks add "features", what a block or stage hands on:
     // tokens (b, n, dim) or a map (b, c, h, w), of volumes (b, c, d, h, w).
     std::string name;
     Tensor value;
@@ -67,6 +71,7 @@ class Probe {
  private:
   bool keep_graph_ = false;
   bool maps_ = true;
+  bool queries_and_keys_ = false;
   std::optional<Place> place_;
   std::int64_t whole_up_to_ = 0;  // tokens
   std::vector<Record> records_;

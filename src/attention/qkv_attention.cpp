@@ -31,6 +31,8 @@ Tensor QkvAttention::forward(const Tensor& x, const Context& context) {
   const Heads heads{ops::heads(qk, num_heads_, head_dim_, 0, head_dim_),
                     ops::heads(qk, num_heads_, head_dim_, dim, head_dim_),
                     ops::heads(qkv, num_heads_, head_dim_, 2 * dim, head_dim_)};
+  record_queries_and_keys(context, ops::heads(qkv, num_heads_, head_dim_, 0, head_dim_),
+                          ops::heads(qkv, num_heads_, head_dim_, dim, head_dim_));
   const Tensor y = attend(heads, context, rotated);
   const Tensor local = local_branch(x, heads.v, context);
   return proj_(local.defined() ? ops::add(y, local) : y);

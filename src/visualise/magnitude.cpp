@@ -43,36 +43,20 @@ Numbers features(const Numbers& values) {
   return result;
 }
 
-struct DrawnFeatures {
-  Numbers direction;  // (dim), length 1
-  Numbers keys;       // (keys, dim), the closest to the direction first
-};
-
-DrawnFeatures draw(const MagnitudeSettings& s) {
-  const RandomStream stream(s.seed);
-  const auto normal = [](const RandomStream& from, std::int64_t count, double std) {
-    Numbers values;
-    for (std::int64_t i = 0; i < count; ++i)
-      values.push_back(std * from.normal(static_cast<std::uint64_t>(i)));
-    return values;
-  };
-  DrawnFeatures drawn;
-  drawn.direction = normal(stream.fork("direction"), s.dim, 1);
-  const double length = std::sqrt(std::inner_product(drawn.direction.begin(), drawn.direction.end(),
-                                                     drawn.direction.begin(), 0.0));
-  drawn.direction = times(drawn.direction, 1 / length);
-  const Numbers keys = normal(stream.fork("keys"), s.keys * s.dim, s.key_std);
-  // Softmax keeps the order of the products.
-  const Numbers close = products(drawn.direction, keys);
+// The closest to the query first: softmax keeps the order of the products.
+Numbers sorted_keys(const QueryAndKeys& of) {
+  const Numbers close = products(of.query, of.keys);
   std::vector<std::size_t> order(close.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return close[a] > close[b]; });
+  Numbers keys;
+  const auto dim = static_cast<std::ptrdiff_t>(of.query.size());
   for (const std::size_t j : order) {
-    const auto first = keys.begin() + static_cast<std::ptrdiff_t>(j) * s.dim;
-    drawn.keys.insert(drawn.keys.end(), first, first + s.dim);
+    const auto first = of.keys.begin() + static_cast<std::ptrdiff_t>(j) * dim;
+    keys.insert(keys.end(), first, first + dim);
   }
-  return drawn;
+  return keys;
 }
 
 }  // namespace
@@ -99,24 +83,36 @@ std::vector<double> mala_scores(std::span<const double> q, std::span<const doubl
   return sim;
 }
 
-std::vector<MagnitudeResponse> magnitude_responses(const MagnitudeSettings& s) {
-  const bool rising =
-      !s.factors.empty() && *std::min_element(s.factors.begin(), s.factors.end()) > 0;
-  FOVEA_CHECK(s.keys >= 2 && s.dim >= 1 && rising, ConfigError,
-              fmt::format("magnitude: {} keys of {} dimensions and {} factors; expected at least 2 "
-                          "keys, 1 dimension and factors above 0",
-                          s.keys, s.dim, s.factors.size()));
-  const DrawnFeatures drawn = draw(s);
-  const Numbers phi_k = features(drawn.keys), phi_u = features(drawn.direction);
+QueryAndKeys drawn_query(const MagnitudeSettings& s) {
+  FOVEA_CHECK(
+      s.keys >= 2 && s.dim >= 1, ConfigError,
+      fmt::format("magnitude: {} keys of {} dimensions; expected at least 2 and 1", s.keys, s.dim));
+  const RandomStream stream(s.seed);
+  const auto normal = [](const RandomStream& from, std::int64_t count, double std) {
+    Numbers values;
+    for (std::int64_t i = 0; i < count; ++i)
+      values.push_back(std * from.normal(static_cast<std::uint64_t>(i)));
+    return values;
+  };
+  const Numbers u = normal(stream.fork("direction"), s.dim, 1);
+  const double length = std::sqrt(std::inner_product(u.begin(), u.end(), u.begin(), 0.0));
+  return {times(u, 1 / length), normal(stream.fork("keys"), s.keys * s.dim, s.key_std)};
+}
+
+std::vector<MagnitudeResponse> magnitude_responses(const QueryAndKeys& of,
+                                                   const std::vector<double>& factors) {
+  FOVEA_CHECK(!factors.empty() && *std::min_element(factors.begin(), factors.end()) > 0,
+              ConfigError, "magnitude: expected factors above 0");
+  const Numbers& u = of.query;
+  const Numbers keys = sorted_keys(of), phi_k = features(keys), phi_u = features(u);
   const std::vector<std::pair<const char*, std::function<Numbers(double)>>> mechanisms = {
-      {"softmax", [&](double a) { return softmax_scores(times(drawn.direction, a), drawn.keys); }},
-      {"linear, φ(a u)",
-       [&](double a) { return linear_scores(features(times(drawn.direction, a)), phi_k); }},
+      {"softmax", [&](double a) { return softmax_scores(times(u, a), keys); }},
+      {"linear, φ(a u)", [&](double a) { return linear_scores(features(times(u, a)), phi_k); }},
       {"linear, a φ(u)", [&](double a) { return linear_scores(times(phi_u, a), phi_k); }},
       {"MALA, a φ(u)", [&](double a) { return mala_scores(times(phi_u, a), phi_k); }}};
   std::vector<MagnitudeResponse> responses;
   for (const auto& [name, scores_of] : mechanisms) {
-    for (const double factor : s.factors) {
+    for (const double factor : factors) {
       MagnitudeResponse response{name, factor, scores_of(factor)};
       response.entropy = summarise(response.scores).entropy;
       const auto [least, most] =

@@ -38,10 +38,18 @@ struct MagnitudeResponse {
   double maximum = 0, minimum = 0;
 };
 
+/// u and the keys (n, d).
+struct QueryAndKeys {
+  std::vector<double> query, keys;
+};
+/// Those of figure 2, drawn at random. Throws ConfigError for fewer than two keys or no dimension.
+QueryAndKeys drawn_query(const MagnitudeSettings& settings);
+
 /// Mechanism by mechanism, each with all factors: softmax of a u; linear attention of phi(a u), and
 /// of a phi(u), where it is the length of the features that grows; MALA of a phi(u). phi is ELU
-/// + 1. Throws ConfigError for fewer than two keys, no dimension, and factors not above 0.
-std::vector<MagnitudeResponse> magnitude_responses(const MagnitudeSettings& settings);
+/// + 1. Throws ConfigError for factors not above 0.
+std::vector<MagnitudeResponse> magnitude_responses(const QueryAndKeys& of,
+                                                   const std::vector<double>& factors);
 
 /// Columns mechanism,factor,entropy,maximum,key,score.
 std::string magnitude_csv(const std::vector<MagnitudeResponse>& responses);

@@ -2,6 +2,8 @@
 // magnitude.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "base/file.h"
@@ -13,14 +15,14 @@ using namespace fovea::test;
 
 namespace {
 
-std::string trained_vit(const TestFolder& folder, const std::string& attention) {
+std::string trained_vit(const TestFolder& folder, const std::string& attention, int num_heads = 2) {
   const std::string text = fmt::format(
       R"({{"seed": 3, "dataset": {{"type": "digits", "root": "{}/datasets/digits",
           "limit": {{"train": 64, "test": 20}}}},
           "model": {{"type": "vit", "patch_size": 2, "embed_dim": 16, "depth": 2,
-                     "attention": {{"type": "{}", "num_heads": 2}}}},
+                     "attention": {{"type": "{}", "num_heads": {}}}}},
           "train": {{"epochs": 1, "batch_size": 32}}}})",
-      source_dir(), attention);
+      source_dir(), attention, num_heads);
   const std::string run = folder.path(attention).string();
   const CliResult result =
       run_cli("train", {folder.write(attention + ".json", text), "--out", run, "--quiet"});
@@ -70,8 +72,47 @@ TEST_CASE("visualise-attention --scores: runs side by side, layers, refusals", "
   refused({softmax, "--scores", "--query", "8,0"}, "expected row and column of a pixel of 8 x 8");
   refused({softmax, "--scores", "--normalise", "abs"}, "minmax or rowsum");
   refused({softmax, "--scores", "--pca"}, "give one");
-  refused({softmax, "--layer", "1"}, "neither is given");
+  refused({softmax, "--layer", "1"}, "none is given");
   refused({softmax, "--query", "1,1"}, "--scores");
+}
+
+TEST_CASE("visualise-attention --magnitude: what a trained layer scores", "[cli]") {
+  const TestFolder folder("cli-magnitude-run");
+  const std::string linear = trained_vit(folder, "linear", 1);
+  const std::string out = folder.path("pictures").string();
+  const std::vector<std::string> what = {"--input", "3", "--query", "0,7",
+                                         "--layer", "0", "--out",   out};
+  const auto draw = [&](const std::string& flag) {
+    std::vector<std::string> words = {linear, flag};
+    words.insert(words.end(), what.begin(), what.end());
+    const CliResult drawn = run_cli("visualise-attention", words);
+    INFO(drawn.err);
+    REQUIRE(drawn.code == 0);
+  };
+  draw("--scores");
+  draw("--magnitude");
+  CHECK(starts_as_png(folder.path("pictures/magnitude.png")));
+  // Of the one head the bars of linear attention are what the layer does: 16 patches and the class
+  // token.
+  std::vector<double> bars;
+  std::istringstream magnitude(io::read_text(folder.path("pictures/magnitude.csv")));
+  const std::string one = "\"linear, a φ(u)\",1,";
+  for (std::string line; std::getline(magnitude, line);) {
+    if (line.starts_with(one)) bars.push_back(std::stod(line.substr(line.rfind(',') + 1)));
+  }
+  REQUIRE(bars.size() == 17);
+  std::istringstream scores(io::read_text(folder.path("pictures/scores.csv")));
+  std::string line;
+  std::getline(scores, line);
+  while (std::getline(scores, line)) {
+    const double score = std::stod(line.substr(line.rfind(',') + 1));
+    CHECK(std::any_of(bars.begin(), bars.end(),
+                      [&](double bar) { return std::abs(bar - score) < 1e-6; }));
+  }
+  check_refusal(run_cli("visualise-attention", {linear, "--magnitude", "--head", "1"}), 2,
+                "has 1 heads");
+  check_refusal(run_cli("visualise-attention", {linear, linear, "--magnitude"}), 2, "one run");
+  check_refusal(run_cli("visualise-attention", {linear, "--head", "0"}), 2, "--magnitude");
 }
 
 TEST_CASE("inspect magnitude: needs no run", "[cli]") {

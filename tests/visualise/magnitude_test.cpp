@@ -29,6 +29,10 @@ const MagnitudeResponse& find(const std::vector<MagnitudeResponse>& all, const s
   throw ConfigError("no " + name);
 }
 
+std::vector<MagnitudeResponse> responses(const MagnitudeSettings& settings) {
+  return magnitude_responses(drawn_query(settings), settings.factors);
+}
+
 }  // namespace
 
 TEST_CASE("magnitude: linear attention does not feel the length, MALA is affine in it",
@@ -55,7 +59,7 @@ TEST_CASE("magnitude: linear attention does not feel the length, MALA is affine 
 
 TEST_CASE("magnitude: the figure's panels, sorted and reproducible", "[visualise]") {
   const MagnitudeSettings settings;
-  const auto all = magnitude_responses(settings);
+  const auto all = responses(settings);
   REQUIRE(all.size() == 16);
   const auto& one = find(all, "softmax", 1);
   CHECK(one.scores.size() == 16);
@@ -70,20 +74,34 @@ TEST_CASE("magnitude: the figure's panels, sorted and reproducible", "[visualise
   CHECK(find(all, "MALA, a φ(u)", 8).maximum > find(all, "MALA, a φ(u)", 1).maximum);
   CHECK(find(all, "linear, a φ(u)", 8).maximum ==
         Approx(find(all, "linear, a φ(u)", 1).maximum).epsilon(1e-13));
-  CHECK(magnitude_csv(magnitude_responses(settings)) == magnitude_csv(all));
+  CHECK(magnitude_csv(responses(settings)) == magnitude_csv(all));
   MagnitudeSettings other = settings;
   other.seed = 1;
-  CHECK(magnitude_csv(magnitude_responses(other)) != magnitude_csv(all));
+  CHECK(magnitude_csv(responses(other)) != magnitude_csv(all));
   other.keys = 1;
-  CHECK_THROWS_AS(magnitude_responses(other), ConfigError);
+  CHECK_THROWS_AS(responses(other), ConfigError);
   other = settings;
   other.factors = {1, 0};
-  CHECK_THROWS_AS(magnitude_responses(other), ConfigError);
+  CHECK_THROWS_AS(responses(other), ConfigError);
+}
+
+TEST_CASE("magnitude: of a given query the scores are those of its features", "[visualise]") {
+  const auto all = magnitude_responses({longer(1), kKeys}, {1, 2});
+  std::vector<double> phi_k = kKeys, phi_u = longer(2);
+  for (double& value : phi_k) value += 1;  // all above 0
+  for (double& value : phi_u) value = 1 + value / 2;
+  std::vector<double> doubled = phi_u;
+  for (double& value : doubled) value *= 2;
+  std::vector<double> expected = mala_scores(doubled, phi_k);
+  std::sort(expected.rbegin(), expected.rend());
+  std::vector<double> actual = find(all, "MALA, a φ(u)", 2).scores;
+  std::sort(actual.rbegin(), actual.rend());
+  for (std::size_t j = 0; j < 4; ++j) CHECK(actual[j] == Approx(expected[j]).epsilon(1e-12));
 }
 
 TEST_CASE("magnitude: a picture in both formats and a table", "[visualise]") {
   const test::TestFolder folder("magnitude");
-  const auto all = magnitude_responses({.keys = 3, .dim = 4, .factors = {1, 3}});
+  const auto all = responses({.keys = 3, .dim = 4, .factors = {1, 3}});
   write_magnitude(folder.path("a.svg"), all);
   CHECK_THAT(io::read_text(folder.path("a.svg")),
              Catch::Contains("MALA, a φ(u), a = 3") && Catch::Contains("entropy"));
