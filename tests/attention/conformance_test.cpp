@@ -95,7 +95,9 @@ TEST_CASE("every attention that masks: masked tokens change no valid output", "[
     Fixture f = make(variant);
     const Tensor x = random_tensor({2, kTokens, kDim}, 5);
     const Tensor changed = ops::clone(x);
-    for (std::int64_t i = 0; i < kDim; ++i) changed.data<double>()[(kTokens - 1) * kDim + i] += 3;
+    edit<double>(changed, [](auto values) {
+      for (double& value : values.subspan((kTokens - 1) * kDim, kDim)) value += 3;
+    });
     Context masked = context();
     masked.key_mask = mask_without_last(2);
     const auto valid = [&](const Tensor& t) {

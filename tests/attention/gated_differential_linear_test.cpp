@@ -140,7 +140,7 @@ TEST_CASE("differential: one projection has the same result as three", "[attenti
         named.name == "qkv.weight"
             ? ops::concat({from["q_proj.weight"], from["k_proj.weight"], from["v_proj.weight"]}, 0)
             : from.at(named.name);
-    std::copy_n(value.data<double>(), value.numel(), named.tensor.data<double>());
+    set_values(named.tensor, value);
   }
   const Tensor x = random_tensor({2, 5, kDim}, 8);
   CHECK(max_difference((*three)(x, {}), (*one)(x, {})) < 1e-12);

@@ -67,8 +67,8 @@ TEST_CASE("gather: values and gradients along every axis", "[ops]") {
                {-0.25, -0.25, 0, 0.25});
   // Integer tensors can be looked up too.
   const Tensor y = ops::gather(indices({10, 20, 30}, {3}), 0, indices({2, 0}, {2}));
-  CHECK(y.data<std::int64_t>()[0] == 30);
-  CHECK(y.data<std::int64_t>()[1] == 10);
+  CHECK(y.host_values<std::int64_t>()[0] == 30);
+  CHECK(y.host_values<std::int64_t>()[1] == 10);
 }
 
 TEST_CASE("scatter_add: values and gradients along every axis", "[ops]") {
@@ -85,7 +85,7 @@ TEST_CASE("scatter_add: values and gradients along every axis", "[ops]") {
   check_values(sum, {-0.75, 1010.5, 99.75});
 }
 
-TEST_CASE("lookups: same bits for any number of threads", "[ops]") {
+TEST_CASE("lookups: same bits for any number of threads", "[ops][host]") {
   std::vector<std::int64_t> values;
   for (std::uint64_t i = 0; i < 4000; ++i) values.push_back(RandomStream(3).below(50, i));
   const Shape shape{4000};

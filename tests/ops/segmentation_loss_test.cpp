@@ -87,7 +87,7 @@ std::vector<std::vector<double>> softmax_of_pixels(const Tensor& logits) {
 TEST_CASE("pixel_cross_entropy, label_dice: values by hand, ignored pixels left out", "[ops]") {
   const Tensor logits = random_tensor({2, 3, 2, 3}, 1);
   const auto p = softmax_of_pixels(logits);
-  const auto labels = label_map().values<std::int64_t>();
+  const auto labels = label_map().host_values<std::int64_t>();
   double entropy = 0, counted = 0;
   for (std::size_t i = 0; i < p.size(); ++i) {
     if (labels[i] == kIgnored) continue;

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "autograd/gradient_check.h"
@@ -46,6 +47,21 @@ void check_gradients(const Function& function, const std::vector<Tensor>& inputs
 
 /// Values of any floating tensor in float64.
 std::vector<double> to_doubles(const Tensor& x);
+
+/// Lets the host change the elements of a tensor of any device, as a span.
+template <class T, class Change>
+void edit(const Tensor& x, const Change& change) {
+  std::vector<T> values(static_cast<std::size_t>(x.numel()));
+  x.download(values.data());
+  change(std::span<T>(values));
+  x.upload(values.data());
+}
+
+/// Gives `x` the values of a tensor of as many elements and the same dtype.
+void set_values(const Tensor& x, const Tensor& values);
+
+/// Sum of the products of elements.
+double inner_product(const Tensor& a, const Tensor& b);
 
 /// Largest |a - b| over two tensors of one shape.
 double max_difference(const Tensor& a, const Tensor& b);
