@@ -51,7 +51,8 @@ Tensor mask_without_last(std::int64_t b) {
 
 }  // namespace
 
-TEST_CASE("every attention: gradients of the input and all parameters", "[attention]") {
+TEST_CASE("every attention: gradients of the input and all parameters",
+          "[attention][slow-device]") {
   for (const attention::Variant& variant : attention::variants()) {
     INFO(variant.name);
     Fixture f = make(variant);
@@ -118,7 +119,8 @@ TEST_CASE("every attention without places: permuting tokens permutes outputs", "
   }
 }
 
-TEST_CASE("every attention: mixed precision gives nearly the same, gradients too", "[attention]") {
+TEST_CASE("every attention: mixed precision gives nearly the same, gradients too",
+          "[attention][slow-device]") {
   for (const attention::Variant& variant : attention::variants()) {
     INFO(variant.name);
     const auto results = [&](DType activations) {

@@ -125,7 +125,8 @@ TEST_CASE("checkpoint: same values and gradients, with dropout inside, in less m
   CHECK(max_difference(dw, w.grad()) == 0.0);
 }
 
-TEST_CASE("backward, and no backward: a very long chain is freed without recursion", "[autograd]") {
+TEST_CASE("backward, and no backward: a very long chain is freed without recursion",
+          "[autograd][host]") {
   // Frames of a few hundred bytes would fill the stack many times over.
   constexpr int kNodes = 150000;
   const Tensor x = trainable(Tensor::from<double>({0.5}, {1}, cpu()));
@@ -152,7 +153,7 @@ TEST_CASE("backward, and no backward: a very long chain is freed without recursi
   CHECK(x.grad().defined() == walked);
 }
 
-TEST_CASE("checkpoint: a very long chain inside is freed without recursion", "[autograd]") {
+TEST_CASE("checkpoint: a very long chain inside is freed without recursion", "[autograd][host]") {
   const Tensor x = trainable(Tensor::from<double>({0.5}, {1}, cpu()));
   const auto chain = [](const std::vector<Tensor>& t) {
     Tensor y = t[0];

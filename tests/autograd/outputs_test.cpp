@@ -97,7 +97,7 @@ TEST_CASE("several outputs: memory is freed with the handles", "[autograd][host]
   }
 }
 
-TEST_CASE("several outputs: a very long chain is freed without recursion", "[autograd]") {
+TEST_CASE("several outputs: a very long chain is freed without recursion", "[autograd][host]") {
   const Tensor x = trainable(Tensor::from<double>({0.5}, {1}, cpu()));
   const bool walked = GENERATE(false, true);
   CAPTURE(walked);

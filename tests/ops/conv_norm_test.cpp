@@ -9,7 +9,8 @@ using namespace fovea;
 using namespace fovea::test;
 using ops::ConvOptions;
 
-TEST_CASE("conv: an input that is made again gives the gradients of one that is kept", "[ops]") {
+TEST_CASE("conv: an input that is made again gives the gradients of one that is kept",
+          "[ops][slow-device]") {
   struct Case {
     Shape x, w;
     std::int64_t stride, padding, groups;

@@ -213,7 +213,7 @@ TEST_CASE("cast: bfloat16 rounds to nearest even, integers round trip, gradients
                   {random_tensor({5}, 1)});
 }
 
-TEST_CASE("subnormal numbers count as zero, and only in kernels", "[ops]") {
+TEST_CASE("subnormal numbers count as zero, and only in kernels", "[ops][host]") {
   const double tiny = 1e-310;
   const Tensor x = ops::mul(ops::full({4096}, 1e-300, DType::kFloat64, cpu()), 1e-10);
   CHECK(to_doubles(x)[4095] == 0.0);

@@ -126,7 +126,8 @@ TEST_CASE("linear attention: heads that share channels are refused", "[ops]") {
                     Catch::Contains("heads share channels"));
 }
 
-TEST_CASE("linear attention: gradients that no cache holds are those of the items alone", "[ops]") {
+TEST_CASE("linear attention: gradients that no cache holds are those of the items alone",
+          "[ops][slow-device]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
   const Sizes s{dtype == DType::kFloat32 ? 14600 : 29200, 32, 32};
   const Tensor qkv = ops::cast(random_tensor({2, s.n, width_of(s)}, 11, DType::kFloat32), dtype);

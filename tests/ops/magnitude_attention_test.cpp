@@ -94,7 +94,7 @@ TEST_CASE("magnitude attention: the n x n form", "[ops]") {
   }
 }
 
-TEST_CASE("magnitude attention: gradients", "[ops]") {
+TEST_CASE("magnitude attention: gradients", "[ops][slow-device]") {
   const auto s = GENERATE(Sizes{5, 4, 6}, Sizes{1, 1, 1}, Sizes{3, 2, 3});
   const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 4);
   for (const MagnitudeOptions& options : all_options(s)) {
