@@ -165,7 +165,7 @@ function(fovea_tests folder)
   target_link_libraries(${folder}-test PRIVATE fovea_test_support ${arg_DEPENDS} ${arg_LIBRARIES})
   fovea_compile(${folder}-test TEST)
   set_target_properties(${folder}-test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_test(NAME ${folder} COMMAND ${folder}-test "~[slow]" --use-colour no)
+  add_test(NAME ${folder} COMMAND ${folder}-test "~[slow]~[opencl]" --use-colour no)
   # Tests fork children that kill themselves in the middle of a run.
   set_tests_properties(${folder} PROPERTIES ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)
   if(folder IN_LIST FOVEA_TESTS_WITH_THREADS)
