@@ -131,7 +131,7 @@ void Trainer::open_run() {
 // Sums of another device are added in another order: from here on the last digits are its own.
 void Trainer::note_move() {
   const std::string before = device_of(state_.config), now = device_of(setup_.config);
-  if (before == now || before.empty() || now.empty()) return;
+  if (finished() || before == now || before.empty() || now.empty()) return;
   say(fmt::format("step {}: goes on on {}; so far the run was on {}", state_.step, now, before));
   set_device(state_.config, now);
 }

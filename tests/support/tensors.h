@@ -16,7 +16,8 @@
 namespace fovea::test {
 
 /// One device for all tests of a program: the host with two threads, or the one that
-/// FOVEA_TEST_DEVICE names, or what an InPlaceOfCpu says.
+/// FOVEA_TEST_DEVICE names, or what an InPlaceOfCpu says. Tests that hold on the host alone (its
+/// threads, its allocator, bits of its kernels, what only it can look at) are tagged [host].
 const Device& cpu();
 
 /// While this lives, tests that ask for the CPU get another device.
