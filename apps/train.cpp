@@ -60,7 +60,9 @@ schema::Value configuration(const Arguments& args) {
               "no experiment file given; see fovea train --help");
   FOVEA_CHECK(args.overrides.empty(), ConfigError,
               "--set: a resumed run keeps its configuration; remove --set");
-  return experiment::load_config(args.out);
+  schema::Value config = experiment::load_config(args.out);
+  if (!args.device.empty()) schema::set_path(config, "train.device", args.device);
+  return config;
 }
 
 // Nothing unless --init is given.

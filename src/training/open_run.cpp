@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "schema/compare.h"
+#include "schema/load.h"
 #include "schema/parse.h"
 #include "training/data_identity.h"
 #include "training/trainer.h"
@@ -42,6 +43,17 @@ std::int64_t evaluations(const std::filesystem::path& file) {
   return count;
 }
 
+// Where a run computes, or "" where a configuration does not say.
+std::string device_of(const schema::Value& config) {
+  const schema::Value* train = config.is_object() ? config.find("train") : nullptr;
+  const schema::Value* device = train != nullptr ? train->find("device") : nullptr;
+  return device != nullptr && device->is_string() ? device->as_string() : "";
+}
+
+void set_device(schema::Value& config, const std::string& device) {
+  if (!device_of(config).empty()) schema::set_path(config, "train.device", device);
+}
+
 }  // namespace
 
 // For the terminal alone: a resumed run leaves the same bytes as one that was never stopped.
@@ -50,8 +62,11 @@ void Trainer::notify(const std::string& line) const {
 }
 
 void Trainer::refuse_other(const std::string& place, const schema::Value& before) const {
+  // A run may go on elsewhere (note_move()).
   const auto identity = [&](const schema::Value& config) {
-    return setup_.identity ? setup_.identity(config) : config;
+    schema::Value counted = setup_.identity ? setup_.identity(config) : config;
+    set_device(counted, "any");
+    return counted;
   };
   std::string differences;
   for (const std::string& line : schema::diff(identity(before), identity(setup_.config))) {
@@ -100,6 +115,7 @@ void Trainer::open_run() {
   log_ = std::make_unique<RunLog>(folder, setup_.train.tensorboard);
   log_->cut_back(state_);
   if (last) {
+    note_move();
     checkpoints_.repair(state_);
     return;
   }
@@ -110,6 +126,14 @@ void Trainer::open_run() {
   // From here on a run without a checkpoint is one that has lost it. The first one also holds
   // weights that came from elsewhere (train --init).
   save();
+}
+
+// Sums of another device are added in another order: from here on the last digits are its own.
+void Trainer::note_move() {
+  const std::string before = device_of(state_.config), now = device_of(setup_.config);
+  if (finished() || before == now || before.empty() || now.empty()) return;
+  say(fmt::format("step {}: goes on on {}; so far the run was on {}", state_.step, now, before));
+  set_device(state_.config, now);
 }
 
 std::optional<std::filesystem::path> Trainer::find_last() const {

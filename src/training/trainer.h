@@ -93,6 +93,7 @@ class Trainer {
   void refuse_other(const std::string& place, const schema::Value& before) const;
   void refuse_other_parts(const RunState& before) const;
   void refuse_lost_checkpoints() const;
+  void note_move();
   std::optional<std::filesystem::path> find_last() const;
   void restore(const std::filesystem::path& folder);
   void notify(const std::string& line) const;

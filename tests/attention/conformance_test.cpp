@@ -51,7 +51,8 @@ Tensor mask_without_last(std::int64_t b) {
 
 }  // namespace
 
-TEST_CASE("every attention: gradients of the input and all parameters", "[attention]") {
+TEST_CASE("every attention: gradients of the input and all parameters",
+          "[attention][slow-device]") {
   for (const attention::Variant& variant : attention::variants()) {
     INFO(variant.name);
     Fixture f = make(variant);
@@ -95,7 +96,9 @@ TEST_CASE("every attention that masks: masked tokens change no valid output", "[
     Fixture f = make(variant);
     const Tensor x = random_tensor({2, kTokens, kDim}, 5);
     const Tensor changed = ops::clone(x);
-    for (std::int64_t i = 0; i < kDim; ++i) changed.data<double>()[(kTokens - 1) * kDim + i] += 3;
+    edit<double>(changed, [](auto values) {
+      for (double& value : values.subspan((kTokens - 1) * kDim, kDim)) value += 3;
+    });
     Context masked = context();
     masked.key_mask = mask_without_last(2);
     const auto valid = [&](const Tensor& t) {
@@ -116,7 +119,8 @@ TEST_CASE("every attention without places: permuting tokens permutes outputs", "
   }
 }
 
-TEST_CASE("every attention: mixed precision gives nearly the same, gradients too", "[attention]") {
+TEST_CASE("every attention: mixed precision gives nearly the same, gradients too",
+          "[attention][slow-device]") {
   for (const attention::Variant& variant : attention::variants()) {
     INFO(variant.name);
     const auto results = [&](DType activations) {

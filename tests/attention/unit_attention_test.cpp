@@ -36,9 +36,7 @@ TEST_CASE("unit attention: padding that attends is a map padded before the proje
           "[attention]") {
   auto attn = made({.num_heads = 2, .bias_unit = {3}, .padding_attends = true});
   for (const nn::NamedTensor& named : attn.parameters()) {
-    Tensor value = named.tensor;
-    const Tensor random = random_tensor(value.shape(), 7);
-    std::copy_n(random.data<double>(), value.numel(), value.data<double>());
+    set_values(named.tensor, random_tensor(named.tensor.shape(), 7));
   }
   const Tensor x = random_tensor({2, 4, 12}, 1);
   const ops::Units padded({.grid = {4}, .unit = {3}}, cpu());

@@ -31,7 +31,7 @@ TEST_CASE("gradient check: a transposed backward fails", "[autograd]") {
   const auto wrong = [](const std::vector<Tensor>& t) {
     autograd::Op op("wrong_identity", {t[0]});
     return op.output(t[0].alias({2, 2}), [](const Tensor& dy, autograd::Gradients& in) {
-      const auto d = dy.values<double>();
+      const auto d = dy.host_values<double>();
       in.add(0, Tensor::from<double>({d[0], d[2], d[1], d[3]}, {2, 2}, cpu()));
     });
   };
@@ -61,7 +61,7 @@ TEST_CASE("backward: a second call on a freed graph is an error", "[autograd]") 
   CHECK_THROWS_AS(autograd::backward(x.detach()), Error);
 }
 
-TEST_CASE("backward: frees what it has passed, and everything at the end", "[autograd]") {
+TEST_CASE("backward: frees what it has passed, and everything at the end", "[autograd][host]") {
   const Device device = make_cpu(1);
   const std::int64_t n = 1 << 16;
   const Tensor x = trainable(ops::ones({n}, DType::kFloat32, device));
@@ -79,7 +79,7 @@ TEST_CASE("backward: frees what it has passed, and everything at the end", "[aut
   CHECK(device.allocator().stats().bytes_in_use - before <= n * 4);  // the gradient of x
 }
 
-TEST_CASE("a warm step allocates nothing", "[autograd]") {
+TEST_CASE("a warm step allocates nothing", "[autograd][host]") {
   const Device device = make_cpu(1);
   const Tensor w = trainable(ops::ones({64, 64}, DType::kFloat32, device));
   const Tensor x = ops::ones({32, 64}, DType::kFloat32, device);
@@ -125,7 +125,8 @@ TEST_CASE("checkpoint: same values and gradients, with dropout inside, in less m
   CHECK(max_difference(dw, w.grad()) == 0.0);
 }
 
-TEST_CASE("backward, and no backward: a very long chain is freed without recursion", "[autograd]") {
+TEST_CASE("backward, and no backward: a very long chain is freed without recursion",
+          "[autograd][host]") {
   // Frames of a few hundred bytes would fill the stack many times over.
   constexpr int kNodes = 150000;
   const Tensor x = trainable(Tensor::from<double>({0.5}, {1}, cpu()));
@@ -152,7 +153,7 @@ TEST_CASE("backward, and no backward: a very long chain is freed without recursi
   CHECK(x.grad().defined() == walked);
 }
 
-TEST_CASE("checkpoint: a very long chain inside is freed without recursion", "[autograd]") {
+TEST_CASE("checkpoint: a very long chain inside is freed without recursion", "[autograd][host]") {
   const Tensor x = trainable(Tensor::from<double>({0.5}, {1}, cpu()));
   const auto chain = [](const std::vector<Tensor>& t) {
     Tensor y = t[0];

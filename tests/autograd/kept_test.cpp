@@ -103,7 +103,7 @@ TEST_CASE("checkpoint: what it was run on and the parameters inside are watched"
                                     "was; it was changed since by adamw"));
 }
 
-TEST_CASE("checkpoint: an input that a norm makes again is not kept", "[autograd]") {
+TEST_CASE("checkpoint: an input that a norm makes again is not kept", "[autograd][host]") {
   const Device device = make_cpu(1);
   const Tensor x = trainable(Tensor::from(std::vector<float>(4096, 1.0F), {64, 64}, device));
   const auto rows = [](const std::vector<Tensor>& t) { return ops::sum(ops::exp(t[0]), {1}); };

@@ -83,7 +83,7 @@ TEST_CASE("several outputs: nothing is recorded without gradients", "[autograd]"
   for (const Tensor& y : sin_cos(x)) CHECK_FALSE(y.requires_grad());
 }
 
-TEST_CASE("several outputs: memory is freed with the handles", "[autograd]") {
+TEST_CASE("several outputs: memory is freed with the handles", "[autograd][host]") {
   const Device device = make_cpu(1);
   const Tensor x = trainable(Tensor::from(std::vector<float>(1024, 0.5F), {1024}, device));
   const std::int64_t before = device.allocator().stats().bytes_in_use;
@@ -97,7 +97,7 @@ TEST_CASE("several outputs: memory is freed with the handles", "[autograd]") {
   }
 }
 
-TEST_CASE("several outputs: a very long chain is freed without recursion", "[autograd]") {
+TEST_CASE("several outputs: a very long chain is freed without recursion", "[autograd][host]") {
   const Tensor x = trainable(Tensor::from<double>({0.5}, {1}, cpu()));
   const bool walked = GENERATE(false, true);
   CAPTURE(walked);

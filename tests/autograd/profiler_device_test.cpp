@@ -27,11 +27,12 @@ class Queue final : public Backend {
 #define FOVEA_KERNEL(kernel, parameters, arguments) \
   void kernel parameters const override {           \
     ++seconds_;                                     \
-    cpu().backend().kernel arguments;               \
+    host_.backend().kernel arguments;               \
   }
 #include "backend/kernels.def"
 
  private:
+  Device host_ = make_cpu(1);
   mutable double seconds_ = 0;
   mutable int asked_ = 0;
 };

@@ -108,7 +108,7 @@ Step step(const layer_attention::Variant& variant, const Value& options, DType s
 
 }  // namespace
 
-TEST_CASE("every layer attention: gradients through all layers", "[layer_attention]") {
+TEST_CASE("every layer attention: gradients through all layers", "[layer_attention][slow-device]") {
   for (const layer_attention::Variant& variant : layer_attention::variants()) {
     if (variant.name == "transformer_vq") continue;  // straight-through: not the slope
     INFO(variant.name);

@@ -20,8 +20,7 @@ void perturb(const nn::Module& module) {
   std::uint64_t seed = 50;
   for (const nn::NamedTensor& named : module.parameters()) {
     const Tensor noise = random_tensor(named.tensor.shape(), ++seed);
-    for (std::int64_t i = 0; i < noise.numel(); ++i)
-      named.tensor.data<double>()[i] += 0.3 * noise.data<double>()[i];
+    set_values(named.tensor, ops::add(named.tensor.detach(), ops::mul(noise, 0.3)));
   }
 }
 

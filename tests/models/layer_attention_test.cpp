@@ -181,7 +181,7 @@ TEST_CASE("ResNet with layer attention: names are those of the public code", "[m
 }
 
 TEST_CASE("every layer attention: gradients of a whole ResNet along random directions",
-          "[models]") {
+          "[models][slow-device]") {
   for (const layer_attention::Variant& variant : layer_attention::variants()) {
     // Its straight-through gradient is not the slope.
     if (variant.name == "transformer_vq") continue;
@@ -190,8 +190,7 @@ TEST_CASE("every layer attention: gradients of a whole ResNet along random direc
       const auto model = build(tiny(plainly(variant), block), cpu(), {2, 6, 6, 3}, DType::kFloat64);
       for (const nn::NamedTensor& named : model->parameters()) {
         if (!named.name.ends_with("bias")) continue;
-        const Tensor values = random_tensor(named.tensor.shape(), 77);
-        std::copy_n(values.data<double>(), values.numel(), named.tensor.data<double>());
+        set_values(named.tensor, random_tensor(named.tensor.shape(), 77));
       }
       model->train(true);
       const Tensor x = random_tensor({2, 2, 6, 6}, 1);
@@ -203,10 +202,7 @@ TEST_CASE("every layer attention: gradients of a whole ResNet along random direc
       for (const nn::NamedTensor& named : model->parameters()) {
         if (!named.tensor.requires_grad() || !named.tensor.grad().defined()) continue;
         const Tensor direction = random_tensor(named.tensor.shape(), ++seed);
-        double analytic = 0;
-        for (std::int64_t i = 0; i < direction.numel(); ++i) {
-          analytic += named.tensor.grad().data<double>()[i] * direction.data<double>()[i];
-        }
+        const double analytic = inner_product(named.tensor.grad(), direction);
         INFO(named.name);
         const double numeric =
             slope(named.tensor, direction, [&] { return loss().item<double>(); });
@@ -216,7 +212,8 @@ TEST_CASE("every layer attention: gradients of a whole ResNet along random direc
   }
 }
 
-TEST_CASE("every layer attention: a ResNet learns in mixed precision as in float32", "[models]") {
+TEST_CASE("every layer attention: a ResNet learns in mixed precision as in float32",
+          "[models][slow-device]") {
   const Tensor x = random_tensor({8, 3, 16, 8}, 1, DType::kFloat32);
   const Tensor labels = Tensor::from<std::int64_t>({2, 0, 1, 2, 1, 0, 0, 1}, {8}, cpu());
   // Losses before and after some steps, all with one batch.

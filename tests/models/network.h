@@ -65,11 +65,12 @@ inline Cost cost(const schema::Value& options, std::int64_t side, std::int64_t c
 inline double slope(const Tensor& x, const Tensor& direction,
                     const std::function<double()>& function) {
   constexpr double kStep = 1e-6;
-  const Tensor before = ops::clone(x.detach());
+  const std::vector<double> before = to_doubles(x.detach());
+  const std::vector<double> along = to_doubles(direction);
   const auto at = [&](double step) {
-    for (std::int64_t i = 0; i < x.numel(); ++i) {
-      x.data<double>()[i] = before.data<double>()[i] + step * direction.data<double>()[i];
-    }
+    std::vector<double> values = before;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += step * along[i];
+    x.upload(values.data());
     return function();
   };
   const double difference = at(kStep) - at(-kStep);
@@ -86,10 +87,7 @@ inline void check_directions(const models::Model& model, const std::function<Ten
   for (const nn::NamedTensor& named : model.parameters()) {
     for (int repeat = 0; repeat < 3; ++repeat) {
       const Tensor direction = random_tensor(named.tensor.shape(), ++seed);
-      double analytic = 0;
-      for (std::int64_t i = 0; i < direction.numel(); ++i) {
-        analytic += named.tensor.grad().data<double>()[i] * direction.data<double>()[i];
-      }
+      const double analytic = inner_product(named.tensor.grad(), direction);
       INFO(named.name << ", direction seed " << seed);
       const double numeric = slope(named.tensor, direction, [&] { return loss().item<double>(); });
       CHECK(analytic == Approx(numeric).epsilon(1e-4).margin(1e-7));

@@ -22,7 +22,7 @@ TEST_CASE("linear of an activation: gradients", "[ops]") {
                   inputs);
 }
 
-TEST_CASE("linear of an activation or a norm: keeps nothing but its result", "[ops]") {
+TEST_CASE("linear of an activation or a norm: keeps nothing but its result", "[ops][host]") {
   const Device device = make_cpu(1);
   const Tensor weight = trainable(Tensor::from(std::vector<float>(64, 0.5F), {1, 64}, device));
   const Tensor x = trainable(Tensor::from(std::vector<float>(64 * 512, 1.0F), {512, 64}, device));

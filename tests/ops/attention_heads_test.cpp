@@ -51,7 +51,7 @@ Tensor attend(const std::vector<Tensor>& t, const Layout& at, bool two_maps, boo
 
 }  // namespace
 
-TEST_CASE("attention: gradients of heads that share channels", "[ops][attention]") {
+TEST_CASE("attention: gradients of heads that share channels", "[ops][attention][slow-device]") {
   const auto layout = GENERATE(from_range(kLayouts));
   const bool two_maps = GENERATE(false, true);
   const bool one_tensor = GENERATE(false, true);
@@ -66,7 +66,8 @@ TEST_CASE("attention: gradients of heads that share channels", "[ops][attention]
 
 // Many wide heads over few channels, and next to nothing to compute: without turns, some of the
 // sums get lost.
-TEST_CASE("attention: sums over shared channels are whole with many threads", "[ops][attention]") {
+TEST_CASE("attention: sums over shared channels are whole with many threads",
+          "[ops][attention][host]") {
   const bool two_maps = GENERATE(false, true);
   const int part = GENERATE(0, 1, 2);  // q, k or v
   CAPTURE(two_maps, part);

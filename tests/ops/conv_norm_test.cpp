@@ -9,7 +9,8 @@ using namespace fovea;
 using namespace fovea::test;
 using ops::ConvOptions;
 
-TEST_CASE("conv: an input that is made again gives the gradients of one that is kept", "[ops]") {
+TEST_CASE("conv: an input that is made again gives the gradients of one that is kept",
+          "[ops][slow-device]") {
   struct Case {
     Shape x, w;
     std::int64_t stride, padding, groups;
@@ -72,7 +73,7 @@ TEST_CASE("conv: gradients along a chain of residual blocks", "[ops]") {
        random_tensor({3, 3, 3, 3}, 3), uniform_tensor({3}, 0.5, 1.5, 6)});
 }
 
-TEST_CASE("conv: what a batch norm can make again is not kept for backward", "[ops]") {
+TEST_CASE("conv: what a batch norm can make again is not kept for backward", "[ops][host]") {
   const Device device = make_cpu(1);
   const Shape shape{2, 4, 32, 32};
   const auto tensor = [&](const Shape& sizes) {
@@ -94,7 +95,7 @@ TEST_CASE("conv: what a batch norm can make again is not kept for backward", "[o
   CHECK(held() - before == 4 * 2 + 2);
 }
 
-TEST_CASE("conv: the same bits for any number of threads behind a batch norm", "[ops]") {
+TEST_CASE("conv: the same bits for any number of threads behind a batch norm", "[ops][host]") {
   check_threads(
       [](const auto& t) {
         const Tensor y = ops::batch_norm({t[1], {}, {}, {}}, t[0], t[2], true);

@@ -13,7 +13,7 @@ TEST_CASE("drop_path: every sample is kept or dropped by its own draw, at any wi
       values<std::vector<std::int64_t>>({{}, {1}, {2}, {3}, {7}, {16}, {17}, {1, 1}, {2, 9, 5}}));
   const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64, DType::kBFloat16);
   CAPTURE(b, item.size(), name_of(dtype));
-  const Device device = make_cpu(3);
+  const Device& device = cpu();
   const RandomStream random(21);
   const double p = 0.25;  // 1 / (1 - p) has no end in binary
   Shape shape{b};

@@ -30,10 +30,11 @@ double slope(double x) {
 // Largest |got - want| / (1e-7 + 3e-7 |want|): absolute near 0, relative elsewhere.
 template <class Want>
 double worst(const std::vector<float>& x, const Tensor& got, Want want) {
+  const std::vector<double> values = to_doubles(got);
   double most = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double w = want(static_cast<double>(x[i]));
-    const double error = std::abs(static_cast<double>(got.values<float>()[i]) - w);
+    const double error = std::abs(values[i] - w);
     most = std::max(most, error / (1e-7 + 3e-7 * std::abs(w)));
   }
   return most;

@@ -105,7 +105,7 @@ TEST_CASE("linear attention: rows of the map on demand are rows of the map", "[o
   CHECK(max_difference(ops::slice(all, 2, 2, 3), some) == 0.0);
 }
 
-TEST_CASE("linear attention: as many threads as you like give the same bits", "[ops]") {
+TEST_CASE("linear attention: as many threads as you like give the same bits", "[ops][host]") {
   const Sizes s{300, 8, 8};
   const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 7, DType::kFloat32);
   const Device one = make_cpu(1);
@@ -126,7 +126,8 @@ TEST_CASE("linear attention: heads that share channels are refused", "[ops]") {
                     Catch::Contains("heads share channels"));
 }
 
-TEST_CASE("linear attention: gradients that no cache holds are those of the items alone", "[ops]") {
+TEST_CASE("linear attention: gradients that no cache holds are those of the items alone",
+          "[ops][slow-device]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
   const Sizes s{dtype == DType::kFloat32 ? 14600 : 29200, 32, 32};
   const Tensor qkv = ops::cast(random_tensor({2, s.n, width_of(s)}, 11, DType::kFloat32), dtype);

@@ -7,7 +7,7 @@
 using namespace fovea;
 using namespace fovea::test;
 
-TEST_CASE("cross_entropy: off the host too the mean is over the rows that count", "[ops]") {
+TEST_CASE("cross_entropy: off the host too the mean is over the rows that count", "[ops][host]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kFloat64);
   const auto labels = GENERATE(values<std::vector<std::int64_t>>(
       {{1, -100, 3, -100, 0}, {1, 2, 3, 4, 0}, {-100, -100, -100, -100, -100}}));

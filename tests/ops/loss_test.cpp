@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
+#include "tests/support/opaque.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -54,6 +56,9 @@ TEST_CASE("cross_entropy: values and gradients equal explicit loops at any width
 }
 
 TEST_CASE("cross_entropy: classes that are ruled out, and what is not a number", "[ops]") {
+  // By the kernel of the device, and by the default body.
+  std::optional<InPlaceOfCpu> in_place;
+  if (GENERATE(false, true)) in_place.emplace(make_opaque(OpaqueKernels::kPrimitives));
   const double never = -std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> values = {1, never, 1, never, never, 1, never, never, never,

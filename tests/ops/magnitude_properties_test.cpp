@@ -221,8 +221,13 @@ TEST_CASE("mala, causal: the first token is its value, and nothing behind is see
   const Tensor other_k = ops::clone(k);
   const Tensor other_v = ops::clone(v);
   constexpr std::int64_t changed = 100;
-  for (std::int64_t i = 0; i < kDim; ++i) other_k.data<double>()[changed * kDim + i] += 1;
-  for (std::int64_t i = 0; i < width; ++i) other_v.data<double>()[changed * width + i] -= 1;
+  const auto add = [](const Tensor& x, std::int64_t row_width, double amount) {
+    edit<double>(x, [&](auto values) {
+      for (double& value : values.subspan(changed * row_width, row_width)) value += amount;
+    });
+  };
+  add(other_k, kDim, 1);
+  add(other_v, width, -1);
   const Tensor other = attend(other_k, other_v);
   CHECK(max_difference(ops::slice(y, 1, 0, changed), ops::slice(other, 1, 0, changed)) == 0.0);
   CHECK(max_difference(ops::slice(y, 1, changed, 1), ops::slice(other, 1, changed, 1)) > 1e-6);
@@ -248,8 +253,9 @@ TEST_CASE("mala: constant values give the constant times the sum of the row", "[
   const Tensor v = ops::full({1, kN, kDim}, 2.5, DType::kFloat64, cpu());
   const auto view = [](const Tensor& x) { return ops::heads(x, 1, kDim, 0, kDim); };
   const MagnitudeOptions options{.eps = 0.1};
-  const Tensor y = ops::magnitude_attention(view(q), view(k), view(v), options);
-  const Tensor sums = ops::sum(ops::magnitude_map(view(q), view(k), options).scores, {-1});
-  for (std::int64_t i = 0; i < kN * kDim; ++i)
-    CHECK(y.data<double>()[i] == Approx(2.5 * sums.data<double>()[i / kDim]).margin(1e-10));
+  const auto y = to_doubles(ops::magnitude_attention(view(q), view(k), view(v), options));
+  const auto sums =
+      to_doubles(ops::sum(ops::magnitude_map(view(q), view(k), options).scores, {-1}));
+  for (std::size_t i = 0; i < kN * kDim; ++i)
+    CHECK(y[i] == Approx(2.5 * sums[i / kDim]).margin(1e-10));
 }

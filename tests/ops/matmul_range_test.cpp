@@ -7,6 +7,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
+#include "ops/shape.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -27,20 +28,23 @@ std::vector<Sizes> all_sizes() {
   return {{3, 5, 7}, {128, 16, 32}, {145, 49, 33}, {300, 40, 1100}, {1200, 300, 64}};
 }
 
-Tensor ones(const Shape& shape) { return ops::ones(shape, DType::kFloat32, cpu()); }
+// An operand as the host writes it, all ones at first.
+struct Numbers {
+  Numbers(std::int64_t rows, std::int64_t columns)
+      : shape{rows, columns}, values(static_cast<std::size_t>(rows * columns), 1) {}
+  float& at(std::int64_t row, std::int64_t column) {
+    return values[static_cast<std::size_t>(row * shape[1] + column)];
+  }
+  Tensor tensor() const { return Tensor::from(values, shape, cpu()); }
+
+  Shape shape;
+  std::vector<float> values;
+};
 
 Tensor product(const Tensor& a, const Tensor& b, bool ta, bool tb) {
   // Stored transposed where asked for.
   const auto stored = [](const Tensor& x, bool trans) {
-    if (!trans) return x;
-    const std::int64_t rows = x.size(0);
-    const std::int64_t columns = x.size(1);
-    Tensor y = Tensor::empty({columns, rows}, DType::kFloat32, cpu());
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < columns; ++j)
-        y.data<float>()[j * rows + i] = x.data<float>()[i * columns + j];
-    }
-    return y;
+    return trans ? ops::transpose(x, 0, 1) : x;
   };
   return ops::matmul(stored(a, ta), stored(b, tb), ta, tb);
 }
@@ -57,29 +61,30 @@ TEST_CASE("matmul: infinities and NaN give what IEEE gives", "[ops]") {
   CAPTURE(m, n, k, ta, tb, left);
   for (const float value : {kInf, -kInf, kNan, kMost, -kMost}) {
     CAPTURE(value);
-    const Tensor a = ones({m, k});
-    const Tensor b = ones({k, n});
+    Numbers a(m, k);
+    Numbers b(k, n);
     // One number in the last row or column, in the last place of the inner axis. That of the other
     // operand that meets it is 0.5, and once 0.
     const std::int64_t at = k - 1;
     if (left) {
-      a.data<float>()[(m - 1) * k + at] = value;
-      for (std::int64_t j = 0; j < n; ++j) b.data<float>()[at * n + j] = 0.5F;
-      b.data<float>()[at * n] = 0;
+      a.at(m - 1, at) = value;
+      for (std::int64_t j = 0; j < n; ++j) b.at(at, j) = 0.5F;
+      b.at(at, 0) = 0;
     } else {
-      b.data<float>()[at * n + n - 1] = value;
-      for (std::int64_t i = 0; i < m; ++i) a.data<float>()[i * k + at] = 0.5F;
-      a.data<float>()[at] = 0;
+      b.at(at, n - 1) = value;
+      for (std::int64_t i = 0; i < m; ++i) a.at(i, at) = 0.5F;
+      a.at(0, at) = 0;
     }
-    const Tensor c = product(a, b, ta, tb);
+    const auto c = product(a.tensor(), b.tensor(), ta, tb).host_values<float>();
     for (std::int64_t i = 0; i < m; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
         const bool met = left ? i == m - 1 : j == n - 1;
         const float factor = left ? (j == 0 ? 0.0F : 0.5F) : (i == 0 ? 0.0F : 0.5F);
         const float rest = static_cast<float>(k - 1);
         const float want = rest + factor * (met ? value : 1.0F);
-        if (!same(c.data<float>()[i * n + j], want)) {
-          CAPTURE(i, j, want, c.data<float>()[i * n + j]);
+        const float got = c[static_cast<std::size_t>(i * n + j)];
+        if (!same(got, want)) {
+          CAPTURE(i, j, want, got);
           FAIL("another value");
         }
       }
@@ -89,24 +94,23 @@ TEST_CASE("matmul: infinities and NaN give what IEEE gives", "[ops]") {
 
 TEST_CASE("matmul: infinities of both signs that meet give NaN", "[ops]") {
   const auto [m, n, k] = GENERATE(from_range(all_sizes()));
-  const Tensor a = ones({m, k});
-  const Tensor b = ones({k, n});
-  a.data<float>()[0] = kInf;
-  a.data<float>()[1] = -kInf;
-  a.data<float>()[k] = -kInf;
-  const Tensor c = ops::matmul(a, b);
-  CHECK(std::isnan(c.data<float>()[0]));
-  CHECK(c.data<float>()[n] == -kInf);
-  CHECK(c.data<float>()[2 * n] == static_cast<float>(k));
+  Numbers a(m, k);
+  a.at(0, 0) = kInf;
+  a.at(0, 1) = -kInf;
+  a.at(1, 0) = -kInf;
+  const Tensor c = ops::matmul(a.tensor(), Numbers(k, n).tensor());
+  const auto first = ops::slice(c, 1, 0, 1).host_values<float>();
+  CHECK(std::isnan(first[0]));
+  CHECK(first[1] == -kInf);
+  CHECK(first[2] == static_cast<float>(k));
 }
 
 TEST_CASE("matmul: infinities in bfloat16", "[ops]") {
   const auto [m, n, k] = GENERATE(from_range(all_sizes()));
-  const Tensor a = ones({m, k});
-  const Tensor b = ones({k, n});
-  a.data<float>()[k - 1] = -kInf;
-  const auto c =
-      to_doubles(ops::matmul(ops::cast(a, DType::kBFloat16), ops::cast(b, DType::kBFloat16)));
+  Numbers a(m, k);
+  a.at(0, k - 1) = -kInf;
+  const auto c = to_doubles(ops::matmul(ops::cast(a.tensor(), DType::kBFloat16),
+                                        ops::cast(Numbers(k, n).tensor(), DType::kBFloat16)));
   for (std::int64_t j = 0; j < n; ++j)
     CHECK(c[static_cast<std::size_t>(j)] == -std::numeric_limits<double>::infinity());
   CHECK(std::isfinite(c[static_cast<std::size_t>(n)]));

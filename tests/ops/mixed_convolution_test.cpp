@@ -113,7 +113,8 @@ TEST_CASE("mixed precision: the gradient of resizing is rounded once", "[ops]") 
   check_values(x.grad(), {4.0});
 }
 
-TEST_CASE("mixed precision: convolutions have the same bits for any number of threads", "[ops]") {
+TEST_CASE("mixed precision: convolutions have the same bits for any number of threads",
+          "[ops][host]") {
   check_threads(
       [](const auto& t) {
         const Tensor y = ops::batch_norm(norm(t[1], {}), half(t[0]), half(t[2]), true);

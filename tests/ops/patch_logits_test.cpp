@@ -49,7 +49,7 @@ TEST_CASE("patch_logits: gradients of tokens and parameters", "[ops]") {
       inputs_for({2, 3, 2, 5}, 6, 2));
 }
 
-TEST_CASE("patch_logits: stretches of tokens give what all at once gives", "[ops]") {
+TEST_CASE("patch_logits: stretches of tokens give what all at once gives", "[ops][slow-device]") {
   // 96 channels and 4 x 100 places a row: a plane has several stretches.
   const DType dtype = GENERATE(DType::kFloat64, DType::kFloat32);
   CAPTURE(name_of(dtype));
@@ -76,7 +76,7 @@ TEST_CASE("patch_logits: stretches of tokens give what all at once gives", "[ops
   }
 }
 
-TEST_CASE("patch_logits: the same bits for any number of threads", "[ops]") {
+TEST_CASE("patch_logits: the same bits for any number of threads", "[ops][host]") {
   check_threads(
       [](const auto& t) {
         return ops::patch_logits(t[0], head_of(t), {2, 4, 4});
@@ -84,7 +84,7 @@ TEST_CASE("patch_logits: the same bits for any number of threads", "[ops]") {
       {{1, 2, 20, 40, 24}, {32 * 24, 24}, {24}, {24}, {5, 24}});
 }
 
-TEST_CASE("patch_logits: memory is that of the result and a stretch", "[ops]") {
+TEST_CASE("patch_logits: memory is that of the result and a stretch", "[ops][host]") {
   const Device device = make_cpu(1);
   std::vector<Tensor> t;
   for (const Shape& shape :

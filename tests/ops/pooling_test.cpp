@@ -168,7 +168,7 @@ TEST_CASE("adaptive_avg_pool: one output is the mean", "[ops]") {
   }
 }
 
-TEST_CASE("pooling: same bits for any number of threads", "[ops]") {
+TEST_CASE("pooling: same bits for any number of threads", "[ops][host]") {
   const Shape shape{7, 24, 21, 19};
   check_threads([](const auto& t) { return ops::max_pool(t[0], {3}, {2}, {1}); }, {shape});
   check_threads([](const auto& t) { return ops::avg_pool(t[0], {3}, {1}, {1}); }, {shape});

@@ -20,8 +20,9 @@ Tensor labels() {
 Tensor certain(const Tensor& labels_of, std::int64_t classes) {
   const std::int64_t pixels = labels_of.size(1) * labels_of.size(2);
   std::vector<double> values(static_cast<std::size_t>(labels_of.size(0) * classes * pixels), -50);
+  const auto class_of = labels_of.host_values<std::int64_t>();
   for (std::int64_t i = 0; i < labels_of.numel(); ++i) {
-    const std::int64_t k = labels_of.data<std::int64_t>()[i];
+    const std::int64_t k = class_of[static_cast<std::size_t>(i)];
     if (k < 0) continue;
     values[static_cast<std::size_t>((i / pixels * classes + k) * pixels + i % pixels)] = 50;
   }
@@ -97,7 +98,8 @@ TEST_CASE("boundary_dou: alpha is that of pixels with a neighbour of another cla
 TEST_CASE("label_dice, boundary_dou: pixels that do not count change nothing", "[ops]") {
   const Tensor logits = random_tensor({2, 3, 3, 4}, 4);
   const Tensor changed = logits.copy_on(cpu());
-  changed.data<double>()[11] += 5;  // of the first class at the pixel without a label
+  // The first class at the pixel without a label.
+  edit<double>(changed, [](auto values) { values[11] += 5; });
   const ops::LabelDiceOptions squares{.batch = true, .squared_pred = true};
   CHECK(ops::label_dice(logits, labels(), squares).item<double>() ==
         ops::label_dice(changed, labels(), squares).item<double>());

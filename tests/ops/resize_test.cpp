@@ -67,7 +67,7 @@ TEST_CASE("resize: a constant stays constant and the same size is the same tenso
   CHECK(ops::resize(x, {3, 4}, Interpolation::kLinear).same_storage(x));
 }
 
-TEST_CASE("resize: same bits for any number of threads", "[ops]") {
+TEST_CASE("resize: same bits for any number of threads", "[ops][host]") {
   const auto mode = GENERATE(Interpolation::kLinear, Interpolation::kNearest);
   check_threads(
       [&](const auto& t) {

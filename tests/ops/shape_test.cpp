@@ -12,10 +12,12 @@ TEST_CASE("permute: equals index arithmetic, inverse restores, gradient", "[ops]
   const Tensor x = random_tensor({3, 40, 50}, 1);
   const Tensor y = ops::permute(x, {2, 0, 1});
   CHECK(y.shape() == Shape{50, 3, 40});
-  for (std::int64_t i = 0; i < 3; ++i) {
-    for (std::int64_t j = 0; j < 40; ++j) {
-      for (std::int64_t k = 0; k < 50; ++k) {
-        REQUIRE(y.data<double>()[(k * 3 + i) * 40 + j] == x.data<double>()[(i * 40 + j) * 50 + k]);
+  const auto from = x.host_values<double>();
+  const auto to = y.host_values<double>();
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 40; ++j) {
+      for (std::size_t k = 0; k < 50; ++k) {
+        REQUIRE(to[(k * 3 + i) * 40 + j] == from[(i * 40 + j) * 50 + k]);
       }
     }
   }
@@ -33,9 +35,10 @@ TEST_CASE("permute: equals index arithmetic, inverse restores, gradient", "[ops]
 TEST_CASE("transpose of a large matrix is exact", "[ops]") {
   const Tensor x = random_tensor({700, 333}, 1, DType::kFloat32);
   const Tensor y = ops::transpose(x, 0, 1);
-  for (std::int64_t i = 0; i < 700; i += 3) {
-    for (std::int64_t j = 0; j < 333; ++j)
-      REQUIRE(y.data<float>()[j * 700 + i] == x.data<float>()[i * 333 + j]);
+  const auto from = x.host_values<float>();
+  const auto to = y.host_values<float>();
+  for (std::size_t i = 0; i < 700; i += 3) {
+    for (std::size_t j = 0; j < 333; ++j) REQUIRE(to[j * 700 + i] == from[i * 333 + j]);
   }
 }
 
@@ -95,9 +98,11 @@ TEST_CASE("pad: zeros around, negative amounts crop, gradient", "[ops]") {
 TEST_CASE("roll: cyclic on several axes, rolling back restores, gradient", "[ops]") {
   const Tensor x = random_tensor({2, 5, 4}, 1);
   const Tensor y = ops::roll(x, {2, -3}, {1, 2});
-  for (std::int64_t j = 0; j < 5; ++j) {
-    for (std::int64_t k = 0; k < 4; ++k) {
-      CHECK(y.data<double>()[((j + 2) % 5) * 4 + (k + 1) % 4] == x.data<double>()[j * 4 + k]);
+  const auto from = x.host_values<double>();
+  const auto to = y.host_values<double>();
+  for (std::size_t j = 0; j < 5; ++j) {
+    for (std::size_t k = 0; k < 4; ++k) {
+      CHECK(to[((j + 2) % 5) * 4 + (k + 1) % 4] == from[j * 4 + k]);
     }
   }
   CHECK(max_difference(ops::roll(y, {-2, 3}, {1, 2}), x) == 0.0);
@@ -111,6 +116,6 @@ TEST_CASE("roll: cyclic on several axes, rolling back restores, gradient", "[ops
 TEST_CASE("flip: twice is identity, gradient", "[ops]") {
   const Tensor x = random_tensor({2, 3, 4}, 1);
   CHECK(max_difference(ops::flip(ops::flip(x, 1), 1), x) == 0.0);
-  CHECK(ops::flip(x, -1).data<double>()[0] == x.data<double>()[3]);
+  CHECK(ops::flip(x, -1).host_values<double>()[0] == x.host_values<double>()[3]);
   check_gradients([](const auto& t) { return ops::flip(t[0], 0); }, {random_tensor({3, 2}, 1)});
 }

@@ -106,7 +106,7 @@ TEST_CASE("token_conv: on three axes it is a depthwise convolution, and x more",
   CHECK(max_difference(wide(found), ops::add(tokens, wide(x))) < 1e-5);
 }
 
-TEST_CASE("token_conv: on three axes the same bits for any number of threads", "[ops]") {
+TEST_CASE("token_conv: on three axes the same bits for any number of threads", "[ops][host]") {
   check_threads(
       [](const auto& t) {
         return ops::token_conv(t[0], t[1], t[2], {9, 20, 13}, true);
@@ -114,7 +114,7 @@ TEST_CASE("token_conv: on three axes the same bits for any number of threads", "
       {{2, 9 * 20 * 13, 70}, {70, 1, 3, 3, 3}, {70}});
 }
 
-TEST_CASE("token_conv: the same bits for any number of threads", "[ops]") {
+TEST_CASE("token_conv: the same bits for any number of threads", "[ops][host]") {
   check_threads([](const auto& t) { return ops::token_conv(t[0], t[1], t[2], 60, 41); },
                 {{3, 60 * 41, 70}, {70, 1, 3, 3}, {70}});
 }

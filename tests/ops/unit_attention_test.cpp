@@ -210,7 +210,7 @@ TEST_CASE("unit_attention: gradients", "[ops][attention]") {
 }
 
 TEST_CASE("attend_units: maps times values, and its gradients, are those of unit_attention",
-          "[ops][attention]") {
+          "[ops][attention][slow-device]") {
   const bool attends = GENERATE(false, true);
   const bool dilated = GENERATE(false, true);
   ops::UnitPlan plan{.grid = {3, 5}, .unit = {2, 3}, .dilated = dilated};
@@ -247,14 +247,17 @@ TEST_CASE("unit_attention: is its maps times the values", "[ops][attention]") {
   const Numbers tokens = values_of(units.tokens());
   const std::vector<double> weights = to_doubles(map);
   Tensor values = ops::clone(qkv);
-  for (std::int64_t row = 0; row < 30; ++row) {
-    for (std::int64_t c = 16; c < 24; ++c)
-      values.data<double>()[row * 24 + c] = static_cast<double>(row % 15);
-  }
+  edit<double>(values, [](auto all) {
+    for (std::size_t row = 0; row < 30; ++row) {
+      for (std::size_t c = 16; c < 24; ++c) all[row * 24 + c] = static_cast<double>(row % 15);
+    }
+  });
   ops::UnitAttentionOptions with_values = options;
   if (attends) {
     with_values.padding = ops::clone(options.padding);
-    for (std::int64_t c = 16; c < 24; ++c) with_values.padding.data<double>()[c] = -7;
+    edit<double>(with_values.padding, [](auto all) {
+      for (std::size_t c = 16; c < 24; ++c) all[c] = -7;
+    });
   }
   const std::vector<double> out = to_doubles(attend(values, 2, units, with_values));
   double largest = 0;
@@ -290,7 +293,7 @@ TEST_CASE("unit_attention: dilated units are local ones of a permuted grid", "[o
   CHECK(max_difference(attend(qkv, 2, dilated, {}), expected) < 1e-14);
 }
 
-TEST_CASE("unit_attention: the same bits for any number of threads", "[ops][attention]") {
+TEST_CASE("unit_attention: the same bits for any number of threads", "[ops][attention][host]") {
   const auto run = [](int threads, DType dtype) {
     const Device device = make_cpu(threads);
     const ops::Units units({.grid = {15, 13}, .unit = {4, 4}, .shift = {2, 2}}, device);
@@ -311,7 +314,7 @@ TEST_CASE("unit_attention: the same bits for any number of threads", "[ops][atte
     CHECK(run(1, dtype) == run(3, dtype));
 }
 
-TEST_CASE("unit_attention: memory grows with the tokens", "[ops][attention]") {
+TEST_CASE("unit_attention: memory grows with the tokens", "[ops][attention][host]") {
   const auto peak = [](std::int64_t n) {
     const Device device = make_cpu(1);
     const ops::Units units({.grid = {n}, .unit = {64}}, device);

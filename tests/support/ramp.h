@@ -36,23 +36,21 @@ inline void check_threads(const Function& function, const std::vector<Shape>& sh
     const Device device = make_cpu(threads);
     std::vector<Tensor> inputs;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      const Tensor x = random_tensor(shapes[i], 31 + i, DType::kFloat32);
-      const auto values = x.values<float>();
-      inputs.push_back(trainable(Tensor::from<float>(
-          std::vector<float>(values.begin(), values.end()), shapes[i], device)));
+      inputs.push_back(
+          trainable(random_tensor(shapes[i], 31 + i, DType::kFloat32).copy_on(device)));
     }
     const Tensor y = function(inputs);
     std::vector<float> dy(static_cast<std::size_t>(y.numel()));
     for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = RandomStream(5).uniform(i) - 0.5f;
     autograd::backward(y, Tensor::from(dy, y.shape(), device));
-    std::vector<float> all(y.values<float>().begin(), y.values<float>().end());
+    std::vector<double> all = to_doubles(y);
     for (const Tensor& input : inputs) {
-      const auto gradient = input.grad().values<float>();
+      const std::vector<double> gradient = to_doubles(input.grad());
       all.insert(all.end(), gradient.begin(), gradient.end());
     }
     return all;
   };
-  const std::vector<float> one = bits(1);
+  const std::vector<double> one = bits(1);
   for (const int threads : {2, 3, 5}) {
     CAPTURE(threads);
     CHECK(bits(threads) == one);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 #include "autograd/mode.h"
 #include "ops/create.h"
@@ -35,7 +36,9 @@ Tensor random_tensor(const Shape& shape, std::uint64_t seed, DType dtype) {
 
 Tensor away_from_zero(const Shape& shape, std::uint64_t seed, double margin) {
   const Tensor x = random_tensor(shape, seed);
-  for (double& value : x.values<double>()) value += value < 0 ? -margin : margin;
+  edit<double>(x, [&](auto values) {
+    for (double& value : values) value += value < 0 ? -margin : margin;
+  });
   return x;
 }
 
@@ -57,6 +60,21 @@ std::vector<double> to_doubles(const Tensor& x) {
   const Tensor wide = ops::cast(x, DType::kFloat64);
   const auto values = wide.host_values<double>();
   return {values.begin(), values.end()};
+}
+
+void set_values(const Tensor& x, const Tensor& values) {
+  REQUIRE(x.dtype() == values.dtype());
+  REQUIRE(x.numel() == values.numel());
+  std::vector<std::byte> bytes(static_cast<std::size_t>(values.bytes()));
+  values.download(bytes.data());
+  x.upload(bytes.data());
+}
+
+double inner_product(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  const std::vector<double> x = to_doubles(a);
+  const std::vector<double> y = to_doubles(b);
+  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
 }
 
 double max_difference(const Tensor& a, const Tensor& b) {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "autograd/gradient_check.h"
@@ -15,7 +16,8 @@
 namespace fovea::test {
 
 /// One device for all tests of a program: the host with two threads, or the one that
-/// FOVEA_TEST_DEVICE names, or what an InPlaceOfCpu says.
+/// FOVEA_TEST_DEVICE names, or what an InPlaceOfCpu says. Tests that hold on the host alone (its
+/// threads, its allocator, bits of its kernels, what only it can look at) are tagged [host].
 const Device& cpu();
 
 /// While this lives, tests that ask for the CPU get another device.
@@ -46,6 +48,21 @@ void check_gradients(const Function& function, const std::vector<Tensor>& inputs
 
 /// Values of any floating tensor in float64.
 std::vector<double> to_doubles(const Tensor& x);
+
+/// Lets the host change the elements of a tensor of any device, as a span.
+template <class T, class Change>
+void edit(const Tensor& x, const Change& change) {
+  std::vector<T> values(static_cast<std::size_t>(x.numel()));
+  x.download(values.data());
+  change(std::span<T>(values));
+  x.upload(values.data());
+}
+
+/// Gives `x` the values of a tensor of as many elements and the same dtype.
+void set_values(const Tensor& x, const Tensor& values);
+
+/// Sum of the products of elements.
+double inner_product(const Tensor& a, const Tensor& b);
 
 /// Largest |a - b| over two tensors of one shape.
 double max_difference(const Tensor& a, const Tensor& b);

@@ -10,6 +10,7 @@
 
 #include "backend/devices.h"
 #include "base/error.h"
+#include "schema/load.h"
 #include "schema/parse.h"
 #include "tests/support/tensors.h"
 #include "tests/training/run_bytes.h"
@@ -31,6 +32,7 @@ TrainerSetup hard_setup(const io::fs::path& folder, const Device& device) {
   setup.train.keep_every = 4;
   setup.train.patience = 100;
   setup.train.log_every = 4;
+  schema::set_path(setup.config, "train.device", "cpu");
   return setup;
 }
 
@@ -156,10 +158,11 @@ struct Said final : training::ProgressSink {
 };
 
 // What --resume says, or the error it ends in.
-std::string resumed(const io::fs::path& folder) {
+std::string resumed(const io::fs::path& folder, const std::string& device = "cpu") {
   Said said;
   test::ToyTask task(test::cpu());
   TrainerSetup setup = hard_setup(folder, test::cpu());
+  schema::set_path(setup.config, "train.device", device);
   setup.resume = true;
   setup.progress = &said;
   try {
@@ -206,6 +209,20 @@ TEST_CASE("resume: any copy of a run goes on from where it was", "[training]") {
   CHECK_THAT(text, !Catch::Contains("error") && !Catch::Contains("begins again"));
   CHECK((how == "nothing") == Catch::Contains("the newest complete checkpoint").match(text));
   CHECK(test::run_bytes(folder.path) == expected);
+}
+
+TEST_CASE("resume: a run may go on on another device, and says so once a move", "[training]") {
+  const std::string expected = straight_run("resume_moved_straight");
+  const test::Folder folder("resume_moved");
+  const int steps = GENERATE(7, 18);  // the last one is the end
+  stopped_run(folder.path, steps);
+  const std::string text = resumed(folder.path, "cuda:1");
+  CHECK_THAT(text, !Catch::Contains("error"));
+  const std::string line = "step 7: goes on on cuda:1; so far the run was on cpu\n";
+  CHECK((steps == 7) == Catch::Contains(line).match(text));
+  CHECK((steps == 7) == Catch::Contains(line).match(io::read_text(folder.path / "log.txt")));
+  CHECK_THAT(resumed(folder.path, "cuda:1"), !Catch::Contains("goes on"));
+  if (steps == 18) CHECK(test::run_bytes(folder.path) == expected);
 }
 
 TEST_CASE("resume: a run that has lost its checkpoints is refused and left as it is",

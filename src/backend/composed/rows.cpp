@@ -149,9 +149,10 @@ void Backend::cross_entropy(const CrossEntropyArgs& args) const {
   const Tensor lse = soft_rows(false, logits, {}).lse;
   const Tensor picked = Tensor::empty(of.classes.shape(), logits.dtype(), logits.device());
   gather(1, logits, of.classes, picked);
-  const Tensor mean = over_rows(ReduceOp::kMean, logits);
-  const Tensor loss =
-      sub(sub(lse, affine(picked, 1 - args.smoothing)), affine(mean, args.smoothing));
+  Tensor loss = sub(lse, affine(picked, 1 - args.smoothing));
+  // (Logits of -inf have a mean of -inf, and 0 times that is NaN.)
+  if (args.smoothing != 0)
+    loss = sub(loss, affine(over_rows(ReduceOp::kMean, logits), args.smoothing));
   write(lse, args.lse);
   write(composed::where(of.counted, loss, 0.0), args.loss);
 }

@@ -22,10 +22,17 @@ fs::path folder() {
 }
 
 // FNV-1a from two starts.
-std::uint64_t hash_of(const std::string& text, std::uint64_t start) {
+template <class Bytes>
+std::uint64_t hash_of(const Bytes& bytes, std::uint64_t start) {
   std::uint64_t hash = start;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  for (const auto byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3ull;
   return hash;
+}
+
+// Behind a program in its file: a driver may crash on one that is damaged.
+template <class Bytes>
+std::string seal_of(const Bytes& program) {
+  return fmt::format("{:016x}", hash_of(program, 0xcbf29ce484222325ull));
 }
 
 }  // namespace
@@ -40,7 +47,13 @@ std::optional<Binary> read_program(const std::string& key) {
   if (path.empty()) return std::nullopt;
   std::ifstream file(path / (key + ".bin"), std::ios::binary);
   if (!file) return std::nullopt;
-  return Binary(std::istreambuf_iterator<char>(file), {});
+  Binary program(std::istreambuf_iterator<char>(file), {});
+  constexpr std::size_t kSeal = 16;
+  if (program.size() < kSeal) return std::nullopt;
+  const std::string seal(program.end() - kSeal, program.end());
+  program.resize(program.size() - kSeal);
+  if (seal != seal_of(program)) return std::nullopt;
+  return program;
 }
 
 void write_program(const std::string& key, const Binary& binary) {
@@ -52,6 +65,7 @@ void write_program(const std::string& key, const Binary& binary) {
   std::ofstream file(beside, std::ios::binary);
   file.write(reinterpret_cast<const char*>(binary.data()),
              static_cast<std::streamsize>(binary.size()));
+  file << seal_of(binary);
   file.close();
   if (file) fs::rename(beside, path / (key + ".bin"), failed);
   if (!file || failed) fs::remove(beside, failed);
