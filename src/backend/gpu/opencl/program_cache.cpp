@@ -30,8 +30,7 @@ std::uint64_t hash_of(const Bytes& bytes, std::uint64_t start) {
 }
 
 // Behind a program in its file: a driver may crash on one that is damaged.
-template <class Bytes>
-std::string seal_of(const Bytes& program) {
+std::string seal_of(const Binary& program) {
   return fmt::format("{:016x}", hash_of(program, 0xcbf29ce484222325ull));
 }
 
