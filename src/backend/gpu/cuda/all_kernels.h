@@ -1,6 +1,7 @@
 // Every kernel for the one dtype that is defined, inside its namespace; no include guard.
 #include "backend/gpu/kernels/types.h"
 #include "backend/gpu/kernels/walk.h"
+#include "backend/gpu/kernels/group.h"
 
 #include "backend/gpu/kernels/memory.cl"
 #ifndef DTYPE_is_integer

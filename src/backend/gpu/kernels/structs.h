@@ -56,6 +56,12 @@ typedef struct {
   Index c_row, c_item;
 } ProductShape;
 
+// Rows of n elements, each shared by a team of work items (group.h).
+typedef struct {
+  Index count, n;
+  Int32 team;
+} Rows;
+
 // A run of axes that is reduced: x seen as (outer, length, inner), cut into `chunks` pieces of
 // `chunk`.
 typedef struct {
