@@ -37,6 +37,21 @@ class GpuBackend final : public Backend {
 #define FOVEA_FUSED(kernel, parameters, arguments)
 #include "backend/kernels.def"
 
+  // Fused kernels that have one of their own.
+  void softmax(const SoftmaxArgs& args, const Tensor& x, const Tensor& mask,
+               const Tensor& y) const override;
+  void softmax_backward(const SoftmaxArgs& args, const Tensor& y, const Tensor& dy,
+                        const Tensor& dx) const override;
+  void cross_entropy(const CrossEntropyArgs& args) const override;
+  void cross_entropy_backward(const CrossEntropyBackwardArgs& args) const override;
+  void layer_norm(const LayerNormArgs& args) const override;
+  void layer_norm_backward(const LayerNormBackwardArgs& args) const override;
+  void rms_norm(const RmsNormArgs& args) const override;
+  void rms_norm_backward(const RmsNormBackwardArgs& args) const override;
+
+  void gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const override;
+  void scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const override;
+
  private:
   /// `groups` groups run a kernel; nothing happens if there are none. A tensor stands for two of
   /// the kernel's parameters (TENSOR of kernels/types.h).
@@ -46,6 +61,12 @@ class GpuBackend final : public Backend {
   template <class... Values>
   void launch_items(Kernel kernel, DType dtype, std::int64_t items, const Values&... values) const {
     launch(kernel, dtype, (items + GROUP_SIZE - 1) / GROUP_SIZE, values...);
+  }
+  /// The same with a team of work items for each row of `rows`, which is the first argument.
+  template <class... Values>
+  void launch_rows(Kernel kernel, DType dtype, const Rows& rows, const Values&... values) const {
+    const std::int64_t teams = GROUP_SIZE / rows.team;
+    launch(kernel, dtype, (rows.count + teams - 1) / teams, rows, values...);
   }
   /// y (outer, inner) = x (outer, length, inner) reduced and scaled; y has the dtype x is computed
   /// in.

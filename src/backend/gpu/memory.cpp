@@ -109,4 +109,17 @@ void GpuBackend::scatter_add(int axis, const Tensor& x, const Tensor& index,
   launch_items(Kernel::scatter_add, x.dtype(), lookup.outer * lookup.inner, lookup, x, index, y);
 }
 
+void GpuBackend::gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const {
+  if (y.numel() == 0) return;
+  launch_items(Kernel::gather_rows, moved_as(table.dtype()), y.numel(), Index{y.numel()},
+               Index{y.numel() / index.numel()}, table, index, y);
+}
+
+void GpuBackend::scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const {
+  if (x.numel() == 0) return;
+  const Index dim = x.numel() / index.numel();
+  launch(Kernel::scatter_add_rows, x.dtype(), table.numel() / dim, Index{index.numel()}, dim, x,
+         index, table);
+}
+
 }  // namespace fovea::gpu

@@ -8,8 +8,10 @@
 #include "backend/gpu/kernels/conv.cl"
 #include "backend/gpu/kernels/elementwise.cl"
 #include "backend/gpu/kernels/gemm.cl"
+#include "backend/gpu/kernels/norm.cl"
 #include "backend/gpu/kernels/pool.cl"
 #include "backend/gpu/kernels/random.cl"
 #include "backend/gpu/kernels/reduce.cl"
 #include "backend/gpu/kernels/resize.cl"
+#include "backend/gpu/kernels/softmax.cl"
 #endif

@@ -109,3 +109,13 @@ KERNEL gather(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, index)
   const Index outer = i / (lookup.entries * lookup.inner);
   y[i] = x[(outer * lookup.length + index[i]) * lookup.inner + i % lookup.inner];
 }
+
+// y[i, :] = table[index[i], :].
+KERNEL gather_rows(Index n, Index dim, TENSOR(const Stored, table), TENSOR(const Index, index),
+                   TENSOR(Stored, y)) {
+  OPEN(const Stored, table);
+  OPEN(const Index, index);
+  OPEN(Stored, y);
+  const Index i = ITEM;
+  if (i < n) y[i] = table[index[i / dim] * dim + i % dim];
+}

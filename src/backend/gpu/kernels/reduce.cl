@@ -75,3 +75,28 @@ KERNEL scatter_add(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, i
     store(y, to, load(y, to) + load(x, from));
   }
 }
+
+// table[index[e], :] += x[e, :], in order: a group has a row of the table and looks through all
+// entries for those that are its own.
+KERNEL scatter_add_rows(Index entries, Index dim, TENSOR(const Stored, x),
+                        TENSOR(const Index, index), TENSOR(Stored, table)) {
+  OPEN(const Stored, x);
+  OPEN(const Index, index);
+  OPEN(Stored, table);
+  LOCAL Int32 is_own[GROUP_SIZE];
+  LOCAL Int32 some;
+  for (Index first = 0; first < entries; first += GROUP_SIZE) {
+    if (PLACE == 0) some = 0;
+    SYNCHRONIZE;
+    is_own[PLACE] = first + PLACE < entries && index[first + PLACE] == GROUP;
+    if (is_own[PLACE]) some = 1;
+    SYNCHRONIZE;
+    for (Index j = some ? PLACE : dim; j < dim; j += GROUP_SIZE) {
+      Real sum = load(table, GROUP * dim + j);
+      for (int e = 0; e < GROUP_SIZE; ++e)
+        if (is_own[e]) sum += load(x, (first + e) * dim + j);
+      store(table, GROUP * dim + j, sum);
+    }
+    SYNCHRONIZE;
+  }
+}
