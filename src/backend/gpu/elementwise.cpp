@@ -28,4 +28,23 @@ void GpuBackend::binary(BinaryOp op, const Tensor& a, const Tensor& b, const Ten
   launch_items(kernel, a.dtype(), walk.count, walk, static_cast<Int32>(op), a, b, y);
 }
 
+void GpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const {
+  launch_items(Kernel::gated, x.dtype(), y.numel(), Index{y.numel()}, Index{y.shape().back()},
+               static_cast<Int32>(args.op), Int32{args.gate_last}, x, y);
+}
+
+void GpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
+                                const Tensor& dx) const {
+  launch_items(Kernel::gated_backward, x.dtype(), dy.numel(), Index{dy.numel()},
+               Index{dy.shape().back()}, static_cast<Int32>(args.op), Int32{args.gate_last}, x, dy,
+               dx);
+}
+
+void GpuBackend::rotate(const RotateArgs& args) const {
+  const auto& [back, x, cos, sin, y] = args;
+  launch_items(Kernel::rotate_pairs, x.dtype(), x.numel() / 2, Index{x.numel() / 2},
+               Index{x.size(1)}, Index{x.size(2) / 2}, Index{cos.size(1)}, Int32{back}, x, cos, sin,
+               y);
+}
+
 }  // namespace fovea::gpu

@@ -38,6 +38,10 @@ class GpuBackend final : public Backend {
 #include "backend/kernels.def"
 
   // Fused kernels that have one of their own.
+  void gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const override;
+  void gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
+                      const Tensor& dx) const override;
+
   void softmax(const SoftmaxArgs& args, const Tensor& x, const Tensor& mask,
                const Tensor& y) const override;
   void softmax_backward(const SoftmaxArgs& args, const Tensor& y, const Tensor& dy,
@@ -48,6 +52,16 @@ class GpuBackend final : public Backend {
   void layer_norm_backward(const LayerNormBackwardArgs& args) const override;
   void rms_norm(const RmsNormArgs& args) const override;
   void rms_norm_backward(const RmsNormBackwardArgs& args) const override;
+
+  void channel_norm_stats(const ChannelStatsArgs& args) const override;
+  void channel_norm(const NormedMap& of, const Tensor& y) const override;
+  void channel_norm_backward(const ChannelNormBackwardArgs& args) const override;
+  void scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
+                  const Tensor& y) const override;
+  void scaled_sum_backward(const Tensor& x, const Tensor& dy, const Tensor& dw) const override;
+  void token_conv(const TokenConvArgs& args) const override;
+  void token_conv_backward(const TokenConvBackwardArgs& args) const override;
+  void rotate(const RotateArgs& args) const override;
 
   void gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const override;
   void scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const override;

@@ -5,6 +5,7 @@
 
 #include "backend/gpu/kernels/memory.cl"
 #ifndef DTYPE_is_integer
+#include "backend/gpu/kernels/channel_norm.cl"
 #include "backend/gpu/kernels/conv.cl"
 #include "backend/gpu/kernels/elementwise.cl"
 #include "backend/gpu/kernels/gemm.cl"
@@ -14,4 +15,5 @@
 #include "backend/gpu/kernels/reduce.cl"
 #include "backend/gpu/kernels/resize.cl"
 #include "backend/gpu/kernels/softmax.cl"
+#include "backend/gpu/kernels/token_conv.cl"
 #endif

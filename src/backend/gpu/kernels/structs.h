@@ -62,6 +62,20 @@ typedef struct {
   Int32 team;
 } Rows;
 
+// A map (batch, channels, space) that is normed by channel (groups = 0), or by item and group of
+// channels. A plane is summed in `pieces` pieces of `piece` elements, the last one shorter.
+typedef struct {
+  Index batch, channels, space, groups;
+  Index piece, pieces;
+  Int32 relu;
+} Planes;
+
+// Tokens on a grid of three axes, channels last.
+typedef struct {
+  Index size[3], kernel_size[3];
+  Index batch, channels;
+} TokenGrid;
+
 // A run of axes that is reduced: x seen as (outer, length, inner), cut into `chunks` pieces of
 // `chunk`.
 typedef struct {
