@@ -38,9 +38,13 @@ class GpuBackend final : public Backend {
 #include "backend/kernels.def"
 
   // Fused kernels that have one of their own.
+  void axpy(double alpha, const Tensor& x, const Tensor& y) const override;
   void gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const override;
   void gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
                       const Tensor& dx) const override;
+  void dropout(const DropoutArgs& args, const Tensor& x, const Tensor& y) const override;
+  void sum_squares(const std::vector<Tensor>& xs, const Tensor& sum) const override;
+  void all_finite(const std::vector<Tensor>& xs, const Tensor& finite) const override;
 
   void softmax(const SoftmaxArgs& args, const Tensor& x, const Tensor& mask,
                const Tensor& y) const override;
@@ -66,6 +70,10 @@ class GpuBackend final : public Backend {
   void gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const override;
   void scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const override;
 
+  void adamw(const AdamWArgs& args, const AdamWTensors& of) const override;
+  void sgd(const SgdArgs& args, const SgdTensors& of) const override;
+  void ema(double decay, const Tensor& x, const Tensor& average) const override;
+
  private:
   /// `groups` groups run a kernel; nothing happens if there are none. A tensor stands for two of
   /// the kernel's parameters (TENSOR of kernels/types.h).
@@ -82,6 +90,8 @@ class GpuBackend final : public Backend {
     const std::int64_t teams = GROUP_SIZE / rows.team;
     launch(kernel, dtype, (rows.count + teams - 1) / teams, rows, values...);
   }
+  /// Over lists of tensors: the sum of squares, or whether all is finite.
+  void sum_list(bool squares, const std::vector<Tensor>& xs, const Tensor& y) const;
   /// y (outer, inner) = x (outer, length, inner) reduced and scaled; y has the dtype x is computed
   /// in.
   void reduce_run(ReduceOp op, bool first_pass, double scale, std::int64_t outer,

@@ -9,6 +9,7 @@
 #include "backend/gpu/kernels/conv.cl"
 #include "backend/gpu/kernels/elementwise.cl"
 #include "backend/gpu/kernels/gemm.cl"
+#include "backend/gpu/kernels/list.cl"
 #include "backend/gpu/kernels/norm.cl"
 #include "backend/gpu/kernels/pool.cl"
 #include "backend/gpu/kernels/random.cl"
@@ -16,4 +17,5 @@
 #include "backend/gpu/kernels/resize.cl"
 #include "backend/gpu/kernels/softmax.cl"
 #include "backend/gpu/kernels/token_conv.cl"
+#include "backend/gpu/kernels/update.cl"
 #endif

@@ -54,6 +54,8 @@ namespace {
 #define OF_softmax(kernel) nullptr
 #define OF_channel_norm(kernel) nullptr
 #define OF_token_conv(kernel) nullptr
+#define OF_update(kernel) nullptr
+#define OF_list(kernel) nullptr
 
 const void* const kFloat32[] = {
 #define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float32::kernel),

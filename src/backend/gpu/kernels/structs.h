@@ -76,6 +76,14 @@ typedef struct {
   Index batch, channels;
 } TokenGrid;
 
+#define LIST_TENSORS 16  // of a list, in one launch
+#define LIST_PIECE 8192  // elements that a group sums
+
+// Groups [first_piece[k], first_piece[k + 1]) sum tensor k, which has sizes[k] elements.
+typedef struct {
+  Index sizes[LIST_TENSORS], first_piece[LIST_TENSORS + 1];
+} List;
+
 // A run of axes that is reduced: x seen as (outer, length, inner), cut into `chunks` pieces of
 // `chunk`.
 typedef struct {
