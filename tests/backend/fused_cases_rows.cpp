@@ -142,22 +142,22 @@ FusedCase scatter_add_rows_case(std::int64_t entries) {
           }};
 }
 
-// Two items of 35 pixels, one of which does not count.
-RegionArgs region(bool sigmoid, Operands& o) {
+// Two items, one pixel of which does not count.
+RegionArgs region(bool sigmoid, Operands& o, std::int64_t pixels = 35) {
   std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < 70; ++i) labels.push_back(i == 41 ? -100 : i / 3 % 3);
+  for (std::int64_t i = 0; i < 2 * pixels; ++i) labels.push_back(i == 41 ? -100 : i / 3 % 3);
   return {.sigmoid = sigmoid,
           .ignore_index = -100,
-          .logits = o.x({2, 4, 35}),
-          .target = numbers(labels, {2, 35})};
+          .logits = o.x({2, 4, pixels}),
+          .target = numbers(labels, {2, pixels})};
 }
 
-FusedCase region_sums_case(bool sigmoid) {
+FusedCase region_sums_case(bool sigmoid, std::int64_t pixels = 35) {
   return {"region_sums", sigmoid ? "sigmoid" : "softmax", true,
           [=](const Backend& b, Operands& o) -> Outputs {
             const RegionSums to{o.to_c({2, 4}), o.to_c({2, 4}), o.to_c({2, 4}), o.to_c({2, 4}),
                                 o.to_c({2})};
-            b.region_sums({.of = region(sigmoid, o), .to = to});
+            b.region_sums({.of = region(sigmoid, o, pixels), .to = to});
             return {to.both, to.sums, to.squares, to.labels, to.surprise};
           }};
 }
@@ -215,6 +215,7 @@ std::vector<FusedCase> cases_of_rows() {
           cross_entropy_backward_case(0.1),
           region_sums_case(false),
           region_sums_case(true),
+          region_sums_case(false, 8300),
           region_sums_backward_case(false),
           region_sums_backward_case(true),
           {"region_areas", "", false, region_areas},

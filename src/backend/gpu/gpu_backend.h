@@ -70,6 +70,9 @@ class GpuBackend final : public Backend {
   void gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const override;
   void scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const override;
 
+  void region_sums(const RegionSumsArgs& args) const override;
+  void region_sums_backward(const RegionSumsBackwardArgs& args) const override;
+
   void adamw(const AdamWArgs& args, const AdamWTensors& of) const override;
   void sgd(const SgdArgs& args, const SgdTensors& of) const override;
   void ema(double decay, const Tensor& x, const Tensor& average) const override;

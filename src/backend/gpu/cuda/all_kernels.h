@@ -14,6 +14,7 @@
 #include "backend/gpu/kernels/pool.cl"
 #include "backend/gpu/kernels/random.cl"
 #include "backend/gpu/kernels/reduce.cl"
+#include "backend/gpu/kernels/region.cl"
 #include "backend/gpu/kernels/resize.cl"
 #include "backend/gpu/kernels/softmax.cl"
 #include "backend/gpu/kernels/token_conv.cl"

@@ -56,6 +56,7 @@ namespace {
 #define OF_token_conv(kernel) nullptr
 #define OF_update(kernel) nullptr
 #define OF_list(kernel) nullptr
+#define OF_region(kernel) nullptr
 
 const void* const kFloat32[] = {
 #define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float32::kernel),

@@ -76,6 +76,14 @@ typedef struct {
   Index batch, channels;
 } TokenGrid;
 
+#define REGION_PIECE 8192  // pixels that a group sums
+
+// Pixels of images with a class each; those whose target is ignore_index do not count.
+typedef struct {
+  Index batch, classes, pixels, pieces, ignore_index;
+  Int32 sigmoid;
+} Region;
+
 #define LIST_TENSORS 16  // of a list, in one launch
 #define LIST_PIECE 8192  // elements that a group sums
 
