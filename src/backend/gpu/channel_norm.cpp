@@ -33,9 +33,9 @@ void GpuBackend::channel_norm_stats(const ChannelStatsArgs& args) const {
 }
 
 void GpuBackend::channel_norm(const NormedMap& of, const Tensor& y) const {
-  launch_items(Kernel::channel_norm, of.x.dtype(), of.x.numel(),
-               planes_of(of.x, of.groups, of.relu), of.x, of.norm.mean, of.norm.rstd,
-               of.norm.weight, of.norm.bias, of.residual, Tensor(), y);
+  const Planes planes = planes_of(of.x, of.groups, of.relu);
+  launch_rows(Kernel::channel_norm, of.x.dtype(), pieces_of(planes), planes, of.x, of.norm.mean,
+              of.norm.rstd, of.norm.weight, of.norm.bias, of.residual, Tensor(), y);
 }
 
 void GpuBackend::channel_norm_backward(const ChannelNormBackwardArgs& args) const {
@@ -63,15 +63,14 @@ void GpuBackend::channel_norm_backward(const ChannelNormBackwardArgs& args) cons
                  mean_with_normed);
   }
   if (!to.x.defined() && !to.residual.defined()) return;
-  launch_items(Kernel::channel_norm_backward, dtype, of.x.numel(), planes, of.x, norm.mean,
-               norm.rstd, norm.weight, norm.bias, of.residual, args.y, mean_e, mean_with_normed,
-               args.dy, to.x, to.residual);
+  launch_rows(Kernel::channel_norm_backward, dtype, pieces_of(planes), planes, of.x, norm.mean,
+              norm.rstd, norm.weight, norm.bias, of.residual, args.y, mean_e, mean_with_normed,
+              args.dy, to.x, to.residual);
 }
 
 void GpuBackend::scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
                             const Tensor& y) const {
-  launch_items(Kernel::scaled_sum, x.dtype(), x.numel(), Index{x.numel()}, planes_of(x, 0).space, u,
-               w, x, y);
+  launch_rows(Kernel::scaled_sum, x.dtype(), rows_of(w.numel(), planes_of(x, 0).space), u, w, x, y);
 }
 
 void GpuBackend::scaled_sum_backward(const Tensor& x, const Tensor& dy, const Tensor& dw) const {

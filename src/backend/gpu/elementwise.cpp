@@ -1,5 +1,6 @@
 // Maps of one and two operands.
 #include "backend/gpu/launch.h"
+#include "backend/gpu/rows.h"
 #include "backend/gpu/walk.h"
 
 namespace fovea::gpu {
@@ -29,15 +30,14 @@ void GpuBackend::binary(BinaryOp op, const Tensor& a, const Tensor& b, const Ten
 }
 
 void GpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const {
-  launch_items(Kernel::gated, x.dtype(), y.numel(), Index{y.numel()}, Index{y.shape().back()},
-               static_cast<Int32>(args.op), Int32{args.gate_last}, x, y);
+  launch_rows(Kernel::gated, x.dtype(), rows_of(y), static_cast<Int32>(args.op),
+              Int32{args.gate_last}, x, y);
 }
 
 void GpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
                                 const Tensor& dx) const {
-  launch_items(Kernel::gated_backward, x.dtype(), dy.numel(), Index{dy.numel()},
-               Index{dy.shape().back()}, static_cast<Int32>(args.op), Int32{args.gate_last}, x, dy,
-               dx);
+  launch_rows(Kernel::gated_backward, x.dtype(), rows_of(dy), static_cast<Int32>(args.op),
+              Int32{args.gate_last}, x, dy, dx);
 }
 
 void GpuBackend::rotate(const RotateArgs& args) const {

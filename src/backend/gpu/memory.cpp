@@ -1,5 +1,6 @@
 // Filling, converting, copying, choosing and looking up.
 #include "backend/gpu/launch.h"
+#include "backend/gpu/rows.h"
 #include "backend/gpu/walk.h"
 
 namespace fovea::gpu {
@@ -111,8 +112,8 @@ void GpuBackend::scatter_add(int axis, const Tensor& x, const Tensor& index,
 
 void GpuBackend::gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const {
   if (y.numel() == 0) return;
-  launch_items(Kernel::gather_rows, moved_as(table.dtype()), y.numel(), Index{y.numel()},
-               Index{y.numel() / index.numel()}, table, index, y);
+  launch_rows(Kernel::gather_rows, moved_as(table.dtype()),
+              rows_of(index.numel(), y.numel() / index.numel()), table, index, y);
 }
 
 void GpuBackend::scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const {

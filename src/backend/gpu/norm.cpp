@@ -14,9 +14,8 @@ void GpuBackend::layer_norm_backward(const LayerNormBackwardArgs& args) const {
   const auto& [x, weight, mean, rstd, dy, dx, dweight, dbias] = args;
   const DType dtype = x.dtype();
   const Rows rows = rows_of(x);
-  if (dx.defined()) {
+  if (dx.defined())
     launch_rows(Kernel::layer_norm_backward, dtype, rows, x, weight, mean, rstd, dy, dx);
-  }
   if (!dweight.defined() && !dbias.defined()) return;
   constexpr std::int64_t kPiece = 64;
   const std::int64_t pieces = (rows.count + kPiece - 1) / kPiece;

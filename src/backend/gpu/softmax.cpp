@@ -27,10 +27,9 @@ void GpuBackend::cross_entropy(const CrossEntropyArgs& args) const {
 
 void GpuBackend::cross_entropy_backward(const CrossEntropyBackwardArgs& args) const {
   const DType dtype = args.logits.dtype();
-  const Rows rows = rows_of(args.logits);
-  launch_items(Kernel::cross_entropy_backward, dtype, rows.count * rows.n, rows.count * rows.n,
-               rows.n, Real{args.smoothing, dtype}, Index{args.ignore_index}, args.logits,
-               args.target, args.lse, args.dloss, args.dlogits);
+  launch_rows(Kernel::cross_entropy_backward, dtype, rows_of(args.logits),
+              Real{args.smoothing, dtype}, Index{args.ignore_index}, args.logits, args.target,
+              args.lse, args.dloss, args.dlogits);
 }
 
 }  // namespace fovea::gpu

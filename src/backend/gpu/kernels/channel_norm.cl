@@ -16,6 +16,21 @@ FUNCTION Index piece_length(const Planes* s, Index piece) {
   return rest < s->piece ? rest : s->piece;
 }
 
+// A work item's piece: rows are the pieces of all planes. Past the last one it is empty.
+typedef struct {
+  Index plane, first, end;
+} Piece;
+
+FUNCTION Piece piece_of(const Rows* rows, const Planes* s) {
+  const Index row = row_of(rows);
+  Piece piece;
+  piece.plane = row / s->pieces;
+  piece.first = piece.plane * s->space + row % s->pieces * s->piece;
+  piece.end = piece.first;
+  if (row < rows->count) piece.end += piece_length(s, row % s->pieces);
+  return piece;
+}
+
 // Of every piece the mean, and the sum of squares around it.
 KERNEL channel_piece_stats(Rows rows, Planes s, TENSOR(const Stored, x), TENSOR(Real, means),
                            TENSOR(Real, squares)) {
@@ -24,14 +39,15 @@ KERNEL channel_piece_stats(Rows rows, Planes s, TENSOR(const Stored, x), TENSOR(
   OPEN(Real, squares);
   LOCAL Real shared[GROUP_SIZE];
   const Index row = row_of(&rows);
-  const Index n = row < rows.count ? piece_length(&s, row % s.pieces) : 0;
-  const Index first = row / s.pieces * s.space + row % s.pieces * s.piece;
+  const Piece piece = piece_of(&rows, &s);
+  const Index first = piece.first + PLACE % rows.team;
+  const Index n = piece.end > piece.first ? piece.end - piece.first : 1;
   Real sum = 0;
-  for (Index i = PLACE % rows.team; i < n; i += rows.team) sum += load(x, first + i);
-  const Real middle = team_sum(rows.team, shared, sum) / (Real)(n > 0 ? n : 1);
+  for (Index i = first; i < piece.end; i += rows.team) sum += load(x, i);
+  const Real middle = team_sum(rows.team, shared, sum) / (Real)n;
   sum = 0;
-  for (Index i = PLACE % rows.team; i < n; i += rows.team) {
-    const Real centred = load(x, first + i) - middle;
+  for (Index i = first; i < piece.end; i += rows.team) {
+    const Real centred = load(x, i) - middle;
     sum += centred * centred;
   }
   sum = team_sum(rows.team, shared, sum);
@@ -112,13 +128,14 @@ FUNCTION Real passed_at(const Planes* s, const NormedMap* of, GLOBAL const Store
   of.residual = residual_memory + residual_first;                                               \
   of.y = y_memory + y_first
 
-KERNEL channel_norm(Planes s, MAP_PARAMETERS, TENSOR(Stored, to)) {
+KERNEL channel_norm(Rows rows, Planes s, MAP_PARAMETERS, TENSOR(Stored, to)) {
   OPEN_MAP;
   OPEN(Stored, to);
-  const Index i = ITEM;
-  if (i >= s.batch * s.channels * s.space) return;
-  const Real value = result_at(&s, &of, i / s.space, i);
-  store(to, i, s.relu && value <= 0 ? (Real)0 : value);
+  const Piece piece = piece_of(&rows, &s);
+  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+    const Real value = result_at(&s, &of, piece.plane, i);
+    store(to, i, s.relu && value <= 0 ? (Real)0 : value);
+  }
 }
 
 // Of every piece the sums of dz and dz normed, dz = what is passed of dy.
@@ -130,14 +147,12 @@ KERNEL channel_piece_sums(Rows rows, Planes s, MAP_PARAMETERS, TENSOR(const Stor
   OPEN(Real, with_normed);
   LOCAL Real shared[GROUP_SIZE];
   const Index row = row_of(&rows);
-  const Index n = row < rows.count ? piece_length(&s, row % s.pieces) : 0;
-  const Index plane = row / s.pieces;
-  const Index first = plane * s.space + row % s.pieces * s.piece;
+  const Piece piece = piece_of(&rows, &s);
   Real sum = 0, product = 0;
-  for (Index i = first + PLACE % rows.team; i < first + n; i += rows.team) {
-    const Real dz = passed_at(&s, &of, dy, plane, i);
+  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+    const Real dz = passed_at(&s, &of, dy, piece.plane, i);
     sum += dz;
-    product += dz * normed_at(&s, &of, plane, i);
+    product += dz * normed_at(&s, &of, piece.plane, i);
   }
   sum = team_sum(rows.team, shared, sum);
   product = team_sum(rows.team, shared, product);
@@ -188,7 +203,7 @@ KERNEL channel_totals(Planes s, Index sets, TENSOR(const Real, sums), TENSOR(con
 
 // dx = rstd (e - mean(e) - normed mean(e normed)); without the means where statistics are constants.
 // Either result may be written over dy.
-KERNEL channel_norm_backward(Planes s, MAP_PARAMETERS, TENSOR(const Real, mean_e),
+KERNEL channel_norm_backward(Rows rows, Planes s, MAP_PARAMETERS, TENSOR(const Real, mean_e),
                              TENSOR(const Real, mean_with_normed), TENSOR(const Stored, dy),
                              TENSOR(Stored, dx), TENSOR(Stored, dresidual)) {
   OPEN_MAP;
@@ -197,31 +212,34 @@ KERNEL channel_norm_backward(Planes s, MAP_PARAMETERS, TENSOR(const Real, mean_e
   OPEN(const Stored, dy);
   OPEN(Stored, dx);
   OPEN(Stored, dresidual);
-  const Index i = ITEM;
-  if (i >= s.batch * s.channels * s.space) return;
-  const Index plane = i / s.space;
+  const Piece piece = piece_of(&rows, &s);
+  const Index plane = piece.plane;
   const Index set = set_of_plane(&s, plane);
-  const Real dz = passed_at(&s, &of, dy, plane, i);
-  if (IS_DEFINED(dx)) {
-    Real rest = of.weight != 0 ? dz * of.weight[plane % s.channels] : dz;
-    if (IS_DEFINED(mean_e))
-      rest -= mean_e[set] + normed_at(&s, &of, plane, i) * mean_with_normed[set];
-    store(dx, i, rest * of.rstd[set]);
+  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+    const Real dz = passed_at(&s, &of, dy, plane, i);
+    if (IS_DEFINED(dx)) {
+      Real rest = of.weight != 0 ? dz * of.weight[plane % s.channels] : dz;
+      if (IS_DEFINED(mean_e))
+        rest -= mean_e[set] + normed_at(&s, &of, plane, i) * mean_with_normed[set];
+      store(dx, i, rest * of.rstd[set]);
+    }
+    if (IS_DEFINED(dresidual)) store(dresidual, i, dz);
   }
-  if (IS_DEFINED(dresidual)) store(dresidual, i, dz);
 }
 
-// y = w x + u for every plane; u may be y.
-KERNEL scaled_sum(Index n, Index space, TENSOR(const Stored, u), TENSOR(const Real, w),
+// y = w x + u; rows are planes. u may be y.
+KERNEL scaled_sum(Rows rows, TENSOR(const Stored, u), TENSOR(const Real, w),
                   TENSOR(const Stored, x), TENSOR(Stored, y)) {
   OPEN(const Stored, u);
   OPEN(const Real, w);
   OPEN(const Stored, x);
   OPEN(Stored, y);
-  const Index i = ITEM;
-  if (i >= n) return;
-  const Real value = w[i / space] * load(x, i);
-  store(y, i, IS_DEFINED(u) ? value + load(u, i) : value);
+  const Index row = row_of(&rows);
+  const Index end = row * rows.n + length_of(&rows, row);
+  for (Index i = row * rows.n + PLACE % rows.team; i < end; i += rows.team) {
+    const Real value = w[row] * load(x, i);
+    store(y, i, IS_DEFINED(u) ? value + load(u, i) : value);
+  }
 }
 
 // Rows are planes.

@@ -181,33 +181,35 @@ KERNEL binary(Walk walk, Int32 op, TENSOR(const Stored, a), TENSOR(const Stored,
 }
 
 // y = f(gate) other for rows [gate, other] of x, or [other, gate].
-KERNEL gated(Index elements, Index n, Int32 op, Int32 gate_last, TENSOR(const Stored, x),
+KERNEL gated(Rows rows, Int32 op, Int32 gate_last, TENSOR(const Stored, x),
              TENSOR(Stored, y)) {
   OPEN(const Stored, x);
   OPEN(Stored, y);
-  const Index i = ITEM;
-  if (i >= elements) return;
-  const Index first = i / n * 2 * n + i % n;
-  const Real gate = load(x, gate_last ? first + n : first);
-  const Real other = load(x, gate_last ? first : first + n);
-  store(y, i, unary_value(op, 0, 0, gate) * other);
+  const Index row = row_of(&rows);
+  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
+    const Index first = row * 2 * rows.n + i;
+    const Real gate = load(x, gate_last ? first + rows.n : first);
+    const Real other = load(x, gate_last ? first : first + rows.n);
+    store(y, row * rows.n + i, unary_value(op, 0, 0, gate) * other);
+  }
 }
 
-KERNEL gated_backward(Index elements, Index n, Int32 op, Int32 gate_last, TENSOR(const Stored, x),
+KERNEL gated_backward(Rows rows, Int32 op, Int32 gate_last, TENSOR(const Stored, x),
                       TENSOR(const Stored, dy), TENSOR(Stored, dx)) {
   OPEN(const Stored, x);
   OPEN(const Stored, dy);
   OPEN(Stored, dx);
-  const Index i = ITEM;
-  if (i >= elements) return;
-  const Index first = i / n * 2 * n + i % n;
-  const Index gate_at = gate_last ? first + n : first;
-  const Index other_at = gate_last ? first : first + n;
-  const Real gate = load(x, gate_at);
-  const Real value = unary_value(op, 0, 0, gate);
-  const Real d = load(dy, i);
-  store(dx, gate_at, d * load(x, other_at) * unary_slope(op, 0, 0, gate, value));
-  store(dx, other_at, d * value);
+  const Index row = row_of(&rows);
+  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
+    const Index first = row * 2 * rows.n + i;
+    const Index gate_at = gate_last ? first + rows.n : first;
+    const Index other_at = gate_last ? first : first + rows.n;
+    const Real gate = load(x, gate_at);
+    const Real value = unary_value(op, 0, 0, gate);
+    const Real d = load(dy, row * rows.n + i);
+    store(dx, gate_at, d * load(x, other_at) * unary_slope(op, 0, 0, gate, value));
+    store(dx, other_at, d * value);
+  }
 }
 
 // Pairs (a, b) of neighbouring elements turn by the angles of their token and place in a head: x

@@ -111,11 +111,12 @@ KERNEL gather(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, index)
 }
 
 // y[i, :] = table[index[i], :].
-KERNEL gather_rows(Index n, Index dim, TENSOR(const Stored, table), TENSOR(const Index, index),
+KERNEL gather_rows(Rows rows, TENSOR(const Stored, table), TENSOR(const Index, index),
                    TENSOR(Stored, y)) {
   OPEN(const Stored, table);
   OPEN(const Index, index);
   OPEN(Stored, y);
-  const Index i = ITEM;
-  if (i < n) y[i] = table[index[i / dim] * dim + i % dim];
+  const Index row = row_of(&rows);
+  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team)
+    y[row * rows.n + i] = table[index[row] * rows.n + i];
 }

@@ -57,7 +57,7 @@ KERNEL dropout(Index n, LongWord key, Real p, Real scale, Index block, TENSOR(co
   OPEN(Stored, y);
   const Index i = ITEM;
   if (i >= n) return;
-  const LongWord draw = (LongWord)(i / block);
+  const LongWord draw = (LongWord)(block == 1 ? i : i / block);
   const Real u = (Real)to_uniform(philox_block(key, draw / 4).words[draw % 4]);
   store(y, i, u < p ? (Real)0 : load(x, i) * scale);
 }

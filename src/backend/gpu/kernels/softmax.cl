@@ -96,7 +96,7 @@ KERNEL cross_entropy(Rows rows, Real smoothing, Index ignore_index, TENSOR(const
                                           smoothing * sum / (Real)n;
 }
 
-KERNEL cross_entropy_backward(Index elements, Index n, Real smoothing, Index ignore_index,
+KERNEL cross_entropy_backward(Rows rows, Real smoothing, Index ignore_index,
                               TENSOR(const Stored, logits), TENSOR(const Index, target),
                               TENSOR(const Real, lse), TENSOR(const Real, dloss),
                               TENSOR(Stored, dlogits)) {
@@ -105,10 +105,10 @@ KERNEL cross_entropy_backward(Index elements, Index n, Real smoothing, Index ign
   OPEN(const Real, lse);
   OPEN(const Real, dloss);
   OPEN(Stored, dlogits);
-  const Index i = ITEM;
-  if (i >= elements) return;
-  const Index row = i / n;
-  Real d = exp(load(logits, i) - lse[row]) - smoothing / (Real)n;
-  if (i % n == target[row]) d -= 1 - smoothing;
-  store(dlogits, i, target[row] == ignore_index ? (Real)0 : dloss[row] * d);
+  const Index row = row_of(&rows);
+  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
+    Real d = exp(load(logits, row * rows.n + i) - lse[row]) - smoothing / (Real)rows.n;
+    if (i == target[row]) d -= 1 - smoothing;
+    store(dlogits, row * rows.n + i, target[row] == ignore_index ? (Real)0 : dloss[row] * d);
+  }
 }
