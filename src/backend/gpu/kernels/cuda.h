@@ -8,7 +8,7 @@
 #define KERNEL static __global__ void
 #define GLOBAL
 #define LOCAL __shared__
-#define IN_LOCAL
+#define SHARED
 #define FUNCTION static __device__ inline
 #define SYNCHRONIZE __syncthreads()
 

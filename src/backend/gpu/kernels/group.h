@@ -8,7 +8,7 @@ FUNCTION Real join(Int32 op, Real a, Real b) {
 }
 
 // The values of each team joined, known to all of it. `shared`: GROUP_SIZE places.
-FUNCTION Real team_join(Int32 op, int team, IN_LOCAL Real* shared, Real value) {
+FUNCTION Real team_join(Int32 op, int team, SHARED Real* shared, Real value) {
   shared[PLACE] = value;
   SYNCHRONIZE;
   for (int width = team / 2; width > 0; width /= 2) {
@@ -19,10 +19,10 @@ FUNCTION Real team_join(Int32 op, int team, IN_LOCAL Real* shared, Real value) {
   SYNCHRONIZE;  // before the places are used again
   return joined;
 }
-FUNCTION Real team_sum(int team, IN_LOCAL Real* shared, Real value) {
+FUNCTION Real team_sum(int team, SHARED Real* shared, Real value) {
   return team_join(ReduceSum, team, shared, value);
 }
-FUNCTION Real group_sum(IN_LOCAL Real* shared, Real value) {
+FUNCTION Real group_sum(SHARED Real* shared, Real value) {
   return team_sum(GROUP_SIZE, shared, value);
 }
 

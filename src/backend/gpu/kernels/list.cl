@@ -5,7 +5,7 @@
   use(0) use(1) use(2) use(3) use(4) use(5) use(6) use(7) use(8) use(9) use(10) use(11) \
   use(12) use(13) use(14) use(15)
 
-FUNCTION Wide group_sum_wide(IN_LOCAL Wide* shared, Wide value) {
+FUNCTION Wide group_sum_wide(SHARED Wide* shared, Wide value) {
   shared[PLACE] = value;
   SYNCHRONIZE;
   for (int width = GROUP_SIZE / 2; width > 0; width /= 2) {

@@ -8,8 +8,8 @@
 
 #define KERNEL __kernel void
 #define GLOBAL __global
-#define LOCAL __local
-#define IN_LOCAL __local  // what a pointer among parameters points to
+#define LOCAL __local  // an array of a kernel
+#define SHARED __local  // what a pointer to one points to
 #define FUNCTION static inline
 #define SYNCHRONIZE barrier(CLK_LOCAL_MEM_FENCE)
 

@@ -7,7 +7,7 @@ typedef struct {
   Real top, sum;
 } Exponentials;
 
-FUNCTION Exponentials exponentials(int team, IN_LOCAL Real* shared, GLOBAL const Stored* x,
+FUNCTION Exponentials exponentials(int team, SHARED Real* shared, GLOBAL const Stored* x,
                                    Index first, Index n, GLOBAL const Byte* mask) {
   Exponentials of;
   of.top = -INFINITY;
