@@ -7,13 +7,13 @@ using Outputs = std::vector<Tensor>;
 
 const Shape kMap{2, 6, 4, 5};
 
-FusedCase stats_case(std::int64_t groups) {
+FusedCase stats_case(std::int64_t groups, const Shape& map = kMap) {
   return {"channel_norm_stats", std::to_string(groups) + " groups", true,
           [=](const Backend& b, Operands& o) -> Outputs {
-            const Shape sets = groups == 0 ? Shape{6} : Shape{2, groups};
+            const Shape sets = groups == 0 ? Shape{map[1]} : Shape{map[0], groups};
             const ChannelStatsArgs args{.groups = groups,
                                         .eps = 1e-5,
-                                        .x = o.x(kMap),
+                                        .x = o.x(map),
                                         .mean = o.to_c(sets),
                                         .rstd = o.to_c(sets)};
             b.channel_norm_stats(args);
@@ -26,16 +26,18 @@ struct NormOf {
   std::int64_t groups = 0;
   bool affine = true, residual = false, relu = false, fixed = false;
   bool by_result = false;  // backward sees the result instead of the residual
+  Shape map = kMap;
 };
 
 NormedMap map_of(const NormOf& n, Operands& o) {
-  const Shape sets = n.groups == 0 ? Shape{6} : Shape{2, n.groups};
-  return {.x = o.x(kMap),
+  const Shape channels{n.map[1]};
+  const Shape sets = n.groups == 0 ? channels : Shape{n.map[0], n.groups};
+  return {.x = o.x(n.map),
           .norm = {.mean = o.c(sets),
                    .rstd = o.between(0.5, 2, sets),
-                   .weight = n.affine ? o.c({6}) : Tensor(),
-                   .bias = n.affine ? o.c({6}) : Tensor()},
-          .residual = n.residual ? o.x(kMap) : Tensor(),
+                   .weight = n.affine ? o.c(channels) : Tensor(),
+                   .bias = n.affine ? o.c(channels) : Tensor()},
+          .residual = n.residual ? o.x(n.map) : Tensor(),
           .relu = n.relu,
           .groups = n.groups,
           .fixed_stats = n.fixed};
@@ -43,7 +45,7 @@ NormedMap map_of(const NormOf& n, Operands& o) {
 
 FusedCase norm_case(const NormOf& n) {
   return {"channel_norm", n.name, true, [=](const Backend& b, Operands& o) -> Outputs {
-            const Tensor y = o.to_x(kMap);
+            const Tensor y = o.to_x(n.map);
             b.channel_norm(map_of(n, o), y);
             return {y};
           }};
@@ -54,15 +56,16 @@ FusedCase norm_backward_case(const NormOf& n) {
             NormedMap of = map_of(n, o);
             Tensor y;
             if (n.by_result) {
-              y = o.to_x(kMap);
+              y = o.to_x(n.map);
               cpu().backend().channel_norm(of, y);
               of.residual = {};
             }
-            const Tensor dy = o.x(kMap);
+            const Tensor dy = o.x(n.map);
             const bool splits = n.residual && n.relu;
-            const ChannelNormGradients to{.x = splits ? o.to_x(kMap) : dy,  // written over dy
-                                          .weight = n.affine ? o.to_c({6}) : Tensor(),
-                                          .bias = n.affine ? o.to_c({6}) : Tensor(),
+            const Shape channels{n.map[1]};
+            const ChannelNormGradients to{.x = splits ? o.to_x(n.map) : dy,  // written over dy
+                                          .weight = n.affine ? o.to_c(channels) : Tensor(),
+                                          .bias = n.affine ? o.to_c(channels) : Tensor(),
                                           .residual = splits ? dy : Tensor()};
             b.channel_norm_backward({.of = of, .y = y, .dy = dy, .to = to});
             Outputs written{to.x};
@@ -101,6 +104,18 @@ Outputs token_conv_backward(const Backend& b, Operands& o) {
                                    .dx = o.to_x({2, 4, 5, 7}),
                                    .dweight = o.to_c({7, 1, 3, 5}),
                                    .dbias = o.to_c({7})};
+  b.token_conv_backward(args);
+  return {args.dx, args.dweight, args.dbias};
+}
+
+Outputs token_conv_many_backward(const Backend& b, Operands& o) {
+  const Shape grid{2, 30, 9, 5};
+  const TokenConvBackwardArgs args{.x = o.x(grid),
+                                   .weight = o.c({5, 1, 3, 3}),
+                                   .dy = o.x(grid),
+                                   .dx = o.to_x(grid),
+                                   .dweight = o.to_c({5, 1, 3, 3}),
+                                   .dbias = o.to_c({5})};
   b.token_conv_backward(args);
   return {args.dx, args.dweight, args.dbias};
 }
@@ -206,18 +221,24 @@ FusedCase value_norm_backward_case(const ValueOf& v) {
 }  // namespace
 
 std::vector<FusedCase> cases_of_maps() {
-  std::vector<FusedCase> cases = {stats_case(0), stats_case(3)};
+  const Shape large{2, 2, 95, 90}, nothing{0, 6, 4, 5};
+  std::vector<FusedCase> cases = {stats_case(0), stats_case(3), stats_case(0, large),
+                                  stats_case(1, large), stats_case(0, nothing)};
   for (const NormOf& n :
        {NormOf{.name = "batch norm"}, NormOf{.name = "plain", .affine = false},
         NormOf{.name = "groups", .groups = 3}, NormOf{.name = "fixed", .relu = true, .fixed = true},
         NormOf{.name = "relu of a sum", .residual = true, .relu = true},
-        NormOf{.name = "relu by the result", .residual = true, .relu = true, .by_result = true}}) {
+        NormOf{.name = "relu by the result", .residual = true, .relu = true, .by_result = true},
+        NormOf{.name = "large", .map = large},
+        NormOf{.name = "groups of large planes", .groups = 1, .map = large},
+        NormOf{.name = "nothing", .map = nothing}}) {
     cases.push_back(norm_case(n));
     cases.push_back(norm_backward_case(n));
   }
   cases.push_back({"conv_norm_backward_weight", "", true, conv_norm_backward_weight});
   cases.push_back({"token_conv", "", true, token_conv<false>});
   cases.push_back({"token_conv_backward", "", true, token_conv_backward<false>});
+  cases.push_back({"token_conv_backward", "many tokens", true, token_conv_many_backward});
   cases.push_back({"token_conv", "residual", true, token_conv<true>});
   cases.push_back({"token_conv_backward", "residual", true, token_conv_backward<true>});
   cases.push_back({"token_conv", "volume", true, token_conv_volume});

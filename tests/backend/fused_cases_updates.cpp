@@ -46,6 +46,15 @@ Outputs sum_squares(const Backend& b, Operands& o) {
   return {sum};
 }
 
+// More than pass into one launch of a graphics processor.
+Outputs sum_squares_of_many(const Backend& b, Operands& o) {
+  std::vector<Tensor> xs;
+  for (std::int64_t i = 0; i < 20; ++i) xs.push_back(o.x({1 + 7 * i}));
+  const Tensor sum = Tensor::empty({}, DType::kFloat64, cpu());
+  b.sum_squares(xs, sum);
+  return {sum};
+}
+
 FusedCase all_finite_case(double last, const char* name) {
   return {"all_finite", name, true, [=](const Backend& b, Operands& o) -> Outputs {
             const Tensor finite = Tensor::empty({}, DType::kUint8, cpu());
@@ -93,6 +102,7 @@ std::vector<FusedCase> cases_of_updates() {
           dropout_case(1),
           dropout_case(6),
           {"sum_squares", "", true, sum_squares},
+          {"sum_squares", "of many", true, sum_squares_of_many},
           all_finite_case(1, "finite"),
           all_finite_case(kInfinity, "infinite"),
           all_finite_case(std::numeric_limits<double>::quiet_NaN(), "nan"),

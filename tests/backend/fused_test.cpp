@@ -1,4 +1,4 @@
-// Every fused kernel of the CPU against its default body, which is made of primitives.
+// Every fused kernel of a device against its default body, which is made of primitives.
 #include <set>
 
 #include "tests/backend/fused_cases.h"
@@ -8,7 +8,7 @@ using namespace fovea::test;
 
 namespace {
 
-// The CPU without its fused kernels.
+// The device of the tests without its fused kernels.
 class Composed final : public Backend {
  public:
   std::string name() const override { return "composed"; }
@@ -23,6 +23,16 @@ std::vector<FusedCase> all_cases() {
   for (const auto& part :
        {cases_of_rows(), cases_of_maps(), cases_of_attention(), cases_of_updates()})
     all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+// That of the test program; beside the CPU the first of each kind that is there.
+std::vector<Device> devices() {
+  std::vector<Device> all{cpu()};
+  if (cpu().type() != DeviceType::kCpu) return all;
+  for (const DeviceInfo& there : list_devices()) {
+    if (there.name == "opencl" || there.name == "cuda") all.push_back(make_device(there.name));
+  }
   return all;
 }
 
@@ -50,21 +60,38 @@ TEST_CASE("fused kernels: each has a case", "[backend]") {
   CHECK(covered == fused);
 }
 
-TEST_CASE("fused kernels: the CPU's agree with their default bodies", "[backend]") {
+TEST_CASE("dropout: every device drops the same", "[backend]") {
+  for (const Device& device : devices()) {
+    const auto dropped = [&](const Device& on) {
+      const InPlaceOfCpu in_place(on);
+      const Tensor x = Tensor::empty({1000}, DType::kFloat32, on);
+      on.backend().fill(x, 0.3);
+      on.backend().dropout({.key = 99, .p = 0.3}, x, x);
+      return to_doubles(x);
+    };
+    CHECK(dropped(device) == dropped(make_cpu(1)));
+  }
+}
+
+TEST_CASE("fused kernels: a device's agree with their default bodies", "[backend]") {
   const Composed composed;
-  for (const FusedCase& c : all_cases()) {
-    for (const DType stored : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
-      if (stored == DType::kBFloat16 && !c.bfloat16) continue;
-      INFO(c.kernel << " " << c.variant << " " << name_of(stored));
-      Operands for_fused(stored);
-      Operands for_composed(stored);
-      const std::vector<Tensor> fused = c.run(cpu().backend(), for_fused);
-      const std::vector<Tensor> by_parts = c.run(composed, for_composed);
-      REQUIRE(fused.size() == by_parts.size());
-      for (std::size_t i = 0; i < fused.size(); ++i) {
-        INFO("result " << i);
-        const double scale = std::max(1.0, largest(to_doubles(by_parts[i])));
-        CHECK(max_difference(fused[i], by_parts[i]) <= tolerance(stored) * scale);
+  for (const Device& device : devices()) {
+    const InPlaceOfCpu in_place(device);
+    for (const FusedCase& c : all_cases()) {
+      for (const DType stored : {DType::kFloat64, DType::kFloat32, DType::kBFloat16}) {
+        if (stored == DType::kBFloat16 && !c.bfloat16) continue;
+        INFO(device.backend().name()
+             << ": " << c.kernel << " " << c.variant << " " << name_of(stored));
+        Operands for_fused(stored);
+        Operands for_composed(stored);
+        const std::vector<Tensor> fused = c.run(device.backend(), for_fused);
+        const std::vector<Tensor> by_parts = c.run(composed, for_composed);
+        REQUIRE(fused.size() == by_parts.size());
+        for (std::size_t i = 0; i < fused.size(); ++i) {
+          INFO("result " << i);
+          const double scale = std::max(1.0, largest(to_doubles(by_parts[i])));
+          CHECK(max_difference(fused[i], by_parts[i]) <= tolerance(stored) * scale);
+        }
       }
     }
   }

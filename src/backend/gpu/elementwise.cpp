@@ -1,5 +1,6 @@
 // Maps of one and two operands.
 #include "backend/gpu/launch.h"
+#include "backend/gpu/rows.h"
 #include "backend/gpu/walk.h"
 
 namespace fovea::gpu {
@@ -26,6 +27,24 @@ void GpuBackend::binary(BinaryOp op, const Tensor& a, const Tensor& b, const Ten
   const Walk walk = walk_over<2>(y.shape(), {a.shape(), b.shape()});
   const Kernel kernel = op >= BinaryOp::kEqual ? Kernel::compare : Kernel::binary;
   launch_items(kernel, a.dtype(), walk.count, walk, static_cast<Int32>(op), a, b, y);
+}
+
+void GpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const {
+  launch_rows(Kernel::gated, x.dtype(), rows_of(y), static_cast<Int32>(args.op),
+              Int32{args.gate_last}, x, y);
+}
+
+void GpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
+                                const Tensor& dx) const {
+  launch_rows(Kernel::gated_backward, x.dtype(), rows_of(dy), static_cast<Int32>(args.op),
+              Int32{args.gate_last}, x, dy, dx);
+}
+
+void GpuBackend::rotate(const RotateArgs& args) const {
+  const auto& [back, x, cos, sin, y] = args;
+  launch_items(Kernel::rotate_pairs, x.dtype(), x.numel() / 2, Index{x.numel() / 2},
+               Index{x.size(1)}, Index{x.size(2) / 2}, Index{cos.size(1)}, Int32{back}, x, cos, sin,
+               y);
 }
 
 }  // namespace fovea::gpu

@@ -37,6 +37,46 @@ class GpuBackend final : public Backend {
 #define FOVEA_FUSED(kernel, parameters, arguments)
 #include "backend/kernels.def"
 
+  // Fused kernels that have one of their own.
+  void axpy(double alpha, const Tensor& x, const Tensor& y) const override;
+  void gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const override;
+  void gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
+                      const Tensor& dx) const override;
+  void dropout(const DropoutArgs& args, const Tensor& x, const Tensor& y) const override;
+  void sum_squares(const std::vector<Tensor>& xs, const Tensor& sum) const override;
+  void all_finite(const std::vector<Tensor>& xs, const Tensor& finite) const override;
+
+  void softmax(const SoftmaxArgs& args, const Tensor& x, const Tensor& mask,
+               const Tensor& y) const override;
+  void softmax_backward(const SoftmaxArgs& args, const Tensor& y, const Tensor& dy,
+                        const Tensor& dx) const override;
+  void cross_entropy(const CrossEntropyArgs& args) const override;
+  void cross_entropy_backward(const CrossEntropyBackwardArgs& args) const override;
+  void layer_norm(const LayerNormArgs& args) const override;
+  void layer_norm_backward(const LayerNormBackwardArgs& args) const override;
+  void rms_norm(const RmsNormArgs& args) const override;
+  void rms_norm_backward(const RmsNormBackwardArgs& args) const override;
+
+  void channel_norm_stats(const ChannelStatsArgs& args) const override;
+  void channel_norm(const NormedMap& of, const Tensor& y) const override;
+  void channel_norm_backward(const ChannelNormBackwardArgs& args) const override;
+  void scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
+                  const Tensor& y) const override;
+  void scaled_sum_backward(const Tensor& x, const Tensor& dy, const Tensor& dw) const override;
+  void token_conv(const TokenConvArgs& args) const override;
+  void token_conv_backward(const TokenConvBackwardArgs& args) const override;
+  void rotate(const RotateArgs& args) const override;
+
+  void gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const override;
+  void scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const override;
+
+  void region_sums(const RegionSumsArgs& args) const override;
+  void region_sums_backward(const RegionSumsBackwardArgs& args) const override;
+
+  void adamw(const AdamWArgs& args, const AdamWTensors& of) const override;
+  void sgd(const SgdArgs& args, const SgdTensors& of) const override;
+  void ema(double decay, const Tensor& x, const Tensor& average) const override;
+
  private:
   /// `groups` groups run a kernel; nothing happens if there are none. A tensor stands for two of
   /// the kernel's parameters (TENSOR of kernels/types.h).
@@ -47,6 +87,14 @@ class GpuBackend final : public Backend {
   void launch_items(Kernel kernel, DType dtype, std::int64_t items, const Values&... values) const {
     launch(kernel, dtype, (items + GROUP_SIZE - 1) / GROUP_SIZE, values...);
   }
+  /// The same with a team of work items for each row of `rows`, which is the first argument.
+  template <class... Values>
+  void launch_rows(Kernel kernel, DType dtype, const Rows& rows, const Values&... values) const {
+    const std::int64_t teams = GROUP_SIZE / rows.team;
+    launch(kernel, dtype, (rows.count + teams - 1) / teams, rows, values...);
+  }
+  /// Over lists of tensors: the sum of squares, or whether all is finite.
+  void sum_list(bool squares, const std::vector<Tensor>& xs, const Tensor& y) const;
   /// y (outer, inner) = x (outer, length, inner) reduced and scaled; y has the dtype x is computed
   /// in.
   void reduce_run(ReduceOp op, bool first_pass, double scale, std::int64_t outer,

@@ -1,5 +1,6 @@
 // Filling, converting, copying, choosing and looking up.
 #include "backend/gpu/launch.h"
+#include "backend/gpu/rows.h"
 #include "backend/gpu/walk.h"
 
 namespace fovea::gpu {
@@ -107,6 +108,19 @@ void GpuBackend::scatter_add(int axis, const Tensor& x, const Tensor& index,
                              const Tensor& y) const {
   const Lookup lookup = lookup_of(axis, y.shape(), index.shape());
   launch_items(Kernel::scatter_add, x.dtype(), lookup.outer * lookup.inner, lookup, x, index, y);
+}
+
+void GpuBackend::gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const {
+  if (y.numel() == 0) return;
+  launch_rows(Kernel::gather_rows, moved_as(table.dtype()),
+              rows_of(index.numel(), y.numel() / index.numel()), table, index, y);
+}
+
+void GpuBackend::scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const {
+  if (x.numel() == 0) return;
+  const Index dim = x.numel() / index.numel();
+  launch(Kernel::scatter_add_rows, x.dtype(), table.numel() / dim, Index{index.numel()}, dim, x,
+         index, table);
 }
 
 }  // namespace fovea::gpu

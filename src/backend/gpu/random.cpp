@@ -13,4 +13,10 @@ void GpuBackend::random_normal(std::uint64_t key, const NormalArgs& args, const 
                Wide{args.stddev}, Wide{args.low}, Wide{args.high}, y);
 }
 
+void GpuBackend::dropout(const DropoutArgs& args, const Tensor& x, const Tensor& y) const {
+  const DType dtype = x.dtype();
+  launch_items(Kernel::dropout, dtype, x.numel(), Index{x.numel()}, args.key, Real{args.p, dtype},
+               Real{1 / (1 - args.p), dtype}, Index{args.block}, x, y);
+}
+
 }  // namespace fovea::gpu

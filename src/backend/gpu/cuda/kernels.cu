@@ -51,6 +51,13 @@ namespace {
 #define OF_pool(kernel) nullptr
 #define OF_resize(kernel) nullptr
 #define OF_random(kernel) nullptr
+#define OF_norm(kernel) nullptr
+#define OF_softmax(kernel) nullptr
+#define OF_channel_norm(kernel) nullptr
+#define OF_token_conv(kernel) nullptr
+#define OF_update(kernel) nullptr
+#define OF_list(kernel) nullptr
+#define OF_region(kernel) nullptr
 
 const void* const kFloat32[] = {
 #define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float32::kernel),

@@ -79,7 +79,7 @@ KERNEL conv_backward_weight(ConvShape s, TENSOR(const Stored, x), TENSOR(const S
   OPEN(const Stored, x);
   OPEN(const Stored, dy);
   OPEN(Real, dweight);
-  LOCAL Real partial[GROUP_SIZE];
+  LOCAL Real shared[GROUP_SIZE];
   const Index inputs = s.in_channels / s.groups;
   const Index kw = GROUP % s.kernel_size[2];
   const Index kh = GROUP / s.kernel_size[2] % s.kernel_size[1];
@@ -97,11 +97,6 @@ KERNEL conv_backward_weight(ConvShape s, TENSOR(const Stored, x), TENSOR(const S
     sum += load(dy, (item * s.out_channels + co) * VOLUME(s.out) + o) *
            load(x, (item * s.in_channels + ci) * VOLUME(s.in) + FLAT(d, h, w, s.in));
   }
-  partial[PLACE] = sum;
-  SYNCHRONIZE;
-  for (int width = GROUP_SIZE / 2; width > 0; width /= 2) {
-    if (PLACE < width) partial[PLACE] += partial[PLACE + width];
-    SYNCHRONIZE;
-  }
-  if (PLACE == 0) dweight[GROUP] = partial[0];
+  sum = group_sum(shared, sum);
+  if (PLACE == 0) dweight[GROUP] = sum;
 }

@@ -41,7 +41,7 @@ KERNEL conv_product(ConvShape s, TENSOR(const Stored, x), TENSOR(const Real, wei
   const Position at = position_of(column + bj, columns, s.out);
   const Index image = at.item * s.in_channels + group * inputs;
   Real sums[EACH][EACH];
-  clear_sums(sums);
+  clear_tile(sums);
 
   for (Index k = 0; k < depth; k += STEP) {
     for (int e = PLACE; e < STEP * PRODUCT_TILE; e += GROUP_SIZE) {
@@ -93,7 +93,7 @@ KERNEL conv_product_data(ConvShape s, TENSOR(const Real, weight), TENSOR(const S
   const Position at = position_of(column + bj, columns, s.in);
   const Index image = at.item * s.out_channels + group * outputs;
   Real sums[EACH][EACH];
-  clear_sums(sums);
+  clear_tile(sums);
 
   for (Index k = 0; k < depth; k += STEP) {
     for (int e = PLACE; e < STEP * PRODUCT_TILE; e += GROUP_SIZE) {
@@ -148,7 +148,7 @@ KERNEL conv_product_weight(ConvShape s, Index piece, TENSOR(const Stored, x),
   const Index end = (number + 1) * piece < all ? (number + 1) * piece : all;
   const int ak = PLACE % STEP;
   Real sums[EACH][EACH];
-  clear_sums(sums);
+  clear_tile(sums);
 
   for (Index k = number * piece; k < end; k += STEP) {
     const Position at = position_of(k + ak, end, s.out);

@@ -179,3 +179,55 @@ KERNEL binary(Walk walk, Int32 op, TENSOR(const Stored, a), TENSOR(const Stored,
   }
   store(y, i, value);
 }
+
+// y = f(gate) other for rows [gate, other] of x, or [other, gate].
+KERNEL gated(Rows rows, Int32 op, Int32 gate_last, TENSOR(const Stored, x),
+             TENSOR(Stored, y)) {
+  OPEN(const Stored, x);
+  OPEN(Stored, y);
+  const Index row = row_of(&rows);
+  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
+    const Index first = row * 2 * rows.n + i;
+    const Real gate = load(x, gate_last ? first + rows.n : first);
+    const Real other = load(x, gate_last ? first : first + rows.n);
+    store(y, row * rows.n + i, unary_value(op, 0, 0, gate) * other);
+  }
+}
+
+KERNEL gated_backward(Rows rows, Int32 op, Int32 gate_last, TENSOR(const Stored, x),
+                      TENSOR(const Stored, dy), TENSOR(Stored, dx)) {
+  OPEN(const Stored, x);
+  OPEN(const Stored, dy);
+  OPEN(Stored, dx);
+  const Index row = row_of(&rows);
+  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
+    const Index first = row * 2 * rows.n + i;
+    const Index gate_at = gate_last ? first + rows.n : first;
+    const Index other_at = gate_last ? first : first + rows.n;
+    const Real gate = load(x, gate_at);
+    const Real value = unary_value(op, 0, 0, gate);
+    const Real d = load(dy, row * rows.n + i);
+    store(dx, gate_at, d * load(x, other_at) * unary_slope(op, 0, 0, gate, value));
+    store(dx, other_at, d * value);
+  }
+}
+
+// Pairs (a, b) of neighbouring elements turn by the angles of their token and place in a head: x
+// (items, tokens, heads, pairs, 2), cos and sin (tokens, pairs).
+KERNEL rotate_pairs(Index count, Index tokens, Index of_token, Index pairs, Int32 back,
+                    TENSOR(const Stored, x), TENSOR(const Real, cos_of), TENSOR(const Real, sin_of),
+                    TENSOR(Stored, y)) {
+  OPEN(const Stored, x);
+  OPEN(const Real, cos_of);
+  OPEN(const Real, sin_of);
+  OPEN(Stored, y);
+  const Index i = ITEM;
+  if (i >= count) return;
+  const Index angle = i / of_token % tokens * pairs + i % pairs;
+  const Real c = cos_of[angle];
+  const Real s = back ? -sin_of[angle] : sin_of[angle];
+  const Real a = load(x, 2 * i);
+  const Real b = load(x, 2 * i + 1);
+  store(y, 2 * i, a * c - b * s);
+  store(y, 2 * i + 1, a * s + b * c);
+}

@@ -11,7 +11,7 @@ KERNEL gemm(ProductShape s, Int32 wide_result, TENSOR(const Stored, a), TENSOR(c
   const Index row = GROUP / TILES(s.n) % TILES(s.m) * PRODUCT_TILE;
   const Index column = GROUP % TILES(s.n) * PRODUCT_TILE;
   Real sums[EACH][EACH];
-  clear_sums(sums);
+  clear_tile(sums);
 
   for (Index k = 0; k < s.k; k += STEP) {
     for (int e = PLACE; e < STEP * PRODUCT_TILE; e += GROUP_SIZE) {

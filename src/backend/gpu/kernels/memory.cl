@@ -109,3 +109,14 @@ KERNEL gather(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, index)
   const Index outer = i / (lookup.entries * lookup.inner);
   y[i] = x[(outer * lookup.length + index[i]) * lookup.inner + i % lookup.inner];
 }
+
+// y[i, :] = table[index[i], :].
+KERNEL gather_rows(Rows rows, TENSOR(const Stored, table), TENSOR(const Index, index),
+                   TENSOR(Stored, y)) {
+  OPEN(const Stored, table);
+  OPEN(const Index, index);
+  OPEN(Stored, y);
+  const Index row = row_of(&rows);
+  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team)
+    y[row * rows.n + i] = table[index[row] * rows.n + i];
+}

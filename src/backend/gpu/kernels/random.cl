@@ -49,3 +49,15 @@ KERNEL random_normal(Index n, LongWord key, Wide mean, Wide stddev, Wide low, Wi
     return;
   }
 }
+
+// Each run of `block` elements is kept or dropped by one draw.
+KERNEL dropout(Index n, LongWord key, Real p, Real scale, Index block, TENSOR(const Stored, x),
+               TENSOR(Stored, y)) {
+  OPEN(const Stored, x);
+  OPEN(Stored, y);
+  const Index i = ITEM;
+  if (i >= n) return;
+  const LongWord draw = (LongWord)(block == 1 ? i : i / block);
+  const Real u = (Real)to_uniform(philox_block(key, draw / 4).words[draw % 4]);
+  store(y, i, u < p ? (Real)0 : load(x, i) * scale);
+}

@@ -6,11 +6,6 @@ FUNCTION Real reduce_start(Int32 op) {
   if (op == ReduceMin) return INFINITY;
   return 0;
 }
-FUNCTION Real reduce_join(Int32 op, Real a, Real b) {
-  if (op == ReduceMax || op == ReduceMin) return larger_or_smaller(op == ReduceMax, a, b);
-  return a + b;
-}
-
 FUNCTION Real reduce_element(const RunShape* s, Real element) {
   return s->op == ReduceSumSquares && s->first_pass ? element * element : element;
 }
@@ -29,7 +24,7 @@ KERNEL reduce(RunShape s, Real scale, TENSOR(const Stored, x), TENSOR(Real, y)) 
   const Index at = i / (s.inner * s.chunks) * s.length * s.inner + i % s.inner;
   Real value = reduce_start(s.op);
   for (Index r = piece * s.chunk; r < piece_end(&s, piece); ++r)
-    value = reduce_join(s.op, value, reduce_element(&s, load(x, at + r * s.inner)));
+    value = join(s.op, value, reduce_element(&s, load(x, at + r * s.inner)));
   y[i] = value * scale;
 }
 
@@ -37,20 +32,14 @@ KERNEL reduce(RunShape s, Real scale, TENSOR(const Stored, x), TENSOR(Real, y)) 
 KERNEL reduce_row(RunShape s, Real scale, TENSOR(const Stored, x), TENSOR(Real, y)) {
   OPEN(const Stored, x);
   OPEN(Real, y);
-  LOCAL Real partial[GROUP_SIZE];
+  LOCAL Real shared[GROUP_SIZE];
   const Index piece = GROUP % s.chunks;
   const Index at = GROUP / s.chunks * s.length;
   Real value = reduce_start(s.op);
   for (Index r = piece * s.chunk + PLACE; r < piece_end(&s, piece); r += GROUP_SIZE)
-    value = reduce_join(s.op, value, reduce_element(&s, load(x, at + r)));
-  partial[PLACE] = value;
-  SYNCHRONIZE;
-  for (int width = GROUP_SIZE / 2; width > 0; width /= 2) {
-    if (PLACE < width)
-      partial[PLACE] = reduce_join(s.op, partial[PLACE], partial[PLACE + width]);
-    SYNCHRONIZE;
-  }
-  if (PLACE == 0) y[GROUP] = partial[0] * scale;
+    value = join(s.op, value, reduce_element(&s, load(x, at + r)));
+  value = team_join(s.op, GROUP_SIZE, shared, value);
+  if (PLACE == 0) y[GROUP] = value * scale;
 }
 
 // The first maximum (or minimum) of every row; a NaN counts as the most extreme.
@@ -84,5 +73,30 @@ KERNEL scatter_add(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, i
     const Index from = (outer * lookup.entries + e) * lookup.inner + lane;
     const Index to = (outer * lookup.length + index[from]) * lookup.inner + lane;
     store(y, to, load(y, to) + load(x, from));
+  }
+}
+
+// table[index[e], :] += x[e, :], in order: a group has a row of the table and looks through all
+// entries for those that are its own.
+KERNEL scatter_add_rows(Index entries, Index dim, TENSOR(const Stored, x),
+                        TENSOR(const Index, index), TENSOR(Stored, table)) {
+  OPEN(const Stored, x);
+  OPEN(const Index, index);
+  OPEN(Stored, table);
+  LOCAL Int32 is_own[GROUP_SIZE];
+  LOCAL Int32 some;
+  for (Index first = 0; first < entries; first += GROUP_SIZE) {
+    if (PLACE == 0) some = 0;
+    SYNCHRONIZE;
+    is_own[PLACE] = first + PLACE < entries && index[first + PLACE] == GROUP;
+    if (is_own[PLACE]) some = 1;
+    SYNCHRONIZE;
+    for (Index j = some ? PLACE : dim; j < dim; j += GROUP_SIZE) {
+      Real sum = load(table, GROUP * dim + j);
+      for (int e = 0; e < GROUP_SIZE; ++e)
+        if (is_own[e]) sum += load(x, (first + e) * dim + j);
+      store(table, GROUP * dim + j, sum);
+    }
+    SYNCHRONIZE;
   }
 }

@@ -56,6 +56,42 @@ typedef struct {
   Index c_row, c_item;
 } ProductShape;
 
+// Rows of n elements, each shared by a team of work items (group.h).
+typedef struct {
+  Index count, n;
+  Int32 team;
+} Rows;
+
+// A map (batch, channels, space) that is normed by channel (groups = 0), or by item and group of
+// channels. A plane is summed in `pieces` pieces of `piece` elements, the last one shorter.
+typedef struct {
+  Index batch, channels, space, groups;
+  Index piece, pieces;
+  Int32 relu;
+} Planes;
+
+// Tokens on a grid of three axes, channels last.
+typedef struct {
+  Index size[3], kernel_size[3];
+  Index batch, channels;
+} TokenGrid;
+
+#define REGION_PIECE 8192  // pixels that a group sums
+
+// Pixels of images with a class each; those whose target is ignore_index do not count.
+typedef struct {
+  Index batch, classes, pixels, pieces, ignore_index;
+  Int32 sigmoid;
+} Region;
+
+#define LIST_TENSORS 16  // of a list, in one launch
+#define LIST_PIECE 8192  // elements that a group sums
+
+// Groups [first_piece[k], first_piece[k + 1]) sum tensor k, which has sizes[k] elements.
+typedef struct {
+  Index sizes[LIST_TENSORS], first_piece[LIST_TENSORS + 1];
+} List;
+
 // A run of axes that is reduced: x seen as (outer, length, inner), cut into `chunks` pieces of
 // `chunk`.
 typedef struct {

@@ -12,7 +12,7 @@
 #define TILE_ROW(i) (PLACE / SIDE + (i)*SIDE)
 #define TILE_COLUMN(j) (PLACE % SIDE + (j)*SIDE)
 
-FUNCTION void clear_sums(Real sums[EACH][EACH]) {
+FUNCTION void clear_tile(Real sums[EACH][EACH]) {
   for (int i = 0; i < EACH; ++i) {
     for (int j = 0; j < EACH; ++j) sums[i][j] = 0;
   }

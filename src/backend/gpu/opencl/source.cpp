@@ -16,6 +16,7 @@ FOVEA_EMBEDDED(gpu_types)
 FOVEA_EMBEDDED(gpu_operations_def)
 FOVEA_EMBEDDED(gpu_operations)
 FOVEA_EMBEDDED(gpu_walk)
+FOVEA_EMBEDDED(gpu_group)
 FOVEA_EMBEDDED(gpu_grid)
 FOVEA_EMBEDDED(gpu_tile)
 #define FOVEA_GPU_KERNEL(file, kernel) FOVEA_EMBEDDED(gpu_##file)
@@ -59,6 +60,7 @@ std::string source_of(Kernel kernel) {
   source += FOVEA_TEXT(gpu_types);
   source += with_operations(FOVEA_TEXT(gpu_operations));
   source += FOVEA_TEXT(gpu_walk);
+  source += FOVEA_TEXT(gpu_group);
   source += FOVEA_TEXT(gpu_grid);
   source += FOVEA_TEXT(gpu_tile);
   source += entry_of(kernel).text;

@@ -1,0 +1,81 @@
+// Norms of channels, sums of planes.
+#include "backend/gpu/launch.h"
+#include "backend/gpu/rows.h"
+
+namespace fovea::gpu {
+namespace {
+
+Planes planes_of(const Tensor& x, std::int64_t groups, bool relu = false) {
+  constexpr std::int64_t kPiece = 1 << 13;
+  const std::int64_t space = x.shape().part(2, x.rank()).numel();
+  return {.batch = x.size(0),
+          .channels = x.size(1),
+          .space = space,
+          .groups = groups,
+          .piece = std::min(kPiece, space),
+          .pieces = (space + kPiece - 1) / kPiece,
+          .relu = relu};
+}
+
+Rows pieces_of(const Planes& s) { return rows_of(s.batch * s.channels * s.pieces, s.piece); }
+
+}  // namespace
+
+void GpuBackend::channel_norm_stats(const ChannelStatsArgs& args) const {
+  const Planes planes = planes_of(args.x, args.groups);
+  const Rows pieces = pieces_of(planes);
+  const DType dtype = args.x.dtype();
+  const Tensor means = Tensor::empty({pieces.count}, args.mean.dtype(), args.x.device());
+  const Tensor squares = Tensor::empty_like(means);
+  launch_rows(Kernel::channel_piece_stats, dtype, pieces, planes, args.x, means, squares);
+  launch(Kernel::channel_set_stats, dtype, args.mean.numel(), planes, Real{args.eps, dtype}, means,
+         squares, args.mean, args.rstd);
+}
+
+void GpuBackend::channel_norm(const NormedMap& of, const Tensor& y) const {
+  const Planes planes = planes_of(of.x, of.groups, of.relu);
+  launch_rows(Kernel::channel_norm, of.x.dtype(), pieces_of(planes), planes, of.x, of.norm.mean,
+              of.norm.rstd, of.norm.weight, of.norm.bias, of.residual, Tensor(), y);
+}
+
+void GpuBackend::channel_norm_backward(const ChannelNormBackwardArgs& args) const {
+  const NormedMap& of = args.of;
+  const ChannelNorm& norm = of.norm;
+  const ChannelNormGradients& to = args.to;
+  const DType dtype = of.x.dtype();
+  const Planes planes = planes_of(of.x, of.groups, of.relu);
+  const bool by_means = to.x.defined() && !of.fixed_stats;
+  Tensor mean_e, mean_with_normed;
+  if (by_means || to.weight.defined() || to.bias.defined()) {
+    const Rows pieces = pieces_of(planes);
+    const Tensor sums = Tensor::empty({pieces.count}, norm.rstd.dtype(), of.x.device());
+    const Tensor with_normed = Tensor::empty_like(sums);
+    launch_rows(Kernel::channel_piece_sums, dtype, pieces, planes, of.x, norm.mean, norm.rstd,
+                norm.weight, norm.bias, of.residual, args.y, args.dy, sums, with_normed);
+    Index sets = 0;
+    if (by_means) {
+      sets = norm.rstd.numel();
+      mean_e = Tensor::empty_like(norm.rstd);
+      mean_with_normed = Tensor::empty_like(norm.rstd);
+    }
+    launch_items(Kernel::channel_totals, dtype, std::max<Index>(planes.channels, sets), planes,
+                 sets, sums, with_normed, norm.weight, to.weight, to.bias, mean_e,
+                 mean_with_normed);
+  }
+  if (!to.x.defined() && !to.residual.defined()) return;
+  launch_rows(Kernel::channel_norm_backward, dtype, pieces_of(planes), planes, of.x, norm.mean,
+              norm.rstd, norm.weight, norm.bias, of.residual, args.y, mean_e, mean_with_normed,
+              args.dy, to.x, to.residual);
+}
+
+void GpuBackend::scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
+                            const Tensor& y) const {
+  launch_rows(Kernel::scaled_sum, x.dtype(), rows_of(w.numel(), planes_of(x, 0).space), u, w, x, y);
+}
+
+void GpuBackend::scaled_sum_backward(const Tensor& x, const Tensor& dy, const Tensor& dw) const {
+  launch_rows(Kernel::scaled_sum_backward, x.dtype(), rows_of(dw.numel(), planes_of(x, 0).space), x,
+              dy, dw);
+}
+
+}  // namespace fovea::gpu

@@ -1,0 +1,100 @@
+// Layer norm and RMS norm of rows, and their gradients. A row is normed by a team (group.h); without a
+// mean it is the RMS norm.
+
+KERNEL layer_norm(Rows rows, Real eps, TENSOR(const Stored, x), TENSOR(const Real, weight),
+                  TENSOR(const Real, bias), TENSOR(Stored, y), TENSOR(Real, mean),
+                  TENSOR(Real, rstd)) {
+  OPEN(const Stored, x);
+  OPEN(const Real, weight);
+  OPEN(const Real, bias);
+  OPEN(Stored, y);
+  OPEN(Real, mean);
+  OPEN(Real, rstd);
+  LOCAL Real shared[GROUP_SIZE];
+  const Index row = row_of(&rows);
+  const Index n = length_of(&rows, row);
+  const Index first = row * rows.n;
+  const int member = PLACE % rows.team;
+  const Real count = (Real)(rows.n > 0 ? rows.n : 1);
+  Real middle = 0;
+  if (IS_DEFINED(mean)) {
+    Real sum = 0;
+    for (Index i = member; i < n; i += rows.team) sum += load(x, first + i);
+    middle = team_sum(rows.team, shared, sum) / count;
+  }
+  Real squares = 0;
+  for (Index i = member; i < n; i += rows.team) {
+    const Real centred = load(x, first + i) - middle;
+    squares += centred * centred;
+  }
+  const Real factor = 1 / sqrt(team_sum(rows.team, shared, squares) / count + eps);
+  for (Index i = member; i < n; i += rows.team) {
+    Real value = (load(x, first + i) - middle) * factor;
+    if (IS_DEFINED(weight)) value *= weight[i];
+    if (IS_DEFINED(bias)) value += bias[i];
+    store(y, first + i, value);
+  }
+  if (member != 0 || row >= rows.count) return;
+  if (IS_DEFINED(mean)) mean[row] = middle;
+  rstd[row] = factor;
+}
+
+// dx = rstd (e - mean(e) - normed mean(e normed)), e = dy weight; the RMS norm has no mean(e).
+KERNEL layer_norm_backward(Rows rows, TENSOR(const Stored, x), TENSOR(const Real, weight),
+                           TENSOR(const Real, mean), TENSOR(const Real, rstd),
+                           TENSOR(const Stored, dy), TENSOR(Stored, dx)) {
+  OPEN(const Stored, x);
+  OPEN(const Real, weight);
+  OPEN(const Real, mean);
+  OPEN(const Real, rstd);
+  OPEN(const Stored, dy);
+  OPEN(Stored, dx);
+  LOCAL Real shared[GROUP_SIZE];
+  const Index row = row_of(&rows);
+  const Index n = length_of(&rows, row);
+  const Index first = row * rows.n;
+  const int member = PLACE % rows.team;
+  const Real count = (Real)(rows.n > 0 ? rows.n : 1);
+  const Real middle = n > 0 && IS_DEFINED(mean) ? mean[row] : (Real)0;
+  const Real factor = n > 0 ? rstd[row] : (Real)0;
+  Real sum = 0, with_normed = 0;
+  for (Index i = member; i < n; i += rows.team) {
+    const Real e = load(dy, first + i) * (IS_DEFINED(weight) ? weight[i] : (Real)1);
+    sum += e;
+    with_normed += e * (load(x, first + i) - middle) * factor;
+  }
+  sum = team_sum(rows.team, shared, sum) / count;
+  with_normed = team_sum(rows.team, shared, with_normed) / count;
+  if (!IS_DEFINED(mean)) sum = 0;
+  for (Index i = member; i < n; i += rows.team) {
+    const Real e = load(dy, first + i) * (IS_DEFINED(weight) ? weight[i] : (Real)1);
+    const Real normed = (load(x, first + i) - middle) * factor;
+    store(dx, first + i, factor * (e - sum - normed * with_normed));
+  }
+}
+
+// Of every column and piece of `piece` rows: the sums of dy normed and of dy, each (pieces, n). A work
+// item makes one of each.
+KERNEL layer_norm_columns(Index count, Index n, Index piece, TENSOR(const Stored, x),
+                          TENSOR(const Real, mean), TENSOR(const Real, rstd),
+                          TENSOR(const Stored, dy), TENSOR(Real, dweight), TENSOR(Real, dbias)) {
+  OPEN(const Stored, x);
+  OPEN(const Real, mean);
+  OPEN(const Real, rstd);
+  OPEN(const Stored, dy);
+  OPEN(Real, dweight);
+  OPEN(Real, dbias);
+  const Index first = ITEM / n * piece;
+  if (first >= count) return;
+  const Index end = first + piece < count ? first + piece : count;
+  Real with_normed = 0, sum = 0;
+  for (Index row = first; row < end; ++row) {
+    const Real d = load(dy, row * n + ITEM % n);
+    const Real centred =
+        load(x, row * n + ITEM % n) - (IS_DEFINED(mean) ? mean[row] : (Real)0);
+    with_normed += d * centred * rstd[row];
+    sum += d;
+  }
+  if (IS_DEFINED(dweight)) dweight[ITEM] = with_normed;
+  if (IS_DEFINED(dbias)) dbias[ITEM] = sum;
+}
