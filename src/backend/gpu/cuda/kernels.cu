@@ -51,6 +51,8 @@ namespace {
 #define OF_pool(kernel) nullptr
 #define OF_resize(kernel) nullptr
 #define OF_random(kernel) nullptr
+#define OF_attention(kernel) nullptr
+#define OF_attention_backward(kernel) nullptr
 
 const void* const kFloat32[] = {
 #define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float32::kernel),
