@@ -1,6 +1,8 @@
 // Attention of graphics processors against the CPU's, where OpenCL has a device.
 #include <cmath>
+#include <set>
 
+#include "backend/gpu/attention_call.h"
 #include "tests/backend/fused_cases.h"
 
 using namespace fovea;
@@ -191,7 +193,7 @@ TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend]") {
         Sized{.name = "no keys", .keys = 0}, Sized{.name = "no queries", .queries = 0},
         Sized{.name = "no items", .batch = 0},
         Sized{.name = "left to the default: heads too wide", .dim = 136, .width = 8},
-        Sized{.name = "left to the default: heads in no order", .heads = 3, .irregular = true}}) {
+        Sized{.name = "left to the default: heads in no order", .heads = 5, .irregular = true}}) {
     cases.push_back(sized_case(a));
   }
   compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32});
@@ -215,4 +217,33 @@ TEST_CASE("gpu attention: two runs give the same bits", "[backend]") {
   const FusedCase of = sized_case(
       {.name = "", .heads = 4, .queries = 130, .keys = 130, .sharing = 2, .two_maps = true});
   CHECK(results(of, DType::kFloat32) == results(of, DType::kFloat32));
+}
+
+TEST_CASE("gpu attention: heads of one wave share no channels", "[backend]") {
+  for (const Sized& a : {Sized{.name = "", .heads = 6}, Sized{.name = "", .heads = 6, .sharing = 3},
+                         Sized{.name = "", .heads = 6, .sharing = 3, .interleaved = true},
+                         Sized{.name = "", .heads = 6, .sharing = 6}}) {
+    Operands operands(DType::kFloat32);
+    const auto& [args, in, out, lse] = call_of(a, operands);
+    const auto waves = gpu::head_waves(HeadGroups(args, in.q, in.k, in.v), a.heads);
+    CHECK(std::ssize(waves) == a.sharing);
+    std::set<std::int64_t> heads;
+    for (const gpu::HeadWave& wave : waves) {
+      std::set<std::int64_t> offsets;
+      for (std::int64_t i = 0; i < wave.count; ++i) {
+        const std::int64_t head = wave.first + i * wave.step;
+        heads.insert(head);
+        offsets.insert(args.k.head_offsets.at(static_cast<std::size_t>(head)));
+      }
+      CHECK(std::ssize(offsets) == wave.count);
+    }
+    CHECK(std::ssize(heads) == a.heads);
+  }
+}
+
+TEST_CASE("gpu attention: heads in two steps are walked, others are not", "[backend]") {
+  CHECK(gpu::head_walk({0, 0, {8, 8, 12, 12}, 4})->outer == 4);
+  CHECK(gpu::head_walk({0, 0, {0, 4, 0, 4}, 4})->inner == 4);
+  CHECK(gpu::head_walk({0, 0, {}, 4}).has_value());
+  CHECK_FALSE(gpu::head_walk({0, 0, {16, 4, 8, 12, 0}, 4}).has_value());
 }
