@@ -1,4 +1,4 @@
-#include "backend/cpu/attention_groups.h"
+#include "backend/attention_groups.h"
 
 #include "tests/support/tensors.h"
 
@@ -14,7 +14,7 @@ HeadLayout layout(const std::vector<std::int64_t>& offsets, std::int64_t dim) {
 }
 
 Groups groups_of(const AttentionArgs& args, const Tensor& dq, const Tensor& dk, const Tensor& dv) {
-  const cpu::HeadGroups groups(args, dq, dk, dv);
+  const HeadGroups groups(args, dq, dk, dv);
   Groups all;
   for (std::int64_t i = 0; i < groups.count(); ++i) all.push_back(groups[i]);
   return all;

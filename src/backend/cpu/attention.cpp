@@ -5,7 +5,7 @@
 // first: what follows then runs on small contiguous matrices, and bfloat16 needs no code of its
 // own. (Where there are tile registers they multiply what came from bfloat16: queries, keys, values
 // and upstream gradients as they were, maps and gradients of scores rounded.)
-#include "backend/cpu/attention_groups.h"
+#include "backend/attention_groups.h"
 #include "backend/cpu/attention_heads.h"
 #include "backend/cpu/attention_lengths.h"
 #include "backend/cpu/attention_maps.h"

@@ -77,7 +77,26 @@ class GpuBackend final : public Backend {
   void sgd(const SgdArgs& args, const SgdTensors& of) const override;
   void ema(double decay, const Tensor& x, const Tensor& average) const override;
 
+  void attention(const AttentionArgs& args, const AttentionInputs& in, const Tensor& out,
+                 const Tensor& lse) const override;
+  void attention_backward(const AttentionArgs& args, const AttentionInputs& in,
+                          const AttentionUpstream& upstream,
+                          const AttentionGradients& to) const override;
+  void unit_attention(const UnitAttentionArgs& args, const UnitAttentionInputs& in,
+                      const Tensor& out, const Tensor& lse) const override;
+  void unit_attention_backward(const UnitAttentionArgs& args, const UnitAttentionInputs& in,
+                               const AttentionUpstream& upstream,
+                               const UnitAttentionGradients& to) const override;
+
  private:
+  struct AttentionCall;  // gpu/attention.cpp
+  /// A group for every block of `rows` rows of the heads of a call.
+  template <class... More>
+  void launch_attention(Kernel kernel, const AttentionCall& call, std::int64_t rows,
+                        const More&... more) const;
+  void attention_bias_backward(const AttentionCall& call, const AttentionUpstream& upstream,
+                               const Tensor& sums, const Tensor& dbias) const;
+
   /// `groups` groups run a kernel; nothing happens if there are none. A tensor stands for two of
   /// the kernel's parameters (TENSOR of kernels/types.h).
   template <class... Values>

@@ -8,6 +8,10 @@
 
 #include "backend/gpu/kernels/memory.cl"
 #ifndef DTYPE_is_integer
+#include "backend/gpu/kernels/attention_tile.h"
+
+#include "backend/gpu/kernels/attention.cl"
+#include "backend/gpu/kernels/attention_backward.cl"
 #include "backend/gpu/kernels/channel_norm.cl"
 #include "backend/gpu/kernels/conv.cl"
 #include "backend/gpu/kernels/conv_product.cl"

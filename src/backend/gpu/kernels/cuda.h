@@ -9,7 +9,7 @@
 #define GLOBAL
 #define LOCAL __shared__
 #define SHARED
-#define FUNCTION static __device__ inline
+#define FUNCTION static __device__ __forceinline__
 #define SYNCHRONIZE __syncthreads()
 
 namespace fovea::gpu {

@@ -15,6 +15,10 @@ using Int32 = std::int32_t;
 #define GROUP_SIZE 256   // work items of a group, in every kernel
 #define PRODUCT_TILE 64  // rows and columns of a product that a group makes
 
+#define ATTENTION_ROWS 64    // queries, or keys, of which a group makes the results
+#define ATTENTION_OTHERS 32  // keys, or queries, that it meets at a time
+#define ATTENTION_WIDTH 128  // channels that a head has at most
+
 // A walk over an output and the operands it is made of, neighbouring axes joined: outermost axis
 // first. steps[k]: elements of operand k from one index to the next, 0 where it is repeated.
 typedef struct {
@@ -91,6 +95,21 @@ typedef struct {
 typedef struct {
   Index sizes[LIST_TENSORS], first_piece[LIST_TENSORS + 1];
 } List;
+
+// Where heads are: head h of item b at token t begins at element b item + t token + first + h / per
+// outer + h % per inner.
+typedef struct {
+  Index item, token, first, per, outer, inner;
+} HeadWalk;
+
+// Attention of one call (fused_args.h): of `heads` heads in all, those first_head + i head_step for
+// i < count. Tokens of an item are cut into units; there is one unit unless a table says which.
+typedef struct {
+  Index batch, units, heads, queries, keys, tokens;
+  Index first_head, head_step, count;
+  HeadWalk q[2], k[2], v;
+  Int32 dim, width, maps, causal, add, padding_attends;
+} AttentionShape;
 
 // A run of axes that is reduced: x seen as (outer, length, inner), cut into `chunks` pieces of
 // `chunk`.

@@ -8,7 +8,7 @@
 
 #include "backend/backend.h"
 
-namespace fovea::cpu {
+namespace fovea {
 
 /// The heads of an attention call in groups: gradients of different groups never lie in the same
 /// place, so that groups may run side by side. Heads of one group take turns, lowest first.
@@ -77,4 +77,4 @@ class HeadGroups {
   std::vector<std::vector<std::int64_t>> groups_;
 };
 
-}  // namespace fovea::cpu
+}  // namespace fovea
