@@ -67,7 +67,7 @@ FUNCTION void attend(const AttentionShape* s, const Lookups* look, const RowBloc
     Real all = 0;
     for (int other = 0; other < QUARTERS; ++other) all += part[other * ROWS + row];
     factor[row] = all == 0 ? (Real)0 : coefficient(s, look, block, map_index, query) / all;
-    lse[row_of(s, map_index, block, query)] =
+    lse[lse_row(s, map_index, block, query)] =
         own_tokens[row] == NOBODY ? (Real)0 : top + log(all);
   }
   SYNCHRONIZE;

@@ -35,7 +35,7 @@ KERNEL attention_row_sums(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(cons
     for (int i = 0; i < EACH_ROW; ++i) {
       const Index query = block.first + LANE_Y + i * LANES;
       sum[i] = 0;
-      row_lse[i] = query < s.queries ? lse[row_of(&s, m, &block, query)] : (Real)0;
+      row_lse[i] = query < s.queries ? lse[lse_row(&s, m, &block, query)] : (Real)0;
     }
     for (Index first = 0; first < end; first += OTHERS) {
       if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &look, &block, first + PLACE);
@@ -59,7 +59,7 @@ KERNEL attention_row_sums(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(cons
     if (PLACE < ROWS && query < s.queries) {
       Real all = 0;
       for (int lane = 0; lane < LANES; ++lane) all += part[lane * LEFT + PLACE];
-      sums[row_of(&s, m, &block, query)] = all;
+      sums[lse_row(&s, m, &block, query)] = all;
       GLOBAL Stored* dc = m == 0 ? dc1_memory : dc2_memory;
       const Index dc_first = m == 0 ? dc1_first : dc2_first;
       if (dc) store(dc, dc_first + (block.item * s.queries + query) * s.heads + block.head, all);
@@ -97,8 +97,8 @@ KERNEL attention_dq(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const Stor
     for (int i = 0; i < EACH_ROW; ++i) {
       const Index query = block.first + LANE_Y + i * LANES;
       const int is_there = query < s.queries;
-      row_lse[i] = is_there ? lse[row_of(&s, m, &block, query)] : (Real)0;
-      row_sum[i] = is_there ? sums[row_of(&s, m, &block, query)] : (Real)0;
+      row_lse[i] = is_there ? lse[lse_row(&s, m, &block, query)] : (Real)0;
+      row_sum[i] = is_there ? sums[lse_row(&s, m, &block, query)] : (Real)0;
       c[i] = is_there ? coefficient(&s, &look, &block, m, query) : (Real)0;
     }
     for (Index first = 0; first < end; first += OTHERS) {
@@ -130,7 +130,7 @@ FUNCTION void put_padding(Real (*sum)[EACH_CHANNEL], Real factor, const Attentio
     for (int j = 0; j < EACH_CHANNEL; ++j) {
       const int channel = LANE_X + j * LANES;
       if (key < s->keys && channel < dim)
-        to[row_of(s, 0, block, key) * (s->dim + s->width) + channel] =
+        to[lse_row(s, 0, block, key) * (s->dim + s->width) + channel] =
             tokens[i] == PADDING ? sum[i][j] * factor : (Real)0;
     }
   }
@@ -181,8 +181,8 @@ KERNEL attention_dk_dv(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
         const int at = LANE_X + j * LANES;
         const Index query = first + at;
         const int is_there = query < s.queries;
-        const Real row_lse = is_there ? lse[row_of(&s, m, &block, query)] : (Real)0;
-        const Real row_sum = is_there ? sums[row_of(&s, m, &block, query)] : (Real)0;
+        const Real row_lse = is_there ? lse[lse_row(&s, m, &block, query)] : (Real)0;
+        const Real row_sum = is_there ? sums[lse_row(&s, m, &block, query)] : (Real)0;
         const Real c = is_there ? coefficient(&s, &look, &block, m, query) : (Real)0;
         for (int i = 0; i < EACH_ROW; ++i) {
           const int r = LANE_Y + i * LANES;
@@ -254,8 +254,8 @@ KERNEL attention_dbias(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
       const int r = LANE_Y + i * LANES;
       const Index query = block.first + r;
       if (query >= members) continue;
-      const Real row_lse = lse[row_of(&s, 0, &block, query)];
-      const Real row_sum = sums[row_of(&s, 0, &block, query)];
+      const Real row_lse = lse[lse_row(&s, 0, &block, query)];
+      const Real row_sum = sums[lse_row(&s, 0, &block, query)];
       for (int j = 0; j < EACH_OTHER; ++j) {
         const int c = LANE_X + j * LANES;
         sum[i][j] += (dfused[i][j] - row_sum) * weight_of(&s, &look, &block, query, own_tokens[r],

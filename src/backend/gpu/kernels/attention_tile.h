@@ -151,7 +151,7 @@ FUNCTION Real score_of(const AttentionShape* s, const Lookups* look, const RowBl
   return score;
 }
 // Of a row in (maps, batch, heads, units, queries).
-FUNCTION Index row_of(const AttentionShape* s, int map, const RowBlock* block, Index query) {
+FUNCTION Index lse_row(const AttentionShape* s, int map, const RowBlock* block, Index query) {
   const Index of = ((Index)map * s->batch + block->item) * s->heads + block->head;
   return (of * s->units + block->unit) * s->queries + query;
 }

@@ -22,20 +22,24 @@ KERNEL layer_norm(Rows rows, Real eps, TENSOR(const Stored, x), TENSOR(const Rea
     for (Index i = member; i < n; i += rows.team) sum += load(x, first + i);
     middle = team_sum(rows.team, shared, sum) / count;
   }
-  Real squares = 0;
+  Real squares = 0, rest = 0;
   for (Index i = member; i < n; i += rows.team) {
     const Real centred = load(x, first + i) - middle;
     squares += centred * centred;
+    rest += centred;
   }
-  const Real factor = 1 / sqrt(team_sum(rows.team, shared, squares) / count + eps);
+  // What rounding left of the mean: a row of nearly equal elements is multiplied by up to 1 / sqrt(eps).
+  const Real shift = IS_DEFINED(mean) ? team_sum(rows.team, shared, rest) / count : (Real)0;
+  const Real variance = team_sum(rows.team, shared, squares) / count - shift * shift;
+  const Real factor = 1 / sqrt((variance < 0 ? (Real)0 : variance) + eps);
   for (Index i = member; i < n; i += rows.team) {
-    Real value = (load(x, first + i) - middle) * factor;
+    Real value = (load(x, first + i) - middle - shift) * factor;
     if (IS_DEFINED(weight)) value *= weight[i];
     if (IS_DEFINED(bias)) value += bias[i];
     store(y, first + i, value);
   }
   if (member != 0 || row >= rows.count) return;
-  if (IS_DEFINED(mean)) mean[row] = middle;
+  if (IS_DEFINED(mean)) mean[row] = middle + shift;
   rstd[row] = factor;
 }
 
