@@ -37,19 +37,7 @@ namespace {
   X(cudnnSetStream)                                \
   X(cudnnSetTensorNdDescriptor)
 
-struct Cudnn {
-  DynamicLibrary library{fmt::format("libcudnn.so.{}", CUDNN_MAJOR)};
-#define FOVEA_FUNCTION(name) decltype(&::name) name = library.function<decltype(&::name)>(#name);
-  FOVEA_FUNCTIONS(FOVEA_FUNCTION)
-#undef FOVEA_FUNCTION
-  bool there() const {
-    bool all = true;
-#define FOVEA_FUNCTION(name) all = all && name;
-    FOVEA_FUNCTIONS(FOVEA_FUNCTION)
-#undef FOVEA_FUNCTION
-    return all;
-  }
-};
+FOVEA_LIBRARY(Cudnn, fmt::format("libcudnn.so.{}", CUDNN_MAJOR), FOVEA_FUNCTIONS);
 
 const Cudnn& dnn() {
   static const Cudnn functions;

@@ -28,6 +28,23 @@ class DynamicLibrary {
   void* handle_;
 };
 
+#define FOVEA_LIBRARY_MEMBER(name) \
+  decltype(&::name) name = library.function<decltype(&::name)>(#name);
+#define FOVEA_LIBRARY_CHECK(name) all = all && name;
+
+/// A struct with the functions of a library as members of their names. FUNCTIONS(X) names them:
+/// X(f) X(g) ...
+#define FOVEA_LIBRARY(Type, file, FUNCTIONS) \
+  struct Type {                              \
+    DynamicLibrary library{file};            \
+    FUNCTIONS(FOVEA_LIBRARY_MEMBER)          \
+    bool there() const {                     \
+      bool all = true;                       \
+      FUNCTIONS(FOVEA_LIBRARY_CHECK)         \
+      return all;                            \
+    }                                        \
+  }
+
 /// What a library makes and takes back by a function of its own.
 template <class T>
 class Owned {

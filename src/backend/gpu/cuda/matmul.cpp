@@ -30,19 +30,7 @@ namespace {
   X(cublasLtMatrixLayoutCreate)           \
   X(cublasLtMatrixLayoutSetAttribute)
 
-struct CublasLt {
-  DynamicLibrary library{fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR)};
-#define FOVEA_FUNCTION(name) decltype(&::name) name = library.function<decltype(&::name)>(#name);
-  FOVEA_FUNCTIONS(FOVEA_FUNCTION)
-#undef FOVEA_FUNCTION
-  bool there() const {
-    bool all = true;
-#define FOVEA_FUNCTION(name) all = all && name;
-    FOVEA_FUNCTIONS(FOVEA_FUNCTION)
-#undef FOVEA_FUNCTION
-    return all;
-  }
-};
+FOVEA_LIBRARY(CublasLt, fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), FOVEA_FUNCTIONS);
 
 const CublasLt& lt() {
   static const CublasLt functions;
