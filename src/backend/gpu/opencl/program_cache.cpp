@@ -50,7 +50,7 @@ std::optional<Binary> read_program(const std::string& key) {
   constexpr std::size_t kSeal = 16;
   if (program.size() < kSeal) return std::nullopt;
   const std::string seal(program.end() - kSeal, program.end());
-  program.resize(program.size() - kSeal);
+  program.erase(program.end() - kSeal, program.end());
   if (seal != seal_of(program)) return std::nullopt;
   return program;
 }
