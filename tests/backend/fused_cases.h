@@ -50,6 +50,12 @@ struct FusedCase {
   std::function<std::vector<Tensor>(const Backend&, Operands&)> run;
 };
 
+/// Of results by two backends, relative to the largest value.
+inline double tolerance(DType stored) {
+  if (stored == DType::kFloat64) return 1e-11;
+  return stored == DType::kFloat32 ? 2e-5 : 0.02;
+}
+
 std::vector<FusedCase> cases_of_rows();
 std::vector<FusedCase> cases_of_maps();
 std::vector<FusedCase> cases_of_attention();

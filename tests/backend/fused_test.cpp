@@ -2,6 +2,7 @@
 #include <set>
 
 #include "tests/backend/fused_cases.h"
+#include "tests/support/gpu.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -30,21 +31,8 @@ std::vector<FusedCase> all_cases() {
 std::vector<Device> devices() {
   std::vector<Device> all{cpu()};
   if (cpu().type() != DeviceType::kCpu) return all;
-  for (const DeviceInfo& there : list_devices()) {
-    if (there.name == "opencl" || there.name == "cuda") all.push_back(make_device(there.name));
-  }
+  for (const Device& gpu : gpus()) all.push_back(gpu);
   return all;
-}
-
-double largest(const std::vector<double>& values) {
-  double most = 0;
-  for (const double value : values) most = std::max(most, std::abs(value));
-  return most;
-}
-
-double tolerance(DType stored) {
-  if (stored == DType::kFloat64) return 1e-11;
-  return stored == DType::kFloat32 ? 2e-5 : 0.02;
 }
 
 }  // namespace

@@ -1,32 +1,15 @@
-// Attention of graphics processors against the CPU's, where OpenCL has a device.
+// Attention of graphics processors against the CPU's, where there is one.
 #include <cmath>
 #include <set>
 
 #include "backend/gpu/attention_call.h"
 #include "tests/backend/fused_cases.h"
+#include "tests/support/gpu.h"
 
 using namespace fovea;
 using namespace fovea::test;
 
 namespace {
-
-Device opencl() {
-  for (const DeviceInfo& device : list_devices()) {
-    if (device.name.starts_with("opencl")) return make_device(device.name);
-  }
-  return {};
-}
-
-double largest_of(const std::vector<double>& values) {
-  double most = 0;
-  for (const double value : values) most = std::max(most, std::abs(value));
-  return most;
-}
-
-double tolerance_of(DType stored) {
-  if (stored == DType::kFloat64) return 1e-11;
-  return stored == DType::kFloat32 ? 2e-5 : 0.02;
-}
 
 // What a case writes on the device of its tensors.
 std::vector<std::vector<double>> results(const FusedCase& of, DType stored) {
@@ -37,11 +20,8 @@ std::vector<std::vector<double>> results(const FusedCase& of, DType stored) {
 }
 
 void compare_with_cpu(const std::vector<FusedCase>& cases, const std::vector<DType>& types) {
-  const Device device = opencl();
-  if (!device.defined()) {
-    WARN("no OpenCL device: nothing compared");
-    return;
-  }
+  const Device device = any_gpu();
+  if (!device.defined()) return;
   for (const FusedCase& of : cases) {
     for (const DType stored : types) {
       INFO(of.kernel << " " << of.variant << " " << name_of(stored));
@@ -57,7 +37,7 @@ void compare_with_cpu(const std::vector<FusedCase>& cases, const std::vector<DTy
           if (!(difference <= most)) most = difference;  // a NaN stays
         }
         INFO("result " << i);
-        CHECK(most <= tolerance_of(stored) * std::max(1.0, largest_of(expected[i])));
+        CHECK(most <= tolerance(stored) * std::max(1.0, largest(expected[i])));
       }
     }
   }
@@ -200,7 +180,7 @@ TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend]") {
 }
 
 TEST_CASE("gpu attention: memory does not grow with the square of the tokens", "[backend]") {
-  const Device device = opencl();
+  const Device device = any_gpu();
   if (!device.defined()) return;
   const InPlaceOfCpu here(device);
   constexpr std::int64_t n = 512, heads = 4;
@@ -211,7 +191,7 @@ TEST_CASE("gpu attention: memory does not grow with the square of the tokens", "
 }
 
 TEST_CASE("gpu attention: two runs give the same bits", "[backend]") {
-  const Device device = opencl();
+  const Device device = any_gpu();
   if (!device.defined()) return;
   const InPlaceOfCpu here(device);
   const FusedCase of = sized_case(

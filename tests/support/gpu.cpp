@@ -2,11 +2,18 @@
 
 namespace fovea::test {
 
-Device any_gpu() {
+std::vector<Device> gpus() {
+  std::vector<Device> all;
   for (const DeviceInfo& info : list_devices()) {
-    if (info.name == "opencl") return make_device(info.name);
+    if (info.name == "opencl" || info.name == "cuda") all.push_back(make_device(info.name));
   }
-  WARN("no OpenCL driver is installed: not tested");
+  return all;
+}
+
+Device any_gpu() {
+  const std::vector<Device> all = gpus();
+  if (!all.empty()) return all.front();
+  WARN("no driver of OpenCL or CUDA is installed: not tested");
   return Device();
 }
 

@@ -5,8 +5,9 @@
 
 namespace fovea::test {
 
-/// The first device of OpenCL, which may be a processor's (PoCL). Undefined, with a warning, where
-/// no driver is installed.
+/// The first device of OpenCL, which may be a processor's (PoCL), and the first of CUDA.
+std::vector<Device> gpus();
+/// The first of these. Undefined, with a warning, where no driver is installed.
 Device any_gpu();
 
 }  // namespace fovea::test

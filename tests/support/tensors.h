@@ -64,6 +64,9 @@ void set_values(const Tensor& x, const Tensor& values);
 /// Sum of the products of elements.
 double inner_product(const Tensor& a, const Tensor& b);
 
+/// Largest |x|; 0 of nothing.
+double largest(const std::vector<double>& values);
+
 /// Largest |a - b| over two tensors of one shape.
 double max_difference(const Tensor& a, const Tensor& b);
 

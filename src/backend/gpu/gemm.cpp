@@ -17,9 +17,8 @@ void GpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, co
                        .b_item = args.stride_b,
                        .c_row = args.ldc,
                        .c_item = args.stride_c};
-  const auto tiles = [](std::int64_t n) { return (n + PRODUCT_TILE - 1) / PRODUCT_TILE; };
   const Int32 wide = c.dtype() == compute_dtype(a.dtype()) ? 1 : 0;
-  launch(Kernel::gemm, a.dtype(), args.batch * tiles(args.m) * tiles(args.n), s, wide, a, b, bias,
+  launch(Kernel::gemm, a.dtype(), args.batch * product_tiles(args.m, args.n), s, wide, a, b, bias,
          c);
 }
 

@@ -3,15 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "backend/gpu/gpu_backend.h"
 
 namespace fovea::gpu {
 
-/// Arguments of one launch; their bytes are kept here. Numbers of a kernel's own type (Index,
-/// Int32, a struct) are taken as they are.
-template <std::size_t kMost>
+/// Arguments of one launch of values of these types; their bytes are kept here. Numbers of a
+/// kernel's own type (Index, Int32, a struct) are taken as they are.
+template <class... Values>
 class Arguments {
  public:
   explicit Arguments(bool has_float64) : has_float64_(has_float64) {}
@@ -57,15 +58,24 @@ class Arguments {
     std::byte* to = bytes_.data() + used_;
     std::memcpy(to, bytes, size);
     arguments_[count_++] = {to, size};
-    used_ += (size + 7) / 8 * 8;
+    used_ += aligned(size);
   }
+  static constexpr std::size_t aligned(std::size_t size) { return (size + 7) / 8 * 8; }
 
-  static constexpr std::size_t kBytes = 768;
+  // A tensor is two arguments of 8 bytes, any other value one that is not larger than itself.
+  static constexpr std::size_t kBytes =
+      (0 + ... + aligned(std::max(sizeof(Values), 2 * sizeof(Index))));
   bool has_float64_;
   std::size_t count_ = 0, used_ = 0;
-  std::array<Argument, kMost> arguments_;
+  std::array<Argument, 2 * sizeof...(Values)> arguments_;
   alignas(8) std::array<std::byte, kBytes> bytes_;
 };
+
+/// Squares of PRODUCT_TILE that cover a matrix: a group makes one.
+inline std::int64_t product_tiles(std::int64_t rows, std::int64_t columns) {
+  const auto along = [](std::int64_t n) { return (n + PRODUCT_TILE - 1) / PRODUCT_TILE; };
+  return along(rows) * along(columns);
+}
 
 template <class... Values>
 void GpuBackend::launch(Kernel kernel, DType dtype, std::int64_t groups,
@@ -74,7 +84,7 @@ void GpuBackend::launch(Kernel kernel, DType dtype, std::int64_t groups,
   FOVEA_CHECK(
       dtype != DType::kFloat64 || runtime_->has_float64(), BackendError,
       fmt::format("{}: {} has no float64; run with device=cpu", name_, runtime_->description()));
-  Arguments<2 * sizeof...(Values)> arguments(runtime_->has_float64());
+  Arguments<Values...> arguments(runtime_->has_float64());
   (arguments.add(values), ...);
   runtime_->launch(kernel, dtype, groups, arguments.span());
 }

@@ -31,8 +31,8 @@ struct Argument {
   std::size_t size = 0;
 };
 
-/// Which of three tensors a convolution makes of the other two: y = x * weight, or a gradient, dy and
-/// dx or dweight standing in the places of y and x or weight.
+/// Which of three tensors a convolution makes of the other two: y = x * weight, or a gradient, dy
+/// and dx or dweight standing in the places of y and x or weight.
 enum class ConvResult { kOutput, kInput, kWeight };
 
 class Runtime {

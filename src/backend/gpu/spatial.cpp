@@ -53,12 +53,6 @@ ResizeShape resize_shape(const ResizeArgs& args, const Shape& x, const Shape& y)
   return s;
 }
 
-// Squares of PRODUCT_TILE that cover a matrix.
-std::int64_t tiles(std::int64_t rows, std::int64_t columns) {
-  const auto along = [](std::int64_t n) { return (n + PRODUCT_TILE - 1) / PRODUCT_TILE; };
-  return along(rows) * along(columns);
-}
-
 }  // namespace
 
 void GpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weight,
@@ -77,8 +71,8 @@ void GpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weigh
     launch_items(Kernel::conv, x.dtype(), y.numel(), s, x, weight, bias, y);
     return;
   }
-  launch(Kernel::conv_product, x.dtype(), s.groups * tiles(outputs, y.numel() / s.out_channels), s,
-         x, weight, bias, y);
+  launch(Kernel::conv_product, x.dtype(),
+         s.groups * product_tiles(outputs, y.numel() / s.out_channels), s, x, weight, bias, y);
 }
 
 void GpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, const Tensor& dy,
@@ -91,7 +85,7 @@ void GpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
     return;
   }
   launch(Kernel::conv_product_data, dx.dtype(),
-         s.groups * tiles(inputs, dx.numel() / s.in_channels), s, weight, dy, dx);
+         s.groups * product_tiles(inputs, dx.numel() / s.in_channels), s, weight, dy, dx);
 }
 
 void GpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, const Tensor& dy,
@@ -108,8 +102,8 @@ void GpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, con
   const Tensor partial =
       Tensor::empty({pieces, dweight.numel()}, dweight.dtype(), dweight.device());
   launch(Kernel::conv_product_weight, x.dtype(),
-         pieces * s.groups * tiles(outputs, dweight.numel() / s.out_channels), s, Index{kPositions},
-         x, dy, partial);
+         pieces * s.groups * product_tiles(outputs, dweight.numel() / s.out_channels), s,
+         Index{kPositions}, x, dy, partial);
   reduce_run(ReduceOp::kSum, false, 1, 1, pieces, dweight.numel(), partial, dweight);
 }
 

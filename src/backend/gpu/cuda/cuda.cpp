@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -82,9 +84,12 @@ class CudaRuntime final : public Runtime {
   void launch(Kernel kernel, DType dtype, std::int64_t groups,
               std::span<const Argument> arguments) override {
     use();
-    std::vector<void*> bytes;
-    bytes.reserve(arguments.size());
-    for (const Argument& argument : arguments) bytes.push_back(const_cast<void*>(argument.bytes));
+    std::array<void*, 64> bytes;
+    FOVEA_CHECK(arguments.size() <= bytes.size(), BackendError,
+                fmt::format("cuda: {}: {} arguments, at most {} can be passed", name_of(kernel),
+                            arguments.size(), bytes.size()));
+    std::transform(arguments.begin(), arguments.end(), bytes.begin(),
+                   [](const Argument& argument) { return const_cast<void*>(argument.bytes); });
     check(name_of(kernel),
           cudaLaunchKernel(cuda_kernel(kernel, dtype), dim3(static_cast<unsigned>(groups)),
                            dim3(GROUP_SIZE), bytes.data(), 0, stream_));

@@ -168,7 +168,7 @@ class OpenClRuntime final : public Runtime {
   }
 
  private:
-  void check(const std::string& what, cl_int code) const {
+  void check(const char* what, cl_int code) const {
     FOVEA_CHECK(code == CL_SUCCESS, BackendError,
                 fmt::format("opencl: {}: {} ({})", what, reason(code), code));
   }
