@@ -11,6 +11,7 @@
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace fovea::attention {
 namespace {
@@ -81,7 +82,7 @@ Tensor angular_map(const ops::HeadView& q, const ops::HeadView& k, Probe::Rows r
   std::vector<double> half(static_cast<std::size_t>(count * n));
   for (std::int64_t i = 0; i < count; ++i)
     half[static_cast<std::size_t>(i * n + rows.first + i)] = 0.5;
-  const Tensor diagonal = ops::cast(Tensor::from(half, {count, n}, q.x.device()), q.x.dtype());
+  const Tensor diagonal = from_doubles(half, {count, n}, q.x.dtype(), q.x.device());
   return ops::add(ops::mul(ops::matmul(queries, keys, false, true), std::numbers::inv_pi),
                   diagonal);
 }

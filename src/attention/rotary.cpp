@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ops/elementwise.h"
+#include "tensor/host.h"
 
 namespace fovea::attention {
 namespace {
@@ -16,7 +17,7 @@ ops::RotaryTables tables_of(const std::vector<double>& angles, const Shape& shap
   const auto table = [&](double (*f)(double)) {
     std::vector<double> values(angles.size());
     for (std::size_t i = 0; i < angles.size(); ++i) values[i] = f(angles[i]);
-    return ops::cast(Tensor::from(values, shape, device), dtype);
+    return from_doubles(values, shape, dtype, device);
   };
   return {table([](double angle) { return std::cos(angle); }),
           table([](double angle) { return std::sin(angle); })};

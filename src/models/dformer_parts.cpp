@@ -9,6 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace fovea::models {
 namespace {
@@ -151,7 +152,7 @@ Tensor sinusoidal_volume(const Size3& grid, std::int64_t dim, DType dtype, const
           c % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }
   }
-  return ops::cast(Tensor::from(values, {1, n, dim}, device), dtype);
+  return from_doubles(values, {1, n, dim}, dtype, device);
 }
 
 }  // namespace fovea::models

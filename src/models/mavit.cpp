@@ -11,6 +11,7 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace fovea::models {
 namespace {
@@ -169,16 +170,15 @@ MavitRope::MavitRope(const nn::Build& build, std::int64_t head_dim)
   std::vector<double> twice;
   for (const double rate : rates_) twice.insert(twice.end(), {rate, rate});
   const Shape shape{static_cast<std::int64_t>(twice.size())};
-  angle_ = buffer("angle", ops::cast(Tensor::from(twice, shape, build.device), build.dtype));
+  angle_ = buffer("angle", from_doubles(twice, shape, build.dtype, build.device));
   version_ = angle_.version();
 }
 
 ops::RotaryTables MavitRope::operator()(const nn::Grid& grid, DType activations) {
   if (angle_.version() != version_) {  // a file was read into it
     version_ = angle_.version();
-    const Tensor values = ops::cast(angle_.detach(), DType::kFloat64);
-    const auto host = values.host_values<double>();
-    for (std::size_t i = 0; i < rates_.size(); ++i) rates_[i] = host[2 * i];
+    const std::vector<double> values = host_doubles(angle_);
+    for (std::size_t i = 0; i < rates_.size(); ++i) rates_[i] = values[2 * i];
     tables_ = {};
   }
   const bool known = tables_.cos.defined() && grid_.h == grid.h && grid_.w == grid.w;

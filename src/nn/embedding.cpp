@@ -10,6 +10,7 @@
 #include "ops/in_place.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace fovea::nn {
 
@@ -43,7 +44,7 @@ Tensor sinusoidal_positions(std::int64_t n, std::int64_t dim, DType dtype, const
           c % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }
   }
-  return ops::cast(Tensor::from(values, {1, n, dim}, device), dtype);
+  return from_doubles(values, {1, n, dim}, dtype, device);
 }
 
 }  // namespace fovea::nn

@@ -7,6 +7,7 @@
 #include "ops/linear.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace fovea::ops {
 namespace {
@@ -192,7 +193,7 @@ Similarities similarities(const HeadView& q, const HeadView& k, const LinearAtte
     std::vector<double> triangle(static_cast<std::size_t>(n * n), 0.0);
     for (std::int64_t i = 0; i < n; ++i)
       for (std::int64_t j = 0; j <= i; ++j) triangle[static_cast<std::size_t>(i * n + j)] = 1;
-    seen = cast(Tensor::from(triangle, {1, 1, n, n}, q.x.device()), dtype);
+    seen = from_doubles(triangle, {1, 1, n, n}, dtype, q.x.device());
   }
   const Tensor plain = mul(matmul(in_heads(queries), in_heads(all), false, true), seen);
   Similarities result{plain, sum(plain, {3}, true), sum(seen, {3}, true)};

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ops/elementwise.h"
+#include "tensor/host.h"
 
 namespace fovea::training {
 namespace {
@@ -88,14 +88,13 @@ Tensor resample_positions(const Tensor& table, const PositionGrid& grid, const s
               fmt::format("{}: pos_embed has {} rows, of which {} are of prefix tokens; the other "
                           "{} are no square",
                           file, table.size(1), grid.prefix_tokens, patches));
-  const Tensor wide = ops::cast(table, DType::kFloat64);
-  const auto values = wide.host_values<double>();
-  const double* split = values.begin() + grid.prefix_tokens * dim;
+  const std::vector<double> values = host_doubles(table);
+  const auto split = values.begin() + grid.prefix_tokens * dim;
   std::vector<double> result(values.begin(), split);
   std::vector<double> rows = resized({split, values.end()}, side, grid.w, dim);
   rows = resized(rows, side, grid.h, grid.w * dim);
   result.insert(result.end(), rows.begin(), rows.end());
-  return ops::cast(Tensor::from(result, {1, tokens, dim}, table.device()), DType::kFloat32);
+  return from_doubles(result, {1, tokens, dim}, DType::kFloat32, table.device());
 }
 
 }  // namespace fovea::training

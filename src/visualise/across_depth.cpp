@@ -12,7 +12,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "ops/elementwise.h"
+#include "tensor/host.h"
 #include "visualise/heatmap.h"
 #include "visualise/layer_statistics.h"
 #include "visualise/montage.h"
@@ -22,13 +22,6 @@ namespace fovea::visualise {
 namespace {
 
 constexpr std::int64_t kBins = 100;
-
-std::vector<double> doubles(const Tensor& x) {
-  const autograd::NoGrad no_grad;
-  const Tensor wide = ops::cast(x, DType::kFloat64);
-  const auto values = wide.host_values<double>();
-  return {values.begin(), values.end()};
-}
 
 // "layer2" or "stages.1": the stage that a dotted name begins with.
 std::string stage_of(const std::string& name) {
@@ -47,7 +40,7 @@ struct Seen {
 void see_keys(const attention::Probe& probe, Seen& seen) {
   for (const Tensor& keys : probe.all("keys")) {  // (b, heads, layers, head_dim)
     if (keys.size(2) < 2) continue;
-    const std::vector<double> values = doubles(keys);
+    const std::vector<double> values = host_doubles(keys);
     const auto add = [&](std::vector<double>& to, KeyPairs pairs) {
       const auto found = key_cosines(values, keys.size(2), keys.size(3), pairs);
       to.insert(to.end(), found.begin(), found.end());
@@ -62,7 +55,8 @@ using Divisors = std::map<std::string, std::vector<double>>;  // by stage
 void see_scores(const attention::Probe& probe, const Divisors& divisors, Seen& seen) {
   std::map<std::string, std::vector<std::vector<double>>> norms;  // stage -> layer -> (b, heads)
   for (const auto& record : probe.records()) {
-    if (record.name == "key_norm") norms[stage_of(record.module)].push_back(doubles(record.value));
+    if (record.name == "key_norm")
+      norms[stage_of(record.module)].push_back(host_doubles(record.value));
   }
   for (const auto& [stage, layers] : norms) {
     const std::vector<double>& d = divisors.at(stage);
@@ -83,7 +77,7 @@ void see_scores(const attention::Probe& probe, const Divisors& divisors, Seen& s
 Divisors divisors_of(const models::Model& model) {
   Divisors found;
   for (const nn::NamedTensor& named : model.parameters()) {
-    if (named.name.ends_with("norm_d")) found[stage_of(named.name)] = doubles(named.tensor);
+    if (named.name.ends_with("norm_d")) found[stage_of(named.name)] = host_doubles(named.tensor);
   }
   return found;
 }
@@ -127,7 +121,7 @@ void write_decay(const models::Model& model, const std::filesystem::path& folder
   for (const nn::NamedTensor& named : model.parameters()) {
     if (!named.name.ends_with("lambda_t")) continue;
     auto& [layers, values] = stages[stage_of(named.name)];
-    const auto own = doubles(named.tensor);
+    const auto own = host_doubles(named.tensor);
     values.insert(values.end(), own.begin(), own.end());
     ++layers;
   }

@@ -8,21 +8,12 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
+#include "tensor/host.h"
 #include "visualise/heat_scale.h"
 #include "visualise/heatmap.h"
 #include "visualise/montage.h"
 
 namespace fovea::visualise {
-namespace {
-
-std::vector<double> host_values(const Tensor& x) {
-  const Tensor wide = ops::cast(x, DType::kFloat64);
-  const auto values = wide.host_values<double>();
-  return {values.begin(), values.end()};
-}
-
-}  // namespace
-
 std::int64_t Observation::prediction() const {
   return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
@@ -34,9 +25,9 @@ Observation observe(models::Model& model, const Tensor& input) {
   Observation seen;
   const Tensor there = ops::to(input, model.parameters().front().tensor.device());
   const models::Outputs output = model(models::only_input(model.interface(), there), &probe);
-  seen.logits = host_values(output.logits);
+  seen.logits = host_doubles(output.logits);
   for (const Tensor& map : probe.all("attn")) {
-    seen.layers.push_back({map.size(1), map.size(2), host_values(map)});
+    seen.layers.push_back({map.size(1), map.size(2), host_doubles(map)});
   }
   FOVEA_CHECK(!seen.layers.empty(), ConfigError, "model.attention: has no map over tokens to show");
   const attention::Context geometry = model.geometry();

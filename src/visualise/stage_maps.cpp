@@ -8,6 +8,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
+#include "tensor/host.h"
 #include "visualise/heatmap.h"
 
 namespace fovea::visualise {
@@ -15,9 +16,8 @@ namespace {
 
 // Tokens (1, n, dim), or a map (1, dim, h, w), as (n, dim).
 Matrix tokens_matrix(const Tensor& record) {
-  const Tensor wide = ops::cast(record, DType::kFloat64);
-  const auto values = wide.host_values<double>();
-  if (record.rank() == 3) return {record.size(1), record.size(2), {values.begin(), values.end()}};
+  const std::vector<double> values = host_doubles(record);
+  if (record.rank() == 3) return {record.size(1), record.size(2), values};
   const std::int64_t dim = record.size(1), n = record.size(2) * record.size(3);
   Matrix tokens{n, dim, std::vector<double>(values.size())};
   for (std::int64_t c = 0; c < dim; ++c) {

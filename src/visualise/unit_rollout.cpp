@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/error.h"
-#include "ops/elementwise.h"
+#include "tensor/host.h"
 
 namespace fovea::visualise {
 namespace {
@@ -85,10 +85,10 @@ std::vector<double> UnitMap::dense() const {
 Tensor unit_rows(const attention::Probe::Record& record, std::int64_t first, std::int64_t count,
                  std::int64_t item) {
   check(record, item);
-  const Tensor wide = ops::cast(record.value, DType::kFloat64);
-  const auto weights = wide.host_values<double>();
+  const std::vector<double> weights = host_doubles(record.value);
   const auto places = record.tokens.host_values<std::int64_t>();
-  const std::int64_t heads = wide.size(1), members = wide.size(4), n = count_tokens(places);
+  const std::int64_t heads = record.value.size(1), members = record.value.size(4),
+                     n = count_tokens(places);
   const std::int64_t rows = count < 0 ? n - first : count;
   FOVEA_CHECK(first >= 0 && first + rows <= n, ShapeError,
               fmt::format("unit rollout: rows {} to {} of {} tokens", first, first + rows, n));

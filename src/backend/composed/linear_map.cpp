@@ -1,4 +1,5 @@
 #include "backend/composed/linear_map.h"
+#include "tensor/host.h"
 
 #include <limits>
 #include <vector>
@@ -44,14 +45,14 @@ Tensor lower_triangle(std::int64_t n, const Tensor& like) {
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = 0; j <= i; ++j) ones[static_cast<std::size_t>(i * n + j)] = 1;
   }
-  return as(Tensor::from(ones, {1, 1, n, n}, like.device()), like.dtype());
+  return from_doubles(ones, {1, 1, n, n}, like.dtype(), like.device());
 }
 
 // For every query its number from 1: (1, 1, n, 1).
 Tensor counted(std::int64_t n, const Tensor& like) {
   std::vector<double> numbers;
   for (std::int64_t i = 1; i <= n; ++i) numbers.push_back(static_cast<double>(i));
-  return as(Tensor::from(numbers, {1, 1, n, 1}, like.device()), like.dtype());
+  return from_doubles(numbers, {1, 1, n, 1}, like.dtype(), like.device());
 }
 
 Tensor over_tokens(const Tensor& x) {
