@@ -113,7 +113,8 @@ void GpuBackend::scatter_add(int axis, const Tensor& x, const Tensor& index,
 void GpuBackend::gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const {
   if (y.numel() == 0) return;
   launch_rows(Kernel::gather_rows, moved_as(table.dtype()),
-              rows_of(index.numel(), y.numel() / index.numel()), table, index, y);
+              rows_of(index.numel(), y.numel() / index.numel()), Index{table.size(0)}, table, index,
+              y);
 }
 
 void GpuBackend::scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const {

@@ -99,6 +99,10 @@ KERNEL compare(Walk walk, Int32 op, TENSOR(const Stored, a), TENSOR(const Stored
   }
 }
 
+// What an index outside finds, since nobody else can complain: all bits set are no number of any
+// floating type.
+#define NOWHERE ((Stored)-1)
+
 KERNEL gather(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, index),
               TENSOR(Stored, y)) {
   OPEN(const Stored, x);
@@ -107,16 +111,21 @@ KERNEL gather(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, index)
   const Index i = ITEM;
   if (i >= lookup.outer * lookup.entries * lookup.inner) return;
   const Index outer = i / (lookup.entries * lookup.inner);
-  y[i] = x[(outer * lookup.length + index[i]) * lookup.inner + i % lookup.inner];
+  const Index at = index[i];
+  y[i] = at >= 0 && at < lookup.length
+             ? x[(outer * lookup.length + at) * lookup.inner + i % lookup.inner]
+             : NOWHERE;
 }
 
-// y[i, :] = table[index[i], :].
-KERNEL gather_rows(Rows rows, TENSOR(const Stored, table), TENSOR(const Index, index),
-                   TENSOR(Stored, y)) {
+// y[i, :] = table[index[i], :]; the table has `length` rows.
+KERNEL gather_rows(Rows rows, Index length, TENSOR(const Stored, table),
+                   TENSOR(const Index, index), TENSOR(Stored, y)) {
   OPEN(const Stored, table);
   OPEN(const Index, index);
   OPEN(Stored, y);
   const Index row = row_of(&rows);
-  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team)
-    y[row * rows.n + i] = table[index[row] * rows.n + i];
+  for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
+    const Index at = index[row];
+    y[row * rows.n + i] = at >= 0 && at < length ? table[at * rows.n + i] : NOWHERE;
+  }
 }

@@ -71,6 +71,7 @@ KERNEL scatter_add(Lookup lookup, TENSOR(const Stored, x), TENSOR(const Index, i
   const Index lane = ITEM % lookup.inner;
   for (Index e = 0; e < lookup.entries; ++e) {
     const Index from = (outer * lookup.entries + e) * lookup.inner + lane;
+    if (index[from] < 0 || index[from] >= lookup.length) continue;
     const Index to = (outer * lookup.length + index[from]) * lookup.inner + lane;
     store(y, to, load(y, to) + load(x, from));
   }

@@ -91,9 +91,14 @@ KERNEL cross_entropy(Rows rows, Real smoothing, Index ignore_index, TENSOR(const
   if (PLACE % rows.team != 0 || n == 0) return;
   const Index label = target[row];
   lse[row] = of.top + log(of.sum);
-  loss[row] = label == ignore_index ? (Real)0
-                                    : lse[row] - (1 - smoothing) * load(logits, first + label) -
-                                          smoothing * sum / (Real)n;
+  if (label == ignore_index) {
+    loss[row] = 0;
+  } else if (label < 0 || label >= n) {
+    loss[row] = NAN;
+  } else {
+    loss[row] = lse[row] - (1 - smoothing) * load(logits, first + label) -
+                smoothing * sum / (Real)n;
+  }
 }
 
 KERNEL cross_entropy_backward(Rows rows, Real smoothing, Index ignore_index,
