@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/args.h"
@@ -17,11 +18,17 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
+  /// The widest floating type it computes in: float64, but where a graphics processor has none.
+  virtual DType widest() const { return DType::kFloat64; }
   /// Library, instruction set and thread count, for logs and benchmarks.
   virtual std::string description() const { return name(); }
 
   /// Waits until all work that was asked for is done. Nothing where kernels return when they are.
   virtual void synchronize() const {}
+  /// Between the two the host asks for a step, much like those before: a device may take the work
+  /// as a whole. Without `complete` the step is given up.
+  virtual void begin_step() const {}
+  virtual void end_step(bool /*complete*/) const {}
   /// Here, in the order of the work.
   virtual Moment moment() const;
   /// Seconds between two moments; waits for the later one.
@@ -33,6 +40,27 @@ class Backend {
 };
 
 inline const Backend& backend(const Tensor& tensor) { return tensor.device().backend(); }
+
+/// A step of a device from here to finish(), if `wanted`; given up where it does not get there.
+class RecordedStep {
+ public:
+  RecordedStep(Device device, bool wanted) : device_(std::move(device)), open_(wanted) {
+    if (open_) device_.backend().begin_step();
+  }
+  ~RecordedStep() {
+    if (open_) device_.backend().end_step(false);
+  }
+  RecordedStep(const RecordedStep&) = delete;
+  RecordedStep& operator=(const RecordedStep&) = delete;
+
+  void finish() {
+    if (std::exchange(open_, false)) device_.backend().end_step(true);
+  }
+
+ private:
+  Device device_;
+  bool open_;
+};
 
 /// What all_finite finds in tensors of one device, read back in one go. True of no tensors and on
 /// the meta device.

@@ -292,9 +292,12 @@ struct RegionAreasArgs {
   Tensor area, boundary;
 };
 
+/// An update of several parameters in place. Gradients count times `scale`, () of the backend's
+/// widest type; where that is not finite nothing changes. Undefined: 1.
 struct AdamWArgs {
   double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   std::int64_t step = 1;  // counted from 1
+  Tensor scale = {};
 };
 struct AdamWTensors {
   Tensor grad, param, m, v;
@@ -304,10 +307,14 @@ struct SgdArgs {
   double lr = 0, momentum = 0, weight_decay = 0, dampening = 0;
   bool nesterov = false;
   bool first = false;  // the momentum buffer is being started
+  Tensor scale = {};   // as in AdamWArgs
 };
-/// momentum is undefined where there is none.
+/// momentum is undefined where there is none, which is the same for all of an update.
 struct SgdTensors {
   Tensor grad, param, momentum = {};
+};
+struct Averaged {
+  Tensor x, average;
 };
 
 /// One layer of attention whose values are a running sum of maps (kcla 2.9), all in (b, c, h, w):

@@ -12,7 +12,7 @@ TrainingStep::TrainingStep(const Experiment& e, const Device& device)
 
 TrainingStep::TrainingStep(const Experiment& e, const Device& device,
                            const models::DataShape& shape, const StepSettings& settings)
-    : device_(device), update_(settings.update) {
+    : device_(device), update_(settings.update), graphs_(e.train.cuda_graphs) {
   const training::TaskEntry& task = training::tasks().find(e.task);
   const std::int64_t size = settings.batch_size > 0 ? settings.batch_size : e.train.batch_size;
   set_batch(task.random_batch(seen_shape(e, shape), size, device));
@@ -33,6 +33,7 @@ Tensor TrainingStep::operator()() {
   if (!model_->training()) model_->train(true);
   model_->set_random(RandomStream(1).fork(number_++));
   optimiser_->zero_grad();
+  RecordedStep recorded(device_, graphs_);
   const std::int64_t start = in_use();
   const Tensor loss = task_->loss(batch_);
   saved_bytes_ = in_use() - start;
@@ -40,6 +41,7 @@ Tensor TrainingStep::operator()() {
   // At rate 0 the weights stay what they are: one batch seen again and again would soon be known by
   // heart, and gradients too small to be normal numbers make processors many times slower.
   optimiser_->step(update_ ? optimiser_->base_lr() : 0);
+  recorded.finish();
   return loss.detach();
 }
 

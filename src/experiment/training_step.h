@@ -50,6 +50,7 @@ class TrainingStep {
 
   Device device_;
   bool update_;
+  bool graphs_;
   training::DataBatch batch_{data::Batch{}};
   std::unique_ptr<models::Model> model_;
   std::unique_ptr<training::DataTask> task_;

@@ -34,7 +34,7 @@ BatchNorm2d::BatchNorm2d(const Build& build, std::int64_t channels, const BatchN
 // Nothing here reads the count; files exchanged with PyTorch carry it.
 void BatchNorm2d::count_batch() {
   const Backend& kernels = backend(num_batches_tracked_);
-  const Tensor count = Tensor::empty(Shape{}, DType::kFloat64, num_batches_tracked_.device());
+  const Tensor count = Tensor::empty(Shape{}, kernels.widest(), num_batches_tracked_.device());
   kernels.cast(num_batches_tracked_, count);
   kernels.unary(UnaryOp::kAffine, {1, 1}, count, count);
   kernels.cast(count, num_batches_tracked_);

@@ -117,8 +117,7 @@ void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rst
   kernels.unary(UnaryOp::kAffine, {unbiased, -norm.eps * unbiased}, variance, variance);
   // A constant channel may come out a rounding error below zero.
   kernels.unary(UnaryOp::kClamp, {0, std::numeric_limits<double>::infinity()}, variance, variance);
-  kernels.ema(1 - norm.momentum, mean, norm.running_mean);
-  kernels.ema(1 - norm.momentum, variance, norm.running_var);
+  kernels.ema(1 - norm.momentum, {{mean, norm.running_mean}, {variance, norm.running_var}});
   norm.running_mean.written("batch_norm");
   norm.running_var.written("batch_norm");
 }

@@ -26,8 +26,9 @@ Tensor counted_rows(const Tensor& target, std::int64_t ignore_index, DType dtype
   const Device& device = target.device();
   const Tensor ignored = full({}, static_cast<double>(ignore_index), DType::kInt64, device);
   // (float32 would stop counting at 2^24.)
-  const Tensor counts = cast(not_equal(target, ignored), DType::kFloat64);
-  return cast(maximum(sum(counts), ones({}, DType::kFloat64, device)), dtype);
+  const DType wide = backend(target).widest();
+  const Tensor counts = cast(not_equal(target, ignored), wide);
+  return cast(maximum(sum(counts), ones({}, wide, device)), dtype);
 }
 
 Tensor row_losses(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {

@@ -9,6 +9,7 @@
 #include "ops/reduce.h"
 #include "ops/region_sums.h"
 #include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace fovea::ops {
 namespace {
@@ -33,7 +34,7 @@ Regions regions_of(const char* name, const Tensor& logits, const Tensor& target,
                                            .logits = reshape(logits, Shape{items, k, pixels}),
                                            .target = target.alias({items, pixels})});
   const Tensor both = sum(of_items.both, {0}, true);
-  const Tensor counts = Tensor::empty({2, k}, DType::kFloat64, target.device());
+  const Tensor counts = Tensor::empty({2, k}, backend(target).widest(), target.device());
   backend(target).region_areas({.target = target.detach(),
                                 .area = counts.rows(0, 1).alias({k}),
                                 .boundary = counts.rows(1, 2).alias({k})});
@@ -44,8 +45,8 @@ Regions regions_of(const char* name, const Tensor& logits, const Tensor& target,
 // The mean over classes of `terms` (1, k) with their weights.
 Tensor over_classes(const Tensor& terms, const RegionLossOptions& o) {
   if (o.class_weights.empty()) return mean(terms);
-  const Tensor weights = Tensor::from(o.class_weights, terms.shape(), terms.device());
-  return mean(mul(terms, cast(weights, terms.dtype())));
+  return mean(
+      mul(terms, from_doubles(o.class_weights, terms.shape(), terms.dtype(), terms.device())));
 }
 
 }  // namespace

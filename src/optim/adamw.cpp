@@ -5,7 +5,6 @@
 #include <array>
 
 #include "backend/backend.h"
-#include "ops/create.h"
 #include "optim/registry.h"
 
 namespace fovea::optim {
@@ -27,19 +26,19 @@ class AdamW final : public Optimiser {
 
   std::vector<std::string> buffer_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 
-  void update(const Tensor& parameter, const Tensor& gradient, Slot& slot, double lr,
-              double weight_decay) override {
-    if (slot.buffers.empty()) {
-      slot.buffers = {ops::zeros_like(parameter), ops::zeros_like(parameter)};
-    }
-    backend(parameter).adamw(
-        {.lr = lr,
-         .beta1 = options_.betas[0],
-         .beta2 = options_.betas[1],
-         .eps = options_.eps,
-         .weight_decay = weight_decay,
-         .step = slot.step},
-        {.grad = gradient, .param = parameter, .m = slot.buffers[0], .v = slot.buffers[1]});
+  void update(const Update& update, const std::vector<Member>& members) const override {
+    std::vector<AdamWTensors> of;
+    for (const auto& [parameter, gradient, slot] : members)
+      of.push_back({gradient, parameter, slot->buffers[0], slot->buffers[1]});
+    backend(of.front().param)
+        .adamw({.lr = update.lr,
+                .beta1 = options_.betas[0],
+                .beta2 = options_.betas[1],
+                .eps = options_.eps,
+                .weight_decay = update.weight_decay,
+                .step = update.step,
+                .scale = update.scale},
+               of);
   }
 
   Options options_;

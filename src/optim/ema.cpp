@@ -19,10 +19,12 @@ Ema::Ema(std::vector<Parameter> weights, double decay)
 }
 
 void Ema::update() {
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    backend(averages_[i]).ema(decay_, weights_[i].tensor, averages_[i]);
-    averages_[i].written("ema");
-  }
+  std::vector<Averaged> pairs;
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    pairs.push_back({weights_[i].tensor, averages_[i]});
+  if (pairs.empty()) return;
+  backend(averages_.front()).ema(decay_, pairs);
+  for (const Tensor& average : averages_) average.written("ema");
 }
 
 std::map<std::string, Tensor> Ema::state() const {

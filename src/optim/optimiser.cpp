@@ -5,10 +5,13 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/mode.h"
 #include "backend/backend.h"
 #include "base/error.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
 
 namespace fovea::optim {
 namespace {
@@ -84,14 +87,23 @@ Optimiser::Optimiser(std::vector<Parameter> parameters, const OptimiserOptions& 
   }
 }
 
-void Optimiser::step(double lr) {
+void Optimiser::step(double lr, const Tensor& scale) {
+  std::map<std::pair<std::int64_t, double>, std::vector<Member>> groups;
+  const std::size_t buffers = buffer_names().size();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor gradient = parameters_[i].tensor.grad();
+    const Tensor& parameter = parameters_[i].tensor;
+    const Tensor gradient = parameter.grad();
     if (!gradient.defined()) continue;
-    ++slots_[i].step;
-    update(parameters_[i].tensor, gradient, slots_[i], lr, weight_decay_[i]);
-    parameters_[i].tensor.written(name());
-    for (const Tensor& buffer : slots_[i].buffers) buffer.written(name());
+    Slot& slot = slots_[i];
+    while (slot.buffers.size() < buffers) slot.buffers.push_back(ops::zeros_like(parameter));
+    groups[{++slot.step, weight_decay_[i]}].push_back({parameter, gradient, &slot});
+  }
+  for (const auto& [of, members] : groups) {
+    update({.lr = lr, .weight_decay = of.second, .step = of.first, .scale = scale}, members);
+    for (const Member& member : members) {
+      member.parameter.written(name());
+      for (const Tensor& buffer : member.slot->buffers) buffer.written(name());
+    }
   }
 }
 
@@ -147,23 +159,22 @@ void Optimiser::load_state(const std::map<std::string, Tensor>& state) {
 }
 
 Tensor grad_square_sum(const std::vector<Parameter>& parameters) {
-  const Tensor sum = ops::zeros({}, DType::kFloat64, parameters.front().tensor.device());
+  const Tensor& first = parameters.front().tensor;
+  const Tensor sum = ops::zeros({}, backend(first).widest(), first.device());
   const std::vector<Tensor> gradients = gradients_of(parameters);
   if (!gradients.empty()) backend(sum).sum_squares(gradients, sum);
   return sum;
 }
 
-double grad_norm(const std::vector<Parameter>& parameters) {
-  return std::sqrt(grad_square_sum(parameters).item<double>());
-}
-
-void clip_grad_norm(const std::vector<Parameter>& parameters, double norm, double max_norm) {
-  const double scale = max_norm / (norm + 1e-6);
-  if (!std::isfinite(norm) || scale >= 1) return;
-  for (const Tensor& gradient : gradients_of(parameters)) {
-    backend(gradient).unary(UnaryOp::kAffine, {scale, 0}, gradient, gradient);
-    gradient.written("clip_grad_norm");
-  }
+Tensor step_scale(const Tensor& scalars, double max_norm) {
+  const autograd::NoGrad no_grad;
+  // 0, or not a number.
+  const Tensor finite = ops::sum(ops::mul(scalars, 0));
+  if (max_norm == 0) return ops::add(finite, 1);
+  const std::int64_t last = scalars.size(0) - 1;
+  const Tensor norm = ops::sqrt(ops::reshape(ops::slice(scalars, 0, last, 1), {}));
+  const Tensor most = ops::full({}, max_norm, scalars.dtype(), scalars.device());
+  return ops::add(ops::clamp(ops::div(most, ops::add(norm, 1e-6)), 0, 1), finite);
 }
 
 void clip_grad_value(const std::vector<Parameter>& parameters, double limit) {

@@ -47,8 +47,9 @@ class Optimiser {
   double base_lr() const { return options_.lr; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
-  /// One update of all parameters from their gradients, in place.
-  void step(double lr);
+  /// One update of all parameters from their gradients, in place. Gradients count times `scale`,
+  /// see step_scale(); nothing changes where it is not finite.
+  void step(double lr, const Tensor& scale = {});
   /// Drops all gradients.
   void zero_grad();
 
@@ -71,9 +72,18 @@ class Optimiser {
   virtual const char* name() const = 0;
   /// Names of the buffers of a slot, PyTorch's words.
   virtual std::vector<std::string> buffer_names() const = 0;
-  /// Updates one parameter; slot.step has been counted up to this step, from 1.
-  virtual void update(const Tensor& parameter, const Tensor& gradient, Slot& slot, double lr,
-                      double weight_decay) = 0;
+  /// What parameters that are updated together have in common: their backend is told of them in
+  /// one call. `step` is counted from 1.
+  struct Update {
+    double lr = 0, weight_decay = 0;
+    std::int64_t step = 1;
+    Tensor scale;
+  };
+  struct Member {
+    Tensor parameter, gradient;
+    Slot* slot;
+  };
+  virtual void update(const Update& update, const std::vector<Member>& members) const = 0;
 
  private:
   std::vector<Parameter> parameters_;
@@ -82,14 +92,13 @@ class Optimiser {
   std::vector<Slot> slots_;
 };
 
-/// Sum over all gradients of g^2, () float64 on the device of the parameters, which are at least
-/// one: nothing has been waited for yet.
+/// Sum over all gradients of g^2, () of the backend's widest type on the device of the parameters,
+/// which are at least one: nothing has been waited for yet.
 Tensor grad_square_sum(const std::vector<Parameter>& parameters);
-/// Its square root, read from the device.
-double grad_norm(const std::vector<Parameter>& parameters);
-/// With `norm` that of the gradients and c = max_norm / (norm + 1e-6), scales all gradients by c if
-/// c < 1 (dgsa 6.4). Gradients are left alone if the norm is not finite.
-void clip_grad_norm(const std::vector<Parameter>& parameters, double norm, double max_norm);
+/// What an optimiser is to multiply all gradients by, made on the device. With `scalars` (n) losses
+/// of a step and last of all its grad_square_sum(): min(1, max_norm / (norm + 1e-6)) (dgsa 6.4), or
+/// 1 if max_norm is 0; not finite if one of the scalars is not. () as grad_square_sum().
+Tensor step_scale(const Tensor& scalars, double max_norm);
 /// Clamps every element of every gradient to [-limit, limit].
 void clip_grad_value(const std::vector<Parameter>& parameters, double limit);
 

@@ -2,7 +2,6 @@
 //   g = g + wd p;  buf = momentum buf + (1 - dampening) g  (g itself in the first step)
 //   p = p - lr (nesterov ? g + momentum buf : buf)
 #include "backend/backend.h"
-#include "ops/create.h"
 #include "optim/registry.h"
 
 namespace fovea::optim {
@@ -28,20 +27,19 @@ class Sgd final : public Optimiser {
     return {"momentum_buffer"};
   }
 
-  void update(const Tensor& parameter, const Tensor& gradient, Slot& slot, double lr,
-              double weight_decay) override {
-    if (options_.momentum != 0 && slot.buffers.empty()) {
-      slot.buffers = {ops::zeros_like(parameter)};
-    }
-    backend(parameter).sgd({.lr = lr,
-                            .momentum = options_.momentum,
-                            .weight_decay = weight_decay,
-                            .dampening = options_.dampening,
-                            .nesterov = options_.nesterov,
-                            .first = slot.step == 1},
-                           {.grad = gradient,
-                            .param = parameter,
-                            .momentum = slot.buffers.empty() ? Tensor() : slot.buffers[0]});
+  void update(const Update& update, const std::vector<Member>& members) const override {
+    std::vector<SgdTensors> of;
+    for (const auto& [parameter, gradient, slot] : members)
+      of.push_back({gradient, parameter, slot->buffers.empty() ? Tensor() : slot->buffers[0]});
+    backend(of.front().param)
+        .sgd({.lr = update.lr,
+              .momentum = options_.momentum,
+              .weight_decay = update.weight_decay,
+              .dampening = options_.dampening,
+              .nesterov = options_.nesterov,
+              .first = update.step == 1,
+              .scale = update.scale},
+             of);
   }
 
   Options options_;

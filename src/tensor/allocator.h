@@ -33,9 +33,12 @@ struct MemorySource {
   std::function<void(MemoryHandle)> release;
   std::function<void(const void* from, Buffer to, std::int64_t bytes)> upload;
   std::function<void(Buffer from, void* to, std::int64_t bytes)> download;
+  /// What a tensor holds now, for later: the result waits for the copy and writes it. Empty where
+  /// download() is as good, since nothing is queued.
+  std::function<std::function<void(void* to)>(Buffer from, std::int64_t bytes)> read_later = {};
   /// Where the kernels of another device run on the host: the address of its memory while one does.
   /// Else empty.
-  std::function<std::byte*(MemoryHandle)> address;
+  std::function<std::byte*(MemoryHandle)> address = {};
 };
 
 /// 64-byte aligned heap memory; large blocks ask for huge pages where the system has them.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 
@@ -96,6 +97,14 @@ void Tensor::upload(const void* from) const {
 
 void Tensor::download(void* to) const {
   if (bytes() > 0) device().memory().download(buffer(), to, bytes());
+}
+
+std::function<void(void* to)> Tensor::read_later() const {
+  const auto& later = device().memory().read_later;
+  if (later && bytes() > 0) return later(buffer(), bytes());
+  auto values = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes()));
+  download(values->data());
+  return [values](void* to) { std::memcpy(to, values->data(), values->size()); };
 }
 
 Tensor Tensor::copy_on(const Device& to) const {

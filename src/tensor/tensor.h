@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -66,6 +67,9 @@ class Tensor {
   /// Copies bytes() bytes from or to the host.
   void upload(const void* from) const;
   void download(void* to) const;
+  /// The bytes as they are now, on their way: the result waits for them, and for nothing that was
+  /// asked of the device since, and writes them.
+  std::function<void(void* to)> read_later() const;
   /// The same values on another device, outside the graph (ops::to is the differentiable one).
   Tensor copy_on(const Device& device) const;
 

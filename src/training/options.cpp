@@ -76,6 +76,10 @@ const schema::Fields<TrainOptions>& train_fields() {
                "cpu, opencl or cuda; with a number where there are several: cuda:1")
           .add("threads", &O::threads, at_least(0), "threads of the kernels; 0 = all cores")
           .no_effect()
+          .add("cuda_graphs", &O::cuda_graphs,
+               "hand a step to a CUDA device as a graph of its kernels, which takes the host less "
+               "time; no effect elsewhere")
+          .no_effect()
           .add("detect_anomaly", &O::detect_anomaly,
                "check every operation for non-finite values, slowly")
           .no_effect()

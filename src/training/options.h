@@ -40,6 +40,7 @@ struct TrainOptions {
   std::string precision = "float32";
   std::string device = "cpu";
   std::int64_t threads = 0;
+  bool cuda_graphs = false;
   bool detect_anomaly = false;
   bool tensorboard = true;
 

@@ -1,6 +1,7 @@
 // One optimiser step up to the gradients, and what happens when a value is not finite.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -27,10 +28,10 @@ std::vector<double> Trainer::shares_of(const Group& group) {
 
 // Gradients of the mean over all samples of the group, and the losses of its micro-batches: each
 // counts by its true size, so that an incomplete last group is weighted rightly.
-std::vector<Tensor> Trainer::forward_backward(const Group& group) {
+std::vector<Tensor> Trainer::forward_backward(const Group& group, std::int64_t step) {
   const std::vector<double> shares = shares_of(group);
   const RandomStream random =
-      RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(state_.step));
+      RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(step));
   std::vector<Tensor> losses;
   for (std::size_t i = 0; i < group.size(); ++i) {
     task_.model().set_random(random.fork(i));
@@ -41,59 +42,75 @@ std::vector<Tensor> Trainer::forward_backward(const Group& group) {
   return losses;
 }
 
-Trainer::StepResult Trainer::gradients(const Group& group) {
+Tensor Trainer::gradients(const Group& group) {
   const std::vector<optim::Parameter>& parameters = optimiser_->parameters();
   std::vector<Tensor> scalars;
   try {
     const autograd::DetectAnomaly detect(setup_.train.detect_anomaly);
-    scalars = forward_backward(group);
+    scalars = forward_backward(group, state_.step);
   } catch (const NumericError& error) {
     throw NumericError(fmt::format("step {}: {}", state_.step, error.what()));
   }
   scalars.push_back(optim::grad_square_sum(parameters));
-  // Read together, where everything is on its way: a device that queues its work is waited for once
-  // in a step.
-  for (Tensor& scalar : scalars) scalar = ops::reshape(ops::cast(scalar, DType::kFloat64), {1});
-  const auto read = ops::concat(scalars, 0).host_values<double>();
-  StepResult result;
-  const std::vector<double> shares = shares_of(group);
-  for (std::size_t i = 0; i < shares.size(); ++i) result.loss += shares[i] * read[i];
-  result.grad_norm = std::sqrt(read[shares.size()]);
-  if (!std::isfinite(result.loss)) explain("loss", result.loss, group);
-  if (!std::isfinite(result.grad_norm)) explain("gradient norm", result.grad_norm, group);
+  const DType wide = scalars.back().dtype();
+  for (Tensor& scalar : scalars) scalar = ops::reshape(ops::cast(scalar, wide), {1});
   const double limit = setup_.train.clip_grad;
-  if (limit > 0 && setup_.train.clip_mode == ClipMode::kNorm)
-    optim::clip_grad_norm(parameters, result.grad_norm, limit);
   if (limit > 0 && setup_.train.clip_mode == ClipMode::kValue)
     optim::clip_grad_value(parameters, limit);
+  return ops::concat(scalars, 0);
+}
+
+Trainer::Numbers Trainer::numbers_of(const Tensor& scalars) {
+  return [read = scalars.read_later(), dtype = scalars.dtype(), count = scalars.numel()] {
+    std::vector<double> numbers(static_cast<std::size_t>(count));
+    if (dtype == DType::kFloat64) {
+      read(numbers.data());
+    } else {
+      std::vector<float> narrow(numbers.size());
+      read(narrow.data());
+      std::copy(narrow.begin(), narrow.end(), numbers.begin());
+    }
+    return numbers;
+  };
+}
+
+Trainer::StepResult Trainer::checked(const std::vector<double>& numbers, const Group& group,
+                                     std::int64_t step) {
+  StepResult result;
+  const std::vector<double> shares = shares_of(group);
+  for (std::size_t i = 0; i < shares.size(); ++i) result.loss += shares[i] * numbers[i];
+  result.grad_norm = std::sqrt(numbers.back());
+  if (!std::isfinite(result.loss)) explain("loss", result.loss, group, step);
+  if (!std::isfinite(result.grad_norm)) explain("gradient norm", result.grad_norm, group, step);
   return result;
 }
 
 // All randomness of a step is a function of its number, so the same step can be run again with
 // every operation checked.
-void Trainer::explain(const std::string& what, double value, const Group& group) {
+void Trainer::explain(const std::string& what, double value, const Group& group,
+                      std::int64_t step) {
+  state_.step = step;  // which changed nothing
   std::string cause = "a replay of the step found no operation to blame";
   optimiser_->zero_grad();
   try {
     const autograd::DetectAnomaly detect(true);
-    forward_backward(group);
+    forward_backward(group, step);
   } catch (const NumericError& error) {
     cause = error.what();
   }
   optimiser_->zero_grad();
   std::string saved;
   if (log_) {
-    save_failed_step(group);
-    saved = fmt::format("; replay saved in nan-step-{}/", state_.step);
+    save_failed_step(group, step);
+    saved = fmt::format("; replay saved in nan-step-{}/", step);
   }
-  const std::string line =
-      fmt::format("step {}: {} is {}; {}{}", state_.step, what, value, cause, saved);
+  const std::string line = fmt::format("step {}: {} is {}; {}{}", step, what, value, cause, saved);
   if (log_) log_->text(line);
   throw NumericError(line);
 }
 
-void Trainer::save_failed_step(const Group& group) const {
-  const io::fs::path folder = setup_.run_folder / fmt::format("nan-step-{}", state_.step);
+void Trainer::save_failed_step(const Group& group, std::int64_t step) const {
+  const io::fs::path folder = setup_.run_folder / fmt::format("nan-step-{}", step);
   io::make_directories(folder);
   TensorFile weights;
   weights.tensors = to_host(named_tensors(task_.model()), setup_.host);
@@ -104,8 +121,7 @@ void Trainer::save_failed_step(const Group& group) const {
       inputs.tensors[fmt::format("{}/{}", i, name)] = tensor;
     }
   }
-  inputs.metadata = {{"seed", fmt::format("{}", setup_.seed)},
-                     {"step", fmt::format("{}", state_.step)}};
+  inputs.metadata = {{"seed", fmt::format("{}", setup_.seed)}, {"step", fmt::format("{}", step)}};
   write_safetensors(folder / "batches.safetensors", inputs);
 }
 
@@ -116,7 +132,7 @@ DryRun Trainer::dry_run() {
   task_.start_epoch(0, 0);
   const Group group = next_group();
   FOVEA_CHECK(!group.empty(), ConfigError, "dataset: has no batches to train on");
-  const StepResult result = gradients(group);
+  const StepResult result = checked(numbers_of(gradients(group))(), group, state_.step);
   // A rate of 0 makes the optimiser's state without moving the weights, except for momentum's
   // running means, which are thrown away with this trainer.
   optimiser_->step(0);

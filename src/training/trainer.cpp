@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "backend/backend.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "training/monitor.h"
@@ -98,36 +99,57 @@ Trainer::Group Trainer::next_group() {
 void Trainer::train_epoch() {
   task_.start_epoch(state_.epoch, state_.batch);
   while (state_.step < total_steps_) {
-    const Group group = next_group();
-    if (group.empty()) return;
-    const double lr = schedule_(state_.step);
-    const StepResult result = gradients(group);
-    optimiser_->step(lr);
-    optimiser_->zero_grad();
-    if (ema_) ema_->update();
-    ++state_.step;
-    state_.batch = group.back()->number + 1;
-    after_step(group, result.loss, result.grad_norm, lr);
+    Group group = next_group();
+    if (group.empty()) break;
+    queue_step(std::move(group));
     // At the end of an epoch its evaluation comes before the checkpoint.
-    if (state_.batch >= task_.batches_per_epoch() || state_.step == total_steps_) return;
+    if (state_.batch >= task_.batches_per_epoch() || state_.step == total_steps_) break;
     const std::int64_t every = setup_.train.checkpoint_every_steps;
-    if (stop_requested() || (every > 0 && state_.step % every == 0)) save();
+    const bool save_now = stop_requested() || (every > 0 && state_.step % every == 0);
+    if (!save_now) continue;
+    settle();
+    save();
     if (stop_requested())
       throw Interrupted(fmt::format(
           "stopped after step {}; everything is saved, continue with --resume", state_.step));
   }
+  settle();
 }
 
-void Trainer::after_step(const Group& group, double loss, double grad_norm, double lr) {
+// Whether a step was sound is asked when the next one has been queued, so that a device is never
+// without work; that step's update comes after the answer. The update itself leaves the weights
+// alone if a number is not finite.
+void Trainer::queue_step(Group group) {
+  const TrainOptions& train = setup_.train;
+  const double lr = schedule_(state_.step);
+  const double limit = train.clip_mode == ClipMode::kNorm ? train.clip_grad : 0;
+  RecordedStep recorded(device_, train.cuda_graphs);
+  const Tensor scalars = gradients(group);
+  settle();
+  optimiser_->step(lr, optim::step_scale(scalars, limit));
+  optimiser_->zero_grad();
+  if (ema_) ema_->update();
+  recorded.finish();
+  ++state_.step;
+  state_.batch = group.back()->number + 1;
+  queued_ = QueuedStep{std::move(group), numbers_of(scalars), lr};
+  if (device_.is_host()) settle();  // where nothing is queued
+}
+
+// Reads what the last step gave, and tells of it.
+void Trainer::settle() {
+  if (!queued_) return;
+  const QueuedStep step = std::exchange(queued_, std::nullopt).value();
+  const StepResult result = checked(step.numbers(), step.group, state_.step - 1);
   std::int64_t samples = 0;
-  for (const auto& batch : group) samples += batch->samples;
-  state_.window.loss_sum += loss * static_cast<double>(samples);
-  state_.window.grad_norm_sum += grad_norm;
+  for (const auto& batch : step.group) samples += batch->samples;
+  state_.window.loss_sum += result.loss * static_cast<double>(samples);
+  state_.window.grad_norm_sum += result.grad_norm;
   state_.window.samples += samples;
   ++state_.window.steps;
   timing_->step(samples);
   if (state_.step % setup_.train.log_every == 0) flush_window();
-  report_progress(loss, lr);
+  report_progress(result.loss, step.lr);
 }
 
 void Trainer::finish_epoch() {

@@ -104,7 +104,8 @@ class Trainer {
   bool finished() const { return !state_.stop_reason.empty(); }
   void train_epoch();
   Group next_group();
-  void after_step(const Group& group, double loss, double grad_norm, double lr);
+  void queue_step(Group group);
+  void settle();
   void finish_epoch();
   void keep_given_weights();
   void evaluate_epoch();
@@ -115,12 +116,25 @@ class Trainer {
     double loss = 0;
     double grad_norm = 0;
   };
-  StepResult gradients(const Group& group);
+  /// Waits for what gradients() made.
+  using Numbers = std::function<std::vector<double>()>;
+  static Numbers numbers_of(const Tensor& scalars);
+  /// A step whose numbers have not been read yet.
+  struct QueuedStep {
+    Group group;
+    Numbers numbers;
+    double lr = 0;
+  };
+  /// The losses of the micro-batches and the sum of the gradients' squares, on the device.
+  Tensor gradients(const Group& group);
+  /// Throws NumericError if one of the numbers is not finite.
+  StepResult checked(const std::vector<double>& numbers, const Group& group, std::int64_t step);
   /// How much each micro-batch counts.
   static std::vector<double> shares_of(const Group& group);
-  std::vector<Tensor> forward_backward(const Group& group);
-  [[noreturn]] void explain(const std::string& what, double value, const Group& group);
-  void save_failed_step(const Group& group) const;
+  std::vector<Tensor> forward_backward(const Group& group, std::int64_t step);
+  [[noreturn]] void explain(const std::string& what, double value, const Group& group,
+                            std::int64_t step);
+  void save_failed_step(const Group& group, std::int64_t step) const;
 
   // report.cpp
   void flush_window();
@@ -148,6 +162,7 @@ class Trainer {
   optim::Schedule schedule_;
 
   RunState state_;
+  std::optional<QueuedStep> queued_;  // the last one, state_.step - 1
   std::unique_ptr<RunLog> log_;
   CheckpointStore checkpoints_;
 

@@ -65,35 +65,74 @@ FusedCase all_finite_case(double last, const char* name) {
           }};
 }
 
-Outputs adamw(const Backend& b, Operands& o) {
-  const AdamWTensors of{
-      .grad = o.c({40}), .param = o.c({40}), .m = o.c({40}), .v = o.between(0.1, 1, {40})};
-  b.adamw({.lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1, .step = 3},
-          of);
-  return {of.param, of.m, of.v};
+// Of as many parameters as need more than one launch of a graphics processor; one is empty, one
+// longer than a group's piece.
+const std::vector<std::int64_t> kSizes = {40, 0, 3, 5000, 1, 2, 3, 4, 5, 6, 7};
+
+Tensor scale_of(double value) {
+  if (value == 1) return {};
+  const Tensor scale = Tensor::empty({}, DType::kFloat64, cpu());
+  backend(scale).fill(scale, value);
+  return scale;
 }
 
-FusedCase sgd_case(const SgdArgs& args, const char* name) {
+FusedCase adamw_case(double scale, const char* name) {
+  return {
+      "adamw", name, false, [=](const Backend& b, Operands& o) -> Outputs {
+        std::vector<AdamWTensors> of;
+        Outputs outputs;
+        for (const std::int64_t n : kSizes) {
+          of.push_back(
+              {.grad = o.c({n}), .param = o.c({n}), .m = o.c({n}), .v = o.between(0.1, 1, {n})});
+          for (const Tensor& written : {of.back().param, of.back().m, of.back().v})
+            outputs.push_back(written);
+        }
+        b.adamw({.lr = 0.01,
+                 .beta1 = 0.9,
+                 .beta2 = 0.99,
+                 .eps = 1e-8,
+                 .weight_decay = 0.1,
+                 .step = 3,
+                 .scale = scale_of(scale)},
+                of);
+        return outputs;
+      }};
+}
+
+FusedCase sgd_case(SgdArgs args, double scale, const char* name) {
   return {"sgd", name, false, [=](const Backend& b, Operands& o) -> Outputs {
-            const SgdTensors of{.grad = o.c({40}),
-                                .param = o.c({40}),
-                                .momentum = args.momentum > 0 ? o.c({40}) : Tensor()};
-            b.sgd(args, of);
-            if (args.momentum == 0) return {of.param};
-            return {of.param, of.momentum};
+            SgdArgs scaled = args;
+            scaled.scale = scale_of(scale);
+            std::vector<SgdTensors> of;
+            Outputs outputs;
+            for (const std::int64_t n : kSizes) {
+              of.push_back({.grad = o.c({n}),
+                            .param = o.c({n}),
+                            .momentum = args.momentum > 0 ? o.c({n}) : Tensor()});
+              outputs.push_back(of.back().param);
+              if (args.momentum > 0) outputs.push_back(of.back().momentum);
+            }
+            b.sgd(scaled, of);
+            return outputs;
           }};
 }
 
 Outputs ema(const Backend& b, Operands& o) {
-  const Tensor average = o.c({40});
-  b.ema(0.9, o.c({40}), average);
-  return {average};
+  std::vector<Averaged> of;
+  Outputs outputs;
+  for (const std::int64_t n : kSizes) {
+    of.push_back({.x = o.c({n}), .average = o.c({n})});
+    outputs.push_back(of.back().average);
+  }
+  b.ema(0.9, of);
+  return outputs;
 }
 
 }  // namespace
 
 std::vector<FusedCase> cases_of_updates() {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   return {{"axpy", "", true, axpy},
           gated_case(UnaryOp::kSilu, false, "swiglu"),
           gated_case(UnaryOp::kGelu, true, "gelu of the last half"),
@@ -105,12 +144,16 @@ std::vector<FusedCase> cases_of_updates() {
           {"sum_squares", "of many", true, sum_squares_of_many},
           all_finite_case(1, "finite"),
           all_finite_case(kInfinity, "infinite"),
-          all_finite_case(std::numeric_limits<double>::quiet_NaN(), "nan"),
-          {"adamw", "", false, adamw},
-          sgd_case({.lr = 0.1, .weight_decay = 0.01}, "plain"),
-          sgd_case({.lr = 0.1, .momentum = 0.9, .first = true}, "first"),
-          sgd_case({.lr = 0.1, .momentum = 0.9, .dampening = 0.2}, "dampened"),
-          sgd_case({.lr = 0.1, .momentum = 0.9, .nesterov = true}, "nesterov"),
+          all_finite_case(kNan, "nan"),
+          adamw_case(1, "plain"),
+          adamw_case(0.3, "clipped"),
+          adamw_case(kNan, "not finite"),
+          sgd_case({.lr = 0.1, .weight_decay = 0.01}, 1, "plain"),
+          sgd_case({.lr = 0.1, .weight_decay = 0.01}, 0.3, "clipped"),
+          sgd_case({.lr = 0.1, .momentum = 0.9, .first = true}, 1, "first"),
+          sgd_case({.lr = 0.1, .momentum = 0.9, .dampening = 0.2}, 1, "dampened"),
+          sgd_case({.lr = 0.1, .momentum = 0.9, .nesterov = true}, 0.3, "nesterov"),
+          sgd_case({.lr = 0.1, .momentum = 0.9}, kNan, "not finite"),
           {"ema", "", false, ema}};
 }
 

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <csignal>
-#include <cstdlib>
 
 #include "backend/devices.h"
 #include "base/file.h"
@@ -17,6 +16,7 @@
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
+#include "tests/support/setting.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -121,21 +121,6 @@ void go_back(const io::fs::path& run, int step) {
   io::write_atomic(run / "checkpoints/last", fmt::format("step-{:08}\n", step));
   io::fs::remove(run / "summary.json");
 }
-
-class Setting {
- public:
-  Setting(const char* name, const std::string& value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Setting() { ::setenv(name_, before_.c_str(), 1); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* name_;
-  std::string before_;
-};
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "ops/create.h"
+#include "ops/elementwise.h"
+#include "ops/shape.h"
 #include "optim/ema.h"
 #include "optim/registry.h"
 #include "schema/parse.h"
@@ -78,20 +80,23 @@ TEST_CASE("adamw: follows the reference step by step, with and without clipping"
       parameters[static_cast<std::size_t>(i)].tensor.set_grad(
           ops::clone(file.tensors.at("input/grad/" + prefix + key)));
     }
+    Tensor scale = ops::ones({}, DType::kFloat64, test::cpu());
     if (!config.at("clip_max_norm").is_null()) {
-      const double norm = optim::grad_norm(parameters);
-      optim::clip_grad_norm(parameters, norm, config.at("clip_max_norm").as_double());
+      const Tensor square = ops::reshape(optim::grad_square_sum(parameters), {1});
+      scale = optim::step_scale(square, config.at("clip_max_norm").as_double());
       const Tensor& expected = file.tensors.at("output/" + prefix + "total_norm");
-      CHECK(norm == Approx(test::to_doubles(expected)[0]).epsilon(1e-5));
+      CHECK(std::sqrt(square.item<double>()) ==
+            Approx(test::to_doubles(expected)[0]).epsilon(1e-5));
     }
-    optimiser->step(config.at("lrs").at(static_cast<std::size_t>(step - 1)).as_double());
+    optimiser->step(config.at("lrs").at(static_cast<std::size_t>(step - 1)).as_double(), scale);
     const auto state = optimiser->state();
     for (std::size_t i = 0; i < 3; ++i) {
       const std::string key = "p" + std::to_string(i);
       const std::string& own = parameters[i].name;
       const auto clipped = file.tensors.find("output/" + prefix + "clipped_grad/" + key);
       if (clipped != file.tensors.end()) {
-        check_near(parameters[i].tensor.grad(), clipped->second, prefix + "clipped " + key);
+        check_near(ops::mul(parameters[i].tensor.grad(), ops::cast(scale, DType::kFloat32)),
+                   clipped->second, prefix + "clipped " + key);
       }
       check_near(parameters[i].tensor, file.tensors.at("output/" + prefix + "param/" + key),
                  prefix + key);
@@ -190,29 +195,61 @@ TEST_CASE("weight decay: the rules see roles and axes", "[optim]") {
   CHECK(of("head.weight", {4, 4}, NoDecay::kOneDimensional));
 }
 
-TEST_CASE("clipping: scales only above the limit and leaves non-finite gradients alone",
+TEST_CASE("clipping: the scale is 1 below the limit and not finite where a number is not",
           "[optim]") {
   const Parameter a = named("a", {0, 0}, {2});
   const Parameter b = named("b", {0}, {1});
   const std::vector<Parameter> both = {a, b};
+  const auto scale = [&](double loss, double max_norm) {
+    const Tensor first = ops::full({1}, loss, DType::kFloat64, test::cpu());
+    const Tensor square = ops::reshape(optim::grad_square_sum(both), {1});
+    return optim::step_scale(ops::concat({first, square}, 0), max_norm).item<double>();
+  };
   set_gradient(a, {3, 0});
   set_gradient(b, {4});
-  CHECK(optim::grad_norm(both) == 5);
-  optim::clip_grad_norm(both, 5, 6);
-  CHECK(test::to_doubles(a.tensor.grad())[0] == 3);
-  optim::clip_grad_norm(both, 5, 1);
-  CHECK(test::to_doubles(a.tensor.grad())[0] == Approx(3 / (5 + 1e-6)).margin(1e-12));
-  CHECK(optim::grad_norm(both) < 1);
-  set_gradient(a, {3, -2});
-  set_gradient(b, {0.5});
-  CHECK(optim::grad_norm(both) == Approx(std::sqrt(13.25)));
-  optim::clip_grad_value(both, 1);
-  CHECK(test::to_doubles(a.tensor.grad()) == std::vector<double>{1, -1});
-  CHECK(test::to_doubles(b.tensor.grad()) == std::vector<double>{0.5});
+  CHECK(optim::grad_square_sum(both).item<double>() == 25);
+  CHECK(scale(2, 6) == 1);
+  CHECK(scale(2, 1) == 1 / (5 + 1e-6));
+  CHECK(scale(2, 0) == 1);
+  CHECK_FALSE(std::isfinite(scale(std::nan(""), 1)));
+  CHECK_FALSE(std::isfinite(scale(-INFINITY, 0)));
   set_gradient(b, {std::nan("")});
-  CHECK(std::isnan(optim::grad_norm(both)));
-  optim::clip_grad_norm(both, optim::grad_norm(both), 0.1);
-  CHECK(test::to_doubles(a.tensor.grad()) == std::vector<double>{1, -1});
+  CHECK_FALSE(std::isfinite(scale(2, 1)));
+  CHECK_FALSE(std::isfinite(scale(2, 0)));
+  set_gradient(b, {INFINITY});
+  CHECK_FALSE(std::isfinite(scale(2, 1)));
+}
+
+TEST_CASE("clipping: by value", "[optim]") {
+  const Parameter a = named("a", {0, 0}, {2});
+  set_gradient(a, {3, -0.5});
+  optim::clip_grad_value({a}, 1);
+  CHECK(test::to_doubles(a.tensor.grad()) == std::vector<double>{1, -0.5});
+}
+
+TEST_CASE("optimisers: gradients count times the scale, and nothing changes if it is not finite",
+          "[optim]") {
+  const auto type = GENERATE(
+      values<std::string>({R"({"type": "adamw"})", R"({"type": "sgd", "momentum": 0.9})"}));
+  const auto after = [&](double gradient, double scale) {
+    const Parameter p = named("p", {1, 2}, {2});
+    const auto optimiser = make(type, {p});
+    set_gradient(p, {gradient, -gradient});
+    optimiser->step(0.1, ops::full({}, scale, DType::kFloat64, test::cpu()));
+    std::vector<std::vector<double>> all = {test::to_doubles(p.tensor)};
+    for (const auto& [name, tensor] : optimiser->state()) {
+      if (!name.ends_with(".step")) all.push_back(test::to_doubles(tensor));
+    }
+    return all;
+  };
+  CHECK(after(8, 0.25) == after(2, 1));
+  CHECK(after(8, 1) != after(2, 1));
+  for (const double scale : {std::nan(""), static_cast<double>(INFINITY)}) {
+    const auto untouched = after(8, scale);
+    CHECK(untouched[0] == std::vector<double>{1, 2});
+    for (std::size_t i = 1; i < untouched.size(); ++i)
+      CHECK(untouched[i] == std::vector<double>{0, 0});
+  }
 }
 
 TEST_CASE("ema: follows its recurrence and gives the weights back", "[optim]") {

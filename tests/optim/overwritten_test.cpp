@@ -59,11 +59,8 @@ TEST_CASE("averaged weights: swapping them in and out is noticed", "[optim]") {
 
 TEST_CASE("clipping: a graph over gradients notices", "[optim]") {
   const Tensor w = trainable(random_tensor({4}, 1));
-  const bool by_norm = GENERATE(true, false);
   w.set_grad(random_tensor({4}, 2));
   const Tensor y = ops::sum(ops::mul(trainable(random_tensor({4}, 3)), w.grad()));
-  by_norm ? optim::clip_grad_norm({{"w", w}}, 1, 1e-3) : optim::clip_grad_value({{"w", w}}, 1e-3);
-  CHECK_THROWS_WITH(
-      autograd::backward(y),
-      Catch::Contains(by_norm ? "changed since by clip_grad_norm" : "since by clip_grad_value"));
+  optim::clip_grad_value({{"w", w}}, 1e-3);
+  CHECK_THROWS_WITH(autograd::backward(y), Catch::Contains("since by clip_grad_value"));
 }

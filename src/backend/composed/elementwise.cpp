@@ -67,32 +67,66 @@ void Backend::all_finite(const std::vector<Tensor>& xs, const Tensor& finite) co
   write(compare(BinaryOp::kEqual, lost, 0), finite);
 }
 
+namespace {
+
+Tensor mean_with(const Tensor& average, double decay, const Tensor& x, double rest) {
+  return add(affine(average, decay), affine(x, rest));
+}
+
+// Of an update: what multiplies gradients, and whether anything changes.
+struct UpdateScale {
+  Tensor scale, finite;
+
+  explicit UpdateScale(const Tensor& given) : scale(given) {
+    if (given.defined()) finite = composed::unary(UnaryOp::kIsFinite, given);
+  }
+  Tensor times(const Tensor& grad) const {
+    return scale.defined() ? mul(grad, as(scale, grad.dtype())) : grad;
+  }
+  void write(const Tensor& now, const Tensor& to) const {
+    composed::write(scale.defined() ? composed::where(finite, now, to) : now, to);
+  }
+};
+
+}  // namespace
+
 // dgsa 6.4.
-void Backend::adamw(const AdamWArgs& args, const AdamWTensors& of) const {
+void Backend::adamw(const AdamWArgs& args, const std::vector<AdamWTensors>& of) const {
   const auto step = static_cast<double>(args.step);
   const double rate = args.lr / (1 - std::pow(args.beta1, step));
   const double root = 1 / std::sqrt(1 - std::pow(args.beta2, step));
-  ema(args.beta1, of.grad, of.m);
-  ema(args.beta2, composed::unary(UnaryOp::kSquare, of.grad), of.v);
-  const Tensor scale = affine(composed::unary(UnaryOp::kSqrt, of.v), root, args.eps);
-  const Tensor kept = affine(of.param, 1 - args.lr * args.weight_decay);
-  write(sub(kept, affine(div(of.m, scale), rate)), of.param);
+  const UpdateScale scale(args.scale);
+  for (const auto& [grad, param, m, v] : of) {
+    const Tensor g = scale.times(grad);
+    const Tensor square = composed::unary(UnaryOp::kSquare, g);
+    const Tensor m_now = mean_with(m, args.beta1, g, 1 - args.beta1);
+    const Tensor v_now = mean_with(v, args.beta2, square, 1 - args.beta2);
+    const Tensor divisor = affine(composed::unary(UnaryOp::kSqrt, v_now), root, args.eps);
+    const Tensor kept = affine(param, 1 - args.lr * args.weight_decay);
+    scale.write(sub(kept, affine(div(m_now, divisor), rate)), param);
+    scale.write(m_now, m);
+    scale.write(v_now, v);
+  }
 }
 
 // PyTorch's rule: g += wd p; buf = momentum buf + (1 - dampening) g (g itself at first);
 // p -= lr (nesterov ? g + momentum buf : buf).
-void Backend::sgd(const SgdArgs& args, const SgdTensors& of) const {
-  Tensor step = add(of.grad, affine(of.param, args.weight_decay));
-  if (of.momentum.defined()) {
-    const Tensor old = affine(of.momentum, args.momentum);
-    write(args.first ? step : add(old, affine(step, 1 - args.dampening)), of.momentum);
-    step = args.nesterov ? add(step, affine(of.momentum, args.momentum)) : of.momentum;
+void Backend::sgd(const SgdArgs& args, const std::vector<SgdTensors>& of) const {
+  const UpdateScale scale(args.scale);
+  for (const auto& [grad, param, momentum] : of) {
+    Tensor step = add(scale.times(grad), affine(param, args.weight_decay));
+    if (momentum.defined()) {
+      const Tensor now =
+          args.first ? step : mean_with(momentum, args.momentum, step, 1 - args.dampening);
+      scale.write(now, momentum);
+      step = args.nesterov ? add(step, affine(now, args.momentum)) : now;
+    }
+    scale.write(sub(param, affine(step, args.lr)), param);
   }
-  axpy(-args.lr, step, of.param);
 }
 
-void Backend::ema(double decay, const Tensor& x, const Tensor& average) const {
-  write(add(affine(average, decay), affine(x, 1 - decay)), average);
+void Backend::ema(double decay, const std::vector<Averaged>& of) const {
+  for (const auto& [x, average] : of) write(mean_with(average, decay, x, 1 - decay), average);
 }
 
 }  // namespace fovea

@@ -27,7 +27,12 @@ class GpuBackend final : public Backend {
       : name_(std::move(name)), runtime_(std::move(runtime)) {}
   std::string name() const override { return name_; }
   std::string description() const override { return runtime_->description(); }
+  DType widest() const override {
+    return runtime_->has_float64() ? DType::kFloat64 : DType::kFloat32;
+  }
   void synchronize() const override { runtime_->synchronize(); }
+  void begin_step() const override { runtime_->begin_step(); }
+  void end_step(bool complete) const override { runtime_->end_step(complete); }
   Moment moment() const override { return runtime_->moment(); }
   double seconds_between(const Moment& begin, const Moment& end) const override {
     return runtime_->seconds_between(begin, end);
@@ -73,9 +78,9 @@ class GpuBackend final : public Backend {
   void region_sums(const RegionSumsArgs& args) const override;
   void region_sums_backward(const RegionSumsBackwardArgs& args) const override;
 
-  void adamw(const AdamWArgs& args, const AdamWTensors& of) const override;
-  void sgd(const SgdArgs& args, const SgdTensors& of) const override;
-  void ema(double decay, const Tensor& x, const Tensor& average) const override;
+  void adamw(const AdamWArgs& args, const std::vector<AdamWTensors>& of) const override;
+  void sgd(const SgdArgs& args, const std::vector<SgdTensors>& of) const override;
+  void ema(double decay, const std::vector<Averaged>& of) const override;
 
   void attention(const AttentionArgs& args, const AttentionInputs& in, const Tensor& out,
                  const Tensor& lse) const override;

@@ -81,9 +81,9 @@ template <class... Values>
 void GpuBackend::launch(Kernel kernel, DType dtype, std::int64_t groups,
                         const Values&... values) const {
   if (groups == 0) return;
-  FOVEA_CHECK(
-      dtype != DType::kFloat64 || runtime_->has_float64(), BackendError,
-      fmt::format("{}: {} has no float64; run with device=cpu", name_, runtime_->description()));
+  FOVEA_CHECK(dtype != DType::kFloat64 || runtime_->has_float64(), BackendError,
+              fmt::format("{}: {} in float64, which {} does not have; run with device=cpu", name_,
+                          name_of(kernel), runtime_->description()));
   Arguments<Values...> arguments(runtime_->has_float64());
   (arguments.add(values), ...);
   runtime_->launch(kernel, dtype, groups, arguments.span());

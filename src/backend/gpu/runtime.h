@@ -46,8 +46,14 @@ class Runtime {
   // throw BackendError.
   virtual MemoryHandle allocate(std::int64_t bytes) = 0;
   virtual void release(MemoryHandle memory) = 0;
+  /// Memory of the host that the device reads by itself ("pinned").
+  virtual void* allocate_host(std::int64_t bytes) = 0;
+  virtual void release_host(void* memory) = 0;
+  /// `from` is read when the queue gets there; only memory of allocate_host() is not waited for.
   virtual void upload(const void* from, Buffer to, std::int64_t bytes) = 0;
   virtual void download(Buffer from, void* to, std::int64_t bytes) = 0;
+  /// The same without waiting, to memory of allocate_host().
+  virtual void queue_download(Buffer from, void* to, std::int64_t bytes) = 0;
   /// `groups` groups of GROUP_SIZE work items run the kernel, compiled for a dtype.
   virtual void launch(Kernel kernel, DType dtype, std::int64_t groups,
                       std::span<const Argument> arguments) = 0;
@@ -58,7 +64,13 @@ class Runtime {
   virtual bool conv(ConvResult result, const ConvArgs& args, const Tensor& x, const Tensor& weight,
                     const Tensor& y) = 0;
   virtual void synchronize() = 0;
+  /// As Backend::begin_step().
+  virtual void begin_step() {}
+  virtual void end_step(bool /*complete*/) {}
   virtual Moment moment() = 0;
+  virtual void wait(const Moment& moment) = 0;
+  /// True of a moment that was never marked.
+  virtual bool has_passed(const Moment& moment) = 0;
   virtual double seconds_between(const Moment& begin, const Moment& end) = 0;
 };
 

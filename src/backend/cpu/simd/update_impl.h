@@ -67,8 +67,8 @@ void dropout(std::uint64_t key, std::uint64_t first, Compute<S> p, Compute<S> sc
 
 // dgsa 6.4.
 template <class T>
-void adamw(const AdamWArgs& args, double correction1, double correction2, const T* g, T* p, T* m,
-           T* v, std::int64_t n) {
+void adamw(const AdamWArgs& args, T scale, double correction1, double correction2, const T* g, T* p,
+           T* m, T* v, std::int64_t n) {
   using B = Batch<T>;
   const T b1 = T(args.beta1);
   const T b2 = T(args.beta2);
@@ -79,6 +79,7 @@ void adamw(const AdamWArgs& args, double correction1, double correction2, const 
   const T root2 = T(1 / __builtin_sqrt(correction2));
   const T eps = T(args.eps);
   const auto update = [=](B gi, B& pi, B& mi, B& vi) {
+    gi *= scale;
     mi = b1 * mi + rest1 * gi;
     vi = b2 * vi + rest2 * gi * gi;
     pi = pi * decay - rate * mi / (xsimd::sqrt(vi) * root2 + eps);

@@ -13,6 +13,7 @@
 #include "backend/gpu/cuda/convolution.h"
 #include "backend/gpu/cuda/kernels.h"
 #include "backend/gpu/cuda/matmul.h"
+#include "backend/gpu/cuda/recording.h"
 #include "backend/gpu/runtime.h"
 #include "base/error.h"
 
@@ -41,8 +42,12 @@ class CudaRuntime final : public Runtime {
     matmul_.emplace();
     convolution_.emplace();
     check("making a stream", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    recording_.emplace(stream_);
   }
-  ~CudaRuntime() override { cudaStreamDestroy(stream_); }
+  ~CudaRuntime() override {
+    recording_.reset();
+    cudaStreamDestroy(stream_);
+  }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
 
@@ -65,26 +70,39 @@ class CudaRuntime final : public Runtime {
   }
   void release(MemoryHandle handle) override {
     use();
-    cudaFree(reinterpret_cast<void*>(handle));
+    recording_->free(reinterpret_cast<void*>(handle));
   }
 
+  void* allocate_host(std::int64_t bytes) override {
+    use_at_once();
+    void* memory = nullptr;
+    check("allocating pinned memory", cudaMallocHost(&memory, static_cast<std::size_t>(bytes)));
+    return memory;
+  }
+  void release_host(void* memory) override {
+    use_at_once();
+    cudaFreeHost(memory);
+  }
   void upload(const void* from, Buffer to, std::int64_t bytes) override {
-    use();
+    use_at_once();
     check("upload", cudaMemcpyAsync(address(to), from, static_cast<std::size_t>(bytes),
                                     cudaMemcpyHostToDevice, stream_));
-    synchronize();
   }
   void download(Buffer from, void* to, std::int64_t bytes) override {
-    use();
+    queue_download(from, to, bytes);
+    synchronize();
+  }
+  void queue_download(Buffer from, void* to, std::int64_t bytes) override {
+    use_at_once();
     check("download", cudaMemcpyAsync(to, address(from), static_cast<std::size_t>(bytes),
                                       cudaMemcpyDeviceToHost, stream_));
-    synchronize();
   }
 
   void launch(Kernel kernel, DType dtype, std::int64_t groups,
               std::span<const Argument> arguments) override {
     use();
-    std::array<void*, 64> bytes;
+    recording_->before_launch();
+    std::array<void*, 128> bytes;
     FOVEA_CHECK(arguments.size() <= bytes.size(), BackendError,
                 fmt::format("cuda: {}: {} arguments, at most {} can be passed", name_of(kernel),
                             arguments.size(), bytes.size()));
@@ -98,6 +116,7 @@ class CudaRuntime final : public Runtime {
   bool gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
             const Tensor& c) override {
     use();
+    recording_->before_launch();
     const std::lock_guard lock(mutex_);
     return matmul_->run(args, a, b, bias, c, stream_);
   }
@@ -105,30 +124,53 @@ class CudaRuntime final : public Runtime {
   bool conv(ConvResult result, const ConvArgs& args, const Tensor& x, const Tensor& weight,
             const Tensor& y) override {
     use();
+    recording_->before_launch();
     const std::lock_guard lock(mutex_);
     return convolution_->run(result, args, x, weight, y, stream_);
   }
 
-  void synchronize() override { check("waiting", cudaStreamSynchronize(stream_)); }
-  Moment moment() override {
+  void synchronize() override {
+    use_at_once();
+    check("waiting", cudaStreamSynchronize(stream_));
+  }
+  void begin_step() override { recording_->begin_step(); }
+  void end_step(bool complete) override {
     use();
+    recording_->end_step(complete);
+  }
+  Moment moment() override {
+    use_at_once();
     auto event = std::make_shared<Event>();
     check("marking a moment", cudaEventRecord(event->get(), stream_));
     return {.nanoseconds = 0, .event = event};
   }
+  void wait(const Moment& moment) override {
+    use_at_once();
+    check("waiting", cudaEventSynchronize(event_of(moment)));
+  }
+  bool has_passed(const Moment& moment) override {
+    if (!moment.event) return true;
+    use();
+    return cudaEventQuery(event_of(moment)) != cudaErrorNotReady;
+  }
   double seconds_between(const Moment& begin, const Moment& end) override {
-    const auto event = [](const Moment& moment) {
-      return static_cast<const Event*>(moment.event.get())->get();
-    };
     float milliseconds = 0;
-    check("waiting", cudaEventSynchronize(event(end)));
-    check("timing", cudaEventElapsedTime(&milliseconds, event(begin), event(end)));
+    wait(end);
+    check("timing", cudaEventElapsedTime(&milliseconds, event_of(begin), event_of(end)));
     return static_cast<double>(milliseconds) * 1e-3;
   }
 
  private:
   // The device is one for each thread of the host.
   void use() const { check("choosing the device", cudaSetDevice(index_)); }
+  // For what cannot be recorded.
+  void use_at_once() {
+    use();
+    recording_->start();
+  }
+  static cudaEvent_t event_of(const Moment& moment) {
+    return static_cast<const Event*>(moment.event.get())->get();
+  }
   static void* address(const Buffer& buffer) {
     return reinterpret_cast<std::byte*>(buffer.memory) + buffer.offset;
   }
@@ -136,6 +178,7 @@ class CudaRuntime final : public Runtime {
   int index_;
   std::string name_;
   cudaStream_t stream_ = nullptr;
+  std::optional<Recording> recording_;
   std::mutex mutex_;
   // Of this device: made once it is chosen.
   std::optional<CudaMatmul> matmul_;

@@ -88,10 +88,12 @@ typedef struct {
   Int32 sigmoid;
 } Region;
 
-#define LIST_TENSORS 16  // of a list, in one launch
-#define LIST_PIECE 8192  // elements that a group sums
+#define LIST_TENSORS 16   // of a list, in one launch
+#define LIST_PIECE 8192   // elements that a group sums
+#define UPDATE_TENSORS 8  // the same of a list that is updated
+#define UPDATE_PIECE 2048
 
-// Groups [first_piece[k], first_piece[k + 1]) sum tensor k, which has sizes[k] elements.
+// Groups [first_piece[k], first_piece[k + 1]) work on tensor k, which has sizes[k] elements.
 typedef struct {
   Index sizes[LIST_TENSORS], first_piece[LIST_TENSORS + 1];
 } List;

@@ -7,6 +7,7 @@
 #include <CL/opencl.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -31,6 +32,8 @@ std::string reason(cl_int code) {
     case CL_INVALID_COMMAND_QUEUE:
     case CL_INVALID_CONTEXT:
       return "the device is lost";
+    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
+      return "a command failed";
     default:
       return "the driver refused";
   }
@@ -79,6 +82,12 @@ std::string one_line(std::string log) {
   return log;
 }
 
+// FOVEA_OPENCL_FLOAT64=off makes any device one of the many that have none.
+bool float64_is_wanted() {
+  const char* wish = std::getenv("FOVEA_OPENCL_FLOAT64");
+  return wish == nullptr || std::string(wish) != "off";
+}
+
 cl_mem memory_of(MemoryHandle handle) { return reinterpret_cast<cl_mem>(handle); }
 
 class OpenClRuntime final : public Runtime {
@@ -88,7 +97,7 @@ class OpenClRuntime final : public Runtime {
         context_(device),
         queue_(context_, device, CL_QUEUE_PROFILING_ENABLE),
         name_(device.getInfo<CL_DEVICE_NAME>()),
-        has_float64_(device.getInfo<CL_DEVICE_DOUBLE_FP_CONFIG>() != 0) {
+        has_float64_(device.getInfo<CL_DEVICE_DOUBLE_FP_CONFIG>() != 0 && float64_is_wanted()) {
     FOVEA_CHECK(device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>() >= GROUP_SIZE, BackendError,
                 fmt::format("opencl: {}: groups of {} work items at most, our kernels have {}; run "
                             "with device=cpu",
@@ -113,9 +122,25 @@ class OpenClRuntime final : public Runtime {
   }
   void release(MemoryHandle handle) override { clReleaseMemObject(memory_of(handle)); }
 
+  // Drivers pin what they allocate and have mapped.
+  void* allocate_host(std::int64_t bytes) override {
+    const auto size = static_cast<std::size_t>(bytes);
+    return driver("allocating pinned memory", [&] {
+      const cl::Buffer buffer(context_, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size);
+      void* memory = queue_.enqueueMapBuffer(buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size);
+      const std::lock_guard lock(mutex_);
+      pinned_[memory] = buffer;
+      return memory;
+    });
+  }
+  void release_host(void* memory) override {
+    const std::lock_guard lock(mutex_);
+    clEnqueueUnmapMemObject(queue_(), pinned_.at(memory)(), memory, 0, nullptr, nullptr);
+    pinned_.erase(memory);
+  }
   void upload(const void* from, Buffer to, std::int64_t bytes) override {
     check("upload",
-          clEnqueueWriteBuffer(queue_(), memory_of(to.memory), CL_TRUE,
+          clEnqueueWriteBuffer(queue_(), memory_of(to.memory), CL_FALSE,
                                static_cast<std::size_t>(to.offset), static_cast<std::size_t>(bytes),
                                from, 0, nullptr, nullptr));
   }
@@ -124,6 +149,14 @@ class OpenClRuntime final : public Runtime {
           clEnqueueReadBuffer(queue_(), memory_of(from.memory), CL_TRUE,
                               static_cast<std::size_t>(from.offset),
                               static_cast<std::size_t>(bytes), to, 0, nullptr, nullptr));
+  }
+
+  void queue_download(Buffer from, void* to, std::int64_t bytes) override {
+    check("download",
+          clEnqueueReadBuffer(queue_(), memory_of(from.memory), CL_FALSE,
+                              static_cast<std::size_t>(from.offset),
+                              static_cast<std::size_t>(bytes), to, 0, nullptr, nullptr));
+    check("download", clFlush(queue_()));
   }
 
   void launch(Kernel kernel, DType dtype, std::int64_t groups,
@@ -155,6 +188,17 @@ class OpenClRuntime final : public Runtime {
     auto event = std::make_shared<cl::Event>();
     driver("marking a moment", [&] { queue_.enqueueMarkerWithWaitList(nullptr, event.get()); });
     return {.nanoseconds = 0, .event = event};
+  }
+  void wait(const Moment& moment) override {
+    driver("waiting", [&] { static_cast<const cl::Event*>(moment.event.get())->wait(); });
+  }
+  bool has_passed(const Moment& moment) override {
+    if (!moment.event) return true;
+    // (Of a device that failed, what is negative: nothing more is read there.)
+    const auto& event = *static_cast<const cl::Event*>(moment.event.get());
+    return driver("asking for a moment", [&] {
+      return event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>() <= CL_COMPLETE;
+    });
   }
   double seconds_between(const Moment& begin, const Moment& end) override {
     return driver("timing", [&] {
@@ -204,14 +248,21 @@ class OpenClRuntime final : public Runtime {
       fresh.build(device_, options.c_str());
     } catch (const cl::Error&) {
       throw BackendError(
-          fmt::format("opencl: {}: {}.cl does not compile for {}: {}; run with "
-                      "device=cpu",
-                      name_, file_of(kernel), name_of(dtype),
-                      one_line(fresh.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_))));
+          fmt::format("opencl: {}: {}.cl does not compile for {}{}; run with device=cpu", name_,
+                      file_of(kernel), name_of(dtype), complaint_of(fresh)));
     }
     const auto binaries = fresh.getInfo<CL_PROGRAM_BINARIES>();
     if (!binaries.empty()) write_program(key, binaries.front());
     return program = fresh;
+  }
+
+  // What the driver's compiler said, if it can be had.
+  std::string complaint_of(const cl::Program& program) const {
+    try {
+      return ": " + one_line(program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_));
+    } catch (const cl::Error&) {
+      return "";
+    }
   }
 
   cl::Device device_;
@@ -220,6 +271,7 @@ class OpenClRuntime final : public Runtime {
   std::string name_;
   bool has_float64_;
   std::mutex mutex_;
+  std::map<void*, cl::Buffer> pinned_;
   std::map<std::pair<std::string, DType>, cl::Program> programs_;
   std::map<std::pair<Kernel, DType>, cl::Kernel> kernels_;
 };
