@@ -59,20 +59,27 @@ inline Batch<BFloat16> load(const BFloat16* from) {
 #endif
 }
 
-template <>
-inline void store(const Batch<BFloat16>& batch, BFloat16* to) {
+#if defined(__AVX512F__)
+inline __m256i narrowed(const Batch<BFloat16>& batch) {
 #if defined(__AVX512BF16__)
   // Rounds as below, except that numbers under 2^-126 become zero.
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(batch));
-#elif defined(__AVX512F__)
+  return (__m256i)_mm512_cvtneps_pbh(batch);
+#else
   const __m512i bits = _mm512_castps_si512(batch);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i up = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
   const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, up), 16);
   const __mmask16 nan = _mm512_cmp_ps_mask(batch, batch, _CMP_UNORD_Q);
-  const __m512i result =
-      _mm512_mask_or_epi32(rounded, nan, _mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(result));
+  return _mm512_cvtepi32_epi16(
+      _mm512_mask_or_epi32(rounded, nan, _mm512_srli_epi32(bits, 16), _mm512_set1_epi32(0x40)));
+#endif
+}
+#endif
+
+template <>
+inline void store(const Batch<BFloat16>& batch, BFloat16* to) {
+#if defined(__AVX512F__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), narrowed(batch));
 #else
   alignas(64) float values[kLanes<BFloat16>];
   batch.store_aligned(values);
@@ -96,12 +103,53 @@ struct Tail {
   }
 };
 
+// The first n lanes, of fewer than a batch has; the others are zero.
+template <class S>
+inline Batch<S> load_part(const S* from, std::int64_t n) {
+  return Tail<S>(from, n).get();
+}
+template <class S>
+inline void store_part(const Batch<S>& batch, S* to, std::int64_t n) {
+  Tail<S>().put(batch, to, n);
+}
+template <class T>
+inline xsimd::batch<T> first_lanes(const xsimd::batch<T>& batch, std::int64_t n) {
+  Tail<T> tail;
+  store(batch, tail.values);
+  for (std::int64_t i = n; i < kLanes<T>; ++i) tail.values[i] = 0;
+  return tail.get();
+}
+#if defined(__AVX512F__)
+inline __mmask16 mask_of(std::int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+template <>
+inline Batch<float> load_part(const float* from, std::int64_t n) {
+  return _mm512_maskz_loadu_ps(mask_of(n), from);
+}
+template <>
+inline void store_part(const Batch<float>& batch, float* to, std::int64_t n) {
+  _mm512_mask_storeu_ps(to, mask_of(n), batch);
+}
+template <>
+inline Batch<BFloat16> load_part(const BFloat16* from, std::int64_t n) {
+  const __m256i halves = _mm256_maskz_loadu_epi16(mask_of(n), from);
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+template <>
+inline void store_part(const Batch<BFloat16>& batch, BFloat16* to, std::int64_t n) {
+  _mm256_mask_storeu_epi16(to, mask_of(n), narrowed(batch));
+}
+template <>
+inline Batch<float> first_lanes(const Batch<float>& batch, std::int64_t n) {
+  return _mm512_maskz_mov_ps(mask_of(n), batch);
+}
+#endif
+
 // y[i] = f(x0[i], x1[i], ...) for any number of inputs.
 template <class F, class Y, class... X>
 inline void map(std::int64_t n, F f, Y* y, const X*... x) {
   std::int64_t i = 0;
   for (; i + kLanes<Y> <= n; i += kLanes<Y>) store(f(load(x + i)...), y + i);
-  if (i < n) Tail<Y>().put(f(Tail<X>(x + i, n - i).get()...), y + i, n - i);
+  if (i < n) store_part(f(load_part(x + i, n - i)...), y + i, n - i);
 }
 
 // f over all lanes, halves onto halves.
@@ -144,14 +192,12 @@ inline T accumulate(std::int64_t n, F f, const X*... x) {
     even += f(load(x + i)...);
     odd += f(load(x + i + kLanes<T>)...);
   }
-  T sum = horizontal_sum<T>(even + odd);
-  for (; i < n; i += kLanes<T>) {
-    const std::int64_t left = n - i < kLanes<T> ? n - i : kLanes<T>;
-    Tail<T> tail;
-    store(f(Tail<X>(x + i, left).get()...), tail.values);
-    for (std::int64_t j = 0; j < left; ++j) sum += tail.values[j];
+  if (i + kLanes<T> <= n) {
+    even += f(load(x + i)...);
+    i += kLanes<T>;
   }
-  return sum;
+  if (i < n) odd += first_lanes(f(load_part(x + i, n - i)...), n - i);
+  return horizontal_sum<T>(even + odd);
 }
 
 }  // namespace

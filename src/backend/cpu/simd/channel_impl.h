@@ -19,7 +19,7 @@ inline void put(const Batch<S>& batch, S* to, std::int64_t lanes) {
   if (lanes == kLanes<S>) {
     store(batch, to);
   } else {
-    Tail<S>().put(batch, to, lanes);
+    store_part(batch, to, lanes);
   }
 }
 
@@ -44,7 +44,7 @@ template <class S, class F, class... X>
     a += static_cast<double>(xsimd::hadd(sums.a));
     b += static_cast<double>(xsimd::hadd(sums.b));
     if (i == end) continue;
-    const Two<S> last = f(i, end - i, Tail<X>(x + i, end - i).get()...);
+    const Two<S> last = f(i, end - i, load_part(x + i, end - i)...);
     alignas(64) Compute<S> values[2][kLanes<S>];
     last.a.store_aligned(values[0]);
     last.b.store_aligned(values[1]);

@@ -267,10 +267,10 @@ void gated_backward(UnaryOp op, const S* x, const S* other, const S* dy, S* dx, 
     }
     if (i == n) return;
     const std::int64_t left = n - i;
-    const auto gate = f(Tail<S>(x + i, left).get());
-    const Batch<S> d = Tail<S>(dy + i, left).get();
-    Tail<S>().put(d * Tail<S>(other + i, left).get() * gate.slope, dx + i, left);
-    Tail<S>().put(d * gate.value, dother + i, left);
+    const auto gate = f(load_part(x + i, left));
+    const Batch<S> d = load_part(dy + i, left);
+    store_part(d * load_part(other + i, left) * gate.slope, dx + i, left);
+    store_part(d * gate.value, dother + i, left);
   });
 }
 

@@ -93,7 +93,7 @@ inline void transpose_rows(const Row& row, Compute<S>* y, std::int64_t ldy, std:
       B square[kLanes<S>];
       for (std::int64_t i = 0; i < kLanes<S>; ++i) {
         square[i] = from[i] == nullptr    ? B(Compute<S>{0})
-                    : columns < kLanes<S> ? Tail<S>(from[i] + c, columns).get()
+                    : columns < kLanes<S> ? load_part(from[i] + c, columns)
                                           : load(from[i] + c);
       }
       transpose_square(square, y + c * ldy + r, ldy, columns);

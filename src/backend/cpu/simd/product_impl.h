@@ -39,9 +39,8 @@ inline void tile(const Product<T>& p, const T* a, const T* b, std::int64_t ldb, 
         const B value = alpha * sums[r][w];
         (p.accumulate ? value + B::load_unaligned(to) : value).store_unaligned(to);
       } else if (left > 0) {
-        Tail<T> old;
-        if (p.accumulate) old = Tail<T>(to, left);
-        Tail<T>().put(alpha * sums[r][w] + old.get(), to, left);
+        const B value = alpha * sums[r][w];
+        store_part(p.accumulate ? value + load_part(to, left) : value, to, left);
       }
     }
   }

@@ -25,7 +25,7 @@ struct Lanes {
     if constexpr (kFull) {
       return simd::load(from);
     } else {
-      return Tail<S>(from, count).get();
+      return load_part(from, count);
     }
   }
   template <class S>
@@ -33,7 +33,7 @@ struct Lanes {
     if constexpr (kFull) {
       simd::store(batch, to);
     } else {
-      Tail<S>().put(batch, to, count);
+      store_part(batch, to, count);
     }
   }
 };

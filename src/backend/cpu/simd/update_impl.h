@@ -95,14 +95,13 @@ void adamw(const AdamWArgs& args, T scale, double correction1, double correction
     vi.store_unaligned(v + i);
   }
   if (i < n) {
-    Tail<T> gt(g + i, n - i), pt(p + i, n - i), mt(m + i, n - i), vt(v + i, n - i);
-    B pi = pt.get();
-    B mi = mt.get();
-    B vi = vt.get();
-    update(gt.get(), pi, mi, vi);
-    pt.put(pi, p + i, n - i);
-    mt.put(mi, m + i, n - i);
-    vt.put(vi, v + i, n - i);
+    B pi = load_part(p + i, n - i);
+    B mi = load_part(m + i, n - i);
+    B vi = load_part(v + i, n - i);
+    update(load_part(g + i, n - i), pi, mi, vi);
+    store_part(pi, p + i, n - i);
+    store_part(mi, m + i, n - i);
+    store_part(vi, v + i, n - i);
   }
 }
 
