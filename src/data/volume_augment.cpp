@@ -109,7 +109,7 @@ float linear(const float* v, const VolumeSides& size, const Tap& d, const Tap& h
 }
 
 VolumeCrop turned_crop(const PreparedVolume& volume, const VolumeSides& size, const Point& first,
-                       const Matrix& turn) {
+                       const Matrix& turn, Outside outside) {
   VolumeCrop crop{volume.channels, size, {}, {}};
   crop.values.resize(static_cast<std::size_t>(crop.channels * crop.voxels()));
   crop.labels.resize(static_cast<std::size_t>(crop.voxels()), 0);
@@ -133,7 +133,7 @@ VolumeCrop turned_crop(const PreparedVolume& volume, const VolumeSides& size, co
           near[axis] = static_cast<std::int64_t>(std::floor(at + 0.5));
           inside = inside && near[axis] >= 0 && near[axis] < volume.size[axis];
         }
-        for (std::int64_t c = 0; c < crop.channels; ++c)
+        for (std::int64_t c = 0; c < crop.channels && (inside || outside == Outside::kEdge); ++c)
           crop.values[static_cast<std::size_t>(c * crop.voxels() + to)] =
               linear(volume.values.data() + c * voxels, volume.size, taps[0], taps[1], taps[2]);
         if (inside && !volume.labels.empty())
@@ -330,10 +330,11 @@ VolumeSides margin_size(const VolumeSides& size) {
 }
 
 VolumeCrop augmented_crop(const PreparedVolume& volume, const VolumeSides& size,
-                          const std::array<double, 3>& first, const RandomStream& stream) {
+                          const std::array<double, 3>& first, Outside outside,
+                          const RandomStream& stream) {
   const Matrix turn = drawn_turn(size, stream.fork("turn"));
-  VolumeCrop crop =
-      is_identity(turn) ? crop_volume(volume, size, first) : turned_crop(volume, size, first, turn);
+  VolumeCrop crop = is_identity(turn) ? crop_volume(volume, size, first, outside)
+                                      : turned_crop(volume, size, first, turn, outside);
   change_intensities(crop, stream);
   const RandomStream mirrors = stream.fork("mirror");
   for (std::size_t axis = 0; axis < 3; ++axis) {

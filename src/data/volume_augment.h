@@ -33,14 +33,19 @@ VolumeSides margin_size(const VolumeSides& size);
 std::array<double, 3> draw_crop(const PreparedVolume& volume, const VolumeSides& size,
                                 bool foreground, const RandomStream& stream);
 
-/// The voxels from there on; values outside are those of the volume's border.
+/// What values are outside of a volume: 0, as windows of an evaluation have them
+/// (nnunet_windows.h), or those of its border.
+enum class Outside { kZeros, kEdge };
+
+/// The voxels from there on.
 VolumeCrop crop_volume(const PreparedVolume& volume, const VolumeSides& size,
-                       const std::array<double, 3>& first);
+                       const std::array<double, 3>& first, Outside outside);
 
 /// The same, perhaps turned (each angle within 30 degrees, in the plane alone any, p 0.2) and
 /// scaled (0.7 to 1.4, p 0.2), linear between voxels, labels nearest; then noise, blur, brightness,
 /// contrast, low resolution, gamma and mirrors. A function of the stream.
 VolumeCrop augmented_crop(const PreparedVolume& volume, const VolumeSides& size,
-                          const std::array<double, 3>& first, const RandomStream& stream);
+                          const std::array<double, 3>& first, Outside outside,
+                          const RandomStream& stream);
 
 }  // namespace fovea::data

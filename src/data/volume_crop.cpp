@@ -45,7 +45,7 @@ std::array<double, 3> draw_crop(const PreparedVolume& volume, const VolumeSides&
 }
 
 VolumeCrop crop_volume(const PreparedVolume& volume, const VolumeSides& size,
-                       const std::array<double, 3>& first) {
+                       const std::array<double, 3>& first, Outside outside) {
   VolumeCrop crop{volume.channels, size, {}, {}};
   crop.values.reserve(static_cast<std::size_t>(crop.channels * crop.voxels()));
   const VolumeSides& whole = volume.size;
@@ -62,7 +62,11 @@ VolumeCrop crop_volume(const PreparedVolume& volume, const VolumeSides& size,
     for (std::int64_t d = 0; d < size[0]; ++d) {
       for (std::int64_t h = 0; h < size[1]; ++h) {
         const float* row = values + voxel_at(whole, inside(0, d), inside(1, h), 0);
-        for (std::int64_t w = 0; w < size[2]; ++w) crop.values.push_back(row[inside(2, w)]);
+        const bool is_row = outside == Outside::kEdge || (is_inside(0, d) && is_inside(1, h));
+        for (std::int64_t w = 0; w < size[2]; ++w) {
+          const bool is_there = is_row && (outside == Outside::kEdge || is_inside(2, w));
+          crop.values.push_back(is_there ? row[inside(2, w)] : 0.0F);
+        }
       }
     }
   }

@@ -172,10 +172,10 @@ void VolumeDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) cons
   const auto first =
       draw_crop(*volume, options_.img_size, foreground,
                 draw.augment ? draws.fork("crop") : RandomStream(draw.seed).fork("crop"));
-  const VolumeCrop crop =
-      draw.augment && options_.augment
-          ? augmented_crop(*volume, options_.img_size, first, draws.fork("augment"))
-          : crop_volume(*volume, options_.img_size, first);
+  const VolumeCrop crop = draw.augment && options_.augment
+                              ? augmented_crop(*volume, options_.img_size, first, options_.outside,
+                                               draws.fork("augment"))
+                              : crop_volume(*volume, options_.img_size, first, options_.outside);
   std::copy(crop.values.begin(), crop.values.end(), into.at("image").data<float>());
   std::copy(crop.labels.begin(), crop.labels.end(), into.at("mask").data<std::int64_t>());
   into.geometry.original_size = {volume->place.file.begin(), volume->place.file.end()};
@@ -243,6 +243,9 @@ const schema::Fields<VolumeSetOptions>& VolumeSetOptions::keys() {
           .add("foreground", &O::foreground, schema::in_range(0, 1),
                "share of each batch that lies around a voxel of a random class; the last samples "
                "of a batch are such")
+          .add_enum("outside", &O::outside, {{"zeros", Outside::kZeros}, {"edge", Outside::kEdge}},
+                    "values of training crops where they overhang their volume: zeros, as windows "
+                    "of an evaluation have them, or the volume's border (dformer 7.4)")
           .add("samples_per_epoch", &O::samples_per_epoch, schema::at_least(0),
                "crops of an epoch, their volumes drawn with replacement; 0: one of each volume")
           .add("cache_folder", &O::cache_folder,

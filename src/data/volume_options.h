@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/split.h"
+#include "data/volume_augment.h"
 #include "schema/fields.h"
 
 namespace fovea::data {
@@ -27,6 +28,7 @@ struct VolumeSetOptions : SplitOptions {
   bool canonical = false;       // a key of those that read files
   bool augment = true;
   double foreground = 0.33;
+  Outside outside = Outside::kZeros;
   std::int64_t samples_per_epoch = 0;
   std::string cache_folder;
   std::int64_t cache_bytes = std::int64_t{1} << 31;

@@ -294,18 +294,47 @@ TEST_CASE("volumes: the last sample of a batch lies around the foreground", "[da
   const PreparedVolume volume = ramp({12, 12, 12});  // one voxel of class 1: 77 = (0, 6, 5)
   for (std::uint64_t k = 0; k < 20; ++k) {
     const auto first = draw_crop(volume, {4, 4, 4}, true, RandomStream(k));
-    const VolumeCrop crop = crop_volume(volume, {4, 4, 4}, first);
+    const VolumeCrop crop = crop_volume(volume, {4, 4, 4}, first, Outside::kZeros);
     CHECK(std::count(crop.labels.begin(), crop.labels.end(), 1) == 1);
   }
 }
 
-TEST_CASE("volumes: crops that overhang take the border, and no label", "[data][volumes]") {
-  const PreparedVolume volume = ramp({3, 4, 5});
-  const VolumeCrop crop = crop_volume(volume, {3, 4, 5}, {-1, 0, 2});
-  CHECK(crop.values[0] == 2);  // slice 0 again
-  CHECK(crop.values[20] == 2);
-  CHECK(crop.values[21] == 3);
-  CHECK(crop.values[24] == 4);  // the last column again
+TEST_CASE("volumes: crops that overhang are zero there or take the border, and have no label",
+          "[data][volumes]") {
+  PreparedVolume volume = ramp({3, 4, 5});
+  for (float& value : volume.values) ++value;
+  std::fill(volume.labels.begin(), volume.labels.end(), std::uint8_t{1});
+  const auto crop = [&](Outside outside) {
+    return crop_volume(volume, {3, 4, 5}, {-1, 0, 2}, outside);
+  };
+  const VolumeCrop edge = crop(Outside::kEdge), zeros = crop(Outside::kZeros);
+  CHECK(edge.values[0] == 3);  // slice 0 again
+  CHECK(edge.values[20] == 3);
+  CHECK(edge.values[24] == 5);  // the last column again
+  CHECK(edge.labels == zeros.labels);
+  for (std::size_t i = 0; i < zeros.values.size(); ++i) {
+    const bool inside = i / 20 >= 1 && i % 5 < 3;
+    CHECK(zeros.labels[i] == (inside ? 1 : 0));
+    CHECK(zeros.values[i] == (inside ? edge.values[i] : 0));
+  }
+}
+
+TEST_CASE("volumes: turned crops are zero outside as well", "[data][volumes]") {
+  PreparedVolume volume = ramp({8, 8, 8});
+  std::fill(volume.values.begin(), volume.values.end(), 1.0F);
+  std::fill(volume.labels.begin(), volume.labels.end(), std::uint8_t{1});
+  note_voxels(volume, 2);
+  int zeros = 0;
+  for (std::uint64_t k = 0; k < 40; ++k) {
+    const VolumeCrop crop =
+        augmented_crop(volume, {8, 8, 8}, {3, 0, 0}, Outside::kZeros, RandomStream(k));
+    // (A constant that is blurred, or seen at low resolution, goes over into the zeros.)
+    for (std::size_t i = 0; i < crop.values.size(); ++i) zeros += crop.values[i] == 0 ? 1 : 0;
+    const VolumeCrop edge =
+        augmented_crop(volume, {8, 8, 8}, {3, 0, 0}, Outside::kEdge, RandomStream(k));
+    CHECK(edge.labels == crop.labels);
+  }
+  CHECK(zeros > 40 * 3 * 64 / 2);
 }
 
 TEST_CASE(
@@ -321,11 +350,14 @@ TEST_CASE(
   int changed = 0;
   for (std::uint64_t k = 0; k < 40; ++k) {
     const RandomStream stream(k);
-    const VolumeCrop a = augmented_crop(volume, {8, 8, 8}, {4, 4, 4}, stream);
-    const VolumeCrop b = augmented_crop(volume, {8, 8, 8}, {4, 4, 4}, stream);
+    const auto drawn = [&] {
+      return augmented_crop(volume, {8, 8, 8}, {4, 4, 4}, Outside::kZeros, stream);
+    };
+    const VolumeCrop a = drawn(), b = drawn();
     CHECK(a.values == b.values);
     CHECK(a.labels == b.labels);
-    changed += a.values != crop_volume(volume, {8, 8, 8}, {4, 4, 4}).values ? 1 : 0;
+    const VolumeCrop plain = crop_volume(volume, {8, 8, 8}, {4, 4, 4}, Outside::kZeros);
+    changed += a.values != plain.values ? 1 : 0;
     double upper = 0, lower = 0, uppers = 0;
     for (std::size_t i = 0; i < a.labels.size(); ++i) {
       CHECK(std::isfinite(a.values[i]));
