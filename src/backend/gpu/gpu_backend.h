@@ -87,6 +87,11 @@ class GpuBackend final : public Backend {
   void unit_attention_backward(const UnitAttentionArgs& args, const UnitAttentionInputs& in,
                                const AttentionUpstream& upstream,
                                const UnitAttentionGradients& to) const override;
+  void linear_attention(const LinearAttentionArgs& args, const LinearAttentionInputs& in,
+                        const Tensor& out, const LinearAttentionSums& sums) const override;
+  void linear_attention_backward(const LinearAttentionArgs& args, const LinearAttentionInputs& in,
+                                 const LinearAttentionUpstream& upstream,
+                                 const LinearAttentionGradients& to) const override;
 
  private:
   struct AttentionCall;  // gpu/attention.cpp
@@ -96,6 +101,8 @@ class GpuBackend final : public Backend {
                         const More&... more) const;
   void attention_bias_backward(const AttentionCall& call, const AttentionUpstream& upstream,
                                const Tensor& sums, const Tensor& dbias) const;
+
+  struct LinearCall;  // gpu/linear_attention.cpp
 
   /// `groups` groups run a kernel; nothing happens if there are none. A tensor stands for two of
   /// the kernel's parameters (TENSOR of kernels/types.h).

@@ -9,6 +9,8 @@
 #include "backend/gpu/kernels/memory.cl"
 #ifndef DTYPE_is_integer
 #include "backend/gpu/kernels/attention_tile.h"
+#include "backend/gpu/kernels/linear_tile.h"
+#include "backend/gpu/kernels/linear_results.h"
 
 #include "backend/gpu/kernels/attention.cl"
 #include "backend/gpu/kernels/attention_backward.cl"
@@ -17,6 +19,8 @@
 #include "backend/gpu/kernels/conv_product.cl"
 #include "backend/gpu/kernels/elementwise.cl"
 #include "backend/gpu/kernels/gemm.cl"
+#include "backend/gpu/kernels/linear_attention.cl"
+#include "backend/gpu/kernels/linear_attention_backward.cl"
 #include "backend/gpu/kernels/list.cl"
 #include "backend/gpu/kernels/norm.cl"
 #include "backend/gpu/kernels/pool.cl"

@@ -60,6 +60,8 @@ namespace {
 #define OF_region(kernel) nullptr
 #define OF_attention(kernel) nullptr
 #define OF_attention_backward(kernel) nullptr
+#define OF_linear_attention(kernel) nullptr
+#define OF_linear_attention_backward(kernel) nullptr
 
 const void* const kFloat32[] = {
 #define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float32::kernel),
