@@ -203,6 +203,7 @@ KERNEL linear_inner(LINEAR_INPUTS, LINEAR_UPSTREAM, Int32 back, TENSOR(Real, inn
   clear_rows(sum);
   int first = 0;
   do {
+    UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
       const Index row = block.first + OWN_ROW(i);
       staged[ACROSS * LINEAR_LEFT + OWN_ROW(i)] = linear_element(&own, row, first + ACROSS);
@@ -213,8 +214,10 @@ KERNEL linear_inner(LINEAR_INPUTS, LINEAR_UPSTREAM, Int32 back, TENSOR(Real, inn
     SYNCHRONIZE;
     first += LINEAR_STEP;
   } while (first < own.dim);
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block.first + OWN_ROW(i);
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) {
       if (row >= s.queries || PAIRED(j) >= LINEAR_ROWS) continue;
       inner[(block.number * s.queries + row) * LINEAR_ROWS + PAIRED(j)] =
@@ -234,6 +237,7 @@ KERNEL linear_weights(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(Real, stats)) {
   do {
     const LinearRows queries = query_rows(&s, &in, &block, map);
     Real z[LINEAR_EACH_ROW];
+    UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
       const Index row = block.first + OWN_ROW(i);
       z[i] = 0;
@@ -242,6 +246,7 @@ KERNEL linear_weights(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(Real, stats)) {
                 sums.keys[row * sums.key_step + map * s.dim + channel];
     }
     add_across(staged, z);
+    UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
       const Index row = block.first + OWN_ROW(i);
       if (ACROSS != 0 || row >= s.queries) continue;
@@ -258,8 +263,8 @@ KERNEL linear_weights(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(Real, stats)) {
   } while (map < s.maps);
 }
 
-KERNEL linear_attention(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), LINEAR_FINISH,
-                        TENSOR(Stored, out)) {
+KERNEL_OF_TWO linear_attention(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
+                               LINEAR_FINISH, TENSOR(Stored, out)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Stored, out);
@@ -271,8 +276,10 @@ KERNEL linear_attention(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), L
   Real rstd[LINEAR_EACH_ROW];
   linear_results(&s, &in, &block, &sums, staged, y);
   inverse_rms(&s, &finish, staged, y, rstd);
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block.first + OWN_ROW(i);
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) {
       const int w = PAIRED(j);
       if (row >= s.queries || w >= s.width) continue;

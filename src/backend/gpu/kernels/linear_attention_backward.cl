@@ -5,10 +5,10 @@
 // columns; of s dz Q; of u -g dy; and with these the keys and values, a block of rows a group.
 
 // Writes dy, and the gradients of residual and gate; of the weight a row for each group.
-KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), LINEAR_FINISH,
-                              TENSOR(const Stored, dout), TENSOR(Real, dy),
-                              TENSOR(Stored, dresidual), TENSOR(Stored, dgate),
-                              TENSOR(Real, dweight)) {
+KERNEL_OF_TWO linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
+                                     LINEAR_FINISH, TENSOR(const Stored, dout), TENSOR(Real, dy),
+                                     TENSOR(Stored, dresidual), TENSOR(Stored, dgate),
+                                     TENSOR(Real, dweight)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(const Stored, dout);
@@ -28,10 +28,12 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
 
   // y becomes the normed result, dout what goes through the gate, and on through the weight.
   const Index start = linear_start(&s.out, &block);
+  UNROLLED
   for (int j = 0; j < LINEAR_EACH; ++j) {
     const int w = PAIRED(j);
     const Real by = finish.weight && w < s.width ? finish.weight[w] : (Real)1;
     Real with_normed = 0;
+    UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
       const Index row = block.first + OWN_ROW(i);
       const int there = row < s.queries && w < s.width;
@@ -64,13 +66,17 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
   SYNCHRONIZE;
 
   // dy = rstd (e - normed mean(e normed)).
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     mean[i] = 0;
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) mean[i] += through[i][j] * y[i][j];
   }
   add_across(staged, mean);
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block.first + OWN_ROW(i);
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) {
       if (row >= s.queries || PAIRED(j) >= s.width) continue;
       Real d = through[i][j];
@@ -94,7 +100,9 @@ FUNCTION Real gradient_of_sum(const LinearShape* s, const LinearInputs* in, Real
 // Pairs of channels turned with, or against, the angles of their tokens.
 FUNCTION void turn_back(const LinearRows* rows, Index first, Real (*x)[LINEAR_EACH]) {
   if (!rows->cosines) return;
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; j += 2) {
       const Index row = first + OWN_ROW(i);
       if (row >= rows->count || PAIRED(j) >= rows->dim) continue;
@@ -108,7 +116,9 @@ FUNCTION void turn_back(const LinearRows* rows, Index first, Real (*x)[LINEAR_EA
 
 // Gradients of features become those of what they were made of; of masked rows 0.
 FUNCTION void through_features(const LinearRows* rows, Index first, Real (*x)[LINEAR_EACH]) {
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i)
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) {
       const Index row = first + OWN_ROW(i);
       const int hidden = rows->mask && row < rows->count && !rows->mask[row];
@@ -128,14 +138,17 @@ KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real, stats
   OPEN_LINEAR_SUMS(stats);
   OPEN_LINEAR_UPSTREAM;
   Real dg[LINEAR_EACH_ROW];
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block.first + OWN_ROW(i);
     dg[i] = 0;
+    ONE_BY_ONE
     for (int w = ACROSS; s.by_gamma && row < s.queries && w < s.width; w += 16)
       dg[i] -= linear_plain(&upstream, row, w) * level_of(&s, &in, &block, &sums, row, w);
   }
   add_across(staged, dg);
   int map = 0;
+  ONE_BY_ONE
   do {
     const LinearRows queries = query_rows(&s, &in, &block, map);
     const LinearRows keys = key_rows(&s, &in, &block, map);
@@ -143,17 +156,18 @@ KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real, stats
     Real sum[LINEAR_EACH_ROW][LINEAR_EACH];
     clear_rows(sum);
     add_back_by_sums(&s, &in, &block, map, &sums, 0, &upstream, &keys, staged, sum);
+    turn_back(&queries, block.first, sum);
+    UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
       df[i] = 0;
+      UNROLLED
       for (int j = 0; j < LINEAR_EACH; ++j)
-        df[i] += sum[i][j] * linear_element(&queries, block.first + OWN_ROW(i), PAIRED(j));
+        df[i] += sum[i][j] * linear_plain(&queries, block.first + OWN_ROW(i), PAIRED(j));
     }
     add_across(staged, df);
     read_stats(&s, &sums, &block, map, f);
     read_stats(&s, &sums, &block, 3 + map, z);
-    for (int i = 0; i < LINEAR_EACH_ROW; ++i)
-      for (int j = 0; j < LINEAR_EACH; ++j) sum[i][j] *= f[i];
-    turn_back(&queries, block.first, sum);
+    UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
       const Index row = block.first + OWN_ROW(i);
       if (row >= s.queries) continue;
@@ -161,9 +175,11 @@ KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real, stats
           gradient_of_sum(&s, &in, keys_seen(&s, &in, &block, row), z[i], df[i], dg[i]);
       if (ACROSS == 0)
         stats[(block.number * s.queries + row) * LINEAR_STATS + 5 + map] = dz;
+      UNROLLED
       for (int j = 0; j < LINEAR_EACH; ++j)
         if (PAIRED(j) < s.dim)
-          sum[i][j] += dz * sums.keys[row * sums.key_step + map * s.dim + PAIRED(j)];
+          sum[i][j] = f[i] * sum[i][j] +
+                      dz * sums.keys[row * sums.key_step + map * s.dim + PAIRED(j)];
     }
     if (IS_DEFINED(dq)) {
       through_features(&queries, block.first, sum);
@@ -186,15 +202,19 @@ KERNEL linear_dv(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(const Real,
   Real ones[LINEAR_EACH_ROW];
   Real sum[LINEAR_EACH_ROW][LINEAR_EACH];
   clear_rows(sum);
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) ones[i] = 1;
   int map = 0;
+  ONE_BY_ONE
   do {
     const LinearRows keys = key_rows(&s, &in, &block, map);
     add_by_sums(&s, &in, &block, map, &sums, 1, &keys, &upstream, ones, staged, sum);
     ++map;
   } while (map < s.maps);
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block.first + OWN_ROW(i);
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j)
       if (s.by_magnitude && row < s.keys && PAIRED(j) < s.width)
         sum[i][j] += level_of(&s, &in, &block, &sums, row, PAIRED(j));
@@ -204,7 +224,7 @@ KERNEL linear_dv(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(const Real,
   put_rows(sum, s.add, dv, &s.v, &block, s.keys, s.width);
 }
 
-KERNEL linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(Stored, dk)) {
+KERNEL_OF_TWO linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(Stored, dk)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Stored, dk);
@@ -213,6 +233,7 @@ KERNEL linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(S
   OPEN_LINEAR_SUMS(stats);
   const LinearRows values = value_rows(&s, &in, &block);
   int map = 0;
+  ONE_BY_ONE
   do {
     const LinearRows keys = key_rows(&s, &in, &block, map);
     const LinearRows queries = query_rows(&s, &in, &block, map);
@@ -220,8 +241,10 @@ KERNEL linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(S
     clear_rows(sum);
     add_back_by_sums(&s, &in, &block, map, &sums, 1, &values, &queries, staged, sum);
     turn_back(&keys, block.first, sum);
+    UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
       const Index row = block.first + OWN_ROW(i);
+      UNROLLED
       for (int j = 0; j < LINEAR_EACH; ++j)
         if (row < s.keys && PAIRED(j) < s.dim)
           sum[i][j] += sums.keys[row * sums.key_step + map * s.dim + PAIRED(j)];

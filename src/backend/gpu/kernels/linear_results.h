@@ -15,6 +15,7 @@ FUNCTION Real similarity_scale(const LinearShape* s, const LinearInputs* in, Rea
 // Of the rows of a block, from what linear_weights leaves.
 FUNCTION void read_stats(const LinearShape* s, const LinearSums* sums, const LinearBlock* block,
                          int which, Real* values) {
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block->first + OWN_ROW(i);
     values[i] = row < s->queries ? sums->stats[row * LINEAR_STATS + which] : (Real)0;
@@ -36,9 +37,11 @@ FUNCTION void linear_results(const LinearShape* s, const LinearInputs* in, const
     ++map;
   } while (map < s->maps);
   read_stats(s, sums, block, 2, level);
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block->first + OWN_ROW(i);
     const int hidden = is_hidden(s, in, block, row);
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) {
       if (s->by_magnitude && row < s->queries && PAIRED(j) < s->width)
         y[i][j] += level[i] * level_of(s, in, block, sums, row, PAIRED(j));
@@ -86,12 +89,15 @@ FUNCTION Real gate_slope(Int32 op, Real x) {
 FUNCTION void inverse_rms(const LinearShape* s, const LinearFinish* finish, SHARED Real* staged,
                           Real (*y)[LINEAR_EACH], Real* rstd) {
   Real squares[LINEAR_EACH_ROW];
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     squares[i] = 0;
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j)
       if (PAIRED(j) < s->width) squares[i] += y[i][j] * y[i][j];
   }
   add_across(staged, squares);
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i)
     rstd[i] =
         finish->weight ? 1 / sqrt(squares[i] / (Real)s->width + finish->norm_eps) : (Real)1;

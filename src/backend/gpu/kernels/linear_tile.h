@@ -230,14 +230,18 @@ FUNCTION Real level_of(const LinearShape* s, const LinearInputs* in, const Linea
 // ---- Products of the block's rows ----
 
 FUNCTION void clear_rows(Real (*sum)[LINEAR_EACH]) {
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i)
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) sum[i][j] = 0;
 }
 
 // The values of each row's 16 work items added up, known to all of them. `shared`: LINEAR_STAGED.
 FUNCTION void add_across(SHARED Real* shared, Real* values) {
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) shared[OWN_ROW(i) * 17 + ACROSS] = values[i];
   SYNCHRONIZE;
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     Real sum = 0;
     for (int x = 0; x < 16; ++x) sum += shared[OWN_ROW(i) * 17 + x];
@@ -251,10 +255,13 @@ FUNCTION void add_step_of(SHARED const Real* left, SHARED const Real* right, int
                           Real (*sum)[LINEAR_EACH]) {
   for (int c = 0; c < LINEAR_STEP; ++c) {
     Real u[LINEAR_EACH_ROW];
+    UNROLLED
     for (int i = 0; i < LINEAR_EACH_ROW; ++i) u[i] = left[c * LINEAR_LEFT + OWN_ROW(i)];
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) {
       if (j / 2 * 32 >= channels) continue;
       const Real w = right[c * LINEAR_RIGHT + PAIRED(j)];
+      UNROLLED
       for (int i = 0; i < LINEAR_EACH_ROW; ++i) sum[i][j] += u[i] * w;
     }
   }
@@ -267,6 +274,7 @@ FUNCTION void stage_met(const LinearShape* s, const LinearBlock* block, const Li
                         SHARED Real* staged) {
   SHARED Real* right = staged + LINEAR_STEP * LINEAR_LEFT;
   const int other = first + ACROSS;
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const int query = back ? other : OWN_ROW(i);
     const int key = back ? OWN_ROW(i) : other;
@@ -278,6 +286,7 @@ FUNCTION void stage_met(const LinearShape* s, const LinearBlock* block, const Li
     }
     staged[ACROSS * LINEAR_LEFT + OWN_ROW(i)] = weight;
   }
+  ONE_BY_ONE
   for (int c = ACROSS; c < WHOLE_PAIRS(met->dim); c += 16)
     right[DOWN * LINEAR_RIGHT + c] = linear_element(met, block->first + first + DOWN, c);
 }
@@ -294,9 +303,11 @@ FUNCTION void add_by_sums(const LinearShape* s, const LinearInputs* in, const Li
   int first = 0;
   do {
     if (first < steps) {
+      UNROLLED
       for (int i = 0; i < LINEAR_EACH_ROW; ++i)
         staged[ACROSS * LINEAR_LEFT + OWN_ROW(i)] =
             factors[i] * linear_element(rows, block->first + OWN_ROW(i), first + ACROSS);
+      ONE_BY_ONE
       for (int w = ACROSS; w < WHOLE_PAIRS(s->width); w += 16)
         right[DOWN * LINEAR_RIGHT + w] = first + DOWN < s->dim && w < s->width
                                              ? m[(first + DOWN) * s->width + w] *
@@ -321,15 +332,18 @@ FUNCTION void add_back_by_sums(const LinearShape* s, const LinearInputs* in,
   SHARED Real* right = staged + LINEAR_STEP * LINEAR_LEFT;
   const int steps = WHOLE_STEPS(s->width);
   Real ones[LINEAR_EACH_ROW];
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) ones[i] = 1;
   int first = 0;
   do {
     if (first < steps) {
       const int w = first + ACROSS;
       const Real by = w < s->width ? column_of(s, in, block, map, w) : (Real)0;
+      UNROLLED
       for (int i = 0; i < LINEAR_EACH_ROW; ++i)
         staged[ACROSS * LINEAR_LEFT + OWN_ROW(i)] =
             linear_element(rows, block->first + OWN_ROW(i), w);
+      ONE_BY_ONE
       for (int c = DOWN; c < WHOLE_PAIRS(s->dim); c += 16)
         right[ACROSS * LINEAR_RIGHT + c] =
             c < s->dim && w < s->width ? m[c * s->width + w] * by : (Real)0;
@@ -347,8 +361,10 @@ FUNCTION void add_back_by_sums(const LinearShape* s, const LinearInputs* in,
 FUNCTION void put_rows(Real (*sum)[LINEAR_EACH], int add, GLOBAL Stored* y, const HeadWalk* walk,
                        const LinearBlock* block, Index count, int dim) {
   const Index start = linear_start(walk, block);
+  UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block->first + OWN_ROW(i);
+    UNROLLED
     for (int j = 0; j < LINEAR_EACH; ++j) {
       if (row >= count || PAIRED(j) >= dim) continue;
       const Index at = start + row * walk->token + PAIRED(j);
