@@ -63,6 +63,9 @@ class GpuBackend final : public Backend {
   void scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
                   const Tensor& y) const override;
   void scaled_sum_backward(const Tensor& x, const Tensor& dy, const Tensor& dw) const override;
+  void running_value(const RunningValueArgs& args, const ValueNorm& of) const override;
+  void value_norm(const ValueNorm& of, const Tensor& x, const Tensor& y) const override;
+  void value_norm_backward(const ValueNormBackwardArgs& args) const override;
   void token_conv(const TokenConvArgs& args) const override;
   void token_conv_backward(const TokenConvBackwardArgs& args) const override;
   void rotate(const RotateArgs& args) const override;
@@ -101,6 +104,9 @@ class GpuBackend final : public Backend {
                         const More&... more) const;
   void attention_bias_backward(const AttentionCall& call, const AttentionUpstream& upstream,
                                const Tensor& sums, const Tensor& dbias) const;
+
+  template <class... More>
+  void launch_value(Kernel kernel, const ValueNorm& of, const More&... more) const;
 
   struct LinearCall;  // gpu/linear_attention.cpp
 

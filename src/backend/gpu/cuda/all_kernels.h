@@ -8,6 +8,7 @@
 
 #include "backend/gpu/kernels/memory.cl"
 #ifndef DTYPE_is_integer
+#include "backend/gpu/kernels/planes.h"
 #include "backend/gpu/kernels/attention_tile.h"
 #include "backend/gpu/kernels/linear_tile.h"
 #include "backend/gpu/kernels/linear_results.h"
@@ -31,4 +32,5 @@
 #include "backend/gpu/kernels/softmax.cl"
 #include "backend/gpu/kernels/token_conv.cl"
 #include "backend/gpu/kernels/update.cl"
+#include "backend/gpu/kernels/value_norm.cl"
 #endif

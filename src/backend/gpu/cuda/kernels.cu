@@ -54,6 +54,7 @@ namespace {
 #define OF_norm(kernel) nullptr
 #define OF_softmax(kernel) nullptr
 #define OF_channel_norm(kernel) nullptr
+#define OF_value_norm(kernel) nullptr
 #define OF_token_conv(kernel) nullptr
 #define OF_update(kernel) nullptr
 #define OF_list(kernel) nullptr

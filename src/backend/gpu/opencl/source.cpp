@@ -19,6 +19,7 @@ FOVEA_EMBEDDED(gpu_walk)
 FOVEA_EMBEDDED(gpu_group)
 FOVEA_EMBEDDED(gpu_grid)
 FOVEA_EMBEDDED(gpu_tile)
+FOVEA_EMBEDDED(gpu_planes)
 FOVEA_EMBEDDED(gpu_attention_tile)
 FOVEA_EMBEDDED(gpu_linear_tile)
 FOVEA_EMBEDDED(gpu_linear_results)
@@ -66,6 +67,7 @@ std::string source_of(Kernel kernel) {
   source += FOVEA_TEXT(gpu_group);
   source += FOVEA_TEXT(gpu_grid);
   source += FOVEA_TEXT(gpu_tile);
+  source += FOVEA_TEXT(gpu_planes);
   if (file_of(kernel).starts_with("attention")) source += FOVEA_TEXT(gpu_attention_tile);
   if (file_of(kernel).starts_with("linear_attention")) {
     source += FOVEA_TEXT(gpu_linear_tile);
