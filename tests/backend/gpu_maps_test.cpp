@@ -13,3 +13,11 @@ TEST_CASE("gpu maps: layer attention over a running sum agrees with the CPU's", 
   CHECK(cases.size() >= 15);
   compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32, DType::kBFloat16});
 }
+
+TEST_CASE("gpu maps: areas of regions agree with the CPU's", "[backend]") {
+  std::vector<FusedCase> cases;
+  for (const FusedCase& of : cases_of_rows()) {
+    if (of.kernel == "region_areas") cases.push_back(of);
+  }
+  compare_with_cpu(cases, {DType::kFloat32});
+}

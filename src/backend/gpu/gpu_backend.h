@@ -75,6 +75,7 @@ class GpuBackend final : public Backend {
 
   void region_sums(const RegionSumsArgs& args) const override;
   void region_sums_backward(const RegionSumsBackwardArgs& args) const override;
+  void region_areas(const RegionAreasArgs& args) const override;
 
   void adamw(const AdamWArgs& args, const AdamWTensors& of) const override;
   void sgd(const SgdArgs& args, const SgdTensors& of) const override;
