@@ -1,5 +1,5 @@
-// The backend of graphics processors: primitives and most fused kernels as kernels of gpu/kernels,
-// the rest by their default bodies. Kernels are grouped by family, one source file each.
+// The backend of graphics processors: primitives and fused kernels as kernels of gpu/kernels, what
+// these do not cover by default bodies. Kernels are grouped by family, one source file each.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // Gradients of linear attention. First what is made of the results (linear_finish_backward), then the
-// queries, whose blocks leave f, -g and dz of every row behind, with
-//   dQ S-part: f dy M^T,   dz = the gradient of z times c,   dq = (that + dz s) phi'(q),
-// then the sums over the queries, E = (f Q)^T dy, which is the gradient of M, the sums with their
-// columns; of s dz Q; of u -g dy; and with these the keys and values, a block of rows a group.
+// queries, with M the sums S times the parameters of their columns,
+//   dq = (f dy M^T + dz s) phi'(q),   dz = the gradient of z times c,
+// then the sums over the queries, of which E = (f Q)^T dy is the gradient of M, dz Q that of s and -g dy
+// that of u with its parameters (linear_query_sums), and with these the keys and values.
 
 // Writes dy, and the gradients of residual and gate; of the weight a row for each group.
 KERNEL_OF_TWO linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
@@ -97,7 +97,7 @@ FUNCTION Real gradient_of_sum(const LinearShape* s, const LinearInputs* in, Real
   return s->at_least_eps && z <= in->eps ? (Real)0 : c * dz;
 }
 
-// Pairs of channels turned with, or against, the angles of their tokens.
+// Pairs of channels turned against the angles of their tokens.
 FUNCTION void turn_back(const LinearRows* rows, Index first, Real (*x)[LINEAR_EACH]) {
   if (!rows->cosines) return;
   UNROLLED
