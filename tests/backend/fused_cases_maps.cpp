@@ -160,17 +160,19 @@ Outputs scaled_sum_backward(const Backend& b, Operands& o) {
 struct ValueOf {
   const char* name;
   bool before = true, keep = true, fixed = false, relu = true, add_x = true, adds = false;
+  Shape map = kMap;
 };
 
 ValueNorm value_of(const ValueOf& v, const Tensor& u, Operands& o) {
+  const Shape channels{v.map[1]}, planes{v.map[0], v.map[1]};
   return {.u = u,
-          .kernel = o.c({6, 9}),
-          .scale = o.c({2, 6}),
-          .norm = {.mean = o.c({6}),
-                   .rstd = o.between(0.5, 2, {6}),
-                   .weight = o.c({6}),
-                   .bias = o.c({6})},
-          .keep = v.keep ? o.between(0, 2, {2, 6}) : Tensor(),
+          .kernel = o.c({v.map[1], 9}),
+          .scale = o.c(planes),
+          .norm = {.mean = o.c(channels),
+                   .rstd = o.between(0.5, 2, channels),
+                   .weight = o.c(channels),
+                   .bias = o.c(channels)},
+          .keep = v.keep ? o.between(0, 2, planes) : Tensor(),
           .fixed_stats = v.fixed,
           .relu = v.relu,
           .add_x = v.add_x};
@@ -178,11 +180,11 @@ ValueNorm value_of(const ValueOf& v, const Tensor& u, Operands& o) {
 
 FusedCase running_value_case(const ValueOf& v) {
   return {"running_value", v.name, true, [=](const Backend& b, Operands& o) -> Outputs {
-            const ValueNorm of = value_of(v, o.to_x(kMap), o);
+            const ValueNorm of = value_of(v, o.to_x(v.map), o);
             const RunningValueArgs args{.eps = 1e-5,
-                                        .before = v.before ? o.x(kMap) : Tensor(),
-                                        .w = o.c({2, 6}),
-                                        .x = o.x(kMap)};
+                                        .before = v.before ? o.x(v.map) : Tensor(),
+                                        .w = o.c({v.map[0], v.map[1]}),
+                                        .x = o.x(v.map)};
             b.running_value(args, of);
             return {of.u, of.norm.mean, of.norm.rstd};
           }};
@@ -190,27 +192,27 @@ FusedCase running_value_case(const ValueOf& v) {
 
 FusedCase value_norm_case(const ValueOf& v) {
   return {"value_norm", v.name, true, [=](const Backend& b, Operands& o) -> Outputs {
-            const ValueNorm of = value_of(v, o.x(kMap), o);
-            const Tensor y = o.to_x(kMap);
-            b.value_norm(of, o.x(kMap), y);
+            const ValueNorm of = value_of(v, o.x(v.map), o);
+            const Tensor y = o.to_x(v.map);
+            b.value_norm(of, o.x(v.map), y);
             return {y};
           }};
 }
 
 FusedCase value_norm_backward_case(const ValueOf& v) {
   return {"value_norm_backward", v.name, true, [=](const Backend& b, Operands& o) -> Outputs {
-            const Tensor dy = o.x(kMap);
-            const ValueNormBackwardArgs args{.of = value_of(v, o.x(kMap), o),
-                                             .w = o.c({2, 6}),
-                                             .x = o.x(kMap),
+            const Tensor dy = o.x(v.map);
+            const ValueNormBackwardArgs args{.of = value_of(v, o.x(v.map), o),
+                                             .w = o.c({v.map[0], v.map[1]}),
+                                             .x = o.x(v.map),
                                              .dy = dy,
-                                             .to = {.u = o.x(kMap),
-                                                    .w = o.to_c({2, 6}),
+                                             .to = {.u = o.x(v.map),
+                                                    .w = o.to_c({v.map[0], v.map[1]}),
                                                     .x = dy,
-                                                    .kernel = o.to_c({6, 9}),
-                                                    .scale = o.to_c({2, 6}),
-                                                    .weight = o.to_c({6}),
-                                                    .bias = o.to_c({6}),
+                                                    .kernel = o.to_c({v.map[1], 9}),
+                                                    .scale = o.to_c({v.map[0], v.map[1]}),
+                                                    .weight = o.to_c({v.map[1]}),
+                                                    .bias = o.to_c({v.map[1]}),
                                                     .adds = v.adds}};
             b.value_norm_backward(args);
             const ValueNormGradients& to = args.to;
@@ -249,7 +251,8 @@ std::vector<FusedCase> cases_of_maps() {
   for (const ValueOf& v :
        {ValueOf{.name = "all"}, ValueOf{.name = "first", .before = false, .keep = false},
         ValueOf{.name = "fixed", .fixed = true, .adds = true},
-        ValueOf{.name = "linear, alone", .relu = false, .add_x = false, .adds = true}}) {
+        ValueOf{.name = "linear, alone", .relu = false, .add_x = false, .adds = true},
+        ValueOf{.name = "large", .map = large}}) {
     cases.push_back(running_value_case(v));
     cases.push_back(value_norm_case(v));
     cases.push_back(value_norm_backward_case(v));

@@ -176,12 +176,19 @@ FusedCase region_sums_backward_case(bool sigmoid) {
           }};
 }
 
-Outputs region_areas(const Backend& b, Operands& o) {
-  const Tensor target = region(false, o).target.alias({2, 7, 5});
-  const auto counts = [] { return Tensor::empty({4}, DType::kFloat64, cpu()); };
-  const RegionAreasArgs args{.target = target, .area = counts(), .boundary = counts()};
-  b.region_areas(args);
-  return {args.area, args.boundary};
+FusedCase region_areas_case(std::int64_t height, std::int64_t width) {
+  return {"region_areas", std::to_string(height * width) + " pixels", false,
+          [=](const Backend& b, Operands&) -> Outputs {
+            // Blocks, so that some pixels are inside; and one that does not count.
+            std::vector<std::int64_t> labels;
+            for (std::int64_t i = 0; i < 2 * height * width; ++i)
+              labels.push_back(i == 41 ? -100 : (i / width % height / 5 + i % width / 7) % 3);
+            const Tensor target = numbers(labels, {2, height, width});
+            const auto counts = [] { return Tensor::empty({4}, DType::kFloat64, cpu()); };
+            const RegionAreasArgs args{.target = target, .area = counts(), .boundary = counts()};
+            b.region_areas(args);
+            return {args.area, args.boundary};
+          }};
 }
 
 }  // namespace
@@ -218,7 +225,8 @@ std::vector<FusedCase> cases_of_rows() {
           region_sums_case(false, 8300),
           region_sums_backward_case(false),
           region_sums_backward_case(true),
-          {"region_areas", "", false, region_areas},
+          region_areas_case(7, 5),
+          region_areas_case(83, 100),
           {"gather_rows", "", true, gather_rows},
           scatter_add_rows_case(4),
           scatter_add_rows_case(300)};

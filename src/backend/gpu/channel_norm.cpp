@@ -78,4 +78,64 @@ void GpuBackend::scaled_sum_backward(const Tensor& x, const Tensor& dy, const Te
               dy, dw);
 }
 
+// ---- Layer attention over a running sum of maps ----
+
+template <class... More>
+void GpuBackend::launch_value(Kernel kernel, const ValueNorm& of, const More&... more) const {
+  const Planes planes = planes_of(of.u, 0, of.relu);
+  launch_rows(kernel, of.u.dtype(), pieces_of(planes), planes, static_cast<Int32>(of.u.size(3)),
+              of.u, of.kernel, of.scale, of.norm.mean, of.norm.rstd, of.norm.weight, of.norm.bias,
+              of.keep, more...);
+}
+
+void GpuBackend::running_value(const RunningValueArgs& args, const ValueNorm& of) const {
+  scaled_sum(args.before, args.w, args.x, of.u);
+  if (of.fixed_stats) return;
+  const Planes planes = planes_of(of.u, 0);
+  const DType dtype = of.u.dtype();
+  const Tensor means = Tensor::empty({pieces_of(planes).count}, of.scale.dtype(), of.u.device());
+  const Tensor squares = Tensor::empty_like(means);
+  launch_value(Kernel::value_piece_stats, of, means, squares);
+  launch(Kernel::channel_set_stats, dtype, planes.channels, planes, Real{args.eps, dtype}, means,
+         squares, of.norm.mean, of.norm.rstd);
+}
+
+void GpuBackend::value_norm(const ValueNorm& of, const Tensor& x, const Tensor& y) const {
+  launch_value(Kernel::value_norm, of, of.add_x ? x : Tensor(), y);
+}
+
+void GpuBackend::value_norm_backward(const ValueNormBackwardArgs& args) const {
+  const auto& [of, w, x, dy, to] = args;
+  const DType dtype = of.u.dtype();
+  const Planes planes = planes_of(of.u, 0, of.relu);
+  const auto width = static_cast<Int32>(of.u.size(3));
+  const auto made = [&](const Shape& shape) {
+    return Tensor::empty(shape, of.scale.dtype(), of.u.device());
+  };
+  Tensor mean_e, mean_with_normed;
+  if (!of.fixed_stats || to.weight.defined() || to.bias.defined()) {
+    const Tensor sums = made({pieces_of(planes).count});
+    const Tensor with_normed = Tensor::empty_like(sums);
+    launch_value(Kernel::value_piece_sums, of, dy, sums, with_normed);
+    if (!of.fixed_stats) {
+      mean_e = made({planes.channels});
+      mean_with_normed = made({planes.channels});
+    }
+    launch_items(Kernel::channel_totals, dtype, planes.channels, planes,
+                 Index{of.fixed_stats ? 0 : planes.channels}, sums, with_normed, of.norm.weight,
+                 to.weight, to.bias, mean_e, mean_with_normed);
+  }
+  const Tensor dv = made(of.u.shape());
+  launch_value(Kernel::value_gradient, of, mean_e, mean_with_normed, dy, dv);
+  const std::int64_t count = planes.batch * planes.channels;
+  const Tensor taps = made({count, 9});
+  launch_rows(Kernel::value_taps, dtype, rows_of(9 * count, planes.space), planes, width, of.u, dv,
+              taps);
+  launch_items(Kernel::value_parameters, dtype, std::max(count, 9 * planes.channels), planes, taps,
+               of.kernel, of.scale, to.scale, to.kernel);
+  launch_rows(Kernel::value_back, dtype, pieces_of(planes), planes, width, Int32{to.adds},
+              of.kernel, of.scale, w, dv, of.add_x ? dy : Tensor(), to.u, to.x);
+  if (to.w.defined()) scaled_sum_backward(x, to.u, to.w);
+}
+
 }  // namespace fovea::gpu

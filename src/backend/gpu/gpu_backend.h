@@ -1,5 +1,5 @@
-// The backend of graphics processors: primitives and most fused kernels as kernels of gpu/kernels,
-// the rest by their default bodies. Kernels are grouped by family, one source file each.
+// The backend of graphics processors: primitives and fused kernels as kernels of gpu/kernels, what
+// these do not cover by default bodies. Kernels are grouped by family, one source file each.
 #pragma once
 
 #include <array>
@@ -68,6 +68,9 @@ class GpuBackend final : public Backend {
   void scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
                   const Tensor& y) const override;
   void scaled_sum_backward(const Tensor& x, const Tensor& dy, const Tensor& dw) const override;
+  void running_value(const RunningValueArgs& args, const ValueNorm& of) const override;
+  void value_norm(const ValueNorm& of, const Tensor& x, const Tensor& y) const override;
+  void value_norm_backward(const ValueNormBackwardArgs& args) const override;
   void token_conv(const TokenConvArgs& args) const override;
   void token_conv_backward(const TokenConvBackwardArgs& args) const override;
   void rotate(const RotateArgs& args) const override;
@@ -77,6 +80,7 @@ class GpuBackend final : public Backend {
 
   void region_sums(const RegionSumsArgs& args) const override;
   void region_sums_backward(const RegionSumsBackwardArgs& args) const override;
+  void region_areas(const RegionAreasArgs& args) const override;
 
   void adamw(const AdamWArgs& args, const std::vector<AdamWTensors>& of) const override;
   void sgd(const SgdArgs& args, const std::vector<SgdTensors>& of) const override;
@@ -92,6 +96,11 @@ class GpuBackend final : public Backend {
   void unit_attention_backward(const UnitAttentionArgs& args, const UnitAttentionInputs& in,
                                const AttentionUpstream& upstream,
                                const UnitAttentionGradients& to) const override;
+  void linear_attention(const LinearAttentionArgs& args, const LinearAttentionInputs& in,
+                        const Tensor& out, const LinearAttentionSums& sums) const override;
+  void linear_attention_backward(const LinearAttentionArgs& args, const LinearAttentionInputs& in,
+                                 const LinearAttentionUpstream& upstream,
+                                 const LinearAttentionGradients& to) const override;
 
  private:
   struct AttentionCall;  // gpu/attention.cpp
@@ -101,6 +110,11 @@ class GpuBackend final : public Backend {
                         const More&... more) const;
   void attention_bias_backward(const AttentionCall& call, const AttentionUpstream& upstream,
                                const Tensor& sums, const Tensor& dbias) const;
+
+  template <class... More>
+  void launch_value(Kernel kernel, const ValueNorm& of, const More&... more) const;
+
+  struct LinearCall;  // gpu/linear_attention.cpp
 
   /// `groups` groups run a kernel; nothing happens if there are none. A tensor stands for two of
   /// the kernel's parameters (TENSOR of kernels/types.h).

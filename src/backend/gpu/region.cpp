@@ -40,4 +40,15 @@ void GpuBackend::region_sums_backward(const RegionSumsBackwardArgs& args) const 
                args.dlogits);
 }
 
+void GpuBackend::region_areas(const RegionAreasArgs& args) const {
+  const auto& [target, area, boundary] = args;
+  const Index classes = area.numel(), pixels = target.numel();
+  const Index pieces = (pixels + REGION_PIECE - 1) / REGION_PIECE;
+  const Tensor partial = Tensor::empty({2, classes, pieces}, area.dtype(), target.device());
+  launch(Kernel::region_area_pieces, area.dtype(), classes * pieces, Index{target.size(1)},
+         Index{target.size(2)}, pixels, pieces, classes, target, partial);
+  launch_items(Kernel::region_areas, area.dtype(), 2 * classes, classes, pieces, partial, area,
+               boundary);
+}
+
 }  // namespace fovea::gpu

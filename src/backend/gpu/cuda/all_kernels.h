@@ -8,7 +8,10 @@
 
 #include "backend/gpu/kernels/memory.cl"
 #ifndef DTYPE_is_integer
+#include "backend/gpu/kernels/planes.h"
 #include "backend/gpu/kernels/attention_tile.h"
+#include "backend/gpu/kernels/linear_tile.h"
+#include "backend/gpu/kernels/linear_results.h"
 
 #include "backend/gpu/kernels/attention.cl"
 #include "backend/gpu/kernels/attention_backward.cl"
@@ -17,6 +20,8 @@
 #include "backend/gpu/kernels/conv_product.cl"
 #include "backend/gpu/kernels/elementwise.cl"
 #include "backend/gpu/kernels/gemm.cl"
+#include "backend/gpu/kernels/linear_attention.cl"
+#include "backend/gpu/kernels/linear_attention_backward.cl"
 #include "backend/gpu/kernels/list.cl"
 #include "backend/gpu/kernels/norm.cl"
 #include "backend/gpu/kernels/pool.cl"
@@ -27,4 +32,5 @@
 #include "backend/gpu/kernels/softmax.cl"
 #include "backend/gpu/kernels/token_conv.cl"
 #include "backend/gpu/kernels/update.cl"
+#include "backend/gpu/kernels/value_norm.cl"
 #endif

@@ -54,12 +54,15 @@ namespace {
 #define OF_norm(kernel) nullptr
 #define OF_softmax(kernel) nullptr
 #define OF_channel_norm(kernel) nullptr
+#define OF_value_norm(kernel) nullptr
 #define OF_token_conv(kernel) nullptr
 #define OF_update(kernel) nullptr
 #define OF_list(kernel) nullptr
 #define OF_region(kernel) nullptr
 #define OF_attention(kernel) nullptr
 #define OF_attention_backward(kernel) nullptr
+#define OF_linear_attention(kernel) nullptr
+#define OF_linear_attention_backward(kernel) nullptr
 
 const void* const kFloat32[] = {
 #define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float32::kernel),

@@ -6,11 +6,14 @@
 
 #define HAVE_FLOAT64
 #define KERNEL static __global__ void
+#define KERNEL_OF_TWO static __global__ void __launch_bounds__(GROUP_SIZE, 2)
 #define GLOBAL
 #define LOCAL __shared__
 #define SHARED
 #define FUNCTION static __device__ __forceinline__
 #define SYNCHRONIZE __syncthreads()
+#define UNROLLED _Pragma("unroll")  // a loop over what lies in registers
+#define ONE_BY_ONE _Pragma("unroll 1")
 
 namespace fovea::gpu {
 

@@ -121,3 +121,43 @@ KERNEL region_backward(Region s, TENSOR(const Stored, logits), TENSOR(const Inde
     }
   }
 }
+
+// Of a class a group counts a piece of all pixels: those of it, and those of them that have a
+// 4-neighbour of another class or outside the image; partial is (2, classes, pieces).
+KERNEL region_area_pieces(Index height, Index width, Index pixels, Index pieces, Index classes,
+                          TENSOR(const Index, target), TENSOR(Real, partial)) {
+  OPEN(const Index, target);
+  OPEN(Real, partial);
+  LOCAL Real shared[GROUP_SIZE];
+  const Index label = GROUP / pieces;
+  const Index begin = GROUP % pieces * REGION_PIECE;
+  Real area = 0, boundary = 0;
+  for (Index i = begin + PLACE; i < begin + REGION_PIECE && i < pixels; i += GROUP_SIZE) {
+    if (target[i] != label) continue;
+    const Index w = i % width, h = i / width % height;
+    const int inside = w > 0 && w + 1 < width && h > 0 && h + 1 < height &&
+                       target[i - 1] == label && target[i + 1] == label &&
+                       target[i - width] == label && target[i + width] == label;
+    area += 1;
+    boundary += inside ? 0 : 1;
+  }
+  area = group_sum(shared, area);
+  boundary = group_sum(shared, boundary);
+  if (PLACE != 0) return;
+  partial[GROUP] = area;
+  partial[classes * pieces + GROUP] = boundary;
+}
+
+KERNEL region_areas(Index classes, Index pieces, TENSOR(const Real, partial), TENSOR(Real, area),
+                    TENSOR(Real, boundary)) {
+  OPEN(const Real, partial);
+  OPEN(Real, area);
+  OPEN(Real, boundary);
+  if (ITEM >= 2 * classes) return;
+  const Real sum = added(partial + ITEM * pieces, pieces);
+  if (ITEM < classes) {
+    area[ITEM] = sum;
+  } else {
+    boundary[ITEM - classes] = sum;
+  }
+}

@@ -113,6 +113,23 @@ typedef struct {
   Int32 dim, width, maps, causal, add, padding_attends;
 } AttentionShape;
 
+// What linear attention makes of queries and keys first, in the order of FeatureMap (fused_args.h).
+enum { FeatureNone, FeatureEluPlusOne, FeatureRelu, FeatureExp };
+
+#define LINEAR_ROWS 64    // tokens of which a group makes the results; causal, those of a piece
+#define LINEAR_WIDTH 128  // channels that a head has at most
+#define LINEAR_TILE 64    // rows and columns of a head's sums that a group makes
+#define LINEAR_STATS 7    // numbers of a query: f of both maps, -g, z of both, dz of both
+
+// Linear attention of one call (fused_args.h). The sums over keys, or queries, are made in `pieces`
+// pieces of `piece` tokens. by_beta, by_gamma: by their formulas.
+typedef struct {
+  Index batch, heads, queries, keys, piece, pieces;
+  HeadWalk q[2], k[2], v, residual, gate, out;
+  Int32 dim, width, maps, features, causal, add;
+  Int32 by_magnitude, over_keys, by_beta, by_gamma, at_least_eps, gate_op;
+} LinearShape;
+
 // A run of axes that is reduced: x seen as (outer, length, inner), cut into `chunks` pieces of
 // `chunk`.
 typedef struct {

@@ -19,7 +19,10 @@ FOVEA_EMBEDDED(gpu_walk)
 FOVEA_EMBEDDED(gpu_group)
 FOVEA_EMBEDDED(gpu_grid)
 FOVEA_EMBEDDED(gpu_tile)
+FOVEA_EMBEDDED(gpu_planes)
 FOVEA_EMBEDDED(gpu_attention_tile)
+FOVEA_EMBEDDED(gpu_linear_tile)
+FOVEA_EMBEDDED(gpu_linear_results)
 #define FOVEA_GPU_KERNEL(file, kernel) FOVEA_EMBEDDED(gpu_##file)
 #include "backend/gpu/kernels.def"
 #undef FOVEA_EMBEDDED
@@ -64,7 +67,12 @@ std::string source_of(Kernel kernel) {
   source += FOVEA_TEXT(gpu_group);
   source += FOVEA_TEXT(gpu_grid);
   source += FOVEA_TEXT(gpu_tile);
+  source += FOVEA_TEXT(gpu_planes);
   if (file_of(kernel).starts_with("attention")) source += FOVEA_TEXT(gpu_attention_tile);
+  if (file_of(kernel).starts_with("linear_attention")) {
+    source += FOVEA_TEXT(gpu_linear_tile);
+    source += FOVEA_TEXT(gpu_linear_results);
+  }
   source += entry_of(kernel).text;
   return source;
 }

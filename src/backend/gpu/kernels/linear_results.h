@@ -1,0 +1,107 @@
+// Results of linear attention, and what is made of them, for the kernels forward and backward.
+
+// ---- Weights of queries ----
+
+FUNCTION Real keys_seen(const LinearShape* s, const LinearInputs* in, const LinearBlock* block,
+                        Index query) {
+  if (s->causal) return (Real)(query + 1);
+  return in->counts ? in->counts[block->item] : (Real)s->keys;
+}
+// c where there are so many keys; of a ratio 1.
+FUNCTION Real similarity_scale(const LinearShape* s, const LinearInputs* in, Real keys) {
+  return s->over_keys ? in->scale / keys : in->scale;
+}
+
+// Of the rows of a block, from what linear_weights leaves.
+FUNCTION void read_stats(const LinearShape* s, const LinearSums* sums, const LinearBlock* block,
+                         int which, Real* values) {
+  UNROLLED
+  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+    const Index row = block->first + OWN_ROW(i);
+    values[i] = row < s->queries ? sums->stats[row * LINEAR_STATS + which] : (Real)0;
+  }
+}
+
+// y of the rows of a block; of masked queries 0.
+FUNCTION void linear_results(const LinearShape* s, const LinearInputs* in, const LinearBlock* block,
+                             const LinearSums* sums, SHARED Real* staged,
+                             Real (*y)[LINEAR_EACH]) {
+  Real f[LINEAR_EACH_ROW], level[LINEAR_EACH_ROW];
+  const LinearRows values = value_rows(s, in, block);
+  clear_rows(y);
+  int map = 0;
+  do {
+    const LinearRows queries = query_rows(s, in, block, map);
+    read_stats(s, sums, block, map, f);
+    add_by_sums(s, in, block, map, sums, 0, &queries, &values, f, staged, y);
+    ++map;
+  } while (map < s->maps);
+  read_stats(s, sums, block, 2, level);
+  UNROLLED
+  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+    const Index row = block->first + OWN_ROW(i);
+    const int hidden = is_hidden(s, in, block, row);
+    UNROLLED
+    for (int j = 0; j < LINEAR_EACH; ++j) {
+      if (s->by_magnitude && row < s->queries && PAIRED(j) < s->width)
+        y[i][j] += level[i] * level_of(s, in, block, sums, row, PAIRED(j));
+      if (hidden) y[i][j] = 0;
+    }
+  }
+}
+
+// ---- What is made of them: (y / rms(y) weight + residual) act(gate) ----
+
+#define LINEAR_FINISH                                                                           \
+  Real norm_eps, TENSOR(const Real, weight), TENSOR(const Stored, residual),                    \
+      TENSOR(const Stored, gate)
+#define OPEN_LINEAR_FINISH                                                                      \
+  LinearFinish finish;                                                                          \
+  finish.norm_eps = norm_eps;                                                                   \
+  finish.weight = weight_memory + weight_first;                                                 \
+  finish.residual =                                                                             \
+      residual_memory ? residual_memory + residual_first + linear_start(&s.residual, &block) : 0; \
+  finish.gate = gate_memory ? gate_memory + gate_first + linear_start(&s.gate, &block) : 0
+
+// Of the head of a block; any of the three may be 0.
+typedef struct {
+  Real norm_eps;
+  GLOBAL const Real* weight;
+  GLOBAL const Stored* residual;
+  GLOBAL const Stored* gate;
+} LinearFinish;
+
+FUNCTION Real gate_sigmoid(Real x) {
+  const Real e = exp(-fabs(x));
+  return x >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+FUNCTION Real gate_value(Int32 op, Real x) {
+  if (op == UnaryAffine) return x;
+  return op == UnarySilu ? x * gate_sigmoid(x) : gate_sigmoid(x);
+}
+FUNCTION Real gate_slope(Int32 op, Real x) {
+  if (op == UnaryAffine) return 1;
+  const Real y = gate_sigmoid(x);
+  return op == UnarySilu ? y * (1 + x * (1 - y)) : y * (1 - y);
+}
+
+// One over the root of the mean square of each row, or 1 without a norm.
+FUNCTION void inverse_rms(const LinearShape* s, const LinearFinish* finish, SHARED Real* staged,
+                          Real (*y)[LINEAR_EACH], Real* rstd) {
+  Real squares[LINEAR_EACH_ROW];
+  UNROLLED
+  for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
+    squares[i] = 0;
+    UNROLLED
+    for (int j = 0; j < LINEAR_EACH; ++j)
+      if (PAIRED(j) < s->width) squares[i] += y[i][j] * y[i][j];
+  }
+  add_across(staged, squares);
+  UNROLLED
+  for (int i = 0; i < LINEAR_EACH_ROW; ++i)
+    rstd[i] =
+        finish->weight ? 1 / sqrt(squares[i] / (Real)s->width + finish->norm_eps) : (Real)1;
+}
+FUNCTION Real residual_at(const LinearShape* s, const LinearFinish* finish, Index row, int channel) {
+  return finish->residual ? load(finish->residual, row * s->residual.token + channel) : (Real)0;
+}
