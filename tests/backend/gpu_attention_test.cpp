@@ -3,6 +3,7 @@
 #include <set>
 
 #include "backend/gpu/attention_call.h"
+#include "tests/backend/emulated_cuda.h"
 #include "tests/backend/fused_cases.h"
 #include "tests/support/gpu.h"
 
@@ -19,8 +20,8 @@ std::vector<std::vector<double>> results(const FusedCase& of, DType stored) {
   return all;
 }
 
-void compare_with_cpu(const std::vector<FusedCase>& cases, const std::vector<DType>& types) {
-  const Device device = any_gpu();
+void compare_with_cpu(const std::vector<FusedCase>& cases, const std::vector<DType>& types,
+                      const Device& device, double share = 0) {
   if (!device.defined()) return;
   for (const FusedCase& of : cases) {
     for (const DType stored : types) {
@@ -37,7 +38,8 @@ void compare_with_cpu(const std::vector<FusedCase>& cases, const std::vector<DTy
           if (!(difference <= most)) most = difference;  // a NaN stays
         }
         INFO("result " << i);
-        CHECK(most <= tolerance(stored) * std::max(1.0, largest(expected[i])));
+        CHECK(most <=
+              (share > 0 ? share : tolerance(stored)) * std::max(1.0, largest(expected[i])));
       }
     }
   }
@@ -139,7 +141,7 @@ TEST_CASE("gpu attention: the fused cases agree with the CPU's", "[backend]") {
     if (of.kernel.find("linear") == std::string::npos && of.kernel != "rotate") cases.push_back(of);
   }
   CHECK(cases.size() > 20);
-  compare_with_cpu(cases, kTypes);
+  compare_with_cpu(cases, kTypes, any_gpu());
 }
 
 TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend]") {
@@ -176,7 +178,29 @@ TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend]") {
         Sized{.name = "left to the default: heads in no order", .heads = 5, .irregular = true}}) {
     cases.push_back(sized_case(a));
   }
-  compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32});
+  compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32}, any_gpu());
+}
+
+// Emulated: CUDA's text for the host.
+TEST_CASE("gpu attention: tensor cores agree with the CPU", "[backend]") {
+  std::vector<FusedCase> cases;
+  for (const Sized& a :
+       {Sized{.name = "no whole blocks", .queries = 70, .keys = 40, .dim = 24, .width = 40},
+        Sized{.name = "wide", .heads = 1, .queries = 20, .keys = 20, .dim = 64, .width = 128},
+        Sized{.name = "narrow", .queries = 10, .keys = 40, .dim = 1, .width = 3},
+        Sized{.name = "two maps",
+        .batch = 2,
+        .queries = 40,
+        .keys = 50,
+        .two_maps = true,
+        .causal = true,
+        .masked = true}}) {
+    cases.push_back(sized_case(a));
+  }
+  for (const FusedCase& of : cases_of_attention())
+    if (of.kernel.find("unit") == 0 && of.variant == "all of it") cases.push_back(of);
+  compare_with_cpu(cases, {DType::kFloat64, DType::kBFloat16}, emulated_cuda(false));
+  compare_with_cpu(cases, {DType::kFloat32}, emulated_cuda(true), 2e-3);
 }
 
 TEST_CASE("gpu attention: memory does not grow with the square of the tokens", "[backend]") {

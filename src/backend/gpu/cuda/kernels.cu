@@ -1,6 +1,6 @@
 // The kernels of gpu/kernels for CUDA, one namespace a dtype.
 #include "backend/gpu/cuda/kernels.h"
-#include "backend/gpu/kernels/cuda.h"
+#include "backend/gpu/cuda/tensor_core.h"
 
 namespace fovea::gpu {
 

@@ -18,7 +18,7 @@ FOVEA_EMBEDDED(gpu_operations)
 FOVEA_EMBEDDED(gpu_walk)
 FOVEA_EMBEDDED(gpu_group)
 FOVEA_EMBEDDED(gpu_grid)
-FOVEA_EMBEDDED(gpu_tile)
+FOVEA_EMBEDDED(gpu_warp_tile)
 FOVEA_EMBEDDED(gpu_attention_tile)
 #define FOVEA_GPU_KERNEL(file, kernel) FOVEA_EMBEDDED(gpu_##file)
 #include "backend/gpu/kernels.def"
@@ -63,8 +63,10 @@ std::string source_of(Kernel kernel) {
   source += FOVEA_TEXT(gpu_walk);
   source += FOVEA_TEXT(gpu_group);
   source += FOVEA_TEXT(gpu_grid);
-  source += FOVEA_TEXT(gpu_tile);
-  if (file_of(kernel).starts_with("attention")) source += FOVEA_TEXT(gpu_attention_tile);
+  const std::string file = file_of(kernel);
+  const bool attends = file.starts_with("attention");
+  if (attends || file == "gemm" || file == "conv_product") source += FOVEA_TEXT(gpu_warp_tile);
+  if (attends) source += FOVEA_TEXT(gpu_attention_tile);
   source += entry_of(kernel).text;
   return source;
 }
