@@ -126,7 +126,8 @@ int summarise(const Arguments& args, bool json) {
 int profile_step(const Arguments& args, bool json) {
   const auto e =
       experiment::parse(apps::load_experiment("inspect", args.experiment, args.overrides));
-  const Device device = make_device(e.train.device, static_cast<int>(e.train.threads));
+  const Device device =
+      make_device(e.train.device, static_cast<int>(e.train.threads), e.train.allow_tf32);
   const auto profile = experiment::profile_step(e, device);
   fmt::print("{}",
              json ? experiment::to_json(profile).dump() + "\n" : experiment::to_text(profile));

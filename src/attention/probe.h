@@ -48,8 +48,9 @@ class Probe {
     std::string module;  // "blocks.0.attn"
     // "attn": the map (b, heads, rows, n), "reduced_attn" that of fewer keys, "unit_attn" those of
     // units (b, heads, units, members, members), of the tokens below and 0 where a unit has fewer;
-    // "queries" and "keys" where asked for; others by variant, e.g. "gate". Networks add "features", what a block or stage hands on:
-    // tokens (b, n, dim) or a map (b, c, h, w), of volumes (b, c, d, h, w).
+    // "queries" and "keys" where asked for; others by variant, e.g. "gate". Networks add
+    // "features", what a block or stage hands on: tokens (b, n, dim) or a map (b, c, h, w), of
+    // volumes (b, c, d, h, w).
     std::string name;
     Tensor value;
     Tensor tokens = {};      // of maps of units: (units, members) int64, -1 = padding or none

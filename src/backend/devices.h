@@ -15,8 +15,9 @@ Device make_cpu(int threads = 0);
 Device make_meta();
 
 /// A device by name: "cpu", "opencl", "cuda", or one of several: "cuda:1". Throws ConfigError for
-/// another name and BackendError where it is not there.
-Device make_device(const std::string& name, int threads = 0);
+/// another name and BackendError where it is not there. allow_tf32: products of float32 on CUDA may
+/// keep 10 bits of an operand's mantissa, for the speed of its tensor cores.
+Device make_device(const std::string& name, int threads = 0, bool allow_tf32 = false);
 
 /// A device that make_device knows, with what its driver says of it.
 struct DeviceInfo {

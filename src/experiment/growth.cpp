@@ -90,7 +90,8 @@ void run_in_turns(const std::vector<Experiment>& networks, std::int64_t turns,
   std::vector<std::unique_ptr<TrainingStep>> steps;
   for (const Experiment& e : networks) {
     // An allocator of its own, whose peak is this network's.
-    const Device device = make_device(e.train.device, static_cast<int>(e.train.threads));
+    const Device device =
+        make_device(e.train.device, static_cast<int>(e.train.threads), e.train.allow_tf32);
     steps.push_back(std::make_unique<TrainingStep>(e, device));
     (*steps.back())();  // warms the allocator and the kernels' caches
   }

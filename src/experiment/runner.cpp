@@ -53,7 +53,8 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
       experiment_(parse(resolved_)) {
   const auto& train = experiment_.train;
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(train.threads);
-  device_ = options.device.defined() ? options.device : make_device(train.device, threads);
+  device_ = options.device.defined() ? options.device
+                                     : make_device(train.device, threads, train.allow_tf32);
   host_ = device_.is_host() ? device_ : make_cpu(threads);
   training::BatchOptions batches;
   batches.train = train;

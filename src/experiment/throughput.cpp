@@ -14,7 +14,7 @@ namespace fovea::experiment {
 
 Throughput measure_throughput(const Experiment& e, const ThroughputSettings& settings) {
   using Clock = std::chrono::steady_clock;
-  const Device device = make_device(e.train.device, settings.threads);
+  const Device device = make_device(e.train.device, settings.threads, e.train.allow_tf32);
   TrainingStep step(e, device, data_shape(e), {.batch_size = settings.batch_size});
   std::vector<double> seconds;
   for (std::int64_t pass = -settings.warm_up; pass < settings.passes; ++pass) {

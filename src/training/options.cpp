@@ -74,6 +74,10 @@ const schema::Fields<TrainOptions>& train_fields() {
                "sums, norms, softmax and losses stay float32")
           .add("device", &O::device,
                "cpu, opencl or cuda; with a number where there are several: cuda:1")
+          .add("allow_tf32", &O::allow_tf32,
+               "on cuda: products and convolutions of float32 on tensor cores, which keep 10 bits "
+               "of "
+               "an operand's mantissa; as in PyTorch's allow_tf32 of matrix products")
           .add("threads", &O::threads, at_least(0), "threads of the kernels; 0 = all cores")
           .no_effect()
           .add("cuda_graphs", &O::cuda_graphs,

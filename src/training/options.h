@@ -39,6 +39,7 @@ struct TrainOptions {
   std::optional<SelectOn> select_on;  // none: val where there is one
   std::string precision = "float32";
   std::string device = "cpu";
+  bool allow_tf32 = false;
   std::int64_t threads = 0;
   bool cuda_graphs = false;
   bool detect_anomaly = false;

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "backend/gpu/attention_call.h"
+#include "tests/backend/emulated_cuda.h"
 #include "tests/backend/gpu_cases.h"
 
 using namespace fovea;
@@ -143,6 +144,28 @@ TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend]") {
     cases.push_back(sized_case(a));
   }
   compare_with_cpu(cases, {DType::kFloat64, DType::kFloat32});
+}
+
+// Emulated: CUDA's text for the host.
+TEST_CASE("gpu attention: tensor cores agree with the CPU", "[backend]") {
+  std::vector<FusedCase> cases;
+  for (const Sized& a :
+       {Sized{.name = "no whole blocks", .queries = 70, .keys = 40, .dim = 24, .width = 40},
+        Sized{.name = "wide", .heads = 1, .queries = 20, .keys = 20, .dim = 64, .width = 128},
+        Sized{.name = "narrow", .queries = 10, .keys = 40, .dim = 1, .width = 3},
+        Sized{.name = "two maps",
+        .batch = 2,
+        .queries = 40,
+        .keys = 50,
+        .two_maps = true,
+        .causal = true,
+        .masked = true}}) {
+    cases.push_back(sized_case(a));
+  }
+  for (const FusedCase& of : cases_of_attention())
+    if (of.kernel.find("unit") == 0 && of.variant == "all of it") cases.push_back(of);
+  compare_with_cpu(cases, {DType::kFloat64, DType::kBFloat16}, emulated_cuda(false));
+  compare_with_cpu(cases, {DType::kFloat32}, emulated_cuda(true), 2e-3);
 }
 
 TEST_CASE("gpu attention: memory does not grow with the square of the tokens", "[backend]") {

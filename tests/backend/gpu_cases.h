@@ -16,8 +16,9 @@ inline std::vector<std::vector<double>> results(const FusedCase& of, DType store
   return all;
 }
 
-inline void compare_with_cpu(const std::vector<FusedCase>& cases, const std::vector<DType>& types) {
-  const Device device = any_gpu();
+/// To within `share` of the largest value, if that is given.
+inline void compare_with_cpu(const std::vector<FusedCase>& cases, const std::vector<DType>& types,
+                             const Device& device = any_gpu(), double share = 0) {
   if (!device.defined()) return;
   for (const FusedCase& of : cases) {
     for (const DType stored : types) {
@@ -34,7 +35,8 @@ inline void compare_with_cpu(const std::vector<FusedCase>& cases, const std::vec
           if (!(difference <= most)) most = difference;  // a NaN stays
         }
         INFO("result " << i);
-        CHECK(most <= tolerance(stored) * std::max(1.0, largest(expected[i])));
+        CHECK(most <=
+              (share > 0 ? share : tolerance(stored)) * std::max(1.0, largest(expected[i])));
       }
     }
   }

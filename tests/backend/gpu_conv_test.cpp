@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "ops/elementwise.h"
+#include "tests/backend/emulated_cuda.h"
 #include "tests/support/gpu.h"
 
 using namespace fovea;
@@ -47,6 +48,22 @@ std::vector<Tensor> results(const Case& c, DType dtype, const Device& device) {
 }
 
 }  // namespace
+
+// Emulated: CUDA's text for the host.
+TEST_CASE("gpu: convolutions on tensor cores", "[backend]") {
+  const Case c{{1, 10, 7, 5}, {20, 5, 3, 3}, {{1, 2}, {1, 1}, {1, 1}, 2}};
+  const auto compare = [&](DType dtype, bool allow_tf32, double share) {
+    const std::vector<Tensor> expected = results(c, dtype, make_cpu(1));
+    const std::vector<Tensor> actual = results(c, dtype, emulated_cuda(allow_tf32));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      INFO(name_of(dtype) << ", result " << i);
+      CHECK(max_difference(actual[i], expected[i]) <=
+            share * std::max(1.0, largest(to_doubles(expected[i]))));
+    }
+  };
+  compare(DType::kBFloat16, false, 0.02);
+  compare(DType::kFloat32, true, 1e-3);
+}
 
 TEST_CASE("gpu: convolutions and their gradients", "[backend]") {
   const Device device = any_gpu();

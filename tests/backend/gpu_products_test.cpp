@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "tests/backend/emulated_cuda.h"
 #include "tests/support/gpu.h"
 
 using namespace fovea;
@@ -46,7 +47,47 @@ Tensor multiply(const Product& p, DType dtype, const Device& device) {
   return c;
 }
 
+// share: what a difference may be, of the largest result.
+void compare_with_cpu(const Product& p, DType dtype, const Device& device, double share) {
+  INFO(fmt::format("{} x {} x {}, batch {}, {}", p.m, p.n, p.k, p.batch, name_of(dtype)));
+  const Tensor expected = multiply(p, dtype, make_cpu(1));
+  const Tensor actual = multiply(p, dtype, device);
+  CHECK(max_difference(actual, expected) <= share * largest(to_doubles(expected)));
+}
+
+const std::vector<Product> kSmall = {{1, 1, 1, 1, false, false, false, false},
+                                     {5, 70, 33, 1, false, true, true, false},
+                                     {65, 3, 129, 2, true, false, false, false},
+                                     {37, 41, 16, 1, true, true, true, true}};
+
 }  // namespace
+
+// Emulated: CUDA's text for the host.
+TEST_CASE("gpu: products on tensor cores", "[backend]") {
+  for (const Product& p : kSmall) {
+    compare_with_cpu(p, DType::kBFloat16, emulated_cuda(false), 0.01);
+    compare_with_cpu(p, DType::kFloat32, emulated_cuda(true), 1e-3);
+    compare_with_cpu(p, DType::kFloat32, emulated_cuda(false), 1e-6);
+  }
+}
+
+TEST_CASE("gpu: TF32 keeps ten bits of an operand", "[backend]") {
+  // 1 + 2^-12 rounds to 1; in float32 it shows.
+  const Product p{16, 16, 16, 1, false, false, false, false};
+  GemmArgs args = arguments(p);
+  args.lda = args.ldb = args.ldc = 16;
+  const auto sum = [&](bool allow_tf32, float value) {
+    const Device device = emulated_cuda(allow_tf32);
+    const Tensor a = Tensor::from(std::vector<float>(256, value), {16, 16}, device);
+    const Tensor c = Tensor::empty({16, 16}, DType::kFloat32, device);
+    backend(c).gemm(args, a, a, Tensor(), c);
+    return to_doubles(c).front();
+  };
+  constexpr float kBetween = 1 + 0x1p-12F;
+  CHECK(sum(false, kBetween) > 16);
+  CHECK(sum(true, kBetween) == 16);
+  CHECK(sum(true, 1 + 0x1p-10F) > 16);
+}
 
 TEST_CASE("gpu: products of all layouts and sizes", "[backend]") {
   const Device device = any_gpu();

@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
     settings.profile = !no_profile;
     const auto experiment =
         experiment::parse(experiment::resolve(experiment::load_unresolved(path, overrides)));
-    const Device device = make_device(experiment.train.device, threads);
+    const auto& train = experiment.train;
+    const Device device = make_device(train.device, threads, train.allow_tf32);
     const bench::Result result = bench::run(experiment, device, settings);
     std::cout << (program.common.json ? bench::to_json(experiment, settings, result).dump() + "\n"
                                       : bench::to_text(experiment, settings, result));

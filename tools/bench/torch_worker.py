@@ -95,7 +95,7 @@ def make_inputs(case):
 
 
 def autocast(device, precision):
-    if precision == "float32":
+    if precision in ("float32", "tf32"):
         return contextlib.nullcontext()
     return torch.autocast(device, dtype=getattr(torch, precision))
 
@@ -203,6 +203,8 @@ def main():
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     torch.set_num_threads(int(threads))
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
     case = next(case for case in all_cases() if case.name == name)
 
     memory = HostMemory() if device == "cpu" else DeviceMemory()

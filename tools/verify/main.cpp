@@ -61,12 +61,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> paths;
   std::string device = "cpu";
   int threads = 0;
+  bool allow_tf32 = false;
   apps::Options cli = program.options();
   cli.add_option("PATH", paths, "safetensors files or folders of them").required().value("FILE");
   cli.add_option("--device", device, "where they run").value("cpu|opencl|cuda");
+  cli.add_flag("--allow-tf32", allow_tf32, "on cuda: float32 on tensor cores, less exact");
   cli.add_option("--threads", threads, "threads (0: all cores)");
   program.add_json();
   return program.run(argc, argv, [&] {
-    return verify_all(paths, program.common.json, make_device(device, threads));
+    return verify_all(paths, program.common.json, make_device(device, threads, allow_tf32));
   });
 }

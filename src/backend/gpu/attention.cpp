@@ -13,7 +13,7 @@ namespace {
 template <class Args>
 bool is_covered(const Args& args, std::int64_t tokens, const std::vector<HeadLayout>& layouts) {
   return args.q.dim <= ATTENTION_WIDTH && args.v.dim <= ATTENTION_WIDTH &&
-         tokens <= std::numeric_limits<Int32>::max() &&
+         tokens <= std::numeric_limits<Int32>::max() - ATTENTION_ROWS &&
          std::all_of(layouts.begin(), layouts.end(),
                      [](const HeadLayout& layout) { return head_walk(layout).has_value(); });
 }

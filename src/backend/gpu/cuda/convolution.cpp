@@ -102,8 +102,13 @@ struct Plan {
   std::size_t workspace = 0;
 };
 
+cudnnMathType_t math_type(DType dtype, bool allow_tf32) {
+  if (dtype == DType::kBFloat16) return CUDNN_TENSOR_OP_MATH;
+  return dtype == DType::kFloat32 && allow_tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+}
+
 void describe(Plan& plan, const ConvArgs& args, const Tensor& x, const Tensor& weight,
-              const Tensor& y) {
+              const Tensor& y, bool allow_tf32) {
   const char* const what = "describing a convolution";
   const DType dtype = x.dtype();
   make(plan.x, x);
@@ -121,9 +126,9 @@ void describe(Plan& plan, const ConvArgs& args, const Tensor& x, const Tensor& w
             dilation.data(), CUDNN_CROSS_CORRELATION, type_of(compute_dtype(dtype))));
   check(what,
         dnn().cudnnSetConvolutionGroupCount(plan.convolution.get(), static_cast<int>(args.groups)));
-  check(what, dnn().cudnnSetConvolutionMathType(plan.convolution.get(), dtype == DType::kBFloat16
-                                                                            ? CUDNN_TENSOR_OP_MATH
-                                                                            : CUDNN_FMA_MATH));
+  // (The default of float32 is TF32.)
+  check(what,
+        dnn().cudnnSetConvolutionMathType(plan.convolution.get(), math_type(dtype, allow_tf32)));
 }
 
 // The best of what the heuristics name, of those that give the same bits every time.
@@ -198,11 +203,13 @@ using Key = std::tuple<ConvResult, DType, std::vector<std::int64_t>, std::vector
 struct CudaConvolution::State {
   Library library;
   std::map<Key, Plan> plans;
+  bool allow_tf32 = false;
 };
 
-CudaConvolution::CudaConvolution() {
+CudaConvolution::CudaConvolution(bool allow_tf32) {
   if (!dnn().there()) return;
   state_ = std::make_unique<State>();
+  state_->allow_tf32 = allow_tf32;
   check("opening cuDNN", dnn().cudnnCreate(state_->library.address()));
 }
 CudaConvolution::~CudaConvolution() = default;
@@ -218,7 +225,7 @@ bool CudaConvolution::run(ConvResult result, const ConvArgs& args, const Tensor&
   Plan& plan = state_->plans[Key{result, dtype, x.shape().to_vector(), weight.shape().to_vector(),
                                  args.stride, args.padding, args.dilation, args.groups}];
   if (!plan.convolution.get()) {
-    describe(plan, args, x, weight, y);
+    describe(plan, args, x, weight, y, state_->allow_tf32);
     choose(plan, result, library);
   }
   if (!plan.found) return false;

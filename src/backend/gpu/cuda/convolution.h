@@ -10,10 +10,10 @@
 namespace fovea::gpu {
 
 /// The algorithm of a shape is chosen once, by the library's heuristics, among those that give the
-/// same bits every time; it keeps to float32 where that is asked for (no TF32).
+/// same bits every time; allow_tf32: those of float32 take tensor cores.
 class CudaConvolution {
  public:
-  CudaConvolution();
+  explicit CudaConvolution(bool allow_tf32);
   ~CudaConvolution();
   CudaConvolution(const CudaConvolution&) = delete;
   CudaConvolution& operator=(const CudaConvolution&) = delete;

@@ -5,7 +5,7 @@ namespace fovea::gpu {
 
 struct CudaConvolution::State {};
 
-CudaConvolution::CudaConvolution() = default;
+CudaConvolution::CudaConvolution(bool) {}
 CudaConvolution::~CudaConvolution() = default;
 
 bool CudaConvolution::there() const { return false; }

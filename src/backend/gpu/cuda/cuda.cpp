@@ -34,13 +34,13 @@ class Event {
 
 class CudaRuntime final : public Runtime {
  public:
-  explicit CudaRuntime(int index) : index_(index) {
+  CudaRuntime(int index, bool allow_tf32) : index_(index), allow_tf32_(allow_tf32) {
     use();
     cudaDeviceProp properties{};
     check("reading the device's properties", cudaGetDeviceProperties(&properties, index));
     name_ = properties.name;
-    matmul_.emplace();
-    convolution_.emplace();
+    matmul_.emplace(allow_tf32);
+    convolution_.emplace(allow_tf32);
     check("making a stream", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     recording_.emplace(stream_);
   }
@@ -52,8 +52,9 @@ class CudaRuntime final : public Runtime {
   CudaRuntime& operator=(const CudaRuntime&) = delete;
 
   std::string description() const override {
-    return fmt::format("{}{}{}", name_, matmul_->there() ? ", cuBLASLt" : ", own products",
-                       convolution_->there() ? ", cuDNN" : ", own convolutions");
+    return fmt::format("{}{}{}{}", name_, matmul_->there() ? ", cuBLASLt" : ", own products",
+                       convolution_->there() ? ", cuDNN" : ", own convolutions",
+                       allow_tf32_ ? ", TF32" : "");
   }
   bool has_float64() const override { return true; }
 
@@ -108,9 +109,9 @@ class CudaRuntime final : public Runtime {
                             arguments.size(), bytes.size()));
     std::transform(arguments.begin(), arguments.end(), bytes.begin(),
                    [](const Argument& argument) { return const_cast<void*>(argument.bytes); });
-    check(name_of(kernel),
-          cudaLaunchKernel(cuda_kernel(kernel, dtype), dim3(static_cast<unsigned>(groups)),
-                           dim3(GROUP_SIZE), bytes.data(), 0, stream_));
+    check(name_of(kernel), cudaLaunchKernel(cuda_kernel(kernel, dtype, allow_tf32_),
+                                            dim3(static_cast<unsigned>(groups)), dim3(GROUP_SIZE),
+                                            bytes.data(), 0, stream_));
   }
 
   bool gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
@@ -176,6 +177,7 @@ class CudaRuntime final : public Runtime {
   }
 
   int index_;
+  bool allow_tf32_;
   std::string name_;
   cudaStream_t stream_ = nullptr;
   std::optional<Recording> recording_;
@@ -204,14 +206,14 @@ std::vector<std::string> cuda_devices() {
   return lines;
 }
 
-Device make_cuda(int index) {
+Device make_cuda(int index, bool allow_tf32) {
   const int count = device_count();
   FOVEA_CHECK(count > 0, BackendError,
               "cuda: no driver with a device is installed; run with device=cpu");
   FOVEA_CHECK(index < count, BackendError,
               fmt::format("cuda:{}: there {} only {}; see inspect --devices", index,
                           count == 1 ? "is" : "are", count));
-  return make_gpu(DeviceType::kCuda, std::make_shared<CudaRuntime>(index), index);
+  return make_gpu(DeviceType::kCuda, std::make_shared<CudaRuntime>(index, allow_tf32), index);
 }
 
 }  // namespace fovea::gpu

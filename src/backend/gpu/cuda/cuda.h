@@ -11,7 +11,8 @@ namespace fovea::gpu {
 /// What there is: name, compute capability, memory. Empty where no driver is installed.
 std::vector<std::string> cuda_devices();
 
-/// Number `index` of them. Throws BackendError where it is not there.
-Device make_cuda(int index);
+/// Number `index` of them. allow_tf32: for products of float32 (backend/devices.h). Throws
+/// BackendError where it is not there.
+Device make_cuda(int index, bool allow_tf32);
 
 }  // namespace fovea::gpu

@@ -6,7 +6,7 @@ namespace fovea::gpu {
 
 std::vector<std::string> cuda_devices() { return {}; }
 
-Device make_cuda(int) {
+Device make_cuda(int, bool) {
   throw BackendError("cuda: Fovea was built without it; run with device=cpu");
 }
 

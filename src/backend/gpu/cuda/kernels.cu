@@ -1,6 +1,6 @@
 // The kernels of gpu/kernels for CUDA, one namespace a dtype.
 #include "backend/gpu/cuda/kernels.h"
-#include "backend/gpu/kernels/cuda.h"
+#include "backend/gpu/cuda/tensor_core.h"
 
 namespace fovea::gpu {
 
@@ -11,6 +11,13 @@ namespace float32 {
 #include "backend/gpu/cuda/all_kernels.h"
 #undef DTYPE_float32
 }  // namespace float32
+namespace tf32 {
+#define DTYPE_float32
+#define ALLOW_TF32
+#include "backend/gpu/cuda/all_kernels.h"
+#undef ALLOW_TF32
+#undef DTYPE_float32
+}  // namespace tf32
 namespace float64 {
 #define DTYPE_float64
 #include "backend/gpu/cuda/all_kernels.h"
@@ -41,8 +48,9 @@ namespace uint8 {
 
 namespace {
 
+#define ADDRESS(kernel) reinterpret_cast<const void*>(&kernel)
 // Of the file a kernel is in: whether there is one for integers.
-#define OF_memory(kernel) reinterpret_cast<const void*>(&kernel)
+#define OF_memory(kernel) ADDRESS(kernel)
 #define OF_elementwise(kernel) nullptr
 #define OF_reduce(kernel) nullptr
 #define OF_gemm(kernel) nullptr
@@ -64,16 +72,43 @@ namespace {
 #define OF_linear_attention(kernel) nullptr
 #define OF_linear_attention_backward(kernel) nullptr
 
+// The same of TF32: what warps multiply.
+#define TF32_OF_memory(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_elementwise(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_reduce(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_gemm(kernel) ADDRESS(tf32::kernel)
+#define TF32_OF_conv(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_conv_product(kernel) ADDRESS(tf32::kernel)
+#define TF32_OF_pool(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_resize(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_random(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_norm(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_softmax(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_channel_norm(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_value_norm(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_token_conv(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_update(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_list(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_region(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_attention(kernel) ADDRESS(tf32::kernel)
+#define TF32_OF_attention_backward(kernel) ADDRESS(tf32::kernel)
+#define TF32_OF_linear_attention(kernel) ADDRESS(float32::kernel)
+#define TF32_OF_linear_attention_backward(kernel) ADDRESS(float32::kernel)
+
 const void* const kFloat32[] = {
-#define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float32::kernel),
+#define FOVEA_GPU_KERNEL(file, kernel) ADDRESS(float32::kernel),
+#include "backend/gpu/kernels.def"
+};
+const void* const kTf32[] = {
+#define FOVEA_GPU_KERNEL(file, kernel) TF32_OF_##file(kernel),
 #include "backend/gpu/kernels.def"
 };
 const void* const kFloat64[] = {
-#define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&float64::kernel),
+#define FOVEA_GPU_KERNEL(file, kernel) ADDRESS(float64::kernel),
 #include "backend/gpu/kernels.def"
 };
 const void* const kBFloat16[] = {
-#define FOVEA_GPU_KERNEL(file, kernel) reinterpret_cast<const void*>(&bfloat16::kernel),
+#define FOVEA_GPU_KERNEL(file, kernel) ADDRESS(bfloat16::kernel),
 #include "backend/gpu/kernels.def"
 };
 const void* const kInt64[] = {
@@ -91,11 +126,11 @@ const void* const kUint8[] = {
 
 }  // namespace
 
-const void* cuda_kernel(Kernel kernel, DType dtype) {
+const void* cuda_kernel(Kernel kernel, DType dtype, bool allow_tf32) {
   const auto number = static_cast<int>(kernel);
   switch (dtype) {
     case DType::kFloat32:
-      return kFloat32[number];
+      return allow_tf32 ? kTf32[number] : kFloat32[number];
     case DType::kFloat64:
       return kFloat64[number];
     case DType::kBFloat16:

@@ -93,12 +93,16 @@ struct Plan {
 
 constexpr std::size_t kWorkspace = 32 << 20;
 
+cublasComputeType_t compute_type(DType in, bool allow_tf32) {
+  if (in == DType::kFloat64) return CUBLAS_COMPUTE_64F;
+  return in == DType::kFloat32 && allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 void make(Plan& plan, const GemmArgs& s, DType in, DType out, bool bias, std::uint32_t alignment,
-          cublasLtHandle_t library) {
+          bool allow_tf32, cublasLtHandle_t library) {
   const bool wide = in == DType::kFloat64;
   check("describing a product",
-        lt().cublasLtMatmulDescCreate(plan.product.address(),
-                                      wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+        lt().cublasLtMatmulDescCreate(plan.product.address(), compute_type(in, allow_tf32),
                                       wide ? CUDA_R_64F : CUDA_R_32F));
   const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, operation(s.trans_b));
@@ -149,8 +153,9 @@ struct CudaMatmul::State {
   Handle library;
   void* workspace = nullptr;
   std::map<Key, Plan> plans;
+  bool allow_tf32;
 
-  State() {
+  explicit State(bool allows_tf32) : allow_tf32(allows_tf32) {
     check("opening cuBLASLt", lt().cublasLtCreate(library.address()));
     check("memory of cuBLASLt", cudaMalloc(&workspace, kWorkspace));
   }
@@ -159,7 +164,8 @@ struct CudaMatmul::State {
   State& operator=(const State&) = delete;
 };
 
-CudaMatmul::CudaMatmul() : state_(lt().there() ? std::make_unique<State>() : nullptr) {}
+CudaMatmul::CudaMatmul(bool allow_tf32)
+    : state_(lt().there() ? std::make_unique<State>(allow_tf32) : nullptr) {}
 CudaMatmul::~CudaMatmul() = default;
 
 bool CudaMatmul::there() const { return state_ != nullptr; }
@@ -178,7 +184,9 @@ bool CudaMatmul::run(const GemmArgs& s, const Tensor& a, const Tensor& b, const 
   Plan& plan =
       state_->plans[Key{s.trans_a, s.trans_b, s.m, s.n, s.k, s.lda, s.ldb, s.ldc, s.batch,
                         s.stride_a, s.stride_b, s.stride_c, in, out, bias.defined(), alignment}];
-  if (!plan.product.get()) make(plan, s, in, out, bias.defined(), alignment, state_->library.get());
+  if (!plan.product.get()) {
+    make(plan, s, in, out, bias.defined(), alignment, state_->allow_tf32, state_->library.get());
+  }
   if (!plan.found) return false;
 
   if (added.defined()) set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer(added));

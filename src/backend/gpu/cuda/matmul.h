@@ -11,10 +11,10 @@
 namespace fovea::gpu {
 
 /// The kernel of a shape is chosen once, by the library's heuristics, so that one shape gives the
-/// same bits every time.
+/// same bits every time. allow_tf32: products of float32 take tensor cores.
 class CudaMatmul {
  public:
-  CudaMatmul();
+  explicit CudaMatmul(bool allow_tf32);
   ~CudaMatmul();
   CudaMatmul(const CudaMatmul&) = delete;
   CudaMatmul& operator=(const CudaMatmul&) = delete;

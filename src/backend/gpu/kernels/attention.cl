@@ -1,106 +1,104 @@
 // Softmax attention with one map a head, or two maps over one value stream, of all keys or inside units of
 // tokens. A group owns a block of queries and meets the keys a block at a time: the softmax is kept up as
-// it goes (Milakov and Gimelshein, arXiv 1805.02867), so that no map exists as a whole.
+// it goes (Milakov and Gimelshein, arXiv 1805.02867), so that no map exists as a whole. Weights are
+// multiplied with values as they are stored; their sums are not rounded.
 
-#define QUARTERS (GROUP_SIZE / ROWS)    // work items that share a row of the map
-#define QUARTER (OTHERS / QUARTERS)     // columns that each of them has
-
-// One map's results before they are divided by the sums of their weights, (rows, channels). Writes the
-// log-sum-exp, and into `factor` what is to multiply each row.
+// result += one map's, (rows, channels). Writes the log-sum-exp.
 FUNCTION void attend(const AttentionShape* s, const Lookups* look, const RowBlock* block, int map_index,
                      const Head* q, const Head* k, const Head* v,
                      SHARED const Int32* own_tokens, SHARED Int32* met_tokens,
-                     SHARED Real* staged, SHARED Real* map, SHARED Real* part,
-                     SHARED Real* factor, GLOBAL Real* lse, Real (*sum)[EACH_CHANNEL]) {
-  const int row = PLACE % ROWS;
-  const int quarter = PLACE / ROWS;
-  Real top = -INFINITY;
-  Real weights = 0;  // of this work item's columns
-  clear_channels(sum);
-  const Index end = keys_before(s, block->first + ROWS);
-  for (Index first = 0; first < end; first += OTHERS) {
+                     SHARED Stored* own_staged, SHARED Stored* met_staged, SHARED Stored* map,
+                     SHARED Real* part, GLOBAL Real* lse, Real (*result)[SQUARE_SUMS]) {
+  Real sums[HEAD_SQUARES][SQUARE_SUMS];
+  Real top[2], weights[2];  // weights: of this lane's columns
+  for (int i = 0; i < 2; ++i) {
+    top[i] = -INFINITY;
+    weights[i] = 0;
+  }
+  clear_squares(HEAD_SQUARES, sums);
+  stage_own(own_staged, q, own_tokens);
+  const int end = keys_before(s, block->first + ROWS);
+  for (int first = 0; first < end; first += OTHERS) {
     if (PLACE < OTHERS) met_tokens[PLACE] = key_token(s, look, block, first + PLACE);
-    SYNCHRONIZE;
-    Real product[EACH_ROW][EACH_OTHER];
-    products(staged, q, own_tokens, k, met_tokens, product);
-    for (int i = 0; i < EACH_ROW; ++i) {
-      for (int j = 0; j < EACH_OTHER; ++j) {
-        const int r = LANE_Y + i * LANES;
-        const int c = LANE_X + j * LANES;
-        const Index query = block->first + r;
-        const Index key = first + c;
-        map[c * LEFT + r] = is_allowed(s, query, own_tokens[r], key, met_tokens[c])
-                                ? score_of(s, look, block, query, key, product[i][j])
-                                : -INFINITY;
+    Real scores[MAP_SQUARES][SQUARE_SUMS];
+    multiply_heads(own_staged, q, own_tokens, met_staged, k, met_tokens, scores);
+    Real most[2];
+    for (int i = 0; i < 2; ++i) most[i] = top[i];
+    for (int j = 0; j < MAP_SQUARES; ++j) {
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        const int row = TILE_ROW(e);
+        const int column = TILE_COLUMN(j, e);
+        const int query = block->first + row;
+        const int key = first + column;
+        scores[j][e] = is_allowed(s, query, own_tokens[row], key, met_tokens[column])
+                           ? score_of(s, look, block, query, key, scores[j][e])
+                           : -INFINITY;
+        if (scores[j][e] > most[IS_LOWER(e)]) most[IS_LOWER(e)] = scores[j][e];
       }
     }
-    SYNCHRONIZE;
+    join_rows(ReduceMax, part, most);
 
-    Real most = top;
-    for (int c = quarter * QUARTER; c < (quarter + 1) * QUARTER; ++c)
-      most = map[c * LEFT + row] > most ? map[c * LEFT + row] : most;
-    part[PLACE] = most;
-    SYNCHRONIZE;
-    for (int other = 0; other < QUARTERS; ++other)
-      most = part[other * ROWS + row] > most ? part[other * ROWS + row] : most;
-    // (Of a row without an allowed key so far every weight is exp(-inf).)
-    const Real shift = most == -INFINITY ? (Real)0 : most;
-    const Real kept = exp(top - shift);
-    weights *= kept;
-    for (int c = quarter * QUARTER; c < (quarter + 1) * QUARTER; ++c) {
-      const Real weight = exp(map[c * LEFT + row] - shift);
-      map[c * LEFT + row] = weight;
-      weights += weight;
+    Real shift[2], kept[2];
+    for (int i = 0; i < 2; ++i) {
+      // (Of a row without an allowed key so far every weight is exp(-inf).)
+      shift[i] = most[i] == -INFINITY ? (Real)0 : most[i];
+      kept[i] = exp(top[i] - shift[i]);
+      weights[i] *= kept[i];
+      top[i] = most[i];
     }
-    top = most;
-    if (quarter == 0) factor[row] = kept;
-    SYNCHRONIZE;
-    for (int i = 0; i < EACH_ROW; ++i)
-      for (int j = 0; j < EACH_CHANNEL; ++j) sum[i][j] *= factor[LANE_Y + i * LANES];
-    add_products(staged, map, v, met_tokens, sum);
+    for (int j = 0; j < MAP_SQUARES; ++j) {
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        scores[j][e] = exp(scores[j][e] - shift[IS_LOWER(e)]);
+        weights[IS_LOWER(e)] += scores[j][e];
+      }
+    }
+    put_map(map, scores);
+    for (int j = 0; j < HEAD_SQUARES; ++j)
+      for (int e = 0; e < SQUARE_SUMS; ++e) sums[j][e] *= kept[IS_LOWER(e)];
+    add_map_product(map, met_staged, v, met_tokens, 0, sums);
   }
 
-  part[PLACE] = weights;
   SYNCHRONIZE;
-  const Index query = block->first + row;
-  if (quarter == 0 && query < s->queries) {
-    Real all = 0;
-    for (int other = 0; other < QUARTERS; ++other) all += part[other * ROWS + row];
-    factor[row] = all == 0 ? (Real)0 : coefficient(s, look, block, map_index, query) / all;
-    lse[lse_row(s, map_index, block, query)] =
-        own_tokens[row] == NOBODY ? (Real)0 : top + log(all);
+  join_rows(ReduceSum, part, weights);
+  Real factors[2];
+  for (int i = 0; i < 2; ++i) {
+    const int row = TILE_ROW(2 * i);
+    const int query = block->first + row;
+    factors[i] = 0;
+    if (query >= s->queries) continue;
+    if (weights[i] != 0) factors[i] = coefficient(s, look, block, map_index, query) / weights[i];
+    if (LANE_OF_ROW == 0)
+      lse[lse_row(s, map_index, block, query)] =
+          own_tokens[row] == NOBODY ? (Real)0 : top[i] + log(weights[i]);
   }
-  SYNCHRONIZE;
+  for (int j = 0; j < HEAD_SQUARES; ++j)
+    for (int e = 0; e < SQUARE_SUMS; ++e) result[j][e] += sums[j][e] * factors[IS_LOWER(e)];
 }
 
 KERNEL attention(ATTENTION_INPUTS, TENSOR(Stored, out), TENSOR(Real, lse)) {
   OPEN_ATTENTION_INPUTS;
   OPEN(Stored, out);
   OPEN(Real, lse);
-  LOCAL Real staged[STAGED];
-  LOCAL Real map[OTHERS * LEFT];
-  LOCAL Real part[GROUP_SIZE];
-  LOCAL Real factor[ROWS];
+  LOCAL Stored own_staged[OWN_STAGED];
+  LOCAL Stored met_staged[MET_STAGED];
+  LOCAL Stored map[MAP_STAGED];
+  LOCAL Real part[ROWS * PART_STRIDE];
   LOCAL Int32 own_tokens[ROWS];
   LOCAL Int32 met_tokens[OTHERS];
   const RowBlock block = block_of(&s, s.queries);
   if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &look, &block, block.first + PLACE);
   SYNCHRONIZE;
   const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
-  Real result[EACH_ROW][EACH_CHANNEL];
-  clear_channels(result);
+  Real result[HEAD_SQUARES][SQUARE_SUMS];
+  clear_squares(HEAD_SQUARES, result);
   for (int i = 0; i < s.maps; ++i) {
     const Head queries = head_of(q, &s.q[i], &block, s.dim);
     const Head keys = padded_head(k, &s.k[i], &block, s.dim, look.padding);
-    Real sum[EACH_ROW][EACH_CHANNEL];
-    attend(&s, &look, &block, i, &queries, &keys, &values, own_tokens, met_tokens, staged, map, part,
-           factor, lse, sum);
-    for (int r = 0; r < EACH_ROW; ++r)
-      for (int c = 0; c < EACH_CHANNEL; ++c) result[r][c] += sum[r][c] * factor[LANE_Y + r * LANES];
+    attend(&s, &look, &block, i, &queries, &keys, &values, own_tokens, met_tokens, own_staged,
+           met_staged, map, part, lse, result);
     SYNCHRONIZE;
   }
   const HeadWalk walk = walk_of_out(&s);
-  int tokens[EACH_ROW];
-  for (int i = 0; i < EACH_ROW; ++i) tokens[i] = own_tokens[LANE_Y + i * LANES];
+  const int tokens[2] = {own_tokens[TILE_ROW(0)], own_tokens[TILE_ROW(2)]};
   put_sums(result, 1, 0, out, &walk, &block, s.width, tokens);
 }

@@ -4,10 +4,27 @@
 // maps made again from the log-sum-exp, so that no two groups add to one place. dgsa 2.2 (backward).
 
 // P of a score that may not be.
-FUNCTION Real weight_of(const AttentionShape* s, const Lookups* look, const RowBlock* block,
-                        Index query, int query_is, Index key, int key_is, Real product, Real lse) {
+FUNCTION Real weight_of(const AttentionShape* s, const Lookups* look, const RowBlock* block, int query,
+                        int query_is, int key, int key_is, Real product, Real lse) {
   if (!is_allowed(s, query, query_is, key, key_is) || lse == -INFINITY) return 0;
   return exp(score_of(s, look, block, query, key, product) - lse);
+}
+
+// What gradients need to know of a query's row of a map.
+typedef struct {
+  Real lse, sum, c;
+} QueryRow;
+
+FUNCTION QueryRow query_row(const AttentionShape* s, const Lookups* look, const RowBlock* block,
+                            int map, int query, GLOBAL const Real* lse, GLOBAL const Real* sums) {
+  QueryRow row;
+  row.lse = row.sum = row.c = 0;
+  if (query >= s->queries) return row;
+  row.lse = lse[lse_row(s, map, block, query)];
+  if (!sums) return row;
+  row.sum = sums[lse_row(s, map, block, query)];
+  row.c = coefficient(s, look, block, map, query);
+  return row;
 }
 
 // Writes t, (maps, batch, heads, units, queries), and the gradients of c if they are wanted.
@@ -17,8 +34,10 @@ KERNEL attention_row_sums(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(cons
   OPEN(const Real, lse);
   OPEN(const Stored, dout);
   OPEN(Real, sums);
-  LOCAL Real staged[STAGED];
-  LOCAL Real part[LANES * LEFT];
+  LOCAL Stored queries_staged[OWN_STAGED];
+  LOCAL Stored upstream_staged[OWN_STAGED];
+  LOCAL Stored met_staged[MET_STAGED];
+  LOCAL Real part[ROWS * PART_STRIDE];
   LOCAL Int32 own_tokens[ROWS];
   LOCAL Int32 met_tokens[OTHERS];
   const RowBlock block = block_of(&s, s.queries);
@@ -27,42 +46,43 @@ KERNEL attention_row_sums(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(cons
   const HeadWalk walk = walk_of_out(&s);
   const Head upstream = head_of(dout, &walk, &block, s.width);
   const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
-  const Index end = keys_before(&s, block.first + ROWS);
+  const int end = keys_before(&s, block.first + ROWS);
+  stage_own(upstream_staged, &upstream, own_tokens);
   for (int m = 0; m < s.maps; ++m) {
     const Head queries = head_of(q, &s.q[m], &block, s.dim);
     const Head keys = padded_head(k, &s.k[m], &block, s.dim, look.padding);
-    Real sum[EACH_ROW], row_lse[EACH_ROW];
-    for (int i = 0; i < EACH_ROW; ++i) {
-      const Index query = block.first + LANE_Y + i * LANES;
+    Real sum[2], row_lse[2];
+    for (int i = 0; i < 2; ++i) {
       sum[i] = 0;
-      row_lse[i] = query < s.queries ? lse[lse_row(&s, m, &block, query)] : (Real)0;
+      row_lse[i] = query_row(&s, &look, &block, m, block.first + TILE_ROW(2 * i), lse, 0).lse;
     }
-    for (Index first = 0; first < end; first += OTHERS) {
+    stage_own(queries_staged, &queries, own_tokens);
+    for (int first = 0; first < end; first += OTHERS) {
       if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &look, &block, first + PLACE);
-      SYNCHRONIZE;
-      Real product[EACH_ROW][EACH_OTHER], dfused[EACH_ROW][EACH_OTHER];
-      products(staged, &queries, own_tokens, &keys, met_tokens, product);
-      products(staged, &upstream, own_tokens, &values, met_tokens, dfused);
-      for (int i = 0; i < EACH_ROW; ++i) {
-        for (int j = 0; j < EACH_OTHER; ++j) {
-          const int r = LANE_Y + i * LANES;
-          const int c = LANE_X + j * LANES;
-          sum[i] += dfused[i][j] * weight_of(&s, &look, &block, block.first + r, own_tokens[r],
-                                             first + c, met_tokens[c], product[i][j], row_lse[i]);
+      Real scores[MAP_SQUARES][SQUARE_SUMS], dfused[MAP_SQUARES][SQUARE_SUMS];
+      multiply_heads(upstream_staged, &upstream, own_tokens, met_staged, &values, met_tokens,
+                     dfused);
+      multiply_heads(queries_staged, &queries, own_tokens, met_staged, &keys, met_tokens, scores);
+      for (int j = 0; j < MAP_SQUARES; ++j) {
+        for (int e = 0; e < SQUARE_SUMS; ++e) {
+          const int row = TILE_ROW(e);
+          const int column = TILE_COLUMN(j, e);
+          sum[IS_LOWER(e)] +=
+              dfused[j][e] * weight_of(&s, &look, &block, block.first + row, own_tokens[row],
+                                       first + column, met_tokens[column], scores[j][e],
+                                       row_lse[IS_LOWER(e)]);
         }
       }
       SYNCHRONIZE;
     }
-    for (int i = 0; i < EACH_ROW; ++i) part[LANE_X * LEFT + LANE_Y + i * LANES] = sum[i];
-    SYNCHRONIZE;
-    const Index query = block.first + PLACE;
-    if (PLACE < ROWS && query < s.queries) {
-      Real all = 0;
-      for (int lane = 0; lane < LANES; ++lane) all += part[lane * LEFT + PLACE];
-      sums[lse_row(&s, m, &block, query)] = all;
+    join_rows(ReduceSum, part, sum);
+    for (int i = 0; i < 2; ++i) {
+      const int query = block.first + TILE_ROW(2 * i);
+      if (LANE_OF_ROW > 0 || query >= s.queries) continue;
+      sums[lse_row(&s, m, &block, query)] = sum[i];
       GLOBAL Stored* dc = m == 0 ? dc1_memory : dc2_memory;
       const Index dc_first = m == 0 ? dc1_first : dc2_first;
-      if (dc) store(dc, dc_first + (block.item * s.queries + query) * s.heads + block.head, all);
+      if (dc) store(dc, dc_first + (block.item * s.queries + query) * s.heads + block.head, sum[i]);
     }
     SYNCHRONIZE;
   }
@@ -75,63 +95,64 @@ KERNEL attention_dq(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const Stor
   OPEN(const Stored, dout);
   OPEN(const Real, sums);
   OPEN(Stored, dq);
-  LOCAL Real staged[STAGED];
-  LOCAL Real map[OTHERS * LEFT];
+  LOCAL Stored queries_staged[OWN_STAGED];
+  LOCAL Stored upstream_staged[OWN_STAGED];
+  LOCAL Stored met_staged[MET_STAGED];
+  LOCAL Stored map[MAP_STAGED];
   LOCAL Int32 own_tokens[ROWS];
   LOCAL Int32 met_tokens[OTHERS];
   const RowBlock block = block_of(&s, s.queries);
   if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &look, &block, block.first + PLACE);
   SYNCHRONIZE;
-  int tokens[EACH_ROW];
-  for (int i = 0; i < EACH_ROW; ++i) tokens[i] = own_tokens[LANE_Y + i * LANES];
+  const int tokens[2] = {own_tokens[TILE_ROW(0)], own_tokens[TILE_ROW(2)]};
   const HeadWalk walk = walk_of_out(&s);
   const Head upstream = head_of(dout, &walk, &block, s.width);
   const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
-  const Index end = keys_before(&s, block.first + ROWS);
+  const int end = keys_before(&s, block.first + ROWS);
+  stage_own(upstream_staged, &upstream, own_tokens);
   for (int m = 0; m < s.maps; ++m) {
     const Head queries = head_of(q, &s.q[m], &block, s.dim);
     const Head keys = padded_head(k, &s.k[m], &block, s.dim, look.padding);
-    Real sum[EACH_ROW][EACH_CHANNEL];
-    clear_channels(sum);
-    Real row_lse[EACH_ROW], row_sum[EACH_ROW], c[EACH_ROW];
-    for (int i = 0; i < EACH_ROW; ++i) {
-      const Index query = block.first + LANE_Y + i * LANES;
-      const int is_there = query < s.queries;
-      row_lse[i] = is_there ? lse[lse_row(&s, m, &block, query)] : (Real)0;
-      row_sum[i] = is_there ? sums[lse_row(&s, m, &block, query)] : (Real)0;
-      c[i] = is_there ? coefficient(&s, &look, &block, m, query) : (Real)0;
-    }
-    for (Index first = 0; first < end; first += OTHERS) {
+    Real dqueries[HEAD_SQUARES][SQUARE_SUMS];
+    clear_squares(HEAD_SQUARES, dqueries);
+    QueryRow rows[2];
+    for (int i = 0; i < 2; ++i)
+      rows[i] = query_row(&s, &look, &block, m, block.first + TILE_ROW(2 * i), lse, sums);
+    stage_own(queries_staged, &queries, own_tokens);
+    for (int first = 0; first < end; first += OTHERS) {
       if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &look, &block, first + PLACE);
-      SYNCHRONIZE;
-      Real product[EACH_ROW][EACH_OTHER], dfused[EACH_ROW][EACH_OTHER];
-      products(staged, &queries, own_tokens, &keys, met_tokens, product);
-      products(staged, &upstream, own_tokens, &values, met_tokens, dfused);
-      for (int i = 0; i < EACH_ROW; ++i) {
-        for (int j = 0; j < EACH_OTHER; ++j) {
-          const int at = LANE_X + j * LANES;
-          const Real p = weight_of(&s, &look, &block, block.first + LANE_Y + i * LANES, tokens[i],
-                                   first + at, met_tokens[at], product[i][j], row_lse[i]);
-          map[at * LEFT + LANE_Y + i * LANES] = c[i] * p * (dfused[i][j] - row_sum[i]);
+      Real scores[MAP_SQUARES][SQUARE_SUMS], dscores[MAP_SQUARES][SQUARE_SUMS];
+      multiply_heads(upstream_staged, &upstream, own_tokens, met_staged, &values, met_tokens,
+                     dscores);
+      multiply_heads(queries_staged, &queries, own_tokens, met_staged, &keys, met_tokens, scores);
+      for (int j = 0; j < MAP_SQUARES; ++j) {
+        for (int e = 0; e < SQUARE_SUMS; ++e) {
+          const int column = TILE_COLUMN(j, e);
+          const QueryRow row = rows[IS_LOWER(e)];
+          dscores[j][e] = row.c * (dscores[j][e] - row.sum) *
+                          weight_of(&s, &look, &block, block.first + TILE_ROW(e),
+                                    tokens[IS_LOWER(e)], first + column, met_tokens[column],
+                                    scores[j][e], row.lse);
         }
       }
-      SYNCHRONIZE;
-      add_products(staged, map, &keys, met_tokens, sum);
+      put_map(map, dscores);
+      add_map_product(map, met_staged, &keys, met_tokens, STAYS(s.dim), dqueries);
     }
-    put_sums(sum, scale, s.add, dq, &s.q[m], &block, s.dim, tokens);
+    put_sums(dqueries, scale, s.add, dq, &s.q[m], &block, s.dim, tokens);
+    SYNCHRONIZE;
   }
 }
 
 // Rows at padding, and zeros in place of the others.
-FUNCTION void put_padding(Real (*sum)[EACH_CHANNEL], Real factor, const AttentionShape* s,
+FUNCTION void put_padding(Real (*sums)[SQUARE_SUMS], Real factor, const AttentionShape* s,
                           const RowBlock* block, const int* tokens, int dim, GLOBAL Real* to) {
-  for (int i = 0; i < EACH_ROW; ++i) {
-    const Index key = block->first + LANE_Y + i * LANES;
-    for (int j = 0; j < EACH_CHANNEL; ++j) {
-      const int channel = LANE_X + j * LANES;
+  for (int j = 0; j < HEAD_SQUARES; ++j) {
+    for (int e = 0; e < SQUARE_SUMS; ++e) {
+      const int key = block->first + TILE_ROW(e);
+      const int channel = TILE_COLUMN(j, e);
       if (key < s->keys && channel < dim)
         to[lse_row(s, 0, block, key) * (s->dim + s->width) + channel] =
-            tokens[i] == PADDING ? sum[i][j] * factor : (Real)0;
+            tokens[IS_LOWER(e)] == PADDING ? sums[j][e] * factor : (Real)0;
     }
   }
 }
@@ -147,63 +168,67 @@ KERNEL attention_dk_dv(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
   OPEN(Stored, dk);
   OPEN(Stored, dv);
   OPEN(Real, dpadding);
-  LOCAL Real staged[STAGED];
-  LOCAL Real map[OTHERS * LEFT];
+  LOCAL Stored keys_staged[OWN_STAGED];
+  LOCAL Stored values_staged[OWN_STAGED];
+  LOCAL Stored met_staged[MET_STAGED];
+  LOCAL Stored map[MAP_STAGED];
   LOCAL Int32 own_tokens[ROWS];
   LOCAL Int32 met_tokens[OTHERS];
   const RowBlock block = block_of(&s, s.keys);
   if (PLACE < ROWS) own_tokens[PLACE] = key_token(&s, &look, &block, block.first + PLACE);
   SYNCHRONIZE;
   // Keys that nobody may attend to have gradients too: zeros.
-  int tokens[EACH_ROW];
-  for (int i = 0; i < EACH_ROW; ++i)
-    tokens[i] = token_of(&look, block.unit, block.first + LANE_Y + i * LANES, s.keys);
+  int tokens[2];
+  for (int i = 0; i < 2; ++i)
+    tokens[i] = token_of(&look, block.unit, block.first + TILE_ROW(2 * i), s.keys);
   const HeadWalk walk = walk_of_out(&s);
   const Head upstream = head_of(dout, &walk, &block, s.width);
   const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
   // The first query that sees one of the keys.
-  const Index earliest = s.causal ? block.first - (s.keys - s.queries) : 0;
-  const Index begin = earliest < 0 ? 0 : earliest / OTHERS * OTHERS;
-  Real dvalues[EACH_ROW][EACH_CHANNEL];
-  clear_channels(dvalues);
+  const int earliest = s.causal ? block.first - (int)(s.keys - s.queries) : 0;
+  const int begin = earliest < 0 ? 0 : earliest / OTHERS * OTHERS;
+  Real dvalues[HEAD_SQUARES][SQUARE_SUMS];
+  clear_squares(HEAD_SQUARES, dvalues);
+  stage_own(values_staged, &values, own_tokens);
   for (int m = 0; m < s.maps; ++m) {
     const Head queries = head_of(q, &s.q[m], &block, s.dim);
     const Head keys = padded_head(k, &s.k[m], &block, s.dim, look.padding);
-    Real dkeys[EACH_ROW][EACH_CHANNEL];
-    clear_channels(dkeys);
-    for (Index first = begin; first < s.queries; first += OTHERS) {
+    Real dkeys[HEAD_SQUARES][SQUARE_SUMS];
+    clear_squares(HEAD_SQUARES, dkeys);
+    stage_own(keys_staged, &keys, own_tokens);
+    for (int first = begin; first < s.queries; first += OTHERS) {
       if (PLACE < OTHERS) met_tokens[PLACE] = query_token(&s, &look, &block, first + PLACE);
-      SYNCHRONIZE;
-      Real product[EACH_ROW][EACH_OTHER], dscore[EACH_ROW][EACH_OTHER];
-      products(staged, &keys, own_tokens, &queries, met_tokens, product);
-      products(staged, &values, own_tokens, &upstream, met_tokens, dscore);
-      for (int j = 0; j < EACH_OTHER; ++j) {
-        const int at = LANE_X + j * LANES;
-        const Index query = first + at;
-        const int is_there = query < s.queries;
-        const Real row_lse = is_there ? lse[lse_row(&s, m, &block, query)] : (Real)0;
-        const Real row_sum = is_there ? sums[lse_row(&s, m, &block, query)] : (Real)0;
-        const Real c = is_there ? coefficient(&s, &look, &block, m, query) : (Real)0;
-        for (int i = 0; i < EACH_ROW; ++i) {
-          const int r = LANE_Y + i * LANES;
-          const Real weighted =
-              c * weight_of(&s, &look, &block, query, met_tokens[at], block.first + r,
-                            own_tokens[r], product[i][j], row_lse);
-          map[at * LEFT + r] = weighted;
-          dscore[i][j] = weighted * (dscore[i][j] - row_sum);
+      Real weights[MAP_SQUARES][SQUARE_SUMS], dscores[MAP_SQUARES][SQUARE_SUMS];
+      multiply_heads(keys_staged, &keys, own_tokens, met_staged, &queries, met_tokens, weights);
+      for (int j = 0; j < MAP_SQUARES; ++j) {
+        for (int e = 0; e < SQUARE_SUMS; ++e) {
+          const int column = TILE_COLUMN(j, e);
+          const int row = TILE_ROW(e);
+          const int query = first + column;
+          const QueryRow of = query_row(&s, &look, &block, m, query, lse, sums);
+          weights[j][e] = of.c * weight_of(&s, &look, &block, query, met_tokens[column],
+                                           block.first + row, own_tokens[row], weights[j][e],
+                                           of.lse);
         }
       }
+      put_map(map, weights);
+      multiply_heads(values_staged, &values, own_tokens, met_staged, &upstream, met_tokens,
+                     dscores);
+      for (int j = 0; j < MAP_SQUARES; ++j) {
+        for (int e = 0; e < SQUARE_SUMS; ++e) {
+          const int query = first + TILE_COLUMN(j, e);
+          const QueryRow of = query_row(&s, &look, &block, m, query, lse, sums);
+          dscores[j][e] = weights[j][e] * (dscores[j][e] - of.sum);
+        }
+      }
+      add_map_product(map, met_staged, &upstream, met_tokens, STAYS(s.width), dvalues);
       SYNCHRONIZE;
-      add_products(staged, map, &upstream, met_tokens, dvalues);
-      for (int i = 0; i < EACH_ROW; ++i)
-        for (int j = 0; j < EACH_OTHER; ++j)
-          map[(LANE_X + j * LANES) * LEFT + LANE_Y + i * LANES] = dscore[i][j];
-      SYNCHRONIZE;
-      add_products(staged, map, &queries, met_tokens, dkeys);
+      put_map(map, dscores);
+      add_map_product(map, met_staged, &queries, met_tokens, 0, dkeys);
     }
-    if (IS_DEFINED(dk))
-      put_sums(dkeys, scale, s.add, dk, &s.k[m], &block, s.dim, tokens);
+    if (IS_DEFINED(dk)) put_sums(dkeys, scale, s.add, dk, &s.k[m], &block, s.dim, tokens);
     if (IS_DEFINED(dpadding)) put_padding(dkeys, scale, &s, &block, tokens, s.dim, dpadding);
+    SYNCHRONIZE;
   }
   if (IS_DEFINED(dv)) put_sums(dvalues, 1, s.add, dv, &s.v, &block, s.width, tokens);
   if (IS_DEFINED(dpadding))
@@ -219,27 +244,27 @@ KERNEL attention_dbias(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
   OPEN(const Stored, dout);
   OPEN(const Real, sums);
   OPEN(Real, dbias);
-  LOCAL Real staged[STAGED];
+  LOCAL Stored own_staged[OWN_STAGED];
+  LOCAL Stored met_staged[MET_STAGED];
   LOCAL Int32 own_tokens[ROWS];
   LOCAL Int32 met_tokens[OTHERS];
   const Index members = s.queries;
   const Index across = (members + OTHERS - 1) / OTHERS;
   const Index down = (members + ROWS - 1) / ROWS;
   const Index of = GROUP / (across * down);
-  const Index first = GROUP % across * OTHERS;
+  const int first = (int)(GROUP % across) * OTHERS;
   const HeadWalk walk = walk_of_out(&s);
   RowBlock block;
-  block.first = GROUP / across % down * ROWS;
-  block.head = of % s.heads;
-  Real sum[EACH_ROW][EACH_OTHER];
-  for (int i = 0; i < EACH_ROW; ++i)
-    for (int j = 0; j < EACH_OTHER; ++j) sum[i][j] = 0;
+  block.first = (int)(GROUP / across % down) * ROWS;
+  block.head = (int)(of % s.heads);
+  Real sum[MAP_SQUARES][SQUARE_SUMS];
+  clear_squares(MAP_SQUARES, sum);
   const Index all = s.batch * s.units;
   const Index begin = of / s.heads * chunk;
   const Index end = begin + chunk < all ? begin + chunk : all;
   for (Index at = begin; at < end; ++at) {
-    block.item = at / s.units;
-    block.unit = at % s.units;
+    block.item = (int)(at / s.units);
+    block.unit = (int)(at % s.units);
     if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &look, &block, block.first + PLACE);
     if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &look, &block, first + PLACE);
     SYNCHRONIZE;
@@ -247,30 +272,31 @@ KERNEL attention_dbias(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
     const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
     const Head queries = head_of(q, &s.q[0], &block, s.dim);
     const Head keys = padded_head(k, &s.k[0], &block, s.dim, look.padding);
-    Real product[EACH_ROW][EACH_OTHER], dfused[EACH_ROW][EACH_OTHER];
-    products(staged, &queries, own_tokens, &keys, met_tokens, product);
-    products(staged, &upstream, own_tokens, &values, met_tokens, dfused);
-    for (int i = 0; i < EACH_ROW; ++i) {
-      const int r = LANE_Y + i * LANES;
-      const Index query = block.first + r;
-      if (query >= members) continue;
-      const Real row_lse = lse[lse_row(&s, 0, &block, query)];
-      const Real row_sum = sums[lse_row(&s, 0, &block, query)];
-      for (int j = 0; j < EACH_OTHER; ++j) {
-        const int c = LANE_X + j * LANES;
-        sum[i][j] += (dfused[i][j] - row_sum) * weight_of(&s, &look, &block, query, own_tokens[r],
-                                                          first + c, met_tokens[c], product[i][j],
-                                                          row_lse);
+    Real scores[MAP_SQUARES][SQUARE_SUMS], dfused[MAP_SQUARES][SQUARE_SUMS];
+    stage_own(own_staged, &queries, own_tokens);
+    multiply_heads(own_staged, &queries, own_tokens, met_staged, &keys, met_tokens, scores);
+    SYNCHRONIZE;
+    stage_own(own_staged, &upstream, own_tokens);
+    multiply_heads(own_staged, &upstream, own_tokens, met_staged, &values, met_tokens, dfused);
+    for (int j = 0; j < MAP_SQUARES; ++j) {
+      for (int e = 0; e < SQUARE_SUMS; ++e) {
+        const int row = TILE_ROW(e);
+        const int column = TILE_COLUMN(j, e);
+        const int query = block.first + row;
+        const QueryRow is = query_row(&s, &look, &block, 0, query, lse, sums);
+        sum[j][e] += (dfused[j][e] - is.sum) *
+                     weight_of(&s, &look, &block, query, own_tokens[row], first + column,
+                               met_tokens[column], scores[j][e], is.lse);
       }
     }
     SYNCHRONIZE;
   }
-  for (int i = 0; i < EACH_ROW; ++i) {
-    for (int j = 0; j < EACH_OTHER; ++j) {
-      const Index query = block.first + LANE_Y + i * LANES;
-      const Index key = first + LANE_X + j * LANES;
+  for (int j = 0; j < MAP_SQUARES; ++j) {
+    for (int e = 0; e < SQUARE_SUMS; ++e) {
+      const Index query = block.first + TILE_ROW(e);
+      const Index key = first + TILE_COLUMN(j, e);
       if (query < members && key < members)
-        dbias[(of * members + query) * members + key] = sum[i][j];
+        dbias[(of * members + query) * members + key] = sum[j][e];
     }
   }
 }

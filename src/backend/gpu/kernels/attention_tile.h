@@ -1,20 +1,23 @@
 // What the kernels of softmax attention share. A group owns a block of ATTENTION_ROWS rows, queries or
-// keys of one head, and meets the others in blocks of ATTENTION_OTHERS. Its work items stand in a
-// square of LANES x LANES: item (x, y) has rows y + 16 i, and columns or channels x + 16 j. All
-// arrays in local memory together stay below 32 KiB of float64.
+// keys of one head, and meets the others in blocks of ATTENTION_OTHERS. Two kinds of products follow
+// each other (warp_tile.h): of the channels of both, SLICE of them staged at a time, whose sums are a
+// map (ROWS, OTHERS); and of that map with all channels of what is met, DEEP tokens staged at a time.
+// All arrays in local memory together stay below 48 KiB, of whatever dtype.
 
 #define ROWS ATTENTION_ROWS
 #define OTHERS ATTENTION_OTHERS
-#define LANES 16
-#define EACH_ROW (ROWS / LANES)
-#define EACH_OTHER (OTHERS / LANES)
-#define EACH_CHANNEL (ATTENTION_WIDTH / LANES)
-#define SLICE 16  // channels of a product that are staged at a time
-#define LEFT (ROWS + 1)
-#define RIGHT (OTHERS + 1)
-#define STAGED (SLICE * (LEFT + RIGHT))
-#define LANE_X (PLACE % LANES)
-#define LANE_Y (PLACE / LANES)
+#define MAP_SQUARES (OTHERS / SQUARE_STEP)
+#define HEAD_SQUARES (ATTENTION_WIDTH / SQUARE_STEP)
+#define SLICE (sizeof(Stored) == 2 ? ATTENTION_WIDTH : 8 * CHUNK)
+#define DEEP (sizeof(Stored) == 8 ? 8 : OTHERS)
+#define OWN_STRIDE PADDED(SLICE)
+#define MET_STRIDE PADDED(DEEP < OTHERS ? SLICE : ATTENTION_WIDTH)
+#define DEEP_STRIDE PADDED(ATTENTION_WIDTH)
+#define MAP_STRIDE PADDED(OTHERS)
+#define OWN_STAGED (ROWS * OWN_STRIDE)
+#define MET_STAGED (DEEP * DEEP_STRIDE)
+#define MAP_STAGED (ROWS * MAP_STRIDE)
+#define PART_STRIDE (LANES_OF_ROW + 1)
 
 // In place of the number of a token.
 #define PADDING (-1)  // has the padding's channels
@@ -37,8 +40,8 @@
   look.regions = regions_memory + regions_first;                                                \
   look.bias = bias_memory + bias_first;                                                         \
   look.padding = padding_memory + padding_first;                                                \
-  look.c[0] = c1_memory + c1_first;                                                             \
-  look.c[1] = c2_memory + c2_first
+  look.c1 = c1_memory + c1_first;                                                               \
+  look.c2 = c2_memory + c2_first
 
 typedef struct {
   Real scale, region_mask;
@@ -47,22 +50,23 @@ typedef struct {
   GLOBAL const Index* regions;
   GLOBAL const Real* bias;
   GLOBAL const Stored* padding;
-  GLOBAL const Stored* c[2];
+  GLOBAL const Stored* c1;
+  GLOBAL const Stored* c2;
 } Lookups;
 
 // What a group works on; `first` is the first row that it owns.
 typedef struct {
-  Index item, unit, head, first;
+  int item, unit, head, first;
 } RowBlock;
 
 FUNCTION RowBlock block_of(const AttentionShape* s, Index rows) {
   const Index blocks = (rows + ROWS - 1) / ROWS;
   const Index of = GROUP / blocks;
   RowBlock block;
-  block.first = GROUP % blocks * ROWS;
-  block.unit = of % s->units;
-  block.head = s->first_head + of / s->units % s->count * s->head_step;
-  block.item = of / (s->units * s->count);
+  block.first = (int)(GROUP % blocks) * ROWS;
+  block.unit = (int)(of % s->units);
+  block.head = (int)(s->first_head + of / s->units % s->count * s->head_step);
+  block.item = (int)(of / (s->units * s->count));
   return block;
 }
 
@@ -70,8 +74,8 @@ FUNCTION RowBlock block_of(const AttentionShape* s, Index rows) {
 typedef struct {
   GLOBAL const Stored* x;
   GLOBAL const Stored* padding;
-  Index token;
-  int dim;
+  int token, dim;
+  int in_chunks;  // whether all channels begin and end with chunks of memory
 } Head;
 
 FUNCTION Index start_of(const HeadWalk* walk, Index head) {
@@ -80,19 +84,20 @@ FUNCTION Index start_of(const HeadWalk* walk, Index head) {
 FUNCTION Index head_start(const HeadWalk* walk, const RowBlock* block) {
   return block->item * walk->item + start_of(walk, block->head);
 }
-FUNCTION Head head_of(GLOBAL const Stored* x, const HeadWalk* walk, const RowBlock* block, int dim) {
-  Head head;
-  head.x = x + head_start(walk, block);
-  head.padding = 0;
-  head.token = walk->token;
-  head.dim = dim;
-  return head;
-}
+FUNCTION int is_in_chunks(GLOBAL const Stored* x) { return (size_t)x % 16 == 0; }
 FUNCTION Head padded_head(GLOBAL const Stored* x, const HeadWalk* walk, const RowBlock* block, int dim,
                           GLOBAL const Stored* padding) {
-  Head head = head_of(x, walk, block, dim);
-  if (padding) head.padding = padding + start_of(walk, block->head);
+  Head head;
+  head.x = x + head_start(walk, block);
+  head.padding = padding ? padding + start_of(walk, block->head) : 0;
+  head.token = (int)walk->token;
+  head.dim = dim;
+  head.in_chunks = dim % CHUNK == 0 && walk->token % CHUNK == 0 && is_in_chunks(head.x) &&
+                   is_in_chunks(head.padding);
   return head;
+}
+FUNCTION Head head_of(GLOBAL const Stored* x, const HeadWalk* walk, const RowBlock* block, int dim) {
+  return padded_head(x, walk, block, dim, 0);
 }
 // Of what is laid out as the result, (batch, tokens, heads * width).
 FUNCTION HeadWalk walk_of_out(const AttentionShape* s) {
@@ -105,10 +110,11 @@ FUNCTION HeadWalk walk_of_out(const AttentionShape* s) {
   walk.inner = 0;
   return walk;
 }
-FUNCTION Real element(const Head* head, int token, int channel) {
+// Channels of a token, at least one chunk of them; 0 if there are none.
+FUNCTION GLOBAL const Stored* channels_of(const Head* head, int token, int channel) {
   if (channel >= head->dim || token <= NOBODY) return 0;
-  if (token == PADDING) return head->padding ? load(head->padding, channel) : (Real)0;
-  return load(head->x, token * head->token + channel);
+  if (token == PADDING) return head->padding ? head->padding + channel : 0;
+  return head->x + (Index)token * head->token + channel;
 }
 
 // Tokens of rows; a query at padding gives nothing, and nothing is made for it.
@@ -132,17 +138,18 @@ FUNCTION int key_token(const AttentionShape* s, const Lookups* look, const RowBl
 }
 
 // Keys that rows before `end` see where no mask forbids them.
-FUNCTION Index keys_before(const AttentionShape* s, Index end) {
-  if (!s->causal) return s->keys;
-  const Index seen = (end < s->queries ? end : s->queries) + s->keys - s->queries;
+FUNCTION int keys_before(const AttentionShape* s, int end) {
+  if (!s->causal) return (int)s->keys;
+  const int queries = (int)s->queries;
+  const int seen = (end < queries ? end : queries) + (int)s->keys - queries;
   return seen < 0 ? 0 : seen;
 }
-FUNCTION int is_allowed(const AttentionShape* s, Index query, int query_is, Index key, int key_is) {
+FUNCTION int is_allowed(const AttentionShape* s, int query, int query_is, int key, int key_is) {
   return query_is > NOBODY && key_is > NOBODY &&
-         (!s->causal || key <= query + s->keys - s->queries);
+         (!s->causal || key <= query + (int)s->keys - (int)s->queries);
 }
 FUNCTION Real score_of(const AttentionShape* s, const Lookups* look, const RowBlock* block,
-                       Index query, Index key, Real product) {
+                       int query, int key, Real product) {
   Real score = product * look->scale;
   if (look->bias) score += look->bias[(block->head * s->queries + query) * s->keys + key];
   if (look->regions && look->regions[block->unit * s->keys + query] !=
@@ -151,81 +158,117 @@ FUNCTION Real score_of(const AttentionShape* s, const Lookups* look, const RowBl
   return score;
 }
 // Of a row in (maps, batch, heads, units, queries).
-FUNCTION Index lse_row(const AttentionShape* s, int map, const RowBlock* block, Index query) {
+FUNCTION Index lse_row(const AttentionShape* s, int map, const RowBlock* block, int query) {
   const Index of = ((Index)map * s->batch + block->item) * s->heads + block->head;
   return (of * s->units + block->unit) * s->queries + query;
 }
 // What multiplies a row of a map.
 FUNCTION Real coefficient(const AttentionShape* s, const Lookups* look, const RowBlock* block, int map,
-                          Index query) {
-  if (!look->c[map]) return 1;
-  return load(look->c[map], (block->item * s->queries + query) * s->heads + block->head);
+                          int query) {
+  GLOBAL const Stored* c = map == 0 ? look->c1 : look->c2;
+  if (!c) return 1;
+  return load(c, (block->item * s->queries + query) * s->heads + block->head);
 }
 
-// sum[i][j] = row y + 16 i of what is owned times row x + 16 j of what is met.
-FUNCTION void products(SHARED Real* staged, const Head* own, SHARED const Int32* own_tokens,
-                       const Head* met, SHARED const Int32* met_tokens,
-                       Real (*sum)[EACH_OTHER]) {
-  SHARED Real* left = staged;
-  SHARED Real* right = staged + SLICE * LEFT;
-  for (int i = 0; i < EACH_ROW; ++i)
-    for (int j = 0; j < EACH_OTHER; ++j) sum[i][j] = 0;
-  for (int channel = 0; channel < own->dim; channel += SLICE) {
-    for (int e = PLACE; e < SLICE * ROWS; e += GROUP_SIZE)
-      left[e % SLICE * LEFT + e / SLICE] =
-          element(own, own_tokens[e / SLICE], channel + e % SLICE);
-    for (int e = PLACE; e < SLICE * OTHERS; e += GROUP_SIZE)
-      right[e % SLICE * RIGHT + e / SLICE] =
-          element(met, met_tokens[e / SLICE], channel + e % SLICE);
-    SYNCHRONIZE;
-    for (int c = 0; c < SLICE; ++c) {
-      Real u[EACH_ROW], w[EACH_OTHER];
-      for (int i = 0; i < EACH_ROW; ++i) u[i] = left[c * LEFT + LANE_Y + i * LANES];
-      for (int j = 0; j < EACH_OTHER; ++j) w[j] = right[c * RIGHT + LANE_X + j * LANES];
-      for (int i = 0; i < EACH_ROW; ++i)
-        for (int j = 0; j < EACH_OTHER; ++j) sum[i][j] += u[i] * w[j];
-    }
-    SYNCHRONIZE;
-  }
-}
-
-// sum[i][j] += row y + 16 i of the map, (OTHERS, LEFT), times channel x + 16 j of what is met.
-FUNCTION void add_products(SHARED Real* staged, SHARED const Real* map, const Head* met,
-                           SHARED const Int32* met_tokens, Real (*sum)[EACH_CHANNEL]) {
-  const int shift = met->dim <= 32 ? 5 : met->dim <= 64 ? 6 : 7;
-  const int rows = 1024 >> shift;  // staged at a time
-  for (int first = 0; first < OTHERS; first += rows) {
-    for (int e = PLACE; e < 1024; e += GROUP_SIZE)
-      staged[e] = element(met, met_tokens[first + (e >> shift)], e & ((1 << shift) - 1));
-    SYNCHRONIZE;
-    for (int r = 0; r < rows; ++r) {
-      Real p[EACH_ROW];
-      for (int i = 0; i < EACH_ROW; ++i) p[i] = map[(first + r) * LEFT + LANE_Y + i * LANES];
-      for (int j = 0; j < EACH_CHANNEL; ++j) {
-        if (j * LANES >= 1 << shift) continue;
-        const Real w = staged[(r << shift) + LANE_X + j * LANES];
-        for (int i = 0; i < EACH_ROW; ++i) sum[i][j] += p[i] * w;
+// Channels [channel, channel + channels) of `rows` tokens, zeros in place of those that are not there.
+// channels: whole steps. Eight work items share a row.
+FUNCTION void stage(SHARED Stored* to, int stride, const Head* head, SHARED const Int32* tokens,
+                    int rows, int channel, int channels) {
+  for (int row = PLACE / 8; row < rows; row += GROUP_SIZE / 8) {
+    for (int at = PLACE % 8 * CHUNK; at < channels; at += 8 * CHUNK) {
+      SHARED Stored* place = to + row * stride + at;
+      if (head->in_chunks) {
+        GLOBAL const Stored* from = channels_of(head, tokens[row], channel + at);
+        uint4 chunk;
+        chunk.x = chunk.y = chunk.z = chunk.w = 0;
+        if (from) chunk = *(GLOBAL const uint4*)from;
+        *(SHARED uint4*)place = chunk;
+      } else {
+        for (int c = 0; c < CHUNK; ++c) {
+          GLOBAL const Stored* from = channels_of(head, tokens[row], channel + at + c);
+          place[c] = from ? *from : (Stored)0;
+        }
       }
     }
-    SYNCHRONIZE;
   }
 }
 
-FUNCTION void clear_channels(Real (*sum)[EACH_CHANNEL]) {
-  for (int i = 0; i < EACH_ROW; ++i)
-    for (int j = 0; j < EACH_CHANNEL; ++j) sum[i][j] = 0;
+FUNCTION int fewer(int a, int b) { return a < b ? a : b; }
+
+// Heads have more channels than a slice only where SLICE is less than ATTENTION_WIDTH.
+#define IN_SLICES(dim) (SLICE < ATTENTION_WIDTH && (dim) > SLICE)
+
+// What is owned, once, if it fits.
+FUNCTION void stage_own(SHARED Stored* own_staged, const Head* own, SHARED const Int32* own_tokens) {
+  if (!IN_SLICES(own->dim))
+    stage(own_staged, OWN_STRIDE, own, own_tokens, ROWS, 0, whole_steps(own->dim));
+}
+
+// sums = rows of what is owned (stage_own) times rows of what is met, (ROWS, OTHERS). Synchronises first.
+// (Barriers stand under no condition: PoCL would copy what follows them.)
+FUNCTION void multiply_heads(SHARED Stored* own_staged, const Head* own,
+                             SHARED const Int32* own_tokens, SHARED Stored* met_staged,
+                             const Head* met, SHARED const Int32* met_tokens,
+                             Real (*sums)[SQUARE_SUMS]) {
+  clear_squares(MAP_SQUARES, sums);
+  for (int channel = 0; channel < (SLICE < ATTENTION_WIDTH ? own->dim : 1); channel += SLICE) {
+    const int depth = whole_steps(fewer(own->dim - channel, SLICE));
+    SYNCHRONIZE;
+    if (IN_SLICES(own->dim)) stage(own_staged, OWN_STRIDE, own, own_tokens, ROWS, channel, depth);
+    stage(met_staged, MET_STRIDE, met, met_tokens, OTHERS, channel, depth);
+    SYNCHRONIZE;
+    add_product_of_rows(own_staged, OWN_STRIDE, met_staged, MET_STRIDE, depth, OTHERS, MAP_SQUARES,
+                        sums);
+  }
+}
+
+// A lane's sums as elements of the map.
+FUNCTION void put_map(SHARED Stored* map, Real (*sums)[SQUARE_SUMS]) {
+  for (int j = 0; j < MAP_SQUARES; ++j)
+    for (int e = 0; e < SQUARE_SUMS; ++e)
+      map[TILE_ROW(e) * MAP_STRIDE + TILE_COLUMN(j, e)] = stored_of(sums[j][e]);
+}
+
+// Whether what multiply_heads met last is there for add_map_product, too.
+#define STAYS(dim) (DEEP == OTHERS && !IN_SLICES(dim))
+
+// sums += the map times what is met, (ROWS, channels). Synchronises first.
+FUNCTION void add_map_product(SHARED const Stored* map, SHARED Stored* met_staged, const Head* met,
+                              SHARED const Int32* met_tokens, int is_staged,
+                              Real (*sums)[SQUARE_SUMS]) {
+  const int channels = whole_steps(met->dim);
+  for (int first = 0; first < OTHERS; first += DEEP) {
+    SYNCHRONIZE;
+    if (!is_staged) stage(met_staged, DEEP_STRIDE, met, met_tokens + first, DEEP, 0, channels);
+    SYNCHRONIZE;
+    add_product_of_columns(map + first, MAP_STRIDE, met_staged, DEEP_STRIDE, DEEP, channels,
+                           HEAD_SQUARES, sums);
+  }
+}
+
+// Each row's values of its eight lanes joined, known to all of them: two rows a lane. `part`: ROWS *
+// PART_STRIDE places, which must not be in use.
+FUNCTION void join_rows(Int32 op, SHARED Real* part, Real* values) {
+  for (int i = 0; i < 2; ++i) part[TILE_ROW(2 * i) * PART_STRIDE + LANE_OF_ROW] = values[i];
+  SYNCHRONIZE;
+  for (int i = 0; i < 2; ++i) {
+    SHARED const Real* row = part + TILE_ROW(2 * i) * PART_STRIDE;
+    values[i] = row[0];
+    for (int lane = 1; lane < LANES_OF_ROW; ++lane) values[i] = join(op, values[i], row[lane]);
+  }
 }
 
 // To, or added to, the tokens' rows of a head; `dim` channels of it.
-FUNCTION void put_sums(Real (*sum)[EACH_CHANNEL], Real factor, int add, GLOBAL Stored* y,
+FUNCTION void put_sums(Real (*sums)[SQUARE_SUMS], Real factor, int add, GLOBAL Stored* y,
                        const HeadWalk* walk, const RowBlock* block, int dim, const int* tokens) {
   const Index start = head_start(walk, block);
-  for (int i = 0; i < EACH_ROW; ++i) {
-    for (int j = 0; j < EACH_CHANNEL; ++j) {
-      const int channel = LANE_X + j * LANES;
-      if (tokens[i] < 0 || channel >= dim) continue;
-      const Index at = start + tokens[i] * walk->token + channel;
-      const Real value = sum[i][j] * factor;
+  for (int j = 0; j < HEAD_SQUARES; ++j) {
+    for (int e = 0; e < SQUARE_SUMS; ++e) {
+      const int channel = TILE_COLUMN(j, e);
+      const int token = tokens[IS_LOWER(e)];
+      if (token < 0 || channel >= dim) continue;
+      const Index at = start + token * walk->token + channel;
+      const Real value = sums[j][e] * factor;
       store(y, at, add ? load(y, at) + value : value);
     }
   }

@@ -3,6 +3,7 @@
 //   y (outputs, batch out) = weight (outputs, inputs taps) patches of x,
 //   dx (inputs, batch in) = weight^T (inputs, outputs taps) patches of dy,
 //   dweight (outputs, inputs taps) = dy (outputs, batch out) patches of x^T.
+// Where maps are bfloat16 the weight is rounded to that.
 
 // Elements of a patch matrix have a position that stays for a work item, and taps that come by.
 typedef struct {
@@ -21,57 +22,72 @@ FUNCTION Position position_of(Index n, Index count, const Index* sizes) {
   return p;
 }
 
+#define PATCH_STRIDE PADDED(PRODUCT_TILE)
+
+// The first two of the products: `to` is y and `from` x, or with `back` dx and dy.
+FUNCTION void make_map(const ConvShape* s, int back, GLOBAL const Real* weight,
+                       GLOBAL const Stored* from, GLOBAL const Real* bias, GLOBAL Stored* to,
+                       SHARED Stored* left, SHARED Stored* right) {
+  const Index inputs = s->in_channels / s->groups;
+  const Index outputs = s->out_channels / s->groups;
+  const Index read = back ? outputs : inputs;  // channels of a group
+  const Index made = back ? inputs : outputs;
+  const Index* from_sizes = back ? s->out : s->in;
+  const Index* to_sizes = back ? s->in : s->out;
+  const Index taps = VOLUME(s->kernel_size);
+  const Index columns = s->batch * VOLUME(to_sizes);
+  const Index depth = read * taps;
+  const Index group = GROUP / (TILES(columns) * TILES(made));
+  const Index row = GROUP / TILES(columns) % TILES(made) * PRODUCT_TILE;
+  const Index column = GROUP % TILES(columns) * PRODUCT_TILE;
+  const int bj = PLACE % PRODUCT_TILE;
+  const Position at = position_of(column + bj, columns, to_sizes);
+  const Index image = (at.item * s->groups + group) * read;
+  Real sums[PRODUCT_SQUARES][SQUARE_SUMS];
+  clear_squares(PRODUCT_SQUARES, sums);
+
+  for (Index k = 0; k < depth; k += PRODUCT_STEP) {
+    for (int e = PLACE; e < PRODUCT_STEP * PRODUCT_TILE; e += GROUP_SIZE) {
+      const Index ai = row + e / PRODUCT_STEP;
+      const Index ak = k + e % PRODUCT_STEP;
+      const Index tap = back ? ((group * outputs + ak / taps) * inputs + ai) * taps + ak % taps
+                             : (group * outputs + ai) * depth + ak;
+      left[e / PRODUCT_STEP * PRODUCT_STRIDE + e % PRODUCT_STEP] =
+          stored_of(ai < made && ak < depth ? weight[tap] : (Real)0);
+      const Index bk = k + e / PRODUCT_TILE;
+      Index reads = -1;
+      if (at.there && bk < depth) {
+        const Point offset = point_of(bk % taps, s->kernel_size);
+        reads = back ? output_at(s, at.point, offset) : input_at(s, at.point, offset);
+      }
+      right[e / PRODUCT_TILE * PATCH_STRIDE + bj] =
+          reads < 0 ? (Stored)0 : from[(image + bk / taps) * VOLUME(from_sizes) + reads];
+    }
+    SYNCHRONIZE;
+    add_product_of_columns(left, PRODUCT_STRIDE, right, PATCH_STRIDE, PRODUCT_STEP, PRODUCT_TILE,
+                           PRODUCT_SQUARES, sums);
+    SYNCHRONIZE;
+  }
+
+  for (int j = 0; j < PRODUCT_SQUARES; ++j) {
+    for (int e = 0; e < SQUARE_SUMS; ++e) {
+      const Position place = position_of(column + TILE_COLUMN(j, e), columns, to_sizes);
+      if (!place.there || row + TILE_ROW(e) >= made) continue;
+      const Index channel = group * made + row + TILE_ROW(e);
+      store(to, (place.item * made * s->groups + channel) * VOLUME(to_sizes) + place.flat,
+            sums[j][e] + (bias ? bias[channel] : (Real)0));
+    }
+  }
+}
+
 KERNEL conv_product(ConvShape s, TENSOR(const Stored, x), TENSOR(const Real, weight),
                     TENSOR(const Real, bias), TENSOR(Stored, y)) {
   OPEN(const Stored, x);
   OPEN(const Real, weight);
-  OPEN(const Real, bias);
   OPEN(Stored, y);
-  LOCAL Real left[STEP][PRODUCT_TILE];
-  LOCAL Real right[STEP][PRODUCT_TILE];
-  const Index inputs = s.in_channels / s.groups;
-  const Index outputs = s.out_channels / s.groups;
-  const Index taps = VOLUME(s.kernel_size);
-  const Index columns = s.batch * VOLUME(s.out);
-  const Index depth = inputs * taps;
-  const Index group = GROUP / (TILES(columns) * TILES(outputs));
-  const Index row = GROUP / TILES(columns) % TILES(outputs) * PRODUCT_TILE;
-  const Index column = GROUP % TILES(columns) * PRODUCT_TILE;
-  const int bj = PLACE % PRODUCT_TILE;
-  const Position at = position_of(column + bj, columns, s.out);
-  const Index image = at.item * s.in_channels + group * inputs;
-  Real sums[EACH][EACH];
-  clear_tile(sums);
-
-  for (Index k = 0; k < depth; k += STEP) {
-    for (int e = PLACE; e < STEP * PRODUCT_TILE; e += GROUP_SIZE) {
-      const int ai = e / STEP;
-      const int ak = e % STEP;
-      left[ak][ai] = row + ai < outputs && k + ak < depth
-                         ? weight[(group * outputs + row + ai) * depth + k + ak]
-                         : (Real)0;
-      const int bk = e / PRODUCT_TILE;
-      const Index channel = (k + bk) / taps;
-      const Index from = at.there && k + bk < depth
-                             ? input_at(&s, at.point, point_of((k + bk) % taps, s.kernel_size))
-                             : -1;
-      right[bk][bj] = from < 0 ? (Real)0 : load(x, (image + channel) * VOLUME(s.in) + from);
-    }
-    SYNCHRONIZE;
-    add_step(left, right, sums);
-    SYNCHRONIZE;
-  }
-
-  for (int j = 0; j < EACH; ++j) {
-    const Position to = position_of(column + TILE_COLUMN(j), columns, s.out);
-    if (!to.there) continue;
-    for (int i = 0; i < EACH; ++i) {
-      if (row + TILE_ROW(i) >= outputs) continue;
-      const Index channel = group * outputs + row + TILE_ROW(i);
-      store(y, (to.item * s.out_channels + channel) * VOLUME(s.out) + to.flat,
-            sums[i][j] + (IS_DEFINED(bias) ? bias[channel] : (Real)0));
-    }
-  }
+  LOCAL Stored left[PRODUCT_TILE * PRODUCT_STRIDE];
+  LOCAL Stored right[PRODUCT_STEP * PATCH_STRIDE];
+  make_map(&s, 0, weight, x, IS_DEFINED(bias) ? bias_memory + bias_first : 0, y, left, right);
 }
 
 KERNEL conv_product_data(ConvShape s, TENSOR(const Real, weight), TENSOR(const Stored, dy),
@@ -79,51 +95,9 @@ KERNEL conv_product_data(ConvShape s, TENSOR(const Real, weight), TENSOR(const S
   OPEN(const Real, weight);
   OPEN(const Stored, dy);
   OPEN(Stored, dx);
-  LOCAL Real left[STEP][PRODUCT_TILE];
-  LOCAL Real right[STEP][PRODUCT_TILE];
-  const Index inputs = s.in_channels / s.groups;
-  const Index outputs = s.out_channels / s.groups;
-  const Index taps = VOLUME(s.kernel_size);
-  const Index columns = s.batch * VOLUME(s.in);
-  const Index depth = outputs * taps;
-  const Index group = GROUP / (TILES(columns) * TILES(inputs));
-  const Index row = GROUP / TILES(columns) % TILES(inputs) * PRODUCT_TILE;
-  const Index column = GROUP % TILES(columns) * PRODUCT_TILE;
-  const int bj = PLACE % PRODUCT_TILE;
-  const Position at = position_of(column + bj, columns, s.in);
-  const Index image = at.item * s.out_channels + group * outputs;
-  Real sums[EACH][EACH];
-  clear_tile(sums);
-
-  for (Index k = 0; k < depth; k += STEP) {
-    for (int e = PLACE; e < STEP * PRODUCT_TILE; e += GROUP_SIZE) {
-      const int ai = e / STEP;
-      const int ak = e % STEP;
-      const Index output = group * outputs + (k + ak) / taps;
-      left[ak][ai] = row + ai < inputs && k + ak < depth
-                         ? weight[(output * inputs + row + ai) * taps + (k + ak) % taps]
-                         : (Real)0;
-      const int bk = e / PRODUCT_TILE;
-      const Index channel = (k + bk) / taps;
-      const Index from = at.there && k + bk < depth
-                             ? output_at(&s, at.point, point_of((k + bk) % taps, s.kernel_size))
-                             : -1;
-      right[bk][bj] = from < 0 ? (Real)0 : load(dy, (image + channel) * VOLUME(s.out) + from);
-    }
-    SYNCHRONIZE;
-    add_step(left, right, sums);
-    SYNCHRONIZE;
-  }
-
-  for (int j = 0; j < EACH; ++j) {
-    const Position to = position_of(column + TILE_COLUMN(j), columns, s.in);
-    if (!to.there) continue;
-    for (int i = 0; i < EACH; ++i) {
-      if (row + TILE_ROW(i) >= inputs) continue;
-      const Index channel = group * inputs + row + TILE_ROW(i);
-      store(dx, (to.item * s.in_channels + channel) * VOLUME(s.in) + to.flat, sums[i][j]);
-    }
-  }
+  LOCAL Stored left[PRODUCT_TILE * PRODUCT_STRIDE];
+  LOCAL Stored right[PRODUCT_STEP * PATCH_STRIDE];
+  make_map(&s, 1, weight, dy, 0, dx, left, right);
 }
 
 // The positions are cut into pieces of `piece`, which are many where the result is small: partial
@@ -133,8 +107,8 @@ KERNEL conv_product_weight(ConvShape s, Index piece, TENSOR(const Stored, x),
   OPEN(const Stored, x);
   OPEN(const Stored, dy);
   OPEN(Real, partial);
-  LOCAL Real left[STEP][PRODUCT_TILE];
-  LOCAL Real right[STEP][PRODUCT_TILE];
+  LOCAL Stored left[PRODUCT_TILE * PRODUCT_STRIDE];
+  LOCAL Stored right[PRODUCT_TILE * PRODUCT_STRIDE];
   const Index inputs = s.in_channels / s.groups;
   const Index outputs = s.out_channels / s.groups;
   const Index taps = VOLUME(s.kernel_size);
@@ -146,36 +120,36 @@ KERNEL conv_product_weight(ConvShape s, Index piece, TENSOR(const Stored, x),
   const Index number = GROUP / tiles / s.groups;
   const Index all = s.batch * VOLUME(s.out);
   const Index end = (number + 1) * piece < all ? (number + 1) * piece : all;
-  const int ak = PLACE % STEP;
-  Real sums[EACH][EACH];
-  clear_tile(sums);
+  const int ak = PLACE % PRODUCT_STEP;
+  Real sums[PRODUCT_SQUARES][SQUARE_SUMS];
+  clear_squares(PRODUCT_SQUARES, sums);
 
-  for (Index k = number * piece; k < end; k += STEP) {
+  for (Index k = number * piece; k < end; k += PRODUCT_STEP) {
     const Position at = position_of(k + ak, end, s.out);
-    for (int e = PLACE; e < STEP * PRODUCT_TILE; e += GROUP_SIZE) {
-      const int i = e / STEP;
+    for (int e = PLACE; e < PRODUCT_STEP * PRODUCT_TILE; e += GROUP_SIZE) {
+      const int i = e / PRODUCT_STEP;
       const Index output = at.item * s.out_channels + group * outputs + row + i;
-      left[ak][i] = at.there && row + i < outputs
-                        ? load(dy, output * VOLUME(s.out) + at.flat)
-                        : (Real)0;
+      left[i * PRODUCT_STRIDE + ak] =
+          at.there && row + i < outputs ? dy[output * VOLUME(s.out) + at.flat] : (Stored)0;
       const Index input = at.item * s.in_channels + group * inputs + (column + i) / taps;
       const Index from =
           at.there && column + i < columns
               ? input_at(&s, at.point, point_of((column + i) % taps, s.kernel_size))
               : -1;
-      right[ak][i] = from < 0 ? (Real)0 : load(x, input * VOLUME(s.in) + from);
+      right[i * PRODUCT_STRIDE + ak] = from < 0 ? (Stored)0 : x[input * VOLUME(s.in) + from];
     }
     SYNCHRONIZE;
-    add_step(left, right, sums);
+    add_product_of_rows(left, PRODUCT_STRIDE, right, PRODUCT_STRIDE, PRODUCT_STEP, PRODUCT_TILE,
+                        PRODUCT_SQUARES, sums);
     SYNCHRONIZE;
   }
 
-  for (int i = 0; i < EACH; ++i) {
-    for (int j = 0; j < EACH; ++j) {
-      const Index r = row + TILE_ROW(i);
-      const Index c = column + TILE_COLUMN(j);
+  for (int j = 0; j < PRODUCT_SQUARES; ++j) {
+    for (int e = 0; e < SQUARE_SUMS; ++e) {
+      const Index r = row + TILE_ROW(e);
+      const Index c = column + TILE_COLUMN(j, e);
       if (r < outputs && c < columns)
-        partial[((number * s.groups + group) * outputs + r) * columns + c] = sums[i][j];
+        partial[((number * s.groups + group) * outputs + r) * columns + c] = sums[j][e];
     }
   }
 }

@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #define HAVE_FLOAT64
-#define KERNEL static __global__ void
-#define KERNEL_OF_TWO static __global__ void __launch_bounds__(GROUP_SIZE, 2)
+// Two groups at once on a multiprocessor, at most 128 registers a work item; one of 8 bytes.
+#define KERNEL static __global__ void __launch_bounds__(GROUP_SIZE, sizeof(Stored) == 8 ? 1 : 2)
 #define GLOBAL
-#define LOCAL __shared__
+#define LOCAL __shared__ __align__(16)
 #define SHARED
 #define FUNCTION static __device__ __forceinline__
 #define SYNCHRONIZE __syncthreads()

@@ -1,44 +1,48 @@
 // Products of matrices.
 
+// Rows of an operand from `first` on, columns from k on, as (PRODUCT_TILE, PRODUCT_STEP), zeros behind
+// its end. Element (i, k) is i row + k step elements into the item.
+FUNCTION void stage_matrix(SHARED Stored* to, GLOBAL const Stored* x, Index rows, Index row,
+                           Index depth, Index step, Index first, Index k) {
+  const int along = step == 1;  // neighbouring work items read neighbouring elements
+  for (int e = PLACE; e < PRODUCT_TILE * PRODUCT_STEP; e += GROUP_SIZE) {
+    const int i = along ? e / PRODUCT_STEP : e % PRODUCT_TILE;
+    const int c = along ? e % PRODUCT_STEP : e / PRODUCT_TILE;
+    to[i * PRODUCT_STRIDE + c] =
+        first + i < rows && k + c < depth ? x[(first + i) * row + (k + c) * step] : (Stored)0;
+  }
+}
+
 KERNEL gemm(ProductShape s, Int32 wide_result, TENSOR(const Stored, a), TENSOR(const Stored, b),
             TENSOR(const Real, bias), GLOBAL Byte* c_memory, Index c_first) {
   OPEN(const Stored, a);
   OPEN(const Stored, b);
   OPEN(const Real, bias);
-  LOCAL Real left[STEP][PRODUCT_TILE];
-  LOCAL Real right[STEP][PRODUCT_TILE];
+  LOCAL Stored left[PRODUCT_TILE * PRODUCT_STRIDE];
+  LOCAL Stored right[PRODUCT_TILE * PRODUCT_STRIDE];
   const Index item = GROUP / (TILES(s.n) * TILES(s.m));
   const Index row = GROUP / TILES(s.n) % TILES(s.m) * PRODUCT_TILE;
   const Index column = GROUP % TILES(s.n) * PRODUCT_TILE;
-  Real sums[EACH][EACH];
-  clear_tile(sums);
+  Real sums[PRODUCT_SQUARES][SQUARE_SUMS];
+  clear_squares(PRODUCT_SQUARES, sums);
 
-  for (Index k = 0; k < s.k; k += STEP) {
-    for (int e = PLACE; e < STEP * PRODUCT_TILE; e += GROUP_SIZE) {
-      // Neighbouring work items read neighbouring elements.
-      const int ai = s.a_column == 1 ? e / STEP : e % PRODUCT_TILE;
-      const int ak = s.a_column == 1 ? e % STEP : e / PRODUCT_TILE;
-      left[ak][ai] = row + ai < s.m && k + ak < s.k
-                         ? load(a, item * s.a_item + (row + ai) * s.a_row + (k + ak) * s.a_column)
-                         : (Real)0;
-      const int bj = s.b_row == 1 ? e / STEP : e % PRODUCT_TILE;
-      const int bk = s.b_row == 1 ? e % STEP : e / PRODUCT_TILE;
-      right[bk][bj] =
-          column + bj < s.n && k + bk < s.k
-              ? load(b, item * s.b_item + (k + bk) * s.b_row + (column + bj) * s.b_column)
-              : (Real)0;
-    }
+  for (Index k = 0; k < s.k; k += PRODUCT_STEP) {
+    stage_matrix(left, a + item * s.a_item, s.m, s.a_row, s.k, s.a_column, row, k);
+    stage_matrix(right, b + item * s.b_item, s.n, s.b_column, s.k, s.b_row, column, k);
     SYNCHRONIZE;
-    add_step(left, right, sums);
+    add_product_of_rows(left, PRODUCT_STRIDE, right, PRODUCT_STRIDE, PRODUCT_STEP,
+                        PRODUCT_TILE, PRODUCT_SQUARES, sums);
     SYNCHRONIZE;
   }
 
-  for (int i = 0; i < EACH; ++i) {
-    for (int j = 0; j < EACH; ++j) {
-      const Index r = row + TILE_ROW(i);
-      const Index c = column + TILE_COLUMN(j);
+#pragma unroll
+  for (int j = 0; j < PRODUCT_SQUARES; ++j) {
+#pragma unroll
+    for (int e = 0; e < SQUARE_SUMS; ++e) {
+      const Index r = row + TILE_ROW(e);
+      const Index c = column + TILE_COLUMN(j, e);
       if (r >= s.m || c >= s.n) continue;
-      const Real value = sums[i][j] + (IS_DEFINED(bias) ? bias[c] : (Real)0);
+      const Real value = sums[j][e] + (IS_DEFINED(bias) ? bias[c] : (Real)0);
       const Index at = c_first + item * s.c_item + r * s.c_row + c;
       if (wide_result) {
         ((GLOBAL Real*)c_memory)[at] = value;

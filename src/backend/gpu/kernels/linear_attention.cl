@@ -263,7 +263,7 @@ KERNEL linear_weights(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(Real, stats)) {
   } while (map < s.maps);
 }
 
-KERNEL_OF_TWO linear_attention(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
+KERNEL linear_attention(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
                                LINEAR_FINISH, TENSOR(Stored, out)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);

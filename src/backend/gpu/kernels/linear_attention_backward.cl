@@ -5,7 +5,7 @@
 // that of u with its parameters (linear_query_sums), and with these the keys and values.
 
 // Writes dy, and the gradients of residual and gate; of the weight a row for each group.
-KERNEL_OF_TWO linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
+KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
                                      LINEAR_FINISH, TENSOR(const Stored, dout), TENSOR(Real, dy),
                                      TENSOR(Stored, dresidual), TENSOR(Stored, dgate),
                                      TENSOR(Real, dweight)) {
@@ -224,7 +224,7 @@ KERNEL linear_dv(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(const Real,
   put_rows(sum, s.add, dv, &s.v, &block, s.keys, s.width);
 }
 
-KERNEL_OF_TWO linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(Stored, dk)) {
+KERNEL linear_dk(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats), TENSOR(Stored, dk)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Stored, dk);

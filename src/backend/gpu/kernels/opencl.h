@@ -7,9 +7,8 @@
 #endif
 
 #define KERNEL __kernel void
-#define KERNEL_OF_TWO __kernel void  // of which a processor is to hold two groups at a time
 #define GLOBAL __global
-#define LOCAL __local  // an array of a kernel
+#define LOCAL __local __attribute__((aligned(16)))  // an array of a kernel
 #define SHARED __local  // what a pointer to one points to
 #define FUNCTION static inline
 #define SYNCHRONIZE barrier(CLK_LOCAL_MEM_FENCE)

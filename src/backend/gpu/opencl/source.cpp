@@ -18,8 +18,8 @@ FOVEA_EMBEDDED(gpu_operations)
 FOVEA_EMBEDDED(gpu_walk)
 FOVEA_EMBEDDED(gpu_group)
 FOVEA_EMBEDDED(gpu_grid)
-FOVEA_EMBEDDED(gpu_tile)
 FOVEA_EMBEDDED(gpu_planes)
+FOVEA_EMBEDDED(gpu_warp_tile)
 FOVEA_EMBEDDED(gpu_attention_tile)
 FOVEA_EMBEDDED(gpu_linear_tile)
 FOVEA_EMBEDDED(gpu_linear_results)
@@ -66,10 +66,12 @@ std::string source_of(Kernel kernel) {
   source += FOVEA_TEXT(gpu_walk);
   source += FOVEA_TEXT(gpu_group);
   source += FOVEA_TEXT(gpu_grid);
-  source += FOVEA_TEXT(gpu_tile);
   source += FOVEA_TEXT(gpu_planes);
-  if (file_of(kernel).starts_with("attention")) source += FOVEA_TEXT(gpu_attention_tile);
-  if (file_of(kernel).starts_with("linear_attention")) {
+  const std::string file = file_of(kernel);
+  const bool attends = file.starts_with("attention");
+  if (attends || file == "gemm" || file == "conv_product") source += FOVEA_TEXT(gpu_warp_tile);
+  if (attends) source += FOVEA_TEXT(gpu_attention_tile);
+  if (file.starts_with("linear_attention")) {
     source += FOVEA_TEXT(gpu_linear_tile);
     source += FOVEA_TEXT(gpu_linear_results);
   }

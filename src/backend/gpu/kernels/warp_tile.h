@@ -1,0 +1,217 @@
+// Products of matrices by warps. A group's 8 warps of 32 lanes stand 4 by 2 over a tile of sums: 64
+// rows, and any multiple of 32 columns. A warp has 16 rows of it and every other square of 16
+// columns; a lane has 8 sums of each square, at the places that mma.m16n8k16 of CUDA's tensor cores
+// gives it (PTX ISA, "Matrix fragments for mma.m16n8k16"; two of them make a square).
+//
+// Operands lie in local memory as they are stored: bfloat16 is not widened. Tensor cores multiply
+// where the dialect defines TENSOR_CORES: bfloat16, and float32 where ALLOW_TF32 is defined. Else
+// each lane makes its own sums. All that surrounds a product is one text for both. All arrays in local
+// memory begin at a multiple of 16 bytes, which copies of whole chunks and tensor cores ask for.
+
+#define WARP 32
+#define SQUARE 16
+#define SQUARE_SUMS 8   // of a lane
+#define SQUARE_STEP 32  // columns from one square of a warp to its next one
+
+#define LANE (PLACE % WARP)
+#define TILE_TOP (PLACE / (2 * WARP) * SQUARE)  // of a warp
+#define TILE_SIDE (PLACE / WARP % 2 * SQUARE)
+// Where sum e of a lane's square j stands in the tile. Sums e and e ^ 1 are beside each other; those
+// with (e & 2) == 0 have the lane's upper row, the others its lower one.
+#define TILE_ROW(e) (TILE_TOP + LANE / 4 + ((e) & 2) * 4)
+#define TILE_COLUMN(j, e) ((j) * SQUARE_STEP + TILE_SIDE + LANE % 4 * 2 + ((e) & 1) + ((e) & 4) * 2)
+#define IS_LOWER(e) (((e) & 2) / 2)
+// Eight lanes have a row's sums; this is which.
+#define LANES_OF_ROW 8
+#define LANE_OF_ROW (PLACE / WARP % 2 * 4 + LANE % 4)
+
+// Elements of 16 bytes, which are copied at once. Rows are as many elements further apart than they
+// are long, so that neighbouring ones lie in other banks.
+#define CHUNK ((int)(16 / sizeof(Stored)))
+#define PADDED(n) ((n) + CHUNK)
+#define DEPTH_STEP 16  // of which the depth of a product on tensor cores is a multiple
+
+// Squares of PRODUCT_TILE x PRODUCT_TILE sums that cover a matrix: a group makes one, of operands that
+// pass through local memory PRODUCT_STEP deep.
+#define TILES(n) (((n) + PRODUCT_TILE - 1) / PRODUCT_TILE)
+#define PRODUCT_STEP 32
+#define PRODUCT_STRIDE PADDED(PRODUCT_STEP)
+#define PRODUCT_SQUARES (PRODUCT_TILE / SQUARE_STEP)
+
+FUNCTION int whole_steps(int depth) { return (depth + DEPTH_STEP - 1) / DEPTH_STEP * DEPTH_STEP; }
+
+#ifdef DTYPE_bfloat16
+FUNCTION Stored stored_of(Real value) { return bfloat16_of_float(value); }
+#else
+FUNCTION Stored stored_of(Real value) { return value; }
+#endif
+
+FUNCTION void clear_squares(int squares, Real (*sums)[SQUARE_SUMS]) {
+  for (int j = 0; j < squares; ++j)
+    for (int e = 0; e < SQUARE_SUMS; ++e) sums[j][e] = 0;
+}
+
+#if defined(TENSOR_CORES) && defined(DTYPE_bfloat16)
+
+// Lane l of the four 8 x 8 matrices that make a 16 x 16 one points at row l % 8 of matrix l / 8.
+// They follow each other as the fragments of mma do: of the left operand down first, of the right
+// one along the depth first.
+FUNCTION void left_fragment(SHARED const Stored* left, int stride, Word* fragment) {
+  load_matrices(left + (TILE_TOP + LANE % SQUARE) * stride + LANE / SQUARE * 8, fragment);
+}
+
+// sums += left right^T. left: (64, depth), right: (columns, depth); a warp leaves out its squares from
+// `columns` on, of which there are at most `squares`.
+FUNCTION void add_product_of_rows(SHARED const Stored* left, int left_stride,
+                                  SHARED const Stored* right, int right_stride, int depth,
+                                  int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  for (int k = 0; k < depth; k += DEPTH_STEP) {
+    Word a[4], b[4];
+    left_fragment(left + k, left_stride, a);
+    for (int j = 0; j < squares; ++j) {
+      const int column = j * SQUARE_STEP + TILE_SIDE;
+      if (column >= columns) continue;
+      load_matrices(right + (column + LANE / SQUARE * 8 + LANE % 8) * right_stride + k +
+                        LANE / 8 % 2 * 8,
+                    b);
+      multiply_add_bfloat16(a, b[0], b[1], sums[j]);
+      multiply_add_bfloat16(a, b[2], b[3], sums[j] + 4);
+    }
+  }
+}
+
+// sums += left right. right: (depth, columns).
+FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
+                                     SHARED const Stored* right, int right_stride, int depth,
+                                     int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  for (int k = 0; k < depth; k += DEPTH_STEP) {
+    Word a[4], b[4];
+    left_fragment(left + k, left_stride, a);
+    for (int j = 0; j < squares; ++j) {
+      const int column = j * SQUARE_STEP + TILE_SIDE;
+      if (column >= columns) continue;
+      load_transposed_matrices(
+          right + (k + LANE % SQUARE) * right_stride + column + LANE / SQUARE * 8, b);
+      multiply_add_bfloat16(a, b[0], b[1], sums[j]);
+      multiply_add_bfloat16(a, b[2], b[3], sums[j] + 4);
+    }
+  }
+}
+
+#elif defined(TENSOR_CORES) && defined(ALLOW_TF32)
+
+// Fragments of mma.m16n8k8: a lane has rows LANE / 4 and columns LANE % 4 of both operands.
+FUNCTION void left_fragment(SHARED const Stored* left, int stride, Word* fragment) {
+  SHARED const Stored* at = left + (TILE_TOP + LANE / 4) * stride + LANE % 4;
+  fragment[0] = tf32_of_float(at[0]);
+  fragment[1] = tf32_of_float(at[8 * stride]);
+  fragment[2] = tf32_of_float(at[4]);
+  fragment[3] = tf32_of_float(at[8 * stride + 4]);
+}
+
+// The right operand's element (k, column) is k * step + column * stride elements from its first.
+FUNCTION void add_product_of(SHARED const Stored* left, int left_stride, SHARED const Stored* right,
+                             int step, int stride, int depth, int columns, int squares,
+                             Real (*sums)[SQUARE_SUMS]) {
+  for (int k = 0; k < depth; k += 8) {
+    Word a[4];
+    left_fragment(left + k, left_stride, a);
+    for (int j = 0; j < squares; ++j) {
+      const int column = j * SQUARE_STEP + TILE_SIDE;
+      if (column >= columns) continue;
+      SHARED const Stored* at = right + (k + LANE % 4) * step + (column + LANE / 4) * stride;
+      multiply_add_tf32(a, tf32_of_float(at[0]), tf32_of_float(at[4 * step]), sums[j]);
+      multiply_add_tf32(a, tf32_of_float(at[8 * stride]),
+                        tf32_of_float(at[8 * stride + 4 * step]), sums[j] + 4);
+    }
+  }
+}
+
+FUNCTION void add_product_of_rows(SHARED const Stored* left, int left_stride,
+                                  SHARED const Stored* right, int right_stride, int depth,
+                                  int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  add_product_of(left, left_stride, right, 1, right_stride, depth, columns, squares, sums);
+}
+FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
+                                     SHARED const Stored* right, int right_stride, int depth,
+                                     int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  add_product_of(left, left_stride, right, right_stride, 1, depth, columns, squares, sums);
+}
+
+#else
+
+// CHUNK elements, and two, at once.
+#if defined(DTYPE_bfloat16)
+FUNCTION void widen(Word pair, Real* to) {
+  to[0] = FLOAT_OF_BITS(pair << 16);
+  to[1] = FLOAT_OF_BITS(pair & 0xffff0000u);
+}
+FUNCTION void read_chunk(SHARED const Stored* from, Real* to) {
+  const uint4 words = *(SHARED const uint4*)from;
+  widen(words.x, to);
+  widen(words.y, to + 2);
+  widen(words.z, to + 4);
+  widen(words.w, to + 6);
+}
+FUNCTION void read_pair(SHARED const Stored* from, Real* to) {
+  widen(*(SHARED const Word*)from, to);
+}
+#elif defined(DTYPE_float64)
+FUNCTION void read_pair(SHARED const Stored* from, Real* to) {
+  const double2 pair = *(SHARED const double2*)from;
+  to[0] = pair.x;
+  to[1] = pair.y;
+}
+FUNCTION void read_chunk(SHARED const Stored* from, Real* to) { read_pair(from, to); }
+#else
+FUNCTION void read_chunk(SHARED const Stored* from, Real* to) {
+  const float4 chunk = *(SHARED const float4*)from;
+  to[0] = chunk.x;
+  to[1] = chunk.y;
+  to[2] = chunk.z;
+  to[3] = chunk.w;
+}
+FUNCTION void read_pair(SHARED const Stored* from, Real* to) {
+  const float2 pair = *(SHARED const float2*)from;
+  to[0] = pair.x;
+  to[1] = pair.y;
+}
+#endif
+
+FUNCTION void add_product_of_rows(SHARED const Stored* left, int left_stride,
+                                  SHARED const Stored* right, int right_stride, int depth,
+                                  int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  for (int k = 0; k < depth; k += CHUNK) {
+    Real u[2][CHUNK], w[4][CHUNK];
+    for (int i = 0; i < 2; ++i) read_chunk(left + TILE_ROW(2 * i) * left_stride + k, u[i]);
+    for (int j = 0; j < squares; ++j) {
+      if (j * SQUARE_STEP + TILE_SIDE >= columns) continue;
+      for (int i = 0; i < 4; ++i)
+        read_chunk(right + TILE_COLUMN(j, i / 2 * 4 + i % 2) * right_stride + k, w[i]);
+      for (int c = 0; c < CHUNK; ++c)
+        for (int e = 0; e < SQUARE_SUMS; ++e)
+          sums[j][e] += u[IS_LOWER(e)][c] * w[e / 4 * 2 + e % 2][c];
+    }
+  }
+}
+
+FUNCTION void add_product_of_columns(SHARED const Stored* left, int left_stride,
+                                     SHARED const Stored* right, int right_stride, int depth,
+                                     int columns, int squares, Real (*sums)[SQUARE_SUMS]) {
+  for (int k = 0; k < depth; k += CHUNK) {
+    Real u[2][CHUNK], w[4];
+    for (int i = 0; i < 2; ++i) read_chunk(left + TILE_ROW(2 * i) * left_stride + k, u[i]);
+    for (int j = 0; j < squares; ++j) {
+      if (j * SQUARE_STEP + TILE_SIDE >= columns) continue;
+      for (int c = 0; c < CHUNK; ++c) {
+        SHARED const Stored* row = right + (k + c) * right_stride;
+        read_pair(row + TILE_COLUMN(j, 0), w);
+        read_pair(row + TILE_COLUMN(j, 4), w + 2);
+        for (int e = 0; e < SQUARE_SUMS; ++e)
+          sums[j][e] += u[IS_LOWER(e)][c] * w[e / 4 * 2 + e % 2];
+      }
+    }
+  }
+}
+
+#endif

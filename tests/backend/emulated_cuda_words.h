@@ -1,0 +1,204 @@
+// The words of our kernels (kernels/opencl.h, cuda.h) in C++, for fibers of one thread of the host,
+// and CUDA's tensor cores. Warnings are left to nvcc.
+#pragma GCC system_header
+
+#include <math.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#include "backend/gpu/kernels/structs.h"
+
+#define HAVE_FLOAT64
+#define KERNEL [[maybe_unused]] static void
+#define GLOBAL
+#define LOCAL alignas(16) static  // one group runs at a time
+#define SHARED
+#define FUNCTION [[maybe_unused]] static inline
+#define UNROLLED
+#define ONE_BY_ONE
+#define SYNCHRONIZE group_barrier.wait()
+
+#define PLACE (work_item.place)
+#define GROUP (work_item.group)
+#define ITEM (GROUP * GROUP_SIZE + PLACE)
+
+#define FLOAT_OF_BITS(word) std::bit_cast<float>((Word)(word))
+#define BITS_OF_FLOAT(value) std::bit_cast<Word>((float)(value))
+#define IS_FINITE(value) std::isfinite(value)
+#define IS_NAN(value) std::isnan(value)
+
+#define TENSOR_CORES
+
+namespace fovea::gpu::emulated {
+
+typedef std::uint32_t Word;
+typedef unsigned long long LongWord;
+typedef std::uint16_t HalfWord;
+typedef std::uint8_t Byte;
+struct alignas(16) uint4 {
+  Word x, y, z, w;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) double2 {
+  double x, y;
+};
+
+struct WorkItem {
+  int place = 0;
+  Index group = 0;
+};
+inline WorkItem work_item;                    // that runs
+inline std::function<void()> let_others_run;  // until each of them has run once
+
+class Barrier {
+ public:
+  explicit Barrier(int size) : size_(size) {}
+  int generation() const { return generation_; }
+  void wait() {
+    const int mine = generation_;
+    if (++arrived_ == size_) {
+      arrived_ = 0;
+      ++generation_;
+    }
+    while (generation_ == mine) let_others_run();
+  }
+
+ private:
+  int size_, arrived_ = 0, generation_ = 0;
+};
+inline Barrier group_barrier(GROUP_SIZE);
+
+// What the lanes of a warp show each other: one place is read while the other is written.
+struct Shown {
+  std::array<const HalfWord*, 32> rows;
+  std::array<std::array<Word, 4>, 32> a;
+  std::array<std::array<Word, 2>, 32> b;
+};
+struct Warp {
+  Barrier barrier{32};
+  Shown shown[2];
+  Shown& place() { return shown[barrier.generation() % 2]; }
+};
+inline Warp& warp() {
+  static Warp warps[GROUP_SIZE / 32];
+  return warps[work_item.place / 32];
+}
+inline int lane() { return work_item.place % 32; }
+
+// ldmatrix.m8n8.x4: thread 8 i + r points at row r of matrix i, and gets elements
+// (t / 4, 2 (t % 4)) and (t / 4, 2 (t % 4) + 1), of the transposed matrix with .trans.
+inline void load_matrices(const void* row, Word* fragment, bool transposed = false) {
+  Shown& all = warp().place();
+  all.rows[lane()] = static_cast<const HalfWord*>(row);
+  warp().barrier.wait();
+  const int r = lane() / 4, c = lane() % 4 * 2;
+  for (int i = 0; i < 4; ++i) {
+    const HalfWord low = transposed ? all.rows[8 * i + c][r] : all.rows[8 * i + r][c];
+    const HalfWord high = transposed ? all.rows[8 * i + c + 1][r] : all.rows[8 * i + r][c + 1];
+    fragment[i] = static_cast<Word>(low) | static_cast<Word>(high) << 16;
+  }
+}
+inline void load_transposed_matrices(const void* row, Word* fragment) {
+  load_matrices(row, fragment, true);
+}
+
+// mma.m16n8kK of elements of 32 / PACKED bits. The tables of the PTX ISA, with groupID = t / 4 and
+// threadID_in_group = t % 4.
+//   m16n8k16, 16 bits: a_i at row groupID for i in {0, 1, 4, 5}, else groupID + 8, and column
+//     2 threadID_in_group + i % 2, + 8 for i >= 4; b_i at row 2 threadID_in_group + i % 2, + 8 for
+//     i >= 2, and column groupID.
+//   m16n8k8, 32 bits: a_i at row groupID for i in {0, 2}, else groupID + 8, and column
+//     threadID_in_group, + 4 for i >= 2; b_i at row threadID_in_group, + 4 for i = 1, and column
+//     groupID.
+//   c_i at row groupID for i < 2, else groupID + 8, and column 2 threadID_in_group + i % 2.
+template <int kPacked, class Value>
+void multiply_add(const Word* a, Word b0, Word b1, float* sums, const Value& value) {
+  constexpr int kDepth = 8 * kPacked;
+  Shown& all = warp().place();
+  std::copy(a, a + 4, all.a[lane()].begin());
+  all.b[lane()] = {b0, b1};
+  warp().barrier.wait();
+  float left[16][kDepth], right[kDepth][8];
+  for (int t = 0; t < 32; ++t) {
+    const int group = t / 4, in_group = t % 4;
+    for (int i = 0; i < 4 * kPacked; ++i) {
+      const bool upper = kPacked == 2 ? i == 0 || i == 1 || i == 4 || i == 5 : i == 0 || i == 2;
+      const int column =
+          kPacked == 2 ? 2 * in_group + i % 2 + (i >= 4 ? 8 : 0) : in_group + (i >= 2 ? 4 : 0);
+      left[upper ? group : group + 8][column] = value(all.a[t].data(), i);
+    }
+    for (int i = 0; i < 2 * kPacked; ++i) {
+      const int row =
+          kPacked == 2 ? 2 * in_group + i % 2 + (i >= 2 ? 8 : 0) : in_group + (i >= 1 ? 4 : 0);
+      right[row][group] = value(all.b[t].data(), i);
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    const int row = lane() / 4 + (i < 2 ? 0 : 8), column = 2 * (lane() % 4) + i % 2;
+    for (int k = 0; k < kDepth; ++k) sums[i] += left[row][k] * right[k][column];
+  }
+}
+inline void multiply_add_bfloat16(const Word* a, Word b0, Word b1, float* sums) {
+  multiply_add<2>(a, b0, b1, sums, [](const Word* words, int i) {
+    return FLOAT_OF_BITS(words[i / 2] >> (i % 2 * 16) << 16);
+  });
+}
+inline void multiply_add_tf32(const Word* a, Word b0, Word b1, float* sums) {
+  multiply_add<1>(a, b0, b1, sums,
+                  [](const Word* words, int i) { return FLOAT_OF_BITS(words[i]); });
+}
+// To nearest, ties away from zero: 13 bits of the mantissa go.
+inline Word tf32_of_float(float value) { return (BITS_OF_FLOAT(value) + 0x1000u) & ~0x1fffu; }
+
+#include "backend/gpu/kernels/operations.h"
+
+namespace float32 {
+#define DTYPE_float32
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_float32
+}  // namespace float32
+namespace tf32 {
+#define DTYPE_float32
+#define ALLOW_TF32
+#include "backend/gpu/cuda/all_kernels.h"
+#undef ALLOW_TF32
+#undef DTYPE_float32
+}  // namespace tf32
+namespace float64 {
+#define DTYPE_float64
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_float64
+}  // namespace float64
+namespace bfloat16 {
+#define DTYPE_bfloat16
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_bfloat16
+}  // namespace bfloat16
+#define DTYPE_is_integer
+namespace int64 {
+#define DTYPE_int64
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_int64
+}  // namespace int64
+namespace int32 {
+#define DTYPE_int32
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_int32
+}  // namespace int32
+namespace uint8 {
+#define DTYPE_uint8
+#include "backend/gpu/cuda/all_kernels.h"
+#undef DTYPE_uint8
+}  // namespace uint8
+
+}  // namespace fovea::gpu::emulated
