@@ -64,8 +64,8 @@ FUNCTION void make_map(const ConvShape* s, int back, GLOBAL const Real* weight,
           reads < 0 ? (Stored)0 : from[(image + bk / taps) * VOLUME(from_sizes) + reads];
     }
     SYNCHRONIZE;
-    add_product_of_columns(left, PRODUCT_STRIDE, right, PATCH_STRIDE, PRODUCT_STEP, PRODUCT_TILE,
-                           PRODUCT_SQUARES, sums);
+    add_product_of_columns(left, PRODUCT_STRIDE, right, PATCH_STRIDE, product_depth(depth - k),
+                           PRODUCT_TILE, PRODUCT_SQUARES, sums);
     SYNCHRONIZE;
   }
 
@@ -139,8 +139,8 @@ KERNEL conv_product_weight(ConvShape s, Index piece, TENSOR(const Stored, x),
       right[i * PRODUCT_STRIDE + ak] = from < 0 ? (Stored)0 : x[input * VOLUME(s.in) + from];
     }
     SYNCHRONIZE;
-    add_product_of_rows(left, PRODUCT_STRIDE, right, PRODUCT_STRIDE, PRODUCT_STEP, PRODUCT_TILE,
-                        PRODUCT_SQUARES, sums);
+    add_product_of_rows(left, PRODUCT_STRIDE, right, PRODUCT_STRIDE, product_depth(end - k),
+                        PRODUCT_TILE, PRODUCT_SQUARES, sums);
     SYNCHRONIZE;
   }
 

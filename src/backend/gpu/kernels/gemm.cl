@@ -30,7 +30,7 @@ KERNEL gemm(ProductShape s, Int32 wide_result, TENSOR(const Stored, a), TENSOR(c
     stage_matrix(left, a + item * s.a_item, s.m, s.a_row, s.k, s.a_column, row, k);
     stage_matrix(right, b + item * s.b_item, s.n, s.b_column, s.k, s.b_row, column, k);
     SYNCHRONIZE;
-    add_product_of_rows(left, PRODUCT_STRIDE, right, PRODUCT_STRIDE, PRODUCT_STEP,
+    add_product_of_rows(left, PRODUCT_STRIDE, right, PRODUCT_STRIDE, product_depth(s.k - k),
                         PRODUCT_TILE, PRODUCT_SQUARES, sums);
     SYNCHRONIZE;
   }

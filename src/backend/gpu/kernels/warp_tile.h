@@ -40,6 +40,12 @@
 
 FUNCTION int whole_steps(int depth) { return (depth + DEPTH_STEP - 1) / DEPTH_STEP * DEPTH_STEP; }
 
+// How deep the next product is where so much is left. (A depth that is known when it is compiled makes
+// PoCL spread the loop over the work items, which is slower.)
+FUNCTION int product_depth(Index left) {
+  return left < PRODUCT_STEP ? whole_steps((int)left) : PRODUCT_STEP;
+}
+
 #ifdef DTYPE_bfloat16
 FUNCTION Stored stored_of(Real value) { return bfloat16_of_float(value); }
 #else
