@@ -15,6 +15,7 @@
 
 #define HAVE_FLOAT64
 #define KERNEL [[maybe_unused]] static void
+#define LARGE_KERNEL KERNEL
 #define GLOBAL
 #define LOCAL alignas(16) static  // one group runs at a time
 #define SHARED

@@ -147,7 +147,7 @@ TEST_CASE("gpu attention: any size agrees with the CPU's", "[backend]") {
 }
 
 // Emulated: CUDA's text for the host.
-TEST_CASE("gpu attention: tensor cores agree with the CPU", "[backend]") {
+TEST_CASE("gpu attention: tensor cores agree with the CPU", "[backend][fibers]") {
   std::vector<FusedCase> cases;
   for (const Sized& a :
        {Sized{.name = "no whole blocks", .queries = 70, .keys = 40, .dim = 24, .width = 40},

@@ -50,7 +50,7 @@ std::vector<Tensor> results(const Case& c, DType dtype, const Device& device) {
 }  // namespace
 
 // Emulated: CUDA's text for the host.
-TEST_CASE("gpu: convolutions on tensor cores", "[backend]") {
+TEST_CASE("gpu: convolutions on tensor cores", "[backend][fibers]") {
   const Case c{{1, 10, 7, 5}, {20, 5, 3, 3}, {{1, 2}, {1, 1}, {1, 1}, 2}};
   const auto compare = [&](DType dtype, bool allow_tf32, double share) {
     const std::vector<Tensor> expected = results(c, dtype, make_cpu(1));

@@ -63,7 +63,7 @@ const std::vector<Product> kSmall = {{1, 1, 1, 1, false, false, false, false},
 }  // namespace
 
 // Emulated: CUDA's text for the host.
-TEST_CASE("gpu: products on tensor cores", "[backend]") {
+TEST_CASE("gpu: products on tensor cores", "[backend][fibers]") {
   for (const Product& p : kSmall) {
     compare_with_cpu(p, DType::kBFloat16, emulated_cuda(false), 0.01);
     compare_with_cpu(p, DType::kFloat32, emulated_cuda(true), 1e-3);
@@ -71,7 +71,7 @@ TEST_CASE("gpu: products on tensor cores", "[backend]") {
   }
 }
 
-TEST_CASE("gpu: TF32 keeps ten bits of an operand", "[backend]") {
+TEST_CASE("gpu: TF32 keeps ten bits of an operand", "[backend][fibers]") {
   // 1 + 2^-12 rounds to 1; in float32 it shows.
   const Product p{16, 16, 16, 1, false, false, false, false};
   GemmArgs args = arguments(p);

@@ -7,6 +7,8 @@
 #define HAVE_FLOAT64
 // Two groups at once on a multiprocessor, at most 128 registers a work item; one of 8 bytes.
 #define KERNEL static __global__ void __launch_bounds__(GROUP_SIZE, sizeof(Stored) == 8 ? 1 : 2)
+// The same of a kernel that has more to keep: one group at a time.
+#define LARGE_KERNEL static __global__ void __launch_bounds__(GROUP_SIZE)
 #define GLOBAL
 #define LOCAL __shared__ __align__(16)
 #define SHARED

@@ -128,7 +128,7 @@ FUNCTION void through_features(const LinearRows* rows, Index first, Real (*x)[LI
 }
 
 // Writes dz into what is known of the queries as well; dq may not be there.
-KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real, stats),
+LARGE_KERNEL linear_dq(LINEAR_INPUTS, LINEAR_SUMS, LINEAR_UPSTREAM, TENSOR(Real, stats),
                  TENSOR(Stored, dq)) {
   OPEN_LINEAR_INPUTS;
   OPEN(Real, stats);

@@ -7,6 +7,7 @@
 #endif
 
 #define KERNEL __kernel void
+#define LARGE_KERNEL __kernel void  // which takes more than half of a processor's registers
 #define GLOBAL __global
 #define LOCAL __local __attribute__((aligned(16)))  // an array of a kernel
 #define SHARED __local  // what a pointer to one points to
