@@ -1,6 +1,6 @@
-// How steps are recorded as graphs, on a CUDA that only notes what it is asked for. (Where its
-// headers are installed; a card is not needed.)
-#if __has_include(<cuda_runtime_api.h>)
+// How steps are recorded as graphs, on a CUDA that only notes what it is asked for. (Where the
+// backend is built; a card is not needed.)
+#if defined(FOVEA_WITH_CUDA)
 
 #include <cuda_runtime_api.h>
 
