@@ -70,7 +70,7 @@ class CudaRuntime final : public Runtime {
     return reinterpret_cast<MemoryHandle>(memory);
   }
   void release(MemoryHandle handle) override {
-    use();
+    choose();
     recording_->free(reinterpret_cast<void*>(handle));
   }
 
@@ -81,7 +81,7 @@ class CudaRuntime final : public Runtime {
     return memory;
   }
   void release_host(void* memory) override {
-    use_at_once();
+    choose();
     cudaFreeHost(memory);
   }
   void upload(const void* from, Buffer to, std::int64_t bytes) override {
@@ -136,7 +136,7 @@ class CudaRuntime final : public Runtime {
   }
   void begin_step() override { recording_->begin_step(); }
   void end_step(bool complete) override {
-    use();
+    choose();
     recording_->end_step(complete);
   }
   Moment moment() override {
@@ -164,6 +164,8 @@ class CudaRuntime final : public Runtime {
  private:
   // The device is one for each thread of the host.
   void use() const { check("choosing the device", cudaSetDevice(index_)); }
+  // The same where destructors get to: a lost device has said so before.
+  void choose() const { cudaSetDevice(index_); }
   // For what cannot be recorded.
   void use_at_once() {
     use();
