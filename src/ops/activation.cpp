@@ -41,9 +41,13 @@ Tensor forward(const Activation& f, const Tensor& x) {
 
 Tensor activate(const Activation& f, const Tensor& x) {
   autograd::Op op(name_of(f), {x});
-  const autograd::Kept kept = op.keep_or_remake(x);
-  op.remake([=] { return forward(f, kept.get()); });
-  return op.output(forward(f, x), [=](const Tensor& dy, autograd::Gradients& in) {
+  const Tensor y = forward(f, x);
+  // Where a ReLU was open its result says too, which what follows keeps anyway.
+  const bool from_result = f.kind == UnaryOp::kRelu && !f.gated;
+  const autograd::Kept kept =
+      from_result ? autograd::Kept(op.keep_result(y)) : op.keep_or_remake(x);
+  if (!from_result) op.remake([=] { return forward(f, kept.get()); });
+  return op.output(y, [=](const Tensor& dy, autograd::Gradients& in) {
     const Tensor input = kept.get();
     Tensor dx = in.empty(0);
     if (f.gated) {

@@ -14,8 +14,8 @@ struct Activation {
 };
 
 /// f(x): (..., n) -> (..., n), or (..., n / 2) where gated. Throws ShapeError if n is odd then.
-/// Linear layers behind it make it again in backward: the hidden layer of an FFN is the largest
-/// thing that training would keep.
+/// Layers behind it make it again in backward, all but a ReLU, which needs no more than its result:
+/// of the hidden layer of an FFN, the largest thing that training would keep, one copy is kept.
 Tensor activate(const Activation& f, const Tensor& x);
 
 }  // namespace fovea::ops

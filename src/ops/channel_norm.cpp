@@ -44,7 +44,7 @@ Tensor normalise(Op& op, const NormedMap& map) {
   kept.norm.bias = op.keep(map.norm.bias);
   kept.residual = op.keep(map.residual, !second);
   const Tensor gate = gated && second ? op.keep_result(y) : Tensor();
-  if (map.groups == 0 && !second) op.remake(RemakeNormed{kept});
+  if (!second) op.remake(RemakeNormed{kept});
   if (!gated) kept.residual = {};
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
     // Where nobody else holds dy, one of the gradients takes its memory.

@@ -61,7 +61,8 @@ Tensor channel_sums(const Tensor& dy) {
 // The gradient of a weight from a map that is there, or that the kernel makes again on its way.
 void backward_weight(const ConvArgs& args, const autograd::Kept& x, const Tensor& dy,
                      const Tensor& dweight) {
-  if (const auto* normed = x.made_by<RemakeNormed>()) {
+  const auto* normed = x.made_by<RemakeNormed>();
+  if (normed != nullptr && normed->map.groups == 0) {
     backend(dy).conv_norm_backward_weight(args, normed->map, dy, dweight);
   } else {
     backend(dy).conv_backward_weight(args, x.get(), dy, dweight);

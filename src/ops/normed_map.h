@@ -1,11 +1,12 @@
-// The result of a batch norm as it is made again (Op::remake).
+// The result of a batch or group norm as it is made again (Op::remake).
 #pragma once
 
 #include "backend/fused_args.h"
 
 namespace fovea::ops {
 
-/// Makes the whole map. Convolutions know this form: their kernels make it piece by piece.
+/// Makes the whole map. Convolutions know the form of a batch norm: their kernels make it piece by
+/// piece.
 struct RemakeNormed {
   NormedMap map;
   Tensor operator()() const;

@@ -11,6 +11,7 @@ using namespace fovea::test;
 
 TEST_CASE("linear of an activation: gradients", "[ops]") {
   const auto f = GENERATE(values<ops::Activation>({{UnaryOp::kGelu, false, false},
+                                                   {UnaryOp::kRelu, false, false},
                                                    {UnaryOp::kGeluTanh, false, false},
                                                    {UnaryOp::kSilu, false, false},
                                                    {UnaryOp::kSilu, true, false},

@@ -1,4 +1,4 @@
-// Convolutions behind batch norms: inputs that are made again in backward instead of being kept.
+// Convolutions behind norms of maps: inputs that are made again in backward instead of being kept.
 #include "ops/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
@@ -93,6 +93,34 @@ TEST_CASE("conv: what a batch norm can make again is not kept for backward", "[o
   for (int i = 0; i < 4; ++i) x = block(x);
   // Of a block the results of its two convolutions, of every second one its own.
   CHECK(held() - before == 4 * 2 + 2);
+}
+
+TEST_CASE("conv: gradients along a chain of group norms and ReLUs", "[ops]") {
+  check_gradients(
+      [&](const auto& t) {
+        Tensor x = t[0];
+        for (int layer = 0; layer < 3; ++layer)
+          x = ops::relu(ops::conv(ops::group_norm(x, 2, t[2], t[3], 1e-3), t[1], {}, {{1}, {1}}));
+        return x;
+      },
+      {random_tensor({2, 4, 4, 3}, 1), random_tensor({4, 4, 3, 3}, 2),
+       uniform_tensor({4}, 0.5, 1.5, 3), random_tensor({4}, 4)});
+}
+
+TEST_CASE("conv: one map a layer is kept of group norm, convolution and ReLU", "[ops][host]") {
+  const Device device = make_cpu(1);
+  const auto tensor = [&](const Shape& sizes) {
+    return trainable(ops::random_normal(sizes, 0, 1, RandomStream(1), DType::kFloat32, device));
+  };
+  const Tensor w = tensor({4, 4, 1, 1});
+  Tensor x = tensor({2, 4, 32, 32});
+  const std::int64_t bytes = x.bytes();
+  const std::int64_t before = device.allocator().stats().bytes_in_use;
+  for (int layer = 0; layer < 4; ++layer)
+    x = ops::relu(ops::conv(ops::group_norm(x, 2, {}, {}, 1e-5), w, {}, {}));
+  const std::int64_t held = device.allocator().stats().bytes_in_use - before;
+  CHECK(held >= 4 * bytes);
+  CHECK(held < 5 * bytes);
 }
 
 TEST_CASE("conv: the same bits for any number of threads behind a batch norm", "[ops][host]") {
