@@ -78,17 +78,11 @@ typedef struct {
   int in_chunks;  // whether all channels begin and end with chunks of memory
 } Head;
 
-FUNCTION Index start_of(const HeadWalk* walk, Index head) {
-  return walk->first + head / walk->per * walk->outer + head % walk->per * walk->inner;
-}
-FUNCTION Index head_start(const HeadWalk* walk, const RowBlock* block) {
-  return block->item * walk->item + start_of(walk, block->head);
-}
 FUNCTION int is_in_chunks(GLOBAL const Stored* x) { return (size_t)x % 16 == 0; }
 FUNCTION Head padded_head(GLOBAL const Stored* x, const HeadWalk* walk, const RowBlock* block, int dim,
                           GLOBAL const Stored* padding) {
   Head head;
-  head.x = x + head_start(walk, block);
+  head.x = x + head_start(walk, block->item, block->head);
   head.padding = padding ? padding + start_of(walk, block->head) : 0;
   head.token = (int)walk->token;
   head.dim = dim;
@@ -261,7 +255,7 @@ FUNCTION void join_rows(Int32 op, SHARED Real* part, Real* values) {
 // To, or added to, the tokens' rows of a head; `dim` channels of it.
 FUNCTION void put_sums(Real (*sums)[SQUARE_SUMS], Real factor, int add, GLOBAL Stored* y,
                        const HeadWalk* walk, const RowBlock* block, int dim, const int* tokens) {
-  const Index start = head_start(walk, block);
+  const Index start = head_start(walk, block->item, block->head);
   for (int j = 0; j < HEAD_SQUARES; ++j) {
     for (int e = 0; e < SQUARE_SUMS; ++e) {
       const int channel = TILE_COLUMN(j, e);

@@ -264,7 +264,7 @@ KERNEL linear_weights(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(Real, stats)) {
 }
 
 KERNEL linear_attention(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
-                               LINEAR_FINISH, TENSOR(Stored, out)) {
+                        LINEAR_FINISH, TENSOR(Stored, out)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(Stored, out);

@@ -6,9 +6,9 @@
 
 // Writes dy, and the gradients of residual and gate; of the weight a row for each group.
 KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),
-                                     LINEAR_FINISH, TENSOR(const Stored, dout), TENSOR(Real, dy),
-                                     TENSOR(Stored, dresidual), TENSOR(Stored, dgate),
-                                     TENSOR(Real, dweight)) {
+                              LINEAR_FINISH, TENSOR(const Stored, dout), TENSOR(Real, dy),
+                              TENSOR(Stored, dresidual), TENSOR(Stored, dgate),
+                              TENSOR(Real, dweight)) {
   OPEN_LINEAR_INPUTS;
   OPEN(const Real, stats);
   OPEN(const Stored, dout);
@@ -27,7 +27,7 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
   inverse_rms(&s, &finish, staged, y, rstd);
 
   // y becomes the normed result, dout what goes through the gate, and on through the weight.
-  const Index start = linear_start(&s.out, &block);
+  const Index start = head_start(&s.out, block.item, block.head);
   UNROLLED
   for (int j = 0; j < LINEAR_EACH; ++j) {
     const int w = PAIRED(j);
@@ -44,11 +44,11 @@ KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, sta
       through[i][j] = finish.gate ? upstream * gate_value(s.gate_op, gate_is) : upstream;
       with_normed += through[i][j] * y[i][j];
       if (there && IS_DEFINED(dresidual)) {
-        const Index at = linear_start(&s.residual, &block) + row * s.residual.token + w;
+        const Index at = head_start(&s.residual, block.item, block.head) + row * s.residual.token + w;
         store(dresidual, at, s.add ? load(dresidual, at) + through[i][j] : through[i][j]);
       }
       if (there && IS_DEFINED(dgate)) {
-        const Index at = linear_start(&s.gate, &block) + row * s.gate.token + w;
+        const Index at = head_start(&s.gate, block.item, block.head) + row * s.gate.token + w;
         const Real d = upstream * (y[i][j] * by + residual_at(&s, &finish, row, w)) *
                        gate_slope(s.gate_op, gate_is);
         store(dgate, at, s.add ? load(dgate, at) + d : d);

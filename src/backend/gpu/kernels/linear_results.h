@@ -59,9 +59,11 @@ FUNCTION void linear_results(const LinearShape* s, const LinearInputs* in, const
   LinearFinish finish;                                                                          \
   finish.norm_eps = norm_eps;                                                                   \
   finish.weight = weight_memory + weight_first;                                                 \
-  finish.residual =                                                                             \
-      residual_memory ? residual_memory + residual_first + linear_start(&s.residual, &block) : 0; \
-  finish.gate = gate_memory ? gate_memory + gate_first + linear_start(&s.gate, &block) : 0
+  finish.residual = residual_memory ? residual_memory + residual_first +                        \
+                                          head_start(&s.residual, block.item, block.head)       \
+                                    : 0;                                                        \
+  finish.gate =                                                                                 \
+      gate_memory ? gate_memory + gate_first + head_start(&s.gate, block.item, block.head) : 0
 
 // Of the head of a block; any of the three may be 0.
 typedef struct {

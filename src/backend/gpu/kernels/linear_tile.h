@@ -71,10 +71,6 @@ FUNCTION LinearBlock linear_block(const LinearShape* s, Index rows) {
   const Index blocks = (rows + LINEAR_ROWS - 1) / LINEAR_ROWS;
   return linear_head(s, GROUP / blocks, GROUP % blocks * LINEAR_ROWS);
 }
-FUNCTION Index linear_start(const HeadWalk* walk, const LinearBlock* block) {
-  return block->item * walk->item + walk->first + block->head / walk->per * walk->outer +
-         block->head % walk->per * walk->inner;
-}
 
 // ---- Rows of a head ----
 
@@ -106,7 +102,7 @@ typedef struct {
 FUNCTION LinearRows linear_rows(GLOBAL const Stored* x, const HeadWalk* walk, const LinearBlock* block,
                                 Index count, int dim) {
   LinearRows rows;
-  rows.x = x + linear_start(walk, block);
+  rows.x = x + head_start(walk, block->item, block->head);
   rows.wide = 0;
   rows.mask = 0;
   rows.cosines = 0;
@@ -160,7 +156,8 @@ FUNCTION int is_hidden(const LinearShape* s, const LinearInputs* in, const Linea
 #define LINEAR_UPSTREAM TENSOR(const Stored, dout), TENSOR(const Real, dy)
 #define OPEN_LINEAR_UPSTREAM                                                                   \
   LinearRows upstream = linear_rows(dout_memory + dout_first, &s.out, &block, s.queries, s.width); \
-  if (dy_memory) upstream.wide = dy_memory + dy_first + linear_start(&s.out, &block);          \
+  if (dy_memory)                                                                               \
+    upstream.wide = dy_memory + dy_first + head_start(&s.out, block.item, block.head);         \
   if (s.queries == s.keys) upstream.mask = mask_of(&s, &in, &block)
 
 FUNCTION Real linear_plain(const LinearRows* rows, Index row, int channel) {
@@ -360,7 +357,7 @@ FUNCTION void add_back_by_sums(const LinearShape* s, const LinearInputs* in,
 // To, or added to, rows of a head in a gradient.
 FUNCTION void put_rows(Real (*sum)[LINEAR_EACH], int add, GLOBAL Stored* y, const HeadWalk* walk,
                        const LinearBlock* block, Index count, int dim) {
-  const Index start = linear_start(walk, block);
+  const Index start = head_start(walk, block->item, block->head);
   UNROLLED
   for (int i = 0; i < LINEAR_EACH_ROW; ++i) {
     const Index row = block->first + OWN_ROW(i);

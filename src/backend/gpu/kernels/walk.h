@@ -8,6 +8,14 @@ FUNCTION Index walk_offset(const Walk* walk, int operand, Index i) {
   return at + i * walk->steps[operand][0];
 }
 
+// Where the channels of a head begin, of the first item and of any.
+FUNCTION Index start_of(const HeadWalk* walk, Index head) {
+  return walk->first + head / walk->per * walk->outer + head % walk->per * walk->inner;
+}
+FUNCTION Index head_start(const HeadWalk* walk, Index item, Index head) {
+  return item * walk->item + start_of(walk, head);
+}
+
 // A NaN on either side fails both comparisons and comes out of the sum.
 FUNCTION Real larger_or_smaller(int larger, Real a, Real b) {
   if (larger) return a >= b ? a : b > a ? b : a + b;
