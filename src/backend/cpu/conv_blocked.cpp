@@ -22,7 +22,6 @@ class Cut {
  public:
   Cut(const ConvGeometry& g, ConvPass pass, DType stored) : g_(g), pass_(pass), stored_(stored) {
     constexpr std::int64_t kCacheBytes = 3 << 18;  // of x and y, which are there twice
-    constexpr std::int64_t kLeastChannels = 64;
     const std::int64_t most = std::max<std::int64_t>(1, g.batch / kPieces);
     items_ =
         std::clamp<std::int64_t>(kCacheBytes / size_of(stored) / (x_item() + y_item()), 1, most);
@@ -31,7 +30,9 @@ class Cut {
     if (pass == ConvPass::kBackwardWeight) chunk_ = chunks.chunk;
     channels_ = cut_channels();
     if (g.groups > 1 || this->chunks() >= kPieces / 2) return;
-    const std::int64_t blocks = std::min(kPieces / this->chunks(), channels_ / kLeastChannels);
+    // One volume would be one thread's: then narrower blocks, though each brings x to its layout.
+    const std::int64_t least_channels = this->chunks() == 1 ? 32 : 64;
+    const std::int64_t blocks = std::min(kPieces / this->chunks(), channels_ / least_channels);
     if (blocks > 1) channels_ = divide_up(divide_up(channels_, blocks), 16) * 16;
   }
 
