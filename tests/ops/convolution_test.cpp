@@ -141,7 +141,8 @@ TEST_CASE("conv: large shapes that need many tiles equal direct loops", "[ops]")
   // Tiles over many items, over parts of one item, split output channels, split input channels, a
   // patch embedding, two pointwise and two depthwise convolutions; calls of several items with some
   // left over, a grouped convolution, channels that fill no vector; one volume in blocks of
-  // channels.
+  // channels; volumes and images in slabs, with strides, gaps, a last slice that no output sees,
+  // and groups.
   const auto g = GENERATE(
       values<Geometry>({{19, 8, 6, 1, {1, 7, 5}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
                         {2, 3, 4, 1, {1, 50, 67}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}},
@@ -155,7 +156,12 @@ TEST_CASE("conv: large shapes that need many tiles equal direct loops", "[ops]")
                         {34, 5, 7, 1, {1, 8, 8}, {1, 5, 3}, {1, 1, 1}, {0, 2, 2}, {1, 2, 2}},
                         {2, 4, 4, 4, {1, 70, 75}, {1, 7, 7}, {1, 1, 1}, {0, 9, 9}, {1, 3, 3}},
                         {2, 3, 6, 3, {9, 12, 11}, {3, 3, 3}, {1, 2, 2}, {1, 1, 1}, {1, 1, 1}},
-                        {1, 72, 64, 1, {5, 7, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}}}));
+                        {1, 72, 64, 1, {5, 7, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+                        {1, 16, 24, 1, {17, 14, 13}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
+                        {3, 16, 24, 1, {31, 12, 11}, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}},
+                        {1, 24, 16, 1, {33, 10, 10}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}, {1, 1, 1}},
+                        {1, 24, 32, 1, {1, 60, 33}, {1, 3, 3}, {1, 1, 1}, {0, 2, 2}, {1, 2, 2}},
+                        {2, 32, 64, 2, {1, 40, 33}, {1, 5, 5}, {1, 1, 1}, {0, 2, 2}, {1, 1, 1}}}));
   CAPTURE(g.c_in, g.c_out, g.in);
   check_against_direct(g, 3, DType::kFloat64, 1e-11);
   check_against_direct(g, 3, DType::kFloat32, 3e-4);
@@ -280,6 +286,7 @@ TEST_CASE("conv: same bits for any number of threads", "[ops][host]") {
   run({9, 12, 17, 19}, {12, 1, 3, 3}, {{1}, {1}, {1}, 12, {0}});
   run({2, 8, 9, 10, 11}, {6, 8, 3, 3, 3}, {{2}, {1}, {1}, 1, {0}});
   run({1, 72, 7, 8, 9}, {64, 72, 3, 3, 3}, {{1}, {1}, {1}, 1, {0}});
+  run({1, 24, 21, 10, 12}, {32, 24, 3, 3, 3}, {{1}, {1}, {1}, 1, {0}});
   check_threads(
       [](const auto& t) {
         return ops::conv_transpose(t[0], t[1], t[2], {{2}, {0}});

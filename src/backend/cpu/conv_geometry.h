@@ -14,6 +14,10 @@ struct ConvGeometry {
   std::int64_t in_size() const { return product(in); }
   std::int64_t out_size() const { return product(out); }
   std::int64_t taps() const { return product(kernel); }
+  /// The first spatial axis: images are one slice deep.
+  std::size_t first_axis() const { return in[0] == 1 && out[0] == 1 && kernel[0] == 1 ? 1 : 0; }
+  /// Elements that one output sees along an axis, from its first to its last.
+  std::int64_t reach(std::size_t axis) const { return dilation[axis] * (kernel[axis] - 1) + 1; }
   bool unit_stride() const { return product(stride) == 1; }
   /// The patches are the input itself.
   bool pointwise() const { return taps() == 1 && unit_stride() && padding == Axes{0, 0, 0}; }

@@ -22,12 +22,14 @@ class ConvSource {
 
   /// True if a piece needs scratch memory.
   bool made() const { return numbers_.has_value(); }
-  /// Whole items.
-  const T* items(std::int64_t first, std::int64_t count, T* scratch) const {
-    const std::int64_t item = planes_.channels * planes_.size;
-    if (!made()) return x_ + first * item;
+  /// Elements [begin, begin + n) of every plane of `count` items: where the first is. Planes that
+  /// were made are n apart.
+  const T* items(std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t n,
+                 T* scratch) const {
+    const std::int64_t channels = planes_.channels;
+    if (!made()) return x_ + first * channels * planes_.size + begin;
     for (std::int64_t i = 0; i < count; ++i)
-      make((first + i) * item, 0, planes_.channels, planes_.size, scratch + i * item);
+      part(first + i, 0, channels, begin, n, scratch + i * channels * n);
     return scratch;
   }
   /// Elements [begin, begin + n) of `channels` planes of one item, a row each.

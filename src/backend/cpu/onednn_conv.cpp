@@ -17,8 +17,13 @@ struct Hash {
     std::vector<std::int64_t> numbers{static_cast<std::int64_t>(part.pass),
                                       static_cast<std::int64_t>(part.stored),
                                       part.has_bias,
+                                      part.slab.in,
+                                      part.slab.out,
+                                      part.slab.padding,
                                       part.x_item,
                                       part.y_item,
+                                      part.x_channel,
+                                      part.y_channel,
                                       part.w_row,
                                       g.batch,
                                       g.groups,
@@ -31,21 +36,17 @@ struct Hash {
 };
 
 // oneDNN knows two and three spatial axes.
-int first_axis(const ConvGeometry& g) {
-  return g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0;
-}
-
 memory::dims spatial(const ConvGeometry& g, const Axes& axes, std::int64_t less = 0) {
   memory::dims dims;
-  for (auto i = static_cast<std::size_t>(first_axis(g)); i < 3; ++i) dims.push_back(axes[i] - less);
+  for (std::size_t i = g.first_axis(); i < 3; ++i) dims.push_back(axes[i] - less);
   return dims;
 }
 
-// Row-major with a given distance along the first axis.
-memory::desc row_major(const memory::dims& sizes, std::int64_t first_distance, DType dtype) {
+// Row-major with given distances along the leading axes.
+memory::desc row_major(const memory::dims& sizes, const memory::dims& leading, DType dtype) {
   memory::dims strides(sizes.size(), 1);
-  for (std::size_t i = sizes.size() - 1; i-- > 1;) strides[i] = strides[i + 1] * sizes[i + 1];
-  strides[0] = first_distance;
+  for (std::size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
+  std::copy(leading.begin(), leading.end(), strides.begin());
   return {sizes, type_of(dtype), strides};
 }
 
@@ -58,24 +59,45 @@ memory::data_type packed_type(const ConvPart& part) {
   return type_of(part.pass == ConvPass::kBackwardWeight ? DType::kFloat32 : part.stored);
 }
 
-// The three tensors of a part, as they lie in memory.
+// The three tensors of a part, as they lie in memory, and the zeros around x.
 struct Plain {
   memory::desc x, y, w;
+  memory::dims before, after;
 
-  Plain(const ConvPart& part, std::int64_t batch) {
+  explicit Plain(const ConvPart& part) {
     const ConvGeometry& g = part.g;
-    const auto with = [&](memory::dims first, const Axes& axes) {
-      for (const std::int64_t size : spatial(g, axes)) first.push_back(size);
-      return first;
+    const std::size_t first = g.first_axis();
+    const auto with = [&](memory::dims channels, const Axes& axes, std::int64_t slices) {
+      memory::dims sizes = spatial(g, axes);
+      sizes[0] = slices;
+      channels.insert(channels.end(), sizes.begin(), sizes.end());
+      return channels;
     };
-    x = row_major(with({batch, g.groups * g.c_in}, g.in), part.x_item, part.stored);
-    y = row_major(with({batch, g.groups * g.c_out}, g.out), part.y_item, part.stored);
+    x = row_major(with({g.batch, g.groups * g.c_in}, g.in, part.slab.in),
+                  {part.x_item, part.x_channel}, part.stored);
+    y = row_major(with({g.batch, g.groups * g.c_out}, g.out, part.slab.out),
+                  {part.y_item, part.y_channel}, part.stored);
     const memory::dims channels =
         g.groups == 1 ? memory::dims{g.c_out, g.c_in} : memory::dims{g.groups, g.c_out, g.c_in};
-    w = row_major(with(channels, g.kernel), (g.groups == 1 ? 1 : g.c_out) * part.w_row,
-                  DType::kFloat32);
+    w = row_major(with(channels, g.kernel, g.kernel[first]),
+                  {(g.groups == 1 ? 1 : g.c_out) * part.w_row}, DType::kFloat32);
+    before = after = spatial(g, g.padding);
+    before[0] = part.slab.padding;
+    after[0] = std::max<std::int64_t>(0, (part.slab.out - 1) * g.stride[first] + g.reach(first) -
+                                             part.slab.in - part.slab.padding);
   }
 };
+
+// One item of all slices, whose layout of the weight all parts share.
+ConvPart whole_item(const ConvPart& part) {
+  const std::size_t first = part.g.first_axis();
+  ConvPart one = part;
+  one.g.batch = 1;
+  one.slab = {part.g.in[first], part.g.out[first], part.g.padding[first]};
+  one.x_channel = part.g.in_size();
+  one.y_channel = part.g.out_size();
+  return one;
+}
 
 // Calls use(primitive description) with the one of the pass; w may have a layout or be any.
 template <class Use>
@@ -85,7 +107,6 @@ auto describe(const ConvPart& part, const Plain& plain, const memory::desc& w, c
   const auto& engine = thread().engine;
   const memory::dims strides = spatial(g, g.stride);
   const memory::dims dilation = spatial(g, g.dilation, 1);
-  const memory::dims padding = spatial(g, g.padding);
   const memory::desc x = any(plain.x, type_of(part.stored));
   const memory::desc y = any(plain.y, type_of(part.stored));
   const memory::desc bias{{g.groups * g.c_out}, memory::data_type::f32, memory::format_tag::a};
@@ -96,20 +117,21 @@ auto describe(const ConvPart& part, const Plain& plain, const memory::desc& w, c
   const memory::desc fw = part.pass == ConvPass::kForward ? w : any(plain.w, type_of(part.stored));
   const Forward::desc forward =
       part.has_bias
-          ? Forward::desc(training, direct, x, fw, bias, y, strides, dilation, padding, padding)
-          : Forward::desc(training, direct, x, fw, y, strides, dilation, padding, padding);
+          ? Forward::desc(training, direct, x, fw, bias, y, strides, dilation, plain.before,
+                          plain.after)
+          : Forward::desc(training, direct, x, fw, y, strides, dilation, plain.before, plain.after);
   const Forward::primitive_desc hint(forward, plain_attributes(), engine);
   if (part.pass == ConvPass::kForward) return use(hint);
   if (part.pass == ConvPass::kBackwardData) {
     using Backward = dnnl::convolution_backward_data;
     return use(Backward::primitive_desc(
-        Backward::desc(direct, x, w, y, strides, dilation, padding, padding), plain_attributes(),
-        engine, hint));
+        Backward::desc(direct, x, w, y, strides, dilation, plain.before, plain.after),
+        plain_attributes(), engine, hint));
   }
   using Backward = dnnl::convolution_backward_weights;
-  return use(
-      Backward::primitive_desc(Backward::desc(direct, x, w, y, strides, dilation, padding, padding),
-                               plain_attributes(), engine, hint));
+  return use(Backward::primitive_desc(
+      Backward::desc(direct, x, w, y, strides, dilation, plain.before, plain.after),
+      plain_attributes(), engine, hint));
 }
 
 struct Layouts {
@@ -181,8 +203,8 @@ struct Convolution::Made {
 Convolution::Convolution(const ConvPart& part) : made_(std::make_unique<Made>()) {
   Made& m = *made_;
   m.part = part;
-  const Plain one(part, 1);
-  const Plain plain(part, part.g.batch);
+  const Plain one(whole_item(part));
+  const Plain plain(part);
   const memory::desc w = describe(part, one, any(one.w, packed_type(part)),
                                   [&](const auto& d) { return layouts(d).w; });
   const Layouts at = describe(part, plain, w, [&](const auto& d) {

@@ -13,20 +13,29 @@ namespace fovea::cpu::onednn {
 
 enum class ConvPass { kForward, kBackwardData, kBackwardWeight };
 
-/// A convolution, or a part of one: some items, and some of the channels that lie next to each
-/// other. Distances are in elements. The weight, its gradient and the bias are float32.
+/// Slices of a convolution along its first axis: of x, of y, and of zeros before the first of x.
+struct Slab {
+  std::int64_t in = 0, out = 0, padding = 0;
+  bool operator==(const Slab&) const = default;
+};
+
+/// A convolution, or a part of one: some items, some slices of each, and some of the channels that
+/// lie next to each other. Distances are in elements. The weight, its gradient and the bias are
+/// float32.
 struct ConvPart {
   ConvPass pass = ConvPass::kForward;
   DType stored = DType::kFloat32;  // x and y: float32 or bfloat16
-  ConvGeometry g;
-  std::int64_t x_item = 0, y_item = 0;  // between items of x, of y
-  std::int64_t w_row = 0;               // between output channels of the weight
+  ConvGeometry g;                  // items and channels of the part, axes of the whole
+  Slab slab;
+  std::int64_t x_item = 0, y_item = 0;        // between items of x, of y
+  std::int64_t x_channel = 0, y_channel = 0;  // between channels
+  std::int64_t w_row = 0;                     // between output channels of the weight
   bool has_bias = false;
   bool operator==(const ConvPart&) const = default;
 };
 
 /// Brings x, y and the weight to the layouts that oneDNN is fastest with, and back. The layout of
-/// the weight does not depend on the number of items.
+/// the weight does not depend on the number of items or slices.
 class Convolution {
  public:
   explicit Convolution(const ConvPart& part);
