@@ -63,19 +63,20 @@ class Cut {
                         (of.x_end - of.x_begin) * x_slice(), made);
   }
 
-  /// Bytes that are enough for any call: of an x that is made, of all that a piece needs.
+  /// Bytes that are enough for any call: of an x that is made, of what its convolution needs.
   std::int64_t made_bytes() const {
+    if (!x_made_) return 0;
     std::int64_t slices_of_x = 0;
     for (std::int64_t slab = 0; slab < slabs_; ++slab)
       slices_of_x = std::max(slices_of_x, part(slab, 0).slab.in);
     const std::int64_t bytes = items_ * x_channels() * slices_of_x * x_slice() * size_of(stored_);
-    return x_made_ ? divide_up(bytes, 64) * 64 : 0;
+    return divide_up(bytes, 64) * 64;
   }
-  std::int64_t piece_bytes(bool has_bias = false) const {
+  std::int64_t scratch_bytes(bool has_bias = false) const {
     std::int64_t bytes = 0;
     for (std::int64_t slab = 0; slab < slabs_; ++slab)
       bytes = std::max(bytes, convolution(part(slab, 0, has_bias)).scratch_bytes());
-    return made_bytes() + bytes;
+    return bytes;
   }
 
   ConvPart part(std::int64_t call, std::int64_t block, bool has_bias = false) const {
@@ -220,7 +221,7 @@ void blocked_forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, c
   const std::int64_t blocks = cut.blocks();
   const bool has_bias = bias.defined();
   const PackedWeight packed(pool, cut, weight.data<float>(), cut.w_row(), has_bias, y);
-  const std::int64_t bytes = cut.piece_bytes(has_bias);
+  const std::int64_t bytes = cut.scratch_bytes(has_bias);
   reserve<std::uint8_t>(pool, bytes, y);
   pool.run(cut.calls() * blocks, [&](std::int64_t piece) {
     const std::int64_t call = piece / blocks;
@@ -240,7 +241,7 @@ void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor
   const Cut cut(g, ConvPass::kBackwardData, kDTypeOf<S>);
   const std::int64_t blocks = cut.blocks();
   const PackedWeight packed(pool, cut, weight.data<float>(), g.taps(), false, dx);
-  const std::int64_t bytes = cut.piece_bytes();
+  const std::int64_t bytes = cut.scratch_bytes();
   reserve<std::uint8_t>(pool, bytes, dx);
   pool.run(cut.calls() * blocks, [&](std::int64_t piece) {
     const std::int64_t call = piece / blocks;
@@ -265,7 +266,7 @@ void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Norm
   const std::int64_t weights =
       convolution(cut.part(0, 0)).weight_bytes() / static_cast<std::int64_t>(sizeof(float));
   const std::int64_t made = cut.made_bytes();
-  const std::int64_t bytes = cut.piece_bytes();
+  const std::int64_t bytes = made + cut.scratch_bytes();
   reserve<std::uint8_t>(pool, bytes, dweight);
   reserve<float>(pool, 2 * weights, dweight);
   pool.run(cut.chunks() * blocks, [&](std::int64_t piece) {

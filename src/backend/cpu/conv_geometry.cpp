@@ -121,7 +121,7 @@ ConvGeometry reversed(const ConvGeometry& g) {
   std::swap(r.c_in, r.c_out);
   std::swap(r.in, r.out);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    r.padding[axis] = g.dilation[axis] * (g.kernel[axis] - 1) - g.padding[axis];
+    r.padding[axis] = g.reach(axis) - 1 - g.padding[axis];
   }
   return r;
 }
