@@ -56,39 +56,59 @@ class Descriptor {
   int fd_;
 };
 
+// What a path names where a file is expected; nothing for a file.
+const char* no_file(mode_t mode) {
+  if (S_ISREG(mode)) return nullptr;
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISLNK(mode) ? "a link" : "a device";
+}
+
+void refuse_no_file(const fs::path& path, mode_t mode) {
+  if (const char* what = no_file(mode))
+    throw FileError(fmt::format("{}: is {}, expected a file", path.string(), what));
+}
+
+// The one place where files are opened to be read. Looked at first, since to open a device may
+// already do something; a pipe that takes its place meanwhile is not waited for.
+int open_to_read(const fs::path& path) {
+  struct stat info {};
+  const bool found = ::stat(path.c_str(), &info) == 0;
+  if (!found && (errno == ENOENT || errno == ENOTDIR))
+    throw FileError(fmt::format("{}: not found", path.string()));
+  if (found) refuse_no_file(path, info.st_mode);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0)
+    throw FileError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return fd;
+  ::close(fd);
+  refuse_no_file(path, info.st_mode);
+  throw FileError(fmt::format("{}: cannot be read", path.string()));
+}
+
 template <class Container>
 Container read_all(const fs::path& path, std::uint64_t max_bytes) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    if (errno == ENOENT) throw FileError(fmt::format("{}: not found", path.string()));
-    throw FileError(fmt::format("{}: cannot be read: {}", path.string(), std::strerror(errno)));
-  }
-  const Descriptor guard(fd);
-  struct stat info {};
-  checked("stat", path, [&] { return ::fstat(fd, &info); });
-  FOVEA_CHECK(!S_ISDIR(info.st_mode), FileError,
-              fmt::format("{}: is a folder, expected a file", path.string()));
+  const ReadFile file(path);
+  const std::uint64_t size = file.size();
+  FOVEA_CHECK(
+      size <= max_bytes, FileError,
+      fmt::format("{}: holds {} bytes, at most {} expected", path.string(), size, max_bytes));
   Container content;
-  if (S_ISREG(info.st_mode)) {
-    FOVEA_CHECK(static_cast<std::uint64_t>(info.st_size) <= max_bytes, FileError,
-                fmt::format("{}: holds {} bytes, at most {} expected", path.string(), info.st_size,
-                            max_bytes));
-    content.reserve(static_cast<std::size_t>(info.st_size) + 1);
-  }
+  content.reserve(static_cast<std::size_t>(size) + 1);
   // One byte more than the file is said to hold, so that its end is seen without growing: clearing
   // a fixed large chunk costs far more than reading a small file.
-  constexpr std::int64_t kMost = std::int64_t{1} << 20;
-  const auto chunk = static_cast<std::size_t>(
-      S_ISREG(info.st_mode) ? std::clamp<std::int64_t>(info.st_size + 1, 256, kMost) : kMost);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
+  const auto chunk = static_cast<std::size_t>(std::clamp<std::uint64_t>(size + 1, 256, kMost));
   for (;;) {
     const std::size_t have = content.size();
     content.resize(have + chunk);
-    const auto got =
-        checked("read", path, [&] { return ::read(fd, content.data() + have, chunk); });
-    content.resize(have + static_cast<std::size_t>(got));
-    if (got == 0) return content;
+    const std::size_t got =
+        file.read_at(have, std::as_writable_bytes(std::span(content).subspan(have)));
+    content.resize(have + got);
     FOVEA_CHECK(content.size() <= max_bytes, FileError,
                 fmt::format("{}: more than the expected {} bytes", path.string(), max_bytes));
+    if (got < chunk) return content;
   }
 }
 
@@ -96,6 +116,40 @@ Container read_all(const fs::path& path, std::uint64_t max_bytes) {
 
 void set_fault_hook(std::function<int(std::string_view call)> hook) {
   fault_hook() = std::move(hook);
+}
+
+ReadFile::ReadFile(const fs::path& path) : path_(path), fd_(open_to_read(path)) {}
+
+ReadFile::~ReadFile() { ::close(fd_); }
+
+std::uint64_t ReadFile::size() const {
+  struct stat info {};
+  checked("stat", path_, [&] { return ::fstat(fd_, &info); });
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+std::size_t ReadFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
+  std::size_t have = 0;
+  while (have < to.size()) {
+    const auto got = checked("read", path_, [&] {
+      return ::pread(fd_, to.data() + have, to.size() - have, static_cast<off_t>(offset + have));
+    });
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  return have;
+}
+
+void ReadFile::read_all_at(std::uint64_t offset, std::span<std::byte> to) const {
+  FOVEA_CHECK(read_at(offset, to) == to.size(), FileError,
+              fmt::format("{}: ends before byte {}; it became shorter while it was read",
+                          path_.string(), offset + to.size()));
+}
+
+std::vector<std::byte> read_beginning(const fs::path& path, std::size_t count) {
+  std::vector<std::byte> begin(count);
+  begin.resize(ReadFile(path).read_at(0, begin));
+  return begin;
 }
 
 std::string read_text(const fs::path& path, std::uint64_t max_bytes) {
@@ -107,8 +161,21 @@ std::vector<std::byte> read_bytes(const fs::path& path, std::uint64_t max_bytes)
 }
 
 File::File(const fs::path& path, Mode mode) : path_(path) {
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (mode == Mode::kAppend ? O_APPEND : O_TRUNC);
+  // Without waiting for a reader of a pipe; emptied only once it is known to be a file.
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+                    (mode == Mode::kAppend ? O_APPEND : 0);
+  struct stat info {};
+  if (::lstat(path_.c_str(), &info) == 0) refuse_no_file(path_, info.st_mode);
   fd_ = checked("open", path_, [&] { return ::open(path_.c_str(), flags, 0644); });
+  try {
+    checked("stat", path_, [&] { return ::fstat(fd_, &info); });
+    refuse_no_file(path_, info.st_mode);
+    if (mode == Mode::kCreate && info.st_size > 0)
+      checked("truncate", path_, [&] { return ::ftruncate(fd_, 0); });
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
 }
 
 File::~File() {
@@ -144,6 +211,10 @@ void File::close() {
 }
 
 void write_atomic(const fs::path& path, std::string_view content) {
+  // A link itself is replaced, whatever it names.
+  struct stat info {};
+  const bool there = ::lstat(path.c_str(), &info) == 0;
+  if (there && !S_ISLNK(info.st_mode)) refuse_no_file(path, info.st_mode);
   fs::path temporary = path;
   temporary += fmt::format(".{}.tmp", ::getpid());
   try {
@@ -157,6 +228,21 @@ void write_atomic(const fs::path& path, std::string_view content) {
     throw;
   }
   sync_directory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+bool exists_at_all(const fs::path& path) {
+  std::error_code code;
+  return fs::exists(fs::symlink_status(path, code));
+}
+
+std::string temporary_of(const std::string& name) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!name.ends_with(kEnd)) return "";
+  const std::string before = name.substr(0, name.size() - kEnd.size());
+  const std::size_t dot = before.rfind('.');
+  if (dot == std::string::npos || dot == 0 || dot + 1 == before.size()) return "";
+  const bool process = before.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+  return process ? before.substr(0, dot) : "";
 }
 
 void make_directories(const fs::path& path) {

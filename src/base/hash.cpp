@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <vector>
 
-#include "base/error.h"
+#include "base/file.h"
 
 namespace fovea {
 
@@ -30,12 +29,15 @@ std::string hash_bytes(std::string_view bytes) {
 
 std::string hash_file(const std::filesystem::path& file) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
-  std::ifstream in(file, std::ios::binary);
-  std::vector<char> piece(kPiece);
+  const io::ReadFile in(file);
+  std::vector<std::byte> piece(kPiece);
   std::string hashes;
-  while (in.read(piece.data(), kPiece) || in.gcount() > 0)
-    hashes += hash_bytes({piece.data(), static_cast<std::size_t>(in.gcount())});
-  FOVEA_CHECK(in.eof() && !in.bad(), FileError, fmt::format("{}: cannot be read", file.string()));
+  for (std::uint64_t at = 0;;) {
+    const std::size_t got = in.read_at(at, piece);
+    if (got == 0) break;
+    hashes += hash_bytes({reinterpret_cast<const char*>(piece.data()), got});
+    at += got;
+  }
   return hash_bytes(hashes);
 }
 

@@ -25,10 +25,15 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
-  const int limit = std::clamp(static_cast<int>(name.size()) / 3, 1, 3);
-  int best = limit + 1;
+  // The table of two long names would fill the memory, and nobody mistypes one.
+  constexpr std::size_t kLongest = 1000;
+  if (name.size() > kLongest) return "";
+  const std::size_t limit = std::clamp<std::size_t>(name.size() / 3, 1, 3);
+  int best = static_cast<int>(limit) + 1;
   std::string found;
   for (const std::string& candidate : known) {
+    // Lengths that differ by more are further apart.
+    if (candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
     const int distance = edit_distance(name, candidate);
     if (distance < best) {
       best = distance;

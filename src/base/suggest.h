@@ -11,7 +11,8 @@ namespace fovea {
 int edit_distance(std::string_view a, std::string_view b);
 
 /// The nearest known name at a distance of at most 3 and at most a third of the length of `name`
-/// (at least 1); empty if none is that near. The first wins a tie.
+/// (at least 1); empty if none is that near, and for a name of more than 1000 bytes. The first
+/// wins a tie.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 /// `; did you mean "x"?` or nothing.
