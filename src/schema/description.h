@@ -80,6 +80,8 @@ Range at_most(double high);
 Range greater_than(double low);
 Range less_than(double high);
 Range in_range(double low, double high);  // both ends included
+/// Text that stays in one line, such as a name.
+Range in_one_line();
 Range one_of(std::vector<std::string> names);
 Range operator&&(Range a, Range b);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/shown.h"
 #include "schema/carry.h"
 #include "schema/load.h"
 #include "schema/utf8.h"
@@ -102,7 +103,7 @@ void set_path(Value& root, const std::string& path, Value value) {
 }
 
 void apply_override(Value& root, const std::string& assignment) {
-  const Origin origin{"--set " + assignment, 0, 0};
+  const Origin origin{"--set " + shown(assignment, 400), 0, 0};
   const std::size_t equals = assignment.find('=');
   FOVEA_CHECK(
       equals != std::string::npos, ConfigError,

@@ -51,6 +51,18 @@ Range in_range(double low, double high) {
   return numeric(fmt::format("from {} to {}", low, high), {.low = low, .high = high});
 }
 
+Range in_one_line() {
+  Range range;
+  range.text = "without line breaks and other control characters";
+  range.accepts = [](const Value& value) {
+    if (!value.is_string()) return false;
+    const std::string& text = value.as_string();
+    return std::none_of(text.begin(), text.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  };
+  return range;
+}
+
 Range one_of(std::vector<std::string> names) {
   std::string text = "one of ";
   for (const std::string& name : names) {

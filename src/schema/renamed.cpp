@@ -43,8 +43,9 @@ bool has_path(const Description& description, const std::string& path) {
 
 class Renaming {
  public:
-  Renaming(OldKeys old_keys, Notes& notes, std::span<const RenamedKey> table)
-      : old_keys_(old_keys), notes_(notes), table_(table) {}
+  Renaming(OldKeys old_keys, Notes& notes, std::span<const RenamedKey> table,
+           std::span<const LaterKey> later)
+      : old_keys_(old_keys), notes_(notes), table_(table), later_(later) {}
 
   void members(const Description& description, Value& object, const std::string& path) {
     for (Value::Member& member : object.members()) {
@@ -65,7 +66,7 @@ class Renaming {
       const std::string from = join_path(path, line.from);
       const std::string to = join_path(path, line.to);
       const Value* present = find_path(object, line.to);
-      if (present != nullptr && old_keys_ == OldKeys::kBeside && !(*present == old->value)) {
+      if (present != nullptr && old_keys_ != OldKeys::kLater && !(*present == old->value)) {
         const auto other = moved.find(line.to);
         const std::string also = other == moved.end()
                                      ? ", which is given too"
@@ -78,9 +79,19 @@ class Renaming {
       moved.emplace(line.to, line.from);
       put(object, line.to, std::move(*old));
     }
+    if (old_keys_ == OldKeys::kStored) add_later(kind, type, description, object);
   }
 
  private:
+  void add_later(const std::string& kind, const std::string& type, const Description& description,
+                 Value& object) const {
+    for (const LaterKey& line : later_) {
+      const bool here = line.kind == kind && (line.type.empty() || line.type == type);
+      if (here && description.find(line.key) != nullptr && object.find(line.key) == nullptr)
+        object.set(line.key, line.before);
+    }
+  }
+
   // Keeps the place the old key was written at, for what may be wrong with the value.
   static void put(Value& object, const std::string& path, Value::Member old) {
     const std::string key = first_key(path);
@@ -129,6 +140,7 @@ class Renaming {
   OldKeys old_keys_;
   Notes& notes_;
   std::span<const RenamedKey> table_;
+  std::span<const LaterKey> later_;
 };
 
 }  // namespace
@@ -144,10 +156,18 @@ std::span<const RenamedKey> renamed_keys() {
   return table;
 }
 
+std::span<const LaterKey> later_keys() {
+  static const std::array<LaterKey, 2> table = {{
+      {"dataset", "nnunet", "foreground_voxels", Value(std::int64_t{0})},
+      {"inferer", "nnunet_windows", "mean", Value("probabilities")},
+  }};
+  return table;
+}
+
 void rename_keys(const Description& description, Value& root, OldKeys old_keys, Notes& notes,
-                 std::span<const RenamedKey> table) {
+                 std::span<const RenamedKey> table, std::span<const LaterKey> later) {
   if (!root.is_object()) return;
-  Renaming renaming(old_keys, notes, table);
+  Renaming renaming(old_keys, notes, table, later);
   renaming.apply("", "", description, root, "");
   renaming.members(description, root, "");
 }

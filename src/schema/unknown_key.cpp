@@ -5,6 +5,7 @@
 #include <deque>
 #include <set>
 
+#include "base/shown.h"
 #include "schema/resolve.h"
 #include "schema/synonyms.h"
 
@@ -59,7 +60,7 @@ std::string near_match(const std::vector<Candidate>& candidates, const std::stri
 }
 
 std::string message(const UnknownKeyParts& parts) {
-  const std::string path = join_path(parts.parent, parts.key);
+  const std::string path = join_path(parts.parent, shown(parts.key));
   const bool override_form = is_override(parts.origin);
   std::string text = override_form ? fmt::format("{}unknown key {}", where(parts.origin, ""), path)
                                    : fmt::format("{}unknown key", where(parts.origin, path));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/shown.h"
 #include "base/suggest.h"
 #include "schema/utf8.h"
 
@@ -219,7 +220,8 @@ std::string describe(const Value& value) {
 std::string where(const Origin& origin, const std::string& path) {
   std::string result;
   if (!origin.is_default()) result = to_string(origin) + ": ";
-  if (!path.empty()) result += path + ": ";
+  constexpr std::size_t kLongest = 300;
+  if (!path.empty()) result += shown(path, kLongest) + ": ";
   return result;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "tensor/other_formats.h"
 #include "tensor/safetensors_header.h"
 
 namespace fovea {
@@ -65,26 +66,35 @@ void fill(std::string_view stored_type, const char* data, const Tensor& tensor) 
   }
 }
 
+// `why` it is no safetensors file, unless it is known as another one.
+[[noreturn]] void refuse(std::string_view bytes, const std::string& name, const std::string& why) {
+  const std::string other = safetensors::other_format(bytes, name);
+  throw FileError(other.empty() ? fmt::format("{}: {}", name, why)
+                                : fmt::format("{}: not a safetensors file but {}", name, other));
+}
+
 // The JSON text, after the checks on the length in front of it.
 std::string_view header_text(std::string_view bytes, const std::string& name) {
-  FOVEA_CHECK(bytes.size() >= kLengthBytes, FileError,
-              fmt::format("{}: holds {} bytes, too few for the header length of a safetensors file",
-                          name, bytes.size()));
+  if (bytes.size() < kLengthBytes)
+    refuse(bytes, name,
+           fmt::format("holds {} bytes, too few for the header length of a safetensors file",
+                       bytes.size()));
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
-  FOVEA_CHECK(length <= kMaxHeaderBytes, FileError,
-              fmt::format("{}: not a safetensors file: the header would take {} bytes, at most {} "
-                          "expected",
-                          name, length, kMaxHeaderBytes));
+  if (length > kMaxHeaderBytes)
+    refuse(
+        bytes, name,
+        fmt::format("not a safetensors file: the header would take {} bytes, at most {} expected",
+                    length, kMaxHeaderBytes));
   const std::uint64_t present = bytes.size() - kLengthBytes;
-  FOVEA_CHECK(
-      length <= present, FileError,
-      fmt::format("{}: promises a header of {} bytes, {} bytes follow; the copy or download "
-                  "was cut short",
-                  name, length, present));
+  if (length > present)
+    refuse(bytes, name,
+           fmt::format("promises a header of {} bytes, {} bytes follow; the copy or download was "
+                       "cut short",
+                       length, present));
   const std::string_view text = bytes.substr(kLengthBytes, length);
-  FOVEA_CHECK(!text.empty() && text.front() == '{', FileError,
-              fmt::format("{}: not a safetensors file: the header does not start with {{", name));
+  if (text.empty() || text.front() != '{')
+    refuse(bytes, name, "not a safetensors file: the header does not start with {");
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/shown.h"
 
 namespace fovea::safetensors {
 namespace {
@@ -46,7 +47,7 @@ class Reader final : public Json::json_sax_t {
     return refuse(fmt::format("the negative number {}", value));
   }
   bool number_float(Json::number_float_t, const std::string& text) override {
-    return refuse(fmt::format("the number {}", text));
+    return refuse(fmt::format("the number {}", shown(text)));
   }
   bool binary(Json::binary_t&) override { return refuse("binary data"); }
 
@@ -54,11 +55,13 @@ class Reader final : public Json::json_sax_t {
     if (place_ != Place::kArray) return refuse(fmt::format("the number {}", value));
     constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (value > kMax)
-      fail(fmt::format("\"{}\" of \"{}\" has the number {}, too large", key_, name_, value));
+      fail(fmt::format("\"{}\" of \"{}\" has the number {}, too large", shown(key_), shown(name_),
+                       value));
     numbers_.push_back(value);
     const std::size_t most = key_ == "shape" ? std::size_t{Shape::kMaxRank} : std::size_t{2};
     if (numbers_.size() > most) {
-      fail(fmt::format("\"{}\" of \"{}\" has more than {} numbers", key_, name_, most));
+      fail(fmt::format("\"{}\" of \"{}\" has more than {} numbers", shown(key_), shown(name_),
+                       most));
     }
     return true;
   }
@@ -69,11 +72,11 @@ class Reader final : public Json::json_sax_t {
     } else if (place_ == Place::kEntry && key_ == "dtype") {
       entry_.type = find_stored_type(value);
       if (entry_.type == nullptr) {
-        fail(fmt::format("\"{}\" has dtype \"{}\", expected one of {}", name_, value,
+        fail(fmt::format("\"{}\" has dtype \"{}\", expected one of {}", shown(name_), shown(value),
                          stored_type_names()));
       }
     } else {
-      return refuse(fmt::format("the string \"{}\"", value));
+      return refuse(fmt::format("the string \"{}\"", shown(value)));
     }
     return true;
   }
@@ -95,18 +98,22 @@ class Reader final : public Json::json_sax_t {
 
   bool key(std::string& value) override {
     if (place_ == Place::kRoot) {
+      constexpr std::size_t kLongest = 1000;
       name_ = value;
-      if (!names_.insert(value).second) fail(fmt::format("\"{}\" is given twice", value));
+      if (name_.size() > kLongest)
+        fail(fmt::format("\"{}\" is no name of a tensor; at most {} bytes expected", shown(name_),
+                         kLongest));
+      if (!names_.insert(value).second) fail(fmt::format("\"{}\" is given twice", shown(value)));
       return true;
     }
     key_ = value;
     if (!keys_.insert(value).second) {
-      fail(fmt::format("\"{}\" of \"{}\" is given twice", value, name_));
+      fail(fmt::format("\"{}\" of \"{}\" is given twice", shown(value), shown(name_)));
     }
     if (place_ == Place::kEntry && value != "dtype" && value != "shape" &&
         value != "data_offsets") {
       fail(fmt::format("\"{}\" has the unknown key \"{}\", expected dtype, shape, data_offsets",
-                       name_, value));
+                       shown(name_), shown(value)));
     }
     return true;
   }
@@ -114,7 +121,8 @@ class Reader final : public Json::json_sax_t {
   bool end_object() override {
     if (place_ == Place::kEntry) {
       for (const char* needed : {"dtype", "shape", "data_offsets"}) {
-        if (!keys_.contains(needed)) fail(fmt::format("\"{}\" has no \"{}\"", name_, needed));
+        if (!keys_.contains(needed))
+          fail(fmt::format("\"{}\" has no \"{}\"", shown(name_), needed));
       }
       header_.entries.push_back(entry_);
     }
@@ -137,7 +145,7 @@ class Reader final : public Json::json_sax_t {
       return true;
     }
     if (numbers_.size() != 2) {
-      fail(fmt::format("\"data_offsets\" of \"{}\" has {} numbers, expected 2", name_,
+      fail(fmt::format("\"data_offsets\" of \"{}\" has {} numbers, expected 2", shown(name_),
                        numbers_.size()));
     }
     entry_.begin = numbers_[0];
@@ -161,16 +169,16 @@ class Reader final : public Json::json_sax_t {
       case Place::kOutside:
         fail(fmt::format("it is {}, expected an object", given));
       case Place::kRoot:
-        fail(fmt::format("\"{}\" is {}, expected an object", name_, given));
+        fail(fmt::format("\"{}\" is {}, expected an object", shown(name_), given));
       case Place::kMetadata:
-        fail(fmt::format("__metadata__ \"{}\" is {}, expected a string", key_, given));
+        fail(fmt::format("__metadata__ \"{}\" is {}, expected a string", shown(key_), given));
       case Place::kArray:
-        fail(fmt::format("\"{}\" of \"{}\" contains {}, expected integers >= 0", key_, name_,
-                         given));
+        fail(fmt::format("\"{}\" of \"{}\" contains {}, expected integers >= 0", shown(key_),
+                         shown(name_), given));
       case Place::kEntry:
         break;
     }
-    fail(fmt::format("\"{}\" of \"{}\" is {}, expected {}", key_, name_, given,
+    fail(fmt::format("\"{}\" of \"{}\" is {}, expected {}", shown(key_), shown(name_), given,
                      key_ == "dtype" ? "a string" : "an array of integers"));
   }
 
@@ -196,7 +204,7 @@ std::uint64_t size_by_shape(const Entry& entry, const std::string& file) {
                     bytes <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()),
                 FileError,
                 fmt::format("{}: damaged header: shape {} of \"{}\" has too many elements", file,
-                            to_string(entry.shape), entry.name));
+                            to_string(entry.shape), shown(entry.name)));
   }
   return none ? 0 : bytes;
 }
@@ -208,20 +216,20 @@ void check_layout(const std::vector<Entry>& entries, const std::string& file) {
       throw FileError(fmt::format("{}: damaged header: {}", file, what));
     };
     if (entry.end < entry.begin) {
-      complain(fmt::format("\"{}\" ends at byte {} before it begins at {}", entry.name, entry.end,
-                           entry.begin));
+      complain(fmt::format("\"{}\" ends at byte {} before it begins at {}", shown(entry.name),
+                           entry.end, entry.begin));
     }
     const std::uint64_t bytes = size_by_shape(entry, file);
     if (entry.end - entry.begin != bytes) {
       complain(fmt::format("\"{}\" is {} {}, which takes {} bytes, but its data_offsets hold {}",
-                           entry.name, entry.type->name, to_string(entry.shape), bytes,
+                           shown(entry.name), entry.type->name, to_string(entry.shape), bytes,
                            entry.end - entry.begin));
     }
     if (entry.begin != expected) {
       complain(
           fmt::format("data of \"{}\" begins at byte {}, expected {}; tensors may neither "
                       "overlap nor leave gaps",
-                      entry.name, entry.begin, expected));
+                      shown(entry.name), entry.begin, expected));
     }
     expected = entry.end;
   }

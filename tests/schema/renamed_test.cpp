@@ -97,6 +97,24 @@ TEST_CASE("renamed: lines hold for their type, and where the schema has the new 
   CHECK(renamed(parse(old, "x")).notes.empty());
 }
 
+TEST_CASE("renamed: stored configurations get what the lack of a later key meant", "[schema]") {
+  const std::vector<LaterKey> later = {{"dataset", "pairs", "root", Value("where it was")}};
+  const auto with = [&](const char* text, OldKeys old_keys) {
+    Value value = parse(text, "x");
+    Notes notes;
+    rename_keys(root_fields(), value, old_keys, notes, kTable, later);
+    return value.dump(0);
+  };
+  const char* const pairs = R"({"dataset":{"type":"pairs"}})";
+  CHECK(with(pairs, OldKeys::kStored) == R"({"dataset":{"type":"pairs","root":"where it was"}})");
+  CHECK(with(pairs, OldKeys::kBeside) == pairs);
+  CHECK(with(pairs, OldKeys::kLater) == pairs);
+  for (const char* same : {R"({"dataset":{"type":"pairs","root":"x"}})",
+                           R"({"dataset":{"type":"pictures"}})", R"({"dataset":{"type":"old"}})"})
+    CHECK(with(same, OldKeys::kStored) == same);
+  CHECK(later_keys().size() >= 2);
+}
+
 TEST_CASE("renamed: a value keeps its place, so that what is wrong with it is found", "[schema]") {
   Value value = parse("{\"dataset\": {\"val_fraction\": 7}}", "x.json");
   Notes notes;

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -253,4 +254,29 @@ TEST_CASE("safetensors: names that cannot be stored are refused, files are writt
   CHECK(read_safetensors(path, device).tensors.size() == sample(device).tensors.size());
   CHECK_THROWS_WITH(read_safetensors(folder / "none", device), Catch::Contains("not found"));
   io::fs::remove_all(folder);
+}
+
+TEST_CASE("safetensors: files of other programs are called what they are", "[tensor]") {
+  const Device cpu = host();
+  const auto refusal = [&](const std::string& bytes) -> std::string {
+    try {
+      parse_safetensors(bytes, "nets/a.pth", cpu);
+    } catch (const FileError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  const std::string more(600, '\x01');
+  // What torch.save writes, today and before 1.6, with the three lines that convert it.
+  const std::string zip = refusal("PK\x03\x04" + more.substr(0, 26) + "archive/data.pkl" + more);
+  CHECK_THAT(zip, Catch::StartsWith("nets/a.pth: not a safetensors file but a zip archive of "
+                                    "PyTorch (torch.save); convert it with Python:\n"));
+  CHECK(std::count(zip.begin(), zip.end(), '\n') == 3);
+  CHECK_THAT(zip, Catch::Contains("torch.load(\"nets/a.pth\"") &&
+                      Catch::EndsWith("\"nets/a.safetensors\")"));
+  CHECK_THAT(refusal("\x80\x02\x8a\x0a" + more), Catch::Contains("a pickle of Python"));
+  CHECK_THAT(refusal("PK\x03\x04" + more.substr(0, 26) + "weight.npy" + more),
+             Catch::Contains("a zip archive of NumPy"));
+  CHECK_THAT(refusal("\x89HDF\r\n\x1a\n" + more), Catch::Contains("an HDF5 file"));
+  CHECK_THAT(refusal(more), Catch::Contains("the header would take"));
 }
