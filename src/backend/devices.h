@@ -11,6 +11,10 @@ namespace fovea {
 /// The host. threads = 0 takes all cores the process may use. Results do not depend on `threads`.
 Device make_cpu(int threads = 0);
 
+/// Threads of a host device: fewer than make_cpu was asked for where the system gave no more. 0 of
+/// any other device.
+int host_threads(const Device& device);
+
 /// Shapes and accounting only: allocations cost nothing but are counted, kernels do nothing.
 Device make_meta();
 

@@ -7,10 +7,20 @@
 
 namespace fovea::cpu {
 
+/// Made around each call of OpenBLAS. Throws BackendError where it would find no memory.
+class BlasCall {
+ public:
+  BlasCall();
+  ~BlasCall();
+  BlasCall(const BlasCall&) = delete;
+  BlasCall& operator=(const BlasCall&) = delete;
+};
+
 template <class T>
 inline void blas_gemm(bool trans_a, bool trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
                       const T* a, std::int64_t lda, const T* b, std::int64_t ldb, bool accumulate,
                       T* c, std::int64_t ldc) {
+  const BlasCall call;
   const auto ta = trans_a ? CblasTrans : CblasNoTrans;
   const auto tb = trans_b ? CblasTrans : CblasNoTrans;
   const T beta = accumulate ? T{1} : T{0};

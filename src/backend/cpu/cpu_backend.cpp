@@ -10,12 +10,18 @@
 #include "backend/cpu/simd/simd.h"
 #include "backend/devices.h"
 #include "base/cores.h"
+#include "base/threads.h"
 
 namespace fovea {
 
 Device make_cpu(int threads) {
-  const int count = threads > 0 ? threads : usable_cores();
+  const int count = std::min(threads > 0 ? threads : usable_cores(), kMostThreads);
   return Device(DeviceType::kCpu, heap_memory(), std::make_shared<const cpu::CpuBackend>(count));
+}
+
+int host_threads(const Device& device) {
+  const auto* host = dynamic_cast<const cpu::CpuBackend*>(&device.backend());
+  return host == nullptr ? 0 : host->threads();
 }
 
 namespace cpu {

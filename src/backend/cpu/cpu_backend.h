@@ -19,6 +19,7 @@ class CpuBackend final : public Backend {
   explicit CpuBackend(int threads);
   std::string name() const override { return "cpu"; }
   std::string description() const override;
+  int threads() const { return pool_.threads(); }
 
 #define FOVEA_KERNEL(kernel, parameters, arguments) void kernel parameters const override;
 #include "backend/kernels.def"

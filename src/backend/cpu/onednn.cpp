@@ -1,11 +1,16 @@
 #include "backend/cpu/onednn.h"
 
 #include "backend/cpu/onednn_primitive.h"
+#include "base/error.h"
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/mman.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <new>
 #include <unordered_map>
 
 namespace fovea::cpu::onednn {
@@ -35,6 +40,36 @@ dnnl::primitive_attr plain_attributes() {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
+}
+
+void require_code_memory() {
+  // More than the kernels of one primitive take; nothing of it is touched.
+  constexpr std::size_t kBytes = std::size_t{32} << 20;
+  void* const place =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  FOVEA_CHECK(place != MAP_FAILED, BackendError,
+              fmt::format("oneDNN: no memory for its code: {}; give the program more memory "
+                          "(ulimit -v), or lower train.batch_size or train.threads",
+                          std::strerror(errno)));
+  const bool may = ::mprotect(place, kBytes, PROT_READ | PROT_EXEC) == 0;
+  const int reason = errno;
+  ::munmap(place, kBytes);
+  FOVEA_CHECK(
+      may, BackendError,
+      fmt::format("oneDNN: the system does not let it make code: {}; allow programs to make "
+                  "memory executable, or set DNNL_MAX_CPU_ISA=AVX2 to do without",
+                  std::strerror(reason)));
+}
+
+void refuse(const dnnl::error& error) {
+  if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+  throw BackendError(
+      fmt::format("oneDNN: {}, status {}", error.what(), static_cast<int>(error.status)));
+}
+
+dnnl::primitive Primitive::made_of(const_dnnl_primitive_desc_t description) {
+  require_code_memory();
+  return dnnl::primitive(description);
 }
 
 void Primitive::add(int index, const memory::desc& desc) {
@@ -107,7 +142,8 @@ std::string version() {
 void gemm(const Gemm& shape, const void* a, const void* b, const float* bias, void* c) {
   thread_local std::unordered_map<Gemm, Primitive, Hash> made;
   auto found = made.find(shape);
-  if (found == made.end()) found = made.emplace(shape, make(shape)).first;
+  if (found == made.end())
+    found = made.emplace(shape, make_checked([&] { return make(shape); })).first;
   if (bias != nullptr) {
     found->second.run({a, b, bias, c});
   } else {

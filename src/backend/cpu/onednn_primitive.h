@@ -33,6 +33,23 @@ std::size_t hash_of(std::span<const std::int64_t> numbers);
 /// Attributes of every primitive here: its scratch memory is the thread's.
 dnnl::primitive_attr plain_attributes();
 
+/// oneDNN 2.6 writes its code to memory without asking whether it got any, and dies where it did
+/// not. Throws BackendError where there is no memory for it, or where the system does not let
+/// programs make code.
+void require_code_memory();
+
+[[noreturn]] void refuse(const dnnl::error& error);
+
+/// Makes something of oneDNN; what goes wrong there becomes BackendError, or std::bad_alloc.
+template <class Make>
+decltype(auto) make_checked(const Make& make) {
+  try {
+    return make();
+  } catch (const dnnl::error& error) {
+    refuse(error);
+  }
+}
+
 /// A primitive with the memory objects that its arguments are put into; for the thread that made
 /// it.
 class Primitive {
@@ -41,7 +58,8 @@ class Primitive {
   template <class Description>
   Primitive(const Description& description,
             std::initializer_list<std::pair<int, dnnl::memory::desc>> arguments)
-      : primitive_(description.get()), scratch_bytes_(description.scratchpad_desc().get_size()) {
+      : primitive_(made_of(description.get())),
+        scratch_bytes_(description.scratchpad_desc().get_size()) {
     for (const auto& [index, desc] : arguments) add(index, desc);
     add(DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
   }
@@ -50,6 +68,7 @@ class Primitive {
   void run(std::initializer_list<const void*> data);
 
  private:
+  static dnnl::primitive made_of(const_dnnl_primitive_desc_t description);
   void add(int index, const dnnl::memory::desc& desc);
 
   dnnl::primitive primitive_;

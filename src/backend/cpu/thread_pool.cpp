@@ -1,6 +1,8 @@
 #include "backend/cpu/thread_pool.h"
 
 #include <exception>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "base/cores.h"
@@ -59,7 +61,13 @@ int turns_of(int threads) {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) : turns_(turns_of(threads)) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  // As many as the system gives: results do not depend on their number (a limit of processes or of
+  // memory; host_threads() tells how many there are).
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 ThreadPool::~ThreadPool() {

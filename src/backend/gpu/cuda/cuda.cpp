@@ -213,7 +213,7 @@ Device make_cuda(int index, bool allow_tf32) {
   FOVEA_CHECK(count > 0, BackendError,
               "cuda: no driver with a device is installed; run with device=cpu");
   FOVEA_CHECK(index < count, BackendError,
-              fmt::format("cuda:{}: there {} only {}; see inspect --devices", index,
+              fmt::format("cuda:{}: there {} only {}; see fovea inspect --devices", index,
                           count == 1 ? "is" : "are", count));
   return make_gpu(DeviceType::kCuda, std::make_shared<CudaRuntime>(index, allow_tf32), index);
 }

@@ -293,7 +293,7 @@ Device make_opencl(int index) {
   FOVEA_CHECK(!devices.empty(), BackendError,
               "opencl: no driver with a device is installed; run with device=cpu");
   FOVEA_CHECK(static_cast<std::size_t>(index) < devices.size(), BackendError,
-              fmt::format("opencl:{}: there {} only {}; see inspect --devices", index,
+              fmt::format("opencl:{}: there {} only {}; see fovea inspect --devices", index,
                           devices.size() == 1 ? "is" : "are", devices.size()));
   return driver("opening the device", [&] {
     return make_gpu(DeviceType::kOpenCl,
