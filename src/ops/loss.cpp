@@ -8,9 +8,12 @@
 #include "ops/elementwise.h"
 #include "ops/labels.h"
 #include "ops/reduce.h"
+#include "ops/shape.h"
 
 namespace fovea::ops {
 namespace {
+
+constexpr double kLeastWeight = 1e-30;  // of all rows together
 
 using autograd::Gradients;
 using autograd::Op;
@@ -63,6 +66,39 @@ void check_smoothing(const char* op, const CrossEntropyOptions& options) {
       fmt::format("{}: label_smoothing is {}; expected 0 to 1", op, options.label_smoothing));
 }
 
+// (1, classes), in the type of the logits.
+Tensor weight_row(const char* op, const Tensor& logits, const CrossEntropyOptions& options) {
+  const std::int64_t classes = logits.size(-1);
+  FOVEA_CHECK(std::ssize(options.class_weights) == classes, ShapeError,
+              fmt::format("{}: {} class_weights for {} classes", op, options.class_weights.size(),
+                          classes));
+  return from_doubles(options.class_weights, {1, classes}, logits.dtype(), logits.device());
+}
+
+// Composed: the fused kernel knows no weights.
+Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& target,
+                              const CrossEntropyOptions& options) {
+  const std::int64_t classes = logits.size(-1), rows = target.numel();
+  const Device& device = logits.device();
+  const Tensor weights = weight_row("cross_entropy", logits, options);
+  const Tensor labels = reshape(target, {rows, 1});
+  const auto whole = [&](double value) { return full({}, value, DType::kInt64, device); };
+  std::vector<Tensor> columns;
+  for (std::int64_t k = 0; k < classes; ++k)
+    columns.push_back(cast(equal(labels, whole(static_cast<double>(k))), logits.dtype()));
+  const Tensor one_hot = concat(columns, 1);  // rows that do not count: zeros
+  const Tensor counts =
+      cast(not_equal(labels, whole(static_cast<double>(options.ignore_index))), logits.dtype());
+  const Tensor shares = mul(smoothed_target(one_hot, options.label_smoothing), counts);
+  const Tensor log_p = log_softmax(reshape(logits, {rows, classes}));
+  const Tensor losses = reshape(neg(sum(mul(mul(shares, weights), log_p), {1})), target.shape());
+  if (options.reduction != Reduction::kMean) return reduced(losses, options.reduction);
+  // Nothing that counts: 0, as without weights.
+  const Tensor total = sum(mul(one_hot, weights));
+  const Tensor least = full({}, kLeastWeight, total.dtype(), device);
+  return div(sum(losses), maximum(total, least));
+}
+
 }  // namespace
 
 void check_label_map(const char* op, const Tensor& logits, const Tensor& target) {
@@ -96,6 +132,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
                   to_string(logits.shape()), to_string(target.shape())));
   check_smoothing("cross_entropy", options);
   check_labels("cross_entropy", target, logits.size(-1), options.ignore_index);
+  if (!options.class_weights.empty()) return weighted_cross_entropy(logits, target, options);
   const Tensor loss = row_losses(logits, target, options);
   if (options.reduction != Reduction::kMean) return reduced(loss, options.reduction);
   // All rows ignored: 0 instead of PyTorch's NaN, so that an empty batch does not end a run.
@@ -116,7 +153,11 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target,
                   "probabilities of the same shape",
                   to_string(logits.shape()), name_of(target.dtype()), to_string(target.shape())));
   check_smoothing("soft_cross_entropy", options);
-  const Tensor smoothed = smoothed_target(target, options.label_smoothing);
+  Tensor smoothed = smoothed_target(target, options.label_smoothing);
+  if (!options.class_weights.empty()) {
+    const Tensor weights = weight_row("soft_cross_entropy", logits, options);
+    smoothed = mul(smoothed, reshape(weights, {logits.size(-1)}));
+  }
   return reduced(neg(sum(mul(smoothed, log_softmax(logits)), {-1})), options.reduction);
 }
 

@@ -14,17 +14,20 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;        // target (1 - e) onehot + e / classes
   std::int64_t ignore_index = -100;  // rows with this target do not count
   Reduction reduction = Reduction::kMean;
+  std::vector<double> class_weights = {};  // one a class, as PyTorch's weight; none: 1 each
 };
 
-/// -log softmax(logits)[target]. logits: (..., classes), target: (...) int64. The mean is over rows
-/// that count. Throws ShapeError for a target outside [0, classes). dgsa 6.4.
+/// -log softmax(logits)[target], times the weight of the class. logits: (..., classes), target:
+/// (...) int64. The mean is over rows that count: their sum over the sum of their weights. Throws
+/// ShapeError for a target outside [0, classes), and for another number of weights. dgsa 6.4.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target,
                      const CrossEntropyOptions& options = {});
 /// (1 - e) target + e / classes: label smoothing of rows of probabilities (..., classes).
 Tensor smoothed_target(const Tensor& target, double smoothing);
 /// sum over classes of -t log softmax(logits), t = smoothed_target(target,
 /// options.label_smoothing). logits and target: (..., classes), rows of the target are
-/// probabilities. Of a mixture of classes the smoothing is that of each class mixed.
+/// probabilities; with class_weights each class's part times its weight, and a plain mean, as in
+/// PyTorch. Of a mixture of classes the smoothing is that of each class mixed.
 /// options.ignore_index means nothing here. Throws ShapeError unless both have one shape. mala 7.1.
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target,
                           const CrossEntropyOptions& options = {});

@@ -19,12 +19,14 @@ namespace {
 // Logits with the classes last, and the labels in the same order: (b, n, k) and (b, n).
 struct LabelRows {
   Tensor logits, labels;
+  std::int64_t ignore;
 
-  LabelRows(const char* name, const Tensor& maps, const Tensor& target) {
+  LabelRows(const char* name, const Tensor& maps, const Tensor& target, std::int64_t ignore_index)
+      : ignore(ignore_index) {
     check_label_map(name, maps, target);
     const std::int64_t b = maps.size(0), k = maps.size(1);
     const std::int64_t n = maps.shape().part(2, maps.rank()).numel();
-    check_labels(name, target, k, CrossEntropyOptions{}.ignore_index);
+    check_labels(name, target, k, ignore);
     logits = transpose(reshape(maps, {b, k, n}), 1, 2);
     labels = reshape(target, {b, n});
   }
@@ -35,6 +37,13 @@ struct LabelRows {
     std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
     const Tensor classes = Tensor::from(numbers, {1, 1, logits.size(2)}, logits.device());
     return cast(equal(reshape(labels, {labels.size(0), labels.size(1), 1}), classes),
+                logits.dtype());
+  }
+
+  /// 1 for a place that counts, else 0: (b, n, 1).
+  Tensor counts() const {
+    const Tensor none = full({}, static_cast<double>(ignore), DType::kInt64, logits.device());
+    return cast(not_equal(reshape(labels, {labels.size(0), labels.size(1), 1}), none),
                 logits.dtype());
   }
 };
@@ -84,18 +93,21 @@ Tensor nnunet_loss(const Tensor& logits, const Tensor& target, const NnUnetOptio
 }
 
 Tensor paper_eq8(const Tensor& logits, const Tensor& target, const PaperEq8Options& o) {
-  const LabelRows rows("paper_eq8", logits, target);
-  const Tensor p = softmax(rows.logits);
+  const LabelRows rows("paper_eq8", logits, target, o.ignore_index);
+  const Tensor counts = rows.counts();
+  const Tensor p = mul(softmax(rows.logits), counts);
   const Tensor y = rows.one_hot();
   Tensor ce;  // of the batch, whose items are of one size
   if (o.bce) {
     constexpr double kMost = 1 - 1e-7;
     const Tensor others = log(affine(clamp(p, 0, kMost), -1, 1));
     const Tensor own = sum(mul(log_softmax(rows.logits), y), {2});
-    const Tensor rest = sum(mul(others, affine(y, -1, 1)), {2});
-    ce = mul(mean(add(own, rest)), -1.0 / static_cast<double>(logits.size(1)));
+    const Tensor rest = sum(mul(others, sub(counts, y)), {2});
+    constexpr double kLeast = 1e-30;  // of the share that counts: nothing else is 0 then
+    ce = div(mul(mean(add(own, rest)), -1.0 / static_cast<double>(logits.size(1))),
+             clamp(mean(counts), kLeast, 1));
   } else {
-    ce = cross_entropy(rows.logits, rows.labels);
+    ce = cross_entropy(rows.logits, rows.labels, {.ignore_index = o.ignore_index});
   }
   const Overlaps of(p, y);
   const Tensor dice = div(mul(of.both, 2), add(add(of.predicted, of.truth), o.smooth));

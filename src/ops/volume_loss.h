@@ -25,6 +25,7 @@ Tensor nnunet_loss(const Tensor& logits, const Tensor& target, const NnUnetOptio
 struct PaperEq8Options {
   bool bce = false;  // the first term is the mean of y log p + (1 - y) log(1 - p) of all classes
   double smooth = 1e-5;
+  std::int64_t ignore_index = CrossEntropyOptions{}.ignore_index;  // such places do not count
 };
 
 /// The paper's Eq. 8, -mean over items of (ce / 2 + dice): ce the mean over places of log p_y, dice

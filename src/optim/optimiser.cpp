@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "autograd/mode.h"
 #include "backend/backend.h"
 #include "base/error.h"
+#include "base/name_pattern.h"
+#include "base/suggest.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -21,6 +25,30 @@ std::string last_part(const std::string& name) { return name.substr(name.rfind('
 bool is_bias(const std::string& name) {
   const std::string last = last_part(name);
   return last == "bias" || last.ends_with("_bias");
+}
+
+// Rank 2 and more: what no_weight_decay() of timm's networks lists.
+bool is_exempt_in_timm(const std::string& name) {
+  constexpr std::string_view kExempt[] = {
+      "pos_embed",          "cls_token", "dist_token", "reg_token", "relative_position_bias_table",
+      "absolute_pos_embed",
+  };
+  return std::ranges::find(kExempt, last_part(name)) != std::end(kExempt);
+}
+
+void check_all_match(const std::vector<std::string>& patterns,
+                     const std::vector<Parameter>& parameters) {
+  for (const std::string& pattern : patterns) {
+    const bool any = std::ranges::any_of(
+        parameters, [&](const Parameter& p) { return matches_pattern(p.name, pattern); });
+    if (any) continue;
+    std::vector<std::string> names;
+    for (const Parameter& p : parameters) names.push_back(p.name);
+    const std::string hint = did_you_mean(pattern, names);
+    throw ConfigError(fmt::format(
+        "optimizer.no_decay_names: \"{}\" matches none of the {} parameters{}", pattern,
+        parameters.size(), hint.empty() ? "; * stands for any characters, dots too" : hint));
+  }
 }
 
 const Tensor& take(const std::map<std::string, Tensor>& state, const std::string& name) {
@@ -60,6 +88,8 @@ bool decays(const Parameter& parameter, NoDecay rule) {
       return !is_bias(parameter.name) && !(rank == 1 && last_part(parameter.name) == "weight");
     case NoDecay::kOneDimensional:
       return rank > 1 && !is_bias(parameter.name);
+    case NoDecay::kTimm:
+      return rank > 1 && !is_bias(parameter.name) && !is_exempt_in_timm(parameter.name);
   }
   return true;
 }
@@ -74,16 +104,28 @@ const schema::Fields<OptimiserOptions>& optimiser_fields() {
               "no_decay", &OptimiserOptions::no_decay,
               {{"none", NoDecay::kNone},
                {"norm_and_bias", NoDecay::kNormAndBias},
-               {"one_dimensional", NoDecay::kOneDimensional}},
-              "parameters without decay: none; biases and weights of normalisations, by role; "
-              "or everything with at most one axis and all biases");
+               {"one_dimensional", NoDecay::kOneDimensional},
+               {"timm", NoDecay::kTimm}},
+              "parameters without weight decay: none; norm_and_bias: biases and the weights of "
+              "normalisations, by role; one_dimensional: all biases and everything with at most "
+              "one axis; timm: as one_dimensional, and the networks' own list (pos_embed, "
+              "cls_token, dist_token, reg_token, relative_position_bias_table, "
+              "absolute_pos_embed)")
+          .add("no_decay_names", &OptimiserOptions::no_decay_names,
+               "names of further parameters without weight decay; * stands for any characters: "
+               "\"*.lambda_scale\"");
   return fields;
 }
 
 Optimiser::Optimiser(std::vector<Parameter> parameters, const OptimiserOptions& options)
     : parameters_(std::move(parameters)), options_(options), slots_(parameters_.size()) {
+  check_all_match(options.no_decay_names, parameters_);
   for (const Parameter& parameter : parameters_) {
-    weight_decay_.push_back(decays(parameter, options.no_decay) ? options.weight_decay : 0.0);
+    const bool named = std::ranges::any_of(options.no_decay_names, [&](const std::string& pattern) {
+      return matches_pattern(parameter.name, pattern);
+    });
+    const bool decaying = !named && decays(parameter, options.no_decay);
+    weight_decay_.push_back(decaying ? options.weight_decay : 0.0);
   }
 }
 

@@ -21,17 +21,21 @@ struct Parameter {
 enum class NoDecay {
   kNone,            // all decay, as in the vision recipe of dgsa 6.1
   kNormAndBias,     // biases and the weights of normalisations do not, by role (dgsa 6.2)
-  kOneDimensional,  // nothing of rank 0 or 1, and no bias, does (timm)
+  kOneDimensional,  // nothing of rank 0 or 1, and no bias, does (gdla 6.1, mala 7.1)
+  kTimm,            // nor do tables of positions and tokens that are learned
 };
 
 /// By role: a bias is called "bias" or "..._bias"; the weight of a normalisation is the only kind
 /// of tensor called "weight" that has one axis. Embeddings, class tokens, lambda vectors decay.
+/// kTimm adds to kOneDimensional what timm's networks name in no_weight_decay(): pos_embed,
+/// cls_token, dist_token, reg_token, relative_position_bias_table, and Swin's absolute_pos_embed.
 bool decays(const Parameter& parameter, NoDecay rule);
 
 struct OptimiserOptions {
   double lr = 1e-3;
   double weight_decay = 0;
   NoDecay no_decay = NoDecay::kNone;
+  std::vector<std::string> no_decay_names;  // patterns (base/name_pattern.h), besides the rule
   bool operator==(const OptimiserOptions&) const = default;
 };
 const schema::Fields<OptimiserOptions>& optimiser_fields();
@@ -46,6 +50,8 @@ class Optimiser {
   /// The rate from the configuration, which schedules scale.
   double base_lr() const { return options_.lr; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// Of each parameter: options' weight_decay, or 0 where it does not decay.
+  const std::vector<double>& weight_decay() const { return weight_decay_; }
 
   /// One update of all parameters from their gradients, in place. Gradients count times `scale`,
   /// see step_scale(); nothing changes where it is not finite.
@@ -61,6 +67,7 @@ class Optimiser {
   void load_state(const std::map<std::string, Tensor>& state);
 
  protected:
+  /// Throws ConfigError for a pattern of no_decay_names that matches no parameter.
   Optimiser(std::vector<Parameter> parameters, const OptimiserOptions& options);
 
   /// What an optimiser keeps for one parameter. Buffers are undefined until the first step.

@@ -10,11 +10,16 @@ const schema::Fields<ScheduleOptions>& schedule_fields() {
   static const auto fields =
       schema::Fields<ScheduleOptions>{}
           .add_enum("unit", &ScheduleOptions::unit,
-                    {{"step", Unit::kStep}, {"epoch", Unit::kEpoch}}, "how often the rate changes")
+                    {{"step", Unit::kStep}, {"epoch", Unit::kEpoch}},
+                    "how often the rate changes behind the warm-up")
           .add("warmup_epochs", &ScheduleOptions::warmup_epochs, schema::at_least(0),
                "length of a linear warm-up")
           .add("warmup_steps", &ScheduleOptions::warmup_steps, schema::at_least(0),
-               "steps of warm-up, on top of warmup_epochs; needs unit \"step\"")
+               "steps of warm-up, on top of warmup_epochs; needs warmup_unit \"step\"")
+          .add_enum("warmup_unit", &ScheduleOptions::warmup_unit,
+                    {{"step", Unit::kStep}, {"epoch", Unit::kEpoch}},
+                    "how often the rate changes during the warm-up; epoch is timm's way: all steps "
+                    "of the first epoch have warmup_lr")
           .add("warmup_lr", &ScheduleOptions::warmup_lr, schema::at_least(0),
                "rate at which the warm-up begins")
           .add("warmup_floor", &ScheduleOptions::warmup_floor, schema::at_least(0),
@@ -24,10 +29,11 @@ const schema::Fields<ScheduleOptions>& schedule_fields() {
                "it "
                "spans the whole run and the warm-up replaces its beginning")
           .add("lag", &ScheduleOptions::lag, schema::at_least(0),
-               "units by which the rate follows late, for recipes that step the schedule late")
+               "units (steps or epochs, as unit says) by which the rate follows late, for recipes "
+               "that step the schedule late")
           .check([](const ScheduleOptions& options) -> std::string {
-            if (options.unit == Unit::kEpoch && options.warmup_steps > 0) {
-              return "warmup_steps needs unit \"step\"";
+            if (options.warmup_unit == Unit::kEpoch && options.warmup_steps > 0) {
+              return "warmup_steps needs warmup_unit \"step\"";
             }
             return "";
           });
@@ -42,17 +48,25 @@ Schedule schedule_of(const ScheduleOptions& options, const RunLength& run,
   const double whole =
       by_epoch ? static_cast<double>((run.steps + steps_per_epoch - 1) / steps_per_epoch)
                : static_cast<double>(run.steps);
-  const double warmup = options.warmup_epochs * epoch + static_cast<double>(options.warmup_steps);
-  const double shift = options.warmup_prefix ? warmup : 0;
+  const double steps = static_cast<double>(steps_per_epoch);
+  const double more = static_cast<double>(options.warmup_steps);
+  const double warmup = options.warmup_epochs * steps + more;  // in steps
+  const double shift = !options.warmup_prefix ? 0
+                       : by_epoch             ? options.warmup_epochs + more / steps
+                                              : warmup;
   const auto main = rate({whole - shift, epoch});
+  const std::int64_t lag = options.lag * (by_epoch ? steps_per_epoch : 1);
   return [=, lr = run.lr](std::int64_t completed) {
-    const std::int64_t now = by_epoch ? completed / steps_per_epoch : completed;
-    const double t = static_cast<double>(std::max<std::int64_t>(now - options.lag, 0));
-    if (t < warmup) {
-      const double rising = options.warmup_lr + (lr - options.warmup_lr) * (t / warmup);
+    const std::int64_t step = std::max<std::int64_t>(completed - lag, 0);
+    const std::int64_t epochs = step / steps_per_epoch;
+    const bool rises_by_epoch = options.warmup_unit == Unit::kEpoch;
+    const double rising_for = static_cast<double>(rises_by_epoch ? epochs * steps_per_epoch : step);
+    if (rising_for < warmup) {
+      const double rising = options.warmup_lr + (lr - options.warmup_lr) * (rising_for / warmup);
       return std::max(options.warmup_floor, rising);
     }
-    return main(t - shift);
+    // Behind a warm-up of less than an epoch the first epoch of the schedule has begun early.
+    return main(std::max(static_cast<double>(by_epoch ? epochs : step) - shift, 0.0));
   };
 }
 

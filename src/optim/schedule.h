@@ -18,20 +18,22 @@ struct RunLength {
   std::int64_t steps_per_epoch = 1;
 };
 
-/// Whether the rate changes after every step or stays the same during an epoch. Times below are
-/// counted in this unit.
+/// Whether the rate changes after every step or stays the same during an epoch.
 enum class Unit { kStep, kEpoch };
 
 /// What all schedules share. With W the length of the warm-up, at time t < W the rate is
-/// max(warmup_floor, warmup_lr + (lr - warmup_lr) t / W).
+/// max(warmup_floor, warmup_lr + (lr - warmup_lr) t / W). The time of the warm-up counts steps
+/// (with warmup_unit kEpoch, as timm: whole epochs, so that all steps of the first epoch have
+/// warmup_lr), that of the schedule behind it `unit`.
 struct ScheduleOptions {
   Unit unit = Unit::kEpoch;
+  Unit warmup_unit = Unit::kStep;
   double warmup_epochs = 0;
-  std::int64_t warmup_steps = 0;  // added to warmup_epochs; only with unit "step"
+  std::int64_t warmup_steps = 0;  // added to warmup_epochs; only with warmup_unit kStep
   double warmup_lr = 0;
   double warmup_floor = 0;
   bool warmup_prefix = true;  // the schedule starts after the warm-up, else it ran along unused
-  std::int64_t lag = 0;       // time p uses the rate of max(p - lag, 0)
+  std::int64_t lag = 0;       // of `unit`: time p uses the rate of max(p - lag, 0)
 };
 const schema::Fields<ScheduleOptions>& schedule_fields();
 

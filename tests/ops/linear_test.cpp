@@ -193,6 +193,10 @@ TEST_CASE("linear: a result that no cache holds is that of its halves", "[ops]")
   REQUIRE(whole.bytes() > 32 << 20);
   for (std::int64_t i = 0; i < 2; ++i) {
     const Tensor part = ops::linear(ops::slice(x, 0, i * half, half), weight, bias);
-    CHECK(max_difference(ops::slice(whole, 0, i * half, half), part) == 0.0);
+    // Without AVX-512 products are OpenBLAS's, which adds up the rows at the end of a piece in
+    // another order: a rounding of sums up to 32 of either type.
+    const double rounding = dtype == DType::kFloat32 ? 2e-5 : 0.125;
+    const double allowed = __builtin_cpu_supports("avx512f") ? 0.0 : rounding;
+    CHECK(max_difference(ops::slice(whole, 0, i * half, half), part) <= allowed);
   }
 }

@@ -129,3 +129,34 @@ TEST_CASE("soft_cross_entropy: linear in the target, with a checked gradient", "
   CHECK_THROWS_AS(ops::soft_cross_entropy(logits, ops::zeros({3, 4}, DType::kInt64, cpu())),
                   ShapeError);
 }
+
+TEST_CASE("cross_entropy: weights of classes are PyTorch's", "[ops]") {
+  const Tensor logits =
+      Tensor::from<double>({0.5, 1.0, -0.75, -1.0, 0.25, 1.5, 2.0, -0.5, 0.0}, {3, 3}, cpu());
+  const auto labels = [](std::int64_t second) {
+    return Tensor::from<std::int64_t>({0, second, 1}, {3}, cpu());
+  };
+  ops::CrossEntropyOptions o{.class_weights = {0.5, 1, 2}};
+  CHECK(ops::cross_entropy(logits, labels(2), o).item<double>() == Approx(1.1036251603177856));
+  o.label_smoothing = 0.1;
+  CHECK(ops::cross_entropy(logits, labels(2), o).item<double>() == Approx(1.1509345302243488));
+  CHECK(ops::cross_entropy(logits, labels(-100), o).item<double>() == Approx(2.2290161340369843));
+  CHECK(ops::cross_entropy(logits.rows(0, 1), labels(2).rows(1, 2).alias({1}), {}).item<double>() ==
+        ops::cross_entropy(logits.rows(0, 1), labels(2).rows(1, 2).alias({1}),
+                           {.class_weights = {1, 1, 1}})
+            .item<double>());
+  check_gradients([&](const auto& t) { return ops::cross_entropy(t[0], labels(2), o); }, {logits});
+
+  const Tensor two = Tensor::from<double>({0.5, -1, 2, 1, 0.25, -0.5}, {2, 3}, cpu());
+  const Tensor soft = Tensor::from<double>({0.2, 0.3, 0.5, 1, 0, 0}, {2, 3}, cpu());
+  CHECK(ops::soft_cross_entropy(two, soft, o).item<double>() == Approx(0.9131957366246809));
+  o.label_smoothing = 0;
+  CHECK(ops::soft_cross_entropy(two, soft, o).item<double>() == Approx(0.8259118436238374));
+  check_gradients([&](const auto& t) { return ops::soft_cross_entropy(t[0], soft, o); }, {two});
+
+  o.class_weights = {1, 2};
+  CHECK_THROWS_WITH(ops::cross_entropy(logits, labels(2), o),
+                    Catch::Contains("cross_entropy: 2 class_weights for 3 classes"));
+  const Tensor ignored = Tensor::from<std::int64_t>({-100, -100, -100}, {3}, cpu());
+  CHECK(ops::cross_entropy(logits, ignored, {.class_weights = {1, 2, 3}}).item<double>() == 0);
+}

@@ -56,6 +56,23 @@ TEST_CASE("paper_eq8: gradients of both forms", "[ops]") {
                   {random_tensor({2, 3, 1, 2, 2}, 1)});
 }
 
+TEST_CASE("paper_eq8: ignored places change nothing", "[ops]") {
+  const bool bce = GENERATE(false, true);
+  const Tensor some = random_tensor({1, 3, 4}, 1);
+  const Tensor extended =
+      ops::concat({some, Tensor::from<double>({0, 7, 14}, {1, 3, 1}, cpu())}, 2);
+  const double expected =
+      ops::paper_eq8(some, labels({2, 1, 0, 1}, {1, 4}), {.bce = bce}).item<double>();
+  const double found =
+      ops::paper_eq8(extended, labels({2, 1, 0, 1, -100}, {1, 5}), {.bce = bce}).item<double>();
+  CHECK(found == Approx(expected));
+  check_gradients(
+      [&](const auto& t) {
+        return ops::paper_eq8(t[0], labels({0, 1, 2, 2, -100, 1}, {2, 1, 3}), {.bce = bce});
+      },
+      {random_tensor({2, 3, 1, 3}, 1)});
+}
+
 TEST_CASE("volume losses: labels out of range are refused where the host sees them",
           "[ops][host]") {
   const Tensor logits = random_tensor({1, 3, 2}, 1);

@@ -63,16 +63,12 @@ TEST_CASE("adamw: follows the reference step by step, with and without clipping"
   std::vector<Parameter> parameters;
   for (int i = 0; i < 3; ++i) {
     const std::string key = "p" + std::to_string(i);
-    // The fixture excludes p1 by name; called p1.bias, it is excluded by role.
-    const bool excluded = config.at("no_decay").size() > 0 && i == 1;
-    parameters.push_back({excluded ? key + ".bias" : key,
-                          test::trainable(ops::clone(file.tensors.at("param/" + key)))});
+    parameters.push_back({key, test::trainable(ops::clone(file.tensors.at("param/" + key)))});
   }
-  const auto optimiser = make(
-      "{\"type\": \"adamw\", \"weight_decay\": 0.01, \"no_decay\": \"norm_and_bias\", "
-      "\"betas\": [0.9, " +
-          std::to_string(beta2) + "]}",
-      parameters);
+  const auto optimiser =
+      make("{\"type\": \"adamw\", \"weight_decay\": 0.01, \"no_decay_names\": " +
+               config.at("no_decay").dump(0) + ", \"betas\": [0.9, " + std::to_string(beta2) + "]}",
+           parameters);
   for (int step = 1; step <= 3; ++step) {
     const std::string prefix = "step" + std::to_string(step) + "/";
     for (int i = 0; i < 3; ++i) {
@@ -193,6 +189,31 @@ TEST_CASE("weight decay: the rules see roles and axes", "[optim]") {
   CHECK_FALSE(of("attn.lambda_q1", {4}, NoDecay::kOneDimensional));
   CHECK_FALSE(of("scale", {}, NoDecay::kOneDimensional));
   CHECK(of("head.weight", {4, 4}, NoDecay::kOneDimensional));
+  CHECK(of("pos_embed", {1, 5, 4}, NoDecay::kOneDimensional));
+  for (const char* name : {"pos_embed", "backbone.cls_token", "reg_token", "dist_token",
+                           "layers.0.blocks.1.attn.relative_position_bias_table"}) {
+    INFO(name);
+    CHECK_FALSE(of(name, {9, 4}, NoDecay::kTimm));
+  }
+  CHECK_FALSE(of("norm.weight", {4}, NoDecay::kTimm));
+  CHECK(of("patch_embed.proj.weight", {4, 4}, NoDecay::kTimm));
+}
+
+TEST_CASE("weight decay: names with stars are left out besides the rule", "[optim]") {
+  const std::vector<Parameter> parameters = {
+      named("a.lambda", {1, 1}, {1, 2}), named("b.lambda", {1, 1}, {1, 2}),
+      named("lambda.weight", {1, 1}, {1, 2}), named("a.bias", {1, 1}, {2})};
+  const auto decay = [&](const std::string& options) {
+    return make("{\"type\": \"adamw\", \"weight_decay\": 0.5" + options + "}", parameters)
+        ->weight_decay();
+  };
+  CHECK(decay("") == std::vector{0.5, 0.5, 0.5, 0.5});
+  CHECK(decay(R"(, "no_decay_names": ["*.lambda"])") == std::vector{0.0, 0.0, 0.5, 0.5});
+  CHECK(decay(R"(, "no_decay_names": ["a.lambda", "lambda.*"], "no_decay": "norm_and_bias")") ==
+        std::vector{0.0, 0.5, 0.0, 0.0});
+  CHECK_THROWS_WITH(decay(R"(, "no_decay_names": ["b.lamda"])"),
+                    Catch::Contains("\"b.lamda\" matches none of the 4 parameters; did you mean "
+                                    "\"b.lambda\""));
 }
 
 TEST_CASE("clipping: the scale is 1 below the limit and not finite where a number is not",

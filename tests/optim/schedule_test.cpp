@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "optim/rates.h"
 #include "optim/registry.h"
 #include "schema/parse.h"
 #include "tensor/safetensors.h"
@@ -66,7 +67,7 @@ TEST_CASE("schedules: the recipes of the papers", "[optim]") {
   // kcla 6: by epoch, drops counted from the start.
   const Schedule kcla = make(
       R"({"type": "multi_step", "milestones": [100, 150], "warmup_epochs": 10,
-          "warmup_lr": 0.001})",
+          "warmup_lr": 0.001, "warmup_unit": "epoch"})",
       {0.1, 180 * 4, 4});
   CHECK(kcla(3) == 0.001);
   CHECK(kcla(5 * 4 + 3) == Approx(0.001 + 0.099 * 0.5));
@@ -134,8 +135,65 @@ TEST_CASE("schedules: every one is finite, non-negative and starts after its war
   }
 }
 
+TEST_CASE("warm-up: counts steps whatever the unit of the schedule behind it", "[optim]") {
+  // 4 epochs of 10 steps; the cosine changes by epochs.
+  const RunLength run{0.1, 40, 10};
+  const Schedule one = make(R"({"type": "cosine", "warmup_epochs": 1})", run);
+  CHECK(one(0) == 0);
+  for (std::int64_t k = 0; k < 10; ++k) CHECK(one(k) == Approx(0.01 * static_cast<double>(k)));
+  CHECK(one(10) == 0.1);
+  CHECK(one(19) == 0.1);
+  CHECK(one(20) == Approx(0.075));
+  const Schedule steps = make(R"({"type": "constant", "warmup_steps": 4, "warmup_lr": 0.02})", run);
+  CHECK(steps(0) == 0.02);
+  CHECK(steps(2) == Approx(0.06));
+  CHECK(steps(4) == 0.1);
+  // The schedule behind half an epoch of warm-up begins in its middle.
+  const Schedule half = make(R"({"type": "cosine", "warmup_epochs": 0.5})", run);
+  CHECK(half(4) == Approx(0.08));
+  CHECK(half(5) == 0.1);
+  CHECK(half(9) == 0.1);
+  CHECK(half(10) < 0.1);
+}
+
+TEST_CASE("warm-up: by epochs as timm's CosineLRScheduler", "[optim]") {
+  // timm 1.0.31: CosineLRScheduler(opt, t_initial=6, lr_min=1e-5, warmup_t=2, warmup_lr_init=1e-4,
+  // warmup_prefix=False) of lr 0.1, stepped after each epoch.
+  const double expected[] = {0.0001, 0.05005, 0.0750025, 0.050005, 0.0250075, 0.00670805994};
+  const Schedule timm = make(
+      R"({"type": "cosine", "warmup_epochs": 2, "warmup_unit": "epoch", "warmup_lr": 1e-4,
+          "warmup_prefix": false, "min_lr": 1e-5})",
+      {0.1, 6 * 5, 5});
+  for (std::int64_t epoch = 0; epoch < 6; ++epoch) {
+    CHECK(timm(epoch * 5) == Approx(expected[epoch]).epsilon(1e-8));
+    CHECK(timm(epoch * 5 + 4) == timm(epoch * 5));
+  }
+}
+
+TEST_CASE("rates of a run: what people are told before it", "[optim]") {
+  const RunLength run{0.1, 40, 10};
+  const Schedule warm = make(R"({"type": "cosine", "warmup_epochs": 2})", run);
+  CHECK(optim::rates_text(warm, run) ==
+        "epoch 1: 0 to 0.045, highest 0.1 in step 21 of 40 (epoch 3), last 0.05; 0 in 1 step");
+  CHECK(optim::check_rates(warm, run) == "");
+  const Schedule flat = make(R"({"type": "constant"})", run);
+  CHECK(optim::rates_text(flat, run) ==
+        "epoch 1: 0.1, highest 0.1 in step 1 of 40 (epoch 1), last 0.1");
+  // By epochs from 0, the first one trains nothing; a run of that epoch alone is refused.
+  const std::string by_epoch = R"({"type": "cosine", "warmup_epochs": 1, "warmup_unit": "epoch"})";
+  CHECK_THAT(optim::check_rates(make(by_epoch, run), run),
+             Catch::Contains("0 in the first epoch (10 steps)"));
+  const RunLength short_run{0.1, 10, 10};
+  CHECK_THROWS_WITH(optim::check_rates(make(by_epoch, short_run), short_run),
+                    Catch::Contains("0 in all 10 steps"));
+  const RunLength frozen{0, 10, 10};
+  CHECK(optim::check_rates(make(by_epoch, frozen), frozen) == "");
+}
+
 TEST_CASE("schedules: wrong options are refused", "[optim]") {
   CHECK_THROWS_AS(make("{\"type\": \"multi_step\"}", {1, 1, 1}), ConfigError);
-  CHECK_THROWS_AS(make("{\"type\": \"cosine\", \"warmup_steps\": 3}", {1, 1, 1}), ConfigError);
+  CHECK_THROWS_WITH(
+      make(R"({"type": "cosine", "warmup_steps": 3, "warmup_unit": "epoch"})", {1, 1, 1}),
+      Catch::Contains("warmup_steps needs warmup_unit \"step\""));
   CHECK_THROWS_WITH(make("{\"type\": \"cosin\"}", {1, 1, 1}), Catch::Contains("\"cosine\""));
 }
