@@ -1,7 +1,9 @@
 #include "metrics/label_maps.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -10,6 +12,7 @@
 
 #include "base/distinct_names.h"
 #include "base/error.h"
+#include "base/suggest.h"
 #include "tensor/xtensor.h"
 
 namespace fovea::metrics {
@@ -92,19 +95,54 @@ double class_mean(const std::vector<double>& shares, std::size_t first, Empty no
   return std::isnan(mean) ? of_nothing(none) : mean;
 }
 
+std::vector<std::size_t> chosen_classes(const std::vector<std::string>& chosen,
+                                        const std::vector<std::string>& class_names) {
+  std::vector<std::size_t> places;
+  if (chosen.empty()) {
+    for (std::size_t c = 1; c < class_names.size(); ++c) places.push_back(c);
+    return places;
+  }
+  for (const std::string& name : chosen) {
+    const auto found = std::find(class_names.begin(), class_names.end(), name);
+    FOVEA_CHECK(found != class_names.end(), ConfigError,
+                fmt::format("eval.classes: no class called \"{}\"{} (known: {})", name,
+                            did_you_mean(name, class_names), fmt::join(class_names, ", ")));
+    const auto place = static_cast<std::size_t>(found - class_names.begin());
+    FOVEA_CHECK(
+        place > 0, ConfigError,
+        fmt::format("eval.classes: \"{}\" is the background; expected other classes", name));
+    FOVEA_CHECK(std::find(places.begin(), places.end(), place) == places.end(), ConfigError,
+                fmt::format("eval.classes: \"{}\" is given twice", name));
+    places.push_back(place);
+  }
+  return places;
+}
+
+std::vector<double> shares_at(const std::vector<double>& shares,
+                              const std::vector<std::size_t>& places) {
+  std::vector<double> taken;
+  for (const std::size_t place : places) taken.push_back(shares[place]);
+  return taken;
+}
+
 std::vector<Measurement> measure_label_maps(double loss, const std::vector<ClassCounts>& images,
-                                            const std::vector<std::string>& class_names) {
+                                            const std::vector<std::string>& class_names,
+                                            const std::vector<std::size_t>& chosen) {
+  const std::vector<std::size_t> places = chosen.empty() ? chosen_classes({}, class_names) : chosen;
+  const auto mean = [&](const std::vector<double>& shares, Empty none) {
+    return class_mean(shares_at(shares, places), 0, none);
+  };
   const ClassCounts all = summed(images, class_names.size());
   std::vector<double> image_dice, image_iou;
   for (const ClassCounts& image : images) {
-    image_dice.push_back(class_mean(class_dice(image), 1, Empty::kOne));
-    image_iou.push_back(class_mean(class_iou(image), 1, Empty::kOne));
+    image_dice.push_back(mean(class_dice(image), Empty::kOne));
+    image_iou.push_back(mean(class_iou(image), Empty::kOne));
   }
   const std::vector<double> dice = class_dice(all), iou = class_iou(all);
   const double right = static_cast<double>(xt::sum(array(all.both))());
   std::vector<Measurement> measured = {
       {kLoss, loss, {}},
-      {kMeanDice, 100 * class_mean(dice, 1, Empty::kLeftOut), {}},
+      {kPooledDice, 100 * mean(dice, Empty::kLeftOut), {}},
       {kMiou, 100 * class_mean(iou, 0, Empty::kLeftOut), {}},
       {kPixelAccuracy, 100 * right / static_cast<double>(xt::sum(array(all.truth))()), {}},
       per_image(kDicePerImage, image_dice),
@@ -123,11 +161,6 @@ std::vector<MetricInfo> label_map_metrics(const std::vector<std::string>& class_
   return infos;
 }
 
-MetricInfo of_class(MetricInfo info, const std::string& word) {
-  info.name.replace(info.name.find('*'), 1, word);
-  return info;
-}
-
 std::vector<std::string> class_words(const std::vector<std::string>& class_names) {
   std::set<std::string> taken;
   for (const MetricInfo& info : {kDicePerImage, kIouPerImage})
@@ -135,6 +168,8 @@ std::vector<std::string> class_words(const std::vector<std::string>& class_names
   std::vector<std::string> words;
   for (std::size_t c = 0; c < class_names.size(); ++c) {
     std::string word = slug(class_names[c]);
+    // "hd95_mm" is the metric in millimetres.
+    if (word == "mm" || word.starts_with("mm_")) word.insert(0, "class_");
     while (!taken.insert(word).second) word += fmt::format("_{}", c);
     words.push_back(word);
   }

@@ -16,18 +16,62 @@ std::vector<MetricInfo> infos_of(const std::vector<Measurement>& measured) {
 
 bool is_of_classes(const MetricInfo& info) { return info.name.find('*') != std::string::npos; }
 
-bool stands_for(const MetricInfo& info, const std::string& name) {
-  return is_of_classes(info) && name.starts_with(info.name.substr(0, info.name.find('*')));
+MetricInfo of_class(MetricInfo info, const std::string& word) {
+  const auto put = [&](std::string& name) {
+    if (const std::size_t place = name.find('*'); place != std::string::npos)
+      name.replace(place, 1, word);
+  };
+  put(info.name);
+  for (std::string& alias : info.aliases) put(alias);
+  return info;
 }
 
-const MetricInfo* find_metric(const std::vector<MetricInfo>& metrics, const std::string& name) {
-  auto found = std::find_if(metrics.begin(), metrics.end(),
-                            [&](const MetricInfo& info) { return info.name == name; });
-  if (found == metrics.end()) {
-    found = std::find_if(metrics.begin(), metrics.end(),
-                         [&](const MetricInfo& info) { return stands_for(info, name); });
+namespace {
+
+// How much of `name` the metric says: all of it, or what stands before the *; 0 for another one.
+std::size_t letters_in_common(const std::string& metric, const std::string& name) {
+  if (metric == name) return std::string::npos;
+  const std::size_t place = metric.find('*');
+  if (place == std::string::npos || name.size() <= place) return 0;
+  return name.starts_with(metric.substr(0, place)) ? place : 0;
+}
+
+struct FoundMetric {
+  const MetricInfo* info = nullptr;
+  std::size_t letters = 0;
+};
+
+FoundMetric find_closest(const std::vector<MetricInfo>& metrics, const std::string& name) {
+  FoundMetric found;
+  const auto look = [&](const MetricInfo& info, const std::string& own) {
+    const std::size_t letters = letters_in_common(own, name);
+    if (letters > found.letters) found = {&info, letters};
+  };
+  // A name of today comes before an older one of as many letters.
+  for (const MetricInfo& info : metrics) look(info, info.name);
+  for (const MetricInfo& info : metrics) {
+    for (const std::string& alias : info.aliases) look(info, alias);
   }
-  return found == metrics.end() ? nullptr : &*found;
+  return found;
+}
+
+}  // namespace
+
+const MetricInfo* find_metric(const std::vector<MetricInfo>& metrics, const std::string& name) {
+  return find_closest(metrics, name).info;
+}
+
+std::optional<MetricInfo> named_metric(const std::vector<MetricInfo>& metrics,
+                                       const std::string& name) {
+  const FoundMetric found = find_closest(metrics, name);
+  if (found.info == nullptr) return {};
+  return found.letters == std::string::npos ? *found.info
+                                            : of_class(*found.info, name.substr(found.letters));
+}
+
+std::string current_name(const std::vector<MetricInfo>& metrics, const std::string& name) {
+  const std::optional<MetricInfo> found = named_metric(metrics, name);
+  return found ? found->name : name;
 }
 
 double value_of(const std::vector<Measurement>& measured, const std::string& name) {
@@ -35,6 +79,15 @@ double value_of(const std::vector<Measurement>& measured, const std::string& nam
     if (metric.info.name == name) return metric.value;
   }
   return std::numeric_limits<double>::quiet_NaN();
+}
+
+double retention(const MetricInfo& info, double noisy, double clean) {
+  return info.larger_is_better ? noisy / clean : clean / noisy;
+}
+
+std::string coverage_text(const Coverage& coverage) {
+  return coverage.complete() ? std::string()
+                             : fmt::format(" ({}/{})", coverage.defined, coverage.compared);
 }
 
 std::string value_text(const MetricInfo& info, double value) {

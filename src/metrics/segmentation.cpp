@@ -80,9 +80,9 @@ std::vector<Measurement> measure_masks(double loss, const std::vector<MaskCounts
     iou.push_back(image.iou(Empty::kOne));
   }
   return {{kLoss, loss, {}},
-          pooled("iou_pooled", all.iou()),
+          {kPooledIou, 100 * all.iou(), {}},
           {kMiou, 100 * ((all.iou() + all.background_iou()) / 2), {}},
-          {kDsc, 100 * all.dice(), {}},
+          {kPooledDice, 100 * all.dice(), {}},
           per_image(kDicePerImage, dice),
           per_image(kIouPerImage, iou),
           {kPixelAccuracy, 100 * all.accuracy(), {}},

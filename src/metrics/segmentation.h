@@ -55,9 +55,14 @@ class MaskCounts {
   std::int64_t tp_ = 0, fp_ = 0, fn_ = 0, tn_ = 0;
 };
 
-/// Dice of the foreground over all pixels of a split: the number of a table.
-inline const MetricInfo kDsc{.name = "dsc", .unit = "%", .decimals = 2};
 // These are also of maps of labels (label_maps.h).
+/// Dice over all pixels of a split taken together: that of the foreground, or the mean over the
+/// classes but the background.
+inline const MetricInfo kPooledDice{
+    .name = "pooled_dice", .unit = "%", .decimals = 2, .aliases = {"dsc", "mean_dice"}};
+/// IoU of the foreground over all pixels of a split.
+inline const MetricInfo kPooledIou{
+    .name = "pooled_iou", .unit = "%", .decimals = 2, .aliases = {"iou_pooled"}};
 /// Mean of the IoU of all classes, the background too, over all pixels of a split.
 inline const MetricInfo kMiou{.name = "miou", .unit = "%", .decimals = 2};
 /// Share of the pixels of a split that have the right class.
@@ -69,8 +74,8 @@ inline const MetricInfo kIouPerImage{
     .name = "iou_per_image", .unit = "%", .decimals = 2, .per_sample = true};
 
 /// The metrics of a segmentation from the mean loss and the counts of every image: loss; from one
-/// confusion matrix over the pixels of the split iou_pooled (of the foreground; kcla 5.4 calls it
-/// mIoU), miou (mean of the IoU of background and foreground), dsc, accuracy, sensitivity,
+/// confusion matrix over the pixels of the split pooled_iou (of the foreground; kcla 5.4 calls it
+/// mIoU), miou (mean of the IoU of background and foreground), pooled_dice, accuracy, sensitivity,
 /// specificity; and means over the images, dice_per_image and iou_per_image. An image without
 /// foreground in truth and prediction counts 1 in these, as in MONAI with ignore_empty=False; one
 /// with foreground in only one of the two counts 0.

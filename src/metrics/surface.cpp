@@ -102,7 +102,7 @@ double quantile(std::vector<double> values, double share) {
 }
 
 double hd95(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, const Grid& grid) {
-  return quantile(surface_distances(a, b, grid), 0.95);
+  return quantile(surface_distances(a, b, grid), kHd95Share);
 }
 
 double hausdorff(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b,

@@ -23,6 +23,8 @@ std::vector<double> surface_distances(std::span<const std::uint8_t> a,
 /// share: 0 to 1.
 double quantile(std::vector<double> values, double share);
 
+inline constexpr double kHd95Share = 0.95;
+
 /// 95th percentile of surface_distances, of both directions together; and their largest. NaN where
 /// either mask is empty.
 double hd95(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, const Grid& grid);

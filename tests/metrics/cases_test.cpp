@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "base/error.h"
 
@@ -17,8 +20,9 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // Three classes with the background. In the second case class 1 is only predicted, class 2 only in
 // the truth.
 std::vector<CaseScores> two_cases() {
-  return {{{{50, 10, 4}, {52, 8, 4}, {48, 6, 2}}, {2, 5}, {3, 8}},
-          {{{60, 0, 4}, {60, 4, 0}, {56, 0, 0}}, {kNone, kNone}, {kNone, kNone}}};
+  const std::vector<double> none = {kNone, kNone};
+  return {{{{50, 10, 4}, {52, 8, 4}, {48, 6, 2}}, {{2, 5}, {4, 7}}, {{3, 8}, {6, 9}}},
+          {{{60, 0, 4}, {60, 4, 0}, {56, 0, 0}}, {none, none}, {none, none}}};
 }
 
 }  // namespace
@@ -86,19 +90,140 @@ TEST_CASE("cases: a class that occurs nowhere has a Dice of 0 and no HD95", "[me
   CHECK(std::isnan(means_over_cases({}, Empty::kLeftOut).mean));
 }
 
-TEST_CASE("class_hd95: each class but the first; ignored pixels are of no class", "[metrics]") {
+TEST_CASE("class_distances: each class but the first; ignored pixels are of no class",
+          "[metrics]") {
   // Two columns of class 1, one further right in the prediction; class 2 only where it is ignored.
   const std::vector<std::int64_t> truth = {1, 0, 0, 0, -100, 1, 0, 0, 0, -100};
   const std::vector<std::int64_t> predicted = {0, 1, 0, 0, 2, 0, 1, 0, 0, 1};
-  const std::vector<double> distances = class_hd95(truth, predicted, 3, -100, {{2, 5}});
-  REQUIRE(distances.size() == 2);
-  CHECK(distances[0] == 1);
-  CHECK(std::isnan(distances[1]));
-  CHECK(class_hd95(truth, predicted, 3, -100, {{2, 5}, {1, 0.5}})[0] == 0.5);
+  const ClassDistances distances = class_distances(truth, predicted, 3, -100, {{2, 5}});
+  REQUIRE(distances.hd95.size() == 2);
+  CHECK(distances.hd95[0] == 1);
+  CHECK(std::isnan(distances.hd95[1]));
+  CHECK(distances.hd[0] == 1);
+  CHECK(std::isnan(distances.hd[1]));
+  CHECK(class_distances(truth, predicted, 3, -100, {{2, 5}, {1, 0.5}}).hd95[0] == 0.5);
+  // One pixel of 25 lies 4 further off: the largest distance sees it, the 95th percentile hardly.
+  std::vector<std::int64_t> line(30, 0), longer(30, 0);
+  for (std::size_t i = 0; i < 25; ++i) line[i] = longer[i] = 1;
+  longer[28] = 1;
+  const ClassDistances off = class_distances(line, longer, 2, -100, {{1, 30}});
+  CHECK(off.hd[0] == 4);
+  CHECK(off.hd95[0] == 0);
+}
+
+TEST_CASE("cases: D-Former's rule counts 1 where both are empty and 0 where one is", "[metrics]") {
+  CHECK(case_dice(0, 0, 0, EmptyMasks::kDformer) == 1);
+  CHECK(case_dice(0, 3, 0, EmptyMasks::kDformer) == 0);
+  CHECK(case_dice(3, 0, 0, EmptyMasks::kDformer) == 0);
+  CHECK(case_iou(0, 0, 0, EmptyMasks::kDformer) == 1);
+  CHECK(std::isnan(case_distance(kNone, EmptyMasks::kDformer)));
+  std::vector<CaseScores> cases = two_cases();
+  const auto measured = measure_cases({{"case_dice"}, EmptyMasks::kDformer}, cases);
+  CHECK(measured[0].metric.value == Approx(((100 * 12.0 / 18 + 0) / 2 + (50.0 + 0) / 2) / 2));
+  CHECK(measured[0].metric.coverage.complete());
+  // A class that is neither in the truth nor found is right.
+  cases[1].counts = {{64, 0, 0}, {64, 0, 0}, {64, 0, 0}};
+  CHECK(measure_cases({{"case_dice"}, EmptyMasks::kDformer}, cases)[0].metric.value ==
+        Approx(((100 * 12.0 / 18 + 100) / 2 + (50.0 + 100) / 2) / 2));
+}
+
+TEST_CASE("cases: of one foreground case_dice is dice_per_image, but for images without foreground",
+          "[metrics]") {
+  const auto counts = [](const std::vector<float>& predicted, const std::vector<float>& truth) {
+    MaskCounts n;
+    n.add(predicted, truth);
+    return n;
+  };
+  std::vector<MaskCounts> images = {counts({1, 1, 0, 0}, {1, 0, 0, 0}),
+                                    counts({0, 1, 0, 0}, {1, 1, 1, 0})};
+  const auto both = [&](EmptyMasks empty) {
+    std::vector<CaseScores> cases;
+    for (const MaskCounts& image : images) cases.push_back({class_counts(image)});
+    return std::pair(measure_cases({{"case_dice"}, empty}, cases)[0].metric.value,
+                     value_of(measure_masks(0, images), "dice_per_image"));
+  };
+  const auto [strict, per_image] = both(EmptyMasks::kStrict);
+  CHECK(strict == Approx(per_image));
+  images.push_back(counts({0, 0, 0, 0}, {0, 0, 0, 0}));
+  images.push_back(counts({0, 1, 0, 0}, {0, 0, 0, 0}));
+  const auto [again, with_empty] = both(EmptyMasks::kStrict);
+  CHECK(again == Approx(strict));
+  CHECK(with_empty == Approx((2 * per_image + 100 + 0) / 4));
+  const auto [dformer, same] = both(EmptyMasks::kDformer);
+  CHECK(dformer == Approx(same));
+}
+
+TEST_CASE("cases: each class has its mean over the cases, and means are of the chosen classes",
+          "[metrics]") {
+  const std::vector<std::string> names = {"background", "liver", "left kidney"};
+  CaseMetrics asked{{"case_dice", "hd95", "hd"}};
+  const auto all = measure_cases(asked, two_cases(), names);
+  const auto value = [](const std::vector<CaseMeasurement>& measured, const std::string& name) {
+    for (const CaseMeasurement& one : measured)
+      if (one.metric.info.name == name) return one.metric;
+    throw std::runtime_error(name);
+  };
+  REQUIRE(all.size() == 9);
+  CHECK(value(all, "case_dice_liver").value == Approx(100 * 12.0 / 18));  // in one case's truth
+  CHECK(value(all, "case_dice_left_kidney").value == Approx((50.0 + 0) / 2));
+  CHECK(value(all, "case_dice").value ==
+        Approx((value(all, "case_dice_liver").value + value(all, "case_dice_left_kidney").value) /
+               2));
+  CHECK(value(all, "hd95_left_kidney").value == 5);
+  CHECK(value(all, "hd_left_kidney").value == 7);
+  CHECK(value(all, "hd").value == 5.5);
+  CHECK(value(all, "hd_liver").info.unit == "px");
+  CHECK(value(all, "case_dice_left_kidney").per_sample == std::vector<double>{50, 0});
+  asked.classes = {"left kidney"};
+  const auto chosen = measure_cases(asked, two_cases(), names);
+  CHECK(value(chosen, "case_dice").value == value(all, "case_dice_left_kidney").value);
+  CHECK(value(chosen, "case_dice").per_sample == value(all, "case_dice_left_kidney").per_sample);
+  CHECK(value(chosen, "hd95").value == 5);
+  CHECK(value(chosen, "case_dice_liver").value == value(all, "case_dice_liver").value);
+  std::vector<std::string> infos;
+  for (const MetricInfo& info : case_metrics(asked, names)) infos.push_back(info.name);
+  std::vector<std::string> measured;
+  for (const CaseMeasurement& one : all) measured.push_back(one.metric.info.name);
+  CHECK(infos == measured);
+  asked.classes = {"kidney"};
+  CHECK_THROWS_WITH(measure_cases(asked, two_cases(), names),
+                    "eval.classes: no class called \"kidney\" (known: background, liver, left "
+                    "kidney)");
+  asked.classes = {"background"};
+  CHECK_THROWS_WITH(measure_cases(asked, two_cases(), names), Catch::Contains("is the background"));
+  asked.classes = {"liver", "liver"};
+  CHECK_THROWS_WITH(measure_cases(asked, two_cases(), names), Catch::Contains("given twice"));
+}
+
+TEST_CASE("cases: a mean says over how many of the values it is, and over which", "[metrics]") {
+  const auto coverage = [](EmptyMasks empty, const std::vector<CaseScores>& cases) {
+    std::vector<Coverage> all;
+    for (const auto& one : measure_cases({{"case_dice", "hd95"}, empty}, cases))
+      all.push_back(one.metric.coverage);
+    return all;
+  };
+  const auto strict = coverage(EmptyMasks::kStrict, two_cases());
+  CHECK(strict[0].defined == 3);
+  CHECK(strict[1].defined == 2);
+  CHECK(strict[1].compared == 4);
+  CHECK_FALSE(strict[1].complete());
+  // A distance that a rule puts 0 for was not measured.
+  CHECK(coverage(EmptyMasks::kGdla, two_cases())[1] == strict[1]);
+  CHECK(coverage(EmptyMasks::kTransUnet, two_cases())[0].complete());
+  // As many, but others.
+  std::vector<CaseScores> swapped = two_cases();
+  std::swap(swapped[0], swapped[1]);
+  const Coverage other = coverage(EmptyMasks::kStrict, swapped)[1];
+  CHECK(other.defined == strict[1].defined);
+  CHECK(other.set != strict[1].set);
+  std::vector<CaseScores> found = {two_cases()[0]};
+  CHECK(coverage(EmptyMasks::kStrict, found)[1].set.empty());
+  CHECK(coverage_text(strict[1]) == " (2/4)");
+  CHECK(coverage_text(coverage(EmptyMasks::kStrict, found)[1]).empty());
 }
 
 TEST_CASE("case metrics: an unknown name is refused with those that there are", "[metrics]") {
-  CHECK_THROWS_WITH(case_metrics({{"hd"}}),
-                    "eval.metrics: no metric called \"hd\"; expected some "
-                    "of case_dice, case_iou, hd95, hd95_mm");
+  CHECK_THROWS_WITH(case_metrics({{"hd96"}}),
+                    "eval.metrics: no metric called \"hd96\"; expected some "
+                    "of case_dice, case_iou, hd95, hd95_mm, hd, hd_mm");
 }

@@ -72,11 +72,11 @@ TEST_CASE("label maps: Dice, IoU and accuracy of each class are scikit-learn's",
   const auto measured = measure_label_maps(0.5, images, names);
   CHECK(infos_of(measured) == label_map_metrics(names));
   CHECK(value(measured, "loss") == 0.5);
-  CHECK(value(measured, "mean_dice") == Approx(52.53801169590643));
+  CHECK(value(measured, "pooled_dice") == Approx(52.53801169590643));
   CHECK(value(measured, "miou") == Approx(39.384433134433133));
   CHECK(value(measured, "accuracy") == Approx(56.48148148148148));
-  CHECK(value(measured, "dice_left_ventricle") == Approx(45.614035087719296));
-  CHECK(value(measured, "iou_background") == Approx(50));
+  CHECK(value(measured, "pooled_dice_left_ventricle") == Approx(45.614035087719296));
+  CHECK(value(measured, "pooled_iou_background") == Approx(50));
   // numpy: of every image the mean over the foreground classes that occur.
   const std::vector<double> per_image = {38.1964573268921, 52.18360071301248, 66.66666666666666};
   const Measurement* dices = nullptr;
@@ -106,7 +106,7 @@ TEST_CASE("label maps: of two classes they are the metrics of masks", "[metrics]
   }
   const auto binary = measure_masks(0, masks);
   const auto several = measure_label_maps(0, labels, {"background", "foreground"});
-  CHECK(value(several, "mean_dice") == Approx(value(binary, "dsc")));
+  CHECK(value(several, "pooled_dice") == Approx(value(binary, "pooled_dice")));
   for (const char* name : {"miou", "accuracy", "dice_per_image", "iou_per_image"})
     CHECK(value(several, name) == Approx(value(binary, name)));
 }
@@ -123,8 +123,8 @@ TEST_CASE("label maps: a class that is in neither is left out", "[metrics]") {
   const ClassCounts invented = counts_of({0, 0}, {0, 2}, 3);
   CHECK(class_mean(class_dice(invented), 1, Empty::kOne) == 0);
   const auto measured = measure_label_maps(0, {counts, nothing}, {"a", "b", "c"});
-  CHECK(std::isnan(value(measured, "dice_c")));
-  CHECK(value(measured, "mean_dice") == 100);
+  CHECK(std::isnan(value(measured, "pooled_dice_c")));
+  CHECK(value(measured, "pooled_dice") == 100);
   CHECK(value(measured, "dice_per_image") == 100);
 }
 

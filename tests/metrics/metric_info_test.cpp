@@ -3,8 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "metrics/cases.h"
 #include "metrics/classification.h"
+#include "metrics/label_maps.h"
 #include "metrics/segmentation.h"
 
 using namespace fovea::metrics;
@@ -39,7 +43,7 @@ TEST_CASE("metric info: what is known beforehand is what is measured", "[metrics
     CHECK(find_metric(mask_metrics(), metric.info.name) != nullptr);
   }
   CHECK(value_of(measured, kLoss.name) == 0.25);
-  CHECK(value_of(measured, kDsc.name) == Approx(100.0 * 4 / (4 + 4)));
+  CHECK(value_of(measured, kPooledDice.name) == Approx(100.0 * 4 / (4 + 4)));
   CHECK(std::isnan(value_of(measured, "none")));
   CHECK(find_metric(mask_metrics(), "none") == nullptr);
 }
@@ -50,4 +54,28 @@ TEST_CASE("metric info: a sample is right among the first k by its rank", "[metr
   CHECK(measured[1].per_sample == std::vector<double>{100, 0, 0, 100});
   CHECK(measured[2].value == 75);
   CHECK(measured[2].per_sample == std::vector<double>{100, 100, 0, 100});
+}
+
+TEST_CASE("metric info: an older name is understood, and the closest name stands for a class",
+          "[metrics]") {
+  const std::vector<MetricInfo> known = {kPooledDice, kDicePerImage,    kClassDice,        kHd95,
+                                         kHd95Mm,     per_class(kHd95), per_class(kHd95Mm)};
+  for (const char* name : {"pooled_dice", "mean_dice", "dsc"})
+    CHECK(current_name(known, name) == "pooled_dice");
+  CHECK(current_name(known, "dice_liver") == "pooled_dice_liver");
+  CHECK(current_name(known, "pooled_dice_liver") == "pooled_dice_liver");
+  CHECK(current_name(known, "dice_per_image") == "dice_per_image");
+  CHECK(current_name(known, "hd95_mm") == "hd95_mm");
+  CHECK(current_name(known, "hd95_mm_liver") == "hd95_mm_liver");
+  CHECK(named_metric(known, "hd95_mm_liver")->unit == "mm");
+  CHECK(named_metric(known, "hd95_liver")->unit == "px");
+  CHECK(current_name(known, "parameters") == "parameters");
+  CHECK_FALSE(named_metric(known, "parameters"));
+  CHECK(class_words({"background", "mm"}) == std::vector<std::string>{"background", "class_mm"});
+}
+
+TEST_CASE("metric info: what is left under noise is a share of 1 where less is better too",
+          "[metrics]") {
+  CHECK(retention(kPooledDice, 60, 80) == 0.75);
+  CHECK(retention(kHd95, 12, 4) == Approx(1.0 / 3));  // three times as far is a third
 }
