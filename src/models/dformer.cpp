@@ -38,6 +38,7 @@ struct DFormerOptions : models::VolumeOptions, models::ScopeOptions {
   bool patch_norm = true;
   models::PartitionRule gs_partition = models::PartitionRule::kAuto;
   models::PaddingMask padding_mask = models::PaddingMask::kAny;
+  bool mask_padding = true;
   SkipSource skip_source = SkipSource::kStageInput;
   bool decoder_bottleneck = false;
   DeepSupervision deep_supervision = DeepSupervision::kReference;
@@ -64,11 +65,11 @@ std::vector<models::StageShape> shapes_of(const DFormerOptions& o, std::optional
   std::vector<models::StageShape> shapes;
   std::int64_t made = 0;
   for (std::size_t s = 0; s < o.stages(); ++s) {
-    models::StageShape shape{
-        .dim = o.dim(s),
-        .num_heads = o.num_heads[s],
-        .partition = {o.group_size, o.interval_list[s], o.gs_partition, o.padding_mask},
-        .grid = grid};
+    models::StageShape shape{.dim = o.dim(s),
+                             .num_heads = o.num_heads[s],
+                             .partition = {o.group_size, o.interval_list[s], o.gs_partition,
+                                           o.padding_mask, o.mask_padding},
+                             .grid = grid};
     for (std::int64_t i = 0; i < o.depths[s]; ++i, ++made)
       shape.drop_path.push_back(blocks > 1 ? o.drop_path_rate * static_cast<double>(made) /
                                                  static_cast<double>(blocks - 1)
@@ -306,6 +307,8 @@ schema::Fields<DFormerOptions> dformer_fields() {
           {{"any", models::PaddingMask::kAny}, {"reference", models::PaddingMask::kReference}},
           "keys of padding are masked; reference: but not in global units where only the "
           "depth was padded")
+      .add("mask_padding", &O::mask_padding,
+           "the same in shifted windows (attn ls_sw); false: padding is seen as tokens are")
       .add_enum(
           "skip_source", &O::skip_source,
           {{"stage_input", SkipSource::kStageInput}, {"stage_output", SkipSource::kStageOutput}},

@@ -9,11 +9,15 @@
 namespace fovea::models {
 namespace {
 
-// Zeros behind the depth of `grid`, up to that of `padded`, or away with them.
-Tensor with_depth(const Tensor& x, const Size3& grid, std::int64_t depth) {
+// Zeros behind the sides of `grid`, up to those of `to`, or away with them.
+Tensor on_grid_of(const Size3& to, const Tensor& x, const Size3& grid) {
   const TokenVolume from{x, grid};
-  const std::int64_t more = depth - grid[0];
-  return TokenVolume::of(ops::pad(from.as_grid(), {{0, 0}, {0, more}, {0, 0}, {0, 0}, {0, 0}})).x;
+  return TokenVolume::of(ops::pad(from.as_grid(), {{0, 0},
+                                                   {0, to[0] - grid[0]},
+                                                   {0, to[1] - grid[1]},
+                                                   {0, to[2] - grid[2]},
+                                                   {0, 0}}))
+      .x;
 }
 
 std::unique_ptr<nn::FeedForward> make_mlp(const nn::Build& build, std::int64_t dim,
@@ -60,8 +64,8 @@ Tensor ScopeAttention::operator()(const TokenVolume& tokens, const PartitionedGr
   const auto scope = enter();
   const Size3& padded = units.grid();
   if (padded == tokens.grid) return attn_(tokens.x, units.units(), probe);
-  const Tensor x = with_depth(tokens.x, tokens.grid, padded[0]);
-  return with_depth(attn_(x, units.units(), probe), padded, tokens.grid[0]);
+  const Tensor x = on_grid_of(padded, tokens.x, tokens.grid);
+  return on_grid_of(tokens.grid, attn_(x, units.units(), probe), padded);
 }
 
 ScopeBlock::ScopeBlock(const nn::Build& build, const ScopeOptions& o, const StageShape& stage,

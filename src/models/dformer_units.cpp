@@ -72,12 +72,16 @@ void PartitionedGrid::set(const Size3& grid, const Device& device) {
   if (grid == given_) return;
   ops::UnitPlan plan = partition(grid, scheme_, options_);
   given_ = grid_ = grid;
-  const std::int64_t depth = plan.unit[0] * plan.count[0];
-  const bool only_depth = plan.unit[1] * plan.count[1] == grid[1] &&
-                          plan.unit[2] * plan.count[2] == grid[2] && depth > grid[0];
+  Size3 padded;
+  for (std::size_t axis = 0; axis < 3; ++axis) padded[axis] = plan.unit[axis] * plan.count[axis];
+  const bool only_depth = padded[1] == grid[1] && padded[2] == grid[2] && padded[0] > grid[0];
   // Unmasked padding is tokens like others.
-  if (options_.mask == PaddingMask::kReference && plan.dilated && only_depth)
-    plan.grid[0] = grid_[0] = depth;
+  if (scheme_ == UnitScheme::kShifted
+          ? !options_.mask_shifted
+          : options_.mask == PaddingMask::kReference && plan.dilated && only_depth) {
+    grid_ = padded;
+    plan.grid = sizes_of(padded);
+  }
   units_ = ops::Units(plan, device);
 }
 

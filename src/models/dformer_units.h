@@ -29,7 +29,8 @@ struct PartitionOptions {
   Size3 unit{2, 8, 8};
   std::int64_t interval = 8;
   PartitionRule rule = PartitionRule::kAuto;
-  PaddingMask mask = PaddingMask::kAny;
+  PaddingMask mask = PaddingMask::kAny;  // of local and global units
+  bool mask_shifted = true;              // whether shifted windows mask the keys of padding
 };
 
 /// The plan for a grid. Where the grid is lower than a unit the reference rule makes one unit of

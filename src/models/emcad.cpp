@@ -106,6 +106,11 @@ class Emcad final : public models::DenseNetwork {
   }
 
  protected:
+  // The public code makes the convolution of grey images for every number of channels.
+  bool keeps_unused(const std::string& name) const override {
+    return grey_conv_ == nullptr && (name.starts_with("conv.0.") || name.starts_with("conv.1."));
+  }
+
   std::vector<Tensor> maps(const Tensor& images, attention::Probe* probe) override {
     const std::int64_t reduction = backbone_->levels().back().stride;
     FOVEA_CHECK(images.size(2) % reduction == 0 && images.size(3) % reduction == 0, ShapeError,

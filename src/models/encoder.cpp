@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.h"
+#include "nn/linear.h"
 #include "ops/elementwise.h"
 
 namespace fovea::models {
@@ -22,6 +23,8 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
       .add_component("ffn", &O::ffn, nn::ffn_choices(),
                      "feed-forward network of every block; null = the one that belongs to the "
                      "attention: mlp, or mix_ffn with enhanced_linear")
+      .add("mlp_ratio", &O::mlp_ratio, greater_than(0),
+           "with ffn=null: hidden width of that network relative to embed_dim; null = 4")
       .add_enum("norm", &O::norm,
                 {{"layer_norm", nn::NormKind::kLayerNorm}, {"rms_norm", nn::NormKind::kRMSNorm}},
                 "normalisation of the blocks and at the end")
@@ -45,11 +48,40 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
 namespace {
 
 schema::Component ffn_of(const EncoderOptions& o) {
-  return o.ffn.value_or(
-      schema::Component{attention::variants().find(o.attention.type).info.ffn, {}});
+  FOVEA_CHECK(!o.ffn || !o.mlp_ratio, ConfigError,
+              fmt::format("model.mlp_ratio: is for the network that belongs to the attention "
+                          "(ffn=null), and model.ffn is {}; set model.ffn.expansion={}",
+                          o.ffn->type, *o.mlp_ratio));
+  if (o.ffn) return *o.ffn;
+  const std::string own = attention::variants().find(o.attention.type).info.ffn;
+  if (!o.mlp_ratio) return {own, {}};
+  return schema::with_options(own, {{"expansion", *o.mlp_ratio}});
 }
 
+// Two layers with GELU between them.
+class HiddenHead final : public nn::UnaryModule {
+ public:
+  HiddenHead(const nn::Build& build, std::int64_t dim, std::int64_t hidden, std::int64_t classes)
+      : fc1_(child<nn::Linear>("fc1", build, dim, hidden)),
+        fc2_(child<nn::Linear>("fc2", build, hidden, classes)) {}
+  std::string type() const override { return "HiddenHead"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return fc2_(ops::gelu(fc1_(x))); }
+
+ private:
+  nn::Linear& fc1_;
+  nn::Linear& fc2_;
+};
+
 }  // namespace
+
+std::unique_ptr<nn::UnaryModule> make_head(const nn::Build& build, std::int64_t dim,
+                                           const std::optional<std::int64_t>& hidden,
+                                           std::int64_t classes) {
+  if (hidden) return std::make_unique<HiddenHead>(build, dim, *hidden, classes);
+  return std::make_unique<nn::Linear>(build, dim, classes);
+}
 
 EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std::int64_t layer,
                            const attention::Layout& layout)

@@ -25,6 +25,7 @@ struct EncoderOptions {
   std::int64_t depth = 8;
   schema::Component attention{"softmax", {}};
   std::optional<schema::Component> ffn = schema::Component{"mlp", {}};  // none: the attention's own
+  std::optional<double> mlp_ratio;  // of the attention's own; none: 4
   nn::NormKind norm = nn::NormKind::kLayerNorm;
   double norm_eps = 1e-6;
   NormPosition norm_position = NormPosition::kPre;
@@ -34,6 +35,12 @@ struct EncoderOptions {
   bool checkpointing = false;
 };
 schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults);
+
+/// A linear layer, or with `hidden` two of them with GELU between: (b, dim) -> (b, classes). Names:
+/// weight and bias, or fc1 and fc2. dgsa 3.2.
+std::unique_ptr<nn::UnaryModule> make_head(const nn::Build& build, std::int64_t dim,
+                                           const std::optional<std::int64_t>& hidden,
+                                           std::int64_t classes);
 
 /// Pre-norm:  x + drop(attn(norm1(x))), then x + mlp(norm2(x)).
 /// Post-norm: norm1(x + drop(attn(x))), then norm2(x + mlp(x)).

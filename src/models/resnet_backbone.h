@@ -55,6 +55,10 @@ class ResNetBackbone final : public Backbone {
 
  protected:
   std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) override;
+  // The encoder of KCLA-UNet has a second batch norm that nothing uses (kcla 3.5).
+  bool keeps_unused(const std::string& name) const override {
+    return o_.stem == ResNetStem::kConv7x7 && name.starts_with("bn2.");
+  }
 
  private:
   nn::UnaryModule& add_stem(const nn::Build& build, std::int64_t in, std::int64_t out);

@@ -9,7 +9,6 @@
 #include "models/model.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
-#include "nn/linear.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -31,6 +30,7 @@ struct TextOptions : EncoderOptions {
   bool scale_embed = true;
   Positions pos_embed = Positions::kSinusoidal;
   Pool global_pool = Pool::kAvg;
+  std::optional<std::int64_t> head_hidden;
 };
 
 class TextTransformer final : public models::TextClassifier {
@@ -54,8 +54,9 @@ class TextTransformer final : public models::TextClassifier {
     }
     if (o.drop_rate > 0) pos_drop_ = &child<nn::Dropout>("pos_drop", build_, o.drop_rate);
     encoder_ = &child<models::Encoder>("", build_, o);
-    head_ = &child<nn::Linear>("head", build_, o.embed_dim,
-                               given("num_classes", o.num_classes, data.num_classes));
+    head_ =
+        &child("head", models::make_head(build_.at("head"), o.embed_dim, o.head_hidden,
+                                         given("num_classes", o.num_classes, data.num_classes)));
   }
   std::string type() const override { return "TextTransformer"; }
 
@@ -130,7 +131,7 @@ class TextTransformer final : public models::TextClassifier {
   Tensor cls_token_, pos_embed_, positions_;
   nn::Dropout* pos_drop_ = nullptr;
   models::Encoder* encoder_ = nullptr;
-  nn::Linear* head_ = nullptr;
+  nn::UnaryModule* head_ = nullptr;
 };
 
 schema::Fields<TextOptions> text_fields(const TextOptions& defaults) {
@@ -151,6 +152,8 @@ schema::Fields<TextOptions> text_fields(const TextOptions& defaults) {
       .add_enum("global_pool", &TextOptions::global_pool,
                 {{"avg", Pool::kAvg}, {"token", Pool::kToken}},
                 "what the head sees: the mean over words, or a class token put before them")
+      .add("head_hidden", &TextOptions::head_hidden, at_least(1),
+           "width of a hidden layer with GELU in the head; null = a linear head")
       .include(models::encoder_fields(defaults));
 }
 

@@ -24,12 +24,17 @@ using schema::at_least;
 constexpr std::int64_t kPatch = 16;
 constexpr double kNormEps = 1e-5;
 
+// How patches become tokens: a convolution, or a linear layer of the voxels, channels last, which
+// are the same but for the order of weights.
+enum class PatchProjection { kConv, kPerceptron };
+
 struct UnetrOptions : models::VolumeOptions, models::UnetrBlocks {
   std::int64_t feature_size = 16;
   std::int64_t hidden_size = 768;
   std::int64_t mlp_dim = 3072;
   std::int64_t num_heads = 12;
   bool qkv_bias = false;
+  PatchProjection proj_type = PatchProjection::kConv;
 };
 
 // Names: mlp.linear1, mlp.linear2.
@@ -65,6 +70,12 @@ class UnetrBlock final : public nn::Module {
     return ops::add(attended, mlp_(norm2_(attended)));
   }
 
+ protected:
+  // MONAI's blocks have a cross attention for networks of another kind.
+  bool keeps_unused(const std::string& name) const override {
+    return name.starts_with("norm_cross_attn.") || name.starts_with("cross_attn.");
+  }
+
  private:
   nn::LayerNorm& norm1_;
   attention::Attention& attn_;
@@ -78,7 +89,8 @@ class UnetrViT final : public nn::Module {
   static constexpr std::size_t kDepth = 12;
 
   UnetrViT(const nn::Build& build, const UnetrOptions& o, std::int64_t in, const Size3& volume)
-      : norm_(child<nn::LayerNorm>("norm", build, o.hidden_size, kNormEps)) {
+      : proj_type_(o.proj_type),
+        norm_(child<nn::LayerNorm>("norm", build, o.hidden_size, kNormEps)) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       FOVEA_CHECK(volume[axis] % kPatch == 0, ConfigError,
                   fmt::format("model.img_size: {} x {} x {}; expected multiples of {}", volume[0],
@@ -87,12 +99,14 @@ class UnetrViT final : public nn::Module {
     }
     const nn::Build embed = build.at("patch_embedding");
     const std::int64_t fan_in = in * kPatch * kPatch * kPatch;
-    weight_ = parameter("patch_embedding.patch_embeddings.weight",
-                        nn::init_conv_weight(embed.at("patch_embeddings").at("weight"),
-                                             {o.hidden_size, in, kPatch, kPatch, kPatch}));
-    bias_ =
-        parameter("patch_embedding.patch_embeddings.bias",
-                  nn::init_bias(embed.at("patch_embeddings").at("bias"), o.hidden_size, fan_in));
+    const bool conv = proj_type_ == PatchProjection::kConv;
+    const std::string name = conv ? "patch_embeddings" : "patch_embeddings.1";
+    const Shape shape =
+        conv ? Shape{o.hidden_size, in, kPatch, kPatch, kPatch} : Shape{o.hidden_size, fan_in};
+    weight_ = parameter("patch_embedding." + name + ".weight",
+                        nn::init_conv_weight(embed.at(name).at("weight"), shape));
+    bias_ = parameter("patch_embedding." + name + ".bias",
+                      nn::init_bias(embed.at(name).at("bias"), o.hidden_size, fan_in));
     positions_ = parameter(
         "patch_embedding.position_embeddings",
         nn::init_truncated_normal(embed.at("position_embeddings"), {1, tokens(), o.hidden_size}));
@@ -120,6 +134,12 @@ class UnetrViT final : public nn::Module {
     return maps;
   }
 
+ protected:
+  // Of some versions of MONAI, for a network of another kind.
+  bool keeps_unused(const std::string& name) const override {
+    return name == "patch_embedding.cls_token";
+  }
+
  private:
   std::int64_t tokens() const { return grid_[0] * grid_[1] * grid_[2]; }
   // A convolution whose kernel is its stride, as a product.
@@ -129,9 +149,11 @@ class UnetrViT final : public nn::Module {
     FOVEA_CHECK(volumes.shape() == expected, ShapeError,
                 fmt::format("unetr: volumes are {}; its positions are of {}",
                             to_string(volumes.shape()), to_string(expected)));
-    const Tensor patches = ops::permute(
-        ops::reshape(volumes, {b, c, grid_[0], kPatch, grid_[1], kPatch, grid_[2], kPatch}),
-        {0, 2, 4, 6, 1, 3, 5, 7});
+    const Tensor cut =
+        ops::reshape(volumes, {b, c, grid_[0], kPatch, grid_[1], kPatch, grid_[2], kPatch});
+    const Tensor patches = proj_type_ == PatchProjection::kConv
+                               ? ops::permute(cut, {0, 2, 4, 6, 1, 3, 5, 7})
+                               : ops::permute(cut, {0, 2, 4, 6, 3, 5, 7, 1});
     const std::int64_t inputs = c * kPatch * kPatch * kPatch;
     return ops::linear(ops::reshape(patches, {b, tokens(), inputs}),
                        ops::reshape(weight_, {weight_.size(0), inputs}), bias_);
@@ -141,6 +163,7 @@ class UnetrViT final : public nn::Module {
                         {x.size(0), x.size(2), grid_[0], grid_[1], grid_[2]});
   }
 
+  PatchProjection proj_type_;
   Size3 grid_{};
   nn::LayerNorm& norm_;
   Tensor weight_, bias_, positions_;
@@ -195,6 +218,10 @@ schema::Fields<UnetrOptions> unetr_fields() {
       .add("mlp_dim", &O::mlp_dim, at_least(1), "hidden width of the FFNs")
       .add("num_heads", &O::num_heads, at_least(1), "heads of every block")
       .add("qkv_bias", &O::qkv_bias, "bias on the fused q, k, v projection")
+      .add_enum("proj_type", &O::proj_type,
+                {{"conv", PatchProjection::kConv}, {"perceptron", PatchProjection::kPerceptron}},
+                "how patches become tokens: a convolution, or a linear layer of their voxels; the "
+                "same but for the names and order of its weights")
       .add("conv_block", &O::conv_block,
            "a block of convolutions behind each doubling of a hidden state; the count of Table 3 "
            "is without")

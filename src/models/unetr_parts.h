@@ -18,6 +18,10 @@ class VolumeResBlock final : public nn::UnaryModule {
 
  protected:
   Tensor forward(const Tensor& x) override;
+  // Some versions of MONAI make the 1x1x1 convolution and its norm also where nothing needs them.
+  bool keeps_unused(const std::string& name) const override {
+    return name.starts_with("norm3.") || (conv3_ == nullptr && name.starts_with("conv3."));
+  }
 
  private:
   bool residual_;

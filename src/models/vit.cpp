@@ -9,7 +9,6 @@
 #include "models/model.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
-#include "nn/linear.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -34,22 +33,6 @@ struct ViTOptions : EncoderOptions {
   std::optional<std::int64_t> pos_rows;
   std::optional<std::int64_t> head_hidden;
   bool paper_counts_modules = false;  // of presets: the paper leaves out the products of attention
-};
-
-// Two layers with GELU between them. dgsa 3.2.
-class HiddenHead final : public nn::UnaryModule {
- public:
-  HiddenHead(const nn::Build& build, std::int64_t dim, std::int64_t hidden, std::int64_t classes)
-      : fc1_(child<nn::Linear>("fc1", build, dim, hidden)),
-        fc2_(child<nn::Linear>("fc2", build, hidden, classes)) {}
-  std::string type() const override { return "HiddenHead"; }
-
- protected:
-  Tensor forward(const Tensor& x) override { return fc2_(ops::gelu(fc1_(x))); }
-
- private:
-  nn::Linear& fc1_;
-  nn::Linear& fc2_;
 };
 
 class ViT final : public models::ImageClassifier {
@@ -79,11 +62,8 @@ class ViT final : public models::ImageClassifier {
     if (o.drop_rate > 0) pos_drop_ = &child<nn::Dropout>("pos_drop", build_, o.drop_rate);
     encoder_ = &child<models::Encoder>("", build_, o, geometry());
     const std::int64_t classes = o.num_classes.value_or(data.num_classes);
-    if (o.head_hidden) {
-      head_ = &child<HiddenHead>("head", build_, o.embed_dim, *o.head_hidden, classes);
-    } else {
-      head_ = &child<nn::Linear>("head", build_, o.embed_dim, classes);
-    }
+    head_ =
+        &child("head", models::make_head(build_.at("head"), o.embed_dim, o.head_hidden, classes));
   }
   std::string type() const override { return "ViT"; }
 

@@ -45,14 +45,27 @@ std::int64_t Module::parameter_count() const {
 std::string Module::own_name(const std::string& name, const HasName& in_file) const {
   std::string own = in_file ? translated_in_file(name, in_file) : translated(name);
   for (const auto& [child, module] : children_) {
+    // Asked before anything is built: a name passes by all blocks of a deep network.
+    const bool below_child =
+        child.empty() || (own.size() > child.size() && own[child.size()] == '.' &&
+                          own.compare(0, child.size(), child) == 0);
+    if (own.empty() || !below_child) continue;
     const std::string prefix = child.empty() ? "" : child + ".";
-    if (own.empty() || !own.starts_with(prefix)) continue;
     HasName below;
     if (in_file) below = [&](const std::string& other) { return in_file(prefix + other); };
     const std::string rest = module->own_name(own.substr(prefix.size()), below);
     own = rest.empty() ? "" : prefix + rest;
   }
   return own;
+}
+
+bool Module::is_unused(const std::string& name) const {
+  if (keeps_unused(name)) return true;
+  for (const auto& [child, module] : children_) {
+    const std::string prefix = child.empty() ? "" : child + ".";
+    if (name.starts_with(prefix) && module->is_unused(name.substr(prefix.size()))) return true;
+  }
+  return false;
 }
 
 void Module::visit_from(const std::string& prefix, const Visitor& visitor) {

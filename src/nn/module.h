@@ -69,6 +69,9 @@ class Module {
   /// where nothing below has another name for it, and "" for what is computed here, not kept.
   /// `in_file`: for networks whose names mean different things in different files.
   std::string own_name(const std::string& name, const HasName& in_file = nullptr) const;
+  /// Whether public code of this network keeps a tensor of this dotted name that its forward pass
+  /// never uses: files have it, and nothing here does.
+  bool is_unused(const std::string& name) const;
 
   /// Calls visit(dotted name, module) for this module ("") and everything below, parents first.
   using Visitor = std::function<void(const std::string& name, Module& module)>;
@@ -113,6 +116,8 @@ class Module {
   virtual std::string translated_in_file(const std::string& name, const HasName&) const {
     return translated(name);
   }
+  /// is_unused() for what lies in this module.
+  virtual bool keeps_unused(const std::string&) const { return false; }
   /// Names this module in profiles and anomaly messages while the scope lasts.
   autograd::ModuleScope enter() const { return autograd::ModuleScope(name_); }
 

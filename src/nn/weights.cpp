@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/error.h"
+#include "base/name_pattern.h"
 #include "nn/weights_differences.h"
 #include "ops/in_place.h"
 
@@ -16,11 +17,22 @@ namespace {
 
 bool any_matches(const std::vector<std::string>& patterns, const std::string& name) {
   return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return matches(pattern, name); });
+                     [&](const std::string& pattern) { return matches_pattern(name, pattern); });
 }
 
 // Of a batch norm; PyTorch wrote none at first.
 bool is_batch_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
+
+// What files have and the network's own public code does not use either.
+void take_out_unused(const Module& module, const std::map<std::string, Tensor>& own,
+                     std::map<std::string, Tensor>& tensors, LoadReport& report) {
+  std::erase_if(tensors, [&](const auto& named) {
+    const bool unused = !own.contains(named.first) && module.is_unused(named.first);
+    if (unused && !is_batch_counter(named.first)) report.known_unused.push_back(named.first);
+    return unused;
+  });
+  report.unused.insert(report.unused.end(), report.known_unused.begin(), report.known_unused.end());
+}
 
 void check_finite(const std::string& name, const Tensor& value, const std::string& file) {
   if (!is_floating(value.dtype())) return;
@@ -32,29 +44,6 @@ void check_finite(const std::string& name, const Tensor& value, const std::strin
 }
 
 }  // namespace
-
-bool matches(const std::string& pattern, const std::string& text) {
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string::npos;  // last '*' seen, and what it has taken so far
-  std::size_t taken = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string::npos) {
-      p = star + 1;
-      t = ++taken;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 std::map<std::string, Tensor> named_tensors(const Module& module) {
   std::map<std::string, Tensor> tensors;
@@ -96,13 +85,17 @@ LoadReport load_weights(const Module& module, const std::map<std::string, Tensor
   const std::map<std::string, Tensor> own = named_tensors(module);
   LoadReport report;
   report.tensors = std::ssize(own);
+  std::map<std::string, Tensor> left_out;
   for (auto at = tensors.begin(); at != tensors.end();) {
     const bool leave_out = any_matches(options.ignore, at->first);
     if (leave_out && !is_batch_counter(at->first)) report.unused.push_back(at->first);
+    if (leave_out) left_out.insert(*at);
     at = leave_out ? tensors.erase(at) : std::next(at);
   }
 
   tensors = with_own_names(module, tensors);
+  left_out = with_own_names(module, left_out);
+  take_out_unused(module, own, tensors, report);
   WeightsDifferences differences(own, tensors, options);
   std::vector<std::pair<Tensor, Tensor>> copies;  // from, to
   for (const auto& [name, tensor] : own) {
@@ -116,7 +109,12 @@ LoadReport load_weights(const Module& module, const std::map<std::string, Tensor
     }
     if (found == tensors.end() && is_batch_counter(name)) continue;
     report.random.push_back(name);
-    if (found != tensors.end()) report.unused.push_back(name);
+    if (found != tensors.end()) {
+      report.unused.push_back(name);
+      report.other_shape.push_back(name);
+    } else if (left_out.contains(name)) {
+      report.left_out.push_back(name);
+    }
     if (any_matches(options.random, name)) continue;
     if (found == tensors.end()) {
       differences.missing(name);

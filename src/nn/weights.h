@@ -34,18 +34,21 @@ struct LoadReport {
   std::int64_t loaded = 0;
   std::int64_t tensors = 0;         // of the network
   std::vector<std::string> random;  // of the network: left as they were
+  // Of these: what the caller ignored in the file, and what has another shape there. The others are
+  // not in the file.
+  std::vector<std::string> left_out, other_shape;
   std::vector<std::string> unused;  // of the file
+  // Of these: what public code of this network keeps and never uses (Module::is_unused).
+  std::vector<std::string> known_unused;
 };
 
 /// Copies the tensors of a file into the module, a network or a part of one; floating types are
 /// converted. `file` is used in messages. Nothing is changed if anything is wrong: throws FileError
 /// that names what is missing, unexpected, of another shape, or not finite, and what can be done
 /// about each of them. Taken without a word are files with or without batch counters
-/// (num_batches_tracked), the names of without_wrapper(), and those of Module::own_name().
+/// (num_batches_tracked), the names of without_wrapper(), those of Module::own_name(), and tensors
+/// that Module::is_unused() knows.
 LoadReport load_weights(const Module& module, const std::map<std::string, Tensor>& tensors,
                         const std::string& file, const LoadOptions& options = {});
-
-/// True if `text` matches `pattern`, in which `*` stands for any characters.
-bool matches(const std::string& pattern, const std::string& text);
 
 }  // namespace fovea::nn

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/shown.h"
 #include "base/suggest.h"
+#include "nn/known_networks.h"
 
 namespace fovea::nn {
 namespace {
@@ -49,7 +51,7 @@ void WeightsDifferences::add(std::vector<std::string>& patterns, const std::stri
 
 void WeightsDifferences::missing(const std::string& name) {
   ++without_value_;
-  add(to_leave_random_, name, fmt::format("{} is missing", name));
+  add(to_leave_random_, name, fmt::format("{} is missing", shown(name)));
 }
 
 void WeightsDifferences::other_shape(const std::string& name) {
@@ -66,15 +68,29 @@ void WeightsDifferences::other_shape(const std::string& name) {
 }
 
 void WeightsDifferences::left_over(const std::string& name) {
+  left_over_.push_back(name);
   add(to_leave_out_, name,
-      fmt::format("{} is not in the model{}", name, did_you_mean(name, own_names_)));
+      fmt::format("{} is not in the model{}", shown(name),
+                  explains(name) ? "" : did_you_mean(name, own_names_)));
+}
+
+// What the file is, where it is known to be of another network: leaving out what is too much, or
+// near names, would make a network that nobody trained.
+std::string WeightsDifferences::other_network() const {
+  const std::vector<KnownNetwork> known = known_networks(left_over_);
+  if (known.empty() || (!known.front().part && 2 * without_value_ <= own_.size())) return {};
+  std::string text = "; the file is ";
+  for (std::size_t i = 0; i < known.size(); ++i) text += (i > 0 ? "; and " : "") + known[i].what;
+  return text + ": " + known.front().has;
 }
 
 // The beginning of the file's names without which most of the network's have a tensor.
 std::string WeightsDifferences::prefix_to_strip() const {
   std::set<std::string> prefixes;
   for (const auto& [name, tensor] : given_) {
-    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+    constexpr int kMostParts = 8;
+    std::size_t dot = name.find('.');
+    for (int i = 0; i < kMostParts && dot != std::string::npos; ++i, dot = name.find('.', dot + 1))
       prefixes.insert(name.substr(0, dot + 1));
   }
   const auto count = [&](const std::string& prefix) {
@@ -93,6 +109,7 @@ std::string WeightsDifferences::advice() const {
   if (options_.random_flag.empty()) return {};
   if (const std::string prefix = prefix_to_strip(); !prefix.empty())
     return fmt::format("; pass --strip-prefix {}", prefix);
+  if (const std::string other = other_network(); !other.empty()) return other;
   if (2 * without_value_ > own_.size())
     return "; these are the weights of another network, or their names need --rename";
   std::string text;

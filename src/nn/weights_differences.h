@@ -27,6 +27,7 @@ class WeightsDifferences {
  private:
   void add(std::vector<std::string>& patterns, const std::string& name, std::string sentence);
   std::string advice() const;
+  std::string other_network() const;
   std::string prefix_to_strip() const;
 
   const Tensors& own_;
@@ -35,7 +36,8 @@ class WeightsDifferences {
   std::vector<std::string> own_names_;
   std::vector<std::string> sentences_;
   std::vector<std::string> to_leave_random_, to_leave_out_;  // patterns
-  std::size_t without_value_ = 0;                            // tensors of the network
+  std::vector<std::string> left_over_;
+  std::size_t without_value_ = 0;  // tensors of the network
   bool positions_differ_ = false;
 };
 

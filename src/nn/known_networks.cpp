@@ -1,0 +1,117 @@
+#include "nn/known_networks.h"
+
+#include <algorithm>
+
+#include "base/name_pattern.h"
+
+namespace fovea::nn {
+namespace {
+
+struct Sign {
+  std::vector<const char*> patterns;  // of names; one is enough
+  const char* what;
+  const char* has;
+};
+
+constexpr const char* kNotHere = "Fovea has no such network";
+
+// More than a plain ViT or DeiT has. Names are timm's where nothing else is said.
+const std::vector<Sign>& network_parts() {
+  static const std::vector<Sign> all = {
+      {{"reg_token", "register_tokens", "storage_tokens"},
+       "a ViT with register tokens (timm: *_reg*, DINOv2 with registers)",
+       kNotHere},
+      {{"dist_token", "head_dist.*"},
+       "a distilled DeiT, with a second token and head (timm: deit_*_distilled_*)",
+       "Fovea has the DeiT without distillation (deit_tiny, deit_small, deit_base)"},
+      {{"fc_norm.*"},
+       "a ViT that is normed behind the mean over its patches (timm: fc_norm, global_pool=avg; "
+       "MAE, "
+       "BEiT)",
+       "Fovea's ViT is normed before the mean, which is another network"},
+      {{"blocks.*.ls1.gamma", "blocks.*.ls2.gamma", "blocks.*.gamma_1", "blocks.*.gamma_2"},
+       "a ViT with layer scale (DeiT III, CaiT, BEiT, DINOv2)",
+       kNotHere},
+      {{"blocks_token_only.*"}, "a CaiT, with blocks for the class token alone", kNotHere},
+      {{"blocks.*.attn.q_bias", "blocks.*.attn.relative_position_bias_table", "rel_pos_bias.*"},
+       "a BEiT, with relative positions in its attention",
+       kNotHere},
+      {{"blocks.*.attn.q_norm.*", "blocks.*.attn.k_norm.*"},
+       "a ViT with norms of queries and keys (timm: qk_norm)",
+       kNotHere},
+      {{"blocks.*.mlp.fc1_g.*", "blocks.*.mlp.w12.*", "blocks.*.mlp.w1.*"},
+       "a ViT with a gated MLP (EVA-02, DINOv2 giant)",
+       kNotHere},
+      {{"norm_pre.*"}, "the image encoder of a CLIP, with a norm before its blocks", kNotHere},
+      {{"attn_pool.*"}, "a ViT with attention pooling (SigLIP)", kNotHere},
+      {{"*.attn.logit_scale", "*.attn.cpb_mlp.*"},
+       "a Swin Transformer V2",
+       "Fovea has the first version (swin_t, swin_s, swin_b)"},
+      {{"swinViT.*"}, "a Swin UNETR", "Fovea has unetr and dformer"},
+      {{"vit.blocks.*.attn.rel_pos_embedding.*"},
+       "a UNETR with relative positions (MONAI: use_rel_pos_embed)",
+       kNotHere}};
+  return all;
+}
+
+// Networks of other names than those of this one.
+const std::vector<Sign>& network_signs() {
+  static const std::vector<Sign> all = {
+      {{"vit.encoder.layer.*", "*.embeddings.patch_embeddings.projection.weight"},
+       "a ViT under the names of Hugging Face's transformers",
+       "Fovea reads timm's names (vit, deit_tiny, deit_small, deit_base)"},
+      {{"encoder.layers.encoder_layer_0.*"},
+       "a ViT under torchvision's names",
+       "Fovea reads timm's names (vit, deit_tiny, deit_small, deit_base)"},
+      {{"visual.transformer.resblocks.*", "transformer.resblocks.*"}, "an OpenAI CLIP", kNotHere},
+      {{"layers.0.blocks.0.attn.relative_position_bias_table"},
+       "a Swin Transformer",
+       "Fovea has swin_t, swin_s and swin_b"},
+      {{"layers.0.blocks.0.attn.qkvo.*"},
+       "a MAViT",
+       "Fovea has mavit_t, mavit_s, mavit_b, mavit_l"},
+      {{"block1.0.attn.kv.*", "stages.0.blocks.0.attn.kv.*"},
+       "a PVTv2",
+       "Fovea has pvt_v2_b0 to pvt_v2_b5"},
+      {{"stages.0.blocks.0.conv_dw.*", "stages.0.0.dwconv.*"}, "a ConvNeXt", kNotHere},
+      {{"vit.patch_embedding.patch_embeddings.*"}, "a UNETR", "Fovea has unetr"},
+      {{"encoder.stages.0.0.convs.*", "encoder.stages.0.blocks.*"},
+       "a U-Net of nnU-Net v2",
+       kNotHere},
+      {{"layer1.0.conv1.weight"}, "a ResNet", "Fovea has resnet18, resnet50 and resnet101"},
+      {{"blocks.0.attn.qkv.weight"},
+       "a ViT",
+       "Fovea has vit, deit_tiny, deit_small and deit_base"}};
+  return all;
+}
+
+bool shows(const Sign& sign, const std::string& name) {
+  return std::any_of(sign.patterns.begin(), sign.patterns.end(),
+                     [&](const char* pattern) { return matches_pattern(name, pattern); });
+}
+
+bool is_shown(const Sign& sign, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return shows(sign, name); });
+}
+
+}  // namespace
+
+std::vector<KnownNetwork> known_networks(const std::vector<std::string>& left_over) {
+  std::vector<KnownNetwork> found;
+  for (const Sign& sign : network_parts()) {
+    if (is_shown(sign, left_over)) found.push_back({sign.what, sign.has, true});
+  }
+  if (!found.empty()) return found;
+  for (const Sign& sign : network_signs()) {
+    if (is_shown(sign, left_over)) return {{sign.what, sign.has, false}};
+  }
+  return {};
+}
+
+bool explains(const std::string& name) {
+  return std::any_of(network_parts().begin(), network_parts().end(),
+                     [&](const Sign& sign) { return shows(sign, name); });
+}
+
+}  // namespace fovea::nn
