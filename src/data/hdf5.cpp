@@ -1,94 +1,124 @@
 #include "data/hdf5.h"
 
 #include <fmt/format.h>
-#include <hdf5.h>
 
+#include <algorithm>
 #include <array>
-#include <mutex>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
 
-#include "base/error.h"
+#include "base/file.h"
+#include "data/hdf5/chunks.h"
+#include "data/hdf5/file.h"
 
 namespace fovea::data {
 namespace {
 
-// The library is not to be called by two threads at once, however it was built.
-std::mutex& library() {
-  static std::mutex mutex;
-  return mutex;
+float from_half(std::uint16_t half) {
+  const int exponent = half >> 10 & 31;
+  const int mantissa = half & 1023;
+  float value = 0;
+  if (exponent == 31) {
+    value = mantissa == 0 ? INFINITY : NAN;
+  } else if (exponent == 0) {
+    value = std::ldexp(static_cast<float>(mantissa), -24);
+  } else {
+    value = std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+  }
+  return (half & 0x8000) != 0 ? -value : value;
 }
 
-// Closes what was opened, in the reverse order.
-class Opened5 {
- public:
-  Opened5(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  ~Opened5() {
-    if (id_ >= 0) close_(id_);
+template <class Stored, class Convert>
+void convert_values(std::span<const std::byte> raw, bool swap, std::vector<float>& values,
+                    Convert convert) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::array<std::byte, sizeof(Stored)> bytes;
+    std::memcpy(bytes.data(), raw.data() + i * sizeof(Stored), sizeof(Stored));
+    if (swap) std::reverse(bytes.begin(), bytes.end());
+    values[i] = convert(std::bit_cast<Stored>(bytes));
   }
-  Opened5(const Opened5&) = delete;
-  Opened5& operator=(const Opened5&) = delete;
-  bool good() const { return id_ >= 0; }
-  hid_t id() const { return id_; }
+}
 
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
-
-[[noreturn]] void refuse_hdf5(const std::filesystem::path& path, const std::string& what) {
-  throw FileError(fmt::format("{}: {}", path.string(), what));
+void to_floats(const hdf5::Number& type, std::span<const std::byte> raw,
+               std::vector<float>& values) {
+  const auto plain = [](auto value) { return static_cast<float>(value); };
+  const auto as = [&]<class Stored>(Stored) {
+    convert_values<Stored>(raw, type.big_endian, values, plain);
+  };
+  if (type.real) {
+    if (type.bytes == 2) convert_values<std::uint16_t>(raw, type.big_endian, values, from_half);
+    if (type.bytes == 4) as(float{});
+    if (type.bytes == 8) as(double{});
+  } else if (type.is_signed) {
+    if (type.bytes == 1) as(std::int8_t{});
+    if (type.bytes == 2) as(std::int16_t{});
+    if (type.bytes == 4) as(std::int32_t{});
+    if (type.bytes == 8) as(std::int64_t{});
+  } else {
+    if (type.bytes == 1) as(std::uint8_t{});
+    if (type.bytes == 2) as(std::uint16_t{});
+    if (type.bytes == 4) as(std::uint32_t{});
+    if (type.bytes == 8) as(std::uint64_t{});
+  }
 }
 
 // `values` may be null.
-VolumeSize read_dataset(const std::filesystem::path& path, const std::string& name,
-                        std::vector<float>* values) {
-  constexpr int kAxes = 3;
-  const std::lock_guard lock(library());
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it would print; what is wrong is said below
-  std::error_code code;
-  if (!std::filesystem::is_regular_file(path, code)) refuse_hdf5(path, "cannot be read");
-  const Opened5 file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!file.good()) refuse_hdf5(path, "is no HDF5 file, or its copy or download was cut short");
-  const Opened5 dataset(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!dataset.good()) refuse_hdf5(path, fmt::format("holds no data set \"{}\"", name));
-  const Opened5 type(H5Dget_type(dataset.id()), H5Tclose);
-  const H5T_class_t kind = H5Tget_class(type.id());
-  if (kind != H5T_FLOAT && kind != H5T_INTEGER)
-    refuse_hdf5(path, fmt::format("\"{}\" holds no numbers", name));
-  const Opened5 space(H5Dget_space(dataset.id()), H5Sclose);
-  const int axes = H5Sget_simple_extent_ndims(space.id());
-  if (axes != kAxes)
-    refuse_hdf5(path,
-                fmt::format("\"{}\" has {} axes; expected slices, rows and columns", name, axes));
-  std::array<hsize_t, kAxes> size{};
-  H5Sget_simple_extent_dims(space.id(), size.data(), nullptr);
-  constexpr hsize_t kMost = kMaxVolumeBytes / sizeof(float);
-  hsize_t voxels = 1;
-  for (const hsize_t axis : size) {
-    if (axis == 0 || axis > kMost / voxels)
-      refuse_hdf5(path, fmt::format("\"{}\" is {} x {} x {}; expected 1 to {} voxels", name,
-                                    size[0], size[1], size[2], kMost));
-    voxels *= axis;
+VolumeSize read_hdf5(hdf5::Bytes bytes, const std::string& path, std::vector<float>* values) {
+  const hdf5::File file(std::move(bytes));
+  const hdf5::Dataset dataset = file.dataset(path);
+  if (dataset.size.size() != 3)
+    file.bytes().refuse(fmt::format("\"{}\" has {} axes; expected slices, rows and columns", path,
+                                    dataset.size.size()));
+  constexpr std::size_t kMostVoxels = kMaxVolumeBytes / sizeof(float);
+  const std::size_t total =
+      hdf5::value_bytes(file, dataset, path, kMostVoxels * dataset.type.bytes);
+  VolumeSize size;
+  size.depth = static_cast<std::int64_t>(dataset.size[0]);
+  size.height = static_cast<std::int64_t>(dataset.size[1]);
+  size.width = static_cast<std::int64_t>(dataset.size[2]);
+  if (values == nullptr) return size;
+  values->resize(static_cast<std::size_t>(size.voxels()));
+  const bool direct = dataset.type.real && dataset.type.bytes == sizeof(float) &&
+                      !dataset.type.big_endian && std::endian::native == std::endian::little;
+  if (direct) {
+    hdf5::read_values(file, dataset, path, std::as_writable_bytes(std::span(*values)));
+    return size;
   }
-  if (values != nullptr) {
-    values->resize(static_cast<std::size_t>(voxels));
-    if (H5Dread(dataset.id(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values->data()) < 0)
-      refuse_hdf5(path,
-                  fmt::format("\"{}\" is damaged, or the copy or download was cut short", name));
-  }
-  return {static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]),
-          static_cast<std::int64_t>(size[2])};
+  std::vector<std::byte> raw(total);
+  hdf5::read_values(file, dataset, path, raw);
+  to_floats(dataset.type, raw, *values);
+  return size;
+}
+
+hdf5::Bytes bytes_on_disk(const std::filesystem::path& path) {
+  const auto file = std::make_shared<const io::ReadFile>(path);
+  return {path.string(), file->size(),
+          [file](std::uint64_t offset, std::span<std::byte> to) { file->read_all_at(offset, to); }};
 }
 
 }  // namespace
 
 Volume read_hdf5_volume(const std::filesystem::path& path, const std::string& dataset) {
   Volume volume;
-  static_cast<VolumeSize&>(volume) = read_dataset(path, dataset, &volume.values);
+  static_cast<VolumeSize&>(volume) = read_hdf5(bytes_on_disk(path), dataset, &volume.values);
   return volume;
 }
 
 VolumeSize read_hdf5_size(const std::filesystem::path& path, const std::string& dataset) {
-  return read_dataset(path, dataset, nullptr);
+  return read_hdf5(bytes_on_disk(path), dataset, nullptr);
+}
+
+Volume decode_hdf5_volume(std::span<const std::byte> file, const std::string& name,
+                          const std::string& dataset) {
+  Volume volume;
+  const hdf5::Bytes bytes{name, file.size(), [file](std::uint64_t at, std::span<std::byte> to) {
+                            std::copy_n(file.begin() + static_cast<std::ptrdiff_t>(at), to.size(),
+                                        to.begin());
+                          }};
+  static_cast<VolumeSize&>(volume) = read_hdf5(bytes, dataset, &volume.values);
+  return volume;
 }
 
 }  // namespace fovea::data
