@@ -60,8 +60,8 @@ int jpeg_orientation(Bytes file) {
       continue;
     }
     const std::size_t length = number(file, i + 2, 2, false);
-    if (marker == kScan || length < 2 || file.size() - i - 2 < length) return 1;
-    const Bytes payload = file.subspan(i + 4, length - 2);
+    if (marker == kScan || length < 2) return 1;
+    const Bytes payload = file.subspan(i + 4, std::min(length - 2, file.size() - i - 4));
     if (marker == kApp1 && starts_with(payload, kExif)) {
       return tiff_orientation(payload.subspan(kExif.size()));
     }

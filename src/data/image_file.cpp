@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "data/exif.h"
 #include "data/image_check.h"
+#include "data/jpeg_file.h"
 #include "data/png_deep.h"
 #include "data/png_palette.h"
 
@@ -114,6 +115,13 @@ Image decode_pnm(Bytes file, std::string_view name) {
   return image;
 }
 
+void check_decoded_size(std::int64_t height, std::int64_t width, std::int64_t channels,
+                        std::int64_t sample_bytes, std::string_view name) {
+  FOVEA_CHECK(height * width * channels * sample_bytes <= kMaxDecodedBytes, FileError,
+              fmt::format("{}: {} x {} pixels of {} x {} bytes, at most {} bytes are decoded", name,
+                          height, width, channels, sample_bytes, kMaxDecodedBytes));
+}
+
 Image decode_stb(Bytes file, std::string_view name) {
   const auto* data = reinterpret_cast<const stbi_uc*>(file.data());
   const int size = static_cast<int>(file.size());
@@ -124,9 +132,7 @@ Image decode_stb(Bytes file, std::string_view name) {
               fmt::format("{}: cannot be decoded: {}", name, stbi_failure_reason()));
   check_size(height, width, file, name);
   const std::int64_t sample_bytes = stbi_is_16_bit_from_memory(data, size) != 0 ? 2 : 1;
-  FOVEA_CHECK(std::int64_t{height} * width * channels * sample_bytes <= kMaxDecodedBytes, FileError,
-              fmt::format("{}: {} x {} pixels of {} x {} bytes, at most {} bytes are decoded", name,
-                          height, width, channels, sample_bytes, kMaxDecodedBytes));
+  check_decoded_size(height, width, channels, sample_bytes, name);
   Image image{.height = height, .width = width, .channels = channels, .pixels = {}};
   const std::int64_t count = image.height * image.width * image.channels;
   const auto take = [&]<class T>(T* decoded) {
@@ -141,6 +147,19 @@ Image decode_stb(Bytes file, std::string_view name) {
     take(stbi_load_from_memory(data, size, &width, &height, &channels, 0));
   }
   return image;
+}
+
+Image decode_jpeg(Bytes file, std::string_view name) {
+  const std::unique_ptr<JpegFile> jpeg = open_jpeg(file, name);
+  if (jpeg == nullptr) return decode_stb(file, name);
+  check_size(jpeg->height(), jpeg->width(), file, name);
+  check_decoded_size(jpeg->height(), jpeg->width(), jpeg->channels(), 1, name);
+  return jpeg->decode();
+}
+
+Image decode(Bytes file, ImageFormat format, std::string_view name) {
+  if (format == ImageFormat::kPnm) return decode_pnm(file, name);
+  return format == ImageFormat::kJpeg ? decode_jpeg(file, name) : decode_stb(file, name);
 }
 
 // PIL's weights, in 1 / 65536.
@@ -185,6 +204,11 @@ bool has_image_extension(const std::filesystem::path& path) {
   return false;
 }
 
+std::string jpeg_decoder() {
+  const std::string version = libjpeg_version();
+  return version.empty() ? "stb_image" : version;
+}
+
 Image decode_image(Bytes file, std::string_view name, std::int64_t channels, Exif exif) {
   FOVEA_CHECK(channels == 0 || channels == 1 || channels == 3, ShapeError,
               fmt::format("decode_image: channels is {}; expected 0, 1 or 3", channels));
@@ -199,7 +223,7 @@ Image decode_image(Bytes file, std::string_view name, std::int64_t channels, Exi
   FOVEA_CHECK(
       damage.empty(), FileError,
       fmt::format("{}: is damaged: {}; the copy or download may have failed", name, damage));
-  Image image = format == ImageFormat::kPnm ? decode_pnm(file, name) : decode_stb(file, name);
+  Image image = decode(file, format, name);
   if (channels != 0 && channels != image.channels) image = convert_channels(image, channels);
   if (exif == Exif::kApply && format == ImageFormat::kJpeg) {
     image = oriented(std::move(image), jpeg_orientation(file));

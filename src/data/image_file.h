@@ -51,10 +51,14 @@ bool has_image_extension(const std::filesystem::path& path);
 /// Whether a picture is turned as the EXIF orientation of its JPEG file says (exif.h).
 enum class Exif { kIgnore, kApply };
 
+/// What decodes JPEG files in this program: "libjpeg-turbo 2.1.5", or "stb_image".
+std::string jpeg_decoder();
+
 /// Decodes a whole file that is in memory. `channels` 1 or 3 converts (alpha is dropped, grey =
-/// 0.299 R + 0.587 G + 0.114 B, rounded as PIL does), 0 keeps what the file has. The header is
-/// checked before anything is allocated; a file that is cut short, fails its checksum or declares
-/// more than kMaxPixels throws FileError starting with `name`.
+/// 0.299 R + 0.587 G + 0.114 B, rounded as PIL does), 0 keeps what the file has. JPEG files are
+/// decoded by libjpeg-turbo where the program has it (jpeg_file.h), others by stb_image. The header
+/// is checked before anything is allocated; a file that is cut short, fails its checksum or
+/// declares more than kMaxPixels throws FileError starting with `name`.
 Image decode_image(std::span<const std::byte> file, std::string_view name,
                    std::int64_t channels = 0, Exif exif = Exif::kIgnore);
 /// decode_image of a file's content.

@@ -49,4 +49,27 @@ inline std::string tiny_jpeg() {
   return {kBytes, kBytes + sizeof(kBytes)};
 }
 
+/// The test picture with an EXIF segment in front.
+inline std::string with_orientation(int orientation, bool little) {
+  const auto number = [&](std::uint32_t value, int count) {
+    std::string text;
+    for (int k = 0; k < count; ++k) {
+      const int shift = 8 * (little ? k : count - 1 - k);
+      text += static_cast<char>(value >> shift & 0xffu);
+    }
+    return text;
+  };
+  std::string tiff = (little ? "II" : "MM") + number(42, 2) + number(8, 4) + number(2, 2);
+  tiff += number(0x0100, 2) + number(4, 2) + number(1, 4) + number(7, 4);  // some other entry
+  tiff += number(0x0112, 2) + number(3, 2) + number(1, 4) +
+          number(static_cast<std::uint32_t>(orientation), 2) + number(0, 2) + number(0, 4);
+  const std::string payload = std::string("Exif\0\0", 6) + tiff;
+  const std::size_t length = payload.size() + 2;
+  std::string file = tiny_jpeg();
+  std::string segment = "\xff\xe1";
+  segment += static_cast<char>(length >> 8);
+  segment += static_cast<char>(length & 0xff);
+  return file.insert(2, segment + payload);
+}
+
 }  // namespace fovea::data::test
