@@ -59,8 +59,12 @@ std::string without_nifti_ending(const std::string& name) {
 void add_volumes(const fs::path& folder, std::vector<LabelledVolume>& volumes) {
   std::map<std::string, fs::path> files;
   for (const auto& entry : sorted_entries(kReader, folder)) {
-    if (has_nifti_extension(entry.path()))
-      files.emplace(without_nifti_ending(entry.path().filename().string()), entry.path());
+    if (!has_nifti_extension(entry.path())) continue;
+    const auto [known, added] =
+        files.emplace(without_nifti_ending(entry.path().filename().string()), entry.path());
+    FOVEA_CHECK(added, FileError,
+                fmt::format("{}: {} and {}: two files of one name; remove one of them", kReader,
+                            known->second.string(), entry.path().filename().string()));
   }
   for (const auto& [name, path] : files) {
     if (name.ends_with("_gt") || name.find("_frame") == std::string::npos) continue;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <span>
@@ -251,11 +250,7 @@ Volume decode(Bytes file, std::string_view name, Values what) {
 
 // The first bytes of a file, enough for a header even where they are compressed.
 std::vector<std::byte> beginning(const std::filesystem::path& path) {
-  std::vector<std::byte> begin(4096);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path.string(), "cannot be read");
-  file.read(reinterpret_cast<char*>(begin.data()), std::ssize(begin));
-  begin.resize(static_cast<std::size_t>(file.gcount()));
+  std::vector<std::byte> begin = io::read_beginning(path, 4096);
   if (is_gzip(begin)) begin = inflate_prefix(begin, kHeaderBytes, path.string());
   return begin;
 }
@@ -320,6 +315,12 @@ Volume read_nifti_labels(const std::filesystem::path& path) {
 
 VolumeSize read_nifti_size(const std::filesystem::path& path) {
   return size_of(*parse(beginning(path), path.string()));
+}
+
+std::optional<Affine> read_nifti_affine(const std::filesystem::path& path) {
+  const Header header = parse(beginning(path), path.string());
+  if (header->sform_code <= 0 && header->qform_code <= 0) return std::nullopt;
+  return size_of(*header).affine;
 }
 
 void write_nifti_labels(const std::filesystem::path& path, const VolumeSize& size,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,9 @@ Volume read_nifti(const std::filesystem::path& path);
 Volume read_nifti_labels(const std::filesystem::path& path);
 /// The header alone: the first bytes of the file are read.
 VolumeSize read_nifti_size(const std::filesystem::path& path);
+/// How a volume lies in the body, from the header alone; nothing where neither its sform nor its
+/// qform is in use.
+std::optional<Affine> read_nifti_affine(const std::filesystem::path& path);
 
 /// Writes a volume of labels (depth, height, width), 8 bits a voxel, or 16 where a value is above
 /// 255; compressed where `path` ends in .gz. Place and size of the voxels are those of the NIfTI

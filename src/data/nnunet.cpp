@@ -1,6 +1,7 @@
 // Folders in the layout of nnU-Net's raw data (version 1, the Medical Segmentation Decathlon's, and
 // version 2): dataset.json, imagesTr, labelsTr, and perhaps imagesTs with labelsTs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -31,6 +32,24 @@ struct NnUnetOptions : VolumeSetOptions {
   Intensity intensities = Intensity::kAuto;
 };
 
+// nnU-Net's reserved name: nobody said which class such voxels are, so they count nowhere.
+constexpr const char* kIgnore = "ignore";
+
+void set_ignored(std::map<int, std::string>& names, const fs::path& file, VolumeInfo& info) {
+  const auto is_ignored = [](const auto& label) { return label.second == kIgnore; };
+  const auto found = std::find_if(names.begin(), names.end(), is_ignored);
+  if (found == names.end()) return;
+  // (Of version 1 two values may have one name.)
+  FOVEA_CHECK(
+      std::count_if(names.begin(), names.end(), is_ignored) == 1 && std::next(found) == names.end(),
+      FileError,
+      fmt::format("{}: labels: \"{}\" is {}; expected one, the highest of all labels, as "
+                  "nnU-Net has it",
+                  file.string(), kIgnore, found->first));
+  info.ignore_value = found->first;
+  names.erase(found);
+}
+
 // "0": "background" of version 1, "background": 0 of version 2.
 void add_labels(const Value& labels, const fs::path& file, VolumeInfo& info) {
   std::map<int, std::string> names;
@@ -38,7 +57,7 @@ void add_labels(const Value& labels, const fs::path& file, VolumeInfo& info) {
     const bool second = member.value.is_integer();
     FOVEA_CHECK(second || member.value.is_string(), FileError,
                 fmt::format("{}: labels: \"{}\" has no number; regions of several labels are not "
-                            "read",
+                            "read: give every label a class of its own",
                             file.string(), member.key));
     const std::string number = second ? std::to_string(member.value.as_int()) : member.key;
     const std::string name = second ? member.key : member.value.as_string();
@@ -51,6 +70,7 @@ void add_labels(const Value& labels, const fs::path& file, VolumeInfo& info) {
     FOVEA_CHECK(names.emplace(std::stoi(number), name).second, FileError,
                 fmt::format("{}: labels: {} is given twice", file.string(), number));
   }
+  set_ignored(names, file, info);
   FOVEA_CHECK(names.size() > 1 && names.begin()->first == 0, FileError,
               fmt::format("{}: labels: {} given; expected the background, 0, and others",
                           file.string(), names.size()));
@@ -76,6 +96,8 @@ VolumeInfo read_info(const fs::path& root, Intensity intensities) {
       info.channels = static_cast<std::int64_t>(channels->size());
       first = channels->members().front().value.as_string();
     }
+    if (const Value* count = json.find("numTraining"); count != nullptr && count->is_integer())
+      info.declared_cases = count->as_int();
     info.ct = intensities == Intensity::kCt ||
               (intensities == Intensity::kAuto && (first == "CT" || first == "ct"));
     return info;
@@ -89,41 +111,92 @@ std::string stem_of(const fs::path& file) {
   return name.substr(0, name.find(".nii"));
 }
 
-// NAME.nii.gz, or NAME_0000.nii.gz, NAME_0001.nii.gz, ... of channels, with NAME.nii.gz of labels.
-std::vector<VolumeCase> cases_in(const fs::path& images, const fs::path& labels) {
-  std::map<std::string, std::vector<fs::path>> files;
-  for (const auto& entry : sorted_entries(kNnUnet, images)) {
-    if (has_nifti_extension(entry.path())) files[stem_of(entry.path())].push_back(entry.path());
-  }
-  std::vector<VolumeCase> cases;
-  for (const auto& entry : sorted_entries(kNnUnet, labels)) {
+// NIfTI files of a folder in byte order. Throws FileError for two of one name without ending.
+std::vector<fs::path> volumes_in(const fs::path& folder) {
+  std::map<std::string, fs::path> names;
+  std::vector<fs::path> files;
+  for (const auto& entry : sorted_entries(kNnUnet, folder)) {
     if (!has_nifti_extension(entry.path())) continue;
-    VolumeCase one{{}, entry.path(), entry.path().string()};
-    const std::string stem = stem_of(entry.path());
+    const auto [known, added] = names.emplace(stem_of(entry.path()), entry.path());
+    FOVEA_CHECK(added, FileError,
+                fmt::format("{}: {} and {}: two files of one name; remove one of them", kNnUnet,
+                            known->second.string(), entry.path().filename().string()));
+    files.push_back(entry.path());
+  }
+  return files;
+}
+
+// "3 of 20 (a_1, a_2, a_3)", the first few of them.
+std::string some_of(const std::vector<std::string>& names, std::size_t of) {
+  constexpr std::size_t kNamed = 3;
+  const std::vector<std::string> first(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed)));
+  return fmt::format("{} of {} ({}{})", names.size(), of, fmt::join(first, ", "),
+                     names.size() > kNamed ? ", ..." : "");
+}
+
+// NAME.nii.gz, or NAME_0000.nii.gz, NAME_0001.nii.gz, ... of channels, with NAME.nii.gz of labels.
+// Images without labels are noted.
+std::vector<VolumeCase> cases_in(const fs::path& images, const fs::path& labels,
+                                 std::vector<std::string>& notes) {
+  std::map<std::string, fs::path> files;
+  for (const fs::path& image : volumes_in(images)) files.emplace(stem_of(image), image);
+  const std::size_t all = files.size();
+  std::vector<VolumeCase> cases;
+  for (const fs::path& path : volumes_in(labels)) {
+    VolumeCase one{{}, path, path.string()};
+    const std::string stem = stem_of(path);
     if (const auto plain = files.find(stem); plain != files.end()) {
-      one.images = plain->second;
+      one.images = {plain->second};
+      files.erase(plain);
     } else {
       for (int c = 0;; ++c) {
         const auto channel = files.find(fmt::format("{}_{:04}", stem, c));
         if (channel == files.end()) break;
-        one.images.push_back(channel->second.front());
+        one.images.push_back(channel->second);
+        files.erase(channel);
       }
     }
     FOVEA_CHECK(!one.images.empty(), FileError,
                 fmt::format("{}: {}: has no image; expected {}.nii.gz or {}_0000.nii.gz in {}",
-                            kNnUnet, entry.path().string(), stem, stem, images.string()));
+                            kNnUnet, path.string(), stem, stem, images.string()));
     cases.push_back(std::move(one));
   }
   FOVEA_CHECK(!cases.empty(), FileError,
               fmt::format("dataset.root: {}: holds no .nii or .nii.gz; see {}", labels.string(),
                           kNnUnetPage));
+  if (files.empty()) return cases;
+  std::vector<std::string> names;
+  for (const auto& [stem, path] : files) names.push_back(path.filename().string());
+  notes.push_back(fmt::format("{}: {}: {} images have no labels in {} and are left out", kNnUnet,
+                              images.string(), some_of(names, all), labels.string()));
   return cases;
+}
+
+// What dataset.json says of the number of training cases, as nnU-Net checks it.
+void compare_count(const VolumeInfo& info, std::size_t cases, std::vector<std::string>& notes) {
+  if (!info.declared_cases || *info.declared_cases == static_cast<std::int64_t>(cases)) return;
+  notes.push_back(
+      fmt::format("{}: dataset.json says numTraining {}; imagesTr and labelsTr hold {} "
+                  "cases",
+                  kNnUnet, *info.declared_cases, cases));
+}
+
+void note_unlabelled_test(const fs::path& root, bool has_test, std::vector<std::string>& notes) {
+  std::error_code code;
+  const fs::path images = root / "imagesTs";
+  if (has_test || !fs::is_directory(images, code)) return;
+  const std::size_t count = volumes_in(images).size();
+  if (count > 0)
+    notes.push_back(fmt::format("{}: {}: {} images belong to no part, since there is no labelsTs",
+                                kNnUnet, images.string(), count));
 }
 
 std::unique_ptr<VolumePart> open_nnunet(const Place& place, const NnUnetOptions& o) {
   VolumeInfo info = read_info(place.root, o.intensities);
   std::error_code code;
   const bool has_test = fs::is_directory(place.root / "labelsTs", code);
+  std::vector<std::string> notes;
   if (o.parts == PartsFrom::kAll) {
     if (place.split == Split::kVal || (place.split == Split::kTest && !has_test)) return nullptr;
     const bool test = place.split == Split::kTest;
@@ -133,9 +206,16 @@ std::unique_ptr<VolumePart> open_nnunet(const Place& place, const NnUnetOptions&
         fs::is_directory(images, code) && fs::is_directory(labels, code), FileError,
         fmt::format("dataset.root: {}: not found; see {}",
                     (fs::is_directory(images, code) ? labels : images).string(), kNnUnetPage));
-    return std::make_unique<NiftiVolumes>(cases_in(images, labels), std::move(info));
+    std::vector<VolumeCase> cases = cases_in(images, labels, notes);
+    if (!test) {
+      compare_count(info, cases.size(), notes);
+      note_unlabelled_test(place.root, has_test, notes);
+    }
+    return std::make_unique<NiftiVolumes>(std::move(cases), std::move(info), std::move(notes));
   }
-  const std::vector<VolumeCase> all = cases_in(place.root / "imagesTr", place.root / "labelsTr");
+  const std::vector<VolumeCase> all =
+      cases_in(place.root / "imagesTr", place.root / "labelsTr", notes);
+  compare_count(info, all.size(), notes);
   // Lists name cases, or their files.
   const fs::path lists = place.root / "splits";
   bool files = false;
@@ -146,7 +226,6 @@ std::unique_ptr<VolumePart> open_nnunet(const Place& place, const NnUnetOptions&
   std::vector<std::string> names;
   for (const VolumeCase& one : all)
     names.push_back(files ? one.labels.filename().string() : stem_of(one.labels));
-  std::vector<std::string> notes;
   std::vector<VolumeCase> chosen;
   for (const std::int64_t i :
        places_of_part({kNnUnet, o.parts, lists, {}}, place.split, names, notes))
@@ -170,6 +249,9 @@ FOVEA_DATASET(
                   {{"auto", Intensity::kAuto}, {"mr", Intensity::kMr}, {"ct", Intensity::kCt}},
                   "mr: every volume by its own mean and deviation; ct: all by those of the "
                   "training foreground; auto: as dataset.json names the first channel")
+        .add("foreground_voxels", &NnUnetOptions::foreground_voxels, schema::at_least(0),
+             "of CT: of each case and channel at most this many voxels of the foreground, drawn, "
+             "make the scale of intensities, as in nnU-Net; 0: all of them")
         .add("canonical", &NnUnetOptions::canonical, kCanonicalHelp))
 
 }  // namespace fovea::data

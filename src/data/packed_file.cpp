@@ -33,7 +33,7 @@ class Inflater {
     stream_.avail_out = static_cast<uInt>(count);
     bool more = true;
     while (more && stream_.avail_out > 0) more = step();
-    out.resize(out.size() - stream_.avail_out);
+    out.erase(out.end() - static_cast<std::ptrdiff_t>(stream_.avail_out), out.end());
     return more;
   }
 

@@ -29,7 +29,8 @@ bool turns_in_plane(const VolumeSides& size);
 VolumeSides margin_size(const VolumeSides& size);
 
 /// The first voxel of a crop, which may lie outside of the volume: anywhere, or with `foreground`
-/// around a random voxel of a random class that the volume has.
+/// around a random voxel of a random class that the volume has. Where only some voxels are of a
+/// class, "anywhere" is around one of those, as in nnU-Net.
 std::array<double, 3> draw_crop(const PreparedVolume& volume, const VolumeSides& size,
                                 bool foreground, const RandomStream& stream);
 

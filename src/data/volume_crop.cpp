@@ -1,5 +1,6 @@
 // Where crops lie in volumes (volume_augment.h), and their voxels.
 #include <algorithm>
+#include <optional>
 
 #include "data/volume_augment.h"
 
@@ -8,6 +9,32 @@ namespace {
 
 std::int64_t voxel_at(const VolumeSides& size, std::int64_t d, std::int64_t h, std::int64_t w) {
   return (d * size[1] + h) * size[2] + w;
+}
+
+// The k-th voxel that is of a class.
+std::int64_t labelled_voxel(const PreparedVolume& volume, std::int64_t k) {
+  for (std::int64_t at = 0;; ++at) {
+    if (volume.labels[static_cast<std::size_t>(at)] == kIgnoredVoxel) continue;
+    if (k-- == 0) return at;
+  }
+}
+
+// The voxel that a crop lies around; none: anywhere.
+std::optional<std::int64_t> draw_middle(const PreparedVolume& volume, bool foreground,
+                                        const RandomStream& stream) {
+  std::vector<std::size_t> present;
+  for (std::size_t c = 0; c < volume.voxels.size(); ++c) {
+    if (!volume.voxels[c].empty()) present.push_back(c);
+  }
+  if (foreground && !present.empty()) {
+    const RandomStream choice = stream.fork("foreground");
+    const auto& places =
+        volume.voxels[present[static_cast<std::size_t>(choice.below(std::ssize(present), 0))]];
+    return places[static_cast<std::size_t>(choice.below(std::ssize(places), 1))];
+  }
+  const bool sparse = volume.labelled > 0 && volume.labelled < std::ssize(volume.labels);
+  if (!sparse) return std::nullopt;
+  return labelled_voxel(volume, stream.fork("labelled").below(volume.labelled, 0));
 }
 
 }  // namespace
@@ -24,17 +51,9 @@ std::array<double, 3> draw_crop(const PreparedVolume& volume, const VolumeSides&
     first[axis] = static_cast<double>(
         low[axis] + stream.below(high[axis] - low[axis] + 1, static_cast<std::uint64_t>(axis)));
   }
-  std::vector<std::size_t> present;
-  for (std::size_t c = 0; c < volume.voxels.size(); ++c) {
-    if (!volume.voxels[c].empty()) present.push_back(c);
-  }
-  if (foreground && !present.empty()) {
-    const RandomStream choice = stream.fork("foreground");
-    const auto& places =
-        volume.voxels[present[static_cast<std::size_t>(choice.below(std::ssize(present), 0))]];
-    const std::int64_t at = places[static_cast<std::size_t>(choice.below(std::ssize(places), 1))];
-    const VolumeSides voxel{at / (volume.size[1] * volume.size[2]),
-                            at / volume.size[2] % volume.size[1], at % volume.size[2]};
+  if (const auto at = draw_middle(volume, foreground, stream)) {
+    const VolumeSides voxel{*at / (volume.size[1] * volume.size[2]),
+                            *at / volume.size[2] % volume.size[1], *at % volume.size[2]};
     for (std::size_t axis = 0; axis < 3; ++axis)
       first[axis] =
           static_cast<double>(std::clamp(voxel[axis] - around[axis] / 2, low[axis], high[axis]));

@@ -5,62 +5,41 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "data/identity.h"
 #include "data/volume_augment.h"
-#include "tensor/safetensors.h"
+#include "data/volume_cache.h"
+#include "data/volume_headers.h"
 
 namespace fovea::data {
 namespace {
 
-constexpr int kCacheVersion = 2;  // of the files in cache_folder: what made them
+constexpr int kCacheVersion = 3;  // of the files in cache_folder: what made them
 
-// A prepared volume as a file, and back.
-TensorFile to_file(const PreparedVolume& volume, const Device& host) {
-  TensorFile file;
-  file.tensors["image"] = Tensor::from(
-      volume.values, {volume.channels, volume.size[0], volume.size[1], volume.size[2]}, host);
-  if (!volume.labels.empty())
-    file.tensors["labels"] =
-        Tensor::from(volume.labels, {volume.size[0], volume.size[1], volume.size[2]}, host);
-  const VolumePlace& p = volume.place;
-  std::vector<std::int64_t> sides;
-  for (const VolumeSides& s : {p.file, p.first, p.box})
-    sides.insert(sides.end(), s.begin(), s.end());
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    sides.push_back(static_cast<std::int64_t>(p.turn.from[axis]));
-  for (const bool mirrored : p.turn.mirrored) sides.push_back(mirrored ? 1 : 0);
-  file.tensors["place"] = Tensor::from(sides, {5, 3}, host);
-  file.tensors["spacing"] =
-      Tensor::from(std::vector<double>(p.spacing.begin(), p.spacing.end()), {3}, host);
-  return file;
+// What files have for each class, and where it is not known.
+std::string values_text(const VolumeInfo& info) {
+  return fmt::format("{} {}", fmt::join(info.label_values, ","), info.ignore_value.value_or(-1));
 }
 
-PreparedVolume from_file(const TensorFile& file, std::size_t num_classes) {
-  PreparedVolume volume;
-  const Tensor& image = file.tensors.at("image");
-  volume.channels = image.size(0);
-  volume.size = {image.size(1), image.size(2), image.size(3)};
-  const auto values = image.host_values<float>();
-  volume.values.assign(values.begin(), values.end());
-  const auto sides = file.tensors.at("place").host_values<std::int64_t>();
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    volume.place.file[axis] = sides[axis];
-    volume.place.first[axis] = sides[3 + axis];
-    volume.place.box[axis] = sides[6 + axis];
-    volume.place.turn.from[axis] = static_cast<std::size_t>(sides[9 + axis]);
-    volume.place.turn.mirrored[axis] = sides[12 + axis] != 0;
-    volume.place.spacing[axis] = file.tensors.at("spacing").host_values<double>()[axis];
+// What a file of cache_folder holds; made again, and written, where there is none or it is damaged.
+template <class Unpack, class Fresh, class Pack>
+auto kept_in(const std::filesystem::path& file, const Unpack& unpack, const Fresh& fresh,
+             const Pack& pack) {
+  if (io::fs::exists(file)) {
+    try {
+      const std::vector<std::byte> bytes = io::read_bytes(file);
+      return unpack({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string());
+    } catch (const FileError&) {
+    }
   }
-  if (const auto found = file.tensors.find("labels"); found != file.tensors.end()) {
-    const auto labels = found->second.host_values<std::uint8_t>();
-    volume.labels.assign(labels.begin(), labels.end());
-    note_voxels(volume, num_classes);
-  }
-  return volume;
+  auto made = fresh();
+  io::write_atomic(file, pack(made));
+  return made;
 }
 
 }  // namespace
@@ -79,8 +58,7 @@ std::filesystem::path PreparedVolumes::stored_in(std::int64_t source_index) cons
   const VolumeCase files = part_->files_of(source_index);
   Origin origin{root_, files.images,
                 fmt::format("{} {} {}\n{}{}", kCacheVersion, part_->recipe(),
-                            fmt::join(part_->info().label_values, ","), part_->name(source_index),
-                            plan_.text())};
+                            values_text(part_->info()), part_->name(source_index), plan_.text())};
   if (!files.labels.empty()) origin.files.push_back(files.labels);
   return std::filesystem::path(folder_) / (content_hash(origin) + ".safetensors");
 }
@@ -89,17 +67,12 @@ PreparedVolume PreparedVolumes::prepare(std::int64_t source_index) const {
   const std::size_t classes = part_->class_names().size();
   const auto fresh = [&] { return prepare_volume(part_->read(source_index), plan_, classes); };
   if (folder_.empty()) return fresh();
-  const Device host(DeviceType::kCpu, heap_memory(), nullptr);
-  const std::filesystem::path file = stored_in(source_index);
-  if (io::fs::exists(file)) {
-    try {
-      return from_file(read_safetensors(file, host), classes);
-    } catch (const FileError&) {  // damaged: it is made again
-    }
-  }
-  PreparedVolume volume = fresh();
-  write_safetensors(file, to_file(volume, host));
-  return volume;
+  return kept_in(
+      stored_in(source_index),
+      [&](std::string_view bytes, const std::string& name) {
+        return unpack_volume(bytes, name, classes);
+      },
+      fresh, pack_volume);
 }
 
 std::shared_ptr<const PreparedVolume> PreparedVolumes::get(std::int64_t source_index) const {
@@ -129,9 +102,35 @@ VolumeDataset::VolumeDataset(std::shared_ptr<const VolumePart> part, Split split
   const Collate rule = samples_ == Samples::kCrops ? Collate::kStack : Collate::kAlone;
   fields_ = {{"image", DType::kFloat32, rule, {part_->info().channels, d, h, w}},
              {"mask", DType::kInt64, rule, {d, h, w}}};
-  indices_ = indices;
-  FOVEA_CHECK(!indices_.empty(), FileError,
-              fmt::format("dataset: split {} is left without samples", name_of(split)));
+  choose(indices);
+}
+
+void VolumeDataset::note_training(const TrainingVolumes& volumes) {
+  for (const Problem& problem : volumes.unreadable()) {
+    std::erase(indices_, problem.index);
+    left_out_.push_back(problem.message);
+  }
+  for (std::string& note : volumes.notes()) own_notes_.push_back(std::move(note));
+}
+
+void VolumeDataset::note_orientations(const std::vector<VolumeSize>& others) {
+  if (options_.canonical) return;
+  std::vector<VolumeSize> all = part_->headers();
+  all.insert(all.end(), others.begin(), others.end());
+  const auto ways = orientations(all);
+  if (ways.size() < 2 || ways.size() == orientations(others).size()) return;
+  own_notes_.push_back(
+      fmt::format("dataset.canonical: is false, and volumes lie in {} ways: {} (of columns, rows, "
+                  "slices); axes are taken as files have them; true turns all to RAS",
+                  ways.size(), orientations_text(ways)));
+}
+
+std::vector<VolumeSize> VolumeDataset::headers() const {
+  std::vector<VolumeSize> chosen;
+  if (part_->headers().empty()) return chosen;
+  for (const std::int64_t i : indices_)
+    chosen.push_back(part_->headers()[static_cast<std::size_t>(i)]);
+  return chosen;
 }
 
 SampleShape VolumeDataset::shape() const {
@@ -144,16 +143,17 @@ SampleShape VolumeDataset::shape() const {
 }
 
 std::shared_ptr<const Dataset> VolumeDataset::for_evaluation() const {
-  return std::make_shared<const VolumeDataset>(part_, split(), indices_, options_, prepared_,
-                                               Samples::kWhole);
+  const auto whole = std::make_shared<VolumeDataset>(part_, split(), indices_, options_, prepared_,
+                                                     Samples::kWhole);
+  whole->left_out_ = left_out_;
+  whole->own_notes_ = own_notes_;
+  return whole;
 }
 
 void VolumeDataset::write(const PreparedVolume& volume, Sample& into) const {
   const auto [d, h, w] = volume.size;
   into.set("image", Tensor::from(volume.values, {volume.channels, d, h, w}, host()));
-  into.set("mask",
-           Tensor::from(std::vector<std::int64_t>(volume.labels.begin(), volume.labels.end()),
-                        {d, h, w}, host()));
+  into.set("mask", Tensor::from(sample_labels(volume.labels), {d, h, w}, host()));
   into.geometry.original_size = {volume.place.file.begin(), volume.place.file.end()};
   into.geometry.spacing = {volume.place.spacing.begin(), volume.place.spacing.end()};
 }
@@ -177,7 +177,7 @@ void VolumeDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) cons
                                                draws.fork("augment"))
                               : crop_volume(*volume, options_.img_size, first, options_.outside);
   std::copy(crop.values.begin(), crop.values.end(), into.at("image").data<float>());
-  std::copy(crop.labels.begin(), crop.labels.end(), into.at("mask").data<std::int64_t>());
+  std::ranges::copy(sample_labels(crop.labels), into.at("mask").data<std::int64_t>());
   into.geometry.original_size = {volume->place.file.begin(), volume->place.file.end()};
 }
 
@@ -211,8 +211,8 @@ std::string VolumeDataset::case_name(std::int64_t i) const { return case_names({
 
 Tensor VolumeDataset::original_mask(std::int64_t i) const {
   const LabelledVoxels volume = part_->read_labels(source_index(i));
-  return Tensor::from(std::vector<std::int64_t>(volume.labels.begin(), volume.labels.end()),
-                      {volume.depth, volume.height, volume.width}, host());
+  return Tensor::from(sample_labels(volume.labels), {volume.depth, volume.height, volume.width},
+                      host());
 }
 
 Tensor VolumeDataset::labels_at_original(const Tensor& prob, std::int64_t i) const {
@@ -252,6 +252,7 @@ const schema::Fields<VolumeSetOptions>& VolumeSetOptions::keys() {
                "where prepared volumes are kept on disk, by their content; \"\": nowhere")
           .is_place()
           .no_effect()
+          .add_enum("on_bad_sample", &O::on_bad_sample, bad_sample_words(), kBadSampleHelp)
           .add("cache_bytes", &O::cache_bytes, schema::at_least(0),
                "prepared volumes kept in memory, in bytes")
           .no_effect()
@@ -267,19 +268,24 @@ const schema::Fields<VolumeSetOptions>& VolumeSetOptions::keys() {
 namespace {
 
 // Of the training volumes; kept in cache_folder, since all of them are read for it.
-VolumePlan plan_of(const Chosen& train, const VolumeSetOptions& options) {
+VolumePlan plan_of(const Chosen& train, const VolumeSetOptions& options, TrainingVolumes& volumes) {
   const auto& part = static_cast<const VolumePart&>(*train.part);
   const auto fresh = [&] {
-    return make_plan(
-        [&](std::int64_t i) { return part.read(train.indices[static_cast<std::size_t>(i)]); },
-        std::ssize(train.indices), part.info(), options.spacing, options.canonical);
+    // (The last of them has been looked at when the plan is about to be made.)
+    const auto read = [&](std::int64_t i) {
+      LabelledVoxels volume = volumes.read(i);
+      if (i + 1 == volumes.size()) volumes.check();
+      return volume;
+    };
+    return make_plan(read, volumes.size(), part.info(),
+                     {options.spacing, options.canonical, options.foreground_voxels});
   };
   if (options.cache_folder.empty()) return fresh();
   Origin origin{options.root,
                 {},
-                fmt::format("{} {} {} {} {} {}", kCacheVersion, part.recipe(), part.info().ct,
-                            fmt::join(options.spacing, ","),
-                            fmt::join(part.info().label_values, ","), options.canonical)};
+                fmt::format("{} {} {} {} {} {} {}", kCacheVersion, part.recipe(), part.info().ct,
+                            fmt::join(options.spacing, ","), values_text(part.info()),
+                            options.canonical, options.foreground_voxels)};
   for (const std::int64_t i : train.indices) {
     const VolumeCase files = part.files_of(i);
     origin.files.insert(origin.files.end(), files.images.begin(), files.images.end());
@@ -288,16 +294,18 @@ VolumePlan plan_of(const Chosen& train, const VolumeSetOptions& options) {
   }
   const std::filesystem::path file =
       std::filesystem::path(options.cache_folder) / ("plan-" + content_hash(origin) + ".json");
-  if (io::fs::exists(file)) return VolumePlan::parse(io::read_text(file), file.string());
-  const VolumePlan plan = fresh();
   io::make_directories(options.cache_folder);
-  io::write_atomic(file, plan.text());
-  return plan;
+  return kept_in(file, unpack_plan, fresh, pack_plan);
 }
 
 }  // namespace
 
-Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOptions&) {
+Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOptions& how) {
+  if (how.survey) {
+    options.on_bad_sample = OnBadSample::kSkip;
+    options.cache_bytes = 0;
+    options.cache_folder.clear();
+  }
   Configured result;
   result.options = options;
   result.open = [open = std::move(open)](Split split) -> std::shared_ptr<const Part> {
@@ -306,19 +314,39 @@ Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOpti
   // Of each part; the plan is made once, of train.
   auto prepared = std::make_shared<std::map<const Part*, std::shared_ptr<const PreparedVolumes>>>();
   auto plan = std::make_shared<std::optional<VolumePlan>>();
-  result.make = [options, prepared, plan](Split split,
-                                          const auto& find) -> std::shared_ptr<const Dataset> {
+  // Of all of train; those who made the plan of them know what they found.
+  struct Train {
+    Chosen chosen;
+    TrainingVolumes volumes;
+    Train(Chosen c, bool skip)
+        : chosen(std::move(c)),
+          volumes(static_cast<const VolumePart&>(*chosen.part), chosen.indices, skip) {}
+  };
+  auto train = std::make_shared<std::optional<Train>>();
+  result.make = [options, prepared, plan, train](
+                    Split split, const auto& find) -> std::shared_ptr<const Dataset> {
     const std::optional<Chosen> chosen = find(split);
     if (!chosen) return nullptr;
-    if (!*plan) *plan = plan_of(*find(Split::kTrain), options);
+    if (!*plan) {
+      train->emplace(*find(Split::kTrain), options.on_bad_sample == OnBadSample::kSkip);
+      *plan = plan_of((*train)->chosen, options, (*train)->volumes);
+    }
     // What `open` above gave.
     auto part = std::static_pointer_cast<const VolumePart>(chosen->part);
     auto& volumes = (*prepared)[part.get()];
     if (volumes == nullptr)
       volumes = std::make_shared<const PreparedVolumes>(part, **plan, options);
-    return std::make_shared<const VolumeDataset>(
+    const bool trains = split == Split::kTrain;
+    auto dataset = std::make_shared<VolumeDataset>(
         part, split, chosen->indices, options, volumes,
-        split == Split::kTrain ? VolumeDataset::Samples::kCrops : VolumeDataset::Samples::kWhole);
+        trains ? VolumeDataset::Samples::kCrops : VolumeDataset::Samples::kWhole);
+    const Train& of_train = **train;
+    if (trains) dataset->note_training(of_train.volumes);
+    const bool same = of_train.chosen.part == chosen->part;
+    dataset->note_orientations(
+        same ? std::vector<VolumeSize>()
+             : static_cast<const VolumePart&>(*of_train.chosen.part).headers());
+    return dataset;
   };
   return result;
 }

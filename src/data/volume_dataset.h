@@ -16,6 +16,7 @@
 #include "data/volume_options.h"
 #include "data/volume_part.h"
 #include "data/volume_plan.h"
+#include "data/volume_training.h"
 
 namespace fovea::data {
 
@@ -45,9 +46,15 @@ class PreparedVolumes {
 class VolumeDataset final : public Dataset, public std::enable_shared_from_this<VolumeDataset> {
  public:
   enum class Samples { kCrops, kWhole };
+  /// indices: the volumes of `part` that belong to this split, ascending. Those that the part has a
+  /// problem with throw FileError or are left out, by options.on_bad_sample.
   VolumeDataset(std::shared_ptr<const VolumePart> part, Split split,
                 const std::vector<std::int64_t>& indices, const VolumeSetOptions& options,
                 std::shared_ptr<const PreparedVolumes> prepared, Samples samples);
+  /// Of train, what was found when the plan was made of its volumes.
+  void note_training(const TrainingVolumes& volumes);
+  /// That volumes lie in different ways and are not turned; `others`: the headers of another part.
+  void note_orientations(const std::vector<VolumeSize>& others);
 
   const std::vector<Field>& fields() const override { return fields_; }
   SampleShape shape() const override;
@@ -55,6 +62,7 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
   /// The whole volume as a network sees it.
   Sample get(std::int64_t i) const override;
   std::int64_t draws_per_epoch() const override { return options_.samples_per_epoch; }
+  bool skips_bad_samples() const override { return options_.on_bad_sample == OnBadSample::kSkip; }
   std::shared_ptr<const Dataset> for_evaluation() const override;
   std::map<std::string, std::string> weight_files() const override;
   void check_weight_files(const std::map<std::string, std::string>& files,
@@ -62,6 +70,8 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
 
   const VolumeInfo& info() const { return part_->info(); }
   const VolumePlan& plan() const { return prepared_->plan(); }
+  /// What the headers of the samples say; empty for what is made in memory.
+  std::vector<VolumeSize> headers() const;
   VolumeCase files_of(std::int64_t i) const { return part_->files_of(source_index(i)); }
   /// What nnU-Net would call a sample: its file without folder, ending and number of the channel.
   std::string case_name(std::int64_t i) const;

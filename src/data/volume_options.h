@@ -26,10 +26,12 @@ struct VolumeSetOptions : SplitOptions {
   std::array<std::int64_t, 3> img_size = {16, 32, 32};
   std::vector<double> spacing;  // empty: nnU-Net's rule
   bool canonical = false;       // a key of those that read files
+  std::int64_t foreground_voxels = 10000;  // a key of those that may be CT
   bool augment = true;
   double foreground = 0.33;
   Outside outside = Outside::kZeros;
   std::int64_t samples_per_epoch = 0;
+  OnBadSample on_bad_sample = OnBadSample::kFail;
   std::string cache_folder;
   std::int64_t cache_bytes = std::int64_t{1} << 31;
 };

@@ -8,21 +8,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/batch.h"
+#include "data/volume_headers.h"
 
 namespace fovea::data {
 namespace {
 
 constexpr int kNoClass = -1;
-
-void check_size(const VolumeSize& expected, const VolumeSize& size,
-                const std::filesystem::path& file) {
-  FOVEA_CHECK(size.depth == expected.depth && size.height == expected.height &&
-                  size.width == expected.width,
-              FileError,
-              fmt::format("{}: is {} x {} x {}, the first channel of its volume is {} x {} x {}",
-                          file.string(), size.depth, size.height, size.width, expected.depth,
-                          expected.height, expected.width));
-}
 
 std::vector<std::uint8_t> classes_of(const Volume& labels, const VolumeInfo& info,
                                      const std::filesystem::path& file) {
@@ -30,6 +22,7 @@ std::vector<std::uint8_t> classes_of(const Volume& labels, const VolumeInfo& inf
   number.fill(kNoClass);
   for (std::size_t c = 0; c < info.label_values.size(); ++c)
     number.at(static_cast<std::size_t>(info.label_values[c])) = static_cast<int>(c);
+  if (info.ignore_value) number.at(static_cast<std::size_t>(*info.ignore_value)) = kIgnoredVoxel;
   std::vector<std::uint8_t> classes;
   classes.reserve(labels.values.size());
   for (const float value : labels.values) {
@@ -38,9 +31,11 @@ std::vector<std::uint8_t> classes_of(const Volume& labels, const VolumeInfo& inf
     if (known == kNoClass) {
       const auto at = std::ssize(classes);
       throw FileError(
-          fmt::format("{}: label {} in slice {}, row {}, column {}; the data set declares {}",
+          fmt::format("{}: label {} in slice {}, row {}, column {}; the data set declares {}{}",
                       file.string(), value, at / labels.plane(), at % labels.plane() / labels.width,
-                      at % labels.width, fmt::join(info.label_values, ", ")));
+                      at % labels.width, fmt::join(info.label_values, ", "),
+                      info.ignore_value ? fmt::format(", or {} to ignore", *info.ignore_value)
+                                        : std::string()));
     }
     classes.push_back(static_cast<std::uint8_t>(known));
   }
@@ -49,11 +44,32 @@ std::vector<std::uint8_t> classes_of(const Volume& labels, const VolumeInfo& inf
 
 }  // namespace
 
-LabelledVoxels read_volume(const VolumeCase& files, const VolumeInfo& info) {
+std::vector<std::int64_t> sample_labels(std::span<const std::uint8_t> labels) {
+  std::vector<std::int64_t> result;
+  result.reserve(labels.size());
+  for (const std::uint8_t label : labels)
+    result.push_back(label == kIgnoredVoxel ? kIgnoreLabel : std::int64_t{label});
+  return result;
+}
+
+void check_size(const VolumeSize& first, const VolumeSize& size,
+                const std::filesystem::path& file) {
+  FOVEA_CHECK(size.depth == first.depth && size.height == first.height && size.width == first.width,
+              FileError,
+              fmt::format("{}: is {} x {} x {}, the first channel of its volume is {} x {} x {}",
+                          file.string(), size.depth, size.height, size.width, first.depth,
+                          first.height, first.width));
+}
+
+void check_channels(const VolumeCase& files, const VolumeInfo& info) {
   FOVEA_CHECK(std::ssize(files.images) == info.channels, FileError,
               fmt::format("{}: {} files of channels; the data set has {}",
                           files.images.empty() ? files.labels.string() : files.images[0].string(),
                           files.images.size(), info.channels));
+}
+
+LabelledVoxels read_volume(const VolumeCase& files, const VolumeInfo& info) {
+  check_channels(files, info);
   LabelledVoxels result;
   for (const std::filesystem::path& file : files.images) {
     Volume channel = read_nifti(file);
@@ -78,6 +94,10 @@ NiftiVolumes::NiftiVolumes(std::vector<VolumeCase> cases, VolumeInfo info,
     : VolumePart(std::move(info)), cases_(std::move(cases)) {
   labels_.assign(cases_.size(), 0);
   notes_ = std::move(notes);
+  VolumeHeaders headers = read_headers(cases_, info_);
+  headers_ = std::move(headers.sizes);
+  problems_ = std::move(headers.problems);
+  notes_.insert(notes_.end(), headers.notes.begin(), headers.notes.end());
 }
 
 LabelledVoxels NiftiVolumes::read(std::int64_t index) const {

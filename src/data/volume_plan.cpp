@@ -1,11 +1,14 @@
 #include "data/volume_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/error.h"
 #include "schema/parse.h"
+#include "tensor/random.h"
 
 namespace fovea::data {
 namespace {
@@ -67,16 +70,48 @@ void apply(const Turn& turn, LabelledVoxels& volume) {
                                       turned(volume.affine, file, turn)};
 }
 
-// Slices that are far apart are not mixed; the axes are then the other two. Only the first axis is
-// treated so: files of slices have it there.
-bool keeps_slices(const std::array<double, 3>& from, const std::array<double, 3>& to) {
-  const auto coarse = [](const std::array<double, 3>& s) {
-    return anisotropic(s) && s[0] >= s[1] && s[0] >= s[2];
+// Appends the values of the foreground of one case, all or `most` of them.
+void add_foreground(std::span<const float> values, std::span<const std::uint8_t> labels,
+                    std::int64_t most, const RandomStream& draws, std::vector<float>& into) {
+  const std::int64_t count = std::ranges::count_if(labels, is_foreground);
+  const std::int64_t taken = most == 0 ? count : std::min(count, most);
+  const auto begin_of = [&](std::int64_t stretch) { return stretch * count / taken; };
+  // Which one of the foreground's voxels a stretch gives.
+  const auto drawn = [&](std::int64_t stretch) {
+    const std::int64_t first = begin_of(stretch);
+    return first + draws.below(begin_of(stretch + 1) - first, static_cast<std::uint64_t>(stretch));
   };
-  return coarse(from) || coarse(to);
+  std::int64_t stretch = 0, number = 0;
+  for (std::size_t v = 0; v < labels.size() && stretch < taken; ++v) {
+    if (!is_foreground(labels[v])) continue;
+    if (number++ != drawn(stretch)) continue;
+    into.push_back(values[v]);
+    ++stretch;
+  }
+}
+
+void check_plan(const VolumePlan& plan, const std::string& name) {
+  bool fits = std::ranges::all_of(plan.spacing, [](double s) { return std::isfinite(s) && s > 0; });
+  for (const Intensities& c : plan.channels)
+    fits = fits && std::isfinite(c.mean) && std::isfinite(c.std) && c.std >= 0 && c.low <= c.high;
+  FOVEA_CHECK(fits, FileError,
+              fmt::format("{}: is no plan of volumes: spacings and deviations are to be positive, "
+                          "low no more than high",
+                          name));
 }
 
 }  // namespace
+
+std::optional<std::size_t> separate_axis(const std::array<double, 3>& from,
+                                         const std::array<double, 3>& to) {
+  for (const std::array<double, 3>& spacing : {from, to}) {
+    if (!anisotropic(spacing)) continue;
+    const auto largest = std::ranges::max_element(spacing);
+    if (std::ranges::count(spacing, *largest) > 1) return std::nullopt;
+    return static_cast<std::size_t>(largest - spacing.begin());
+  }
+  return std::nullopt;
+}
 
 std::int64_t PreparedVolume::bytes() const {
   std::int64_t all = std::ssize(values) * 4 + std::ssize(labels);
@@ -86,7 +121,10 @@ std::int64_t PreparedVolume::bytes() const {
 
 void note_voxels(PreparedVolume& volume, std::size_t num_classes) {
   volume.voxels.assign(num_classes - 1, {});
+  volume.labelled = 0;
   for (std::size_t i = 0; i < volume.labels.size(); ++i) {
+    if (volume.labels[i] == kIgnoredVoxel) continue;
+    ++volume.labelled;
     if (volume.labels[i] > 0)
       volume.voxels[volume.labels[i] - 1u].push_back(static_cast<std::int32_t>(i));
   }
@@ -170,9 +208,9 @@ std::array<double, 3> target_spacing(const std::vector<std::array<double, 3>>& s
 }
 
 VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, std::int64_t count,
-                     const VolumeInfo& info, const std::vector<double>& spacing, bool canonical) {
+                     const VolumeInfo& info, const PlanRules& rules) {
   VolumePlan plan;
-  plan.canonical = canonical;
+  plan.canonical = rules.canonical;
   plan.ct = info.ct;
   std::vector<std::array<double, 3>> spacings;
   std::vector<VolumeSides> sizes;
@@ -180,21 +218,23 @@ VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, st
   std::vector<std::vector<float>> foreground(static_cast<std::size_t>(info.ct ? info.channels : 0));
   for (std::int64_t i = 0; i < count; ++i) {
     const LabelledVoxels volume = read(i);
+    if (volume.voxels() == 0) continue;  // it is left out
     VolumeSides first, box;
     nonzero_box(volume, first, box);
-    const Turn turn = turn_of(volume, canonical);
+    const Turn turn = turn_of(volume, rules.canonical);
     spacings.push_back(turned(volume.spacing, turn));
     sizes.push_back(turned(box, turn));
     kept.push_back(static_cast<double>(count_of(box)) / static_cast<double>(volume.voxels()));
     for (std::size_t c = 0; c < foreground.size(); ++c) {
-      const float* values = volume.values.data() + static_cast<std::int64_t>(c) * volume.voxels();
-      for (std::size_t v = 0; v < volume.labels.size(); ++v) {
-        if (volume.labels[v] > 0) foreground[c].push_back(values[v]);
-      }
+      const std::span<const float> values(volume.values);
+      const auto voxels = static_cast<std::size_t>(volume.voxels());
+      add_foreground(values.subspan(c * voxels, voxels), volume.labels, rules.foreground_voxels,
+                     RandomStream(0).fork("fingerprint").fork(static_cast<std::uint64_t>(i)),
+                     foreground[c]);
     }
   }
   plan.spacing = target_spacing(spacings, sizes);
-  if (!spacing.empty()) std::copy(spacing.begin(), spacing.end(), plan.spacing.begin());
+  if (!rules.spacing.empty()) std::ranges::copy(rules.spacing, plan.spacing.begin());
   plan.nonzero = !info.ct && percentile_of(kept, 50) < kMostlyKept;
   for (auto& values : foreground) plan.channels.push_back(intensities_of(std::move(values)));
   return plan;
@@ -206,6 +246,7 @@ PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
   VolumePlace& place = result.place;
   place.file = sides_of(volume);
   place.spacing = volume.spacing;
+  place.prepared_spacing = plan.spacing;
   place.turn = turn_of(volume, plan.canonical);
   apply(place.turn, volume);
   const VolumeSides sides = sides_of(volume);
@@ -214,7 +255,7 @@ PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
   result.size = resampled_size(place.box, volume.spacing, plan.spacing);
   for (std::int64_t& side : result.size) side = std::max<std::int64_t>(side, 1);
   const bool same = result.size == place.box;
-  const bool slices = keeps_slices(volume.spacing, plan.spacing);
+  const auto slices = separate_axis(volume.spacing, plan.spacing);
   for (std::int64_t c = 0; c < result.channels; ++c) {
     const std::span<const float> whole(volume.values.data() + c * volume.voxels(),
                                        static_cast<std::size_t>(volume.voxels()));
@@ -249,9 +290,9 @@ std::vector<float> map_on_file(std::span<const float> map, const VolumeSides& si
   const VolumeSides sides = turned(place.file, place.turn);
   std::vector<float> resampled;
   if (size != place.box) {
-    // A volume of few slices stays one: they are not mixed on the way back either.
-    const auto spacing = turned(place.spacing, place.turn);
-    resampled = resample_volume(map, size, place.box, keeps_slices(spacing, spacing));
+    resampled =
+        resample_volume(map, size, place.box,
+                        separate_axis(place.prepared_spacing, turned(place.spacing, place.turn)));
     map = resampled;
   }
   std::vector<float> whole(static_cast<std::size_t>(count_of(place.file)), outside);
@@ -286,20 +327,20 @@ std::vector<std::uint8_t> labels_on_file(std::span<const float> maps, std::int64
   return labels;
 }
 
-std::string VolumePlan::text() const {
+schema::Value VolumePlan::json() const {
   schema::Value list = schema::Value::array();
   for (const Intensities& c : channels)
     list.push_back(schema::Value::object(
         {{"low", c.low}, {"high", c.high}, {"mean", c.mean}, {"std", c.std}}));
-  return schema::Value::object({{"canonical", canonical},
-                                {"spacing", schema::Value::array(std::vector<double>(
-                                                spacing.begin(), spacing.end()))},
-                                {"intensities", ct ? "ct" : "mr"},
-                                {"nonzero", nonzero},
-                                {"channels", list}})
-             .dump() +
-         "\n";
+  return schema::Value::object(
+      {{"canonical", canonical},
+       {"spacing", schema::Value::array(std::vector<double>(spacing.begin(), spacing.end()))},
+       {"intensities", ct ? "ct" : "mr"},
+       {"nonzero", nonzero},
+       {"channels", list}});
 }
+
+std::string VolumePlan::text() const { return json().dump() + "\n"; }
 
 VolumePlan VolumePlan::parse(const std::string& text, const std::string& name) {
   try {
@@ -310,11 +351,15 @@ VolumePlan VolumePlan::parse(const std::string& text, const std::string& name) {
     plan.canonical = canonical != nullptr && canonical->as_bool();
     for (std::size_t axis = 0; axis < 3; ++axis)
       plan.spacing[axis] = value.at("spacing").at(axis).as_double();
-    plan.ct = value.at("intensities").as_string() == "ct";
+    const std::string intensities = value.at("intensities").as_string();
+    FOVEA_CHECK(intensities == "ct" || intensities == "mr", FileError,
+                fmt::format("{}: intensities are \"{}\"; expected ct or mr", name, intensities));
+    plan.ct = intensities == "ct";
     plan.nonzero = value.at("nonzero").as_bool();
     for (const schema::Value& c : value.at("channels").items())
       plan.channels.push_back({c.at("low").as_double(), c.at("high").as_double(),
                                c.at("mean").as_double(), c.at("std").as_double()});
+    check_plan(plan, name);
     return plan;
   } catch (const ConfigError& error) {
     throw FileError(error.what());

@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/orientation.h"
 #include "data/volume_part.h"
 #include "data/volume_prepare.h"
+#include "schema/value.h"
 
 namespace fovea::data {
 
@@ -23,6 +25,7 @@ struct VolumePlan {
   bool nonzero = false;               // of MR: scale and offset are of the voxels that are not 0
   std::vector<Intensities> channels;  // of CT
 
+  schema::Value json() const;
   std::string text() const;
   /// Throws FileError starting with `name`.
   static VolumePlan parse(const std::string& text, const std::string& name);
@@ -30,10 +33,11 @@ struct VolumePlan {
 
 /// Where a prepared volume lies in its file. (d, h, w) each.
 struct VolumePlace {
-  VolumeSides file = {};                      // voxels of the file
-  std::array<double, 3> spacing = {1, 1, 1};  // of the file
-  Turn turn;                                  // what was done to its axes
-  VolumeSides first = {}, box = {};           // the part of the turned volume that was taken
+  VolumeSides file = {};                               // voxels of the file
+  std::array<double, 3> spacing = {1, 1, 1};           // of the file
+  std::array<double, 3> prepared_spacing = {1, 1, 1};  // of the prepared volume
+  Turn turn;                                           // what was done to its axes
+  VolumeSides first = {}, box = {};  // the part of the turned volume that was taken
 };
 
 struct PreparedVolume {
@@ -41,15 +45,22 @@ struct PreparedVolume {
   VolumeSides size = {};
   VolumePlace place;
   std::vector<float> values;         // (channels, size)
-  std::vector<std::uint8_t> labels;  // empty where the file has none
+  std::vector<std::uint8_t> labels;  // or kIgnoredVoxel; empty where the file has none
   /// Of the classes behind the first: where their voxels are.
   std::vector<std::vector<std::int32_t>> voxels;
+  std::int64_t labelled = 0;  // voxels that are of a class
 
   std::int64_t bytes() const;
 };
 
-/// Sets `voxels` from `labels`.
+/// Sets `voxels` and `labelled` from `labels`.
 void note_voxels(PreparedVolume& volume, std::size_t num_classes);
+
+/// Along which axis slices stay by themselves when a volume goes from one spacing to the other:
+/// that of the largest spacing, where it is more than 3 times the smallest; looked for in `from`,
+/// then in `to`. None where two axes share the largest. As nnU-Net v2 decides.
+std::optional<std::size_t> separate_axis(const std::array<double, 3>& from,
+                                         const std::array<double, 3>& to);
 
 /// The bounding box of the voxels that are not 0 in some channel; everything where all are 0.
 void nonzero_box(const LabelledVoxels& volume, VolumeSides& first, VolumeSides& box);
@@ -63,11 +74,17 @@ std::vector<std::uint8_t> filled_mask(std::span<const float> values, std::int64_
 std::array<double, 3> target_spacing(const std::vector<std::array<double, 3>>& spacings,
                                      const std::vector<VolumeSides>& sizes);
 
-/// Reads all training volumes: `read` gives them, 0..count-1. spacing: if given, instead of the
-/// rule. Throws as prepare_volume() does.
+struct PlanRules {
+  std::vector<double> spacing = {};  // if given, instead of target_spacing()
+  bool canonical = false;
+  /// Of CT: of each case and channel at most so many voxels of the foreground are looked at, of
+  /// more one out of each of as many stretches of equal length, drawn. 0: all.
+  std::int64_t foreground_voxels = 10000;
+};
+/// Reads all training volumes: `read` gives them, 0..count-1, or one without voxels for what is
+/// left out, but not for all. Throws as prepare_volume() does.
 VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, std::int64_t count,
-                     const VolumeInfo& info, const std::vector<double>& spacing,
-                     bool canonical = false);
+                     const VolumeInfo& info, const PlanRules& rules);
 
 /// Turned if the plan says so, cut to what is not 0, at the plan's spacing (dformer 7.3; linear
 /// where nnU-Net is cubic), at the plan's scale of intensities. Throws FileError for a volume that

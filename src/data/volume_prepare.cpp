@@ -8,6 +8,8 @@
 namespace fovea::data {
 namespace {
 
+constexpr double kTiny = 1e-8;  // least deviation, so that a constant volume is not divided by 0
+
 // The two places that a new one lies between, and the share of the second.
 struct Between {
   std::int64_t first, second;
@@ -77,10 +79,10 @@ VolumeSides resampled_size(const VolumeSides& size, const std::array<double, 3>&
 }
 
 std::vector<float> resample_volume(std::span<const float> values, const VolumeSides& size,
-                                   const VolumeSides& to, bool nearest_depth) {
-  const auto d = places(size[0], to[0], nearest_depth);
-  const auto h = places(size[1], to[1], false);
-  const auto w = places(size[2], to[2], false);
+                                   const VolumeSides& to, std::optional<std::size_t> nearest_axis) {
+  const auto d = places(size[0], to[0], nearest_axis == 0u);
+  const auto h = places(size[1], to[1], nearest_axis == 1u);
+  const auto w = places(size[2], to[2], nearest_axis == 2u);
   const auto value = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
     return double{values[static_cast<std::size_t>((i * size[1] + j) * size[2] + k)]};
   };
@@ -127,12 +129,12 @@ Intensities intensities_of(std::vector<float> foreground) {
 }
 
 void normalise_ct(std::span<float> values, const Intensities& by) {
+  const double std = std::max(by.std, kTiny);
   for (float& value : values)
-    value = static_cast<float>((std::clamp(double{value}, by.low, by.high) - by.mean) / by.std);
+    value = static_cast<float>((std::clamp(double{value}, by.low, by.high) - by.mean) / std);
 }
 
 void normalise_mr(std::span<float> values, std::span<const std::uint8_t> inside) {
-  constexpr double kTiny = 1e-8;
   const auto counts = [&](std::size_t i) { return inside.empty() || inside[i] != 0; };
   const Moments moments = moments_of(values, counts);
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,10 +18,11 @@ VolumeSides resampled_size(const VolumeSides& size, const std::array<double, 3>&
                            const std::array<double, 3>& target);
 
 /// To another size over the same space: place i reads (i + 0.5) in / out - 0.5, clamped at the
-/// ends, between its neighbours along every axis. nearest_depth: along the first one slice floor((i
-/// + 0.5) in / out) alone, for volumes whose slices are far apart.
+/// ends, between its neighbours along every axis. Along `nearest_axis`, if given, the one slice
+/// floor((i + 0.5) in / out) alone, for volumes whose slices are far apart.
 std::vector<float> resample_volume(std::span<const float> values, const VolumeSides& size,
-                                   const VolumeSides& to, bool nearest_depth = false);
+                                   const VolumeSides& to,
+                                   std::optional<std::size_t> nearest_axis = std::nullopt);
 /// Labels: the voxel floor((i + 0.5) in / out) along every axis.
 std::vector<std::int64_t> resample_labels(std::span<const std::int64_t> labels,
                                           const VolumeSides& size, const VolumeSides& to);
@@ -33,7 +35,7 @@ struct Intensities {
 /// Throws ConfigError where there are none.
 Intensities intensities_of(std::vector<float> foreground);
 
-/// Computed tomography: cut to [low, high], minus mean, divided by std; in place.
+/// Computed tomography: cut to [low, high], minus mean, divided by max(std, 1e-8); in place.
 void normalise_ct(std::span<float> values, const Intensities& by);
 /// Magnetic resonance: minus the mean of the volume, divided by its std + 1e-8; in place. With
 /// `inside` (as many as values) both are of the voxels where it is not 0, and the others become 0.

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "base/error.h"
+#include "data/volume_headers.h"
 
 namespace fovea::data {
 namespace {
@@ -90,18 +92,39 @@ VolumeSlices::VolumeSlices(std::vector<LabelledVolume> volumes, SourceInfo info,
         names.insert(volume.name).second, FileError,
         fmt::format("{}: another volume is called {} too", volume.image.string(), volume.name));
   }
+  std::map<std::size_t, std::string> wrong;
+  read_sizes(wrong);
   for (std::size_t v = 0; v < volumes_.size(); ++v) {
-    VolumeSize size;
-    try {
-      size = format_.size(volumes_[v]);
-    } catch (const FileError& error) {
-      problems_.push_back({std::ssize(slices_), error.what()});
-      size.depth = 1;
+    if (const auto found = wrong.find(v); found != wrong.end()) {
+      problems_.push_back({std::ssize(slices_), found->second});
+      sizes_[v].depth = 1;
     }
-    sizes_.push_back(size);
-    for (std::int64_t k = 0; k < size.depth; ++k) slices_.push_back({v, k});
+    for (std::int64_t k = 0; k < sizes_[v].depth; ++k) slices_.push_back({v, k});
   }
   labels_.assign(slices_.size(), 0);
+}
+
+// NIfTI files say more than their size, and are held against their labels.
+void VolumeSlices::read_sizes(std::map<std::size_t, std::string>& wrong) {
+  if (format_.spacing) {
+    std::vector<VolumeCase> cases;
+    for (const LabelledVolume& volume : volumes_)
+      cases.push_back({{volume.image}, volume.labels, volume.name});
+    VolumeHeaders headers = read_headers(cases, {});
+    for (const Problem& problem : headers.problems)
+      wrong.emplace(static_cast<std::size_t>(problem.index), problem.message);
+    sizes_ = std::move(headers.sizes);
+    notes_.insert(notes_.end(), headers.notes.begin(), headers.notes.end());
+    return;
+  }
+  for (std::size_t v = 0; v < volumes_.size(); ++v) {
+    try {
+      sizes_.push_back(format_.size(volumes_[v]));
+    } catch (const FileError& error) {
+      wrong.emplace(v, error.what());
+      sizes_.emplace_back();
+    }
+  }
 }
 
 VolumeSlices::Loaded VolumeSlices::read_volume(std::size_t v) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,7 +48,8 @@ SourceInfo slices_info(std::vector<std::string> classes, std::int64_t img_size);
 class VolumeSlices final : public Source {
  public:
   /// info: height and width of what networks see, classes, label_values. Reads the headers; a
-  /// volume whose header is damaged is one bad sample. Throws FileError for two of one name.
+  /// volume whose header is damaged, or does not fit that of its labels, is one bad sample. Throws
+  /// FileError for two of one name.
   VolumeSlices(std::vector<LabelledVolume> volumes, SourceInfo info,
                std::vector<std::string> notes = {}, VolumeFormat format = nifti_format());
 
@@ -71,6 +73,8 @@ class VolumeSlices final : public Source {
   };
   const Slice& slice(std::int64_t index) const { return slices_[static_cast<std::size_t>(index)]; }
   std::shared_ptr<const Loaded> load(std::size_t volume) const;
+  /// Sets sizes_; `wrong` are the volumes whose headers cannot be used, and why.
+  void read_sizes(std::map<std::size_t, std::string>& wrong);
   Loaded read_volume(std::size_t volume) const;
 
   std::vector<LabelledVolume> volumes_;

@@ -90,6 +90,8 @@ TEST_CASE("nifti: the sform says where voxels lie, else the qform, else the step
   CHECK(decoded(file.bytes()).affine == rows);
   const Folder folder;
   CHECK(read_nifti_size(folder.write("a.nii", file.bytes())).affine == rows);
+  CHECK(read_nifti_affine(folder.write("a.nii", file.bytes())) == rows);
+  CHECK_FALSE(read_nifti_affine(folder.write("b.nii", counting_volume(2, 3, 4).bytes())));
   std::string metres = file.bytes();
   metres[123] = 1;
   CHECK(decoded(metres).affine[0][3] == 90000);

@@ -22,8 +22,9 @@ namespace {
 constexpr const char* kTwoClasses = R"({"labels": {"0": "background", "3": "lesion"},
                                         "modality": {"0": "MRI"}})";
 
-// `name` with a border of zeros, a block of class 3, and values that differ from case to case.
-void write_case(const Folder& folder, const std::string& name, int shift) {
+// `name` with a border of zeros, a block of class 3, whose last column is of class `last`, and
+// values that differ from case to case.
+void write_case(const Folder& folder, const std::string& name, int shift, std::int16_t last = 3) {
   NiftiFile image{.depth = 4, .height = 6, .width = 8, .values = {}};
   NiftiFile labels = image;
   for (int d = 0; d < 4; ++d) {
@@ -33,7 +34,7 @@ void write_case(const Folder& folder, const std::string& name, int shift) {
         const bool block = d > 0 && h > 1 && h < 4 && w > 2 && w < 6;
         image.values.push_back(
             static_cast<std::int16_t>(border ? 0 : 10 + shift + (block ? 50 : 0) + w));
-        labels.values.push_back(block ? 3 : 0);
+        labels.values.push_back(!block ? std::int16_t{0} : w == 5 ? last : std::int16_t{3});
       }
     }
   }
@@ -251,12 +252,57 @@ TEST_CASE("volumes: prepared volumes are kept on disk by their content", "[data]
   CHECK(all(more) == plain);
   CHECK(files().size() == 4);
   for (const auto& file : files()) {
-    if (file.extension() == ".safetensors") cache.write(file.filename().string(), "damaged");
+    // A number of the content, so that the file can still be read.
+    std::string bytes = io::read_text(file);
+    const bool plan = file.extension() == ".json";
+    const std::size_t at = plan ? bytes.find("1.25") : bytes.size() - 2;
+    REQUIRE(at < bytes.size());
+    bytes[at] = static_cast<char>(bytes[at] ^ 1);
+    cache.write(file.filename().string(), bytes);
   }
+  CHECK(all(more) == plain);
+  CHECK(files().size() == 4);
+  for (const auto& file : files()) cache.write(file.filename().string(), "damaged");
   CHECK(all(more) == plain);
   for (const char* name : {"a_1", "a_2", "a_3", "a_4"}) write_case(folder, name, 20);
   CHECK(all(more) == all(R"("split": {"val": 0.25})"));
   CHECK(files().size() == 8);
+}
+
+TEST_CASE("volumes: nnU-Net's label ignore is no class and counts nowhere", "[data][volumes]") {
+  const Folder folder;
+  folder.write("dataset.json",
+               R"({"labels": {"background": 0, "lesion": 1, "ignore": 3},
+                   "channel_names": {"0": "CT"}})");
+  for (const char* name : {"a_1", "a_2", "a_3", "a_4"}) write_case(folder, name, 0, 1);
+  const auto d = volumes("nnunet", folder, R"("intensities": "mr", "split": {"val": 0.25},
+                                              "img_size": [4, 4, 4], "augment": false)");
+  CHECK(d->class_names() == std::vector<std::string>{"background", "lesion"});
+  const VolumeDataset& v = *find_volumes(*d);
+  CHECK(v.info().ignore_value == 3);
+  for (const Tensor& mask : {v.original_mask(0), d->for_evaluation()->get(0).at("mask")}) {
+    std::set<std::int64_t> values;
+    for (const std::int64_t label : mask.values<std::int64_t>()) values.insert(label);
+    CHECK(values == std::set<std::int64_t>{kIgnoreLabel, 0, 1});
+  }
+  // Crops lie around voxels of a class.
+  const Sample crop = prepared(*d, 0);
+  std::int64_t labelled = 0;
+  for (const std::int64_t label : crop.at("mask").values<std::int64_t>()) {
+    CHECK((label == kIgnoreLabel || label == 0 || label == 1));
+    labelled += label >= 0 ? 1 : 0;
+  }
+  CHECK(labelled > 0);
+  // The class alone makes intensities: its column has 10 + 50 + 5, the voxels without one less.
+  const auto ct = volumes("nnunet", folder, R"("split": {"val": 0.25})");
+  CHECK(find_volumes(*ct)->plan().channels.at(0).mean == 65);
+  // Where nothing else is labelled, nothing is foreground.
+  for (const char* name : {"a_1", "a_2", "a_3", "a_4"}) write_case(folder, name, 0);
+  CHECK_THROWS_WITH(volumes("nnunet", folder, R"("split": {"val": 0.25})"),
+                    Catch::Contains("hold nothing but background"));
+  folder.write("dataset.json", R"({"labels": {"background": 0, "ignore": 1, "lesion": 3}})");
+  CHECK_THROWS_WITH(volumes("nnunet", folder),
+                    Catch::Contains("\"ignore\" is 1; expected one, the highest of all labels"));
 }
 
 TEST_CASE("volumes: crops are the same for any number of threads, and from any batch on",

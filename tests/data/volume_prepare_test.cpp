@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "data/volume_plan.h"
 
 using namespace fovea;
 using namespace fovea::data;
@@ -27,7 +28,7 @@ TEST_CASE("volumes: resampling keeps a linear ramp away from the ends, and label
   CHECK(twice[2 * 16 + 2] == Approx(10 * 0.75 + 0.75));
   CHECK(twice[0] == Approx(0));           // clamped
   CHECK(twice.back() == Approx(30 + 7));  // clamped
-  const auto slices = resample_volume(ramp, {4, 1, 8}, {8, 1, 16}, true);
+  const auto slices = resample_volume(ramp, {4, 1, 8}, {8, 1, 16}, std::size_t{0});
   CHECK(slices[2 * 16 + 2] == Approx(10 * 1 + 0.75));
   CHECK(resample_volume(ramp, {4, 1, 8}, {4, 1, 8}) == ramp);
   CHECK(resample_labels(labels, {4, 1, 8}, {4, 1, 8}) == labels);
@@ -52,4 +53,45 @@ TEST_CASE("volumes: intensities of a foreground, and by them", "[data]") {
   CHECK(mr[0] == Approx(-1));
   CHECK(mr[1] == Approx(1));
   CHECK(mr[2] == 0);
+}
+
+TEST_CASE("volumes: a constant foreground is not divided by 0", "[data]") {
+  std::vector<float> values = {3, 3, 4};
+  normalise_ct(values, {.low = 3, .high = 3, .mean = 3, .std = 0});
+  CHECK(values == std::vector<float>{0, 0, 0});
+}
+
+TEST_CASE("volumes: slices stay by themselves along the one axis that is coarse", "[data]") {
+  CHECK(separate_axis({5, 1, 1}, {1, 1, 1}) == 0u);
+  CHECK(separate_axis({1, 5, 1}, {1, 1, 1}) == 1u);
+  CHECK(separate_axis({1, 1, 1}, {1, 1, 5}) == 2u);
+  CHECK(separate_axis({1, 5, 1}, {5, 1, 1}) == 1u);  // the file's own comes first
+  CHECK_FALSE(separate_axis({3, 1, 1}, {1, 1, 1}));  // three times as far is not more
+  // Two axes are coarse: there is no plane to stay in, whatever the other spacing is.
+  CHECK_FALSE(separate_axis({0.24, 1.25, 1.25}, {5, 1, 1}));
+}
+
+TEST_CASE("volumes: of a large foreground 10,000 voxels a case make the plan", "[data]") {
+  const auto read = [](std::int64_t voxels) {
+    return [voxels](std::int64_t i) {
+      LabelledVoxels volume;
+      static_cast<VolumeSize&>(volume) = {1, 1, voxels};
+      for (std::int64_t v = 0; v < voxels; ++v) {
+        volume.values.push_back(static_cast<float>(v % 1000 + i));
+        volume.labels.push_back(1);
+      }
+      return volume;
+    };
+  };
+  const VolumeInfo info{.class_names = {"b", "f"}, .label_values = {0, 1}, .ct = true};
+  const auto small = make_plan(read(9000), 2, info, {}).channels.at(0);
+  CHECK(small.mean == Approx(500).epsilon(1e-12));  // all of them
+  const auto large = make_plan(read(1000000), 2, info, {}).channels.at(0);
+  CHECK(large.mean == Approx(500).epsilon(0.005));
+  CHECK(large.mean != Approx(500).epsilon(1e-9));
+  CHECK(large.high == Approx(995).margin(3));
+  const auto all = make_plan(read(1000000), 2, info, {.foreground_voxels = 0}).channels.at(0);
+  CHECK(all.mean == Approx(500).epsilon(1e-12));
+  CHECK(make_plan(read(1000000), 2, info, {}).text() ==
+        make_plan(read(1000000), 2, info, {}).text());
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/csv.h"
+#include "data/hdf5.h"
 #include "data/image_file.h"
 #include "data/nifti.h"
 #include "data/numpy.h"
@@ -11,6 +12,7 @@
 #include "data/registry.h"
 #include "data/text_decode.h"
 #include "data/vocabulary.h"
+#include "data/volume_cache.h"
 #include "experiment/experiment.h"
 #include "schema/parse.h"
 #include "tensor/safetensors.h"
@@ -60,6 +62,11 @@ void nifti(std::string_view bytes) {
   same(static_cast<std::int64_t>(volume.values.size()) == volume.voxels(), "voxels are missing");
 }
 
+void hdf5(std::string_view bytes) {
+  const data::Volume volume = data::decode_hdf5_volume(as_bytes(bytes), "file", "image");
+  same(static_cast<std::int64_t>(volume.values.size()) == volume.voxels(), "voxels are missing");
+}
+
 void npz(std::string_view bytes) {
   for (const auto& [name, array] : data::decode_npz(as_bytes(bytes), {"image", "label"}, "file")) {
     std::int64_t values = 1;
@@ -90,6 +97,22 @@ void text(std::string_view bytes) {
   }
 }
 
+void prepared_volume(std::string_view bytes) {
+  const data::PreparedVolume volume = data::unpack_volume(bytes, "file", 3);
+  same(std::ssize(volume.values) ==
+           volume.channels * volume.size[0] * volume.size[1] * volume.size[2],
+       "voxels are missing");
+  const std::string packed = data::pack_volume(volume);
+  same(data::pack_volume(data::unpack_volume(packed, "file", 3)) == packed,
+       "a volume changes on the way");
+}
+
+void volume_plan(std::string_view bytes) {
+  const data::VolumePlan plan = data::unpack_plan(bytes, "file");
+  same(data::unpack_plan(data::pack_plan(plan), "file").text() == plan.text(),
+       "a plan changes on the way");
+}
+
 // The training images of MNIST; the labels beside them are those of two images.
 void idx(std::string_view bytes) {
   static const TestFolder folder("fuzz-idx");
@@ -112,6 +135,9 @@ const std::vector<Reader>& readers() {
                                           {"experiment", experiment_file},
                                           {"image", image},
                                           {"nifti", nifti},
+                                          {"prepared_volume", prepared_volume},
+                                          {"volume_plan", volume_plan},
+                                          {"hdf5", hdf5},
                                           {"npz", npz},
                                           {"csv", csv},
                                           {"gzip", gzip},
