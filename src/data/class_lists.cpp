@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
+#include "data/text_decode.h"
 
 namespace fovea::data {
 namespace {
@@ -24,7 +25,7 @@ struct ListLine {
 std::vector<ListLine> lines_of(const std::filesystem::path& file, std::size_t most) {
   constexpr const char* kBetween = ", \t\r";
   std::vector<ListLine> lines;
-  std::istringstream text(io::read_text(file));
+  std::istringstream text(without_mark(io::read_text(file)));
   std::int64_t number = 0;
   for (std::string line; std::getline(text, line);) {
     ListLine found{++number, {}};

@@ -20,6 +20,28 @@ Dataset::Dataset(std::shared_ptr<const Part> part, Split split, const SplitOptio
       noise_types_(kind.types),
       host_(DeviceType::kCpu, heap_memory(), nullptr) {}
 
+std::vector<std::string> Dataset::notes() const {
+  std::vector<std::string> all = part_->notes();
+  all.insert(all.end(), own_notes_.begin(), own_notes_.end());
+  return all;
+}
+
+void Dataset::choose(const std::vector<std::int64_t>& indices) {
+  std::vector<bool> bad(static_cast<std::size_t>(part_->size()), false);
+  for (const Problem& problem : part_->problems()) {
+    if (!std::binary_search(indices.begin(), indices.end(), problem.index)) continue;
+    FOVEA_CHECK(skips_bad_samples(), FileError, problem.message);
+    if (!bad[static_cast<std::size_t>(problem.index)]) left_out_.push_back(problem.message);
+    bad[static_cast<std::size_t>(problem.index)] = true;
+  }
+  for (const std::int64_t i : indices) {
+    if (!bad[static_cast<std::size_t>(i)]) indices_.push_back(i);
+  }
+  FOVEA_CHECK(!indices_.empty(), FileError,
+              fmt::format("dataset: split {} is left without samples{}", name_of(split_),
+                          left_out_.empty() ? "" : "; the first bad one: " + left_out_.front()));
+}
+
 std::int64_t Dataset::source_index(std::int64_t i) const {
   FOVEA_CHECK(i >= 0 && i < size(), ShapeError, fmt::format("dataset: sample {} of {}", i, size()));
   return indices_[static_cast<std::size_t>(i)];
@@ -72,6 +94,17 @@ std::vector<std::shared_ptr<const Dataset>> Splits::all() const {
     if (part != nullptr) parts.push_back(part);
   }
   return parts;
+}
+
+std::vector<std::string> Splits::all_notes() const {
+  std::vector<std::string> found = notes;
+  for (const auto& part : all()) {
+    for (const std::string& note : part->notes()) {
+      // Splits may lie in one folder.
+      if (std::find(found.begin(), found.end(), note) == found.end()) found.push_back(note);
+    }
+  }
+  return found;
 }
 
 }  // namespace fovea::data

@@ -54,7 +54,7 @@ class Dataset {
   const std::vector<std::string>& left_out() const { return left_out_; }
 
   // As Part.
-  const std::vector<std::string>& notes() const { return part_->notes(); }
+  std::vector<std::string> notes() const;
   std::vector<std::filesystem::path> files() const { return part_->files(); }
   std::string recipe() const { return part_->recipe(); }
   /// The folder that the files lie in.
@@ -109,6 +109,9 @@ class Dataset {
   Dataset(std::shared_ptr<const Part> part, Split split, const SplitOptions& options,
           const NoiseBySplit& noise, const NoiseKind& kind);
 
+  /// Sets indices_ to those of `indices` that the part has no problem with, and left_out_. Throws
+  /// FileError for one that it has, unless skips_bad_samples(), and where none is left.
+  void choose(const std::vector<std::int64_t>& indices);
   /// The stream of one sample in one epoch, or of one of its repeats.
   RandomStream stream(const Draw& draw, std::int64_t source_index) const;
   /// The stream of one batch.
@@ -118,6 +121,7 @@ class Dataset {
 
   std::vector<std::int64_t> indices_;  // of the samples of the part, ascending
   std::vector<std::string> left_out_;
+  std::vector<std::string> own_notes_;  // besides those of the part
 
  private:
   std::size_t place(std::int64_t i) const { return static_cast<std::size_t>(source_index(i)); }
@@ -133,6 +137,8 @@ class Dataset {
 /// The parts of one data set by name; any may be null.
 struct Splits {
   std::shared_ptr<const Dataset> train, val, test;
+  /// What a user should know of how the parts were made.
+  std::vector<std::string> notes = {};
 
   /// "train", "val" or "test"; null for anything else.
   std::shared_ptr<const Dataset> find(std::string_view name) const;
@@ -140,6 +146,8 @@ struct Splits {
   const Dataset& at(std::string_view name) const;
   /// Those that are there.
   std::vector<std::shared_ptr<const Dataset>> all() const;
+  /// Of all of them, each once.
+  std::vector<std::string> all_notes() const;
   /// One of those that are there, for what they share.
   const Dataset& any() const { return train ? *train : val ? *val : *test; }
 };

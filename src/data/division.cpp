@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <regex>
 #include <utility>
 
 #include "base/error.h"
+#include "base/suggest.h"
 
 namespace fovea::data {
 namespace {
@@ -55,6 +57,14 @@ std::vector<std::int64_t> all_of(std::size_t n) {
   std::vector<std::int64_t> indices(n);
   std::iota(indices.begin(), indices.end(), std::int64_t{0});
   return indices;
+}
+
+// Both ascending.
+void keep_only(const std::vector<std::int64_t>& allowed, std::vector<std::int64_t>& indices) {
+  std::vector<std::int64_t> both;
+  std::set_intersection(indices.begin(), indices.end(), allowed.begin(), allowed.end(),
+                        std::back_inserter(both));
+  indices = std::move(both);
 }
 
 std::vector<std::int64_t> members_of(const std::vector<Unit>& units,
@@ -165,11 +175,54 @@ SplitIndices Division::hold_out_val(const Samples& train,
   return draw(train, indices, o, share, stream, stream.fork(std::uint64_t{0}));
 }
 
+const std::vector<std::int64_t>& Division::kept(Split part, const Samples& samples) {
+  const auto [found, added] = kept_.try_emplace(part);
+  std::vector<std::int64_t>& kept = found->second;
+  if (!added) return kept;
+  const std::vector<std::string>& wanted = options_.exclude;
+  if (wanted.empty()) return kept = all_of(samples.labels.size());
+  sizes_[part] = samples.names.size();
+  const std::vector<std::string> cases = case_names(samples.names);
+  known_.insert(known_.end(), cases.begin(), cases.end());
+  for (std::size_t i = 0; i < samples.names.size(); ++i) {
+    const auto is_meant = [&](const std::string& name) {
+      return name == samples.names[i] || name == cases[i];
+    };
+    const auto match = std::find_if(wanted.begin(), wanted.end(), is_meant);
+    if (match == wanted.end()) {
+      kept.push_back(static_cast<std::int64_t>(i));
+    } else {
+      excluded_.insert(*match);
+    }
+  }
+  return kept;
+}
+
+void Division::check_exclude() const {
+  for (const std::string& name : options_.exclude) {
+    FOVEA_CHECK(
+        excluded_.contains(name), ConfigError,
+        fmt::format("dataset.exclude: \"{}\": no sample of this name{}; names are like {}", name,
+                    did_you_mean(name, known_), known_.empty() ? "" : known_.front()));
+  }
+}
+
+std::vector<std::string> Division::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& [part, size] : sizes_) {
+    const std::size_t left = kept_.at(part).size();
+    if (left == size) continue;
+    notes.push_back(fmt::format("dataset.exclude: {} of {} samples of {} left out", size - left,
+                                size, name_of(part)));
+  }
+  return notes;
+}
+
 const Division::Cut& Division::cut() {
   if (cut_) return *cut_;
   const Samples& train = *own_(Split::kTrain);
   const CutOptions& o = options_.split;
-  Cut cut{all_of(train.labels.size()), {}, {}};
+  Cut cut{kept(Split::kTrain, train), {}, {}};
   if (cuts_test()) {
     const RandomStream stream = RandomStream(static_cast<std::uint64_t>(o.seed)).fork("test_split");
     SplitIndices parts = draw(train, cut.train, o, o.test, stream, stream);
@@ -180,6 +233,9 @@ const Division::Cut& Division::cut() {
     SplitIndices parts = hold_out_val(train, cut.train);
     cut.train = std::move(parts.train);
     cut.val = std::move(parts.val);
+    // (A list of folds may name them.)
+    keep_only(kept(Split::kTrain, train), cut.train);
+    keep_only(kept(Split::kTrain, train), cut.val);
   }
   cut_ = std::move(cut);
   return *cut_;
@@ -197,7 +253,7 @@ std::optional<Places> Division::find(Split split) {
                      : split == Split::kVal ? parts.val
                                             : parts.test;
   } else {
-    places.indices = all_of(samples->labels.size());
+    places.indices = kept(places.part, *samples);
   }
   places.indices = limited(samples->labels, std::move(places.indices), split, options_.limit);
   return places;

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,12 +47,19 @@ class Division {
   std::optional<Places> find(Split split);
   /// Throws ConfigError if there is neither val nor test, and if a group lies in two parts.
   void check();
+  /// Throws ConfigError for a name in dataset.exclude that no sample has, of the parts that were
+  /// asked for.
+  void check_exclude() const;
+  /// How many samples dataset.exclude has left out of which part, one line each.
+  std::vector<std::string> notes() const;
 
  private:
   struct Cut {
     std::vector<std::int64_t> train, val, test;
   };
   const Cut& cut();
+  /// Ascending positions of what dataset.exclude leaves of a part that the files provide.
+  const std::vector<std::int64_t>& kept(Split part, const Samples& samples);
   SplitIndices hold_out_val(const Samples& train, const std::vector<std::int64_t>& indices) const;
   bool cuts_val() const { return options_.split.cuts_val() || rules_.val_every > 0; }
   bool cuts_test() const { return options_.split.cuts_test() && !rules_.lists_test; }
@@ -59,6 +68,10 @@ class Division {
   DivisionRules rules_;
   Own own_;
   std::optional<Cut> cut_;
+  std::map<Split, std::vector<std::int64_t>> kept_;
+  std::map<Split, std::size_t> sizes_;  // before anything is excluded
+  std::set<std::string> excluded_;      // names of dataset.exclude that were found
+  std::vector<std::string> known_;      // names of all cases, for messages
 };
 
 /// The groups of `dataset.split.by_group`.

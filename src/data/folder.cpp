@@ -102,11 +102,43 @@ std::vector<std::string> class_folders(const char* reader, const fs::path& folde
   return names;
 }
 
+namespace {
+
+std::vector<std::string> words_of(Split split) {
+  if (split == Split::kVal) return {"val", "valid", "validation"};
+  return {std::string(name_of(split))};
+}
+
+}  // namespace
+
+fs::path part_path(const fs::path& folder, Split split, const std::string& ending) {
+  std::error_code code;
+  std::optional<fs::path> found;
+  for (const std::string& word : words_of(split)) {
+    const fs::path path = folder / (word + ending);
+    if (!fs::exists(path, code)) continue;
+    FOVEA_CHECK(!found, FileError,
+                fmt::format("dataset: {} and {} are both there, and both are val; remove or rename "
+                            "one of them",
+                            found->string(), path.filename().string()));
+    found = path;
+  }
+  return found.value_or(folder / (words_of(split).front() + ending));
+}
+
+std::vector<std::string> part_names(const std::string& folder, const std::string& ending) {
+  std::vector<std::string> names;
+  for (const Split split : {Split::kTrain, Split::kVal, Split::kTest}) {
+    for (const std::string& word : words_of(split)) names.push_back(folder + "/" + word + ending);
+  }
+  return names;
+}
+
 std::optional<fs::path> part_folder(const fs::path& root, Split split, const CutOptions& cut,
                                     const char* page) {
   std::error_code code;
-  const auto is_there = [&](Split s) { return fs::is_directory(root / name_of(s), code); };
-  if (is_there(split)) return root / name_of(split);
+  const auto is_there = [&](Split s) { return fs::is_directory(part_path(root, s), code); };
+  if (is_there(split)) return part_path(root, split);
   if (is_there(Split::kTrain)) return std::nullopt;
   const auto holds_folders = [&] {
     const auto entries = fs::directory_iterator(root, code);

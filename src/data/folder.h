@@ -49,6 +49,13 @@ std::vector<std::filesystem::path> image_files(const char* reader,
 std::vector<std::string> class_folders(const char* reader, const std::filesystem::path& folder,
                                        const char* expected, const char* page);
 
+/// The file or folder of a part: <folder>/train, val or test with `ending`; val may be called valid
+/// or validation. Where none is there, that of the first name. Throws FileError for two of them.
+std::filesystem::path part_path(const std::filesystem::path& folder, Split split,
+                                const std::string& ending = "");
+/// The names of a part's files in `folder` by which it may be called, for lists_below().
+std::vector<std::string> part_names(const std::string& folder, const std::string& ending);
+
 /// The folder with the class folders of a part: ROOT/train, ROOT/val, ROOT/test. Where there is
 /// none of them, but other folders, ROOT itself is train, of which `dataset.split` must make the
 /// parts. Nothing for a val or test that is not there. Throws FileError if there is no train,

@@ -1,17 +1,19 @@
 #include "data/identity.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "base/cores.h"
+#include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
+#include "base/threads.h"
 #include "schema/compare.h"
 
 namespace fovea::data {
@@ -22,49 +24,35 @@ constexpr std::int64_t kWhole = 4 * kPiece;  // files up to this are read whole
 constexpr std::int64_t kStep = std::int64_t{1} << 16;
 constexpr std::int64_t kMaxPieces = 64;
 
-using Buffer = std::vector<char>;  // of kMaxPieces * kPiece
-
-class Descriptor {
- public:
-  explicit Descriptor(const char* path) : fd_(::open(path, O_RDONLY | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  std::int64_t size() const {
-    struct stat status {};
-    return ::fstat(fd_, &status) == 0 ? status.st_size : -1;
-  }
-  /// How many bytes were read, -1 for none because of an error.
-  std::int64_t read(char* to, std::int64_t offset, std::int64_t count) const {
-    return ::pread(fd_, to, static_cast<std::size_t>(count), offset);
-  }
-
- private:
-  int fd_;
-};
+using Buffer = std::vector<std::byte>;  // of kMaxPieces * kPiece
 
 // Size and sampled bytes of a file.
 std::string digest_of(const std::string& path, Buffer& buffer) {
-  const Descriptor file(path.c_str());
-  std::int64_t size = file.read(buffer.data(), 0, kWhole + 1);  // most files take this one call
-  std::int64_t known = size;
-  if (size > kWhole) {
-    size = file.size();
-    known = 0;
-    const std::int64_t step = std::max(kStep, size / (kMaxPieces - 1));
-    for (std::int64_t at = 0; known < kMaxPieces * kPiece; at += step) {
-      at = std::min(at, size - kPiece);
-      if (file.read(buffer.data() + known, at, kPiece) != kPiece) return "unreadable";
-      known += kPiece;
-      if (at == size - kPiece) break;
+  try {
+    const io::ReadFile file(path);
+    const auto read = [&](std::int64_t to, std::int64_t offset, std::int64_t count) {
+      const std::span<std::byte> piece(buffer.data() + to, static_cast<std::size_t>(count));
+      return static_cast<std::int64_t>(file.read_at(static_cast<std::uint64_t>(offset), piece));
+    };
+    std::int64_t size = read(0, 0, kWhole + 1);  // most files take this one call
+    std::int64_t known = size;
+    if (size > kWhole) {
+      size = static_cast<std::int64_t>(file.size());
+      known = 0;
+      const std::int64_t step = std::max(kStep, size / (kMaxPieces - 1));
+      for (std::int64_t at = 0; known < kMaxPieces * kPiece; at += step) {
+        at = std::min(at, size - kPiece);
+        if (at < 0 || read(known, at, kPiece) != kPiece) return "unreadable";
+        known += kPiece;
+        if (at == size - kPiece) break;
+      }
     }
+    const std::string_view sampled(reinterpret_cast<const char*>(buffer.data()),
+                                   static_cast<std::size_t>(known));
+    return fmt::format("{} {}", size, hash_bytes(sampled));
+  } catch (const FileError&) {
+    return "unreadable";
   }
-  if (size < 0) return "unreadable";
-  const std::string_view sampled(buffer.data(), static_cast<std::size_t>(known));
-  return fmt::format("{} {}", size, hash_bytes(sampled));
 }
 
 struct Known {
@@ -75,17 +63,16 @@ struct Known {
 
 // Opening a file is slow rather than work, so several are opened at once.
 void digest_all(std::vector<Known>& files) {
-  const std::size_t useful = std::max(1u, std::thread::hardware_concurrency());
   const std::size_t workers =
-      std::clamp<std::size_t>(files.size() / 128, 1, std::min<std::size_t>(useful, 8));
-  const auto work = [&](std::size_t worker) {
+      std::clamp<std::size_t>(files.size() / 128, 1, std::clamp(usable_cores(), 1, 8));
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
     Buffer buffer(static_cast<std::size_t>(kMaxPieces * kPiece));
-    for (std::size_t i = worker; i < files.size(); i += workers)
+    for (std::size_t i = next++; i < files.size(); i = next++)
       files[i].digest = digest_of(files[i].path, buffer);
   };
-  std::vector<std::jthread> others;
-  for (std::size_t worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);
-  work(0);
+  const auto others = start_threads(workers - 1, work);
+  work();
 }
 
 }  // namespace

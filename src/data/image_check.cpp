@@ -126,6 +126,12 @@ bool huffman_tables_are_valid(Bytes payload, HuffmanTables& given) {
   return true;
 }
 
+// Markers of frames whose scans are coded arithmetically, without Huffman tables. (stb_image reads
+// none of them and says so.)
+bool is_arithmetic(std::uint32_t marker) {
+  return marker >= 0xC9 && marker <= 0xCF && marker != 0xCC;
+}
+
 // A scan of n components: n, then a name and two table numbers (DC, AC) each, then the first and
 // the last coefficient. stb does not ask whether the tables were ever given.
 bool scan_has_its_tables(Bytes payload, HuffmanTables given, bool progressive) {
@@ -151,7 +157,7 @@ std::string jpeg_damage(Bytes file) {
   constexpr int kMaxScans = 64;
   int scans = 0;
   HuffmanTables tables = 0;
-  bool progressive = false;
+  bool progressive = false, arithmetic = false;
   const auto is_restart = [](std::uint32_t marker) { return marker >= 0xD0 && marker <= 0xD7; };
   std::size_t i = 2;
   for (;;) {
@@ -179,9 +185,10 @@ std::string jpeg_damage(Bytes file) {
       return "a Huffman table is not valid";
     }
     if (marker == kProgressive) progressive = true;
+    if (is_arithmetic(marker)) arithmetic = true;
     if (marker == kScan) {
       if (++scans > kMaxScans) return fmt::format("more than {} scans", kMaxScans);
-      if (!scan_has_its_tables(payload, tables, progressive)) {
+      if (!arithmetic && !scan_has_its_tables(payload, tables, progressive)) {
         return "a scan needs a Huffman table that is not there";
       }
     }

@@ -1,5 +1,5 @@
-// What stb_image does not check: that an image file is whole. It fills what is missing from a cut
-// JPEG or BMP with grey and does not verify the checksums of a PNG.
+// What decoders do not check: that an image file is whole. stb_image fills what is missing from a
+// cut JPEG or BMP with grey and does not verify the checksums of a PNG.
 #pragma once
 
 #include <cstddef>

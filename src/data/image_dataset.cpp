@@ -110,18 +110,7 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
     FOVEA_CHECK(value > 0.0, ConfigError,
                 fmt::format("dataset.std: holds {}; every value must be above 0", value));
   }
-  std::vector<bool> bad(static_cast<std::size_t>(source_->size()), false);
-  for (const Problem& problem : source_->problems()) {
-    if (!std::binary_search(indices.begin(), indices.end(), problem.index)) continue;
-    FOVEA_CHECK(skips_bad_samples(), FileError, problem.message);
-    bad[static_cast<std::size_t>(problem.index)] = true;
-    left_out_.push_back(problem.message);
-  }
-  for (const std::int64_t i : indices) {
-    if (!bad[static_cast<std::size_t>(i)]) indices_.push_back(i);
-  }
-  FOVEA_CHECK(!indices_.empty(), FileError,
-              fmt::format("dataset: split {} is left without samples", name_of(split)));
+  choose(indices);
   source_->check_targets(indices_, split);
   if (!source_->in_memory() && options_.cache_bytes > 0) {
     cache_ = std::make_unique<Cache>(source_->size(), options_.cache_bytes);

@@ -10,6 +10,7 @@
 #include "data/class_lists.h"
 #include "data/folder.h"
 #include "data/interpolation_names.h"
+#include "data/picture_notes.h"
 #include "data/registry.h"
 
 namespace fovea::data {
@@ -58,6 +59,10 @@ class ImageFolder final : public Source {
       labels_ = listed_classes(labels, files_, folders);
     }
     left_out.note(kReader, part, notes_);
+    note_pictures(files_,
+                  {kReader, exif_, false,
+                   "give dataset.mean and dataset.std of what they hold, or convert the pictures"},
+                  notes_);
     info_.height = info_.width = img_size_;
     info_.fit = {options.crop_pct, {options.interpolation, options.antialias}};
     info_.own_sizes = img_size_ > 0;
@@ -70,8 +75,9 @@ class ImageFolder final : public Source {
     FOVEA_CHECK(
         img_size_ > 0 || (image.height == info_.height && image.width == info_.width), FileError,
         fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
-                    "bring all to one size",
-                    file.string(), image.height, image.width, info_.height, info_.width));
+                    "bring all to one size{}",
+                    file.string(), image.height, image.width, info_.height, info_.width,
+                    exif_hint(file, exif_, image, info_.height, info_.width)));
     return image;
   }
   Image read_file(const fs::path& file) const override {

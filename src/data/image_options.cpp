@@ -23,9 +23,7 @@ schema::Fields<ImageOptions> make_keys() {
           "mix", &O::mix, mix_fields(),
           "blends the images of a training batch and their classes, the first with the last")
       .add_object("noise", &O::noise, noise_fields(image_noise()), "corruptions (dgsa section 8)")
-      .add_enum("on_bad_sample", &O::on_bad_sample,
-                {{"fail", OnBadSample::kFail}, {"skip", OnBadSample::kSkip}},
-                "whether a sample that cannot be read ends the run or is left out and counted")
+      .add_enum("on_bad_sample", &O::on_bad_sample, bad_sample_words(), kBadSampleHelp)
       .add("cache_bytes", &O::cache_bytes, schema::at_least(0),
            "decoded pixels kept in memory, in bytes")
       .no_effect();

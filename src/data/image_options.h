@@ -12,10 +12,6 @@
 
 namespace fovea::data {
 
-/// What happens when a sample cannot be read: the run ends with its name, or it is left out and
-/// counted.
-enum class OnBadSample { kFail, kSkip };
-
 struct ImageOptions : SplitOptions {
   static constexpr Kind kKind = Kind::kImages;
   using Common = ImageOptions;

@@ -13,6 +13,7 @@
 #include "base/suggest.h"
 #include "data/folder.h"
 #include "data/image_file.h"
+#include "data/text_decode.h"
 
 namespace fovea::data {
 namespace {
@@ -21,8 +22,20 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-std::vector<ImagePair> find_pairs(const char* reader, const char* page,
-                                  const PairFolders& folders) {
+void check_own_masks(const char* reader, const std::vector<ImagePair>& pairs) {
+  std::map<fs::path, fs::path> images;
+  for (const ImagePair& pair : pairs) {
+    const auto [known, added] = images.emplace(pair.mask, pair.image);
+    FOVEA_CHECK(added, FileError,
+                fmt::format("{}: {} and {}: two images of one name, both with the mask {}; remove "
+                            "or rename one of them",
+                            reader, known->second.string(), pair.image.filename().string(),
+                            pair.mask.string()));
+  }
+}
+
+std::vector<ImagePair> find_pairs(const char* reader, const char* page, const PairFolders& folders,
+                                  std::vector<std::string>* notes) {
   std::error_code code;
   for (const fs::path& folder : {folders.images, folders.masks}) {
     FOVEA_CHECK(fs::is_directory(folder, code), FileError,
@@ -47,19 +60,24 @@ std::vector<ImagePair> find_pairs(const char* reader, const char* page,
                     image.string(), (folders.masks / (stem + folders.mask_suffix)).string()));
     pairs.push_back({std::move(image), mask->second});
   }
+  check_own_masks(reader, pairs);
+  if (notes == nullptr || pairs.size() == masks.size()) return pairs;
+  for (const ImagePair& pair : pairs) masks.erase(pair.mask.stem().string());
+  notes->push_back(fmt::format("{}: {}: {} of {} masks have no image, e.g. {}; they are left out",
+                               reader, folders.masks.string(), masks.size(),
+                               masks.size() + pairs.size(),
+                               masks.begin()->second.filename().string()));
   return pairs;
 }
 
-fs::path list_file(const fs::path& lists, Split split) {
-  return lists / (std::string(name_of(split)) + ".txt");
-}
+fs::path list_file(const fs::path& lists, Split split) { return part_path(lists, split, ".txt"); }
 
 std::map<std::string, int> names_in_list(const fs::path& lists, Split split) {
   return names_in_list(list_file(lists, split));
 }
 
 std::map<std::string, int> names_in_list(const fs::path& file) {
-  std::istringstream lines(io::read_text(file));
+  std::istringstream lines(without_mark(io::read_text(file)));
   std::map<std::string, int> names;
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {

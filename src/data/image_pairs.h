@@ -24,13 +24,19 @@ struct PairFolders {
 };
 
 /// All pairs of two folders in byte order of the images' names. Throws FileError starting with
-/// `reader` for an image without a mask; `page` ends the message of a folder that is not there.
-std::vector<ImagePair> find_pairs(const char* reader, const char* page, const PairFolders& folders);
+/// `reader` for an image without a mask, and for two images or two masks of one name; `page` ends
+/// the message of a folder that is not there. `notes`, if given, are told of masks without an
+/// image.
+std::vector<ImagePair> find_pairs(const char* reader, const char* page, const PairFolders& folders,
+                                  std::vector<std::string>* notes = nullptr);
+/// Throws FileError for two pairs with one mask: they would lie in two parts with one truth.
+void check_own_masks(const char* reader, const std::vector<ImagePair>& pairs);
 
-/// <lists>/<split>.txt.
+/// <lists>/<split>.txt; val may be called valid or validation (folder.h).
 std::filesystem::path list_file(const std::filesystem::path& lists, Split split);
-/// The names in it, one a line, without folder and ending if they end as a picture does, and their
-/// lines. Throws FileError for a list that holds none or one twice.
+/// The names in it, one a line, behind a byte order mark or not, without folder and ending if they
+/// end as a picture does, and their lines. Throws FileError for a list that holds none or one
+/// twice.
 std::map<std::string, int> names_in_list(const std::filesystem::path& lists, Split split);
 std::map<std::string, int> names_in_list(const std::filesystem::path& file);
 /// Whether <lists>/<split>.txt is there.

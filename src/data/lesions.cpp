@@ -124,6 +124,9 @@ std::vector<Lesion> find_all(const LesionSet& set, const fs::path& root) {
   FOVEA_CHECK(
       !all.empty(), FileError,
       fmt::format("dataset.root: {}: holds no {}; see {}", root.string(), set.layout, set.page));
+  std::vector<ImagePair> pairs;
+  for (const Lesion& lesion : all) pairs.push_back(lesion.files);
+  check_own_masks(set.name, pairs);
   for (const Lesion& lesion : all) {
     FOVEA_CHECK(fs::exists(lesion.files.mask, code), FileError,
                 fmt::format("{}: {}: has no mask; expected {}", set.name,

@@ -8,6 +8,8 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -181,8 +183,13 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, De
   state_->dataset = std::move(dataset);
   state_->options = options;
   state_->device = std::move(device);
-  for (std::int64_t k = 0; k < options.num_workers; ++k) {
-    state_->workers.emplace_back([state = state_.get()] { state->run_worker(); });
+  // As many as the system gives; without any, batches are prepared in next(). Batches do not depend
+  // on their number.
+  try {
+    for (std::int64_t k = 0; k < options.num_workers; ++k)
+      state_->workers.emplace_back([state = state_.get()] { state->run_worker(); });
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
   }
 }
 
@@ -227,6 +234,8 @@ std::optional<Batch> Loader::next() {
   if (s.failed) std::rethrow_exception(s.failed);
   return batch;
 }
+
+std::int64_t Loader::workers() const { return std::ssize(state_->workers); }
 
 double Loader::wait_seconds() const { return state_->waited; }
 

@@ -47,6 +47,8 @@ class Loader {
   /// which nothing could be read; later calls throw it again until start().
   std::optional<Batch> next();
 
+  /// Threads at work: fewer than num_workers where the system gave no more.
+  std::int64_t workers() const;
   /// Seconds that next() has spent waiting for, or preparing, batches since construction.
   double wait_seconds() const;
   /// Samples left out because they could not be read: one message each, in order of index.

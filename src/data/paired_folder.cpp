@@ -14,6 +14,7 @@
 #include "data/label_values.h"
 #include "data/mask_values.h"
 #include "data/paired_source.h"
+#include "data/picture_notes.h"
 #include "data/registry.h"
 
 namespace fovea::data {
@@ -119,7 +120,7 @@ PairFolders folders_of(const fs::path& root, Split split, const Options& o) {
     case Layout::kShared:
       return {root / o.images, root / o.masks, o.mask_suffix};
     case Layout::kBySplit:
-      return {root / name_of(split) / o.images, root / name_of(split) / o.masks, o.mask_suffix};
+      return {part_path(root, split) / o.images, part_path(root, split) / o.masks, o.mask_suffix};
     case Layout::kIsic2017: {
       const std::string name = part("Training", "Validation", "Test_v2");
       return {root / ("ISIC-2017_" + name + "_Data"),
@@ -201,11 +202,12 @@ void measure(const std::vector<ImagePair>& train, const Options& o, SourceInfo& 
 }
 
 // Pairs of a part; nothing for a val or test part that is not there.
-std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split,
-                                               const Options& o) {
+std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split, const Options& o,
+                                               std::vector<std::string>* notes = nullptr) {
   std::error_code code;
   const fs::path lists = root / o.splits;
-  const std::vector<ImagePair> all = find_pairs(kReader, kPage, folders_of(root, Split::kTrain, o));
+  const std::vector<ImagePair> all =
+      find_pairs(kReader, kPage, folders_of(root, Split::kTrain, o), notes);
   if (has_list(lists, o, Split::kTrain)) {
     if (split != Split::kTrain && !has_list(lists, o, split)) return std::nullopt;
     return listed_pairs(all, lists, split, kPage);
@@ -225,16 +227,16 @@ std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split
   if (o.layout == Layout::kShared || o.split.cuts_test()) return std::nullopt;
   const PairFolders folders = folders_of(root, split, o);
   if (!fs::is_directory(folders.images, code)) return std::nullopt;
-  return find_pairs(kReader, kPage, folders);
+  return find_pairs(kReader, kPage, folders, notes);
 }
 
 // `train` gives what all parts go by: the size, if none was given, and the rule of the masks.
 std::unique_ptr<Source> open(const Place& place, const Options& o) {
-  auto pairs = pairs_of(place.root, place.split, o);
+  std::vector<std::string> notes;
+  auto pairs = pairs_of(place.root, place.split, o, &notes);
   if (!pairs) return nullptr;
   const std::vector<ImagePair> train = *pairs_of(place.root, Split::kTrain, o);
   PairReading how{rule_of(train, o), exif_of(o), o.img_size == 0, kPage};
-  std::vector<std::string> notes;
   SourceInfo info;
   info.channels = o.in_chans;
   describe_masks(o, how.rule, info, notes);
@@ -249,6 +251,12 @@ std::unique_ptr<Source> open(const Place& place, const Options& o) {
   info.height = info.width = o.img_size;
   if (o.img_size == 0) measure(train, o, info);
   note_left_out(*pairs, notes);
+  std::vector<fs::path> pictures;
+  for (const ImagePair& pair : *pairs) pictures.push_back(pair.image);
+  note_pictures(pictures,
+                {kReader, exif_of(o), info.stretch,
+                 "dataset.intensity=min_max_255 stretches every image to its own range"},
+                notes);
   return std::make_unique<PairedSource>(std::move(*pairs), std::move(info), std::move(how),
                                         std::move(notes));
 }
@@ -270,14 +278,14 @@ schema::Fields<Options> fields() {
            "differ")
       .add(
           "splits", &O::splits,
-          "folder of train.txt and optionally val.txt and test.txt below root, one name a line; "
+          "folder of train.txt and optionally val.txt (valid.txt, validation.txt) and test.txt "
+          "below root, one name a line; "
           "they choose from all images, in the isic layouts from those of the training part, and a "
           "test.txt comes before split.test")
       .names_files([](const schema::Value& o) -> std::vector<fs::path> {
         const std::string folder = o.at("splits").as_string();
         if (folder.empty()) return {};
-        const auto list = [&](const char* part) { return folder + "/" + part + ".txt"; };
-        return lists_below(o.at("root").as_string(), {list("train"), list("val"), list("test")});
+        return lists_below(o.at("root").as_string(), part_names(folder, ".txt"));
       })
       .add("img_size", &O::img_size, schema::in_range(0, 8192),
            "image and mask are resized to this square after augmentation; 0: all have the size of "

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/picture_notes.h"
 
 namespace fovea::data {
 
@@ -41,9 +42,9 @@ Image PairedSource::read(std::int64_t index) const {
   FOVEA_CHECK(
       !how_.one_size || (image.height == info_.height && image.width == info_.width), FileError,
       fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
-                  "bring all to one size",
-                  pair(index).image.string(), image.height, image.width, info_.height,
-                  info_.width));
+                  "bring all to one size{}",
+                  pair(index).image.string(), image.height, image.width, info_.height, info_.width,
+                  exif_hint(pair(index).image, how_.exif, image, info_.height, info_.width)));
   return image;
 }
 
@@ -54,8 +55,9 @@ Image PairedSource::read_mask(std::int64_t index, const Image& image) const {
       how_.rule);
   FOVEA_CHECK(
       mask.height == image.height && mask.width == image.width, FileError,
-      fmt::format("{}: is {} x {}, its image {} is {} x {}", files.mask.string(), mask.height,
-                  mask.width, files.image.filename().string(), image.height, image.width));
+      fmt::format("{}: is {} x {}, its image {} is {} x {}{}", files.mask.string(), mask.height,
+                  mask.width, files.image.filename().string(), image.height, image.width,
+                  exif_hint(files.image, how_.exif, image, mask.height, mask.width)));
   const auto is_one = [](std::uint8_t value) { return value == 255; };
   if (how_.empty_if_all_one && std::all_of(mask.pixels.begin(), mask.pixels.end(), is_one))
     std::fill(mask.pixels.begin(), mask.pixels.end(), std::uint8_t{0});

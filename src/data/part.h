@@ -9,6 +9,12 @@
 
 namespace fovea::data {
 
+/// A sample that was found to be unusable without decoding it, e.g. a label out of range.
+struct Problem {
+  std::int64_t index = 0;
+  std::string message;
+};
+
 /// In the order of the files. Thread-safe after construction.
 class Part {
  public:
@@ -27,9 +33,12 @@ class Part {
   virtual std::string recipe() const { return ""; }
   /// What a user should know of the files, e.g. that some were left out; one line each.
   const std::vector<std::string>& notes() const { return notes_; }
+  /// In the order of the samples; one may have several.
+  const std::vector<Problem>& problems() const { return problems_; }
 
  protected:
   std::vector<std::int64_t> labels_;
+  std::vector<Problem> problems_;
   std::vector<std::string> notes_;
 };
 

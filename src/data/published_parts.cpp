@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "data/folder.h"
 #include "data/image_pairs.h"
 #include "data/subset.h"
 
@@ -128,9 +129,7 @@ std::vector<std::int64_t> places_of_part(const PartRule& rule, Split split,
 
 std::vector<std::filesystem::path> part_lists(const schema::Value& options) {
   if (options.at("parts").as_string() != "lists") return {};
-  std::vector<std::string> names;
-  for (const Split split : kSplits) names.push_back(list_file("splits", split).string());
-  return lists_below(options.at("root").as_string(), names);
+  return lists_below(options.at("root").as_string(), part_names("splits", ".txt"));
 }
 
 std::vector<std::pair<std::string, PartsFrom>> parts_from_words() {

@@ -101,6 +101,8 @@ Splits make(const schema::Component& component, const MakeOptions& options,
   if (!options.survey) opened.division().check();
   splits.val = opened.make(Split::kVal);
   splits.test = opened.make(Split::kTest);
+  opened.division().check_exclude();
+  splits.notes = opened.division().notes();
   return splits;
 }
 

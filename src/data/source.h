@@ -63,18 +63,11 @@ struct SliceOf {
   std::filesystem::path file;  // of the volume, or of the slice
 };
 
-/// A sample that was found to be unusable without decoding it, e.g. a label out of range.
-struct Problem {
-  std::int64_t index = 0;
-  std::string message;
-};
-
 class Source : public Part {
  public:
   const SourceInfo& info() const { return info_; }
   const std::vector<std::string>& class_names() const override { return info_.class_names; }
   bool has_classes() const override { return info_.masks == Masks::kNone; }
-  const std::vector<Problem>& problems() const { return problems_; }
   /// Pixels of info().height x width x channels (any height and width where there are masks or
   /// own_sizes), values 0..pixel_max. Throws FileError that names the file and the record.
   virtual Image read(std::int64_t index) const = 0;
@@ -103,7 +96,6 @@ class Source : public Part {
   explicit Source(SourceInfo info) : info_(std::move(info)) {}
 
   SourceInfo info_;
-  std::vector<Problem> problems_;
 };
 
 /// Where a reader looks, and for which part.

@@ -84,6 +84,9 @@ Fields<SplitOptions> make_split_fields() {
       .add("root", &SplitOptions::root,
            "folder of the files, relative to the current directory; empty: datasets/<type>")
       .is_place()
+      .add("exclude", &SplitOptions::exclude,
+           "names of samples that belong to no part: files below root, or files without folder and "
+           "ending, which are the names of nnU-Net's cases")
       .add_object("limit", &SplitOptions::limit, limits,
                   "number of samples kept of each split: the first of every class in turn")
       .add_object("split", &SplitOptions::split, make_cut_fields(),
@@ -114,6 +117,10 @@ Split split_from_name(std::string_view name) {
     if (name == name_of(split)) return split;
   }
   throw ConfigError(fmt::format("no split called \"{}\"; expected train, val or test", name));
+}
+
+std::vector<std::pair<std::string, OnBadSample>> bad_sample_words() {
+  return {{"fail", OnBadSample::kFail}, {"skip", OnBadSample::kSkip}};
 }
 
 const Fields<SplitOptions>& split_fields() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "schema/fields.h"
@@ -59,8 +60,16 @@ struct Fold {
 /// Nothing for a text that is not "i/k" with 0 <= i < k and k >= 2.
 std::optional<Fold> parse_fold(std::string_view text);
 
+/// What happens when a sample cannot be read: the run ends with its name, or it is left out and
+/// counted. The key on_bad_sample.
+enum class OnBadSample { kFail, kSkip };
+std::vector<std::pair<std::string, OnBadSample>> bad_sample_words();
+inline constexpr const char* kBadSampleHelp =
+    "whether a sample that cannot be read ends the run or is left out and counted";
+
 struct SplitOptions {
   std::string root;  // empty: datasets/<type>
+  std::vector<std::string> exclude;
   Limits limit;
   CutOptions split;
 };

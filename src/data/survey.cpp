@@ -27,13 +27,13 @@ struct Tally {
   void add(Tally&& later);
 
  private:
-  void add_image(const Tensor& image);
+  void add_image(const Tensor& image, const std::string& name);
   void add_soft_mask(const Tensor& mask);
   void add_labels(const Tensor& mask, std::size_t classes);
   void add_tokens(const Tensor& tokens);
 };
 
-void Tally::add_image(const Tensor& image) {
+void Tally::add_image(const Tensor& image, const std::string& name) {
   const std::int64_t plane = image.numel() / image.size(0);  // or a volume
   sums.resize(static_cast<std::size_t>(image.size(0)), 0.0);
   squares.resize(sums.size(), 0.0);
@@ -48,6 +48,10 @@ void Tally::add_image(const Tensor& image) {
     squares[c] += square;
   }
   pixels += static_cast<double>(plane);
+  const auto all = image.values<float>();
+  const auto [low, high] = std::minmax_element(all.begin(), all.end());
+  if (*low == *high) found.constant.push_back(name);
+  if (image.rank() == 4) found.prepared.push_back({image.size(1), image.size(2), image.size(3)});
 }
 
 void Tally::add_soft_mask(const Tensor& mask) {
@@ -82,7 +86,7 @@ void Tally::add_tokens(const Tensor& tokens) {
 void Tally::add(const Sample& sample, std::size_t classes) {
   ++found.samples;
   if (!sample.geometry.original_size.empty()) ++found.sizes[sample.geometry.original_size];
-  if (const Tensor* image = sample.find("image")) add_image(*image);
+  if (const Tensor* image = sample.find("image")) add_image(*image, sample.name);
   if (const Tensor* tokens = sample.find("tokens")) add_tokens(*tokens);
   if (const Tensor* label = sample.find("label")) {
     found.per_class.resize(classes, 0);
@@ -116,6 +120,8 @@ void Tally::add(Tally&& later) {
   add_lists(found.labels, later.found.labels);
   found.ignored += later.found.ignored;
   found.empty_masks += later.found.empty_masks;
+  append(found.constant, later.found.constant);
+  append(found.prepared, later.found.prepared);
   append(found.lengths, later.found.lengths);
   found.unknown += later.found.unknown;
   add_lists(sums, later.sums);
@@ -213,12 +219,14 @@ Survey survey(const Splits& splits, int threads, const SurveyProgress& progress)
       reader.work(count);
     }
     result.parts.push_back(finished(reader.total()));
-    result.parts.back().name = name_of(part->split());
-    for (const std::string& note : part->notes()) {
-      auto& notes = result.notes;
-      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    PartSurvey& found = result.parts.back();
+    found.name = name_of(part->split());
+    if (const VolumeDataset* volumes = find_volumes(*part)) {
+      found.volumes = fingerprint_of(*volumes, found.prepared);
+      result.plan = volumes->plan();
     }
   }
+  result.notes = splits.all_notes();
   return result;
 }
 

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/volume_survey.h"
 #include "schema/value.h"
 
 namespace fovea::data {
@@ -23,10 +25,14 @@ struct PartSurvey {
   // Of images as they enter normalisation: at the data set's size, in [0, 1].
   std::vector<double> mean, std;  // one a channel, over all pixels
   // Of masks at the data set's size.
-  std::vector<std::int64_t> labels;  // pixels of each class
-  std::int64_t ignored = 0;          // pixels without a class
-  double foreground = 0;             // of soft masks: share of all pixels
-  std::int64_t empty_masks = 0;      // without foreground, or with one class alone
+  std::vector<std::int64_t> labels;   // pixels of each class
+  std::int64_t ignored = 0;           // pixels without a class
+  double foreground = 0;              // of soft masks: share of all pixels
+  std::int64_t empty_masks = 0;       // without foreground, or with one class alone
+  std::vector<std::string> constant;  // names of images and volumes of one value everywhere
+  // Of whole volumes.
+  std::vector<VolumeSides> prepared;  // as networks see them
+  std::optional<VolumeFingerprint> volumes;
   // Of texts, not cut to max_len.
   std::vector<std::int64_t> lengths;  // words of each, ascending
   std::int64_t unknown = 0;           // words that are not in the vocabulary
@@ -37,6 +43,7 @@ struct Survey {
   std::vector<std::string> class_names;
   std::vector<PartSurvey> parts;
   std::vector<std::string> notes;
+  std::optional<VolumePlan> plan;  // of whole volumes
 };
 
 /// Called now and then, by one thread at a time.

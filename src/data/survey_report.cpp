@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/survey.h"
+#include "schema/parse.h"
 
 namespace fovea::data {
 namespace {
@@ -70,6 +71,8 @@ Value to_json(const PartSurvey& part, const std::vector<std::string>& names) {
                                        {"most", part.lengths.back()},
                                        {"unknown", part.unknown}}));
   }
+  if (part.volumes) object.set("fingerprint", to_json(*part.volumes));
+  object.set("constant", Value::array(part.constant));
   object.set("bad", Value::array(part.bad));
   return object;
 }
@@ -112,6 +115,9 @@ std::string to_text(const PartSurvey& part, const std::vector<std::string>& name
   const auto percent = [](double share) { return fmt::format("{:.2f} %", 100 * share); };
   if (!part.per_class.empty()) line("classes", counts_text(names, part.per_class));
   if (!part.sizes.empty()) line("sizes", sizes_text(part));
+  if (part.volumes) {
+    for (const auto& [what, value] : lines_of(*part.volumes)) line(what.c_str(), value);
+  }
   if (!part.mean.empty()) {
     line("channels", fmt::format("mean {:.4f}, std {:.4f}", fmt::join(part.mean, " "),
                                  fmt::join(part.std, " ")));
@@ -135,11 +141,17 @@ std::string to_text(const PartSurvey& part, const std::vector<std::string>& name
                      mean_of(part.lengths), percentile(part.lengths, 95),
                      percent(static_cast<double>(part.unknown) / std::max(words, 1.0))));
   }
-  if (!part.bad.empty()) line("bad", fmt::format("{} samples", part.bad.size()));
-  for (std::size_t i = 0; i < std::min(part.bad.size(), kMaxShown); ++i)
-    text += fmt::format("    {}\n", part.bad[i]);
-  if (part.bad.size() > kMaxShown)
-    text += fmt::format("    and {} more; --json has all\n", part.bad.size() - kMaxShown);
+  const auto list = [&](const char* what, const std::string& kind,
+                        const std::vector<std::string>& all) {
+    if (all.empty()) return;
+    line(what, fmt::format("{} {}", all.size(), kind));
+    for (std::size_t i = 0; i < std::min(all.size(), kMaxShown); ++i)
+      text += fmt::format("    {}\n", all[i]);
+    if (all.size() > kMaxShown)
+      text += fmt::format("    and {} more; --json has all\n", all.size() - kMaxShown);
+  };
+  list("constant", "samples of one value everywhere", part.constant);
+  list("bad", "samples", part.bad);
   return text;
 }
 
@@ -149,16 +161,19 @@ Value to_json(const Survey& survey) {
   Value parts = Value::object();
   for (const PartSurvey& part : survey.parts)
     parts.set(part.name, to_json(part, survey.class_names));
-  return Value::object({{"hash", survey.hash},
-                        {"classes", Value::array(survey.class_names)},
-                        {"parts", parts},
-                        {"notes", Value::array(survey.notes)}});
+  Value object = Value::object({{"hash", survey.hash},
+                                {"classes", Value::array(survey.class_names)},
+                                {"parts", parts},
+                                {"notes", Value::array(survey.notes)}});
+  if (survey.plan) object.set("plan", schema::parse(survey.plan->text(), kPlanFile));
+  return object;
 }
 
 std::string to_text(const Survey& survey) {
   std::string text = fmt::format("content {}, {} {}\n", survey.hash, survey.class_names.size(),
                                  survey.class_names.size() == 1 ? "class" : "classes");
   for (const PartSurvey& part : survey.parts) text += to_text(part, survey.class_names);
+  if (survey.plan) text += "plan: " + plan_text(*survey.plan) + "\n";
   for (const std::string& note : survey.notes) text += "note: " + note + "\n";
   return text;
 }

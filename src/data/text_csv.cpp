@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "data/csv.h"
+#include "data/folder.h"
 #include "data/registry.h"
 
 namespace fovea::data {
@@ -84,22 +85,31 @@ Table read_table(const fs::path& path, const CsvOptions& options) {
   return table;
 }
 
+// The class of a row.
+const std::string& label_of(const Table& table, const CsvRow& row) {
+  const std::string& label = row.fields[table.label];
+  FOVEA_CHECK(label.find_first_not_of(" \t\r\n") != std::string::npos, FileError,
+              fmt::format("{}: the label is empty; expected a class", table.place(row)));
+  return label;
+}
+
 std::vector<std::string> classes_of(const Table& table) {
   std::set<std::string> names;
-  for (const CsvRow& row : table.rows) names.insert(row.fields[table.label]);
+  for (const CsvRow& row : table.rows) names.insert(label_of(table, row));
   return {names.begin(), names.end()};
 }
 
 std::optional<TextSource> open_csv(const Place& place, const CsvOptions& options) {
+  const bool named = place.split == Split::kVal    ? options.val_file != CsvOptions{}.val_file
+                     : place.split == Split::kTest ? options.test_file != CsvOptions{}.test_file
+                                                   : true;
   const auto path_of = [&](Split split) {
+    if (split == Split::kVal && !named) return part_path(place.root, split, ".csv");
     return place.root / (split == Split::kTrain ? options.train_file
                          : split == Split::kVal ? options.val_file
                                                 : options.test_file);
   };
   std::error_code code;
-  const bool named = place.split == Split::kVal    ? options.val_file != CsvOptions{}.val_file
-                     : place.split == Split::kTest ? options.test_file != CsvOptions{}.test_file
-                                                   : true;
   if (!named && !fs::exists(path_of(place.split), code)) return std::nullopt;
   const Table table = read_table(path_of(place.split), options);
   TextSource source;
@@ -108,7 +118,7 @@ std::optional<TextSource> open_csv(const Place& place, const CsvOptions& options
       place.split == Split::kTrain ? table : read_table(path_of(Split::kTrain), options));
   const auto& known = source.class_names;
   for (const CsvRow& row : table.rows) {
-    const std::string& label = row.fields[table.label];
+    const std::string& label = label_of(table, row);
     const auto found = std::lower_bound(known.begin(), known.end(), label);
     FOVEA_CHECK(found != known.end() && *found == label, FileError,
                 fmt::format("{}: train has no class \"{}\"{}", table.place(row), label,
@@ -127,7 +137,8 @@ FOVEA_DATASET(
     text_csv, open_csv, "a table of texts and labels, comma or otherwise separated", kCsvPage,
     schema::Fields<CsvOptions>{}
         .add("train_file", &CsvOptions::train_file, "file of train, in root")
-        .add("val_file", &CsvOptions::val_file, "file of val; there need not be a val.csv")
+        .add("val_file", &CsvOptions::val_file,
+             "file of val; val.csv, valid.csv or validation.csv need not be there")
         .add("test_file", &CsvOptions::test_file, "file of test; there need not be a test.csv")
         .add("separator", &CsvOptions::separator, "one character between the columns")
         .add("quotes", &CsvOptions::quotes, "fields may stand in double quotes")

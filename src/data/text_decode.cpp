@@ -85,4 +85,10 @@ std::string to_utf8(std::string_view bytes, TextEncoding encoding) {
   return encoding == TextEncoding::kUtf8 ? repaired_utf8(bytes) : from_windows1252(bytes);
 }
 
+std::string without_mark(std::string bytes) {
+  const bool marked =
+      bytes.starts_with(kMark8) || bytes.starts_with(kMarkLittle) || bytes.starts_with(kMarkBig);
+  return marked ? to_utf8(bytes, TextEncoding::kAuto) : bytes;
+}
+
 }  // namespace fovea::data

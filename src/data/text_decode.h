@@ -16,4 +16,8 @@ enum class TextEncoding {
 /// Valid UTF-8 without a byte order mark.
 std::string to_utf8(std::string_view bytes, TextEncoding encoding);
 
+/// Of a list of names: what follows a byte order mark, as UTF-8; without one the bytes as they are,
+/// since names of files need not be UTF-8.
+std::string without_mark(std::string bytes);
+
 }  // namespace fovea::data

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/drawn_scene.h"
 #include "tests/data/config.h"
 #include "tests/data/files.h"
 #include "tests/support/paths.h"
@@ -30,7 +31,7 @@ std::vector<float> seen(const Dataset& d, std::int64_t i, const Draw& draw) {
 }  // namespace
 
 TEST_CASE("datasets: every entry documents itself and shares the common keys", "[data]") {
-  CHECK(datasets().size() == 23);
+  CHECK(datasets().size() == 24);
   for (const DatasetEntry& entry : datasets()) {
     INFO(entry.name);
     CHECK_FALSE(entry.help.empty());
@@ -88,6 +89,29 @@ TEST_CASE("synthetic: classes in turn, splits differ, everything repeats", "[dat
   CHECK(image_of(train->get(3)) == image_of(make_images(config, Split::kTrain)->get(3)));
   CHECK(image_of(train->get(3)) != image_of(test->get(3)));
   CHECK_THROWS_AS(train->get(40), ShapeError);
+}
+
+TEST_CASE("synthetic_scenes: one object in a landscape, splits differ, everything repeats",
+          "[data]") {
+  const auto config = component(R"({"type": "synthetic_scenes", "img_size": 40, "train_size": 12,
+                                    "test_size": 6})");
+  const auto train = make_images(config, Split::kTrain);
+  const auto test = make_images(config, Split::kTest);
+  CHECK(train->size() == 12);
+  CHECK(test->size() == 6);
+  CHECK(train->num_classes() == 6);
+  CHECK(train->class_names()[3] == "car");
+  CHECK(train->label(9) == 3);
+  CHECK(image_of(train->get(3)) == image_of(make_images(config, Split::kTrain)->get(3)));
+  CHECK(image_of(train->get(3)) != image_of(train->get(9)));
+  CHECK(image_of(train->get(3)) != image_of(test->get(3)));
+  // By the same numbers another object stands in the same landscape, at the same place.
+  const Image house = drawn_scene(RandomStream(5), 0, 60),
+              car = drawn_scene(RandomStream(5), 3, 60);
+  std::size_t other = 0;
+  for (std::size_t i = 0; i < house.pixels.size(); ++i) other += house.pixels[i] != car.pixels[i];
+  CHECK(other > house.pixels.size() / 50);
+  CHECK(other < house.pixels.size() / 3);
 }
 
 TEST_CASE("limit: class-balanced, and noise follows the sample, not its position", "[data]") {

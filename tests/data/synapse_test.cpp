@@ -143,6 +143,6 @@ TEST_CASE("synapse: damaged files end in one line, or are left out", "[data]") {
   write_volume(folder, "case0001", 2);
   const std::string good = io::read_text(volume);
   folder.write("test_vol_h5/case0001.npy.h5", good.substr(0, good.size() / 2));
-  volume_refused("is no HDF5 file, or its copy or download was cut short");
+  volume_refused("is damaged, or its copy or download was cut short");
   CHECK(open("synapse", folder, R"("on_bad_sample": "skip")", Split::kTest)->size() == 5);
 }
