@@ -1,5 +1,7 @@
 #include "training/batch_source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -27,7 +29,10 @@ void BatchSource::each_batch(const std::string& split, const std::optional<Noise
   o.corruption = noise;
   data::Loader loader(splits_.find(split), o, options_.host);
   loader.start(0);
-  while (const std::optional<data::Batch> batch = loader.next()) visit(*batch);
+  for (std::int64_t done = 1; const std::optional<data::Batch> batch = loader.next(); ++done) {
+    visit(*batch);
+    if (watch_) watch_(done, loader.num_batches());
+  }
   skipped_[split] = std::ssize(loader.skipped());
 }
 
@@ -42,13 +47,12 @@ data::Batch BatchSource::one(const std::string& split, std::int64_t i) const {
 }
 
 std::vector<std::string> BatchSource::notes() const {
-  std::vector<std::string> all;
-  for (const auto& split : splits_.all()) {
-    for (const std::string& note : split->notes()) {
-      // Splits may lie in one folder.
-      if (std::find(all.begin(), all.end(), note) == all.end()) all.push_back(note);
-    }
-  }
+  std::vector<std::string> all = splits_.all_notes();
+  if (loader_ && loader_->workers() < options_.train.num_workers)
+    all.push_back(
+        fmt::format("train.num_workers: {} of {} threads could be started; the system "
+                    "gives no more",
+                    loader_->workers(), options_.train.num_workers));
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
@@ -58,6 +59,9 @@ class BatchSource {
   /// an unknown type of noise.
   void each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
                   const Visit& visit);
+  /// Called by each_batch() after every batch with how many of all are done; {} = not at all.
+  using Watch = std::function<void(std::int64_t done, std::int64_t total)>;
+  void watch(Watch watch) { watch_ = std::move(watch); }
   /// One sample of a split as the network sees it, in a batch of its own.
   data::Batch one(const std::string& split, std::int64_t i) const;
 
@@ -91,7 +95,8 @@ class BatchSource {
  private:
   data::Splits splits_;
   BatchOptions options_;
-  std::unique_ptr<data::Loader> loader_;         // of train
+  std::unique_ptr<data::Loader> loader_;  // of train
+  Watch watch_;
   std::map<std::string, std::int64_t> skipped_;  // samples, in the last evaluation of each split
 };
 

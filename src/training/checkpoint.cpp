@@ -13,70 +13,13 @@
 #include "schema/compare.h"
 #include "schema/parse.h"
 #include "schema/value.h"
+#include "training/checkpoint_folder.h"
 
 namespace fovea::training {
 namespace {
 
 using Path = io::fs::path;
 using schema::Value;
-
-constexpr const char* kState = "state.json";
-constexpr std::int64_t kFormat = 1;
-
-std::string read(const Path& file) {
-  const std::vector<std::byte> bytes = io::read_bytes(file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// state.json carries its own hash: a flipped digit in it must not go unnoticed.
-Value with_hash(Value record) {
-  record.set("hash", schema::content_hash(record));
-  return record;
-}
-
-Value read_state(const Path& folder) {
-  const Path file = folder / kState;
-  const std::string text = io::read_text(file, std::uint64_t{64} << 20);
-  try {
-    schema::Limits limits;
-    limits.bytes = text.size();
-    Value record = schema::parse(text, file.string(), limits);
-    const std::string hash = record.at("hash").as_string();
-    record.erase("hash");
-    FOVEA_CHECK(
-        hash == schema::content_hash(record), FileError,
-        fmt::format("{}: content differs from its hash; the file is damaged", file.string()));
-    FOVEA_CHECK(record.at("format").as_int() == kFormat, FileError,
-                fmt::format("{}: format {}, expected {}", file.string(),
-                            record.at("format").as_int(), kFormat));
-    return record;
-  } catch (const ConfigError& error) {
-    throw FileError(fmt::format("{}: damaged: {}", file.string(), error.what()));
-  }
-}
-
-// The content of a file that state.json lists, compared with its length and hash.
-std::string read_listed(const Path& folder, const std::string& name, const Value& listed) {
-  const Path file = folder / name;
-  std::string bytes = read(file);
-  const auto promised = static_cast<std::size_t>(listed.at("bytes").as_int());
-  FOVEA_CHECK(
-      bytes.size() >= promised, FileError,
-      fmt::format("{}: checkpoint promises {} bytes, file holds {}; the copy or download was "
-                  "cut short",
-                  file.string(), promised, bytes.size()));
-  FOVEA_CHECK(bytes.size() == promised && hash_bytes(bytes) == listed.at("hash").as_string(),
-              FileError,
-              fmt::format("{}: content differs from its hash; the file is damaged", file.string()));
-  return bytes;
-}
-
-void verify(const Path& folder) {
-  const Value record = read_state(folder);
-  for (const Value::Member& member : record.at("files").members()) {
-    read_listed(folder, member.key, member.value);
-  }
-}
 
 // Writes tensors and files and returns their list for state.json.
 Value write_content(const Checkpoint& checkpoint, const Path& folder) {
@@ -98,50 +41,11 @@ Value write_content(const Checkpoint& checkpoint, const Path& folder) {
   return files;
 }
 
-bool is_step_name(const std::string& name) {
-  const std::string_view digits =
-      std::string_view(name).substr(std::min<std::size_t>(5, name.size()));
-  return name.starts_with("step-") && !digits.empty() &&
-         digits.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-bool is_folder(const Path& path) {
-  std::error_code code;
-  return io::fs::is_directory(path, code);
-}
-
-bool is_complete(const Path& folder) {
-  try {
-    verify(folder);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-// Folders of steps, the newest first.
-std::vector<Path> step_folders(const Path& checkpoints) {
-  std::vector<Path> folders;
-  if (!is_folder(checkpoints)) return folders;
-  for (const auto& entry : io::fs::directory_iterator(checkpoints)) {
-    const Path& path = entry.path();
-    if (is_folder(path) && is_step_name(path.filename().string())) folders.push_back(path);
-  }
-  const auto newer = [](const Path& a, const Path& b) {
-    const std::string left = a.filename().string(), right = b.filename().string();
-    return left.size() != right.size() ? left.size() > right.size() : left > right;
-  };
-  std::sort(folders.begin(), folders.end(), newer);
-  return folders;
-}
-
 }  // namespace
 
 CheckpointStore::CheckpointStore(const Path& run_folder) : path_(run_folder / "checkpoints") {}
 
-std::string CheckpointStore::folder_name(std::int64_t step) {
-  return fmt::format("step-{:08}", step);
-}
+std::string CheckpointStore::folder_name(std::int64_t step) { return step_folder_name(step); }
 
 // What `last` or `best` names, whether that is there or not; nothing where the name itself is
 // missing.
@@ -213,18 +117,20 @@ void CheckpointStore::save(const Checkpoint& checkpoint) {
     // The tensors of a step never change, only what was learnt about them since.
     files = read_state(folder).at("files");
   } else {
-    io::remove_all(folder);  // what an earlier, interrupted save left
+    Value listed = Value::object();
+    for (const auto& [file, content] : checkpoint.files) listed.set(file, Value());
+    remove_own(folder, names_in_checkpoint(listed));  // what an earlier, interrupted save left
     io::make_directories(folder);
     files = write_content(checkpoint, folder);
   }
-  const Value record =
-      Value::object({{"format", kFormat}, {"state", to_value(checkpoint.state)}, {"files", files}});
-  io::write_atomic(folder / kState, with_hash(record).dump() + "\n");
+  const Value record = Value::object(
+      {{"format", kCheckpointFormat}, {"state", to_value(checkpoint.state)}, {"files", files}});
+  io::write_atomic(folder / kStateFile, with_hash(record).dump() + "\n");
   io::sync_directory(path_);
-  verify(folder);
+  verify_checkpoint(folder);
   point("last", checkpoint.state.step);
   point_best(checkpoint.state);
-  prune(checkpoint.state);
+  prune(checkpoint.state, files);
 }
 
 // A file, not a symlink: copies that leave out or follow links, and file systems without them, keep
@@ -255,18 +161,63 @@ void CheckpointStore::unfold(const std::string& pointer) {
     io::move(copy, aside);
     io::remove_all(aside);
   } else {
-    io::remove_all(folder);
+    remove_own(folder, names_in_checkpoint(read_state(copy).at("files")));
     io::move(copy, folder);
   }
 }
 
-void CheckpointStore::prune(const RunState& state) {
+// Removes the steps that the run no longer wants. Folders that are no checkpoints of it stay.
+void CheckpointStore::prune(const RunState& state, const schema::Value& files) {
   std::set<std::string> keep = {folder_name(state.step)};
   if (state.best) keep.insert(folder_name(state.best->step));
   for (const std::int64_t step : state.kept) keep.insert(folder_name(step));
+  const std::set<std::string> names = names_in_checkpoint(files);
   for (const Path& folder : step_folders(path_)) {
-    if (!keep.contains(folder.filename().string())) io::remove_all(folder);
+    if (keep.contains(folder.filename().string()) || step_of(folder) < 0) continue;
+    if (is_own_folder(folder, names)) io::remove_all(folder);
   }
+}
+
+void CheckpointStore::check_place(const RunState& last) const {
+  const std::set<std::string> names =
+      names_in_checkpoint(read_state(folder_of("last")).at("files"));
+  for (const Path& folder : step_folders(path_)) {
+    FOVEA_CHECK(step_of(folder) <= last.step || is_own_folder(folder, names), FileError,
+                fmt::format("{}: is no checkpoint of this run, which may write one there; move it "
+                            "elsewhere",
+                            folder.string()));
+  }
+}
+
+void CheckpointStore::remove_litter() const {
+  if (!is_folder(path_)) return;
+  std::set<std::string> names = names_in_checkpoint(Value::object());
+  if (const auto last = find_last()) names = names_in_checkpoint(read_state(*last).at("files"));
+  std::vector<Path> found;
+  for (const char* pointer : {"last", "best"}) {
+    const Path aside = path_ / (std::string(pointer) + ".tmp");  // of unfold()
+    if (is_folder(aside) && is_own_folder(aside, names)) found.push_back(aside);
+  }
+  for (const auto& entry : io::fs::directory_iterator(path_)) {
+    const std::string own = io::temporary_of(entry.path().filename().string());
+    if (own == "last" || own == "best") found.push_back(entry.path());
+  }
+  for (const Path& folder : step_folders(path_)) {
+    for (const auto& entry : io::fs::directory_iterator(folder)) {
+      if (names.contains(io::temporary_of(entry.path().filename().string())))
+        found.push_back(entry.path());
+    }
+  }
+  for (const Path& path : found) io::remove_all(path);
+}
+
+void CheckpointStore::remove_first() const {
+  const Path first = path_ / folder_name(0);
+  Value files = Value::object();
+  if (is_folder(first) && is_complete(first)) files = read_state(first).at("files");
+  io::remove_all(path_ / "last");  // first, so that it never names what is not there
+  io::remove_all(path_ / "best");
+  if (is_folder(first)) remove_own(first, names_in_checkpoint(files));
 }
 
 void CheckpointStore::require_best(const RunState& last) const {
@@ -282,7 +233,7 @@ void CheckpointStore::repair(const RunState& last) {
   unfold("best");
   point("last", last.step);
   point_best(last);
-  prune(last);
+  prune(last, read_state(path_ / folder_name(last.step)).at("files"));
 }
 
 Checkpoint CheckpointStore::load(const std::string& which, const Device& host) const {
@@ -308,7 +259,7 @@ Checkpoint read_checkpoint(const Path& folder, const Device& host) {
         checkpoint.files[member.key] = read_listed(folder, member.key, member.value);
     }
   } catch (const ConfigError& error) {
-    throw FileError(fmt::format("{}: damaged: {}", (folder / kState).string(), error.what()));
+    throw FileError(fmt::format("{}: damaged: {}", (folder / kStateFile).string(), error.what()));
   }
   return checkpoint;
 }

@@ -40,8 +40,9 @@ class CheckpointStore {
 
   /// Writes and fsyncs the folder of state.step, reads it back and compares hashes, points `last`
   /// (and `best`, if state.best is this step) to it, and only then removes older folders: all but
-  /// last, best and state.kept. Saving the same step again renews its state.json only. Throws
-  /// FileError; `last` is then what it was or the new one.
+  /// last, best and state.kept. Folders that hold anything else than a checkpoint are not ours and
+  /// stay. Saving the same step again renews its state.json only. Throws FileError; `last` is then
+  /// what it was or the new one.
   void save(const Checkpoint& checkpoint);
 
   /// Where the checkpoint `which` lies: "last", "best" or "step-00001234". Without the file `last`
@@ -59,6 +60,14 @@ class CheckpointStore {
   /// Throws FileError if the best weights that the last checkpoint counts on are gone.
   void require_best(const RunState& last) const;
 
+  /// Throws FileError for a folder that is no checkpoint where one may be written.
+  void check_place(const RunState& last) const;
+
+  /// Removes the temporary files of a killed save, and nothing else.
+  void remove_litter() const;
+  /// Removes the checkpoint of step 0, of a run that begins again.
+  void remove_first() const;
+
   /// Puts right what a killed save or a copy left behind, once the last checkpoint has been loaded
   /// and found to fit: unfinished folders, `last` and `best` that are missing, old or folders.
   void repair(const RunState& last);
@@ -71,7 +80,7 @@ class CheckpointStore {
   void point(const std::string& pointer, std::int64_t step);
   void unfold(const std::string& pointer);
   void point_best(const RunState& state);
-  void prune(const RunState& state);
+  void prune(const RunState& state, const schema::Value& files);
 
   std::filesystem::path path_;
 };

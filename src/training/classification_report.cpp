@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
+#include <span>
 
-#include "base/csv_field.h"
 #include "base/file.h"
 #include "training/classification.h"
 #include "training/confusion_report.h"
+#include "training/prediction_table.h"
 #include "training/run_state.h"
 #include "training/score_rows.h"
 
@@ -26,11 +28,28 @@ Value per_class(const std::vector<double>& accuracy, const std::vector<std::stri
   return list;
 }
 
-std::string predictions_csv(const Evaluation& clean, const std::vector<std::string>& names) {
-  std::string text = "index,name,label,prediction\n";
+// A sample is called after its file, or after its file and its record in it.
+std::string file_of(const std::string& sample, const std::set<std::string>& files) {
+  if (files.contains(sample)) return sample;
+  const std::string file = sample.substr(0, sample.rfind(':'));
+  return files.contains(file) ? file : "";
+}
+
+std::string predictions_csv(const Evaluation& clean, const std::vector<std::string>& names,
+                            const std::set<std::string>& files,
+                            const std::vector<float>& probabilities,
+                            const std::vector<std::string>& classes) {
+  const bool each = std::ssize(classes) <= kMostClassColumns;
+  std::string text = prediction_heads(classes, each) + "\n";
+  const std::size_t width = names.empty() ? 0 : probabilities.size() / names.size();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    text += fmt::format("{},{},{},{}\n", clean.indices[i], csv_field(names[i]), clean.labels[i],
-                        clean.predictions[i]);
+    const PredictionRow row{names[i],
+                            file_of(names[i], files),
+                            clean.labels[i],
+                            clean.predictions[i],
+                            std::span(probabilities).subspan(i * width, width),
+                            clean.indices[i]};
+    text += prediction_line(row, classes, each) + "\n";
   }
   return text;
 }
@@ -40,12 +59,9 @@ std::string predictions_csv(const Evaluation& clean, const std::vector<std::stri
 Report Classification::report(const ReportRequest& request) {
   const auto wanted = parse_saves(request.save, ScoreRows::words(), "classes");
   ScoreRows rows;
-  Visit keep;
-  if (!wanted.empty()) {
-    keep = [&](const data::Batch& batch, const Tensor& logits) {
-      rows.add(logits, batch.at("label"), batch.indices);
-    };
-  }
+  const Visit keep = [&](const data::Batch& batch, const Tensor& logits) {
+    rows.add(logits, batch.at("label"), batch.indices);
+  };
   const Evaluation clean = evaluate_in_full(request.split, std::nullopt, keep);
   const std::vector<std::string>& classes = source().class_names();
   const std::vector<std::string> names = names_of(clean.indices, request.split);
@@ -60,7 +76,10 @@ Report Classification::report(const ReportRequest& request) {
   }
   report.details.set("per_class", per_class(accuracy, classes));
   report.details.set("confusion", write_confusion(request, clean.confusion, classes));
-  io::write_atomic(request.folder / "predictions.csv", predictions_csv(clean, names));
+  std::set<std::string> files;
+  for (const auto& file : source().at(request.split).files()) files.insert(file.string());
+  io::write_atomic(request.folder / "predictions.csv",
+                   predictions_csv(clean, names, files, rows.probabilities(), classes));
   report.saved = rows.write(request.folder, wanted, names, classes);
   return report;
 }

@@ -80,6 +80,7 @@ DataTask::PixelClasses DataTask::pixel_classes(const std::string&, std::int64_t)
 }
 
 void DataTask::add_metrics(const metrics::CaseMetrics& asked) {
+  FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
   FOVEA_CHECK(asked.names.empty(), ConfigError,
               fmt::format("eval.metrics: {} is of segmentations; expected []",
                           fmt::join(asked.names, ", ")));

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -61,13 +62,10 @@ double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::filesystem::path find_or_name(const std::filesystem::path& folder) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with(kPrefix)) return entry.path();
-  }
+std::string new_event_name() {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host = {'h', 'o', 's', 't'};
-  return folder / fmt::format("{}{:.0f}.{}", kPrefix, now(), host.data());
+  return fmt::format("{}{:.0f}.{}", kPrefix, now(), host.data());
 }
 
 }  // namespace
@@ -99,8 +97,18 @@ std::string scalar_event(double wall_time, std::int64_t step, const std::vector<
          field_bytes(5, summary);
 }
 
-EventFile::EventFile(const std::filesystem::path& run_folder)
-    : file_(std::make_unique<io::File>(find_or_name(run_folder), io::File::Mode::kAppend)) {}
+EventFile::EventFile(const std::filesystem::path& run_folder, const std::string& name)
+    : name_(name.empty() ? new_event_name() : name),
+      file_(std::make_unique<io::File>(run_folder / name_, io::File::Mode::kAppend)) {}
+
+std::string EventFile::find(const std::filesystem::path& run_folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(run_folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix)) names.push_back(name);
+  }
+  return names.empty() ? "" : *std::min_element(names.begin(), names.end());
+}
 
 void EventFile::add(std::int64_t step, const std::vector<Scalar>& scalars) {
   std::string bytes;

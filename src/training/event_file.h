@@ -30,11 +30,15 @@ std::string event_record(std::string_view event);
 std::string version_event(double wall_time);
 std::string scalar_event(double wall_time, std::int64_t step, const std::vector<Scalar>& scalars);
 
-/// events.out.tfevents.<seconds>.<host> in a run folder; a resumed run goes on with the file that
-/// is there.
+/// events.out.tfevents.<seconds>.<host> in a run folder.
 class EventFile {
  public:
-  explicit EventFile(const std::filesystem::path& run_folder);
+  /// `name`: of the file that a resumed run goes on with; "" for a new one. Files of that kind from
+  /// elsewhere stay as they are.
+  explicit EventFile(const std::filesystem::path& run_folder, const std::string& name = "");
+  const std::string& name() const { return name_; }
+  /// The first such file of a folder, for checkpoints of older programs, which do not name it.
+  static std::string find(const std::filesystem::path& run_folder);
   /// Throws FileError if it cannot be written.
   void add(std::int64_t step, const std::vector<Scalar>& scalars);
   std::int64_t size() const { return static_cast<std::int64_t>(file_->size()); }
@@ -43,6 +47,7 @@ class EventFile {
   void cut_back(std::int64_t bytes);
 
  private:
+  std::string name_;
   std::unique_ptr<io::File> file_;
 };
 

@@ -67,6 +67,27 @@ std::string replaced(std::string name, const Renaming& r) {
   return name;
 }
 
+std::vector<std::string> names_in(const schema::Value& record, const char* key) {
+  std::vector<std::string> names;
+  const schema::Value* list = record.find(key);  // older programs wrote fewer
+  if (list == nullptr) return names;
+  for (const schema::Value& name : list->items()) names.push_back(name.as_string());
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostListed = 8;
+  const std::size_t listed = std::min(names.size(), kMostListed);
+  std::string text = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(listed), ", "));
+  if (names.size() > listed) text += fmt::format(" and {} more", names.size() - listed);
+  return text;
+}
+
 }  // namespace
 
 Tensors renamed(const Tensors& tensors, const ForeignWeights& from) {
@@ -101,23 +122,42 @@ nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, co
   return load_weights(model, tensors, file, from.options);
 }
 
-schema::Value to_value(const ForeignWeights& from, const nn::LoadReport& report) {
-  return schema::Value::object({{"file", from.file.string()},
-                                {"hash", hash_file(weights_file(from.file))},
-                                {"loaded", report.loaded},
-                                {"random", schema::Value::array(report.random)},
-                                {"unused", schema::Value::array(report.unused)}});
+schema::Value to_value(const nn::LoadReport& report) {
+  using schema::Value;
+  return Value::object({{"loaded", report.loaded},
+                        {"random", Value::array(report.random)},
+                        {"left_out", Value::array(report.left_out)},
+                        {"other_shape", Value::array(report.other_shape)},
+                        {"unused", Value::array(report.unused)},
+                        {"known_unused", Value::array(report.known_unused)}});
 }
 
-std::string random_text(const std::vector<std::string>& random) {
-  constexpr std::size_t kMostListed = 8;
-  if (random.empty()) return {};
-  const std::vector<std::string> first(
-      random.begin(),
-      random.begin() + static_cast<std::ptrdiff_t>(std::min(random.size(), kMostListed)));
-  std::string more;
-  if (random.size() > kMostListed) more = fmt::format(" and {} more", random.size() - kMostListed);
-  return fmt::format("{}{}: random, not in the file", fmt::join(first, ", "), more);
+schema::Value to_value(const ForeignWeights& from, const nn::LoadReport& report) {
+  schema::Value record = schema::Value::object(
+      {{"file", from.file.string()}, {"hash", hash_file(weights_file(from.file))}});
+  const schema::Value lists = to_value(report);
+  for (const auto& member : lists.members()) record.set(member.key, member.value);
+  return record;
+}
+
+std::string random_text(const schema::Value& init) {
+  const bool told = init.find("left_out") != nullptr;
+  const std::vector<std::string> left_out = names_in(init, "left_out");
+  const std::vector<std::string> other_shape = names_in(init, "other_shape");
+  std::vector<std::string> missing = names_in(init, "random");
+  std::erase_if(missing, [&](const std::string& name) {
+    return contains(left_out, name) || contains(other_shape, name);
+  });
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& names, const char* why) {
+    if (!names.empty())
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", some_of(names), why);
+  };
+  add(missing, told ? "random, not in the file" : "random, not taken from the file");
+  add(left_out, "random, left out as asked");
+  add(other_shape, "random, of another shape in the file");
+  add(names_in(init, "known_unused"), "not read, no part of this network uses them");
+  return text;
 }
 
 }  // namespace fovea::training

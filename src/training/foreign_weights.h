@@ -33,10 +33,15 @@ std::map<std::string, Tensor> renamed(const std::map<std::string, Tensor>& tenso
 /// Reads the file into the network. Throws FileError as load_weights() does and ConfigError.
 nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host);
 
-/// For results and summaries: {"file", "hash" of its content, "loaded", "random", "unused"}.
+/// {"loaded", and lists of names: "random", of these "left_out" and "other_shape", "unused", of
+/// these "known_unused"}; see nn::LoadReport.
+schema::Value to_value(const nn::LoadReport& report);
+/// For results and summaries: the same with "file" and "hash" of its content.
 schema::Value to_value(const ForeignWeights& from, const nn::LoadReport& report);
 
-/// "head.weight, head.bias: random, not in the file"; empty if there are none.
-std::string random_text(const std::vector<std::string>& random);
+/// What the network did not get from the file, and what it knowingly left there, by such a record:
+/// "head.weight, head.bias: random, left out as asked"; empty where it took all. Of records of
+/// older programs, which did not tell why: "random, not taken from the file".
+std::string random_text(const schema::Value& init);
 
 }  // namespace fovea::training

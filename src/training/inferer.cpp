@@ -274,7 +274,8 @@ schema::Choices inferer_choices() {
                 {kWhole, "one pass of the network over the whole sample", nullptr},
                 {kSlidingWindow, "the weighted mean over windows that overlap, as MONAI's", fields},
                 {kNnUnetWindows,
-                 "the weighted mean of the probabilities of windows, as nnU-Net's (dformer 7.7)",
+                 "the weighted mean of the logits or probabilities of windows, as nnU-Net's "
+                 "(dformer 7.7)",
                  std::make_shared<const schema::Fields<NnUnetWindowsOptions>>(
                      nnunet_windows_fields())}};
           }};
@@ -300,19 +301,28 @@ const schema::Fields<EvalOptions>& eval_fields() {
           .add_component("inferer", &O::inferer, inferer_choices(),
                          "how a dense network's maps of whole samples are made, in evaluations "
                          "while training too")
-          .add("metrics", &O::names, schema::one_of(names),
-               "of segmentations: further metrics, which take time, in evaluations while training "
-               "too: mean over classes of the mean over cases, images or volumes, of Dice "
-               "(case_dice), of IoU (case_iou) and of the 95th percentile of the distances between "
-               "borders, in pixels (hd95) or in millimetres (hd95_mm)")
+          .add(
+              "metrics", &O::names, schema::one_of(names),
+              "of segmentations: further metrics, which take time, in evaluations while training "
+              "too: mean over classes of the mean over cases, images or volumes, of Dice "
+              "(case_dice), of IoU (case_iou), of the 95th percentile of the distances between "
+              "borders "
+              "in pixels (hd95) or millimetres (hd95_mm), and of the largest distance, Hausdorff's "
+              "(hd, hd_mm); of label maps each class by itself too (case_dice_liver)")
+          .add("classes", &O::classes,
+               "of segmentations with several classes: names of those that means over classes are "
+               "of (case_*, hd*, pooled_dice, dice_per_image, iou_per_image); []: all but the "
+               "background; miou and accuracy are always of all")
           .add_enum("empty_masks", &O::empty,
                     {{"strict", metrics::EmptyMasks::kStrict},
                      {"gdla", metrics::EmptyMasks::kGdla},
-                     {"transunet", metrics::EmptyMasks::kTransUnet}},
+                     {"transunet", metrics::EmptyMasks::kTransUnet},
+                     {"dformer", metrics::EmptyMasks::kDformer}},
                     "what these count where truth or prediction is without a class; strict: Dice "
                     "without truth and HD95 without either are left out; gdla: such an HD95 counts "
                     "0; transunet: both count 0, but Dice 1 where only the prediction has the "
-                    "class (gdla 7)")
+                    "class (gdla 7); dformer: Dice 1 where both are without it and 0 where one is, "
+                    "HD95 as strict (dformer 7.8)")
           .add("volumes", &O::volumes,
                "of images that are slices: what they are slices of, as dataset.split.by_group says "
                "it, \"folder\" or a regular expression; these metrics then compare volumes; \"\": "
@@ -325,8 +335,8 @@ const schema::Fields<EvalOptions>& eval_fields() {
                     "of segmentations: the size at which truth and prediction are compared, the "
                     "network's or that of the files, to which predictions are brought back "
                     "(labels: the nearest pixel, scipy's zoom of order 0 where images are zoomed; "
-                    "soft masks: bilinear, then cut); auto: original for slices of volumes, else "
-                    "network (gdla 6.4, 7)");
+                    "soft masks: bilinear, then cut); auto: original for slices, volumes and "
+                    "wherever metrics ask for distances, else network (gdla 6.4, 7)");
   return fields;
 }
 

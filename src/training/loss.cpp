@@ -177,10 +177,13 @@ Entry cross_entropy() {
   return EntryOf<O>("cross_entropy",
                     "mean of -log softmax(logits)[label], over samples or pixels; of samples that "
                     "were mixed, the sum over their classes by their shares",
-                    schema::Fields<O>{}.add(
-                        "label_smoothing", &O::label_smoothing,
-                        schema::at_least(0) && schema::less_than(1),
-                        "share e of the target spread evenly: (1 - e) onehot + e / classes"))
+                    schema::Fields<O>{}
+                        .add("label_smoothing", &O::label_smoothing,
+                             schema::at_least(0) && schema::less_than(1),
+                             "share e of the target spread evenly: (1 - e) onehot + e / classes")
+                        .add("class_weights", &O::class_weights, schema::at_least(0),
+                             "weight of every class, as PyTorch's: means are over the weights of "
+                             "the labels; [] = 1 each"))
       .compares(Compares::kClasses, class_cross_entropy)
       .compares(Compares::kLabelMaps, ops::pixel_cross_entropy)
       .entry();
@@ -241,7 +244,9 @@ Entry dice() {
 Entry dice_ce() {
   using O = DiceCe;
   return EntryOf<O>(
-             "dice_ce", "dice_weight dice + ce_weight cross_entropy, as MONAI and nnU-Net",
+             "dice_ce",
+             "dice_weight dice + ce_weight cross_entropy, as MONAI and nnU-Net; class_weights, one "
+             "for every class, weigh both",
              with_dice(schema::Fields<O>{})
                  .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of 1 - Dice")
                  .add("ce_weight", &O::ce_weight, schema::at_least(0),
@@ -251,10 +256,15 @@ Entry dice_ce() {
                       "of the cross-entropy: share of the target spread evenly"))
       .compares(Compares::kLabelMaps,
                 [](const Tensor& map, const Tensor& labels, const O& o) {
-                  const Tensor ce = ops::pixel_cross_entropy(
-                      map, labels,
-                      {.label_smoothing = o.label_smoothing, .ignore_index = o.ignore_index});
-                  return ops::add(ops::mul(ops::label_dice(map, labels, o), o.dice_weight),
+                  const Tensor ce = ops::pixel_cross_entropy(map, labels,
+                                                             {.label_smoothing = o.label_smoothing,
+                                                              .ignore_index = o.ignore_index,
+                                                              .class_weights = o.class_weights});
+                  // MONAI: one weight a class; the Dice takes those of the classes it has.
+                  ops::LabelDiceOptions dice = o;
+                  if (!o.background && !o.class_weights.empty())
+                    dice.class_weights.erase(dice.class_weights.begin());
+                  return ops::add(ops::mul(ops::label_dice(map, labels, dice), o.dice_weight),
                                   ops::mul(ce, o.ce_weight));
                 })
       .entry();

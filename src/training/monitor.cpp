@@ -26,6 +26,7 @@ constexpr const char* kOfAverages = "ema_";
 
 MetricInfo of_averages(MetricInfo metric) {
   metric.name.insert(0, kOfAverages);
+  for (std::string& alias : metric.aliases) alias.insert(0, kOfAverages);
   return metric;
 }
 
@@ -44,10 +45,9 @@ MetricInfo monitor_of(const TrainOptions& options, const std::vector<MetricInfo>
   MetricInfo monitor = own;
   if (!options.monitor.empty()) {
     const std::vector<MetricInfo> known = measured(options, of_task);
-    const MetricInfo* found = metrics::find_metric(known, options.monitor);
-    if (found == nullptr) refuse(options, known);
+    const auto found = metrics::named_metric(known, options.monitor);
+    if (!found) refuse(options, known);
     monitor = *found;
-    monitor.name = options.monitor;  // of a class, where another stands for it
   }
   if (options.monitor_mode != MonitorMode::kAuto)
     monitor.larger_is_better = options.monitor_mode == MonitorMode::kMax;

@@ -57,7 +57,8 @@ class NnUnetWindows final : public Inferer {
     std::vector<Tensor> means;
     for (std::int64_t item = 0; item < image.size(0); ++item)
       means.push_back(mean_of(padded.rows(item, item + 1), window, network));
-    return {ops::log(ops::pad(ops::concat(means, 0), back))};
+    const Tensor whole = ops::pad(ops::concat(means, 0), back);
+    return {o_.mean == WindowMean::kProbabilities ? ops::log(whole) : whole};
   }
 
   Sides window_of(const Sides& sample) const override {
@@ -116,7 +117,7 @@ class NnUnetWindows final : public Inferer {
     return ops::div(sum, total);
   }
 
-  // Probabilities of a window, mean over the mirrorings of any of the axes.
+  // Logits or probabilities of a window, mean over the mirrorings of any of the axes.
   Tensor mirrored_mean(const Tensor& window, const Network& network) const {
     const std::size_t ways = std::size_t{1} << o_.mirror_axes.size();
     Tensor sum;
@@ -128,8 +129,10 @@ class NnUnetWindows final : public Inferer {
         return x;
       };
       const Tensor logits = ops::to(network(mirrored(window)).front(), window.device());
-      const Tensor p = mirrored(class_probabilities(ops::cast(logits, DType::kFloat32)));
-      sum = sum.defined() ? ops::add(sum, p) : p;
+      const Tensor wide = ops::cast(logits, DType::kFloat32);
+      const Tensor map =
+          mirrored(o_.mean == WindowMean::kProbabilities ? class_probabilities(wide) : wide);
+      sum = sum.defined() ? ops::add(sum, map) : map;
     }
     return ops::mul(sum, 1.0 / static_cast<double>(ways));
   }
@@ -184,7 +187,12 @@ const schema::Fields<NnUnetWindowsOptions>& nnunet_windows_fields() {
                "most that the next window begins later, in sizes of the window")
           .add("gaussian", &O::gaussian, "less weight towards the borders of windows")
           .add("mirror_axes", &O::mirror_axes, schema::at_least(0),
-               "mean over all mirrorings of these axes, 0 = the first of the sample; [] = none");
+               "mean over all mirrorings of these axes, 0 = the first of the sample; [] = none")
+          .add_enum(
+              "mean", &O::mean,
+              {{"logits", WindowMean::kLogits}, {"probabilities", WindowMean::kProbabilities}},
+              "of what windows and mirrorings the mean is: logits, as nnU-Net's version 2, "
+              "or probabilities, as version 1 (dformer 7.7)");
   return fields;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -11,17 +12,20 @@
 #include "schema/load.h"
 #include "schema/parse.h"
 #include "training/data_identity.h"
+#include "training/monitor.h"
 #include "training/trainer.h"
 #include "training/weights.h"
 
 namespace fovea::training {
 namespace {
 
-// What atomic writes of a killed process left; the lock says that nobody is writing now.
-void remove_temporaries(const std::filesystem::path& folder) {
+// What atomic writes of a killed process left of these files; the lock says that nobody is writing
+// now. Nothing else, whatever it is called.
+void remove_temporaries(const std::filesystem::path& folder, const std::set<std::string>& names) {
   std::vector<std::filesystem::path> found;
-  for (const auto& entry : io::fs::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".tmp") found.push_back(entry.path());
+  for (const auto& entry : io::fs::directory_iterator(folder)) {
+    if (names.contains(io::temporary_of(entry.path().filename().string())))
+      found.push_back(entry.path());
   }
   for (const std::filesystem::path& path : found) io::remove_all(path);
 }
@@ -43,6 +47,19 @@ std::int64_t evaluations(const std::filesystem::path& file) {
   return count;
 }
 
+// The configuration of a run that goes on. Its checkpoints have it too, so that a damaged one may
+// be written again.
+schema::Value read_config(const std::filesystem::path& file) {
+  try {
+    return schema::parse(io::read_text(file), file.string());
+  } catch (const ConfigError& error) {
+    throw FileError(
+        fmt::format("{}; the file is damaged: remove it, and go on with fovea train "
+                    "EXPERIMENT --resume --out {}",
+                    error.what(), file.parent_path().string()));
+  }
+}
+
 // Where a run computes, or "" where a configuration does not say.
 std::string device_of(const schema::Value& config) {
   const schema::Value* train = config.is_object() ? config.find("train") : nullptr;
@@ -55,6 +72,24 @@ void set_device(schema::Value& config, const std::string& device) {
 }
 
 }  // namespace
+
+bool is_untrained(const std::filesystem::path& run_folder) {
+  if (io::exists_at_all(run_folder / "summary.json")) return false;
+  const CheckpointStore checkpoints(run_folder);
+  try {
+    const auto last = checkpoints.find_last();
+    const std::string first = CheckpointStore::folder_name(0);
+    // Without a checkpoint there is either nothing, or a first one that was cut short.
+    if (last && last->filename() != first) return false;
+    if (!last && checkpoints.any() &&
+        (!io::fs::exists(run_folder / "checkpoints" / first) ||
+         io::fs::exists(run_folder / "checkpoints" / first / "state.json")))
+      return false;
+    return evaluations(run_folder / "metrics.jsonl") == 0;
+  } catch (const Error&) {
+    return false;  // a `last` that names what is not there, and the like
+  }
+}
 
 // For the terminal alone: a resumed run leaves the same bytes as one that was never stopped.
 void Trainer::notify(const std::string& line) const {
@@ -76,17 +111,72 @@ void Trainer::refuse_other(const std::string& place, const schema::Value& before
               fmt::format("{}: this run began with another configuration: {}", place, differences));
 }
 
+// The files that this run writes beside its checkpoints.
+std::set<std::string> Trainer::own_files() const {
+  std::set<std::string> names = {"config.json",  "metrics.jsonl", "metrics.csv", "log.txt",
+                                 "summary.json", "splits.json",   "curves.png"};
+  for (const auto& [name, content] : setup_.files) names.insert(name);
+  for (const auto& [name, content] : task_.files()) names.insert(name);
+  return names;
+}
+
+// What stands where a new run writes is somebody's: a log of another program, a link to a file
+// elsewhere.
+void Trainer::refuse_foreign_files() const {
+  for (const std::string& name : own_files()) {
+    FOVEA_CHECK(!io::exists_at_all(setup_.run_folder / name), FileError,
+                fmt::format("{}: is there already, and the run would write over it; move it "
+                            "elsewhere, or choose another folder with --out",
+                            (setup_.run_folder / name).string()));
+  }
+}
+
+// A run in which nothing was trained yet: it ended at a sample that could not be read, say. The
+// same command begins it again. Its configuration or its first checkpoint says that the files are
+// ours.
+bool Trainer::begins_again() const {
+  if (!is_untrained(setup_.run_folder)) return false;
+  const std::filesystem::path config_file = setup_.run_folder / "config.json";
+  if (!io::fs::exists(config_file)) return false;
+  if (checkpoints_.find_last()) return true;
+  try {
+    refuse_other(config_file.string(),
+                 schema::parse(io::read_text(config_file), config_file.string()));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void Trainer::remove_untrained() {
+  const std::filesystem::path& folder = setup_.run_folder;
+  notify(fmt::format("{}: was stopped before anything was trained; begins again", folder.string()));
+  std::string events;
+  if (const auto last = checkpoints_.find_last())
+    events = read_checkpoint(*last, setup_.host).state.event_file;
+  checkpoints_.remove_litter();
+  checkpoints_.remove_first();
+  if (!events.empty()) io::remove_all(folder / events);
+  remove_temporaries(folder, own_files());
+  for (const std::string& name : own_files()) {
+    if (io::exists_at_all(folder / name)) io::remove_all(folder / name);
+  }
+}
+
 void Trainer::open_run() {
   const std::filesystem::path& folder = setup_.run_folder;
   const std::filesystem::path config_file = folder / "config.json";
   const bool has_run =
       io::fs::exists(config_file) || checkpoints_.any() || !holds_nothing(folder / "metrics.jsonl");
-  FOVEA_CHECK(setup_.resume || !has_run, FileError,
+  const bool again = !setup_.resume && has_run && begins_again();
+  FOVEA_CHECK(setup_.resume || !has_run || again, FileError,
               fmt::format("{}: holds a run already; continue it with --resume, or choose another "
                           "folder with --out",
                           folder.string()));
   FOVEA_CHECK(!setup_.resume || has_run, FileError,
               fmt::format("{}: there is no run to resume", folder.string()));
+  if (again) remove_untrained();
+  if (!setup_.resume) refuse_foreign_files();
   state_.config = setup_.config;
   state_.config_hash =
       schema::content_hash(setup_.identity ? setup_.identity(setup_.config) : setup_.config);
@@ -94,25 +184,26 @@ void Trainer::open_run() {
   state_.data = task_.fingerprint();
   std::optional<std::filesystem::path> last;
   if (setup_.resume) {
-    if (io::fs::exists(config_file)) {
-      refuse_other(config_file.string(),
-                   schema::parse(io::read_text(config_file), config_file.string()));
-    }
+    if (io::fs::exists(config_file)) refuse_other(config_file.string(), read_config(config_file));
     last = find_last();
     if (last) {
       restore(*last);
     } else {
       refuse_lost_checkpoints();
     }
-    remove_temporaries(folder);
+    remove_temporaries(folder, own_files());
+    checkpoints_.remove_litter();
   }
-  if (!setup_.resume || !io::fs::exists(config_file)) {
+  // The configuration first: it says that what lies beside it is ours.
+  if (!io::fs::exists(config_file)) io::write_atomic(config_file, setup_.config.dump() + "\n");
+  if (!last) {
     for (const auto& [name, content] : setup_.files) io::write_atomic(folder / name, content);
     for (const auto& [name, content] : task_.files()) io::write_atomic(folder / name, content);
-    io::write_atomic(config_file, setup_.config.dump() + "\n");
   }
   keep_sample_lists(task_, folder);
-  log_ = std::make_unique<RunLog>(folder, setup_.train.tensorboard);
+  std::string events = state_.event_file;
+  if (last && events.empty()) events = EventFile::find(folder);
+  log_ = std::make_unique<RunLog>(folder, setup_.train.tensorboard, events);
   log_->cut_back(state_);
   if (last) {
     note_move();
@@ -186,6 +277,8 @@ void Trainer::restore(const std::filesystem::path& folder) {
   refuse_other_data(checkpoint.state.data, state_.data, setup_.run_folder);
   const schema::Value data = state_.data;
   checkpoints_.require_best(checkpoint.state);
+  checkpoints_.check_place(checkpoint.state);
+  RunLog::check(setup_.run_folder, checkpoint.state);
   load_weights(task_.model(), checkpoint.model, (folder / "model.safetensors").string());
   optimiser_->load_state(checkpoint.optimiser);
   FOVEA_CHECK((ema_ != nullptr) == !checkpoint.ema.empty(), FileError,
@@ -194,6 +287,12 @@ void Trainer::restore(const std::filesystem::path& folder) {
   state_ = checkpoint.state;
   state_.parts = selection_.during;
   state_.data = data;
+  const auto known = measured(setup_.train, task_.metrics());
+  state_.metrics = with_current_names(state_.metrics, known);
+  if (state_.best) {
+    state_.best->metric = metrics::current_name(known, state_.best->metric);
+    state_.best->metrics = with_current_names(state_.best->metrics, known);
+  }
   if (!selection_.monitored() && state_.best) {
     // Older programs noted the best weights on test unasked. They are kept, but choose nothing.
     state_.kept.push_back(state_.best->step);

@@ -1,5 +1,7 @@
 #include "training/options.h"
 
+#include "base/threads.h"
+
 #include <cmath>
 
 namespace fovea::training {
@@ -20,7 +22,8 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add("steps", &O::steps, at_least(0), "optimiser steps instead of epochs; 0 = by epochs")
           .add("batch_size", &O::batch_size, at_least(1), "samples in a forward pass")
           .add("eval_batch_size", &O::eval_batch_size, at_least(0), "0 = batch_size")
-          .add("num_workers", &O::num_workers, at_least(0), "threads that prepare batches")
+          .add("num_workers", &O::num_workers, schema::in_range(0, 256),
+               "threads that prepare batches")
           .no_effect()
           .add("grad_accum_steps", &O::grad_accum_steps, at_least(1),
                "batches whose gradients make one step; the mean is over all their samples")
@@ -78,7 +81,8 @@ const schema::Fields<TrainOptions>& train_fields() {
                "on cuda: products and convolutions of float32 on tensor cores, which keep 10 bits "
                "of "
                "an operand's mantissa; as in PyTorch's allow_tf32 of matrix products")
-          .add("threads", &O::threads, at_least(0), "threads of the kernels; 0 = all cores")
+          .add("threads", &O::threads, schema::in_range(0, kMostThreads),
+               "threads of the kernels; 0 = all cores")
           .no_effect()
           .add("cuda_graphs", &O::cuda_graphs,
                "hand a step to a CUDA device as a graph of its kernels, which takes the host less "

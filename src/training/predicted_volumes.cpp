@@ -23,6 +23,9 @@ data::VolumeSize size_on_file(const data::VolumePlace& place) {
 }
 
 Value or_null(double value) { return std::isnan(value) ? Value() : Value(value); }
+Value or_null(const std::filesystem::path& file) {
+  return file.empty() ? Value() : Value(file.string());
+}
 
 }  // namespace
 
@@ -81,7 +84,13 @@ std::vector<std::string> PredictedVolumes::finish() const {
   return folders;
 }
 
+std::filesystem::path PredictedVolumes::labels_file(std::int64_t sample) const {
+  if (!labels_) return {};
+  return folder_ / kVolumeFolder / (slug(volumes_.case_name(sample)) + ".nii.gz");
+}
+
 void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeDataset& volumes,
+                          const PredictedVolumes& predicted,
                           const std::vector<std::int64_t>& samples,
                           const std::vector<metrics::ClassCounts>& counts) {
   constexpr const char* kNames[] = {"Dice", "IoU", "TP", "FP", "FN", "TN", "n_pred", "n_ref"};
@@ -114,7 +123,8 @@ void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeD
     per_case.push_back(
         Value::object({{"case", volumes.case_name(samples[i])},
                        {"metrics", scores},
-                       {"reference_file", volumes.files_of(samples[i]).labels.string()}}));
+                       {"prediction_file", or_null(predicted.labels_file(samples[i]))},
+                       {"reference_file", or_null(volumes.files_of(samples[i]).labels)}}));
   }
   Value mean = Value::object(), foreground = Value::object();
   std::vector<double> all(kNumbers, 0);

@@ -38,6 +38,8 @@ class PredictedVolumes {
   void add(std::int64_t sample, const Tensor& prob) const;
   /// The folders.
   std::vector<std::string> finish() const;
+  /// Where the labels of a sample are written; empty where they are not.
+  std::filesystem::path labels_file(std::int64_t sample) const;
 
  private:
   const data::VolumeDataset& volumes_;
@@ -47,8 +49,10 @@ class PredictedVolumes {
 
 /// summary.json as nnU-Net writes it: Dice, IoU and counts of every case and class, their means
 /// over the cases (which leave out what is neither in the truth nor in the prediction) and the mean
-/// over the classes behind the first.
+/// over the classes behind the first. reference_file and prediction_file are the files compared,
+/// null where there is none: volumes that are drawn, predictions that are not saved.
 void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeDataset& volumes,
+                          const PredictedVolumes& predicted,
                           const std::vector<std::int64_t>& samples,
                           const std::vector<metrics::ClassCounts>& counts);
 

@@ -32,7 +32,8 @@ void Trainer::flush_window() {
   if (window.steps == 0) return;
   const auto now = Timing::Clock::now();
   const double samples = static_cast<double>(window.samples);
-  Value line = Value::object({{"step", state_.step}, {"epoch", state_.epoch}, {"split", "train"}});
+  Value line = Value::object(
+      {{"step", state_.step}, {"epoch", state_.epoch + state_.epochs_from}, {"split", "train"}});
   set_number(line, metrics::kLoss.name, window.loss_sum / samples);
   set_number(line, "lr", schedule_(state_.step - 1));
   set_number(line, "grad_norm", window.grad_norm_sum / static_cast<double>(window.steps));
@@ -63,19 +64,47 @@ Metrics Trainer::evaluate(const std::string& split) {
 Value Trainer::record_evaluation(const std::string& split, std::int64_t step, std::int64_t epoch,
                                  const std::string& weights) {
   Value values = Value::object();
-  // People count epochs from 1; the records of metrics.jsonl from 0.
   std::string text = fmt::format("epoch {}  step {}  {}", epoch + 1, step, split);
-  Value line = Value::object({{"step", step}, {"epoch", epoch}, {"split", split}});
+  Value line =
+      Value::object({{"step", step}, {"epoch", epoch + state_.epochs_from}, {"split", split}});
   if (!weights.empty()) line.set("weights", weights);
-  for (const metrics::Measurement& metric : evaluate(split)) {
-    set_number(line, metric.info.name, metric.value);
-    set_number(values, metric.info.name, metric.value);
-    text += fmt::format("  {} {:.4g}", metric.info.name, metric.value);
+  const Metrics measured = evaluate(split);
+  for (const metrics::Measurement& metric : measured) {
+    set_measured(line, metric);
+    set_measured(values, metric);
+    text += fmt::format("  {} {:.4g}{}", metric.info.name, metric.value,
+                        metrics::coverage_text(metric.coverage));
   }
   line.set("time_s", elapsed());
   log_->record(line);
-  say(text);
+  log_->text(text);
+  if (setup_.progress != nullptr)
+    setup_.progress->evaluated({"epoch " + count_of_total(epoch + 1, epochs()),
+                                "step " + count_of_total(step, total_steps_), split,
+                                shown_values(measured)});
   return values;
+}
+
+std::int64_t Trainer::epochs() const {
+  return steps_per_epoch_ > 0 ? (total_steps_ + steps_per_epoch_ - 1) / steps_per_epoch_ : 0;
+}
+
+// For people: the metric that chooses weights first, then the others in their order.
+std::vector<std::string> Trainer::shown_values(const Metrics& measured) const {
+  std::vector<std::string> chosen, others;
+  for (const metrics::Measurement& metric : measured) {
+    const auto& candidates = selection_.candidates;
+    const bool chooses =
+        metric.info.name == selection_.monitor.name ||
+        std::find(candidates.begin(), candidates.end(), metric.info.name) != candidates.end();
+    const std::size_t width = metric.info.unit == "%" ? 8 : 7;
+    (chooses ? chosen : others)
+        .push_back(fmt::format("{} {:>{}}{}", metric.info.name,
+                               metrics::value_text(metric.info, metric.value), width,
+                               metrics::coverage_text(metric.coverage)));
+  }
+  chosen.insert(chosen.end(), others.begin(), others.end());
+  return chosen;
 }
 
 void Trainer::report_progress(double loss, double lr) {
@@ -84,7 +113,7 @@ void Trainer::report_progress(double loss, double lr) {
   progress.step = state_.step;
   progress.total_steps = total_steps_;
   progress.epoch = state_.epoch;
-  progress.epochs = (total_steps_ + steps_per_epoch_ - 1) / steps_per_epoch_;
+  progress.epochs = epochs();
   progress.loss = loss;
   progress.lr = lr;
   const double step = timing_->median_step();
@@ -108,14 +137,15 @@ Value Trainer::chosen_weights() const {
                                 {"weights", best ? "best" : "last"},
                                 {"selected_on", Value()},
                                 {"steps", state_.step},
-                                {"epochs", state_.epoch}});
+                                {"epochs", state_.epoch},
+                                {"epochs_from", 1}});
   if (best || selection_.stops) chosen.set("selected_on", selection_.on);
   if (state_.best) {
     chosen.set("best", Value::object({{"split", selection_.on},
                                       {"metric", best_metric()},
                                       {"value", state_.best->value},
                                       {"step", state_.best->step},
-                                      {"epoch", state_.best->epoch}}));
+                                      {"epoch", state_.best->epoch + 1}}));
   }
   // Who selects on test is asked for the numbers of the last epoch, too.
   if (best) chosen.set("last", Value::object({{"metrics", state_.metrics}}));

@@ -48,8 +48,12 @@ RunLock::RunLock(const std::filesystem::path& run_folder) : path_(run_folder / "
     throw FileError(fmt::format("{}: {}", path_.string(), what));
   };
   for (;;) {
-    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    // What a link leads to is somebody else's, and a pipe is no file.
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    if (fd_ < 0 && errno == ELOOP) fail("is a link to another file; remove it");
     if (fd_ < 0) fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
+    struct stat info {};
+    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) fail("is no file; remove it");
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) fail(fmt::format("cannot be locked: {}", std::strerror(errno)));
       fail(fmt::format("the run is in use by {}", content_of(fd_)));

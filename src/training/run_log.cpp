@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "metrics/metric_info.h"
 #include "schema/parse.h"
 
@@ -26,9 +27,9 @@ struct Row {
 
 // Keys of a record that are not metrics.
 bool is_bookkeeping(const std::string& key) {
-  static const std::set<std::string> keys = {"step",   "epoch",     "split",  "samples",
-                                             "time_s", "nonfinite", "weights"};
-  return keys.contains(key);
+  static const std::set<std::string> keys = {"step",    "epoch",  "split",
+                                             "samples", "time_s", "weights"};
+  return keys.contains(key) || is_note(key);
 }
 
 std::vector<Value> lines_of(std::string_view jsonl) {
@@ -56,23 +57,53 @@ std::string part_of(const Value& line) {
   return split == "train" && !is_training(line) ? "train_eval" : split;
 }
 
-void check_length(const io::File& file, std::int64_t promised, const char* name) {
-  const std::uint64_t size = file.size();
+// Logs that older programs began call the first epoch 0. (A run of no steps has only an evaluation,
+// before the first.)
+bool counts_from_zero(const std::vector<Value>& lines) {
+  return std::any_of(lines.begin(), lines.end(), [](const Value& line) {
+    return is_training(line) && line.at("epoch").as_int() == 0;
+  });
+}
+
+void check_length(std::uint64_t size, std::int64_t promised, const char* name) {
   FOVEA_CHECK(size >= static_cast<std::uint64_t>(promised), FileError,
               fmt::format("{}: holds {} bytes, the checkpoint counts on {}; it was changed since",
                           name, size, promised));
 }
 
+constexpr const char* kMetricsAdvice =
+    "bring the file back from a copy, or train into a new folder with --out";
+
+// Of the part that stays: lines that are no JSON, then anything else that has changed.
+void check_metrics(std::string_view jsonl, const RunState& state) {
+  check_length(jsonl.size(), state.metrics_bytes, "metrics.jsonl");
+  const std::string_view kept = jsonl.substr(0, static_cast<std::size_t>(state.metrics_bytes));
+  const std::string hash = log_hash(kept);
+  if (!state.metrics_hash.empty() && hash == state.metrics_hash) return;
+  try {
+    lines_of(kept);
+  } catch (const FileError& error) {
+    throw FileError(fmt::format("{}; the line is damaged: {}", error.what(), kMetricsAdvice));
+  }
+  FOVEA_CHECK(state.metrics_hash.empty(), FileError,
+              fmt::format("metrics.jsonl: its first {} bytes are not those that the checkpoint "
+                          "counts on; it was changed since: {}",
+                          state.metrics_bytes, kMetricsAdvice));
+}
+
 }  // namespace
 
-RunLog::RunLog(const std::filesystem::path& run_folder, bool tensorboard)
+RunLog::RunLog(const std::filesystem::path& run_folder, bool tensorboard,
+               const std::string& event_file)
     : folder_(run_folder),
       metrics_(run_folder / "metrics.jsonl", io::File::Mode::kAppend),
       text_(run_folder / "log.txt", io::File::Mode::kAppend),
-      events_(tensorboard ? std::make_unique<EventFile>(run_folder) : nullptr) {}
+      events_(tensorboard ? std::make_unique<EventFile>(run_folder, event_file) : nullptr) {}
 
 void RunLog::record(const Value& line) {
-  metrics_.write(line.dump(0) + "\n");
+  const std::string text = line.dump(0) + "\n";
+  metrics_.write(text);
+  hash_ = log_hash(text, hash_);
   if (!events_) return;
   std::vector<Scalar> scalars;
   for (const Value::Member& member : line.members()) {
@@ -93,12 +124,30 @@ void RunLog::sync(RunState& state) {
   state.metrics_bytes = static_cast<std::int64_t>(metrics_.size());
   state.text_bytes = static_cast<std::int64_t>(text_.size());
   // Without TensorBoard the file of an earlier part of the run stays as long as it is.
-  if (events_) state.event_bytes = events_->size();
+  if (events_) {
+    state.event_bytes = events_->size();
+    state.event_file = events_->name();
+  }
+  state.metrics_hash = hash_;
+}
+
+void RunLog::check(const std::filesystem::path& run_folder, const RunState& state) {
+  for (const char* name : {"metrics.jsonl", "log.txt"}) {
+    const auto status = io::fs::symlink_status(run_folder / name);
+    FOVEA_CHECK(!io::fs::is_symlink(status), FileError,
+                fmt::format("{}: is a link to another file, which is not ours to write; put the "
+                            "file itself there",
+                            (run_folder / name).string()));
+  }
+  check_metrics(io::read_text(run_folder / "metrics.jsonl"), state);
+  check_length(io::ReadFile(run_folder / "log.txt").size(), state.text_bytes, "log.txt");
 }
 
 void RunLog::cut_back(const RunState& state) {
-  check_length(metrics_, state.metrics_bytes, "metrics.jsonl");
-  check_length(text_, state.text_bytes, "log.txt");
+  check(folder_, state);
+  const std::string jsonl = io::read_text(folder_ / "metrics.jsonl");
+  hash_ =
+      log_hash(std::string_view(jsonl).substr(0, static_cast<std::size_t>(state.metrics_bytes)));
   metrics_.truncate(static_cast<std::uint64_t>(state.metrics_bytes));
   text_.truncate(static_cast<std::uint64_t>(state.text_bytes));
   if (events_) events_->cut_back(state.event_bytes);
@@ -108,12 +157,22 @@ void RunLog::write_csv() const {
   io::write_atomic(folder_ / "metrics.csv", metrics_csv(io::read_text(folder_ / "metrics.jsonl")));
 }
 
+std::string log_hash(std::string_view jsonl, std::string hash) {
+  while (!jsonl.empty()) {
+    const std::size_t end = std::min(jsonl.find('\n'), jsonl.size() - 1) + 1;
+    hash = hash_bytes(hash + std::string(jsonl.substr(0, end)));
+    jsonl.remove_prefix(end);
+  }
+  return hash;
+}
+
 std::string metrics_csv(std::string_view jsonl) {
   const std::vector<Value> lines = lines_of(jsonl);
   std::map<std::int64_t, Row> rows;
   std::vector<std::string> columns;
+  const bool from_zero = counts_from_zero(lines);
   for (const Value& line : lines) {
-    Row& row = rows[line.at("epoch").as_int()];
+    Row& row = rows[line.at("epoch").as_int() + (from_zero ? 1 : 0)];
     if (is_training(line)) {
       const double samples = line.at("samples").as_double();
       const Value& loss = line.at(metrics::kLoss.name);
@@ -124,8 +183,7 @@ std::string metrics_csv(std::string_view jsonl) {
     }
     for (const Value::Member& member : line.members()) {
       if (is_bookkeeping(member.key)) continue;
-      const std::string part = part_of(line);
-      const std::string column = (part == "val" ? "eval" : part) + "_" + member.key;
+      const std::string column = part_of(line) + "_" + member.key;
       if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
         columns.push_back(column);
       }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/metric_info.h"
 #include "schema/value.h"
 
 namespace fovea::training {
@@ -14,7 +15,7 @@ namespace fovea::training {
 struct Best {
   double value = 0;
   std::int64_t step = 0;
-  std::int64_t epoch = 0;
+  std::int64_t epoch = 0;   // from 0; in files from RunState::epochs_from
   std::string metric = {};  // the monitor, or that of averaged weights; "" from an older program
   schema::Value metrics = schema::Value::object();  // of all parts evaluated then
   bool operator==(const Best&) const = default;
@@ -31,14 +32,18 @@ struct Window {
 
 struct RunState {
   std::int64_t step = 0;   // completed optimiser steps
-  std::int64_t epoch = 0;  // the one in progress, from 0
+  std::int64_t epoch = 0;  // those that are over; the one in progress, from 0
+  /// What the files of the run count epochs from: 1, or 0 where an older program began it.
+  std::int64_t epochs_from = 1;
   std::int64_t batch = 0;  // micro-batches of it that are done
   std::optional<Best> best;
   std::int64_t evaluations_since_best = 0;
   Window window;
   std::int64_t metrics_bytes = 0;  // length of metrics.jsonl
+  std::string metrics_hash;        // of these bytes (log_hash); "" in checkpoints of old programs
   std::int64_t text_bytes = 0;     // length of log.txt
   std::int64_t event_bytes = 0;    // length of the TensorBoard file
+  std::string event_file;          // its name
   std::vector<std::int64_t> kept;  // steps whose checkpoints are never removed
   std::string config_hash;         // of what results depend on
   schema::Value config;            // the whole configuration; null in checkpoints of old programs
@@ -58,5 +63,16 @@ RunState run_state_from(const schema::Value& value);
 /// Sets a member; what is not finite becomes null and is named in the list "nonfinite", since JSON
 /// has no word for it.
 void set_number(schema::Value& record, const std::string& key, double value);
+/// The same of a metric; where values are missing, "compared" of the record says how many: {name:
+/// {"defined", "of", "set"}}.
+void set_measured(schema::Value& record, const metrics::Measurement& metric);
+/// What set_measured() noted; nothing missing where it noted nothing.
+metrics::Coverage coverage_in(const schema::Value& record, const std::string& metric);
+/// Whether a member of a record of metrics is none: "nonfinite", "compared".
+bool is_note(const std::string& key);
+
+/// Gives metrics their names of today, in a record of each part.
+schema::Value with_current_names(const schema::Value& metrics_by_part,
+                                 const std::vector<metrics::MetricInfo>& known);
 
 }  // namespace fovea::training

@@ -81,6 +81,19 @@ void ScoreRows::add(const Tensor& logits, const Tensor& labels,
   indices_.insert(indices_.end(), indices.begin(), indices.end());
 }
 
+std::vector<float> ScoreRows::sorted_values() const {
+  std::vector<float> values;
+  values.reserve(values_.size());
+  const auto w = static_cast<std::size_t>(width_);
+  for (const std::size_t row : ascending(indices_)) {
+    const auto first = values_.begin() + static_cast<std::ptrdiff_t>(row * w);
+    values.insert(values.end(), first, first + static_cast<std::ptrdiff_t>(w));
+  }
+  return values;
+}
+
+std::vector<float> ScoreRows::probabilities() const { return softmax(sorted_values(), width_); }
+
 std::vector<std::string> ScoreRows::words() {
   return {"logits",        "logits.safetensors",        "logits.csv",
           "probabilities", "probabilities.safetensors", "probabilities.csv"};
@@ -91,12 +104,7 @@ std::vector<std::string> ScoreRows::write(const std::filesystem::path& folder,
                                           const std::vector<std::string>& names,
                                           const std::vector<std::string>& classes) const {
   const auto order = ascending(indices_);
-  Scores scores{width_, {}, reordered(indices_, order), reordered(labels_, order)};
-  const auto w = static_cast<std::size_t>(width_);
-  for (const std::size_t row : order) {
-    const auto first = values_.begin() + static_cast<std::ptrdiff_t>(row * w);
-    scores.values.insert(scores.values.end(), first, first + static_cast<std::ptrdiff_t>(w));
-  }
+  Scores scores{width_, sorted_values(), reordered(indices_, order), reordered(labels_, order)};
   std::vector<std::string> files;
   const auto write_both = [&](const std::string& name) {
     if (wanted.contains(name) || wanted.contains(name + ".safetensors")) {

@@ -17,6 +17,9 @@ class ScoreRows {
   /// split.
   void add(const Tensor& logits, const Tensor& labels, const std::vector<std::int64_t>& indices);
 
+  /// The softmax of each row, (n, classes) in the order of the indices.
+  std::vector<float> probabilities() const;
+
   /// The words that write() knows.
   static std::vector<std::string> words();
   /// The files asked for, and their names:
@@ -31,6 +34,8 @@ class ScoreRows {
                                  const std::vector<std::string>& classes) const;
 
  private:
+  std::vector<float> sorted_values() const;
+
   std::int64_t width_ = 0;  // classes
   std::vector<float> values_;
   std::vector<std::int64_t> indices_, labels_;

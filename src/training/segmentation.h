@@ -44,8 +44,12 @@ class Segmentation : public DataTask {
   Tensor mean_loss(const models::Outputs& output, const Tensor& masks) const {
     return loss_(output, masks);
   }
-  /// The metrics of every evaluation, and behind them those asked for by add_metrics().
-  std::vector<metrics::MetricInfo> with_cases(std::vector<metrics::MetricInfo> metrics) const;
+  /// The metrics of every evaluation, and behind them those asked for by add_metrics(), of each of
+  /// these classes too.
+  std::vector<metrics::MetricInfo> with_cases(std::vector<metrics::MetricInfo> metrics,
+                                              const std::vector<std::string>& class_names) const;
+  /// Places of the classes that means are of.
+  std::vector<std::size_t> chosen_classes() const;
   /// Gathers what these need to know.
   CaseCollector collect_cases() const { return CaseCollector(asked_); }
   /// Sample i of a batch; truth and prediction have `size` pixels, one number an axis.
@@ -55,19 +59,23 @@ class Segmentation : public DataTask {
                                 std::int64_t i, const std::string& split) const;
   /// Whether scores are made at the size of the files.
   bool at_original_size(const std::string& split) const;
+  /// "224 x 224": what the network sees of the first sample.
+  std::string network_size(const std::string& split) const;
   /// The mask of a sample at that size, without the axis of the batch.
   Tensor original_truth(const std::string& split, std::int64_t index) const;
   /// Predicted labels (h, w) of sample i of a batch, brought to that size.
   Tensor labels_at_original(const Tensor& labels, const data::Batch& batch, std::int64_t i,
                             const std::string& split) const;
-  /// A member of results.json, and where it is the files' size, a line that says how predictions
-  /// are brought there.
+  /// A member of results.json, and a line that says how predictions are brought to the files' size,
+  /// or in pixels of what size distances are.
   void add_score_size(Report& report, const std::string& split, const char* how) const;
-  /// Adds their values.
-  void add_cases(Metrics& metrics, const std::vector<metrics::CaseScores>& cases) const;
+  /// Adds their values, of each of these classes too.
+  void add_cases(Metrics& metrics, const std::vector<metrics::CaseScores>& cases,
+                 const std::vector<std::string>& class_names) const;
   /// In results.json under the metric's name: the value that leaves out what is undefined, and how
   /// much that is; and a line for people where it is anything.
-  void add_cases(Report& report, const std::vector<metrics::CaseScores>& cases) const;
+  void add_cases(Report& report, const std::vector<metrics::CaseScores>& cases,
+                 const std::vector<std::string>& class_names) const;
   /// Of images: further columns of samples.csv, their heads and the cells of each row; none where
   /// no metric was asked for. Of volumes: writes volumes.csv. "" for the name of an only class.
   std::vector<std::string> write_cases(const ReportRequest& request,
@@ -89,7 +97,7 @@ class Segmentation : public DataTask {
 
 /// Soft masks of one foreground: the sigmoid of the map is its probability.
 /// Metrics: metrics::measure_masks, with the mean over the images of each one's loss. The weights
-/// of the lowest loss are the best.
+/// of the highest Dice over all pixels are the best.
 class MaskSegmentation final : public Segmentation {
  public:
   /// `model` outlives the task.
@@ -97,11 +105,13 @@ class MaskSegmentation final : public Segmentation {
                    const schema::Component& loss = {"bce_dice", {}})
       : Segmentation(model, std::move(source), loss, Compares::kMasks) {}
 
-  metrics::MetricInfo monitor() const override { return metrics::kLoss; }
-  metrics::MetricInfo headline() const override { return metrics::kDsc; }
+  metrics::MetricInfo monitor() const override { return metrics::kPooledDice; }
+  metrics::MetricInfo headline() const override { return metrics::kPooledDice; }
   std::vector<metrics::MetricInfo> metrics() const override {
-    return with_cases(metrics::mask_metrics());
+    return with_cases(metrics::mask_metrics(), {});
   }
+  /// Throws ConfigError for classes, of which masks have one.
+  void add_metrics(const metrics::CaseMetrics& asked) override;
   Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
@@ -130,7 +140,7 @@ class MaskSegmentation final : public Segmentation {
 
 /// Maps of labels: the softmax over the maps is the probability of each class.
 /// Metrics: metrics::measure_label_maps, with the mean over the images of each one's loss. The
-/// weights of the highest mean Dice are the best.
+/// weights of the highest Dice over all pixels, mean over the classes, are the best.
 class LabelSegmentation final : public Segmentation {
  public:
   /// `model` outlives the task.
@@ -138,10 +148,10 @@ class LabelSegmentation final : public Segmentation {
                     const schema::Component& loss = {"dice_ce", {}})
       : Segmentation(model, std::move(source), loss, Compares::kLabelMaps) {}
 
-  metrics::MetricInfo monitor() const override { return metrics::kMeanDice; }
-  metrics::MetricInfo headline() const override { return metrics::kMeanDice; }
+  metrics::MetricInfo monitor() const override { return metrics::kPooledDice; }
+  metrics::MetricInfo headline() const override { return metrics::kPooledDice; }
   std::vector<metrics::MetricInfo> metrics() const override {
-    return with_cases(metrics::label_map_metrics(source().class_names()));
+    return with_cases(metrics::label_map_metrics(source().class_names()), source().class_names());
   }
   Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;

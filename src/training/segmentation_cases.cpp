@@ -1,6 +1,7 @@
 #include "training/segmentation_cases.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "data/image_dataset.h"
 #include "data/volume_dataset.h"
+#include "metrics/label_maps.h"
 #include "training/run_state.h"
 #include "training/segmentation.h"
 
@@ -43,7 +45,12 @@ std::vector<double> pixel_spacing(const data::Geometry& geometry,
 void Segmentation::add_metrics(const metrics::CaseMetrics& asked) {
   metrics::case_metrics(asked);  // throws for unknown names
   const CaseCollector check(asked);
+  if (has_source()) metrics::chosen_classes(asked.classes, source().class_names());
   asked_ = asked;
+}
+
+std::vector<std::size_t> Segmentation::chosen_classes() const {
+  return metrics::chosen_classes(asked_.classes, source().class_names());
 }
 
 CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
@@ -73,8 +80,11 @@ CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
 }
 
 std::vector<metrics::MetricInfo> Segmentation::with_cases(
-    std::vector<metrics::MetricInfo> metrics) const {
-  for (const metrics::MetricInfo& info : metrics::case_metrics(asked_)) metrics.push_back(info);
+    std::vector<metrics::MetricInfo> metrics, const std::vector<std::string>& class_names) const {
+  const std::vector<metrics::MetricInfo> asked = class_names.empty()
+                                                     ? metrics::case_metrics(asked_)
+                                                     : metrics::case_metrics(asked_, class_names);
+  metrics.insert(metrics.end(), asked.begin(), asked.end());
   return metrics;
 }
 
@@ -125,14 +135,14 @@ metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
                                              const Image& image) const {
   metrics::Grid grid{image.size};
   const auto distances = [&] {
-    return metrics::class_hd95(image.truth, image.predicted, std::ssize(counts.truth),
-                               data::kIgnoreLabel, grid);
+    return metrics::class_distances(image.truth, image.predicted, std::ssize(counts.truth),
+                                    data::kIgnoreLabel, grid);
   };
   metrics::CaseScores scores{counts};
-  if (asked_.has(metrics::kHd95)) scores.hd95 = distances();
-  if (asked_.has(metrics::kHd95Mm)) {
+  if (asked_.has_pixel_distances()) scores.pixels = distances();
+  if (asked_.has(metrics::kHd95Mm) || asked_.has(metrics::kHdMm)) {
     grid.spacing = pixel_spacing(image.geometry, grid.size);
-    scores.hd95_mm = distances();
+    scores.mm = distances();
   }
   return scores;
 }
@@ -143,7 +153,9 @@ metrics::CaseScores CaseCollector::scores_of(const std::string& name, const Volu
   metrics::ClassCounts counts = first.counts;
   for (const auto& [index, slice] : volume) {
     FOVEA_CHECK(slice.size == first.size, ShapeError,
-                fmt::format("eval.volumes: slices of {} differ in size", name));
+                fmt::format("eval.volumes: slices of {} differ in size; expected one size, or set "
+                            "eval.score_size=network",
+                            name));
     truth.insert(truth.end(), slice.truth.begin(), slice.truth.end());
     predicted.insert(predicted.end(), slice.predicted.begin(), slice.predicted.end());
     if (&slice == &first) continue;
@@ -173,13 +185,18 @@ std::vector<metrics::CaseScores> CaseCollector::finish() const {
   return cases;
 }
 
-void Segmentation::add_cases(Metrics& metrics,
-                             const std::vector<metrics::CaseScores>& cases) const {
-  for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases))
+void Segmentation::add_cases(Metrics& metrics, const std::vector<metrics::CaseScores>& cases,
+                             const std::vector<std::string>& class_names) const {
+  for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases, class_names))
     metrics.push_back(one.metric);
 }
 
-void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScores>& cases) const {
+void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScores>& cases,
+                             const std::vector<std::string>& class_names) const {
+  if (!asked_.classes.empty())
+    report.lines.push_back(fmt::format("means over classes are of {} of {} classes: {}",
+                                       asked_.classes.size(), class_names.size() - 1,
+                                       fmt::join(asked_.classes, ", ")));
   const auto incomplete =
       std::count_if(cases.begin(), cases.end(), [](const auto& one) { return one.incomplete; });
   if (incomplete > 0)
@@ -188,14 +205,14 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
         incomplete, cases.size()));
   for (const metrics::CaseScores& one : cases)
     if (!one.volume.empty()) report.volumes.push_back(one.volume);
-  for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases)) {
+  for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases, class_names)) {
     const metrics::MetricInfo& info = one.metric.info;
     schema::Value detail =
         schema::Value::object({{"undefined", one.undefined}, {"compared", one.compared}});
     set_number(detail, "strict", one.strict);
     report.details.set(info.name, detail);
-    if (one.undefined == 0) continue;
-    const bool left_out = asked_.empty == metrics::EmptyMasks::kStrict;
+    if (one.undefined == 0 || one.of_class) continue;
+    const bool left_out = metrics::leaves_out(info, asked_.empty);
     report.lines.push_back(fmt::format(
         "{}: {} of {} cases and classes are undefined, since truth or prediction is empty; {}",
         info.name, one.undefined, one.compared,
@@ -208,6 +225,10 @@ namespace {
 
 std::string case_cell(double value) { return std::isnan(value) ? "," : fmt::format(",{}", value); }
 
+std::vector<metrics::MetricInfo> distance_metrics() {
+  return {metrics::kHd95, metrics::kHd95Mm, metrics::kHd, metrics::kHdMm};
+}
+
 // Of one class the mean over the classes is its own column.
 bool has_column_of_means(const metrics::MetricInfo& info, std::size_t classes) {
   return classes > 1 || info == metrics::kCaseDice || info == metrics::kCaseIou;
@@ -218,7 +239,7 @@ bool has_column_of_means(const metrics::MetricInfo& info, std::size_t classes) {
 std::string case_heads(const metrics::CaseMetrics& asked,
                        const std::vector<std::string>& class_words) {
   std::string heads;
-  for (const metrics::MetricInfo& info : {metrics::kHd95, metrics::kHd95Mm}) {
+  for (const metrics::MetricInfo& info : distance_metrics()) {
     if (!asked.has(info)) continue;
     for (const std::string& word : class_words)
       heads += fmt::format(",{}", csv_field(word.empty() ? info.name : info.name + "_" + word));
@@ -226,10 +247,11 @@ std::string case_heads(const metrics::CaseMetrics& asked,
   return heads;
 }
 
-std::string case_cells(const metrics::CaseScores& scores) {
+std::string case_cells(const metrics::CaseMetrics& asked, const metrics::CaseScores& scores) {
   std::string cells;
-  for (const auto& distances : {scores.hd95, scores.hd95_mm}) {
-    for (const double distance : distances) cells += case_cell(distance);
+  for (const metrics::MetricInfo& info : distance_metrics()) {
+    if (!asked.has(info)) continue;
+    for (const double distance : metrics::distances_of(info, scores)) cells += case_cell(distance);
   }
   return cells;
 }
@@ -259,7 +281,7 @@ void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics
         text +=
             case_cell(share(n.truth[c], n.predicted[c], n.both[c], metrics::EmptyMasks::kStrict));
     }
-    text += case_cells(cases[i]) + "\n";
+    text += case_cells(asked, cases[i]) + "\n";
   }
   io::write_atomic(file, text);
 }
@@ -274,7 +296,7 @@ std::vector<std::string> Segmentation::write_cases(const ReportRequest& request,
   }
   heads = case_heads(asked_, class_words);
   std::vector<std::string> cells;
-  for (const metrics::CaseScores& scores : cases) cells.push_back(case_cells(scores));
+  for (const metrics::CaseScores& scores : cases) cells.push_back(case_cells(asked_, scores));
   return cells;
 }
 

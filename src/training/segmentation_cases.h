@@ -71,10 +71,10 @@ void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics
                    const std::vector<metrics::CaseScores>& cases,
                    const std::vector<std::string>& class_words);
 
-/// Columns of HD95 in samples.csv and volumes.csv, each with its comma: heads for classes of these
-/// names ("": the only one), and the values of one case, nothing for what is undefined.
+/// Columns of distances in samples.csv and volumes.csv, each with its comma: heads for classes of
+/// these names ("": the only one), and the values of one case, nothing for what is undefined.
 std::string case_heads(const metrics::CaseMetrics& asked,
                        const std::vector<std::string>& class_words);
-std::string case_cells(const metrics::CaseScores& scores);
+std::string case_cells(const metrics::CaseMetrics& asked, const metrics::CaseScores& scores);
 
 }  // namespace fovea::training

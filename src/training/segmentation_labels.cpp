@@ -40,18 +40,20 @@ std::int64_t sum_of(const std::vector<std::int64_t>& counts, std::size_t first) 
   return sum;
 }
 
-double image_share(const std::vector<double>& shares) {
-  return metrics::class_mean(shares, kFirst, metrics::Empty::kOne);
+// Of one image, over these classes.
+double image_share(const std::vector<double>& shares, const std::vector<std::size_t>& chosen) {
+  return metrics::class_mean(metrics::shares_at(shares, chosen), 0, metrics::Empty::kOne);
 }
 
 std::string label_samples_csv(const LabelSegmentation::Evaluation& clean,
                               const std::vector<std::string>& names,
-                              const std::vector<std::string>& classes, const std::string& heads,
+                              const std::vector<std::string>& classes,
+                              const std::vector<std::size_t>& chosen, const std::string& heads,
                               const std::vector<std::string>& cells) {
   std::string text = "index,name,dice,iou,accuracy";
-  for (const auto& info : {metrics::kClassDice, metrics::kClassIou}) {
+  for (const char* share : {"dice", "iou"}) {
     for (const std::string& word : metrics::class_words(classes))
-      text += fmt::format(",{}", csv_field(metrics::of_class(info, word).name));
+      text += fmt::format(",{}", csv_field(fmt::format("{}_{}", share, word)));
   }
   text += heads + "\n";
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -59,8 +61,8 @@ std::string label_samples_csv(const LabelSegmentation::Evaluation& clean,
     const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
     const double accuracy =
         static_cast<double>(sum_of(counts.both, 0)) / static_cast<double>(sum_of(counts.truth, 0));
-    text += fmt::format("{},{},{},{},{}", clean.indices[i], csv_field(names[i]), image_share(dice),
-                        image_share(iou), share_cell(accuracy));
+    text += fmt::format("{},{},{},{},{}", clean.indices[i], csv_field(names[i]),
+                        image_share(dice, chosen), image_share(iou, chosen), share_cell(accuracy));
     for (const auto& shares : {dice, iou}) {
       for (const double share : shares) text += fmt::format(",{}", share_cell(share));
     }
@@ -162,9 +164,9 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
   result.indices = reordered(result.indices, order);
   result.by_sample = reordered(result.by_sample, order);
   result.cases = cases.finish();
-  result.metrics =
-      metrics::measure_label_maps(loss.value(), result.by_sample, source().class_names());
-  add_cases(result.metrics, result.cases);
+  result.metrics = metrics::measure_label_maps(loss.value(), result.by_sample,
+                                               source().class_names(), chosen_classes());
+  add_cases(result.metrics, result.cases, source().class_names());
   return result;
 }
 
@@ -182,7 +184,8 @@ void LabelSegmentation::write_overlays(const ReportRequest& request, const Evalu
       const Tensor prob = predict(request.split, sample);
       Shape batch{1};
       for (const std::int64_t size : prob.shape()) batch.push_back(size);
-      const double dice = image_share(metrics::class_dice(clean.by_sample[places[k]]));
+      const double dice =
+          image_share(metrics::class_dice(clean.by_sample[places[k]]), chosen_classes());
       page.push_back(
           {fmt::format("{}, Dice {:.1f} %", io::fs::path(seen.name).stem().string(), 100 * dice),
            {pixels.begin(), pixels.end()},
@@ -225,13 +228,14 @@ Report LabelSegmentation::report(const ReportRequest& request) {
   std::string heads;
   const auto cells =
       write_cases(request, clean.cases, {words.begin() + kFirst, words.end()}, heads);
-  io::write_atomic(
-      request.folder / "samples.csv",
-      label_samples_csv(clean, names_of(clean.indices, request.split), classes, heads, cells));
+  io::write_atomic(request.folder / "samples.csv",
+                   label_samples_csv(clean, names_of(clean.indices, request.split), classes,
+                                     chosen_classes(), heads, cells));
   if (volumes == nullptr) {
     write_overlays(request, clean);
   } else {
-    write_nnunet_summary(request.folder / "summary.json", *volumes, clean.indices, clean.by_sample);
+    write_nnunet_summary(request.folder / "summary.json", *volumes, *whole, clean.indices,
+                         clean.by_sample);
   }
   Report report;
   report.metrics = clean.metrics;
@@ -239,7 +243,7 @@ Report LabelSegmentation::report(const ReportRequest& request) {
   add_score_size(report, request.split,
                  volumes == nullptr ? "predicted labels are taken from the nearest pixel"
                                     : "probabilities are taken from between the nearest voxels");
-  add_cases(report, clean.cases);
+  add_cases(report, clean.cases, classes);
   report.details.set("per_class", per_class_json(clean.confusion, classes));
   report.details.set("confusion", write_confusion(request, clean.confusion, classes));
   std::int64_t in_truth = 0, in_both = 0;

@@ -5,6 +5,7 @@
 
 #include "autograd/mode.h"
 #include "base/csv_field.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "metrics/classification.h"
 #include "ops/convolution.h"
@@ -45,6 +46,12 @@ schema::Value pixels_json(const metrics::MaskCounts& counts) {
 }
 
 }  // namespace
+
+void MaskSegmentation::add_metrics(const metrics::CaseMetrics& asked) {
+  FOVEA_CHECK(asked.classes.empty(), ConfigError,
+              "eval.classes: masks of one foreground have no further classes; expected []");
+  Segmentation::add_metrics(asked);
+}
 
 Tensor MaskSegmentation::probabilities(const Tensor& map) const { return ops::sigmoid(map); }
 
@@ -94,7 +101,7 @@ MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
     result.both_empty += image.both_are_empty() ? 1 : 0;
   }
   result.metrics = metrics::measure_masks(loss.value(), result.by_sample);
-  add_cases(result.metrics, result.cases);
+  add_cases(result.metrics, result.cases, {});
   return result;
 }
 
@@ -137,7 +144,7 @@ Report MaskSegmentation::report(const ReportRequest& request) {
   report.metrics = clean.metrics;
   report.indices = clean.indices;
   add_score_size(report, request.split, "probabilities are resized (bilinear), then cut");
-  add_cases(report, clean.cases);
+  add_cases(report, clean.cases, {});
   report.details.set("pixels", pixels_json(clean.counts));
   add_empty_images(report, clean.truth_empty, clean.both_empty);
   report.saved = files.finish();

@@ -72,6 +72,14 @@ Selection select(const std::vector<std::string>& parts, const metrics::MetricInf
   return selection;
 }
 
+std::string choice_text(const Selection& selection) {
+  if (!selection.monitored()) return "last; nothing selects: the data set has no validation part";
+  const std::string what =
+      fmt::format("the {} {} {}", selection.monitor.larger_is_better ? "highest" : "lowest",
+                  selection.on, fmt::join(selection.candidates, " or "));
+  return selection.best ? "best, by " + what : "last; " + what + " is kept as checkpoints/best";
+}
+
 std::string weights_text(const schema::Value& summary) {
   const schema::Value* on = summary.find("selected_on");
   const std::string selected = on == nullptr || on->is_null() ? std::string("nothing was selected")
@@ -82,8 +90,9 @@ std::string weights_text(const schema::Value& summary) {
                        summary.at("epochs").as_int(), selected);
   }
   const schema::Value& best = summary.at("best");
+  const bool from_one = summary.find("epochs_from") != nullptr;  // older programs: from 0
   return fmt::format("best weights, of step {} (epoch {}) by {} {} {:.4g}; {}",
-                     best.at("step").as_int(), best.at("epoch").as_int() + 1,
+                     best.at("step").as_int(), best.at("epoch").as_int() + (from_one ? 0 : 1),
                      best.at("split").as_string(), best.at("metric").as_string(),
                      best.at("value").as_double(), selected);
 }

@@ -32,6 +32,10 @@ struct Selection {
 Selection select(const std::vector<std::string>& parts, const metrics::MetricInfo& monitor,
                  const TrainOptions& options);
 
+/// What a run will report, and what decides: "best, by the highest val pooled_dice", "last; nothing
+/// selects".
+std::string choice_text(const Selection& selection);
+
 /// Of a summary: "best weights, of step 35 (epoch 7) by test loss 0.31; selected on test", "last
 /// weights, of step 100 (epoch 20); nothing was selected".
 std::string weights_text(const schema::Value& summary);

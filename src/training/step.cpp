@@ -141,10 +141,13 @@ DryRun Trainer::dry_run() {
   report.parameters = task_.model().parameter_count();
   report.steps_per_epoch = steps_per_epoch_;
   report.total_steps = total_steps_;
+  report.rates = optim::summarise_rates(schedule_, length());
+  report.rates_text = rates_text();
   report.loss = result.loss;
   report.grad_norm = result.grad_norm;
   report.step_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.peak_bytes = device_.allocator().stats().peak_bytes;
+  report.weights = choice_text(selection_);
   report.files = {"config.json", "metrics.jsonl", "metrics.csv",
                   "log.txt",     "summary.json",  "checkpoints/last"};
   if (selection_.monitored()) report.files.emplace_back("checkpoints/best");

@@ -56,14 +56,19 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
   FOVEA_CHECK(steps_per_epoch_ > 0 || total_steps_ == 0, ConfigError,
               "dataset: has no batches to train on");
   optimiser_ = optim::make_optimiser(setup_.optimizer, parameters);
-  schedule_ = optim::make_schedule(setup_.schedule,
-                                   {optimiser_->base_lr(), total_steps_, steps_per_epoch_});
+  schedule_ = optim::make_schedule(setup_.schedule, length());
+  if (std::string note = optim::check_rates(schedule_, length()); !note.empty())
+    setup_.notes.push_back("note: " + std::move(note));
   if (options.ema_decay > 0) {
     ema_ = std::make_unique<optim::Ema>(averaged(task_.model()), options.decay_of_step());
   }
 }
 
 Trainer::~Trainer() = default;
+
+optim::RunLength Trainer::length() const {
+  return {optimiser_->base_lr(), total_steps_, steps_per_epoch_};
+}
 
 schema::Value Trainer::run() {
   io::make_directories(setup_.run_folder);

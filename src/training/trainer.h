@@ -12,10 +12,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "optim/ema.h"
+#include "optim/rates.h"
 #include "optim/registry.h"
 #include "schema/description.h"
 #include "training/checkpoint.h"
@@ -57,8 +59,15 @@ struct DryRun {
   double grad_norm = 0;
   double step_s = 0;
   std::int64_t peak_bytes = 0;  // of one step with the optimiser's state
+  optim::RateSummary rates;
+  std::string rates_text;
   std::vector<std::string> files;
+  std::string weights;  // which the run will report: choice_text()
 };
+
+/// True for the folder of a run that has no more than the checkpoint of step 0 and no evaluation:
+/// to begin it again loses nothing.
+bool is_untrained(const std::filesystem::path& run_folder);
 
 class Trainer {
  public:
@@ -71,9 +80,10 @@ class Trainer {
 
   /// Trains to the end, or goes on from the last checkpoint, and writes summary.json, whose content
   /// it returns; the model then holds the weights that it is about. Throws FileError if the folder
-  /// holds a run and resume is off, or holds none, or one that has lost its checkpoints, and it is
-  /// on; ConfigError if the configuration differs from the one the run began with; NumericError,
-  /// before the weights are touched, if the loss or the gradients are not finite; Interrupted.
+  /// holds a run in which anything was trained, or files of others, and resume is off, or holds
+  /// none, or one that has lost its checkpoints, and it is on; ConfigError if the configuration
+  /// differs from the one the run began with; NumericError, before the weights are touched, if the
+  /// loss or the gradients are not finite; Interrupted.
   schema::Value run();
 
   /// One step without an update; writes nothing. Throws NumericError as run() does.
@@ -81,6 +91,8 @@ class Trainer {
 
   /// Rate of the step after `completed` ones.
   double lr(std::int64_t completed) const { return schedule_(completed); }
+  /// The rates of the whole run in a line (optim/rates.h).
+  std::string rates_text() const { return optim::rates_text(schedule_, length()); }
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   std::int64_t total_steps() const { return total_steps_; }
   const RunState& state() const { return state_; }
@@ -90,6 +102,10 @@ class Trainer {
 
   // open_run.cpp
   void open_run();
+  std::set<std::string> own_files() const;
+  void refuse_foreign_files() const;
+  bool begins_again() const;
+  void remove_untrained();
   void refuse_other(const std::string& place, const schema::Value& before) const;
   void refuse_other_parts(const RunState& before) const;
   void refuse_lost_checkpoints() const;
@@ -100,6 +116,7 @@ class Trainer {
   void save();
 
   // trainer.cpp
+  optim::RunLength length() const;
   bool stop_requested() const { return setup_.stop != nullptr && setup_.stop->load(); }
   bool finished() const { return !state_.stop_reason.empty(); }
   void train_epoch();
@@ -143,6 +160,8 @@ class Trainer {
   /// "last" for the final numbers, "" while the run goes on.
   schema::Value record_evaluation(const std::string& split, std::int64_t step, std::int64_t epoch,
                                   const std::string& weights);
+  std::vector<std::string> shown_values(const Metrics& measured) const;
+  std::int64_t epochs() const;
   void say(const std::string& line);
   void report_progress(double loss, double lr);
   std::string best_metric() const;

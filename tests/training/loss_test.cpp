@@ -162,3 +162,20 @@ TEST_CASE("losses: boundary_dou compares label maps", "[training]") {
   CHECK(loss(outputs, labels).item<float>() > 0);
   CHECK_THROWS_AS(make_loss({"boundary_dou", options}, Compares::kMasks), ConfigError);
 }
+
+TEST_CASE("dice_ce: weights of classes weigh both parts, as in MONAI's DiceCELoss", "[training]") {
+  const Tensor logits =
+      Tensor::from<double>({0.5, -1, 2, 1, 0.25, -0.5, -0.75, 1.5, 0}, {1, 3, 1, 3}, test::cpu());
+  const Tensor labels = Tensor::from<std::int64_t>({0, 2, 1}, {1, 1, 3}, test::cpu());
+  const auto value = [&](bool background) {
+    const schema::Value options = schema::Value::object(
+        {{"type", "dice_ce"},
+         {"class_weights", schema::Value::array(std::vector<double>{0.5, 1, 2})},
+         {"background", background}});
+    return make_loss({"dice_ce", options}, Compares::kLabelMaps)(models::Outputs{.maps = {logits}},
+                                                                 labels)
+        .item<double>();
+  };
+  CHECK(value(true) == Approx(1.6924058405231945));
+  CHECK(value(false) == Approx(1.8134570860615342));
+}

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include "backend/devices.h"
 #include "base/error.h"
@@ -52,13 +53,43 @@ TEST_CASE("nnunet windows: a network that sees single voxels gives what one pass
           "[training]") {
   const Tensor x =
       ops::random_normal({1, 1, 5, 14, 9}, 0, 1, RandomStream(1), DType::kFloat32, host());
-  const NnUnetWindowsOptions o{.roi_size = {6, 8, 8}, .mirror_axes = {0, 2}};
-  const Tensor found = (*make_nnunet_windows(o))(x, signs).front();
-  CHECK(found.shape() == Shape{1, 2, 5, 14, 9});
-  const auto values = x.host_values<float>();
-  const auto log_p = found.host_values<float>();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    CHECK(log_p[i + values.size()] - log_p[i] == Approx(2 * values[i]).margin(1e-3));
+  for (const WindowMean mean : {WindowMean::kLogits, WindowMean::kProbabilities}) {
+    const NnUnetWindowsOptions o{.roi_size = {6, 8, 8}, .mirror_axes = {0, 2}, .mean = mean};
+    const Tensor found = (*make_nnunet_windows(o))(x, signs).front();
+    CHECK(found.shape() == Shape{1, 2, 5, 14, 9});
+    const auto values = x.host_values<float>();
+    const auto maps = found.host_values<float>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      CHECK(maps[i + values.size()] - maps[i] == Approx(2 * values[i]).margin(1e-3));
+  }
+}
+
+TEST_CASE("nnunet windows: version 2 has the mean of logits, version 1 that of probabilities",
+          "[training]") {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {1, 1, 1, 1, 4}, host());
+  // Windows are told apart by their first voxel: of both, one network is sure and the other not.
+  const auto network = [](const Tensor& window) {
+    const bool first = window.host_values<float>()[0] == 1;
+    const float two = first ? 4.0f : -1.0f;
+    return std::vector<Tensor>{
+        Tensor::from<float>({0, 0, 0, two, two, two}, {1, 2, 1, 1, 3}, host())};
+  };
+  const auto shares = [&](WindowMean mean) {
+    const Tensor maps = (*make_nnunet_windows(
+        {.roi_size = {1, 1, 3}, .gaussian = false, .mirror_axes = {}, .mean = mean}))(x, network)
+                            .front();
+    const auto values = maps.host_values<float>();
+    return 1 / (1 + std::exp(double{values[1]} - double{values[5]}));  // of the second voxel
+  };
+  const auto sigmoid = [](double value) { return 1 / (1 + std::exp(-value)); };
+  CHECK(shares(WindowMean::kLogits) == Approx(sigmoid(1.5)));
+  CHECK(shares(WindowMean::kProbabilities) == Approx((sigmoid(4) + sigmoid(-1)) / 2));
+  const NnUnetWindowsOptions defaults = nnunet_windows_fields().parse(
+      {"nnunet_windows",
+       schema::Value::object({{"type", "nnunet_windows"},
+                              {"roi_size", schema::Value::array(std::vector<std::int64_t>{4})}})},
+      "eval.inferer");
+  CHECK(defaults.mean == WindowMean::kLogits);
 }
 
 TEST_CASE("nnunet windows: options that do not fit are refused", "[training]") {

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <csignal>
 #include <map>
+#include <set>
+#include <sstream>
 
 #include "backend/devices.h"
 #include "base/error.h"
@@ -36,10 +38,19 @@ TrainerSetup hard_setup(const io::fs::path& folder, const Device& device) {
   return setup;
 }
 
-std::string straight_run(const std::string& name) {
+// calls: set to how many system calls on files the run makes.
+std::string straight_run(const std::string& name, std::int64_t* calls = nullptr) {
   const test::Folder folder(name);
   test::ToyTask task(test::cpu());
+  if (calls != nullptr) {
+    *calls = 0;
+    io::set_fault_hook([=](std::string_view) {
+      ++*calls;
+      return 0;
+    });
+  }
   training::Trainer(task, hard_setup(folder.path, test::cpu())).run();
+  io::set_fault_hook({});
   return test::run_bytes(folder.path);
 }
 
@@ -97,20 +108,55 @@ TEST_CASE("resume: stopped after every single step, the run writes the same byte
 }
 
 TEST_CASE("resume: killed at any system call, the run writes the same bytes", "[training]") {
-  const std::string expected = straight_run("resume_straight2");
+  std::int64_t calls = 0;
+  const std::string expected = straight_run("resume_straight2", &calls);
   const RandomStream random(11);
   int kills = 0;
   for (std::uint64_t round = 0; round < 3; ++round) {
     const test::Folder folder("resume_kill");
     for (std::uint64_t attempt = 0;; ++attempt) {
       REQUIRE(attempt < 500);
-      const std::int64_t fatal = random.fork(round).below(150, attempt);
+      const std::int64_t fatal = random.fork(round).below(calls, attempt);
       if (run_until_killed(folder.path, static_cast<int>(fatal))) break;
       ++kills;
     }
     CHECK(test::run_bytes(folder.path) == expected);
   }
   CHECK(kills >= 10);
+}
+
+// An older program counted epochs from 0 in metrics.jsonl and in checkpoints, and did not say so.
+TEST_CASE("resume: a run that counted epochs from 0 goes on as it began", "[training]") {
+  const test::Folder folder("resume_from_zero"), other("resume_from_one");
+  const auto run = [](const test::Folder& in, bool resume) {
+    test::ToyTask task(test::cpu());
+    TrainerSetup setup = hard_setup(in.path, test::cpu());
+    std::atomic<bool> stop{true};
+    if (!resume) setup.stop = &stop;
+    setup.resume = resume;
+    return training::Trainer(task, setup).run();
+  };
+  for (const test::Folder* in : {&folder, &other}) CHECK_THROWS_AS(run(*in, false), Interrupted);
+  {
+    training::CheckpointStore store(folder.path);
+    training::Checkpoint checkpoint = store.load("last", test::cpu());
+    CHECK(checkpoint.state.epochs_from == 1);
+    checkpoint.state.epochs_from = 0;
+    store.save(checkpoint);
+  }
+  const Value old = run(folder, true), now = run(other, true);
+  const auto epochs = [](const test::Folder& in) {
+    std::set<std::int64_t> found;
+    std::istringstream lines(io::read_text(in.path / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);)
+      found.insert(schema::parse(line, "metrics.jsonl").at("epoch").as_int());
+    return found;
+  };
+  CHECK(epochs(folder) == std::set<std::int64_t>{0, 1, 2, 3, 4, 5});
+  CHECK(epochs(other) == std::set<std::int64_t>{1, 2, 3, 4, 5, 6});
+  // What is made of them counts from 1.
+  CHECK(old.at("best").at("epoch") == now.at("best").at("epoch"));
+  CHECK(io::read_text(folder.path / "metrics.csv") == io::read_text(other.path / "metrics.csv"));
 }
 
 TEST_CASE("resume: a finished run is left as it is", "[training]") {

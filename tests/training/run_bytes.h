@@ -35,8 +35,10 @@ inline std::string run_bytes(const io::fs::path& run) {
       schema::parse(io::read_text(in_checkpoint("state.json", "last")), "state").at("state");
   state.erase("time_s");
   state.erase("metrics_bytes");  // times have different lengths
+  state.erase("metrics_hash");   // of lines with times
   state.erase("text_bytes");
   state.erase("event_bytes");
+  state.erase("event_file");  // has the time in its name
   text += state.dump() + io::read_text(run / "log.txt") + io::read_text(run / "metrics.csv");
   std::set<std::string> names;
   for (const auto& entry : io::fs::recursive_directory_iterator(run)) {

@@ -7,14 +7,12 @@
 #include "base/error.h"
 #include "schema/parse.h"
 #include "tests/training/toy_task.h"
-#include "training/progress.h"
 #include "training/run_lock.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <sstream>
 
 using namespace fovea;
 
@@ -63,11 +61,42 @@ TEST_CASE("run log: the table has a row an epoch and a column a metric", "[train
 {"step":3,"epoch":0,"split":"test","weights":"best","top1":70.0}
 )";
   CHECK(training::metrics_csv(jsonl) ==
-        "epoch,train_loss,eval_loss,eval_top1,eval_ema_top1,test_top1,lr\n"
-        "0,1.25,1.5,50.0,,70.0,0.1\n"
-        "1,0.5,nan,75.0,80.0,,0.05\n");
+        "epoch,train_loss,val_loss,val_top1,val_ema_top1,test_top1,lr\n"
+        "1,1.25,1.5,50.0,,70.0,0.1\n"
+        "2,0.5,nan,75.0,80.0,,0.05\n");
   CHECK(training::metrics_csv("") == "epoch,train_loss,lr\n");
   CHECK_THROWS_WITH(training::metrics_csv("{\"step\":1,"), Catch::Contains("line 1"));
+}
+
+TEST_CASE("run log: epochs count from 1, in the logs of older programs too", "[training]") {
+  const std::string from_one =
+      R"({"step":2,"epoch":1,"split":"train","loss":1.0,"lr":0.1,"samples":3}
+{"step":2,"epoch":1,"split":"val","loss":2.0,"hd95":4.0,"compared":{"hd95":{"defined":3,"of":4,"set":"a"}}}
+{"step":4,"epoch":2,"split":"train","loss":0.5,"lr":0.1,"samples":3}
+)";
+  CHECK(training::metrics_csv(from_one) ==
+        "epoch,train_loss,val_loss,val_hd95,lr\n"
+        "1,1,2.0,4.0,0.1\n"
+        "2,0.5,,,0.1\n");
+  // A run of no steps has its evaluation alone.
+  CHECK(training::metrics_csv(R"({"step":0,"epoch":1,"split":"val","loss":2.0})") ==
+        "epoch,train_loss,val_loss,lr\n1,,2.0,\n");
+}
+
+TEST_CASE("run state: the best epoch of an older program's checkpoint stays the same epoch",
+          "[training]") {
+  training::RunState state;
+  state.best = training::Best{0.5, 20, 3, "loss", schema::Value::object()};
+  schema::Value now = training::to_value(state);
+  CHECK(now.at("best").at("epoch").as_int() == 4);  // from 1
+  CHECK(training::run_state_from(now) == state);
+  schema::Value old = now;
+  old.erase("epochs_from");
+  old.find("best")->set("epoch", 3);
+  const training::RunState resumed = training::run_state_from(old);
+  CHECK(resumed.best->epoch == 3);
+  CHECK(resumed.epochs_from == 0);  // its logs go on as they began
+  CHECK(training::to_value(resumed).at("best").at("epoch").as_int() == 3);
 }
 
 TEST_CASE("run log: columns and tags say which part a number is of", "[training]") {
@@ -79,7 +108,7 @@ TEST_CASE("run log: columns and tags say which part a number is of", "[training]
 )";
   CHECK(training::metrics_csv(jsonl) ==
         "epoch,train_loss,test_loss,train_eval_loss,lr\n"
-        "0,1,1.5,0.5,0.1\n");
+        "1,1,1.5,0.5,0.1\n");
   const test::Folder folder("tags");
   {
     training::RunLog log(folder.path);
@@ -117,7 +146,7 @@ TEST_CASE("event file: records as TensorBoard reads them", "[training]") {
     file.add(2, {{"train/loss", 0.25}});
     CHECK(file.size() > after_one);
   }
-  training::EventFile file(folder.path);  // the same file
+  training::EventFile file(folder.path, training::EventFile::find(folder.path));
   file.cut_back(after_one);
   CHECK(file.size() == after_one);
   file.cut_back(0);
@@ -145,38 +174,4 @@ TEST_CASE("run lock: a second program is refused, a killed one is succeeded", "[
 
   io::write_atomic(folder.path / "run.lock", "process 1 on host elsewhere\n");
   CHECK_THROWS_WITH(training::RunLock(folder.path), Catch::Contains("host elsewhere"));
-}
-
-TEST_CASE("progress: one redrawn line on a terminal, none between half minutes elsewhere",
-          "[training]") {
-  training::Progress progress;
-  progress.step = 120;
-  progress.total_steps = 400;
-  progress.epochs = 10;
-  progress.loss = 0.731;
-  progress.lr = 3e-4;
-  progress.samples_per_s = 812.4;
-  progress.peak_bytes = std::int64_t{1204} << 20;
-  progress.remaining_s = 190;
-  CHECK(training::progress_line(progress) ==
-        "epoch 1/10  step 120/400  loss 0.731  lr 0.0003  812.4 samples/s  peak 1204 MiB  "
-        "left 3 min 10 s");
-  CHECK(training::duration_text(3725) == "1 h 2 min");
-  CHECK(training::duration_text(-1) == "?");
-
-  std::ostringstream file;
-  std::ostringstream terminal;
-  {
-    training::StreamProgress to_file(file, false);
-    training::StreamProgress to_terminal(terminal, true);
-    for (training::ProgressSink* sink :
-         std::initializer_list<training::ProgressSink*>{&to_file, &to_terminal}) {
-      sink->update(progress);
-      sink->update(progress);
-      sink->message("evaluated");
-    }
-  }
-  CHECK(file.str() == "evaluated\n");
-  CHECK(terminal.str().starts_with("epoch 1/10"));
-  CHECK(terminal.str().ends_with("\revaluated\n"));
 }

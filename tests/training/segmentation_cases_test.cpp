@@ -51,7 +51,7 @@ std::shared_ptr<BatchSource> shapes(std::int64_t eval_batch, const std::string& 
 }
 
 // Squares to be found, masks of one foreground: 3 to test, 1 to train on.
-std::shared_ptr<BatchSource> squares(const test::Folder& folder) {
+std::shared_ptr<BatchSource> squares(const test::Folder& folder, const std::string& more = "") {
   for (const char* part : {"images", "masks", "splits"}) io::make_directories(folder.path / part);
   std::string train, test;
   for (int n = 0; n < 4; ++n) {
@@ -70,9 +70,9 @@ std::shared_ptr<BatchSource> squares(const test::Folder& folder) {
   io::write_atomic(folder.path / "splits/train.txt", train);
   io::write_atomic(folder.path / "splits/test.txt", test);
   const auto split = [&](data::Split which) {
-    return data::make_dataset(
-        test::component(R"({"type": "paired_folder", "root": ")" + folder.path.string() + "\"}"),
-        which);
+    return data::make_dataset(test::component(R"({"type": "paired_folder", "root": ")" +
+                                              folder.path.string() + "\"" + more + "}"),
+                              which);
   };
   training::BatchOptions options;
   options.train.batch_size = 2;
@@ -92,7 +92,7 @@ TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", 
   task.add_metrics({{"hd95", "case_dice"}, metrics::EmptyMasks::kGdla});
   const auto full = task.evaluate_in_full("test");
   CHECK(task.metrics() == metrics::infos_of(full.metrics));
-  REQUIRE(full.metrics.size() == plain.size() + 2);
+  REQUIRE(full.metrics.size() == plain.size() + 2 + 2 * 3);  // and of each class
   for (std::size_t i = 0; i < plain.size(); ++i) CHECK(full.metrics[i] == plain[i]);
   // By hand, in another order of images.
   std::vector<std::vector<double>> distances, dice;
@@ -101,7 +101,8 @@ TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", 
     const Tensor labels = metrics::predicted_labels(task.output(sample).maps.front());
     const auto truth = sample.at("mask").values<std::int64_t>();
     const auto found = labels.values<std::int64_t>();
-    distances.push_back(metrics::class_hd95(truth, found, 4, data::kIgnoreLabel, {{16, 16}}));
+    distances.push_back(
+        metrics::class_distances(truth, found, 4, data::kIgnoreLabel, {{16, 16}}).hd95);
     for (double& distance : distances.back()) distance = std::isnan(distance) ? 0 : distance;
     metrics::ConfusionMatrix confusion(4);
     confusion.add(truth, found, data::kIgnoreLabel);
@@ -137,16 +138,62 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   const auto full = task.evaluate_in_full("test");
   std::int64_t undefined = 0;
   for (const metrics::CaseScores& scores : full.cases)
-    for (const double distance : scores.hd95) undefined += std::isnan(distance) ? 1 : 0;
+    for (const double distance : scores.pixels.hd95) undefined += std::isnan(distance) ? 1 : 0;
   const schema::Value& detail = with.details.at("hd95");
   CHECK(detail.at("undefined").as_int() == undefined);
   CHECK(detail.at("compared").as_int() == 15);
   REQUIRE(undefined > 0);  // else the line below is not seen
-  CHECK_THAT(with.lines.front(), Catch::StartsWith("hd95: " + std::to_string(undefined) +
-                                                   " of 15 cases and classes are undefined") &&
-                                     Catch::Contains("without them it is "));
+  REQUIRE(with.lines.size() >= 2);
+  CHECK_THAT(with.lines[0], Catch::StartsWith("scored at the size of the files"));
+  CHECK_THAT(with.lines[1], Catch::StartsWith("hd95: " + std::to_string(undefined) +
+                                              " of 15 cases and classes are undefined") &&
+                                Catch::Contains("without them it is "));
+  CHECK(metrics::coverage_text(full.metrics.at(full.metrics.size() - 4).coverage) ==
+        " (" + std::to_string(15 - undefined) + "/15)");
   task.add_metrics({{"hd95"}});
-  CHECK_THAT(report().lines.front(), Catch::EndsWith("they are left out"));
+  CHECK_THAT(report().lines[1], Catch::EndsWith("they are left out"));
+}
+
+TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too", "[training]") {
+  OneConvolution model(4);
+  model.train(false);
+  LabelSegmentation task(model, shapes(2));
+  metrics::CaseMetrics chosen{{"case_dice"}};
+  chosen.classes = {"cross"};
+  task.add_metrics(chosen);
+  const training::Metrics one = task.evaluate("test");
+  for (const char* metric : {"case_dice", "pooled_dice"})
+    CHECK(metrics::value_of(one, metric) == metrics::value_of(one, metric + std::string("_cross")));
+  metrics::CaseMetrics asked;
+  asked.classes = {"cros"};
+  CHECK_THROWS_WITH(task.add_metrics(asked), Catch::Contains("did you mean \"cross\"?"));
+  OneConvolution foreground(1);
+  MaskSegmentation masks(foreground, nullptr);
+  CHECK_THROWS_AS(masks.add_metrics(asked), ConfigError);
+}
+
+TEST_CASE("segmentation cases: distances are in pixels of the files unless asked otherwise",
+          "[training]") {
+  const test::Folder data("case_sizes"), out("case_sizes_report");
+  OneConvolution model(1);
+  model.train(false);
+  MaskSegmentation task(model, squares(data, R"(, "img_size": 6)"));  // of 12
+  const auto scored = [&](const metrics::CaseMetrics& asked) {
+    task.add_metrics(asked);
+    return task.report(
+        {.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+  };
+  const auto pixels = [&] { return task.evaluate_in_full("test").counts.total(); };
+  CHECK(scored({{"case_dice"}}).details.at("score_size").as_string() == "network");
+  CHECK(pixels() == 3 * 36);
+  CHECK(scored({{"hd95"}}).details.at("score_size").as_string() == "original");
+  CHECK(pixels() == 3 * 144);
+  metrics::CaseMetrics small{{"hd95"}};
+  small.size = metrics::ScoreSize::kNetwork;
+  const training::Report at_network = scored(small);
+  CHECK(at_network.details.at("score_size").as_string() == "network");
+  CHECK(at_network.lines.at(0) ==
+        "scored at the size that the network sees, 6 x 6: distances in px are pixels of that size");
 }
 
 TEST_CASE("segmentation cases: of one foreground", "[training]") {
@@ -163,7 +210,7 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
   double dice = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(full.cases[i].counts.truth == std::vector<std::int64_t>{119, 25});
-    CHECK(full.cases[i].hd95.size() == 1);
+    CHECK(full.cases[i].pixels.hd95.size() == 1);
     dice += 100 * full.by_sample[i].dice() / 3;
   }
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(dice));
@@ -196,8 +243,8 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
     for (const float p : prob.values<float>()) found.push_back(p >= 0.5f ? 1 : 0);
   }
   const double distance = metrics::hd95(truth, found, {{3, 12, 12}});
-  CHECK(std::isnan(distance) == std::isnan(full.cases[0].hd95[0]));
-  if (!std::isnan(distance)) CHECK(full.cases[0].hd95[0] == distance);
+  CHECK(std::isnan(distance) == std::isnan(full.cases[0].pixels.hd95[0]));
+  if (!std::isnan(distance)) CHECK(full.cases[0].pixels.hd95[0] == distance);
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(100 * full.counts.dice()));
   task.report({.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   const std::string table = io::read_text(out.path / "volumes.csv");
@@ -224,11 +271,12 @@ TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]
   REQUIRE(scores.size() == 2);
   CHECK(scores[0].volume == "p1");
   CHECK(scores[0].images == 2);
-  CHECK(scores[0].hd95 == std::vector<double>{1});  // a plane apart; each plane alone has none
+  CHECK(scores[0].pixels.hd95 ==
+        std::vector<double>{1});  // a plane apart; each plane alone has none
   CHECK(scores[0].counts.truth == std::vector<std::int64_t>{14, 2});
   CHECK(scores[0].counts.both == std::vector<std::int64_t>{12, 0});
   CHECK(scores[1].volume == "p2");
-  CHECK(scores[1].hd95 == std::vector<double>{1});
+  CHECK(scores[1].pixels.hd95 == std::vector<double>{1});
   CHECK_THROWS_WITH(
       add("other", 3, bar, bar),
       "eval.volumes: \"(p\\d)_\" finds nothing in other; expected a volume for every image");

@@ -66,7 +66,7 @@ TEST_CASE(
   const test::Folder run("label_segmentation");
   OneConvolution model(kClasses);
   LabelSegmentation task(model, shapes());
-  CHECK(task.monitor() == metrics::kMeanDice);
+  CHECK(task.monitor() == metrics::kPooledDice);
   CHECK(task.metrics() == metrics::infos_of(task.evaluate("test")));
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.05})");
@@ -75,9 +75,9 @@ TEST_CASE(
   training::Trainer(task, trainer).run();
   const schema::Value summary = schema::parse(io::read_text(run.path / "summary.json"), "summary");
   const schema::Value& test = summary.at("metrics").at("test");
-  CHECK(test.at("mean_dice").as_double() > 80);
-  CHECK(test.at("dice_cross").as_double() > 60);
-  CHECK(summary.at("best").at("metric").as_string() == "mean_dice");
+  CHECK(test.at("pooled_dice").as_double() > 80);
+  CHECK(test.at("pooled_dice_cross").as_double() > 60);
+  CHECK(summary.at("best").at("metric").as_string() == "pooled_dice");
 }
 
 TEST_CASE("label segmentation: metrics are of the whole split, for any batch size", "[training]") {
@@ -159,9 +159,9 @@ TEST_CASE("label segmentation: what does not fit is refused with one line", "[tr
   const auto& entry = training::tasks().find("segmentation");
   CHECK_THROWS_WITH(entry.make(right, shapes(), {"bce_dice", {}}),
                     Catch::Contains("does not compare label maps"));
-  CHECK(entry.make(right, shapes(), {"dice_ce", {}})->monitor() == metrics::kMeanDice);
-  CHECK(entry.make(right, nullptr, {"dice_ce", {}})->monitor() == metrics::kMeanDice);
-  CHECK(entry.make(right, nullptr, {"bce_dice", {}})->monitor() == metrics::kLoss);
+  CHECK(entry.make(right, shapes(), {"dice_ce", {}})->monitor() == metrics::kPooledDice);
+  CHECK(entry.make(right, nullptr, {"dice_ce", {}})->monitor() == metrics::kPooledDice);
+  CHECK(entry.make(right, nullptr, {"bce_dice", {}})->monitor() == metrics::kPooledDice);
   // A network that does not say how many maps it gives.
   OneConvolution silent(6, false);
   CHECK_THROWS_WITH(LabelSegmentation(silent, shapes()).evaluate("test"),

@@ -75,14 +75,14 @@ std::shared_ptr<BatchSource> batches(const test::Folder& folder, std::int64_t ev
 
 }  // namespace
 
-TEST_CASE("segmentation: a network learns, and the best weights are those of the lowest loss",
+TEST_CASE("segmentation: a network learns, and the best weights are those of the highest Dice",
           "[training]") {
   const test::Folder data("squares"), run("segmentation");
   write_squares(data);
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
   MaskSegmentation task(model, batches(data));
-  CHECK(task.monitor().name == "loss");
-  CHECK_FALSE(task.monitor().larger_is_better);
+  CHECK(task.monitor().name == "pooled_dice");  // as of maps of labels
+  CHECK(task.monitor().larger_is_better);
   CHECK(task.metrics() == metrics::infos_of(task.evaluate("test")));
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.1})");
@@ -90,9 +90,9 @@ TEST_CASE("segmentation: a network learns, and the best weights are those of the
   trainer.train.select_on = training::SelectOn::kTest;
   training::Trainer(task, trainer).run();
   const schema::Value summary = schema::parse(io::read_text(run.path / "summary.json"), "summary");
-  CHECK(summary.at("metrics").at("test").at("dsc").as_double() > 90);
-  CHECK(summary.at("best").at("metric").as_string() == "loss");
-  CHECK(summary.at("best").at("value") == summary.at("metrics").at("test").at("loss"));
+  CHECK(summary.at("metrics").at("test").at("pooled_dice").as_double() > 90);
+  CHECK(summary.at("best").at("metric").as_string() == "pooled_dice");
+  CHECK(summary.at("best").at("value") == summary.at("metrics").at("test").at("pooled_dice"));
   CHECK(summary.at("selected_on").as_string() == "test");
 }
 
@@ -127,9 +127,9 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
   const auto errors = static_cast<double>(sum.false_positives() + sum.false_negatives());
   CHECK(value("dice_per_image") == Approx(dice));
   CHECK(value("iou_per_image") == Approx(iou));
-  CHECK(value("iou_pooled") == Approx(100 * tp / (tp + errors)));
+  CHECK(value("pooled_iou") == Approx(100 * tp / (tp + errors)));
   CHECK(value("miou") == Approx(50 * (tp / (tp + errors) + tn / (tn + errors))));
-  CHECK(value("dsc") == Approx(100 * 2 * tp / (2 * tp + errors)));
+  CHECK(value("pooled_dice") == Approx(100 * 2 * tp / (2 * tp + errors)));
   CHECK(one.truth_empty == 0);
 
   MaskSegmentation task(model, batches(data));

@@ -107,14 +107,15 @@ TEST_CASE("segmentation volumes: scored at the size of the files, in millimetres
     const auto [truth, found] =
         truth_and_prediction(task, *source, kDepth * static_cast<std::int64_t>(v));
     const metrics::Grid grid{{kDepth, kHeight, kWidth}};
-    pixels.push_back(metrics::class_hd95(truth, found, 4, data::kIgnoreLabel, grid));
+    pixels.push_back(metrics::class_distances(truth, found, 4, data::kIgnoreLabel, grid).hd95);
     millimetres.push_back(
-        metrics::class_hd95(truth, found, 4, data::kIgnoreLabel, {grid.size, {8, 1.25, 1.5}}));
+        metrics::class_distances(truth, found, 4, data::kIgnoreLabel, {grid.size, {8, 1.25, 1.5}})
+            .hd95);
     CHECK(full.cases[v].volume == (v == 0 ? "patient002_frame01" : "patient002_frame07"));
     CHECK(full.cases[v].images == kDepth);
     for (std::size_t c = 0; c < 3; ++c) {
-      CHECK((full.cases[v].hd95[c] == pixels[v][c] || std::isnan(pixels[v][c])));
-      CHECK((full.cases[v].hd95_mm[c] == millimetres[v][c] || std::isnan(pixels[v][c])));
+      CHECK((full.cases[v].pixels.hd95[c] == pixels[v][c] || std::isnan(pixels[v][c])));
+      CHECK((full.cases[v].mm.hd95[c] == millimetres[v][c] || std::isnan(pixels[v][c])));
     }
     metrics::ConfusionMatrix confusion(4);
     confusion.add(truth, found);

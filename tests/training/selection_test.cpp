@@ -160,8 +160,8 @@ TEST_CASE("selection: the best weights on val are scored on test once, and all n
   CHECK(best.at("value") == summary.at("metrics").at("val").at(toy.setup.train.monitor));
   CHECK(summary.at("last").at("metrics").at("val") != summary.at("metrics").at("val"));
   const std::string said = "best weights, of step " + std::to_string(best.at("step").as_int()) +
-                           " (epoch " + std::to_string(best.at("epoch").as_int() + 1) +
-                           ") by val " + toy.setup.train.monitor;
+                           " (epoch " + std::to_string(best.at("epoch").as_int()) + ") by val " +
+                           toy.setup.train.monitor;
   CHECK_THAT(toy.log(), Catch::Contains(said) && Catch::Contains("; selected on val"));
 
   // The numbers again, from the checkpoint: plain and averaged weights.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "models/model.h"
+#include "schema/parse.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 #include "training/foreign_weights.h"
@@ -111,16 +112,6 @@ TEST_CASE("weights: a value that is not finite is refused by name", "[training]"
   CHECK_NOTHROW(load_weights(model, tensors, "a", {{"fc1.*"}, {"fc1.*"}}));
 }
 
-TEST_CASE("weights: patterns with stars", "[training]") {
-  CHECK(nn::matches("head.*", "head.weight"));
-  CHECK_FALSE(nn::matches("head.*", "heads.weight"));
-  CHECK(nn::matches("*", ""));
-  CHECK(nn::matches("blocks.*.attn.*", "blocks.11.attn.qkv.weight"));
-  CHECK_FALSE(nn::matches("blocks.*.attn", "blocks.1.attn.qkv"));
-  CHECK(nn::matches("*a*b", "xxaayyab"));
-  CHECK_FALSE(nn::matches("", "x"));
-}
-
 TEST_CASE("weights: the advice is never to leave most of a network random", "[training]") {
   const nn::LoadOptions asked{{}, {}, "--ignore", "--allow-random"};
   const test::ToyModel model(test::cpu(), 0, 1);
@@ -202,4 +193,130 @@ TEST_CASE("weights: positions are resampled as timm does", "[training]") {
                     Catch::Contains("40 rows of positions for 26 tokens"));
   CHECK_THROWS_WITH(training::resample_positions(table, {1, 0, 0, 40}, "x"),
                     Catch::Contains("no grid"));
+}
+
+namespace {
+
+std::unique_ptr<models::Model> network(const std::string& type, const char* options,
+                                       const models::DataShape& data) {
+  const schema::Choice choice = schema::find_choice(models::entries().choices(), type, "model");
+  const nn::Build build{test::cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch};
+  return models::make({type, choice.fields->resolve(schema::parse(options, "test"))}, build, data);
+}
+
+std::unique_ptr<models::Model> small_vit() {
+  return network("vit",
+                 R"({"img_size": [8, 8], "embed_dim": 8, "depth": 1, "num_classes": 3,
+                     "attention": {"num_heads": 2}})",
+                 {3, 8, 8, 3});
+}
+
+// The sentence that loading ends with.
+std::string refusal(const models::Model& model, const std::map<std::string, Tensor>& tensors) {
+  try {
+    load_weights(model, tensors, "x", {{}, {}, "--ignore", "--allow-random"});
+  } catch (const FileError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("weights: a file of another network is called what it is", "[training]") {
+  const auto vit = small_vit();
+  auto tensors = copies(*vit);
+  const Tensor any = test::random_tensor({8}, 1, DType::kFloat32);
+  SECTION("with register tokens, whose positions differ too") {
+    tensors["reg_token"] = any;
+    tensors["pos_embed"] = test::random_tensor({1, 4, 8}, 1, DType::kFloat32);
+    CHECK_THAT(refusal(*vit, tensors),
+               Catch::Contains("; the file is a ViT with register tokens") &&
+                   Catch::EndsWith("Fovea has no such network") &&
+                   !Catch::Contains("--interpolate-pos-embed") && !Catch::Contains("--ignore"));
+  }
+  SECTION("distilled") {
+    tensors["dist_token"] = any;
+    tensors["head_dist.weight"] = any;
+    tensors["pos_embed"] = test::random_tensor({1, 6, 8}, 1, DType::kFloat32);
+    CHECK_THAT(refusal(*vit, tensors), Catch::Contains("the file is a distilled DeiT") &&
+                                           Catch::Contains("deit_tiny") &&
+                                           !Catch::Contains("--interpolate-pos-embed"));
+  }
+  SECTION("normed behind the mean") {
+    for (const char* name : {"weight", "bias"}) {
+      tensors[std::string("fc_norm.") + name] = tensors.at(std::string("norm.") + name);
+      tensors.erase(std::string("norm.") + name);
+    }
+    CHECK_THAT(refusal(*vit, tensors), Catch::Contains("normed behind the mean over its patches") &&
+                                           !Catch::Contains("did you mean"));
+  }
+  SECTION("with layer scale") {
+    tensors["blocks.0.ls1.gamma"] = any;
+    CHECK_THAT(refusal(*vit, tensors),
+               Catch::Contains("a ViT with layer scale") && !Catch::Contains("--ignore"));
+  }
+  SECTION("two of these at once") {
+    tensors["blocks.0.ls1.gamma"] = any;
+    tensors["reg_token"] = any;
+    CHECK_THAT(refusal(*vit, tensors), Catch::Contains("register tokens") &&
+                                           Catch::Contains("; and a ViT with layer scale"));
+  }
+  SECTION("wholly another one") {
+    CHECK_THAT(refusal(*vit, {{"layer1.0.conv1.weight", any}}),
+               Catch::Contains("the file is a ResNet: Fovea has resnet18"));
+  }
+  SECTION("a part that is asked for to be left out is the user's") {
+    tensors["reg_token"] = any;
+    CHECK_NOTHROW(load_weights(*vit, tensors, "x", {{"reg_token"}, {}}));
+  }
+}
+
+TEST_CASE("weights: the networks that messages name are there", "[training]") {
+  for (const char* name : {"vit", "deit_tiny", "deit_small", "deit_base", "swin_t", "swin_s",
+                           "swin_b", "mavit_t", "mavit_s", "mavit_b", "mavit_l", "pvt_v2_b0",
+                           "pvt_v2_b5", "unetr", "dformer", "resnet18", "resnet50", "resnet101"})
+    CHECK_NOTHROW(models::entries().find(name));
+}
+
+TEST_CASE("weights: tensors that public code never uses are left in the file and named",
+          "[training]") {
+  const char* options = R"({"img_size": [16, 16, 16], "feature_size": 2, "hidden_size": 6,
+                            "mlp_dim": 8, "num_heads": 2, "in_chans": 1, "num_classes": 2})";
+  const auto unetr = network("unetr", options, {});
+  auto tensors = copies(*unetr);
+  const Tensor any = test::random_tensor({6}, 1, DType::kFloat32);
+  for (const char* name :
+       {"vit.blocks.3.norm_cross_attn.weight", "vit.blocks.0.cross_attn.q.weight",
+        "vit.patch_embedding.cls_token", "encoder2.blocks.0.1.conv3.conv.weight"})
+    tensors[name] = any;
+  const nn::LoadReport report = load_weights(*unetr, tensors, "x");
+  CHECK(report.random.empty());
+  CHECK(report.known_unused.size() == 4);
+  CHECK(report.unused == report.known_unused);
+  CHECK_THAT(training::random_text(training::to_value(report)),
+             Catch::Contains("vit.patch_embedding.cls_token") &&
+                 Catch::EndsWith("not read, no part of this network uses them"));
+  tensors["vit.blocks.3.norm_other.weight"] = any;
+  CHECK_THROWS_WITH(load_weights(*unetr, tensors, "x"), Catch::Contains("norm_other"));
+}
+
+TEST_CASE("weights: why a tensor is random is said", "[training]") {
+  const test::ToyModel model(test::cpu(), 0, 1);
+  auto tensors = copies(model);
+  tensors["head.weight"] = test::random_tensor({10, 8}, 1, DType::kFloat32);
+  tensors.erase("fc1.bias");
+  const std::vector<std::string> asked{"head.*", "fc1.*"};
+  const auto text = [&](const nn::LoadOptions& options) {
+    return training::random_text(training::to_value(load_weights(model, tensors, "x", options)));
+  };
+  CHECK(text({{}, asked}) ==
+        "fc1.bias: random, not in the file; head.weight: random, of another shape in the file");
+  CHECK(text({asked, asked}) ==
+        "fc1.bias: random, not in the file; fc1.weight, head.bias, head.weight: random, left out "
+        "as asked");
+  // Older records do not tell.
+  const auto old = schema::parse(R"({"random": ["a"]})", "test");
+  CHECK(training::random_text(old) == "a: random, not taken from the file");
+  CHECK(training::random_text(schema::parse(R"({"random": []})", "test")).empty());
 }
