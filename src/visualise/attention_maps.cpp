@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "tensor/host.h"
-#include "visualise/heat_scale.h"
 #include "visualise/heatmap.h"
 #include "visualise/montage.h"
 
@@ -42,28 +41,40 @@ std::vector<double> token_weights(const Observation& seen, const RolloutOptions&
   return seen.prefix_tokens > 0 ? class_row(rollout, seen.prefix_tokens) : mean_row(rollout);
 }
 
+std::array<std::int64_t, 2> head_size(const Canvas& image) {
+  constexpr std::int64_t kLeast = 96, kMost = 128;
+  const std::int64_t longer = std::max<std::int64_t>({1, image.height, image.width});
+  const auto side = [&](std::int64_t size) {
+    return longer > kMost ? std::max<std::int64_t>(1, size * kMost / longer)
+                          : size * std::max<std::int64_t>(1, kLeast / longer);
+  };
+  return {side(image.height), side(image.width)};
+}
+
 Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
-                 const std::string& title, bool smooth) {
+                 const std::string& title, const HeadLook& look) {
   const Quantity quantity = attention_quantity(signed_maps);
-  const ColourMap palette = palette_of(quantity);
+  const ColourMap palette = palette_of(quantity, look.sequential, look.ends);
   Montage montage;
   montage.title = title;
-  montage.factor = std::max<std::int64_t>(1, 64 / std::max<std::int64_t>(1, image.height));
+  montage.factor = 1;
+  const auto [height, width] = head_size(image);
   for (std::size_t layer = 0; layer < seen.layers.size(); ++layer) {
     const AttentionMap& map = seen.layers[layer];
     montage.row_labels.push_back(fmt::format("layer {}", layer + 1));
     const Matrix rows = head_rows(map, seen.prefix_tokens);
-    const Limits limits = limits_of(quantity, rows.values);
+    const double even = even_share(quantity, map.n);
+    const Limits limits = limits_of(quantity, rows.values, look.ends, even);
     std::vector<Canvas>& pictures = montage.rows.emplace_back();
     for (std::int64_t head = 0; head < map.heads; ++head) {
       const std::span row(rows.values.data() + head * rows.cols,
                           static_cast<std::size_t>(rows.cols));
       const Matrix heat =
-          heat_map(as_grid(row, seen.grid_h, seen.grid_w), image.height, image.width, smooth);
-      pictures.push_back(colourise(scale_between(heat, limits.low, limits.high), palette));
+          heat_map(as_grid(row, seen.grid_h, seen.grid_w), height, width, look.smooth);
+      pictures.push_back(colourise(positions_of(heat, limits), palette));
     }
     MontageBar bar;
-    bar.bar = {palette, limits.low, limits.high, quantity.name};
+    bar.bar = bar_of(quantity, limits, look.ends, look.sequential, even);
     bar.first = static_cast<std::int64_t>(layer);
     bar.count = 1;
     montage.bars.push_back(std::move(bar));

@@ -1,11 +1,13 @@
 // From a trained network and its input to maps, rollouts and pictures of them. dgsa section 9.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "models/model.h"
 #include "visualise/canvas.h"
+#include "visualise/heat_scale.h"
 #include "visualise/rollout.h"
 
 namespace fovea::visualise {
@@ -29,11 +31,21 @@ Observation observe(models::Model& model, const Tensor& input);
 /// where there is no class token.
 std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options);
 
+/// Height and width of the picture of a head: networks may have 24 of them beside each other.
+std::array<std::int64_t, 2> head_size(const Canvas& image);
+
+/// How heads are drawn.
+struct HeadLook {
+  HeatEnds ends = HeatEnds::kPercentiles;
+  ColourMap sequential = kHeat;  // of maps without sign
+  bool smooth = false;           // as in heat_map()
+};
+
 /// The class token's (or mean) row of every layer (rows) and head (columns). The heads of a layer
-/// share their colours, from 0 or, for signed maps, around 0; a bar beside them has the numbers.
-/// `image` gives the size; `smooth` as in heat_map().
+/// share their colours; a bar beside them has the numbers. `image` gives the size,
+/// at most 128 pixels.
 Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
-                 const std::string& title, bool smooth);
+                 const std::string& title, const HeadLook& look);
 
 /// An image (c, h, w) in [0, 1] with 1 or 3 channels as a picture.
 Canvas picture_of(const std::vector<float>& image, std::int64_t channels, std::int64_t height,

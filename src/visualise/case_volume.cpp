@@ -9,16 +9,41 @@
 
 namespace fovea::visualise {
 
-std::string_view name_of(Plane plane) {
-  switch (plane) {
-    case Plane::kAxial:
-      return "axial";
-    case Plane::kCoronal:
-      return "coronal";
-    default:
-      return "sagittal";
+namespace {
+
+// Opposite directions of the body, the one that is drawn at the top or the left first.
+constexpr std::string_view kHeadToFeet = "SI", kFrontToBack = "AP", kRightToLeft = "RL";
+
+PlaneAxes axes_in_body(const CaseVolume& v, Plane plane) {
+  const auto along = [&](std::string_view direction) { return v.codes.find_first_of(direction); };
+  std::string sideways(kRightToLeft);
+  if (v.convention == Convention::kNeurological) std::swap(sideways[0], sideways[1]);
+  std::string rows(kHeadToFeet), cols(sideways);
+  PlaneAxes axes;
+  if (plane == Plane::kAxial) {
+    axes.name = "axial";
+    axes.across = along(kHeadToFeet);
+    rows = kFrontToBack;
+  } else if (plane == Plane::kCoronal) {
+    axes.name = "coronal";
+    axes.across = along(kFrontToBack);
+  } else {
+    axes.name = "sagittal";
+    axes.across = along(kRightToLeft);
+    cols = kFrontToBack;
   }
+  axes.row = along(rows);
+  axes.col = along(cols);
+  axes.rows_reversed = v.codes[axes.row] == rows[0];
+  axes.cols_reversed = v.codes[axes.col] == cols[0];
+  axes.top = rows[0];
+  axes.bottom = rows[1];
+  axes.left = cols[0];
+  axes.right = cols[1];
+  return axes;
 }
+
+}  // namespace
 
 void check(const CaseVolume& v) {
   const auto voxels = static_cast<std::size_t>(v.size[0] * v.size[1] * v.size[2]);
@@ -37,6 +62,13 @@ void check(const CaseVolume& v) {
   FOVEA_CHECK(last < v.classes.size() && v.dice.size() == v.classes.size(), ShapeError,
               fmt::format("{}: label {}, and {} Dice, of {} classes", v.name, last, v.dice.size(),
                           v.classes.size()));
+  bool placed = v.codes.empty() || v.codes.size() == 3;
+  for (const std::string_view direction : {kHeadToFeet, kFrontToBack, kRightToLeft})
+    placed = placed && (v.codes.empty() || v.codes.find_first_of(direction) != std::string::npos);
+  FOVEA_CHECK(placed, ShapeError,
+              fmt::format("{}: axes point to {}; expected one of R and L, one of A and P, one of S "
+                          "and I",
+                          v.name, v.codes));
   for (const double spacing : v.spacing)
     FOVEA_CHECK(spacing > 0, ConfigError,
                 fmt::format("{}: voxels of {} mm; expected above 0", v.name, spacing));
@@ -49,14 +81,51 @@ double map_limit(std::span<const double> values) {
   return largest;
 }
 
-PlaneAxes axes_of(Plane plane) {
+std::int64_t file_index(const FileAxis& axis, std::int64_t k) {
+  const double place = axis.start + static_cast<double>(k) * axis.step;
+  const auto nearest = static_cast<std::int64_t>(std::floor(place + 0.5));
+  return std::clamp<std::int64_t>(nearest, 0, std::max<std::int64_t>(axis.size - 1, 0));
+}
+
+double file_millimetres(const CaseVolume& v, std::size_t axis, std::int64_t k) {
+  const FileAxis& file = v.file[axis];
+  return (file.start + static_cast<double>(k) * file.step) * v.spacing[axis] / std::abs(file.step);
+}
+
+std::optional<Sides3> voxel_of_file(const CaseVolume& v, const Sides3& file_voxel) {
+  constexpr double kRounding = 1e-9;  // a voxel's own middle must not fall out
+  Sides3 voxel{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const FileAxis& file = v.file[axis];
+    const double place = (static_cast<double>(file_voxel[file.axis]) - file.start) / file.step;
+    voxel[axis] = static_cast<std::int64_t>(std::floor(place + 0.5 + kRounding));
+    if (voxel[axis] < 0 || voxel[axis] >= v.size[axis]) return std::nullopt;
+  }
+  return voxel;
+}
+
+Sides3 file_voxel_of(const CaseVolume& v, const Sides3& voxel) {
+  Sides3 result{};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    result[v.file[axis].axis] = file_index(v.file[axis], voxel[axis]);
+  return result;
+}
+
+Sides3 file_size(const CaseVolume& v) {
+  Sides3 size{};
+  for (const FileAxis& axis : v.file) size[axis.axis] = axis.size;
+  return size;
+}
+
+PlaneAxes axes_of(const CaseVolume& v, Plane plane) {
+  if (!v.codes.empty()) return axes_in_body(v, plane);
   switch (plane) {
     case Plane::kAxial:
-      return {0, 1, 2, false};
+      return {"across depth", 0, 1, 2};
     case Plane::kCoronal:
-      return {1, 0, 2, true};
+      return {"across height", 1, 0, 2, true};
     default:
-      return {2, 0, 1, true};
+      return {"across width", 2, 0, 1, true};
   }
 }
 

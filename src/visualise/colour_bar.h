@@ -1,6 +1,7 @@
 // The bar that says which colour is which value.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "visualise/colour_map.h"
@@ -8,13 +9,26 @@
 
 namespace fovea::visualise {
 
-/// Its ends, and 0 between them, always have a number.
+/// At most this many numbers stand along a bar, none over another.
+inline constexpr std::size_t kMostBarTicks = 7;
+
+/// Its ends, and 0 between them, always have a number; a line across the bar marks 0 and `mark`.
 struct ColourBar {
   ColourMap map = ColourMap::kPlasma;
   double low = 0;  // values at the two ends, low < high
   double high = 1;
-  std::string label;  // what is shown; broken into lines where the bar is short
+  std::string label;                // what is shown; broken into lines where the bar is short
+  bool logarithmic = false;         // values between the ends lie by their logarithms; 0 < low
+  std::optional<double> mark = {};  // a value that stands out
+  std::string mark_name = {};       // beside it, among the numbers: "even"
+  std::string mark_text = {};       // behind the label, also where the mark is beyond the ends
+  std::string low_text = {},
+              high_text = {};  // at the ends instead of numbers: then these stand alone
 };
+
+/// A number for a bar whose ends are `range` apart: three digits, more where the ends would look
+/// alike, a proper minus, a power of ten for very small and large ones.
+std::string bar_number(double value, double range);
 
 /// What a bar needs along its length, so that its numbers do not meet and no word of the label is
 /// cut. Throws ConfigError unless low < high, both finite.

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "visualise/even_colours.h"
 
 namespace fovea::visualise {
 namespace {
@@ -38,8 +39,9 @@ constexpr std::array kGrey = {0x000000, 0xffffff};
 constexpr std::array kPalette = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
                                  0xe69f00, 0x56b4e9, 0x000000};
 
-constexpr std::array<std::pair<std::string_view, ColourMap>, 10> kNames = {
-    {{"plasma", ColourMap::kPlasma},
+constexpr std::array<std::pair<std::string_view, ColourMap>, 11> kNames = {
+    {{"inferno", ColourMap::kInferno},
+     {"plasma", ColourMap::kPlasma},
      {"viridis", ColourMap::kViridis},
      {"viridis16", ColourMap::kViridis16},
      {"cividis", ColourMap::kCividis},
@@ -52,6 +54,8 @@ constexpr std::array<std::pair<std::string_view, ColourMap>, 10> kNames = {
 
 std::span<const int> hex_anchors_of(ColourMap map) {
   switch (map) {
+    case ColourMap::kInferno:
+      return kInfernoColours;
     case ColourMap::kPlasma:
       return kPlasma;
     case ColourMap::kViridis:

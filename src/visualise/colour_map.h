@@ -9,7 +9,8 @@
 namespace fovea::visualise {
 
 enum class ColourMap {
-  kPlasma,  // deep blue to bright yellow
+  kInferno,  // black to pale yellow, perceptually even: heat, unless another is asked for
+  kPlasma,   // deep blue to bright yellow
   kViridis,
   kViridis16,  // the same from 16 anchors, as gdla's figures want it
   kCividis,    // for colour-blind readers
@@ -23,13 +24,13 @@ enum class ColourMap {
   kGrey,
 };
 
-/// plasma, viridis, viridis16, cividis, diverging, bwr, reds, jet, blues, grey. Throws ConfigError
-/// for other names.
+/// inferno, plasma, viridis, viridis16, cividis, diverging, bwr, reds, jet, blues, grey. Throws
+/// ConfigError for other names.
 ColourMap colour_map_from_name(std::string_view name);
 std::string_view name_of(ColourMap map);
 
-/// Linear interpolation between equally spaced anchors (10 for plasma, viridis and cividis), each
-/// channel rounded half up; t is clamped to [0, 1]; NaN gives kMissing.
+/// Linear interpolation between equally spaced anchors (52 for inferno, 10 for plasma, viridis and
+/// cividis), each channel rounded half up; t is clamped to [0, 1]; NaN gives kMissing.
 Colour colour_of(ColourMap map, double t);
 
 /// The colours at equal distances that a map is made of.

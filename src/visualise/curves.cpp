@@ -1,15 +1,20 @@
 #include "visualise/curves.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/suggest.h"
 #include "schema/parse.h"
+#include "visualise/colour_map.h"
+#include "visualise/label_overlay.h"
 
 namespace fovea::visualise {
 namespace {
@@ -19,8 +24,9 @@ using schema::Value;
 // Curves of one run by quantity (a metric, "lr", ...) and split.
 using Curves = std::map<std::string, std::map<std::string, Series>>;
 
-const std::vector<std::string> kNotPlotted = {"step",          "epoch",  "split",     "samples",
-                                              "samples_per_s", "time_s", "nonfinite", "weights"};
+const std::vector<std::string> kNotPlotted = {"step",      "epoch",         "split",
+                                              "samples",   "samples_per_s", "time_s",
+                                              "nonfinite", "weights",       "compared"};
 
 Curves read_run(const NamedRun& run) {
   const io::fs::path path = run.folder / "metrics.jsonl";
@@ -29,6 +35,7 @@ Curves read_run(const NamedRun& run) {
   std::string line;
   // Training lines name the epoch they are in; where in it, only the step tells.
   double steps_per_epoch = 0;
+  double first_epoch = -1;  // as the log counts: from 1, those of older programs from 0
   for (int number = 1; std::getline(lines, line); ++number) {
     Value record;
     try {
@@ -41,8 +48,10 @@ Curves read_run(const NamedRun& run) {
     const bool evaluation = record.find("samples") == nullptr;
     // The loss of the loop is that of other weights, with dropout and augmentation.
     if (evaluation && split == "train") split = "train, evaluated";
+    const double epoch = record.at("epoch").as_double();
+    if (!evaluation && first_epoch < 0) first_epoch = epoch > 0 ? 1 : 0;
     if (evaluation && steps_per_epoch == 0) {
-      steps_per_epoch = step / (record.at("epoch").as_double() + 1);
+      steps_per_epoch = step / (epoch + (first_epoch == 0 ? 1 : 0));
     }
     for (const auto& [key, value, origin] : record.members()) {
       if (std::find(kNotPlotted.begin(), kNotPlotted.end(), key) != kNotPlotted.end()) continue;
@@ -53,7 +62,6 @@ Curves read_run(const NamedRun& run) {
   }
   for (auto& [key, splits] : curves) {
     for (auto& [split, series] : splits) {
-      series.name = run.name.empty() ? split : fmt::format("{}, {}", run.name, split);
       for (double& x : series.x) x /= steps_per_epoch > 0 ? steps_per_epoch : 1;
     }
   }
@@ -67,38 +75,156 @@ std::string label_of(const std::string& key, const metrics::MetricInfo* metric) 
   return key;
 }
 
-}  // namespace
-
-std::vector<LinePlot> learning_curves(const std::vector<NamedRun>& runs) {
-  std::map<std::string, LinePlot> plots;
-  std::vector<std::string> first;  // names of metrics
-  for (const NamedRun& run : runs) {
-    for (const metrics::MetricInfo& metric : run.metrics) first.push_back(metric.name);
-    for (auto& [key, splits] : read_run(run)) {
-      const metrics::MetricInfo* metric = metrics::find_metric(run.metrics, key);
-      if (metric != nullptr && metrics::is_of_classes(*metric)) continue;  // one a class
-      LinePlot& plot = plots[key];
-      plot.title = label_of(key, metric);
-      plot.x_label = "epoch";
-      plot.y_label = plot.title;
-      for (auto& [split, series] : splits) plot.series.push_back(std::move(series));
-    }
+// One quantity of one part, of runs that differ in their seed.
+Series over_seeds(const std::vector<Series>& seeds) {
+  if (seeds.size() == 1) return seeds.front();
+  std::map<double, std::vector<double>> values;  // by epoch
+  for (const Series& seed : seeds) {
+    for (std::size_t i = 0; i < seed.x.size(); ++i) values[seed.x[i]].push_back(seed.y[i]);
   }
-  FOVEA_CHECK(!plots.empty(), FileError, "learning curves: the logs have no lines yet");
-  std::vector<LinePlot> ordered;
-  for (const std::string& key : first) {
-    if (const auto found = plots.find(key); found != plots.end()) {
-      ordered.push_back(std::move(found->second));
-      plots.erase(found);
-    }
+  const auto n = static_cast<double>(seeds.size());
+  Series result;
+  for (const auto& [x, ys] : values) {
+    if (ys.size() != seeds.size()) continue;
+    double mean = 0, squares = 0;
+    for (const double y : ys) mean += y / n;
+    for (const double y : ys) squares += (y - mean) * (y - mean);
+    result.x.push_back(x);
+    result.y.push_back(mean);
+    result.band.push_back(std::sqrt(squares / (n - 1)));
   }
-  for (auto& [key, plot] : plots) ordered.push_back(std::move(plot));
-  return ordered;
+  return result;
 }
 
-void write_curves(const std::filesystem::path& path, const std::vector<NamedRun>& runs) {
+// The curves of runs that differ in their seed; what not all of them have is left out.
+Curves read_seeds(const SeedRuns& group) {
+  std::map<std::string, std::map<std::string, std::vector<Series>>> all;
+  for (const NamedRun& run : group.runs) {
+    for (auto& [key, splits] : read_run(run)) {
+      const std::string name = metrics::current_name(run.metrics, key);
+      for (auto& [split, series] : splits) all[name][split].push_back(std::move(series));
+    }
+  }
+  Curves curves;
+  for (const auto& [key, splits] : all) {
+    for (const auto& [split, seeds] : splits) {
+      if (seeds.size() == group.runs.size()) curves[key][split] = over_seeds(seeds);
+    }
+  }
+  return curves;
+}
+
+std::string name_with_seeds(const SeedRuns& group) {
+  if (group.runs.size() == 1) return group.name;
+  return fmt::format("{}{}mean of {} seeds", group.name, group.name.empty() ? "" : ", ",
+                     group.runs.size());
+}
+
+// Different for every run, however many there are.
+Colour run_colour(std::size_t k) {
+  const auto number = static_cast<std::int64_t>(k);
+  return k < 7 ? palette_colour(number) : class_colour(number);
+}
+
+std::vector<double> dashes_of(const std::string& split) {
+  if (split == "train") return {1.5, 3};
+  if (split == "test") return {6, 4};
+  return split == "val" ? std::vector<double>{} : std::vector<double>{8, 3, 1.5, 3};
+}
+
+// The legend of several runs: a colour for each, dashes for each part.
+std::vector<LegendLine> legend_of_runs(const std::vector<SeedRuns>& runs,
+                                       const std::set<std::string>& splits) {
+  constexpr double kWidth = 1.8;
+  std::vector<LegendLine> legend;
+  for (std::size_t k = 0; k < runs.size(); ++k)
+    legend.push_back({name_with_seeds(runs[k]), {run_colour(k), kWidth, {}}});
+  for (const std::string& split : splits)
+    legend.push_back({split, {kInk, kWidth, dashes_of(split)}});
+  return legend;
+}
+
+class Quantities {
+ public:
+  explicit Quantities(const std::vector<SeedRuns>& runs) {
+    for (const SeedRuns& group : runs) {
+      for (const NamedRun& run : group.runs)
+        known_.insert(known_.end(), run.metrics.begin(), run.metrics.end());
+    }
+  }
+  // Metrics in their order, then the rest.
+  std::vector<std::string> ordered(const std::map<std::string, LinePlot>& plots) const {
+    std::vector<std::string> keys;
+    const auto add = [&](const std::string& key) {
+      if (plots.contains(key) && std::find(keys.begin(), keys.end(), key) == keys.end())
+        keys.push_back(key);
+    };
+    for (const metrics::MetricInfo& metric : known_) add(metric.name);
+    for (const auto& [key, plot] : plots) add(key);
+    return keys;
+  }
+  const metrics::MetricInfo* find(const std::string& key) const {
+    return metrics::find_metric(known_, key);
+  }
+
+ private:
+  std::vector<metrics::MetricInfo> known_;
+};
+
+void check_wanted(const std::vector<std::string>& wanted, const std::set<std::string>& there) {
+  for (const std::string& name : wanted) {
+    const std::vector<std::string> known(there.begin(), there.end());
+    FOVEA_CHECK(there.contains(name), ConfigError,
+                fmt::format("--metric {}: no run has it{} known: {}", name,
+                            did_you_mean(name, known), fmt::join(known, ", ")));
+  }
+}
+
+}  // namespace
+
+LearningCurves learning_curves(const std::vector<SeedRuns>& runs,
+                               const std::vector<std::string>& wanted) {
+  const Quantities quantities(runs);
+  const bool several = runs.size() > 1;
+  std::map<std::string, LinePlot> plots;
+  std::set<std::string> splits_seen, keys;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    for (auto& [key, splits] : read_seeds(runs[k])) {
+      const metrics::MetricInfo* metric = quantities.find(key);
+      keys.insert(key);
+      const bool chosen = std::find(wanted.begin(), wanted.end(), key) != wanted.end();
+      const bool of_class = metric != nullptr && metrics::is_of_classes(*metric);  // one a class
+      if (wanted.empty() ? of_class : !chosen) continue;
+      LinePlot& plot = plots[key];
+      plot.title = of_class ? key : label_of(key, metric);
+      plot.x_label = "epoch";
+      plot.y_label = plot.title;
+      for (auto& [split, series] : splits) {
+        splits_seen.insert(split);
+        if (several) {
+          series.stroke = Stroke{run_colour(k), 1.8, dashes_of(split)};
+        } else {
+          const std::string name = name_with_seeds(runs[k]);
+          series.name = name.empty() ? split : fmt::format("{}, {}", name, split);
+        }
+        plot.series.push_back(std::move(series));
+      }
+    }
+  }
+  FOVEA_CHECK(!keys.empty(), FileError, "learning curves: the logs have no lines yet");
+  check_wanted(wanted, keys);
+  LearningCurves curves;
+  for (const std::string& key : quantities.ordered(plots))
+    curves.plots.push_back(std::move(plots[key]));
+  if (several) curves.legend = legend_of_runs(runs, splits_seen);
+  return curves;
+}
+
+void write_curves(const std::filesystem::path& path, const std::vector<SeedRuns>& runs,
+                  const std::vector<std::string>& wanted) {
   check_plot_path(path);
-  write_plots(path, learning_curves(runs), 2);
+  const LearningCurves curves = learning_curves(runs, wanted);
+  write_plots(path, curves.plots, curves.plots.size() == 1 ? 1 : 2, curves.legend);
 }
 
 }  // namespace fovea::visualise

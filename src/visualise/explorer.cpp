@@ -15,6 +15,7 @@ extern "C" {
 extern const char fovea_explorer_page_html_begin[], fovea_explorer_page_html_end[];
 extern const char fovea_explorer_page_css_begin[], fovea_explorer_page_css_end[];
 extern const char fovea_explorer_shared_js_begin[], fovea_explorer_shared_js_end[];
+extern const char fovea_explorer_scale_js_begin[], fovea_explorer_scale_js_end[];
 extern const char fovea_explorer_maps_js_begin[], fovea_explorer_maps_js_end[];
 extern const char fovea_explorer_drawing_js_begin[], fovea_explorer_drawing_js_end[];
 extern const char fovea_explorer_views_js_begin[], fovea_explorer_views_js_end[];
@@ -52,16 +53,23 @@ void check(const ExplorerModel& model, bool image) {
   }
 }
 
-Json describe(const Quantity& quantity) {
-  return {{"name", quantity.name}, {"signed", quantity.is_signed}};
+Json describe(const Quantity& quantity, double even) {
+  return {{"name", quantity.name}, {"signed", quantity.is_signed}, {"even", even}};
 }
 
-// The anchors of the palette for both signs; those from the middle on are the one for values
-// without sign.
-Json palette() {
+Json anchors(ColourMap map) {
   Json colours = Json::array();
-  for (const Colour& c : anchors_of(ColourMap::kDiverging)) colours.push_back({c.r, c.g, c.b});
+  for (const Colour& c : anchors_of(map)) colours.push_back({c.r, c.g, c.b});
   return colours;
+}
+
+// What explorer/scale.js goes by, and what the page begins with.
+Json describe(const HeatScale& scale) {
+  return {{"ends", name_of(scale.ends)},
+          {"sharing", scale.sharing == HeatSharing::kFigure ? "figure" : "token"},
+          {"percentiles", {kLowPercentile, kHighPercentile}},
+          {"noise", kEvenNoise},
+          {"nothing", kNothing}};
 }
 
 Json describe(const ExplorerModel& model, bool image) {
@@ -73,8 +81,8 @@ Json describe(const ExplorerModel& model, bool image) {
                {"n", model.layers[0].n},
                {"heads", heads},
                {"rollout", !model.rollout.values.empty()},
-               {"attention", describe(model.attention)},
-               {"rolled_out", describe(model.rolled_out)},
+               {"attention", describe(model.attention, model.attention_even)},
+               {"rolled_out", describe(model.rolled_out, model.rollout_even)},
                {"prefix", model.prefix_tokens}};
   if (image) {
     json["rows"] = model.grid_h;
@@ -89,7 +97,12 @@ Json describe(const ExplorerModel& model, bool image) {
 
 std::string explorer_page(const Explorer& explorer) {
   FOVEA_CHECK(!explorer.samples.empty(), ShapeError, "explorer: no samples; expected at least one");
-  Json data = {{"title", explorer.title}, {"palette", palette()}, {"samples", Json::array()}};
+  Json data = {
+      {"title", explorer.title},
+      {"palettes",
+       {{"diverging", anchors(ColourMap::kDiverging)}, {"heat", anchors(explorer.sequential)}}},
+      {"scale", describe(explorer.scale)},
+      {"samples", Json::array()}};
   std::string maps;
   for (std::size_t i = 0; i < explorer.samples.size(); ++i) {
     const ExplorerSample& sample = explorer.samples[i];
@@ -112,6 +125,7 @@ std::string explorer_page(const Explorer& explorer) {
   return filled_page({between(fovea_explorer_page_html_begin, fovea_explorer_page_html_end),
                       {between(fovea_explorer_page_css_begin, fovea_explorer_page_css_end)},
                       {between(fovea_explorer_shared_js_begin, fovea_explorer_shared_js_end),
+                       between(fovea_explorer_scale_js_begin, fovea_explorer_scale_js_end),
                        between(fovea_explorer_maps_js_begin, fovea_explorer_maps_js_end),
                        between(fovea_explorer_drawing_js_begin, fovea_explorer_drawing_js_end),
                        between(fovea_explorer_views_js_begin, fovea_explorer_views_js_end),

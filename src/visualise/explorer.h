@@ -22,6 +22,8 @@ struct ExplorerModel {
   Quantity attention = {false, "attention"};  // what their values are
   Matrix rollout;                             // (n, n); empty where there is none
   Quantity rolled_out = {false, "attention rollout, share"};
+  double attention_even = 0;  // even_share() of the maps and of the rollout
+  double rollout_even = 0;
   std::string policy;               // of the rollout, e.g. "raw, abs"; may be empty
   std::int64_t prefix_tokens = 0;   // class and register tokens before the words or patches
   std::vector<std::string> tokens;  // of a text: n words, those of the prefix included
@@ -40,13 +42,15 @@ struct ExplorerSample {
 struct Explorer {
   std::string title = "Attention explorer";
   std::vector<ExplorerSample> samples;
+  HeatScale scale = {};          // the page begins with it
+  ColourMap sequential = kHeat;  // of quantities without sign
 };
 
-/// The page. Signed quantities are coloured around 0, others from 0 on, with the palettes of all
-/// pictures (colour_map.h). Names and tokens may hold anything: bytes that are not UTF-8 become
-/// U+FFFD, and no text is read as HTML. Weights are rounded as pack_maps says, about 1 byte each
-/// before compression. Throws ShapeError if there is no sample, a sample has no model, or sizes do
-/// not agree, and NumericError for weights that are not finite.
+/// The page. Its colours begin and end where heat_scale.h says (explorer/scale.js), with the
+/// palettes of all pictures (colour_map.h). Names and tokens may hold anything: bytes that are not
+/// UTF-8 become U+FFFD, and no text is read as HTML. Weights are rounded as pack_maps says, about 1
+/// byte each before compression. Throws ShapeError if there is no sample, a sample has no model, or
+/// sizes do not agree, and NumericError for weights that are not finite.
 std::string explorer_page(const Explorer& explorer);
 /// Writes the page in one rename. Throws FileError.
 void write_explorer(const std::filesystem::path& path, const Explorer& explorer);

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "models/model.h"
+#include "visualise/attention_maps.h"
 #include "visualise/canvas.h"
-#include "visualise/colour_map.h"
+#include "visualise/heat_scale.h"
 #include "visualise/rollout.h"
 #include "visualise/unit_rollout.h"
 
@@ -65,22 +66,22 @@ struct GridRolloutFigure {
   std::vector<Canvas> inputs;
   std::vector<attention::Probe::Place> places;     // the query in each
   std::vector<std::vector<GridRollout>> rollouts;  // of each input, the same sequences of blocks
-  ColourMap colours = ColourMap::kReds;
-  bool from_least = false;  // colours begin at the least weight of a picture, not at 0
+  HeatScale scale;
+  ColourMap sequential = kHeat;
   bool smooth = false;
   double overlay = 0;
   std::int64_t factor = 1;
 };
 
-/// A row for each input; the query is framed. Colours run from 0 to the largest weight beside the
-/// query's own, which the skip connections make at least 2^-blocks. A rollout without weights is a
-/// hole. Throws ShapeError if there is no input or sizes do not fit.
+/// A row for each input, a column for each sequence of blocks with a bar below it; the query is
+/// framed. Its own weight, which the skip connections make at least 2^-blocks, does not count for
+/// the limits of the colours, and is drawn no larger than the largest beside it. A rollout without weights is a hole. Throws ShapeError if there is no
+/// input or sizes do not fit.
 Canvas render(const GridRolloutFigure& figure);
 
 /// The query's row in every block (rows) and head (columns), on the keys' grid at the size of the
-/// image, but at most 128 pixels; the heads of a block share their colours, from 0 or, for signed
-/// maps, around 0.
+/// image, but at most 128 pixels; the heads of a block share their colours.
 Canvas grid_heads(std::span<const GridAttention> blocks, attention::Probe::Place place,
-                  const Canvas& image, const std::string& title, bool smooth);
+                  const Canvas& image, const std::string& title, const HeadLook& look);
 
 }  // namespace fovea::visualise

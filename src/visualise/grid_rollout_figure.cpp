@@ -43,15 +43,28 @@ std::string title_of(const GridRollout& rollout) {
   return first + " to " + (siblings ? last.substr(number) : last);
 }
 
-// Of all tokens but the query, whose own weight hides the others.
-Limits limits_beside(const GridRollout& rollout, bool from_least) {
-  Limits limits{from_least ? INFINITY : 0, 0};
-  for (std::size_t i = 0; i < rollout.weights.size(); ++i) {
-    if (static_cast<std::int64_t>(i) == rollout.query) continue;
-    limits.low = std::min(limits.low, rollout.weights[i]);
-    limits.high = std::max(limits.high, rollout.weights[i]);
+// One sequence of blocks in all inputs. The query's own weight would hide the others.
+HeatColumn column_of(const GridRolloutFigure& f, std::size_t sequence) {
+  const GridRollout& first = f.rollouts[0][sequence];
+  HeatColumn column{title_of(first), {false, "attention rollout, share"}, {}, 0};
+  column.even = even_share(column.quantity, first.grid_h * first.grid_w);
+  for (const std::vector<GridRollout>& rollouts : f.rollouts) {
+    std::vector<double> beside = rollouts[sequence].weights;
+    const std::int64_t query = rollouts[sequence].query;
+    if (query >= 0 && query < std::ssize(beside)) beside.erase(beside.begin() + query);
+    column.values.push_back(std::move(beside));
   }
-  return limits.low < limits.high ? limits : Limits{};
+  return column;
+}
+
+// The weights as they are drawn: that of the query no larger than the largest beside it, which
+// between patches would reach over its neighbours.
+std::vector<double> drawn_weights(const GridRollout& rollout, const std::vector<double>& beside) {
+  std::vector<double> weights = rollout.weights;
+  if (rollout.query < 0 || beside.empty()) return weights;
+  double& own = weights[static_cast<std::size_t>(rollout.query)];
+  own = std::min(own, *std::max_element(beside.begin(), beside.end()));
+  return weights;
 }
 
 }  // namespace
@@ -63,6 +76,12 @@ Canvas render(const GridRolloutFigure& f) {
               fmt::format("grid rollout figure: {} inputs, {} names, {} places, {} rollouts; "
                           "expected equal numbers, at least one",
                           f.inputs.size(), f.names.size(), f.places.size(), f.rollouts.size()));
+  for (const std::vector<GridRollout>& rollouts : f.rollouts) {
+    FOVEA_CHECK(rollouts.size() == f.rollouts[0].size(), ShapeError,
+                fmt::format("grid rollout figure: {} and {} rollouts of two inputs; expected those "
+                            "of the same sequences of blocks",
+                            f.rollouts[0].size(), rollouts.size()));
+  }
   Montage montage;
   montage.title = f.title;
   montage.factor = 1;  // frames are drawn on the enlarged pictures
@@ -72,50 +91,49 @@ Canvas render(const GridRolloutFigure& f) {
     montage.column_labels.push_back(
         fmt::format("{}, {}×{}", title_of(rollout), rollout.grid_h, rollout.grid_w));
   }
+  std::vector<HeatColumn> heats;
+  for (std::size_t k = 0; k < f.rollouts[0].size(); ++k) heats.push_back(column_of(f, k));
+  const auto limits = limits_of(heats, f.scale);
   const std::int64_t side =
       std::max<std::int64_t>(6, std::max(f.inputs[0].height, f.inputs[0].width) * f.factor / 16);
+  const bool own_limits = f.scale.sharing == HeatSharing::kImage && f.inputs.size() > 1;
   for (std::size_t i = 0; i < f.inputs.size(); ++i) {
     const Canvas large = enlarge(f.inputs[i], f.factor);
     montage.rows.push_back({large});
-    for (const GridRollout& rollout : f.rollouts[i]) {
-      if (rollout.weights.empty()) {
-        montage.rows[i].emplace_back();
-        continue;
-      }
-      const Limits limits = limits_beside(rollout, f.from_least);
-      const Matrix heat = heat_map(as_grid(rollout.weights, rollout.grid_h, rollout.grid_w),
-                                   large.height, large.width, f.smooth);
-      montage.rows[i].push_back(overlay(
-          colourise(scale_between(heat, limits.low, limits.high), f.colours), large, f.overlay));
-    }
-    for (std::size_t k = 0; k < montage.rows[i].size(); ++k) {
-      const bool of_query = k == 0 || f.rollouts[i][k - 1].query >= 0;
-      if (of_query && montage.rows[i][k].width > 0) mark(montage.rows[i][k], f.places[i], side);
+    if (own_limits) montage.captions.push_back({""});
+    mark(montage.rows[i][0], f.places[i], side);
+    for (std::size_t k = 0; k < heats.size(); ++k) {
+      const GridRollout& rollout = f.rollouts[i][k];
+      Canvas& picture = montage.rows[i].emplace_back();
+      if (own_limits) montage.captions[i].emplace_back();
+      if (rollout.weights.empty()) continue;
+      const Matrix grid =
+          as_grid(drawn_weights(rollout, heats[k].values[i]), rollout.grid_h, rollout.grid_w);
+      const Matrix heat = heat_map(grid, large.height, large.width, f.smooth);
+      picture =
+          overlay(colourise(positions_of(heat, limits[k][i]), f.sequential), large, f.overlay);
+      if (rollout.query >= 0) mark(picture, f.places[i], side);
+      if (own_limits)
+        montage.captions[i].back() = limits_text(limits[k][i], f.scale.ends, heats[k].even);
     }
   }
-  MontageBar bar;
-  bar.bar = {f.colours, 0, 1,
-             f.from_least ? "weight, least to largest beside the query's own, of each picture"
-                          : "weight / largest beside the query's own, of each picture"};
-  bar.side = MontageBar::Side::kBelow;
-  bar.first = 1;
-  montage.bars.push_back(bar);
+  for (std::size_t k = 0; k < heats.size(); ++k) {
+    MontageBar bar;
+    bar.bar = bar_of(heats[k], limits[k], f.scale, f.sequential, heats.size());
+    bar.side = MontageBar::Side::kBelow;
+    bar.first = static_cast<std::int64_t>(k) + 1;
+    bar.count = 1;
+    montage.bars.push_back(std::move(bar));
+  }
   return render(montage);
 }
 
 Canvas grid_heads(std::span<const GridAttention> blocks, Probe::Place place, const Canvas& image,
-                  const std::string& title, bool smooth) {
+                  const std::string& title, const HeadLook& look) {
   Montage montage;
   montage.title = title;
   montage.factor = 1;  // frames are drawn on the enlarged pictures
-  // Networks may have 24 heads beside each other.
-  constexpr std::int64_t kLeast = 96, kMost = 128;
-  const std::int64_t longer = std::max<std::int64_t>({1, image.height, image.width});
-  const std::int64_t factor = std::max<std::int64_t>(1, kLeast / longer);
-  const auto side = [&](std::int64_t size) {
-    return longer > kMost ? std::max<std::int64_t>(1, size * kMost / longer) : size * factor;
-  };
-  const std::int64_t height = side(image.height), width = side(image.width);
+  const auto [height, width] = head_size(image);
   std::int64_t columns = 0;
   for (const GridAttention& block : blocks) columns = std::max(columns, block.map.size(0));
   for (const GridAttention& block : blocks) {
@@ -130,19 +148,21 @@ Canvas grid_heads(std::span<const GridAttention> blocks, Probe::Place place, con
       const auto first = values.begin() + (head * rows + row) * keys;
       of_query.insert(of_query.end(), first, first + keys);
     }
-    const Limits limits = limits_of(quantity, of_query);
+    const double even = even_share(quantity, keys);
+    const Limits limits = limits_of(quantity, of_query, look.ends, even);
+    const ColourMap palette = palette_of(quantity, look.sequential, look.ends);
     montage.row_labels.push_back(
         fmt::format("{}, {} × {}", short_name(block.block), block.keys_h, block.keys_w));
     std::vector<Canvas>& pictures = montage.rows.emplace_back();
     for (std::int64_t head = 0; head < block.map.size(0); ++head) {
       const std::span own(of_query.data() + head * keys, static_cast<std::size_t>(keys));
-      const Matrix heat = heat_map(as_grid(own, block.keys_h, block.keys_w), height, width, smooth);
-      pictures.push_back(
-          colourise(scale_between(heat, limits.low, limits.high), palette_of(quantity)));
+      const Matrix heat =
+          heat_map(as_grid(own, block.keys_h, block.keys_w), height, width, look.smooth);
+      pictures.push_back(colourise(positions_of(heat, limits), palette));
       mark(pictures.back(), place, std::max<std::int64_t>(6, height / 16));
     }
     MontageBar bar;
-    bar.bar = {palette_of(quantity), limits.low, limits.high, quantity.name};
+    bar.bar = bar_of(quantity, limits, look.ends, look.sequential, even);
     bar.first = std::ssize(montage.rows) - 1;
     bar.count = 1;
     montage.bars.push_back(std::move(bar));

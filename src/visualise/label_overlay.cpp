@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/error.h"
@@ -26,12 +25,6 @@ Colour mixed(Colour a, Colour b, double share) {
 
 std::size_t place_of(std::int64_t y, std::int64_t x, std::int64_t width) {
   return static_cast<std::size_t>(y * width + x);
-}
-
-std::vector<Colour> colours_of(std::int64_t classes) {
-  std::vector<Colour> colours{kInk};
-  for (std::int64_t k = 1; k < classes; ++k) colours.push_back(class_colour(k));
-  return colours;
 }
 
 // Classes over the image without its colours; pixels that do not count in the truth are light grey.
@@ -72,16 +65,10 @@ Colour class_colour(std::int64_t k) {
   return mixed(colour, round % 2 == 1 ? kWhite : Colour{}, share);
 }
 
-Colour figure_colour(std::int64_t k) {
-  constexpr std::array<Colour, 8> kOrgans = {{{230, 25, 75},
-                                              {60, 180, 75},
-                                              {255, 225, 25},
-                                              {0, 130, 200},
-                                              {245, 130, 48},
-                                              {145, 30, 180},
-                                              {70, 240, 240},
-                                              {240, 50, 230}}};
-  return k <= std::ssize(kOrgans) ? kOrgans[static_cast<std::size_t>(k - 1)] : class_colour(k);
+std::vector<Colour> class_colours(std::int64_t classes) {
+  std::vector<Colour> colours{kInk};
+  for (std::int64_t k = 1; k < classes; ++k) colours.push_back(class_colour(k));
+  return colours;
 }
 
 Canvas greyed(const Canvas& image) {
@@ -151,7 +138,7 @@ Canvas label_grid(const std::string& title, const std::vector<std::string>& clas
   montage.factor = factor;
   montage.text_size = kTextSize;
   montage.column_labels = {"image", "truth", "prediction", "where it differs"};
-  const std::vector<Colour> colours = colours_of(std::ssize(classes));
+  const std::vector<Colour> colours = class_colours(std::ssize(classes));
   for (const Labelled& s : samples) {
     const auto pixels = static_cast<std::size_t>(s.height * s.width);
     FOVEA_CHECK(s.truth.size() == pixels && s.predicted.size() == pixels, ShapeError,

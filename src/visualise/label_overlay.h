@@ -10,12 +10,12 @@
 
 namespace fovea::visualise {
 
-/// Of class k >= 1; class 0, the background, is shown without one. Classes 1 to 6 have those of the
-/// palette (colour_map.h) but black, later ones lighter and darker shades of them.
+/// Of class k >= 1, the same in every picture and page; class 0, the background, is shown without
+/// one. Classes 1 to 6 have those of the palette (colour_map.h) but black, later ones lighter and
+/// darker shades of them.
 Colour class_colour(std::int64_t k);
-
-/// The same in figures of papers: classes 1 to 8 as gdla's section 9 suggests for organs.
-Colour figure_colour(std::int64_t k);
+/// Those of all classes but the first, which has the colour of text.
+std::vector<Colour> class_colours(std::int64_t classes);
 
 /// An image without its colours, so that only classes have some.
 Canvas greyed(const Canvas& image);

@@ -47,6 +47,7 @@ struct Track {
 struct Layout {
   Track columns, rows;
   std::vector<Lines> column_labels, row_labels;
+  std::vector<double> captions;  // heights below the pictures of each row
   Lines title;
   double labels_height = 0;
   double width = 0, height = 0;
@@ -87,6 +88,13 @@ void check(const Montage& m) {
               ShapeError,
               fmt::format("montage: {} row and {} column labels for a {} x {} grid",
                           m.row_labels.size(), m.column_labels.size(), m.rows.size(), columns));
+  const bool captions_fit = std::all_of(m.captions.begin(), m.captions.end(), [&](const auto& row) {
+    return std::ssize(row) <= columns;
+  });
+  FOVEA_CHECK(captions_fit && (m.captions.empty() || m.captions.size() == m.rows.size()),
+              ShapeError,
+              fmt::format("montage: captions of {} rows for a {} x {} grid", m.captions.size(),
+                          m.rows.size(), columns));
   FOVEA_CHECK(m.factor >= 1 && m.text_size >= 6 && m.text_size <= 100, ConfigError,
               fmt::format("montage: factor {} and text size {}; expected factor >= 1 and a size in "
                           "[6, 100]",
@@ -122,6 +130,22 @@ void make_room(const Montage& m, Side side, Track& track) {
   }
 }
 
+double caption_size(const Montage& m) { return m.text_size - 2; }
+
+void lay_out_captions(const Montage& m, Layout& l) {
+  l.captions.assign(m.rows.size(), 0);
+  for (std::size_t row = 0; row < m.captions.size(); ++row) {
+    for (std::size_t column = 0; column < m.captions[row].size(); ++column) {
+      const std::string& caption = m.captions[row][column];
+      if (caption.empty()) continue;
+      double& width = l.columns.size[column];
+      width = std::max(width, text_width(caption, caption_size(m)));
+      l.captions[row] = kLineHeight * caption_size(m);
+    }
+    l.rows.size[row] += l.captions[row];
+  }
+}
+
 Layout lay_out(const Montage& m) {
   Layout l;
   l.columns.size.resize(static_cast<std::size_t>(count_columns(m)), 0.0);
@@ -134,6 +158,7 @@ Layout lay_out(const Montage& m) {
     }
     l.rows.size.push_back(tallest);
   }
+  lay_out_captions(m, l);
   for (std::size_t i = 0; i < m.column_labels.size(); ++i) {
     double& width = l.columns.size[i];
     l.column_labels.push_back(wrap_text(m.column_labels[i], m.text_size, width));
@@ -189,6 +214,16 @@ void draw_labels(const Montage& m, const Layout& l, Painter& painter) {
   }
 }
 
+void draw_captions(const Montage& m, const Layout& l, Painter& painter) {
+  for (std::size_t row = 0; row < m.captions.size(); ++row) {
+    for (std::size_t column = 0; column < m.captions[row].size(); ++column) {
+      const double x = l.columns.begin[column] + l.columns.size[column] / 2;
+      const double y = l.rows.begin[row] + l.rows.size[row] - l.captions[row] / 2;
+      painter.text({x, y}, m.captions[row][column], {caption_size(m), kInk, Align::kCentre, false});
+    }
+  }
+}
+
 void draw_bars(const Montage& m, const Layout& l, Painter& painter) {
   for (const MontageBar& bar : m.bars) {
     const bool vertical = bar.side == Side::kRight;
@@ -214,12 +249,14 @@ Canvas render(const Montage& montage) {
     for (std::size_t column = 0; column < montage.rows[row].size(); ++column) {
       const Canvas picture = enlarge(montage.rows[row][column], montage.factor);
       const double free_x = l.columns.size[column] - static_cast<double>(picture.width);
-      const double free_y = l.rows.size[row] - static_cast<double>(picture.height);
+      const double free_y =
+          l.rows.size[row] - l.captions[row] - static_cast<double>(picture.height);
       canvas.blit(picture, std::llround(l.columns.begin[column] + std::floor(free_x / 2)),
                   std::llround(l.rows.begin[row] + std::floor(free_y / 2)));
     }
   }
   draw_labels(montage, l, painter);
+  draw_captions(montage, l, painter);
   draw_bars(montage, l, painter);
   return canvas;
 }

@@ -25,13 +25,14 @@ struct Montage {
   std::vector<std::string> column_labels;  // empty, or one per column; may be broken into lines
   std::vector<std::string> row_labels;     // empty, or one per row
   std::vector<std::vector<Canvas>> rows;   // pictures of any size; one without pixels is a hole
-  std::vector<MontageBar> bars;            // on each side they must not overlap
-  std::int64_t factor = 4;                 // enlargement of the pictures, nearest neighbour
+  std::vector<std::vector<std::string>> captions;  // below pictures; empty, or a list for each row
+  std::vector<MontageBar> bars;                    // on each side they must not overlap
+  std::int64_t factor = 4;                         // enlargement of the pictures, nearest neighbour
   double text_size = 13;
 };
 
-/// Throws ShapeError if there is no picture or labels do not fit the grid, ConfigError for
-/// factor < 1, a text size outside [6, 100] or bars that overlap or lie outside the grid.
+/// Throws ShapeError if there is no picture or labels or captions do not fit the grid, ConfigError
+/// for factor < 1, a text size outside [6, 100] or bars that overlap or lie outside the grid.
 Canvas render(const Montage& montage);
 
 }  // namespace fovea::visualise

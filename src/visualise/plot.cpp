@@ -242,7 +242,7 @@ Canvas on_canvas(double width, double height, double scale, Draw draw_on) {
   return canvas;
 }
 
-// What the whole grid of plots takes.
+// What the grid of plots takes.
 Rect grid_size(std::span<const LinePlot> plots, std::int64_t columns) {
   FOVEA_CHECK(!plots.empty() && columns >= 1, ConfigError,
               fmt::format("plot: {} plots in {} columns; expected at least one of each",
@@ -297,17 +297,23 @@ Canvas render(const LinePlot& plot, double scale) { return render({&plot, 1}, 1,
 
 std::string to_svg(const LinePlot& plot) { return to_svg({&plot, 1}, 1); }
 
-Canvas render(std::span<const LinePlot> plots, std::int64_t columns, double scale) {
+Canvas render(std::span<const LinePlot> plots, std::int64_t columns, double scale,
+              std::span<const LegendLine> legend) {
   const Rect size = grid_size(plots, columns);
-  return on_canvas(size.w, size.h, scale,
-                   [&](Painter& painter) { draw_grid(plots, columns, painter); });
+  return on_canvas(size.w, size.h + shared_legend_height(legend, size.w), scale,
+                   [&](Painter& painter) {
+                     draw_grid(plots, columns, painter);
+                     draw_shared_legend(legend, size, painter);
+                   });
 }
 
-std::string to_svg(std::span<const LinePlot> plots, std::int64_t columns) {
+std::string to_svg(std::span<const LinePlot> plots, std::int64_t columns,
+                   std::span<const LegendLine> legend) {
   const Rect size = grid_size(plots, columns);
   SvgPainter painter;
   draw_grid(plots, columns, painter);
-  return painter.document(size.w, size.h);
+  draw_shared_legend(legend, size, painter);
+  return painter.document(size.w, size.h + shared_legend_height(legend, size.w));
 }
 
 void check_plot_path(const std::filesystem::path& path) {
@@ -317,12 +323,12 @@ void check_plot_path(const std::filesystem::path& path) {
 }
 
 void write_plots(const std::filesystem::path& path, std::span<const LinePlot> plots,
-                 std::int64_t columns) {
+                 std::int64_t columns, std::span<const LegendLine> legend) {
   check_plot_path(path);
   if (path.extension() == ".svg") {
-    io::write_atomic(path, to_svg(plots, columns));
+    io::write_atomic(path, to_svg(plots, columns, legend));
   } else {
-    write_png(path, render(plots, columns));
+    write_png(path, render(plots, columns, 2, legend));
   }
 }
 

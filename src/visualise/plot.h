@@ -24,7 +24,14 @@ struct Series {
   bool guide = false;        // a thin grey line to compare with, without dots
   /// Empty, or the name of each point, which stands beside it; no line joins these points.
   std::vector<std::string> labels = {};
-  bool bars = false;  // upright bars from 0 to y, 0.8 of x wide, instead of a line
+  bool bars = false;                  // upright bars from 0 to y, 0.8 of x wide, instead of a line
+  std::optional<Stroke> stroke = {};  // instead of that of its number
+};
+
+/// A line of a legend that several plots share.
+struct LegendLine {
+  std::string name;
+  Stroke stroke;
 };
 
 struct LinePlot {
@@ -48,15 +55,18 @@ void draw(const LinePlot& plot, const Rect& area, Painter& painter);
 Canvas render(const LinePlot& plot, double scale = 2);
 std::string to_svg(const LinePlot& plot);
 
-/// Several plots in a grid, row by row; each cell has the size of the first plot. Throws
-/// ConfigError if there is no plot or columns < 1.
-Canvas render(std::span<const LinePlot> plots, std::int64_t columns, double scale = 2);
-std::string to_svg(std::span<const LinePlot> plots, std::int64_t columns);
+/// Several plots in a grid, row by row; each cell has the size of the first plot. Below them is the
+/// legend, in as many columns as its longest name lets it have. Throws ConfigError if there is no
+/// plot or columns < 1.
+Canvas render(std::span<const LinePlot> plots, std::int64_t columns, double scale = 2,
+              std::span<const LegendLine> legend = {});
+std::string to_svg(std::span<const LinePlot> plots, std::int64_t columns,
+                   std::span<const LegendLine> legend = {});
 
 /// Throws ConfigError unless a path ends in .png or .svg.
 void check_plot_path(const std::filesystem::path& path);
 /// The grid as what the ending of the path says. Throws as check_plot_path(), and FileError.
 void write_plots(const std::filesystem::path& path, std::span<const LinePlot> plots,
-                 std::int64_t columns);
+                 std::int64_t columns, std::span<const LegendLine> legend = {});
 
 }  // namespace fovea::visualise

@@ -34,10 +34,29 @@ int crossings(const Rect& box, std::span<const std::vector<Point>> lines) {
   return count;
 }
 
+// The cells of a legend below plots.
+struct SharedLegend {
+  double column = 0;  // width of one
+  std::size_t columns = 1, rows = 0;
+};
+
+SharedLegend lay_out_shared(std::span<const LegendLine> legend, double width) {
+  SharedLegend cells;
+  for (const LegendLine& line : legend)
+    cells.column = std::max(cells.column, text_width(line.name, kTextSize) + kSample + 4 * kPad);
+  cells.column = std::min(cells.column, width);
+  if (legend.empty()) return cells;
+  cells.columns = std::max<std::size_t>(1, static_cast<std::size_t>(width / cells.column));
+  cells.columns = std::min(cells.columns, legend.size());
+  cells.rows = (legend.size() + cells.columns - 1) / cells.columns;
+  return cells;
+}
+
 }  // namespace
 
 Stroke series_stroke(const LinePlot& plot, std::size_t i) {
   constexpr std::size_t kColours = 7;
+  if (plot.series[i].stroke) return *plot.series[i].stroke;
   if (plot.series[i].guide) {
     const bool second = i > 0 && plot.series[i - 1].guide;
     return {kGuide, 1.2, second ? std::vector<double>{1.5, 3.5} : std::vector<double>{6, 4}};
@@ -87,6 +106,24 @@ void draw_legend(const LinePlot& plot, const Legend& legend, Painter& painter) {
                  fit_text(plot.series[i].name, kTextSize, widest_name(plot)),
                  {kTextSize, kInk, Align::kLeft, false});
     y += kRow;
+  }
+}
+
+double shared_legend_height(std::span<const LegendLine> legend, double width) {
+  const std::size_t rows = lay_out_shared(legend, width).rows;
+  return rows == 0 ? 0 : static_cast<double>(rows) * kRow + 2 * kPad;
+}
+
+// Column by column, so that neighbours in the list stay neighbours.
+void draw_shared_legend(std::span<const LegendLine> legend, const Rect& plots, Painter& painter) {
+  const SharedLegend cells = lay_out_shared(legend, plots.w);
+  for (std::size_t i = 0; i < legend.size(); ++i) {
+    const double x = plots.x + 2 * kPad + static_cast<double>(i / cells.rows) * cells.column;
+    const double y = plots.bottom() + kPad + (static_cast<double>(i % cells.rows) + 0.5) * kRow;
+    painter.line(std::vector<Point>{{x, y}, {x + kSample, y}}, legend[i].stroke);
+    painter.text({x + kSample + kPad, y},
+                 fit_text(legend[i].name, kTextSize, cells.column - kSample - 3 * kPad),
+                 {kTextSize, kInk, Align::kLeft, false});
   }
 }
 

@@ -12,12 +12,6 @@ namespace {
 
 constexpr double kOverImage = 0.5;
 
-std::vector<Colour> figure_colours(std::int64_t classes) {
-  std::vector<Colour> colours{kInk};
-  for (std::int64_t k = 1; k < classes; ++k) colours.push_back(figure_colour(k));
-  return colours;
-}
-
 void draw_foreground(Canvas& canvas, std::span<const std::int64_t> labels, Colour colour,
                      std::int64_t thickness) {
   const std::vector<float> mask = [&] {
@@ -34,7 +28,7 @@ Canvas picture_of_classes(const Canvas& image, std::span<const std::int64_t> tru
                           std::span<const std::int64_t> predicted, const ClassPicture& look) {
   if (look.classes > 2) {
     return tint_classes(greyed(image), predicted.empty() ? truth : predicted,
-                        figure_colours(look.classes), kOverImage);
+                        class_colours(look.classes), kOverImage);
   }
   Canvas canvas = image;
   draw_foreground(canvas, truth, kTruth, look.thickness);
@@ -64,7 +58,7 @@ Canvas render(const PredictionFigure& f) {
     legend = {{kTruth, "truth"}, {kPrediction, "prediction, drawn over it"}};
   } else {
     for (std::size_t k = 1; k < f.classes.size(); ++k)
-      legend.push_back({figure_colour(static_cast<std::int64_t>(k)), f.classes[k]});
+      legend.push_back({class_colour(static_cast<std::int64_t>(k)), f.classes[k]});
   }
   return with_legend(render(montage), legend);
 }

@@ -12,7 +12,7 @@ namespace fovea::visualise {
 
 /// Classes (height, width) on an image as figures show them: of one foreground the contour of the
 /// truth and on it, where there is one, that of the prediction; of several classes the colours
-/// (label_overlay.h, figure_colour) of the prediction, or of the truth without one, half over the
+/// (label_overlay.h) of the prediction, or of the truth without one, half over the
 /// image in grey. Pixels below 0 have no class.
 struct ClassPicture {
   std::int64_t classes = 2;  // with the background

@@ -59,7 +59,7 @@ std::string robustness_csv(const Robustness& r) {
   for (const RobustnessRow& row : r.rows) {
     const auto add = [&](const std::string& type, double level, const SeedSpread& spread) {
       text += fmt::format("{},{},{},{},{},{}\n", csv_field(row.name), type, level, spread.mean,
-                          spread.std, spread.n);
+                          spread.n > 1 ? fmt::format("{}", spread.std) : "", spread.n);
     };
     add("clean", 0, row.clean);
     for (std::size_t t = 0; t < r.types.size(); ++t) {

@@ -20,7 +20,7 @@ struct ScoredRun {
 };
 
 /// Of the runs of one configuration, which differ by their seeds: mean, standard deviation (n - 1;
-/// 0 for a single run) and number of runs, of one number that each run has.
+/// NaN for a single run) and number of runs, of one number that each run has.
 struct SeedSpread {
   double mean = 0;
   double std = 0;
@@ -35,7 +35,7 @@ struct RobustnessRow {
   std::vector<SeedSpread> by_type;             // of the runs' means over the levels
   std::vector<SeedSpread> by_level;            // of the runs' means over the types
   SeedSpread mean;                             // of the runs' means over both
-  SeedSpread retention;                        // mean / clean, a share
+  SeedSpread retention;                        // metrics::retention(), a share
 };
 
 struct Robustness {

@@ -79,14 +79,14 @@ Scores read_scores(const std::filesystem::path& run, const std::string& split) {
   const std::filesystem::path file = run / "eval" / split / "results.json";
   std::error_code code;
   FOVEA_CHECK(std::filesystem::exists(file, code), FileError,
-              fmt::format("{}: not found; run: eval {} --split {} --noise all", file.string(),
+              fmt::format("{}: not found; run: fovea eval {} --split {} --noise all", file.string(),
                           run.string(), split));
   const std::string text = io::read_text(file);
   try {
     const Value result = schema::parse(text, file.string());
     const Value* robustness = result.find("robustness");
     FOVEA_CHECK(robustness != nullptr, FileError,
-                fmt::format("{}: holds no scores under noise; run: eval {} --split {} --noise all",
+                fmt::format("{}: holds no scores under noise; run: fovea eval {} --split {} --noise all",
                             file.string(), run.string(), split));
     Scores scores = scores_from(result, *robustness);
     scores.folder = run.string();
@@ -101,7 +101,7 @@ SeedSpread spread_of(const std::vector<double>& values) {
   const auto n = static_cast<double>(values.size());
   for (const double value : values) spread.mean += value / n;
   for (const double value : values) spread.std += (value - spread.mean) * (value - spread.mean);
-  spread.std = values.size() > 1 ? std::sqrt(spread.std / (n - 1)) : 0;
+  spread.std = values.size() > 1 ? std::sqrt(spread.std / (n - 1)) : std::nan("");
   return spread;
 }
 
@@ -130,7 +130,8 @@ RobustnessRow row_of(const std::string& name, const std::vector<Scores>& runs) {
   row.name = name;
   row.clean = over([](const Scores& run) { return run.clean; });
   row.mean = over([](const Scores& run) { return mean_of(run); });
-  row.retention = over([](const Scores& run) { return mean_of(run) / run.clean; });
+  row.retention = over(
+      [](const Scores& run) { return metrics::retention(run.metric, mean_of(run), run.clean); });
   const std::size_t types = runs[0].types.size(), levels = runs[0].levels.size();
   for (std::size_t t = 0; t < types; ++t) {
     row.by_type.push_back(over([&](const Scores& run) { return mean_of(run.noisy[t]); }));

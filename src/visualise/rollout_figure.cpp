@@ -24,42 +24,38 @@ void check(const RolloutFigure& f) {
   }
 }
 
-// The column with a value for every pixel.
-HeatColumn drawn(const RolloutColumn& column, const RolloutFigure& f) {
-  HeatColumn pixels = column.heat;
-  for (std::size_t i = 0; i < f.inputs.size(); ++i) {
-    const Matrix grid = as_grid(column.heat.values[i], column.grid_h, column.grid_w);
-    pixels.values[i] = heat_map(grid, f.inputs[i].height, f.inputs[i].width, f.smooth).values;
-  }
-  return pixels;
-}
-
 }  // namespace
 
 Canvas render(const RolloutFigure& figure) {
   check(figure);
-  // Limits are those of what is drawn: smooth maps do not reach the values of single patches.
   std::vector<HeatColumn> heats;
-  for (const RolloutColumn& column : figure.columns) heats.push_back(drawn(column, figure));
+  for (const RolloutColumn& column : figure.columns) heats.push_back(column.heat);
   const auto limits = limits_of(heats, figure.scale);
   Montage montage;
   montage.title = figure.title;
   montage.factor = figure.factor;
   montage.row_labels = figure.names;
   montage.column_labels.push_back("input");
-  for (const Canvas& input : figure.inputs) montage.rows.push_back({input});
+  const bool own_limits = figure.scale.sharing == HeatSharing::kImage && figure.inputs.size() > 1;
+  for (const Canvas& input : figure.inputs) {
+    montage.rows.push_back({input});
+    if (own_limits) montage.captions.push_back({""});
+  }
   for (std::size_t k = 0; k < figure.columns.size(); ++k) {
-    const ColourMap palette = palette_of(heats[k].quantity, figure.sequential);
+    const RolloutColumn& column = figure.columns[k];
+    const ColourMap palette = palette_of(heats[k].quantity, figure.sequential, figure.scale.ends);
     montage.column_labels.push_back(heats[k].name);
     for (std::size_t i = 0; i < figure.inputs.size(); ++i) {
       const Canvas& input = figure.inputs[i];
-      const Matrix heat = as_grid(heats[k].values[i], input.height, input.width);
-      const Limits& ends = limits[k][i];
-      montage.rows[i].push_back(overlay(
-          colourise(scale_between(heat, ends.low, ends.high), palette), input, figure.overlay));
+      const Matrix grid = as_grid(heats[k].values[i], column.grid_h, column.grid_w);
+      const Matrix heat = heat_map(grid, input.height, input.width, figure.smooth);
+      montage.rows[i].push_back(
+          overlay(colourise(positions_of(heat, limits[k][i]), palette), input, figure.overlay));
+      if (own_limits)
+        montage.captions[i].push_back(limits_text(limits[k][i], figure.scale.ends, heats[k].even));
     }
     MontageBar bar;
-    bar.bar = bar_of(heats[k], limits[k], figure.scale, figure.sequential);
+    bar.bar = bar_of(heats[k], limits[k], figure.scale, figure.sequential, heats.size());
     bar.side = MontageBar::Side::kBelow;
     bar.first = static_cast<std::int64_t>(k) + 1;
     bar.count = 1;

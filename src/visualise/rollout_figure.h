@@ -23,15 +23,17 @@ struct RolloutFigure {
   std::vector<std::string> names;  // of the inputs
   std::vector<Canvas> inputs;
   std::vector<RolloutColumn> columns;
-  HeatScale scale = HeatScale::kColumn;
-  ColourMap sequential = ColourMap::kReds;  // of quantities without sign
-  bool smooth = false;                      // between patches, instead of a block for each
-  double overlay = 0;                       // share of the image in the picture
-  std::int64_t factor = 1;                  // enlargement
+  HeatScale scale;
+  ColourMap sequential = kHeat;  // of quantities without sign
+  bool smooth = false;           // between patches, instead of a block for each
+  double overlay = 0;            // share of the image in the picture
+  std::int64_t factor = 1;       // enlargement
 };
 
-/// Below each column stands a bar with what is shown, its numbers at the ends and at 0. Throws
-/// ShapeError if there is no input or no column, or sizes do not fit, and what limits_of throws.
+/// Below each column stands a bar with what is shown, its numbers at the ends and at 0, and the
+/// even share; where every picture has limits of its own they stand below it. Limits are those of
+/// the weights of patches, smooth or not. Throws ShapeError if there is no input or no column, or
+/// sizes do not fit, and what limits_of throws.
 Canvas render(const RolloutFigure& figure);
 
 }  // namespace fovea::visualise

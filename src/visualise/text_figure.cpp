@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "schema/utf8.h"
 #include "visualise/colour_bar.h"
-#include "visualise/heatmap.h"
 #include "visualise/painter.h"
 
 namespace fovea::visualise {
@@ -71,14 +70,12 @@ Column flow(const TextPanel& panel, const TextFigure& f) {
 
 void draw_tokens(const TextPanel& panel, const Column& column, const TextFigure& f,
                  const Limits& limits, Point origin, Painter& painter) {
-  const Matrix weights{1, std::ssize(panel.weights), panel.weights};
-  const Matrix scaled = scale_between(weights, limits.low, limits.high);
-  const ColourMap palette = palette_of(panel.quantity, f.sequential);
+  const ColourMap palette = palette_of(panel.quantity, f.sequential, f.scale.ends);
   for (std::size_t i = 0; i < column.tokens.size(); ++i) {
     Rect rect = column.tokens[i].rect;
     rect.x += origin.x;
     rect.y += origin.y;
-    const Colour colour = colour_of(palette, scaled.values[i]);
+    const Colour colour = colour_of(palette, position_of(panel.weights[i], limits));
     painter.rectangle(rect, colour);
     painter.text({rect.centre_x(), rect.centre_y()}, column.tokens[i].text,
                  {f.text_size, readable_on(colour), Align::kCentre, false});
@@ -88,7 +85,7 @@ void draw_tokens(const TextPanel& panel, const Column& column, const TextFigure&
 std::vector<HeatColumn> heats_of(const TextFigure& f) {
   std::vector<HeatColumn> heats;
   for (const TextPanel& panel : f.panels)
-    heats.push_back({panel.name, panel.quantity, {panel.weights}});
+    heats.push_back({panel.name, panel.quantity, {panel.weights}, panel.even});
   return heats;
 }
 
@@ -124,7 +121,7 @@ Canvas render(const TextFigure& figure) {
   std::vector<ColourBar> bars;
   double bar_height = 0;
   for (std::size_t i = 0; i < heats.size(); ++i) {
-    bars.push_back(bar_of(heats[i], limits[i], figure.scale, figure.sequential));
+    bars.push_back(bar_of(heats[i], limits[i], figure.scale, figure.sequential, heats.size()));
     bar_height =
         std::max(bar_height, colour_bar_breadth(bars.back(), figure.column_width, size - 2, false));
   }

@@ -17,14 +17,15 @@ struct TextPanel {
   std::vector<std::string> tokens;
   std::vector<double> weights;  // one for each token, e.g. mean_row of a rollout
   Quantity quantity;            // what they are
+  double even = 0;              // even_share() of them
 };
 
 struct TextFigure {
   std::string title;
   std::vector<TextPanel> panels;  // columns, left to right
-  HeatScale scale = HeatScale::kColumn;
-  ColourMap sequential = ColourMap::kReds;  // of quantities without sign
-  double column_width = 300;                // of a panel
+  HeatScale scale;
+  ColourMap sequential = kHeat;  // of quantities without sign
+  double column_width = 300;     // of a panel
   double text_size = 13;
   double factor = 2;  // pixels per unit of these sizes
 };

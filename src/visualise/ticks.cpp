@@ -10,16 +10,6 @@
 namespace fovea::visualise {
 namespace {
 
-std::string superscript(int exponent) {
-  constexpr std::array<std::string_view, 10> kDigits = {"⁰", "¹", "²", "³", "⁴",
-                                                        "⁵", "⁶", "⁷", "⁸", "⁹"};
-  std::string result;
-  for (const char c : fmt::format("{}", exponent)) {
-    result += c == '-' ? "⁻" : kDigits[static_cast<std::size_t>(c - '0')];
-  }
-  return result;
-}
-
 // The smallest nice step with at most `target` intervals.
 double nice_step(double range, int target, bool whole) {
   const double rough = range / target;
@@ -48,6 +38,16 @@ std::string power_label(double value) {
 }
 
 }  // namespace
+
+std::string superscript(int exponent) {
+  constexpr std::array<std::string_view, 10> kDigits = {"⁰", "¹", "²", "³", "⁴",
+                                                        "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string result;
+  for (const char c : fmt::format("{}", exponent)) {
+    result += c == '-' ? "⁻" : kDigits[static_cast<std::size_t>(c - '0')];
+  }
+  return result;
+}
 
 std::string fixed_label(double value, int decimals) {
   const std::string text = fmt::format("{:.{}f}", std::abs(value), decimals);

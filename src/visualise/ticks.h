@@ -21,6 +21,9 @@ std::vector<Tick> linear_ticks(double low, double high, int target, bool whole =
 /// too narrow for those the linear ticks are used. Needs 0 < low < high.
 std::vector<Tick> log_ticks(double low, double high);
 
+/// "⁻¹²".
+std::string superscript(int exponent);
+
 /// `value` with `decimals` digits after the point and a proper minus sign.
 std::string fixed_label(double value, int decimals);
 

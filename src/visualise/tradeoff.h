@@ -24,7 +24,7 @@ struct TradeoffRow {
 /// Rows of one table or sweep.
 struct TradeoffSource {
   std::string name;
-  std::string score;  // what it is: "DSC", "test_mean_dice, %"
+  std::string score;  // what it is: "DSC", "test_pooled_dice, %"
   std::vector<TradeoffRow> rows;
 };
 

@@ -80,6 +80,45 @@ std::vector<double> box_means(const std::vector<float>& values, const Sides3& si
 
 json rgb_of(Colour c) { return {c.r, c.g, c.b}; }
 
+// How many steps of grey the range is cut into: 255, or of Hounsfield units one for each.
+std::int64_t steps_of(const CaseVolume& v) {
+  constexpr double kByte = 255, kMost = 65535;
+  const double units = std::ceil(v.range.high - v.range.low);
+  return v.unit.empty() ? 255 : static_cast<std::int64_t>(std::clamp(units, kByte, kMost));
+}
+
+std::int64_t step_of(float value, const Limits& range, std::int64_t steps) {
+  if (range.high <= range.low) return 0;
+  const double share = (double{value} - range.low) / (range.high - range.low);
+  return std::lround(static_cast<double>(steps) * std::clamp(share, 0.0, 1.0));
+}
+
+json described_planes(const CaseVolume& v) {
+  json planes = json::array();
+  for (const Plane plane : kPlanes) {
+    const PlaneAxes axes = axes_of(v, plane);
+    planes.push_back({{"name", axes.name},
+                      {"across", axes.across},
+                      {"row", axes.row},
+                      {"col", axes.col},
+                      {"rows_reversed", axes.rows_reversed},
+                      {"cols_reversed", axes.cols_reversed},
+                      {"top", axes.top},
+                      {"bottom", axes.bottom},
+                      {"left", axes.left},
+                      {"right", axes.right}});
+  }
+  return planes;
+}
+
+json described_file(const CaseVolume& v) {
+  json axes = json::array();
+  for (const FileAxis& axis : v.file)
+    axes.push_back(
+        {{"axis", axis.axis}, {"size", axis.size}, {"start", axis.start}, {"step", axis.step}});
+  return axes;
+}
+
 json described(const CaseVolume& v, const PackedCase& packed, ColourMap colours) {
   json palette = json::array();
   for (const Colour& c : anchors_of(palette_of(v.quantity, colours))) palette.push_back(rgb_of(c));
@@ -104,7 +143,14 @@ json described(const CaseVolume& v, const PackedCase& packed, ColourMap colours)
           {"size", kept},
           {"step", packed.step},
           {"spacing", v.spacing},
-          {"origin", v.origin},
+          {"file", described_file(v)},
+          {"codes", v.codes},
+          {"tilt", v.tilt},
+          {"radiological", v.convention == Convention::kRadiological},
+          {"planes", described_planes(v)},
+          {"unit", v.unit},
+          {"range", {v.range.low, v.range.high}},
+          {"steps", packed.steps},
           {"window", {v.window.low, v.window.high}},
           {"classes", classes},
           {"maps", maps},
@@ -133,6 +179,7 @@ PackedCase pack_case(const CaseVolume& v, std::int64_t bytes) {
   check(v);
   PackedCase packed;
   packed.map_step = step_of_maps(v.size);
+  packed.steps = steps_of(v);
   std::string maps;
   for (const CaseMap& map : v.maps) {
     const std::vector<double> means = box_means(map.values, v.size, packed.map_step);
@@ -145,8 +192,13 @@ PackedCase pack_case(const CaseVolume& v, std::int64_t bytes) {
   }
   while (true) {
     std::string voxels;
-    append_sampled(v.size, packed.step, voxels,
-                   [&](std::size_t i) { return grey_of(v.values[i], v.window); });
+    const auto append_byte = [&](std::int64_t shift) {
+      append_sampled(v.size, packed.step, voxels, [&](std::size_t i) {
+        return step_of(v.values[i], v.range, packed.steps) >> shift & 0xFF;
+      });
+    };
+    append_byte(0);
+    if (packed.steps > 255) append_byte(8);
     append_sampled(v.size, packed.step, voxels, [&](std::size_t i) { return v.truth[i]; });
     append_sampled(v.size, packed.step, voxels, [&](std::size_t i) { return v.predicted[i]; });
     packed.base64 = to_packed_base64(voxels + maps);

@@ -24,11 +24,13 @@ struct VolumePage {
 /// Every how manieth voxel of each axis is kept: number i step + step / 2 for i = 0, 1, ...
 std::int64_t sampled_count(std::int64_t size, std::int64_t step);
 
-/// A case as the page holds it: a zlib stream in base64 of a byte for each voxel that is kept, the
-/// values (grey_of), the truth and the prediction, then each map: 255 v / m for a value v and m its
-/// map_limit(), or 128 + 127 v / m where values have a sign.
+/// A case as the page holds it: a zlib stream in base64 of bytes for each voxel that is kept: its
+/// value in steps from the least (0) to the largest of the range (a byte, or two where there are
+/// more than 255 steps: all low bytes, then all high ones), truth and prediction, then each map:
+/// 255 v / m for a value v and m its map_limit(), or 128 + 127 v / m where values have a sign.
 struct PackedCase {
   Sides3 step{1, 1, 1};            // of voxels
+  std::int64_t steps = 255;        // of values: of Hounsfield units one for each, at least 255
   Sides3 map_step{1, 1, 1};        // of maps, whose numbers are means over boxes of so many voxels
   std::vector<double> map_limits;  // m of each, after that
   std::string base64;

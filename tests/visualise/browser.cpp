@@ -192,17 +192,37 @@ const leave = async () => {
   await moved;
   await settle();
 };
+const zoomWheel = async (element, x, y, deltaY, modifiers = 2) => {  // with Ctrl
+  const at = await place(element, x, y);
+  const turned = arrives('wheel');
+  input('dispatchMouseEvent', {type: 'mouseWheel', ...at, deltaX: 0, deltaY, modifiers});
+  await turned;
+  await settle();
+};
+const drag = async (element, from, to) => {
+  const begin = await place(element, ...from), box = element.getBoundingClientRect();
+  const end = {x: box.left + to[0] * box.width, y: box.top + to[1] * box.height};
+  const released = arrives('pointerup');
+  input('dispatchMouseEvent', {type: 'mouseMoved', ...begin});
+  input('dispatchMouseEvent', {type: 'mousePressed', button: 'left', buttons: 1, clickCount: 1, ...begin});
+  input('dispatchMouseEvent', {type: 'mouseMoved', button: 'left', buttons: 1, ...end});
+  input('dispatchMouseEvent', {type: 'mouseReleased', button: 'left', clickCount: 1, ...end});
+  await released;
+  await settle();
+};
 const press = async (key) => {
   const pressed = arrives('keydown');
   for (const type of ['keyDown', 'keyUp']) input('dispatchKeyEvent', {type, key});
   await pressed;
   await settle();
 };
-const strength = (span) => {
+// Signed weights get darker on the red side, others lighter.
+const strength = (span, k) => {
   const [red, green, blue] = span.style.backgroundColor.match(/\d+/g).map(Number);
+  if (!panel(k).querySelector('.quantity').textContent.startsWith('signed')) return red + green + blue;
   return red >= blue ? 255 - green : 0;
 };
-const strongest = (k) => tokens(k).reduce((best, span, i, all) => strength(span) > strength(all[best]) ? i : best, 0);
+const strongest = (k) => tokens(k).reduce((best, span, i, all) => strength(span, k) > strength(all[best], k) ? i : best, 0);
 await ready(0);
 )js";
 

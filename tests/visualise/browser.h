@@ -18,9 +18,10 @@ bool have_browser();
 
 /// Opens a page, runs `script` in it when it is ready, and closes it. The script is the body of an
 /// async function. Its helpers: `panel(k)`, the k-th network's part of the page; `tokens(k)`, its
-/// words; `hover(element, x, y)` and `click(element, x, y)`, x and y as shares of its size;
+/// words; `zoomWheel(element, x, y, deltaY)`, with Ctrl; `drag(element, [x, y], [x, y])`;
+/// `hover(element, x, y)` and `click(element, x, y)`, x and y as shares of its size;
 /// `leave()`, which moves the mouse to a corner; `press(key)`; `ready(sample)`; `button(text)`;
-/// `strongest(k)`, the word with the fullest blue.
+/// `strongest(k)`, the word with the strongest colour.
 Visit visit(const std::string& page, const std::string& script, const std::string& hash = "");
 
 }  // namespace fovea::test

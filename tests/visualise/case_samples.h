@@ -15,8 +15,10 @@ inline visualise::CaseVolume drawn_case(bool mapped = true) {
   v.name = "case";
   v.size = {6, 8, 10};
   v.spacing = {3, 2, 1};
-  v.origin = {0, 4, 0};
-  v.window = {0, 500};
+  // In planes as they lie in memory, and for the height from the third row of the file on.
+  v.codes = "SPL";
+  v.file = {{{0, 6, 0, 1}, {1, 10, 2, 1}, {2, 10, 0, 1}}};
+  v.range = v.window = {0, 500};
   v.classes = {"background", "liver", "spleen"};
   v.dice = {0.99, 0.75, std::nan("")};
   visualise::CaseMap map{"layers.0", "2 x 2 x 2 tokens", {}};

@@ -55,6 +55,8 @@ inline visualise::ExplorerModel pattern_model(const std::string& name, std::int6
   model.rollout = visualise::attention_rollout(model.layers, visualise::default_rollout(negative));
   model.attention = visualise::attention_quantity(negative);
   model.rolled_out = visualise::rollout_quantity(visualise::default_rollout(negative), negative);
+  model.attention_even = visualise::even_share(model.attention, n);
+  model.rollout_even = visualise::even_share(visualise::default_rollout(negative), negative, n);
   model.policy = negative ? "raw, abs" : "raw, sum";
   return model;
 }

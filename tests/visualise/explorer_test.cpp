@@ -132,14 +132,27 @@ TEST_CASE("explorer: signs and palette come from what is shown, not from its val
   explorer.samples[0].models[1].rolled_out = {false, "rollout of |attention|, share"};
   const auto data = test::data_of_page(explorer_page(explorer));
   const auto& models = data["samples"][0]["models"];
-  CHECK(models[0]["attention"] == nlohmann::json{{"name", "attention"}, {"signed", false}});
+  CHECK(models[0]["attention"] ==
+        nlohmann::json{{"name", "attention"}, {"signed", false}, {"even", 1.0 / 6}});
   CHECK(models[0]["rolled_out"]["name"] == "attention rollout, share");
-  CHECK(models[1]["attention"] == nlohmann::json{{"name", "signed attention"}, {"signed", true}});
+  CHECK(models[1]["attention"] ==
+        nlohmann::json{{"name", "signed attention"}, {"signed", true}, {"even", 0.0}});
   CHECK(models[1]["rolled_out"]["signed"] == false);
-  const auto anchors = anchors_of(ColourMap::kDiverging);
-  REQUIRE(data["palette"].size() == anchors.size());
-  for (std::size_t i = 0; i < anchors.size(); ++i)
-    CHECK(data["palette"][i] == nlohmann::json{anchors[i].r, anchors[i].g, anchors[i].b});
+  for (const auto& [name, map] :
+       {std::pair("diverging", ColourMap::kDiverging), std::pair("heat", kHeat)}) {
+    const auto anchors = anchors_of(map);
+    const auto& palette = data["palettes"][name];
+    REQUIRE(palette.size() == anchors.size());
+    for (std::size_t i = 0; i < anchors.size(); ++i)
+      CHECK(palette[i] == nlohmann::json{anchors[i].r, anchors[i].g, anchors[i].b});
+  }
+  CHECK(data["scale"]["ends"] == "percentiles");
+  explorer.scale = heat_scale_from_text("from_zero,figure");
+  explorer.sequential = ColourMap::kBlues;
+  const auto other = test::data_of_page(explorer_page(explorer));
+  CHECK(other["scale"]["ends"] == "from_zero");
+  CHECK(other["scale"]["sharing"] == "figure");
+  CHECK(other["palettes"]["heat"].size() == anchors_of(ColourMap::kBlues).size());
 }
 
 TEST_CASE("explorer: the page is one file and small", "[visualise]") {

@@ -185,6 +185,35 @@ TEST_CASE("grid attention: networks without it are refused", "[visualise]") {
                     Catch::Contains("no attention over tokens"));
 }
 
+TEST_CASE("grid rollout figure: the query's own weight hides nothing", "[visualise]") {
+  GridRolloutFigure figure;
+  figure.names = {"a"};
+  figure.inputs = {Canvas(40, 40)};
+  figure.places = {{0.1, 0.1}};
+  figure.smooth = true;
+  // 4 x 4 tokens, little between all but the query's.
+  GridRollout rollout{"b", "b", 4, 4, 0, {}};
+  for (int i = 0; i < 16; ++i) rollout.weights.push_back(0.03 + 1e-4 * i);
+  rollout.weights[0] = 0.5;
+  figure.rollouts = {{rollout}};
+  figure.scale.ends = HeatEnds::kFromZero;
+  const Canvas from_zero = render(figure);
+  figure.scale.ends = HeatEnds::kPercentiles;
+  const Canvas usual = render(figure);
+  const auto darkest_pixels = [](const Canvas& canvas) {
+    std::int64_t found = 0;
+    for (std::int64_t y = 0; y < canvas.height; ++y) {
+      for (std::int64_t x = 0; x < canvas.width; ++x)
+        found += canvas.at(x, y) == colour_of(kHeat, 0) ? 1 : 0;
+    }
+    return found;
+  };
+  CHECK(darkest_pixels(usual) > darkest_pixels(from_zero));  // the weakest beside it is dark
+  rollout.weights[0] = 0.9;
+  figure.rollouts = {{rollout}};
+  CHECK(render(figure).rgb == usual.rgb);
+}
+
 TEST_CASE("grid rollout figure: a picture for every sequence of blocks", "[visualise]") {
   GridRolloutFigure figure;
   figure.names = {"a"};
@@ -197,7 +226,7 @@ TEST_CASE("grid rollout figure: a picture for every sequence of blocks", "[visua
   CHECK(one.width > 2 * 8 * 16);
   figure.rollouts[0].push_back(figure.rollouts[0][0]);
   CHECK(render(figure).width >= one.width + 8 * 16);
-  figure.from_least = true;
+  figure.scale.sharing = HeatSharing::kImage;
   CHECK(render(figure).width > one.width);
   figure.rollouts[0][1].weights.clear();  // a hole
   figure.rollouts[0][0].query = -1;       // the mean over all tokens: nothing is framed
@@ -205,6 +234,6 @@ TEST_CASE("grid rollout figure: a picture for every sequence of blocks", "[visua
   figure.places.clear();
   CHECK_THROWS_AS(render(figure), ShapeError);
   const std::vector<GridAttention> blocks = {block_of(2, 2, std::vector<double>(16, 0.25))};
-  CHECK(grid_heads(blocks, {0, 0}, Canvas(8, 8), "t", false).height > 8);
-  CHECK(grid_heads(blocks, {0, 0}, Canvas(900, 900), "t", false).height < 300);
+  CHECK(grid_heads(blocks, {0, 0}, Canvas(8, 8), "t", {}).height > 8);
+  CHECK(grid_heads(blocks, {0, 0}, Canvas(900, 900), "t", {}).height < 300);
 }

@@ -70,11 +70,43 @@ TEST_CASE("colour_of: anchors, interpolation with rounding, clamping", "[visuali
   CHECK(colour_of(ColourMap::kBlueRed, 0.5) == kWhite);
   CHECK(colour_of(ColourMap::kBlueRed, (1 + 0.4) / 2) == Colour{255, 153, 153});
   CHECK(colour_of(ColourMap::kBlueRed, (1 - 0.8) / 2) == Colour{51, 51, 255});
-  for (const auto* name :
-       {"plasma", "viridis", "viridis16", "cividis", "diverging", "bwr", "reds", "blues", "grey"}) {
+  for (const auto* name : {"inferno", "plasma", "viridis", "viridis16", "cividis", "diverging",
+                           "bwr", "reds", "blues", "grey"}) {
     CHECK(name_of(colour_map_from_name(name)) == name);
   }
   CHECK_THROWS_WITH(colour_map_from_name("plasm"), Catch::Contains("did you mean \"plasma\""));
+}
+
+TEST_CASE("inferno: the published colours, ever lighter by even steps", "[visualise]") {
+  // Of matplotlib's table, entries 0, 64, 128, 192 and 255.
+  const std::pair<double, Colour> published[] = {{0, {0, 0, 4}},
+                                                 {64.0 / 255, {87, 16, 110}},
+                                                 {128.0 / 255, {188, 55, 84}},
+                                                 {192.0 / 255, {249, 142, 9}},
+                                                 {1, {252, 255, 164}}};
+  for (const auto& [t, expected] : published) {
+    const Colour found = colour_of(ColourMap::kInferno, t);
+    INFO(t);
+    CHECK(std::abs(found.r - expected.r) <= 1);
+    CHECK(std::abs(found.g - expected.g) <= 1);
+    CHECK(std::abs(found.b - expected.b) <= 1);
+  }
+  // CIE lightness of sRGB.
+  const auto lightness = [](Colour c) {
+    const auto linear = [](int v) {
+      const double s = v / 255.0;
+      return s <= 0.04045 ? s / 12.92 : std::pow((s + 0.055) / 1.055, 2.4);
+    };
+    const double y = 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b);
+    return y > 0.008856 ? 116 * std::cbrt(y) - 16 : 903.3 * y;
+  };
+  for (int i = 0; i < 16; ++i) {
+    const double step = lightness(colour_of(ColourMap::kInferno, (i + 1) / 16.0)) -
+                        lightness(colour_of(ColourMap::kInferno, i / 16.0));
+    INFO(i);
+    CHECK(step > 3);  // 98 / 16 is 6.1
+    CHECK(step < 9);
+  }
 }
 
 TEST_CASE("colours: a sign has one colour, with and without the other", "[visualise]") {

@@ -1,6 +1,8 @@
 // The explorer's page as a user meets it: in a browser, with mouse and keys.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "tests/visualise/browser.h"
 #include "tests/visualise/explorer_samples.h"
 
@@ -48,10 +50,9 @@ TEST_CASE("page: hovering a word colours what it attends to, in all networks",
       const [red, , blue] = span.style.backgroundColor.match(/\d+/g).map(Number);
       return blue > red;
     });
-    seen.unsigned = tokens(0).some((span) => {
-      const [red, , blue] = span.style.backgroundColor.match(/\d+/g).map(Number);
-      return blue > red;
-    });
+    // Both ends of the colours are there.
+    seen.unsigned = data.palettes.heat.filter((_, i, all) => i === 0 || i === all.length - 1)
+        .map((rgb) => tokens(0).some((span) => span.style.backgroundColor === `rgb(${rgb.join(', ')})`));
     seen.quantities = [0, 1].map((k) => panel(k).querySelector('.quantity').textContent);
     seen.ends = [0, 1].map((k) => Array.from(panel(k).querySelectorAll('.ends span'), (e) => e.textContent));
     await press('t');
@@ -72,9 +73,10 @@ TEST_CASE("page: hovering a word colours what it attends to, in all networks",
   // Head h looks h + 1 words back.
   CHECK(r["heads"] == nlohmann::json::parse("[[19, 19], [29, 29], [27, 27]]"));
   CHECK(r["negative"] == true);  // blue below 0, and only where there is a sign
-  CHECK(r["unsigned"] == false);
-  CHECK(r["quantities"] == nlohmann::json({"attention", "signed attention"}));
-  CHECK(r["ends"][0][0] == "0");
+  CHECK(r["unsigned"] == nlohmann::json({true, true}));
+  CHECK(r["quantities"] == nlohmann::json({"attention, 1st to 99th percentile; even share 0.0250",
+                                           "signed attention, to the 99th percentile of |value|"}));
+  CHECK(r["ends"][0].size() == 3);
   REQUIRE(r["ends"][1].size() == 5);
   CHECK(r["ends"][1][2] == "0");
   CHECK(r["ends"][1][0] == "\u2212" + r["ends"][1][4].get<std::string>());
@@ -158,7 +160,10 @@ TEST_CASE("page: hovering a patch puts the heat over the picture", "[visualise][
     await click(button('1'));  // layer and
     await press('d');          // head
     const canvas = (k) => panel(k).querySelector('.view canvas');
-    // The patch with the least green, which red takes away, on a grid of `size` x `size`.
+    // The patch with the least green, which red takes away, or where there is no sign the
+    // brightest, on a grid of `size` x `size`. The picture is not mixed in.
+    change({image: 0});
+    await settle();
     const hottest = (k, size) => {
       const copy = Object.assign(document.createElement('canvas'), {width: canvas(k).width, height: canvas(k).height});
       const context = copy.getContext('2d', {willReadFrequently: true}), step = copy.width / size;
@@ -166,7 +171,8 @@ TEST_CASE("page: hovering a patch puts the heat over the picture", "[visualise][
       let best = 0, least = 1e9;
       for (let i = 0; i < size * size; ++i) {
         const pixel = context.getImageData((i % size + 0.5) * step, (Math.floor(i / size) + 0.5) * step, 1, 1).data;
-        if (pixel[1] < least) [best, least] = [i, pixel[1]];
+        const green = k === 0 ? pixel[1] + (pixel[2] > pixel[0] ? 255 : 0) : -pixel[0] - pixel[1] - pixel[2];
+        if (green < least) [best, least] = [i, green];
       }
       return best;
     };
@@ -237,4 +243,136 @@ TEST_CASE("page: any token is shown as text", "[visualise][browser]") {
   CHECK(r["directions"] == nlohmann::json({"ltr", "rtl"}));
   CHECK(r["wide"] == false);
   CHECK(r["second"] == "<b>second");
+}
+
+TEST_CASE("page: colours begin and end where those of pictures do", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  using visualise::HeatEnds;
+  const std::vector<std::vector<double>> lists = {
+      {0.1, 0.2, 0.05, 0.4, 0.4}, {0.25, 0.25, 0.25}, {0.25, 0.25 + 1e-8}, {0, 0}, {},
+      {-0.5, 0.2, 0.1, 0},        {0, 0, 0, 0.5},     {1e-9, 2e-9, 3e-4}};
+  const nlohmann::json cases = {{"lists", lists}};
+  const Visit seen = visit(visualise::explorer_page(test::text_explorer(6, 1, 2)),
+                           "const cases = " + cases.dump() + R"js(;
+    const found = [];
+    for (const signed of [false, true]) {
+      for (const ends of ['percentiles', 'from_zero', 'even_share', 'minmax']) {
+        if (signed && ends === 'even_share') continue;
+        for (const list of cases.lists) {
+          const quantity = {name: 'q', signed, even: signed ? 0 : 0.2};
+          const limits = limitsOf(list, ends, quantity);
+          const places = [-0.3, 0, 0.001, 0.2, 0.37].map((v) => position(v, limits));
+          found.push([limits.low, limits.high, Number(limits.logarithmic), ...places]);
+        }
+      }
+    }
+    return found;
+  )js");
+  CHECK(seen.console == "");
+  std::size_t row = 0;
+  for (const bool is_signed : {false, true}) {
+    for (const HeatEnds ends :
+         {HeatEnds::kPercentiles, HeatEnds::kFromZero, HeatEnds::kEvenShare, HeatEnds::kMinMax}) {
+      if (is_signed && ends == HeatEnds::kEvenShare) continue;
+      for (const std::vector<double>& list : lists) {
+        const visualise::Quantity quantity{is_signed, "q"};
+        const visualise::Limits limits =
+            visualise::limits_of(quantity, list, ends, is_signed ? 0 : 0.2);
+        INFO("row " << row << ", " << name_of(ends) << (is_signed ? ", signed" : ""));
+        REQUIRE(row < seen.report.size());
+        const auto& found = seen.report[row++];
+        CHECK(found[0].get<double>() == Approx(limits.low).epsilon(1e-12));
+        CHECK(found[1].get<double>() == Approx(limits.high).epsilon(1e-12));
+        CHECK(found[2] == (limits.logarithmic ? 1 : 0));
+        std::size_t place = 3;
+        for (const double v : {-0.3, 0.0, 0.001, 0.2, 0.37})
+          CHECK(found[place++].get<double>() ==
+                Approx(visualise::position_of(v, limits)).margin(1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("page: colours of a whole map, of all networks, in even shares", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  const Visit seen = visit(visualise::explorer_page(test::text_explorer(40, 2, 3)), R"js(
+    const seen = {};
+    const ends = (k) => Array.from(panel(k).querySelectorAll('.ends span'), (e) => e.textContent).join(' ');
+    const said = (k) => panel(k).querySelector('.quantity').textContent;
+    const marks = (k) => Array.from(panel(k).querySelectorAll('.mark'), (e) => e.title);
+    await click(button('2'));
+    await hover(tokens(0)[5]);
+    const one = ends(0);
+    await hover(tokens(0)[6]);
+    seen.differs = ends(0) !== one;
+    await click(button('whole map'));
+    await hover(tokens(0)[5]);
+    const map = ends(0);
+    await hover(tokens(0)[6]);
+    seen.same = ends(0) === map;
+    seen.map = said(0);
+    await click(button('all networks'));
+    seen.all = said(1);
+    await click(button('times even'));
+    seen.times = [said(0), said(1), marks(1)];
+    await click(button('least to largest'));
+    seen.hash = location.hash;
+    await hover(tokens(1)[5]);
+    seen.least = [said(1), marks(1)];
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const auto& r = seen.report;
+  CHECK(r["differs"] == true);
+  CHECK(r["same"] == true);
+  CHECK_THAT(r["map"].get<std::string>(), Catch::Contains("of the whole map"));
+  CHECK_THAT(r["all"].get<std::string>(), Catch::Contains("one scale for all networks"));
+  CHECK_THAT(r["times"][0].get<std::string>(), Catch::Contains("times an even share"));
+  CHECK_THAT(r["times"][1].get<std::string>(), Catch::Contains("99th percentile of |value|"));
+  CHECK(r["times"][2] == nlohmann::json({"0"}));
+  CHECK_THAT(r["least"][0].get<std::string>(), Catch::Contains("least to largest"));
+  CHECK(r["least"][1] == nlohmann::json({"0"}));
+  CHECK_THAT(r["hash"].get<std::string>(),
+             Catch::Contains("ends=minmax") && Catch::Contains("sharing=figure"));
+}
+
+TEST_CASE("page: pictures fill the window, and Ctrl with the wheel zooms into all",
+          "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  const Visit seen = visit(visualise::explorer_page(test::picture_explorer()), R"js(
+    const seen = {};
+    const canvas = (k) => panel(k).querySelector('.view canvas');
+    const what = () => panel(0).querySelector('.what').textContent;
+    seen.widths = Array.from(document.querySelectorAll('.view canvas'), (c) => c.clientWidth);
+    seen.window = document.documentElement.clientWidth;
+    await hover(canvas(0), 0.95, 0.95);
+    seen.before = what();
+    await zoomWheel(canvas(0), 0.05, 0.05, -600, 0);  // without the key the page scrolls
+    seen.plain = zoom.scale;
+    await zoomWheel(canvas(0), 0.05, 0.05, -600);
+    seen.scale = zoom.scale;
+    await hover(canvas(0), 0.95, 0.95);
+    seen.zoomed = what();
+    await hover(canvas(0), 0.05, 0.05);
+    seen.corner = what();
+    const picture = canvas(1).toDataURL();
+    await drag(canvas(0), [0.9, 0.9], [0.1, 0.1]);
+    seen.dragged = [zoom.x > 0.08, zoom.y > 0.08, state.pinned, canvas(1).toDataURL() !== picture];
+    await press('0');
+    seen.whole = [zoom.scale, zoom.x];
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const auto& r = seen.report;
+  REQUIRE(r["widths"].size() == 3);
+  double together = 0;
+  for (const auto& width : r["widths"]) together += width.get<double>();
+  CHECK(together > 0.85 * r["window"].get<double>());
+  CHECK(r["before"] == "Rollout (raw, abs): row 8, column 8 attends to");
+  CHECK(r["plain"] == 1);
+  CHECK(r["scale"].get<double>() == Approx(std::exp(2.0)));
+  CHECK(r["zoomed"] == "Rollout (raw, abs): row 2, column 2 attends to");
+  CHECK(r["corner"] == "Rollout (raw, abs): row 1, column 1 attends to");
+  CHECK(r["dragged"] == nlohmann::json({true, true, false, true}));
+  CHECK(r["whole"] == nlohmann::json({1, 0}));
 }

@@ -33,7 +33,7 @@ TEST_CASE("class picture: several classes tint the image in grey", "[visualise]"
   const Canvas image(4, 3, Colour{100, 100, 100});
   const Canvas found = picture_of_classes(image, kTruthLabels, kFound, {.classes = 3});
   Canvas tint(1, 1, Colour{100, 100, 100});
-  tint.blend(0, 0, figure_colour(1), 0.5);
+  tint.blend(0, 0, class_colour(1), 0.5);
   CHECK(found.at(3, 0) == tint.at(0, 0));
   CHECK(found.at(2, 2) == Colour{100, 100, 100});
   CHECK(found.at(0, 0) == Colour{100, 100, 100});

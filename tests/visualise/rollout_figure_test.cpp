@@ -48,12 +48,48 @@ TEST_CASE("rollout figure: zero is light, signs have their colours, patches are 
     CHECK(count(canvas, colour_of(ColourMap::kDiverging, t)) >= kBlock);
   CHECK(count(canvas, kInput) == 128 * 128);
   // With one sign only, and so darkest at its strongest: not blue.
-  const Canvas positive = render(figure({0.125, 0.25, 0.25, 0.5}, true));
+  const Canvas positive = render(figure({0.125, 0.25, 0.5, 0.5}, true));
   CHECK(count(positive, colour_of(ColourMap::kDiverging, 0.625)) >= kBlock);
   CHECK(count(positive, colour_of(ColourMap::kDiverging, 0)) < kBlock);
-  const Canvas share = render(figure({0, 0.125, 0.25, 0.5}, false));
+  RolloutFigure from_zero = figure({0, 0.125, 0.25, 0.5}, false);
+  from_zero.scale.ends = HeatEnds::kFromZero;
+  const Canvas share = render(from_zero);
+  for (const double t : {0.0, 0.25, 0.5, 1.0}) CHECK(count(share, colour_of(kHeat, t)) >= kBlock);
+}
+
+TEST_CASE("rollout figure: a map without a peak has all colours", "[visualise]") {
+  // Of 100 patches from 0.0100 to 0.0102 the first and last are beyond the percentiles.
+  RolloutFigure f = figure({}, false);
+  std::vector<double> weights;
+  for (int i = 0; i < 100; ++i) weights.push_back(0.01 + 2e-6 * i);
+  f.inputs = {Canvas(10, 10, kInput)};
+  f.columns[0].heat.values = {weights};
+  f.columns[0].heat.even = 0.01;
+  f.columns[0].grid_h = f.columns[0].grid_w = 10;
+  const Canvas canvas = render(f);
+  std::map<int, int> tones;  // of green, which rises all the way
+  for (std::int64_t y = 0; y < canvas.height; ++y) {
+    for (std::int64_t x = 0; x < canvas.width; ++x) ++tones[canvas.at(x, y).g];
+  }
+  CHECK(count(canvas, colour_of(kHeat, 0)) >= 16 * 16);
+  CHECK(count(canvas, colour_of(kHeat, 1)) >= 16 * 16);
+  CHECK(tones.size() > 60);
+  // Each picture with limits of its own says them.
+  f.inputs.push_back(f.inputs[0]);
+  f.names.push_back("1: dog");
+  f.columns[0].heat.values.push_back(weights);
+  const Canvas common = render(f);
+  f.scale.sharing = HeatSharing::kImage;
+  CHECK(render(f).height > common.height + 20);
+}
+
+TEST_CASE("rollout figure: signed maps from least to largest on request", "[visualise]") {
+  RolloutFigure f = figure({-0.1, 0, 0.1, 0.3}, true);
+  f.scale.ends = HeatEnds::kMinMax;
+  f.sequential = ColourMap::kPlasma;
+  const Canvas canvas = render(f);
   for (const double t : {0.0, 0.25, 0.5, 1.0})
-    CHECK(count(share, colour_of(ColourMap::kReds, t)) >= kBlock);
+    CHECK(count(canvas, colour_of(ColourMap::kPlasma, t)) >= kBlock);
 }
 
 TEST_CASE("rollout figure: smooth by option", "[visualise]") {
@@ -61,8 +97,8 @@ TEST_CASE("rollout figure: smooth by option", "[visualise]") {
   const Canvas blocks = render(f);
   f.smooth = true;
   const Canvas smooth = render(f);
-  CHECK(count(blocks, colour_of(ColourMap::kReds, 1)) >= kBlock);
-  const std::int64_t strongest = count(smooth, colour_of(ColourMap::kReds, 1));
+  CHECK(count(blocks, colour_of(kHeat, 1)) >= kBlock);
+  const std::int64_t strongest = count(smooth, colour_of(kHeat, 1));
   CHECK(strongest < kBlock);
   CHECK(strongest >= 16 * 16);  // the strongest pixel has the end of the colours
 }
@@ -72,7 +108,7 @@ TEST_CASE("rollout figure: panels of one figure are comparable", "[visualise]") 
   f.columns.push_back(f.columns[0]);
   f.columns[1].heat.name = "other";
   f.columns[1].heat.values = {{0.125, 0.125, 0.25, 0.25}};
-  f.scale = HeatScale::kFigure;
+  f.scale.sharing = HeatSharing::kFigure;
   const Canvas canvas = render(f);
   // 0.25 is the same colour in both.
   CHECK(count(canvas, colour_of(ColourMap::kDiverging, 0.75)) >= 3 * kBlock);
@@ -84,7 +120,12 @@ TEST_CASE("rollout figure: any shape and any values give a picture", "[visualise
       const Canvas canvas = render(figure({value, value, value, value}, is_signed));
       CHECK(canvas.width > 0);
       if (std::isnan(value)) CHECK(count(canvas, kMissing) >= 4 * kBlock);
-      if (value == 0) CHECK(count(canvas, colour_of(ColourMap::kDiverging, 0.5)) >= 4 * kBlock);
+      if (value == 0) {
+        const Colour nothing =
+            is_signed ? colour_of(ColourMap::kDiverging, 0.5) : colour_of(kHeat, 0);
+        CHECK(count(canvas, nothing) >= 4 * kBlock);
+      }
+      if (value == 0.25 && !is_signed) CHECK(count(canvas, colour_of(kHeat, 0.5)) >= 4 * kBlock);
     }
   }
   // One row of patches in a wide image, one column in a narrow one that is not enlarged.
@@ -107,7 +148,7 @@ TEST_CASE("rollout figure: refuses what does not fit", "[visualise]") {
   f.names.clear();
   CHECK_THROWS_AS(render(f), ShapeError);
   f = figure({0, 0, 0, 0}, true);
-  f.scale = HeatScale::kMinMax;
+  f.scale.ends = HeatEnds::kEvenShare;
   CHECK_THROWS_AS(render(f), ConfigError);
 }
 
@@ -117,7 +158,8 @@ TEST_CASE("head grid: heads of a layer share their colours", "[visualise]") {
   seen.prefix_tokens = 1;
   // Two heads of two tokens: what the class token reads of the patch is 0.25 and -0.5.
   seen.layers = {{2, 2, {0.75, 0.25, 0, 1, 0.5, -0.5, 0, 1}}};
-  const Canvas canvas = head_grid(seen, true, Canvas(8, 8, kInput), "net", false);
+  const Canvas canvas =
+      head_grid(seen, true, Canvas(8, 8, kInput), "net", {.ends = HeatEnds::kFromZero});
   CHECK(count(canvas, colour_of(ColourMap::kDiverging, 0.75)) >= 64 * 64);
   CHECK(count(canvas, colour_of(ColourMap::kDiverging, 0)) >= 64 * 64);
 }

@@ -36,8 +36,21 @@ TextFigure figure() {
 
 }  // namespace
 
-TEST_CASE("text figure: colours begin at 0 and end at the largest weight", "[visualise]") {
+TEST_CASE("text figure: words with little between them have all colours", "[visualise]") {
   TextFigure f = figure();
+  f.panels[0].weights = {0.2501, 0.2502, 0.2503, 0.2504};
+  f.panels[0].even = 0.25;
+  const Canvas canvas = render(f);
+  CHECK(box_of(canvas, colour_of(kHeat, 0), 60).left == 16);
+  CHECK(box_of(canvas, colour_of(kHeat, 1), 60).right > 100);
+  f.panels[0].weights = {0.25, 0.25, 0.25, 0.25};  // nothing to tell apart: the middle
+  CHECK(box_of(render(f), colour_of(kHeat, 0.5), 60).right > 100);
+  CHECK(box_of(render(f), colour_of(kHeat, 1), 60).right == -1);
+}
+
+TEST_CASE("text figure: colours from 0 to the largest weight on request", "[visualise]") {
+  TextFigure f = figure();
+  f.scale.ends = HeatEnds::kFromZero;
   f.panels[0].weights[0] = 0;
   f.sequential = ColourMap::kPlasma;
   const Canvas canvas = render(f);
@@ -63,11 +76,17 @@ TEST_CASE("text figure: signed weights have blue, grey at 0 and red, whatever th
   CHECK(shows(0));
   CHECK(shows(1));
   CHECK(shows(0.625));
-  f.panels[0].weights = {0.1, 0.2, 0.3, 0.4};  // positive by chance
+  f.panels[0].weights = {0.1, 0.2, 0.4, 0.4};  // positive by chance
   CHECK(shows(0.625));
   CHECK_FALSE(shows(0));
-  f.scale = HeatScale::kMinMax;
-  CHECK_THROWS_WITH(render(f), Catch::Contains("would move the zero of signed rollout"));
+  f.scale.ends = HeatEnds::kEvenShare;
+  CHECK_THROWS_WITH(render(f), Catch::Contains("signed rollout (DGT) is none"));
+  // From least to largest, in the colours of the paper's figure.
+  f.scale.ends = HeatEnds::kMinMax;
+  f.sequential = ColourMap::kPlasma;
+  f.panels[0].weights = {0.1, 0, -0.4, 0.4};
+  for (const double t : {0.0, 0.5, 0.625, 1.0})
+    CHECK(box_of(render(f), colour_of(ColourMap::kPlasma, t), 60).right >= 0);
 }
 
 TEST_CASE("text figure: words flow into lines, line breaks end them", "[visualise]") {
@@ -82,7 +101,7 @@ TEST_CASE("text figure: words flow into lines, line breaks end them", "[visualis
   f.panels[0].tokens[3] = std::string(100000, 'm');
   const Canvas canvas = render(f);
   CHECK(canvas.width == 60 + 2 * 16);
-  CHECK(box_of(canvas, colour_of(ColourMap::kReds, 1)).right < 60 + 16);
+  CHECK(box_of(canvas, colour_of(kHeat, 1)).right < 60 + 16);
 }
 
 TEST_CASE("text figure: panels stand side by side, each with its own numbers", "[visualise]") {
@@ -91,7 +110,7 @@ TEST_CASE("text figure: panels stand side by side, each with its own numbers", "
   f.panels.push_back({"DIFF", {"\xff", "", "\t", "日本"}, {0, 0, 0, 0}, {false, "rollout"}});
   f.panels.push_back({"Transformer", {"x"}, {-1e-3}, {true, "signed rollout"}});
   f.title = "a text";
-  f.scale = HeatScale::kFigure;
+  f.scale.sharing = HeatSharing::kFigure;
   const Canvas canvas = render(f);
   CHECK(canvas.width == 3 * (one - 32) + 2 * 28 + 32);
   f.factor = 2;

@@ -41,7 +41,10 @@ TEST_CASE("volume page: what it says of a case", "[visualise]") {
   CHECK(one["full"] == one["size"]);
   CHECK(one["step"] == json({1, 1, 1}));
   CHECK(one["spacing"] == json({3.0, 2.0, 1.0}));
-  CHECK(one["origin"] == json({0.0, 4.0, 0.0}));
+  CHECK(one["file"][1] == json({{"axis", 1}, {"size", 10}, {"start", 2.0}, {"step", 1.0}}));
+  CHECK(one["codes"] == "SPL");
+  CHECK(one["planes"][2]["name"] == "sagittal");
+  CHECK(one["planes"][2]["left"] == "A");
   CHECK(one["window"] == json({0.0, 500.0}));
   CHECK(one["classes"][1]["name"] == "liver");
   CHECK(one["classes"][1]["dice"] == 0.75);
@@ -75,6 +78,23 @@ TEST_CASE("volume page: voxels come back", "[visualise]") {
   CHECK(static_cast<unsigned char>(shares[3 * 480 + 9]) == 255);
 }
 
+TEST_CASE("volume page: of Hounsfield units each is kept", "[visualise]") {
+  CaseVolume v = test::drawn_case(false);
+  v.unit = "HU";
+  v.range = {-100, 900};
+  const PackedCase packed = pack_case(v, 1'000'000);
+  CHECK(packed.steps == 1000);
+  const std::string bytes = unpacked_bytes(packed.base64, 4 * 480);
+  for (const std::size_t i : {0U, 1U, 479U}) {
+    const int low = static_cast<unsigned char>(bytes[i]);
+    const int high = static_cast<unsigned char>(bytes[480 + i]);
+    CHECK(low + 256 * high - 100 == static_cast<int>(v.values[i]));
+  }
+  CHECK(static_cast<unsigned char>(bytes[2 * 480 + 2 * 80 + 3 * 10 + 3]) == 1);  // the truth
+  v.range = {0, 80};
+  CHECK(pack_case(v, 1'000'000).steps == 255);
+}
+
 TEST_CASE("volume page: large volumes are sampled by whole steps", "[visualise]") {
   CHECK(sampled_count(7, 1) == 7);
   CHECK(sampled_count(7, 2) == 3);  // 1, 3, 5
@@ -83,7 +103,7 @@ TEST_CASE("volume page: large volumes are sampled by whole steps", "[visualise]"
   v.name = "large";
   v.size = {40, 60, 50};
   v.spacing = {2, 1, 1.5};
-  v.window = {0, 1};
+  v.range = v.window = {0, 1};
   v.classes = {"background", "a"};
   v.dice = {1, 1};
   for (std::int64_t i = 0; i < 40 * 60 * 50; ++i)
@@ -196,16 +216,16 @@ TEST_CASE("volume page: sliders, wheel and keys turn the slices", "[visualise][b
   CHECK(seen.console == "");
   const json& r = seen.report;
   CHECK(r["start"][0] == "axialslice 3 of 0–5, 9.0 mm");
-  CHECK(r["start"][1] == "coronalslice 4 of 0–7, 12.0 mm");
+  CHECK(r["start"][1] == "coronalslice 6 of 0–9, 12.0 mm");
   CHECK(r["aspects"][0].get<double>() == Approx(10.0 / 16).epsilon(0.02));
   CHECK(r["aspects"][1].get<double>() == Approx(10.0 / 18).epsilon(0.02));
   CHECK(r["aspects"][2].get<double>() == Approx(16.0 / 18).epsilon(0.02));
   CHECK(r["slid"] == "axialslice 1 of 0–5, 3.0 mm");
   CHECK(r["changed"] == true);
-  CHECK(r["wheeled"] == "coronalslice 7 of 0–7, 18.0 mm");
+  CHECK(r["wheeled"] == "coronalslice 9 of 0–9, 18.0 mm");
   CHECK(r["keyed"] == "sagittalslice 3 of 0–9, 3.0 mm");
   CHECK(r["marked"] == "axialslice 2 of 0–5, 6.0 mm");
-  CHECK(r["clicked"] == json({"axialslice 2 of 0–5, 6.0 mm", "coronalslice 3 of 0–7, 10.0 mm",
+  CHECK(r["clicked"] == json({"axialslice 2 of 0–5, 6.0 mm", "coronalslice 5 of 0–9, 10.0 mm",
                               "sagittalslice 5 of 0–9, 5.0 mm"}));
   CHECK(r["grey"] == json({105, 105, 105}));  // 205 of 500
   for (const char* change : {"prediction", "truth", "again", "attention"}) CHECK(r[change] == true);
@@ -224,8 +244,9 @@ TEST_CASE("volume page: sliders, wheel and keys turn the slices", "[visualise][b
   CHECK(r["right"][0] > r["right"][2]);        // above it
   CHECK(r["ends"] == json({"−1.00", "−0.500", "0", "0.500", "1.00"}));
   const std::string facts = r["facts"];
-  for (const char* text : {"75.00 %", "in neither", "6 × 8 × 10 voxels of 3 × 2 × 1 mm",
-                           "percentiles 0.5 and 99.5", "Voxel 2, 3, 5: truth liver"})
+  for (const char* text :
+       {"75.00 %", "in neither", "6 × 10 × 10 voxels", "6 × 8 × 10 of 3 × 2 × 1 mm",
+        "right is at the left", "percentile 0.5", "Voxel 2, 5, 5 of the file: 235, truth liver"})
     CHECK_THAT(facts, Catch::Contains(text));
   CHECK(r["hash"] == "#case=0&at=2.3.5&show=&map=0&opacity=0.5");
   CHECK(r["second"] == "second");
@@ -255,4 +276,71 @@ TEST_CASE("volume page: says that it is sampled, and counts the file's slices",
         "sagittalslice " + std::to_string(number) + " of 0–9, " + std::to_string(number) + ".0 mm");
   CHECK_THAT(seen.report["facts"].get<std::string>(), Catch::Contains("sampled"));
   CHECK(seen.report["aspect"].get<double>() == Approx(10.0 / 16).epsilon(0.02));
+}
+
+TEST_CASE("volume page: uses the window's width, zooms, and looks through other windows",
+          "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  CaseVolume v = test::drawn_case(false);
+  v.unit = "HU";
+  v.range = {-100, 900};
+  const Visit seen = visit(volume_page(page_of({v})), R"js(
+    const seen = {};
+    const planes = () => Array.from(document.querySelectorAll('.plane'));
+    const canvas = (k) => planes()[k].querySelector('canvas');
+    const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    copy.canvas.width = copy.canvas.height = 1;
+    const pixel = (k, x, y) => {
+      const from = canvas(k);
+      copy.drawImage(from, -Math.floor(x * from.width), -Math.floor(y * from.height));
+      return copy.getImageData(0, 0, 1, 1).data[0];
+    };
+    const right = Math.max(...planes().map((p) => p.getBoundingClientRect().right));
+    const boxes = planes().map((p) => p.getBoundingClientRect());
+    seen.rows = new Set(boxes.map((box) => box.top)).size;
+    seen.used = right / innerWidth;
+    seen.tall = Math.max(...boxes.map((box) => box.height)) / innerHeight;
+    seen.edges = Array.from(planes()[0].querySelectorAll('.edge'), (e) => e.textContent).join('');
+    await press('x'); await press('t'); await press('p');
+    seen.grey = pixel(0, 0.55, 0.06);       // 305 HU in the case's window, 0 to 500
+    const [width, level] = document.querySelectorAll('.windowing input');
+    seen.window = [width.value, level.value];
+    seen.offers = Array.from(document.querySelectorAll('.windowing option'), (e) => e.textContent);
+    width.value = 100; width.dispatchEvent(new Event('change'));
+    await settle();
+    level.value = 300; level.dispatchEvent(new Event('change'));
+    await settle();
+    seen.narrow = pixel(0, 0.55, 0.06);
+    seen.hash = location.hash;
+    await press('w');
+    seen.again = pixel(0, 0.55, 0.06);
+    // Closer: the place under the pointer stays.
+    const box = canvas(0).getBoundingClientRect();
+    const before = pixel(0, 0.05, 0.06);
+    canvas(0).dispatchEvent(new WheelEvent('wheel', {
+      deltaY: -300 * Math.log(2), ctrlKey: true, cancelable: true,
+      clientX: box.left + 0.001 * box.width, clientY: box.top + 0.001 * box.height}));
+    await settle();
+    seen.same = pixel(0, 0.05, 0.06) === before;
+    seen.corner = pixel(0, 0.95, 0.06);     // column 4 instead of 9
+    seen.slice = planes()[0].querySelector('figcaption').textContent;
+    await press('0');
+    seen.all = pixel(0, 0.95, 0.06);
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const json& r = seen.report;
+  CHECK((r["rows"] == 1 || r["used"].get<double>() < 1));
+  CHECK((r["used"].get<double>() > 0.6 || r["tall"].get<double>() > 0.6));
+  CHECK(r["edges"] == "APRL");
+  CHECK(r["grey"] == 156);  // 305 of 500
+  CHECK(r["window"] == json({"500", "250"}));
+  CHECK(r["offers"] == json({"this case", "soft tissue", "bone", "brain", "liver", "own"}));
+  CHECK(r["narrow"] == 140);  // 55 of 100
+  CHECK_THAT(r["hash"].get<std::string>(), Catch::Contains("window=250_350"));
+  CHECK(r["again"] == r["grey"]);
+  CHECK(r["same"] == true);
+  CHECK(r["corner"] == 155);  // 304 of 500
+  CHECK(r["all"] == 158);     // 309 of 500
+  CHECK(r["slice"] == "axialslice 3 of 0–5, 9.0 mm");
 }

@@ -1,7 +1,15 @@
 // Colours, numbers and small parts that all panels use.
 
-// The colour of t from -1 over 0 to 1 in the palette of all pictures.
-const tint = (t) => colourOf(data.palette, (Math.max(-1, Math.min(t, 1)) + 1) / 2);
+// The colours of a panel: {quantity, ends, limits} and from these the colour of a weight.
+class Heat {
+  constructor(quantity, ends, limits) {
+    Object.assign(this, {quantity, ends, limits, palette: paletteOf(quantity, ends)});
+  }
+
+  colour(weight) {
+    return colourOf(this.palette, position(weight, this.limits));
+  }
+}
 
 // Black or white, whichever has more contrast (WCAG 2 relative luminance).
 function inkOn(rgb) {
@@ -38,9 +46,18 @@ function nameOfView(model, view) {
       (view.head < 0 ? `mean of ${heads} heads` : `head ${view.head + 1}`);
 }
 
-// What the numbers of a view are: {name, signed}.
+// What the numbers of a view are: {name, signed, even}.
 function quantityOf(model, view) {
   return view.layer < 0 ? model.rolled_out : model.attention;
+}
+
+// As many digits as tell the ends apart.
+function endNumber(value, range) {
+  const size = Math.abs(value);
+  const digits = size > 0 && range > 0 ? 2 + Math.ceil(Math.log10(size / range)) : 3;
+  const precise = Math.max(3, Math.min(digits, 9));
+  if (size < 1e-12 * range || precise === 3) return number(size < 1e-12 * range ? 0 : value);
+  return (value < 0 ? '\u2212' : '') + size.toPrecision(precise).replace('-', '\u2212');
 }
 
 // What is shown, the colours with their values, and the weight of a token that is probed.
@@ -55,16 +72,27 @@ class Legend {
         'div', {className: 'legend'}, this.what, this.bar, this.ends, this.quantity, this.sums);
   }
 
-  paint(model, what, weights, quantity, {low, high, signed}, probe) {
+  paint(model, what, weights, heat, sharing, probe) {
+    const {quantity, ends, limits} = heat;
     this.what.replaceChildren(...what);
     this.what.title = this.what.textContent;
-    const colours = data.palette.slice(signed ? 0 : (data.palette.length - 1) / 2).map(css);
-    this.bar.style.background = `linear-gradient(to right, ${colours.join(', ')})`;
-    this.quantity.textContent = quantity.name + (low > 0 ? ', from the weakest' : '');
-    const values = high <= 0 ? [0] :
-        signed               ? [-high, -high / 2, 0, high / 2, high] :
-                               [low, (low + high) / 2, high];
-    this.ends.replaceChildren(...values.map((v) => make('span', {textContent: number(v)})));
+    this.bar.style.background = `linear-gradient(to right, ${heat.palette.map(css).join(', ')})`;
+    const unit = ends === 'even_share' ? quantity.even : 1;
+    const marks = quantity.even > 0 ? [[quantity.even, 'even share']] : [];
+    if (limits.low < 0 && limits.high > 0) marks.push([0, '0']);
+    this.bar.replaceChildren(
+        ...marks.filter(([value]) => value >= limits.low && value <= limits.high)
+            .map(([value, title]) => make('div', {
+                   className: 'mark',
+                   title,
+                   style: `left: ${100 * position(value, limits)}%`
+                 })));
+    const even = quantity.even > 0 ? `; even share ${number(quantity.even)}` : '';
+    this.quantity.textContent = `${quantity.name}, ${endsText(quantity, ends)}${sharing}${even}`;
+    const places = quantity.signed ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1];
+    const range = Math.abs(limits.high - limits.low) / unit;
+    this.ends.replaceChildren(...places.map(
+        (t) => make('span', {textContent: endNumber(valueAt(t, limits) / unit, range)})));
     let plus = 0, minus = 0;
     weights.forEach((w) => {
       if (w > 0)
@@ -88,7 +116,10 @@ class Strongest {
     this.element = make('div', {className: 'strongest'});
   }
 
-  paint(model, weights) {
+  paint(model, weights, heat) {
+    const strong = (sign) => heat.palette === data.palettes.diverging ?
+        colourOf(heat.palette, sign < 0 ? 0.15 : 0.85) :
+        colourOf(heat.palette, sign < 0 ? 0.25 : 0.55);
     const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a]);
     const bottom = order.slice(-3).reverse().filter((i) => weights[i] < 0);
     const top = order.slice(0, 8 - bottom.length).filter((i) => weights[i] > 0);
@@ -98,7 +129,7 @@ class Strongest {
         [make('bdi', {textContent: nameOf(model, i)}), make('div', {
            className: 'fill',
            style: `width: ${100 * Math.abs(weights[i]) / largest}%; ` +
-               `background: ${css(tint(weights[i] < 0 ? -0.7 : 0.7))}`
+               `background: ${css(strong(weights[i]))}`
          }),
          make('span', {textContent: number(weights[i])})];
     const rows = Array.from(

@@ -81,40 +81,28 @@ class Maps {
     return this.summaries.get(key);
   }
 
-  // The ends of the colours. `high` is the largest size of a weight on another token than the class
-  // and register tokens and the token itself, which would hide all others. Signed quantities reach
-  // from -high to high; others begin at `low`: 0, or with `spread` the least weight.
-  range(weights, token, spread, signed) {
+  // What sets the ends of the colours: the weights on other tokens than the class and register
+  // tokens and the token itself, which would hide all others.
+  counted(weights, token) {
     const self = token === -1 && this.model.prefix > 0 ? 0 : token;
-    let low = Infinity, high = 0;
-    weights.forEach((w, i) => {
-      if (i < this.model.prefix || i === self) return;
-      low = Math.min(low, w);
-      high = Math.max(high, Math.abs(w));
-    });
-    return {low: spread && !signed && low > 0 && low < high ? low : 0, high, signed};
+    return weights.filter((_, i) => i >= this.model.prefix && i !== self);
   }
 
-  // The same over all tokens of a view, from 0.
-  overall(view, signed) {
-    const key = `${view.layer} ${view.head} range`;
+  // The same of all tokens of a view.
+  countedOfAll(view, incoming) {
+    const key = `${view.layer} ${view.head} ${incoming} counted`;
     if (!this.summaries.has(key)) {
-      const all = {low: 0, high: 0, signed};
+      const all = new Float64Array(this.n * this.n);
+      let size = 0;
       for (let token = 0; token < this.n; ++token) {
-        const {high} = this.range(this.weights(view, token, false), token, false, signed);
-        all.high = Math.max(all.high, high);
+        const own = this.counted(this.weights(view, token, incoming), token);
+        all.set(own, size);
+        size += own.length;
       }
-      this.summaries.set(key, all);
+      this.summaries.set(key, all.slice(0, size));
     }
     return this.summaries.get(key);
   }
-}
-
-// Where a weight lies between the ends of the colours: from -1 over 0 to 1.
-function position(weight, range) {
-  if (range.high <= 0) return 0;
-  if (range.signed) return Math.max(-1, Math.min(weight / range.high, 1));
-  return Math.min(Math.max((weight - range.low) / (range.high - range.low), 0), 1);
 }
 
 // The token of model `to` that stands where `token` of model `from` does: the same patch, or the

@@ -17,17 +17,23 @@ const state = {
   probe: -1,
   probeSource: 0,
   incoming: false,
-  scale: 'row',
-  image: 0.45,
+  ends: data.scale.ends,
+  sharing: data.scale.sharing,
+  image: 0.5,
 };
 let panels = [];
+let input = null;  // the picture alone
 let shownSample = -1;
 
 class Panel {
   constructor(model, maps, image, index) {
     this.model = model;
     this.maps = maps;
-    const actions = {hover: (token) => hover(index, token), pin: (token) => pin(index, token)};
+    const actions = {
+      hover: (token) => hover(index, token),
+      pin: (token) => pin(index, token),
+      repaint: schedule
+    };
     this.view = image ? new Picture(model, image, actions) : new Words(model, model.n, actions);
     this.legend = new Legend();
     this.strongest = new Strongest();
@@ -53,24 +59,36 @@ class Panel {
     ];
   }
 
-  paint() {
+  // What there is to show, and the values that its colours are made for.
+  look() {
     const source = panels[state.source].model;
     const token = counterpart(source, state.token, this.model);
-    const probe =
-        state.pinned ? counterpart(panels[state.probeSource].model, state.probe, this.model) : -1;
     const view = this.maps.nearest(state);
     const weights = this.maps.weights(view, token, state.incoming);
-    const spread = state.scale === 'spread';
     const quantity = quantityOf(this.model, view);
-    const range = state.scale === 'map' ?
-        this.maps.overall(view, quantity.signed) :
-        this.maps.range(weights, token, spread, quantity.signed);
-    this.legend.paint(this.model, this.describe(view, token), weights, quantity, range, probe);
-    this.view.paint(weights, range, token, probe, state.image);
-    this.strongest.paint(this.model, weights);
-    this.picker.paint(view, token, state.incoming, spread);
+    const values = state.sharing === 'map' ? this.maps.countedOfAll(view, state.incoming) :
+                                             this.maps.counted(weights, token);
+    return {token, view, weights, quantity, ends: endsFor(state.ends, quantity), values};
+  }
+
+  paint({token, view, weights, quantity, ends}, limits) {
+    const probe =
+        state.pinned ? counterpart(panels[state.probeSource].model, state.probe, this.model) : -1;
+    const heat = new Heat(quantity, ends, limits);
+    const sharing = SHARING[state.sharing];
+    this.legend.paint(this.model, this.describe(view, token), weights, heat, sharing, probe);
+    this.view.paint(weights, heat, token, probe, state.image);
+    this.strongest.paint(this.model, weights, heat);
+    this.picker.paint(view, token, state.incoming, state.ends);
   }
 }
+
+// What the legend says of who has the same colours.
+const SHARING = {
+  token: '',
+  map: ', of the whole map',
+  figure: ', one scale for all networks'
+};
 
 // Controls
 
@@ -83,13 +101,23 @@ const controls = {
   head: group('Head', [[-1, 'mean'], ...numbers(heads)], (head) => change({head})),
   incoming: group(
       'Token', [[false, 'attends to'], [true, 'is attended by']], (incoming) => change({incoming})),
-  scale: group(
+  ends: group(
       'Colours',
       [
-        ['row', '0 to strongest'], ['map', '0 to strongest of the map', 'comparable between tokens'],
-        ['spread', 'weakest to strongest', 'signed weights: around 0 as ever']
+        ['percentiles', 'percentiles', 'from the 1st to the 99th; signed weights as far on both sides'],
+        ['from_zero', 'from 0', 'to the strongest'],
+        ['even_share', 'times even', 'logarithms in times an even share; signed weights: percentiles'],
+        ['minmax', 'least to largest', 'signed weights lose the colours of their signs']
       ],
-      (scale) => change({scale})),
+      (ends) => change({ends})),
+  sharing: group(
+      'of',
+      [
+        ['token', 'each token', 'of each network by itself'],
+        ['map', 'whole map', 'comparable between tokens'],
+        ['figure', 'all networks', 'comparable between networks of one quantity']
+      ],
+      (sharing) => change({sharing})),
 };
 document.getElementById('controls')
     .append(...Object.values(controls).map((control) => control.element));
@@ -120,9 +148,15 @@ function paint() {
   controls.layer.mark(state.layer);
   controls.head.mark(state.head, state.layer < 0);
   controls.incoming.mark(state.incoming);
-  controls.scale.mark(state.scale);
+  controls.ends.mark(state.ends);
+  controls.sharing.mark(state.sharing);
   chooser.selectedIndex = state.sample;
-  for (const panel of panels) panel.paint();
+  const shown = panels.map((panel) => panel.look());
+  const limits = state.sharing === 'figure' ?
+      commonLimits(shown) :
+      shown.map(({values, ends, quantity}) => limitsOf(values, ends, quantity));
+  panels.forEach((panel, k) => panel.paint(shown[k], limits[k]));
+  if (input) input.paint();
 }
 
 const schedule = onceAFrame(paint);
@@ -139,28 +173,25 @@ async function showSample() {
   if (state.token >= sample.models[state.source].n)
     Object.assign(state, {token: -1, pinned: false});
   panels = sample.models.map((model, k) => new Panel(model, loaded[k], image, k));
+  moveZoom(0, 0, 1);
+  input = image ? new InputPicture(image, schedule) : null;
   const main = document.getElementById('panels');
   main.classList.toggle('pictures', Boolean(image));
   main.replaceChildren(
-      ...(image ? [inputPanel(image)] : []), ...panels.map((panel) => panel.element));
+      ...(input ? [inputPanel()] : []), ...panels.map((panel) => panel.element));
   paint();
   document.body.dataset.ready = String(index);
   performance.mark('ready');
 }
 
-function inputPanel(image) {
-  const factor = Math.max(1, Math.floor(384 / image.width));
-  const canvas = make('canvas', {width: factor * image.width, height: factor * image.height});
-  const context = canvas.getContext('2d');
-  context.imageSmoothingEnabled = false;
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+function inputPanel() {
   const gap = panels.some((panel) => panel.model.prefix)  // as high as the class token's row
       ?
       [make(
           'div', {className: 'tokens short hidden'},
           make('span', {className: 'token mark', textContent: '\u00a0'}))] :
       [];
-  const view = make('div', {className: 'view'}, ...gap, canvas);
+  const view = make('div', {className: 'view'}, ...gap, input.canvas);
   return make('section', {className: 'panel'}, make('h2', {textContent: 'input'}), view);
 }
 
@@ -200,6 +231,8 @@ function writeHash() {
   words.set('layer', state.layer < 0 ? 'rollout' : state.layer + 1);
   if (state.head >= 0) words.set('head', state.head + 1);
   if (state.incoming) words.set('incoming', 1);
+  if (state.ends !== data.scale.ends) words.set('ends', state.ends);
+  if (state.sharing !== data.scale.sharing) words.set('sharing', state.sharing);
   if (state.pinned) words.set('model', state.source + 1);
   if (state.pinned) words.set('token', state.token);
   history.replaceState(null, '', `#${words}`);
@@ -215,6 +248,9 @@ function readHash() {
   state.layer = (integer('layer', 1, depth + 1) ?? state.layer + 1) - 1;
   state.head = (integer('head', 1, heads + 1) ?? 0) - 1;
   state.incoming = words.has('incoming');
+  const oneOf = (name, known) => known.includes(words.get(name)) ? words.get(name) : data.scale[name];
+  state.ends = oneOf('ends', ['percentiles', 'from_zero', 'even_share', 'minmax']);
+  state.sharing = oneOf('sharing', Object.keys(SHARING));
   const sample = data.samples[state.sample];
   state.source = (integer('model', 1, sample.models.length + 1) ?? 1) - 1;
   state.token = integer('token', 0, sample.models[state.source].n) ?? -1;
@@ -234,6 +270,14 @@ function turn(name, by, low, count) {
   change({[name]: Math.max(low, Math.min(state[name] + by, count - 1))});
 }
 
+// Around the middle.
+function zoomFromKey(factor) {
+  if (!input) return false;
+  zoomBy(factor, 0.5, 0.5);
+  schedule();
+  return true;
+}
+
 let lastLayer = depth - 1;
 const keys = {
   ArrowLeft: () => moveToken(-1, 0),
@@ -251,6 +295,10 @@ const keys = {
     change({layer: state.layer < 0 ? lastLayer : -1});
   },
   t: () => change({incoming: !state.incoming}),
+  '+': () => zoomFromKey(1.5),
+  '=': () => zoomFromKey(1.5),
+  '-': () => zoomFromKey(1 / 1.5),
+  '0': () => zoomFromKey(0),
   n: () => {
     if (state.sample + 1 < data.samples.length) change({sample: state.sample + 1});
   },

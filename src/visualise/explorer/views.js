@@ -41,9 +41,9 @@ class Words {
     }, actions);
   }
 
-  paint(weights, range, selected, probe) {
+  paint(weights, heat, selected, probe) {
     this.spans.forEach((span, i) => {
-      const colour = tint(position(weights[i], range));
+      const colour = heat.colour(weights[i]);
       span.style.backgroundColor = css(colour);
       span.style.color = inkOn(colour);
       span.classList.toggle('selected', i === selected);
@@ -67,84 +67,151 @@ class Words {
   }
 }
 
-// A picture, grey and faint, with the weight of each patch over it; class and register tokens as
-// words above.
+// The part of all pictures that is seen: `scale` times larger, from (x, y) in shares of a side.
+const zoom = {
+  scale: 1,
+  x: 0,
+  y: 0
+};
+const MOST_ZOOM = 32;
+
+// Makes the scale `factor` times larger while the place (x, y), in shares of what is seen, stays.
+function zoomBy(factor, x, y) {
+  const scale = Math.max(1, Math.min(zoom.scale * factor, MOST_ZOOM));
+  moveZoom(zoom.x + x / zoom.scale - x / scale, zoom.y + y / zoom.scale - y / scale, scale);
+}
+
+function moveZoom(x, y, scale = zoom.scale) {
+  const inside = (place) => Math.max(0, Math.min(place, 1 - 1 / scale));
+  Object.assign(zoom, {scale, x: inside(x), y: inside(y)});
+}
+
+// The wheel with Ctrl (or Command) zooms around the mouse, a drag moves what is seen. A click that
+// ends a drag is none.
+function listenToZoom(canvas, repaint) {
+  const shareOf = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+  };
+  canvas.addEventListener('wheel', (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoomBy(Math.exp(-event.deltaY / 300), ...shareOf(event));
+    repaint();
+  }, {passive: false});
+  let from = null, moved = false;
+  canvas.addEventListener('pointerdown', (event) => {
+    from = event.button === 0 && zoom.scale > 1 ? {at: shareOf(event), x: zoom.x, y: zoom.y} : null;
+    moved = false;
+  });
+  addEventListener('pointerup', () => { from = null; });
+  canvas.addEventListener('pointermove', (event) => {
+    if (!from || event.buttons !== 1) return;
+    const [x, y] = shareOf(event);
+    const dx = x - from.at[0], dy = y - from.at[1];
+    if (Math.hypot(dx, dy) > 0.02) moved = true;
+    if (!moved) return;
+    moveZoom(from.x - dx / zoom.scale, from.y - dy / zoom.scale);
+    repaint();
+  });
+  canvas.addEventListener('click', (event) => {
+    if (moved) event.stopImmediatePropagation();
+  }, true);
+}
+
+// A canvas as sharp as pictures are shown; they fill the width or, if that is less, the height of
+// the window.
+function pictureCanvas(image, label) {
+  const factor = Math.max(1, Math.ceil(768 / Math.max(image.width, image.height)));
+  const canvas = make('canvas', {
+    width: factor * image.width,
+    height: factor * image.height,
+    tabIndex: 0,
+    role: 'img',
+    'aria-label': label
+  });
+  canvas.style.setProperty('--aspect', String(image.width / image.height));
+  return canvas;
+}
+
+// What is seen of a picture now goes to (0, 0, width, height) of the canvas.
+function seenPart(canvas) {
+  const context = canvas.getContext('2d');
+  const {width, height} = canvas;
+  context.setTransform(
+      zoom.scale, 0, 0, zoom.scale, -zoom.x * zoom.scale * width, -zoom.y * zoom.scale * height);
+  context.imageSmoothingEnabled = false;
+  return context;
+}
+
+// A picture alone.
+class InputPicture {
+  constructor(image, repaint) {
+    this.image = image;
+    this.canvas = pictureCanvas(image, 'the input');
+    listenToZoom(this.canvas, repaint);
+  }
+
+  paint() {
+    const context = seenPart(this.canvas);
+    context.drawImage(this.image, 0, 0, this.canvas.width, this.canvas.height);
+  }
+}
+
+// A picture with the weight of each patch over it; class and register tokens as words above.
 class Picture {
   constructor(model, image, actions) {
     this.model = model;
-    const factor = Math.max(1, Math.floor(384 / image.width));
-    this.canvas = make('canvas', {
-      width: factor * image.width,
-      height: factor * image.height,
-      tabIndex: 0,
-      role: 'img',
-      'aria-label': `picture seen by ${model.name}; arrow keys move`
-    });
+    this.image = image;
+    this.canvas = pictureCanvas(image, `picture seen by ${model.name}; arrow keys move`);
     this.words = new Words(model, model.prefix, actions);
     this.words.element.classList.add('short');
     this.words.element.tabIndex = -1;
     this.element = make('div', {}, ...(model.prefix ? [this.words.element] : []), this.canvas);
-    const base = make('canvas', {width: image.width, height: image.height});
-    this.base = base.getContext('2d', {willReadFrequently: true});
-    this.base.drawImage(image, 0, 0);
-    this.source = this.base.getImageData(0, 0, image.width, image.height);
+    this.map = make('canvas', {width: model.cols, height: model.rows}).getContext('2d');
+    listenToZoom(this.canvas, actions.repaint);
     listen(this.canvas, (event) => this.tokenAt(event), actions);
   }
 
   tokenAt(event) {
     const box = this.canvas.getBoundingClientRect();
     const {rows, cols, prefix} = this.model;
-    const x = Math.floor((event.clientX - box.left) / box.width * cols);
-    const y = Math.floor((event.clientY - box.top) / box.height * rows);
+    const place = (at, begin, size, first, count) =>
+        Math.floor((first + (at - begin) / size / zoom.scale) * count);
+    const x = place(event.clientX, box.left, box.width, zoom.x, cols);
+    const y = place(event.clientY, box.top, box.height, zoom.y, rows);
     return x < 0 || y < 0 || x >= cols || y >= rows ? -1 : prefix + y * cols + x;
   }
 
-  shade(opacity) {
-    if (opacity === this.opacity) return;
-    this.opacity = opacity;
-    const {width, height, data} = this.source;
-    const grey = new ImageData(width, height);
-    for (let i = 0; i < data.length; i += 4) {
-      const luma = 0.299 * data[i] + 0.587 * data[i + 1] + 0.114 * data[i + 2];
-      grey.data.fill(255 - opacity * (255 - luma), i, i + 3);
-      grey.data[i + 3] = 255;
+  // As overlays of pictures are: `share` of the picture, the rest of the map.
+  paint(weights, heat, selected, probe, share) {
+    this.words.paint(weights, heat, selected, probe);
+    const {rows, cols, prefix} = this.model;
+    const pixels = this.map.createImageData(cols, rows);
+    for (let token = prefix; token < weights.length; ++token)
+      pixels.data.set([...heat.colour(weights[token]), 255], 4 * (token - prefix));
+    this.map.putImageData(pixels, 0, 0);
+    const context = seenPart(this.canvas);
+    const {width, height} = this.canvas;
+    context.drawImage(this.map.canvas, 0, 0, width, height);
+    context.globalAlpha = share;
+    context.drawImage(this.image, 0, 0, width, height);
+    context.globalAlpha = 1;
+    for (const [token, colour] of [[probe, '#8a929b'], [selected, '#1f2328']]) {
+      if (token >= prefix) this.frame(context, token - prefix, colour);
     }
-    this.base.putImageData(grey, 0, 0);
   }
 
-  paint(weights, range, selected, probe, opacity) {
-    this.words.paint(weights, range, selected, probe);
-    this.shade(opacity);
-    const context = this.canvas.getContext('2d');
-    const {width, height} = this.canvas;
-    context.imageSmoothingEnabled = false;
-    context.drawImage(this.base.canvas, 0, 0, width, height);
-    const {rows, cols, prefix} = this.model;
-    const box = (token) => {
-      const patch = token - prefix;
-      const x = Math.round(patch % cols * width / cols),
-            y = Math.round(Math.floor(patch / cols) * height / rows);
-      return [
-        x, y, Math.round((patch % cols + 1) * width / cols) - x,
-        Math.round((Math.floor(patch / cols) + 1) * height / rows) - y
-      ];
-    };
-    for (let token = prefix; token < weights.length; ++token) {
-      const t = position(weights[token], range);
-      // Faint weights leave the picture, a trace of which stays under the strongest.
-      const share = Math.sqrt(Math.abs(t)) * 0.92;
-      context.fillStyle = `rgba(${tint(t).join(',')},${share})`;
-      context.fillRect(...box(token));
-    }
-    for (const [token, colour] of [[probe, '#8a929b'], [selected, '#1f2328']]) {
-      if (token < prefix) continue;
-      const [x, y, w, h] = box(token);
-      context.lineWidth = 5;
-      context.strokeStyle = '#fff';
-      context.strokeRect(x + 1.5, y + 1.5, w - 3, h - 3);
-      context.lineWidth = 2.5;
-      context.strokeStyle = colour;
-      context.strokeRect(x + 1.5, y + 1.5, w - 3, h - 3);
+  // As wide at any zoom.
+  frame(context, patch, colour) {
+    const {rows, cols} = this.model, {width, height} = this.canvas;
+    const w = width / cols, h = height / rows;
+    const x = patch % cols * w, y = Math.floor(patch / cols) * h;
+    const pixel = width / Math.max(1, this.canvas.clientWidth) / zoom.scale;
+    for (const [size, style] of [[5, '#fff'], [2.5, colour]]) {
+      context.lineWidth = size * pixel;
+      context.strokeStyle = style;
+      context.strokeRect(x + 1.5 * pixel, y + 1.5 * pixel, w - 3 * pixel, h - 3 * pixel);
     }
   }
 
@@ -203,7 +270,7 @@ class Picker {
     ];
   }
 
-  paint(view, token, incoming, spread) {
+  paint(view, token, incoming, ends) {
     const context = this.context;
     context.clearRect(0, 0, 1e5, 1e5);
     context.imageSmoothingEnabled = false;
@@ -219,19 +286,21 @@ class Picker {
       context.fillStyle = '#59636e';
       context.fillText(`layer ${layer + 1}`, 0, this.box(layer, 0)[1] + this.cell[1] / 2 + 4);
       for (let head = -1; head < heads; ++head) {
-        this.paintCell(layer, head, token, incoming, spread);
+        this.paintCell(layer, head, token, incoming, ends);
         this.frame(layer, head, layer === view.layer && head === view.head);
       }
     });
   }
 
-  paintCell(layer, head, token, incoming, spread) {
+  paintCell(layer, head, token, incoming, ends) {
     const pixels = this.small.createImageData(this.cols, this.rows);
     const weights = this.maps.weights({layer, head}, token, incoming);
-    const range =
-        this.maps.range(weights, token, spread, quantityOf(this.maps.model, {layer, head}).signed);
+    const quantity = quantityOf(this.maps.model, {layer, head});
+    const own = endsFor(ends, quantity);
+    const heat =
+        new Heat(quantity, own, limitsOf(this.maps.counted(weights, token), own, quantity));
     for (let i = this.skip; i < weights.length; ++i) {
-      pixels.data.set([...tint(position(weights[i], range)), 255], 4 * (i - this.skip));
+      pixels.data.set([...heat.colour(weights[i]), 255], 4 * (i - this.skip));
     }
     this.small.putImageData(pixels, 0, 0);
     this.context.drawImage(this.small.canvas, ...this.box(layer, head));

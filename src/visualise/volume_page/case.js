@@ -1,5 +1,5 @@
-// The voxels of one case. volume_page.h describes how they are stored: a zlib stream in base64 of a
-// byte a voxel: intensities, truth, prediction, then the maps on grids of their own.
+// The voxels of one case. volume_page.h describes how they are stored: a zlib stream in base64 of
+// values (one or two bytes a voxel), truth and prediction, then the maps on grids of their own.
 
 const product = ([a, b, c]) => a * b * c;
 
@@ -11,19 +11,57 @@ class Case {
   constructor(info, bytes) {
     this.info = info;
     const voxels = product(info.size), places = product(info.map_size);
+    const deep = info.steps > 255 ? 1 : 0;
     const plane = (k) => bytes.subarray(k * voxels, (k + 1) * voxels);
-    [this.grey, this.truth, this.predicted] = [plane(0), plane(1), plane(2)];
-    this.maps = info.maps.map(
-        (_, k) => bytes.subarray(3 * voxels + k * places, 3 * voxels + (k + 1) * places));
+    this.steps = plane(0);
+    if (deep) {
+      this.steps = Uint16Array.from(this.steps);
+      plane(1).forEach((high, i) => this.steps[i] |= high << 8);
+    }
+    [this.truth, this.predicted] = [plane(1 + deep), plane(2 + deep)];
+    const maps = (3 + deep) * voxels;
+    this.maps =
+        info.maps.map((_, k) => bytes.subarray(maps + k * places, maps + (k + 1) * places));
     this.strides = [info.size[1] * info.size[2], info.size[2], 1];
+    this.greys = new Uint8Array(info.steps + 1);
+    this.look(...info.window);
   }
 
-  // Of the i-th voxel that is kept along an axis: its number in the volume, and its place.
+  // Values up to `low` are black from now on, those from `high` on white.
+  look(low, high) {
+    const [least, largest] = this.info.range, {steps} = this.info;
+    for (let k = 0; k <= steps; ++k) {
+      const value = least + k / steps * (largest - least);
+      const share = high > low ? (value - low) / (high - low) : value >= high ? 1 : 0;
+      this.greys[k] = Math.floor(255 * Math.min(Math.max(share, 0), 1) + 0.5);
+    }
+  }
+  grey(i) {
+    return this.greys[this.steps[i]];
+  }
+  value(i) {
+    const [least, largest] = this.info.range;
+    return least + this.steps[i] / this.info.steps * (largest - least);
+  }
+
+  // Of the i-th voxel that is kept along an axis: its number in the volume, and in the file, and
+  // how far it is from the file's first.
   number(axis, i) {
     return i * this.info.step[axis] + Math.floor(this.info.step[axis] / 2);
   }
+  inFile(axis, i) {
+    const {start, step, size} = this.info.file[axis];
+    return Math.min(Math.max(Math.floor(start + this.number(axis, i) * step + 0.5), 0), size - 1);
+  }
   millimetres(axis, i) {
-    return this.info.origin[axis] + this.number(axis, i) * this.info.spacing[axis];
+    const {start, step} = this.info.file[axis];
+    return (start + this.number(axis, i) * step) * this.info.spacing[axis] / Math.abs(step);
+  }
+  // Slice, row and column of the file.
+  fileVoxel(at) {
+    const voxel = [0, 0, 0];
+    at.forEach((i, axis) => voxel[this.info.file[axis].axis] = this.inFile(axis, i));
+    return voxel;
   }
   // Of an axis, in millimetres.
   extent(axis) {

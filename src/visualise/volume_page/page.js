@@ -9,6 +9,9 @@ const state = {
   map: -1,
   opacity: 0.5,
   active: 0,  // plane
+  zoom: 1,
+  centre: null,  // of what is seen, in kept voxels from the volume's corner; null: its middle
+  window: null,  // values that are black and white; null: those of the case
 };
 let volume = null;  // the case that is shown
 let shown = -1;
@@ -37,11 +40,12 @@ const chooser = make(
     'select', {'aria-label': 'case', onchange: () => change({number: chooser.selectedIndex})},
     ...data.cases.map((one) => make('option', {textContent: one.name})));
 const attention = make('div');
+const windowing = make('div', {className: 'group windowing'});
 document.getElementById('controls')
     .append(
         toggles.element,
         make('div', {className: 'group'}, make('span', {textContent: 'Opacity'}), slider),
-        attention);
+        windowing, attention);
 document.getElementById('samples').append(
     data.cases.length > 1 ? chooser : make('bdi', {textContent: data.cases[0].name}));
 document.title = data.title;
@@ -91,27 +95,46 @@ class Facts {
         ...kinds.map(({name, colour}) => make('span', {}, this.swatch(colour), name)));
   }
 
-  lines({full, spacing, step, window}) {
+  lines(info) {
+    const {full, spacing, step, file, unit, range} = info;
     const list = (values, digits) =>
         values.map((v) => digits ? String(Number(v.toFixed(digits))) : String(v)).join(' \u00d7 ');
+    const ofFile = [0, 0, 0];
+    file.forEach(({axis, size}) => ofFile[axis] = size);
     const lines = [
       'lines: truth; filled: prediction',
-      `${list(full)} voxels of ${list(spacing, 3)} mm (depth, height, width)`,
-      `grey from ${number(window[0])} (black) to ${
-          number(window[1])} (white), the percentiles 0.5 and 99.5 of the case`
+      this.directions(info),
+      `file: ${list(ofFile)} voxels (slices, rows, columns); shown: ${list(full)} of ${
+          list(spacing, 3)} mm (depth, height, width)`,
+      unit ? `values in ${unit}, cut to ${number(range[0])} to ${
+                 number(range[1])} as they were prepared` :
+             'values as the network sees them, from the percentile 0.5 (black) to 99.5 (white)',
     ];
     if (step.some((s) => s > 1))
       lines.push(`sampled, to keep the page small: one voxel of ${list(step)} is shown`);
     return lines;
   }
 
+  directions({codes, radiological, tilt}) {
+    if (!codes) {
+      return 'The file does not say how it lies in the body: planes are named by the axes of the ' +
+          'volume.';
+    }
+    const side = radiological ? 'left' : 'right';
+    return `Planes by the file\u2019s affine: R, L, A, P, S, I at the edges are right, left, front, ` +
+        `back, head and feet. The patient\u2019s right is at the ${side} (${
+               radiological ? 'radiological' : 'neurological'}).${
+               tilt < 1 ? '' : ` The volume is tilted by up to ${Math.round(tilt)}\u00b0 from these directions.`}`;
+  }
+
   paint() {
     const {info} = volume, i = volume.index(state.at), map = info.maps[state.map];
-    const place = state.at.map((k, axis) => volume.number(axis, k)).join(', ');
+    const place = volume.fileVoxel(state.at).join(', ');
+    const grey = `${number(volume.value(i))}${info.unit ? ` ${info.unit}` : ''}`;
     const value =
         map ? `; ${map.name} ${number(volume.share(state.map, state.at) * map.limit)}` : '';
     this.reading.textContent =
-        `Voxel ${place}: truth ${info.classes[volume.truth[i]].name}, prediction ${
+        `Voxel ${place} of the file: ${grey}, truth ${info.classes[volume.truth[i]].name}, prediction ${
             info.classes[volume.predicted[i]].name}${value}`;
     this.legend.hidden = !map;
     if (!map) return;
@@ -123,13 +146,88 @@ class Facts {
 }
 let facts = null;
 let stages = null;
+let looks = null;
+
+// Width and middle of the values between black and white; for Hounsfield units also the usual ones.
+const LOOKS = [
+  ['soft tissue', 400, 40], ['lung', 1500, -600], ['bone', 1800, 400], ['brain', 80, 40],
+  ['liver', 150, 30]
+];
+
+class WindowControls {
+  constructor(info) {
+    this.info = info;
+    const [least, largest] = info.range;
+    // Those of which at least half can be seen.
+    this.looks = !info.unit ? [] : LOOKS.filter(([, width, level]) => {
+      const seen = Math.min(level + width / 2, largest) - Math.max(level - width / 2, least);
+      return seen >= width / 2;
+    });
+    const field = (name) => make('input', {
+      type: 'number',
+      step: 'any',
+      'aria-label': name,
+      onchange: () => this.typed(),
+    });
+    [this.width, this.level] = [field('window'), field('level')];
+    this.chooser = make(
+        'select', {'aria-label': 'usual windows', onchange: () => this.chosen()},
+        ...['this case', ...this.looks.map(([name]) => name), 'own'].map(
+            (text) => make('option', {textContent: text})));
+    this.parts = [
+      make('span', {textContent: 'Window'}), this.width,
+      make('span', {className: 'next', textContent: 'level'}), this.level,
+      make('span', {className: 'next', textContent: info.unit}), this.chooser
+    ];
+  }
+
+  static around(width, level) {
+    return [level - width / 2, level + width / 2];
+  }
+  typed() {
+    const [width, level] = [this.width.valueAsNumber, this.level.valueAsNumber];
+    if (width > 0 && Number.isFinite(level))
+      change({window: WindowControls.around(width, level)});
+    else
+      schedule();
+  }
+  chosen() {
+    const k = this.chooser.selectedIndex - 1;
+    if (k < 0) change({window: null});
+    if (k >= 0 && k < this.looks.length)
+      change({window: WindowControls.around(this.looks[k][1], this.looks[k][2])});
+  }
+  // Shares of the range: wider, and higher.
+  drag(wider, higher) {
+    const [least, largest] = this.info.range, [low, high] = state.window ?? this.info.window;
+    const width = Math.max(high - low + wider * (largest - least), (largest - least) / 255);
+    change({
+      window: WindowControls.around(width, (low + high) / 2 + higher * (largest - least))
+    });
+  }
+
+  paint() {
+    const [low, high] = state.window ?? this.info.window;
+    const digits = (value) => String(Number(value.toPrecision(4)));
+    if (document.activeElement !== this.width) this.width.value = digits(high - low);
+    if (document.activeElement !== this.level) this.level.value = digits((low + high) / 2);
+    const known = this.looks.findIndex(
+        ([, width, level]) => Math.abs(width - (high - low)) < 1e-6 * width &&
+            Math.abs(level - (low + high) / 2) < 1e-6 * width);
+    this.chooser.selectedIndex =
+        !state.window ? 0 : known >= 0 ? known + 1 : this.looks.length + 1;
+  }
+}
 
 function paint() {
   toggles.mark(state.show);
   stages?.mark(state.map);
   chooser.selectedIndex = state.number;
   slider.value = state.opacity;
-  views.forEach((view, k) => view.paint(state, k === state.active));
+  looks.paint();
+  volume.look(...(state.window ?? volume.info.window));
+  const seen = {...state, centre: centre()};
+  views.forEach((view, k) => view.paint(seen, k === state.active));
   facts.paint();
 }
 
@@ -143,13 +241,17 @@ async function showCase() {
   shown = wanted;
   state.at = state.at.map((k, axis) => Math.min(k, info.size[axis] - 1));
   if (state.map >= info.maps.length) state.map = -1;
-  const longest = Math.max(...[0, 1, 2].map((axis) => volume.extent(axis)));
   const actions = (k) => ({
     move: (changes) => change({at: state.at.map((old, axis) => changes[axis] ?? old)}),
     step,
     activate: () => state.active !== k && change({active: k}),
+    zoom: zoomAt,
+    shift: (by) => change({centre: centre().map((old, axis) => old + (by[axis] ?? 0))}),
+    look: (wider, higher) => looks.drag(wider, higher),
   });
-  views = PLANES.map((plane, k) => new PlaneView(plane, volume, 360 / longest, actions(k)));
+  views = info.planes.map((plane, k) => new PlaneView(plane, volume, actions(k)));
+  looks = new WindowControls(info);
+  windowing.replaceChildren(...looks.parts);
   facts = new Facts(info);
   stages = info.maps.length === 0 ?
       null :
@@ -158,20 +260,67 @@ async function showCase() {
           (map) => change({map}));
   attention.replaceChildren(...(stages ? [stages.element] : []));
   document.getElementById('volume').replaceChildren(
-      ...views.map((view) => view.element), facts.element);
+      make('div', {className: 'planes'}, ...views.map((view) => view.element)), facts.element);
+  fit();
   paint();
   document.body.dataset.ready = String(wanted);
 }
 
+// The scale at which the three planes fill the window, all the same: beside the facts where there
+// is room, else above them, and below each other where the window is narrow.
+function fit() {
+  const main = document.getElementById('volume'), style = getComputedStyle(main);
+  const room = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  const gap = 20, beside = room >= 1000, narrow = room < 600;
+  main.classList.toggle('beside', beside);
+  const widths = views.map((view) => view.wide), tallest = Math.max(...views.map((v) => v.high));
+  const sum = widths.reduce((a, b) => a + b);
+  const across = narrow ? room / Math.max(...widths) :
+                          (room - 2 * gap - (beside ? 280 : 0)) / sum;
+  const header = document.querySelector('header').offsetHeight;
+  const down = Math.max(240, innerHeight - header - 100) / tallest;
+  views.forEach((view) => view.resize(Math.min(across, down)));
+}
+
 // Changes of the state
+
+// The middle of what is seen, so that all of it lies in the volume.
+function centre() {
+  const {size} = volume.info;
+  return (state.centre ?? size.map((count) => count / 2)).map((middle, axis) => {
+    const half = size[axis] / state.zoom / 2;
+    return Math.min(Math.max(middle, half), size[axis] - half);
+  });
+}
+
+// Closer by a factor; the place under the pointer stays where it is. `place`: of two axes.
+function zoomAt(factor, place) {
+  const zoom = Math.min(Math.max(state.zoom * factor, 1), 32), ratio = state.zoom / zoom;
+  const moved = centre().map((old, axis) => {
+    const still = place[axis] ?? state.at[axis] + 0.5;
+    return still + (old - still) * ratio;
+  });
+  change({zoom, centre: moved});
+}
+
+// What is chosen is also seen.
+function follow() {
+  state.centre = centre().map((middle, axis) => {
+    const half = volume.info.size[axis] / state.zoom / 2, at = state.at[axis] + 0.5;
+    return Math.abs(at - middle) > half ? at : middle;
+  });
+}
 
 function middle(number) {
   return data.cases[number].size.map((count) => Math.floor(count / 2));
 }
 
 function change(changes) {
-  if ('number' in changes && changes.number !== state.number) state.at = middle(changes.number);
+  if ('number' in changes && changes.number !== state.number) {
+    Object.assign(state, {at: middle(changes.number), zoom: 1, centre: null, window: null});
+  }
   Object.assign(state, changes);
+  if ('at' in changes && state.zoom > 1) follow();
   if (state.number !== shown)
     showCase().catch(report);
   else
@@ -199,6 +348,11 @@ function writeHash() {
     map: state.map,
     opacity: state.opacity
   });
+  if (state.zoom > 1) {
+    words.set('zoom', state.zoom.toFixed(3));
+    if (state.centre) words.set('centre', state.centre.map((v) => v.toFixed(1)).join('_'));
+  }
+  if (state.window) words.set('window', state.window.join('_'));
   history.replaceState(null, '', `#${words}`);
 }
 
@@ -214,11 +368,19 @@ function readHash() {
   state.map = whole(words.get('map'), 0, maps.length) ?? -1;
   const opacity = Number(words.get('opacity') ?? NaN);
   if (opacity >= 0 && opacity <= 1) state.opacity = opacity;
+  const list = (name, count) => {
+    const values = (words.get(name) ?? '').split('_').filter(Boolean).map(Number);
+    return values.length === count && values.every(Number.isFinite) ? values : null;
+  };
+  const zoom = Number(words.get('zoom') ?? NaN), window = list('window', 2);
+  state.zoom = zoom >= 1 && zoom <= 32 ? zoom : 1;
+  state.centre = list('centre', 3);
+  state.window = window && window[0] < window[1] ? window : null;
 }
 
 // Keys
 
-const nextSlice = (by) => step(PLANES[state.active].across, by);
+const nextSlice = (by) => step(volume.info.planes[state.active].across, by);
 const keys = {
   ArrowLeft: () => nextSlice(-1),
   ArrowDown: () => nextSlice(-1),
@@ -232,6 +394,11 @@ const keys = {
   e: () => toggle('errors'),
   x: () => toggle('cross'),
   a: () => change({map: state.map + 1 < volume.info.maps.length ? state.map + 1 : -1}),
+  '+': () => zoomAt(1.25, []),
+  '=': () => zoomAt(1.25, []),
+  '-': () => zoomAt(0.8, []),
+  0: () => change({zoom: 1, centre: null}),
+  w: () => change({window: null}),
   n: () => change({number: (state.number + 1) % data.cases.length}),
 };
 
@@ -249,6 +416,11 @@ function report(error) {
       make('p', {className: 'problem', textContent: `The case cannot be read: ${error.message}`}));
 }
 
+addEventListener('resize', () => {
+  if (!volume) return;
+  fit();
+  schedule();
+});
 addEventListener('hashchange', () => {
   readHash();
   change({});
