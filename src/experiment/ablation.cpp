@@ -78,13 +78,14 @@ class Planner {
   Ablation plan() {
     result_.name = fields_.name;
     result_.metrics = fields_.metrics;
+    result_.differs = fields_.differs;
     result_.kind = kind_;
     for (const Value& seed : fields_.seeds.items()) planned_seeds_.push_back(seed.as_int());
     result_.seeds = overrides_.seeds.empty() ? planned_seeds_ : overrides_.seeds;
     load_published();
     std::vector<RowFields> rows = fields_.rows;
     // Without rows the axes alone make them, or the base is the only one.
-    if (rows.empty()) rows.push_back({"", Value(), Value::object(), {}});
+    if (rows.empty()) rows.push_back({"", Value(), Value::object(), {}, {}});
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::string key = fmt::format("rows.{}", i);
       const bool own = !rows[i].extends.is_null();
@@ -147,6 +148,7 @@ class Planner {
         override_setting(kind_, experiment, text, result_.notes);
       row.config = kind_.resolve(experiment, result_.notes);
       row.changes = changes_to(planned, row);
+      row.changes.insert(row.changes.end(), fields.differs.begin(), fields.differs.end());
     } catch (const ConfigError& error) {
       complaints_.add(row.name, error.what());
     }
@@ -183,6 +185,7 @@ class Planner {
       if (!plan.published.epochs) plan.published.epochs = stated.epochs;
       if (!plan.published.seeds) plan.published.seeds = stated.seeds;
       if (!plan.published.train_samples) plan.published.train_samples = stated.train_samples;
+      if (plan.published.pretrained.empty()) plan.published.pretrained = stated.pretrained;
     }
     return changes_of(plan);
   }
@@ -265,6 +268,8 @@ Ablation load_ablation(const fs::path& file, const ExperimentKind& kind,
   return Planner(file, kind, overrides).plan();
 }
 
+std::string ablation_name(const fs::path& file) { return read_ablation_file(file).name; }
+
 std::string slug_of(const std::string& name) {
   std::string slug;
   for (const char c : name) {
@@ -299,6 +304,19 @@ std::vector<std::size_t> find_rows(const Ablation& ablation,
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
+}
+
+std::vector<Column> known_columns(const Ablation& ablation) {
+  std::vector<Column> all;
+  for (const Row& row : ablation.rows) {
+    if (!ablation.kind.metrics) continue;
+    for (Column& column : columns_of(ablation.kind.metrics(row.config))) {
+      const bool is_new = std::none_of(
+          all.begin(), all.end(), [&](const Column& other) { return other.key == column.key; });
+      if (is_new) all.push_back(std::move(column));
+    }
+  }
+  return all;
 }
 
 Value to_value(const Ablation& ablation) {

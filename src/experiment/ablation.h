@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "experiment/experiment_kind.h"
+#include "experiment/metric_column.h"
 #include "experiment/published.h"
 #include "schema/value.h"
 
@@ -61,6 +62,7 @@ struct Ablation {
   std::string published;  // key of the paper, or ""
   std::vector<std::int64_t> seeds;
   std::vector<std::string> metrics;  // empty: the main ones of the runs
+  std::vector<std::string> differs;  // what all rows differ in from the paper, in sentences
   std::vector<Row> rows;
   std::vector<Job> jobs;  // seed by seed, so that a whole table is there early
   ExperimentKind kind;
@@ -80,8 +82,14 @@ struct AblationOverrides {
 Ablation load_ablation(const std::filesystem::path& file, const ExperimentKind& kind,
                        const AblationOverrides& overrides = {});
 
+/// The name of the ablation in a file; nothing else in it is looked at.
+std::string ablation_name(const std::filesystem::path& file);
+
 /// Lower-case letters and digits with single dashes between; "row" if nothing is left.
 std::string slug_of(const std::string& name);
+
+/// Every column that a row may have.
+std::vector<Column> known_columns(const Ablation& ablation);
 
 /// The rows called so, by name or slug. Throws ConfigError with the nearest for an unknown one.
 std::vector<std::size_t> find_rows(const Ablation& ablation, const std::vector<std::string>& names);

@@ -48,17 +48,22 @@ Fields<AblationFields> fields() {
           .add_any("extends", &RowFields::extends, "experiment file to use instead of base")
           .add_any("set", &RowFields::set, "settings by dotted path")
           .add_object("published", &RowFields::published, published,
-                      "the row of the paper, or a list of them");
+                      "the row of the paper, or a list of them")
+          .add("differs", &RowFields::differs,
+               "in what it differs from the published row, for the table's footnotes");
   using F = AblationFields;
   return Fields<F>{}
-      .add("name", &F::name, "name of the ablation; default: that of the file")
+      .add("name", &F::name, schema::in_one_line(),
+           "name of the ablation; default: that of the file")
       .add_any("base", &F::base, "experiment file, or the experiment itself")
       .add_any("set", &F::set, "settings of every row, by dotted path")
       .add_object("rows", &F::rows, row, "rows of the table")
       .add_any("axes", &F::axes, "lists of values by dotted path; every combination is a row")
       .add_any("seeds", &F::seeds, "seeds of every row; default 0 to 4")
       .add("metrics", &F::metrics, "columns of the table; empty: the main ones of the runs")
-      .add_any("published", &F::published, "key of the paper whose numbers go beside ours");
+      .add_any("published", &F::published, "key of the paper whose numbers go beside ours")
+      .add("differs", &F::differs,
+           "sentences on what all rows differ in from the paper, for below the table");
 }
 
 // One object stands for a list of one.

@@ -20,6 +20,7 @@ struct RowFields {
   schema::Value extends;  // string, or null: the base of the file
   schema::Value set;      // object
   std::vector<PublishedFields> published;
+  std::vector<std::string> differs;
 };
 
 struct AblationFields {
@@ -31,6 +32,7 @@ struct AblationFields {
   schema::Value seeds;
   std::vector<std::string> metrics;
   schema::Value published;  // string, or null
+  std::vector<std::string> differs;
 };
 
 /// What such a file may hold, as JSON Schema; the one of an experiment is

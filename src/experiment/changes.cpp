@@ -75,6 +75,15 @@ void add_seeds(const RowPlan& row, std::vector<std::string>& changes) {
   }
 }
 
+// A backbone with no weights of a file begins with random numbers.
+void add_pretrained(const RowPlan& row, std::vector<std::string>& changes) {
+  if (row.published.pretrained.empty()) return;
+  const Value* weights = schema::find_path(row.config, "model.backbone.weights");
+  if (weights == nullptr || !weights->is_string() || !weights->as_string().empty()) return;
+  changes.push_back(
+      fmt::format("backbone from random numbers, published: from {}", row.published.pretrained));
+}
+
 }  // namespace
 
 std::vector<std::string> changes_of(const RowPlan& row) {
@@ -82,6 +91,7 @@ std::vector<std::string> changes_of(const RowPlan& row) {
   add_length(row, changes);
   add_limits(row, changes);
   add_seeds(row, changes);
+  add_pretrained(row, changes);
   for (const std::string& assignment : row.set) changes.push_back("--set " + assignment);
   return changes;
 }

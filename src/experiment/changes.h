@@ -1,5 +1,5 @@
 // How a row falls short of what was planned or published, so that a table never hides it: fewer
-// epochs, samples or seeds, and what the command line set.
+// epochs, samples or seeds, a backbone that is not pretrained, and what the command line set.
 #pragma once
 
 #include <string>

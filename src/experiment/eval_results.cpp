@@ -34,13 +34,15 @@ void add(std::vector<NoiseScore>& all, const NoiseScore& score) {
   all.push_back(score);
 }
 
-std::vector<NoiseScore> noise_from(const Value& results) {
+// Those of the main metric may have its older name.
+std::vector<NoiseScore> noise_from(const Value& results, const metrics::MetricInfo& main) {
   std::vector<NoiseScore> all;
   const Value* noise = results.find("noise");
   if (noise == nullptr) return all;
   for (const Value& score : noise->items()) {
-    all.push_back({score.at("metric").as_string(), score.at("type").as_string(),
-                   score.at("level").as_double(), as_number(score.at("value"))});
+    all.push_back({metrics::current_name({main}, score.at("metric").as_string()),
+                   score.at("type").as_string(), score.at("level").as_double(),
+                   as_number(score.at("value"))});
   }
   return all;
 }
@@ -58,7 +60,7 @@ Value noise_json(const std::vector<NoiseScore>& scores) {
 
 Value robustness_json(const std::vector<NoiseScore>& scores, const metrics::MetricInfo& main,
                       double clean) {
-  const NoiseMeans means = noise_means(scores, main.name, clean);
+  const NoiseMeans means = noise_means(scores, main, clean);
   Value by_type = Value::object();
   for (const auto& [type, mean] : means.by_type) training::set_number(by_type, type, mean);
   Value record = Value::object({{"metric", main.name},
@@ -103,11 +105,11 @@ std::string weights_hash(nn::Module& model) {
   return training::hash_bytes(hashes);
 }
 
-NoiseMeans noise_means(const std::vector<NoiseScore>& scores, const std::string& metric,
+NoiseMeans noise_means(const std::vector<NoiseScore>& scores, const metrics::MetricInfo& metric,
                        double clean) {
   std::vector<std::pair<std::string, metrics::RunningMean>> types;
   for (const NoiseScore& score : scores) {
-    if (score.metric != metric) continue;
+    if (score.metric != metric.name) continue;
     auto found = std::find_if(types.begin(), types.end(),
                               [&](const auto& type) { return type.first == score.type; });
     if (found == types.end())
@@ -121,7 +123,7 @@ NoiseMeans noise_means(const std::vector<NoiseScore>& scores, const std::string&
     all.add(mean.value());
   }
   means.mean = all.value();
-  means.retention = means.mean / clean;
+  means.retention = metrics::retention(metric, means.mean, clean);
   return means;
 }
 
@@ -142,7 +144,7 @@ Value write_eval_results(const fs::path& folder, Value fresh, const std::vector<
       before = read_results(away);
     }
   }
-  std::vector<NoiseScore> scores = before ? noise_from(*before) : std::vector<NoiseScore>();
+  std::vector<NoiseScore> scores = before ? noise_from(*before, main) : std::vector<NoiseScore>();
   for (const NoiseScore& score : noise) add(scores, score);
   if (!scores.empty()) {
     // Levels of a type in order, whenever they were scored.
@@ -169,8 +171,12 @@ Value write_eval_results(const fs::path& folder, Value fresh, const std::vector<
 std::optional<CaseScores> read_case_scores(const fs::path& folder, const std::string& metric) {
   const std::optional<Value> results = read_results(folder / "results.json");
   if (!results) return {};
-  const Value* values = schema::find_path(*results, "cases." + metric);
-  const Value* of_volumes = schema::find_path(*results, "volumes." + metric);
+  const auto values_in = [&](const char* key) {
+    const Value* holder = results->find(key);
+    return holder != nullptr ? holder->find(metric) : nullptr;
+  };
+  const Value* values = values_in("cases");
+  const Value* of_volumes = values_in("volumes");
   if (values == nullptr && of_volumes == nullptr) return {};
   CaseScores scores;
   scores.value = as_number(results->at("metrics").at(metric));

@@ -5,7 +5,7 @@
 //   "noise"               [{"metric", "type", "level", "value"}]: every metric in every condition
 //   "robustness"          of the task's main metric: {"metric", "unit", "decimals",
 //                         "larger_is_better", "by_type" {type: mean over levels}, "mean",
-//                         "retention" (mean / clean)}
+//                         "retention" (mean / clean, where less is better clean / mean)}
 //   "cases"               {"index": [sample], metric: [its value for each sample]}
 //   "volumes"             {"name": [volume], metric: [its value for each volume]}: of slices
 #pragma once
@@ -34,13 +34,13 @@ struct NoiseScore {
 };
 
 /// Of one metric: means over the levels of each type, in the order of their appearance; the mean of
-/// these; and the part of the clean score that is left (dgsa section 8).
+/// these; and the part of the clean score that is left, metrics::retention() (dgsa section 8).
 struct NoiseMeans {
   std::vector<std::pair<std::string, double>> by_type;
   double mean = 0;
   double retention = 0;
 };
-NoiseMeans noise_means(const std::vector<NoiseScore>& scores, const std::string& metric,
+NoiseMeans noise_means(const std::vector<NoiseScore>& scores, const metrics::MetricInfo& metric,
                        double clean);
 
 /// What numbers belong to; only numbers of one subject stand in one file.

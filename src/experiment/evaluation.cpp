@@ -60,12 +60,32 @@ std::string cases_csv(const training::Report& report, const training::BatchSourc
   return text;
 }
 
+// "train 40, test 10".
+std::string sizes_text(const Value& fingerprint) {
+  std::vector<std::string> words;
+  for (const Value::Member& part : fingerprint.at("samples").members())
+    words.push_back(fmt::format("{} {}", part.key, part.value.as_int()));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 }  // namespace
+
+std::optional<std::string> other_data(const Value& trained, const Value& now) {
+  if (trained.is_null() || trained.at("hash") == now.at("hash")) return std::nullopt;
+  return fmt::format(
+      "the data are not those that the run was trained on: their content is {} ({}), "
+      "the run's {} ({})",
+      now.at("hash").as_string(), sizes_text(now), trained.at("hash").as_string(),
+      sizes_text(trained));
+}
 
 Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& observer) {
   Run& run = *opened.run;
   training::DataTask& task = run.task();
   const std::string& split = request.report.split;
+  const Value data = task.source().fingerprint();
+  const std::optional<std::string> other = other_data(opened.data, data);
+  if (other) observer.noted(*other);
   const training::Report report = task.report(request.report);
   observer.reported(report);
   std::vector<NoiseScore> scores;
@@ -84,9 +104,10 @@ Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& o
                                 {"split", split}});
   opened.weights.describe(record);
   record.set("samples", std::ssize(report.indices));
+  record.set("data", data);
+  if (other) record.set("data_of_run", opened.data);
   Value values = Value::object();
-  for (const metrics::Measurement& metric : report.metrics)
-    training::set_number(values, metric.info.name, metric.value);
+  for (const metrics::Measurement& metric : report.metrics) training::set_measured(values, metric);
   record.set("metrics", values);
   for (const Value::Member& member : report.details.members()) record.set(member.key, member.value);
   if (!report.saved.empty()) record.set("saved", Value::array(report.saved));

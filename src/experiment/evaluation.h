@@ -2,6 +2,7 @@
 // write its report, and keeps the numbers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,17 @@ struct EvalRequest {
 class EvalObserver {
  public:
   virtual ~EvalObserver() = default;
+  /// What a user should know before anything is scored.
+  virtual void noted(const std::string& /*note*/) {}
   virtual void reported(const training::Report& /*report*/) {}
   /// The main metric in one condition, in the order of the grid: every level of a type, then the
   /// next type. May throw to end it; nothing is kept then.
   virtual void scored(const NoiseScore& /*score*/) {}
 };
+
+/// What is to be said where a run's data have changed since its weights were trained, by their
+/// content; nothing where they have not, or where it is unknown.
+std::optional<std::string> other_data(const schema::Value& trained, const schema::Value& now);
 
 /// Writes what the task writes, cases.csv with the metrics that have a value for every sample, and
 /// results.json, which it returns.

@@ -42,7 +42,9 @@ const schema::Fields<Experiment>& experiment_fields() {
   static const auto fields = [] {
     using E = Experiment;
     return schema::Fields<E>{}
-        .add("name", &E::name, "name of the run in tables and plots; empty = the file's name")
+        .add("name", &E::name, schema::in_one_line(),
+             "name of the run in tables and plots, and of its folder where --out gives none; empty "
+             "= the file's name")
         .no_effect()
         .add_any("paper", &E::paper,
                  "what it reproduces, e.g. {\"key\": \"dgsa\", \"table\": \"1\"}")
@@ -61,6 +63,11 @@ const schema::Fields<Experiment>& experiment_fields() {
                     "length, batches, evaluation, device")
         .add_object("eval", &E::eval, training::eval_fields(),
                     "how the outputs that are scored are made")
+        .add("cost_img_size", &E::cost_img_size, at_least(1),
+             "size of the images (height, width; of volumes depth, height, width) at which "
+             "summary.json and tables count multiply-adds, where a paper counts at another size "
+             "than it is trained at here; empty: the size of the data")
+        .no_effect()
         .add_any("files", &E::files,
                  "hashes of the files that settings name, {\"model.backbone.weights\": \"...\"}; "
                  "noted by the program: a run refuses files of other content, and one with other "
@@ -139,8 +146,21 @@ schema::Value load_unresolved(const std::filesystem::path& path,
   for (const std::string& assignment : overrides)
     override_setting(experiment_kind(), root, assignment, notes);
   const schema::Value* name = root.find("name");
-  if (name == nullptr) root.set("name", path.stem().string());
+  const bool none = name == nullptr || (name->is_string() && name->as_string().empty());
+  if (none) root.set("name", path.stem().string());
   return root;
+}
+
+std::filesystem::path default_folder(const std::filesystem::path& parent, const std::string& name) {
+  constexpr std::size_t kLongest = 200;
+  const bool good = !name.empty() && name.size() <= kLongest && name != "." && name != ".." &&
+                    name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos &&
+                    schema::in_one_line().accepts(schema::Value(name));
+  FOVEA_CHECK(good, ConfigError,
+              fmt::format("name: {} cannot be the name of a folder in {}/; give a folder with "
+                          "--out, or another name",
+                          describe(schema::Value(name)), parent.string()));
+  return parent / name;
 }
 
 schema::Value load_unresolved(const std::filesystem::path& path,
@@ -249,7 +269,10 @@ std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment) {
   large.num_classes = std::numeric_limits<std::int64_t>::max();
   large.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
   std::vector<metrics::MetricInfo> of_task = training::tasks().find(experiment.task).metrics(large);
-  for (const metrics::MetricInfo& info : metrics::case_metrics(experiment.eval))
+  // Only the data name the classes.
+  for (const metrics::MetricInfo& info : large.label_maps
+                                             ? metrics::case_metrics(experiment.eval, {})
+                                             : metrics::case_metrics(experiment.eval))
     of_task.push_back(info);
   return training::measured(experiment.train, of_task);
 }

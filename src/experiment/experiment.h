@@ -33,6 +33,7 @@ struct Experiment {
   schema::Component schedule{"cosine", {}};
   training::TrainOptions train;
   training::EvalOptions eval;
+  std::vector<std::int64_t> cost_img_size;        // see costs.h; empty: the size of the data
   schema::Value files = schema::Value::object();  // hashes (schema/contents.h)
 };
 
@@ -47,6 +48,10 @@ schema::Value load_unresolved(const std::filesystem::path& path,
                               const std::vector<std::string>& overrides, schema::Notes& notes);
 schema::Value load_unresolved(const std::filesystem::path& path,
                               const std::vector<std::string>& overrides);
+
+/// The folder of an experiment or a sweep where none is given, PARENT/<name>. Throws ConfigError
+/// for a name that leads elsewhere or that no folder can have.
+std::filesystem::path default_folder(const std::filesystem::path& parent, const std::string& name);
 /// Validated, with every default filled in; what config.json holds. `notes`: options that were
 /// dropped with the type they belonged to. Throws ConfigError, also where task, data set and
 /// network are not of one kind.

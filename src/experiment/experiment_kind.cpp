@@ -28,10 +28,27 @@ void override_setting(const ExperimentKind& kind, Value& experiment, const std::
   schema::rename_keys(*kind.fields, experiment, OldKeys::kLater, notes);
 }
 
+namespace {
+
+// What a key that is not there meant to the program that stored the configuration, where that is
+// not today's default.
+void keep_older_meaning(Value& config) {
+  const Value* schedule = config.find("schedule");
+  if (schedule == nullptr || !schedule->is_object() || schedule->find("warmup_unit")) return;
+  const Value* unit = schedule->find("unit");
+  const Value* epochs = schedule->find("warmup_epochs");
+  if (unit == nullptr || epochs == nullptr || !epochs->is_number()) return;
+  const bool rises_by_epoch = *unit == Value("epoch") && epochs->as_double() > 0;
+  if (rises_by_epoch) schema::set_path(config, "schedule.warmup_unit", "epoch");
+}
+
+}  // namespace
+
 Value brought_up_to_date(const ExperimentKind& kind, const Value& stored) {
   Notes silent;
   Value config = stored;
-  schema::rename_keys(*kind.fields, config, OldKeys::kBeside, silent);
+  schema::rename_keys(*kind.fields, config, OldKeys::kStored, silent);
+  keep_older_meaning(config);
   return kind.resolve(config, silent);
 }
 

@@ -17,4 +17,20 @@ std::vector<Column> columns_of(const std::vector<metrics::MetricInfo>& metrics) 
   return columns;
 }
 
+Column column_called(const std::string& name, const std::vector<Column>& known) {
+  const std::size_t cut = name.find('_');
+  const std::string split = name.substr(0, cut);
+  if (cut != std::string::npos) {
+    std::vector<metrics::MetricInfo> metrics;
+    for (const Column& column : known) {
+      if (column.key.split == split) metrics.push_back(column.info);
+    }
+    if (const auto found = metrics::named_metric(metrics, name.substr(cut + 1))) {
+      const MetricKey key{split, found->name};
+      return {column_name(key), key, *found};
+    }
+  }
+  return {name, {"", name}, {.name = name}};
+}
+
 }  // namespace fovea::experiment

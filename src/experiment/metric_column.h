@@ -25,6 +25,10 @@ struct Column {
   metrics::MetricInfo info;
 };
 
+/// The column of that name or older name ("test_dsc"), also one of a single class that a known one
+/// stands for. A number that no task of this program measures is a column as it is.
+Column column_called(const std::string& name, const std::vector<Column>& known);
+
 /// Every column that runs with these metrics may have.
 std::vector<Column> columns_of(const std::vector<metrics::MetricInfo>& metrics);
 

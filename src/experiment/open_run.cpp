@@ -49,13 +49,12 @@ std::shared_ptr<const data::Vocabulary> parse_vocabulary(const std::string& text
 }
 
 // What a run that took no step kept of its random start.
-std::vector<std::string> still_random(const std::filesystem::path& folder) {
+void describe_start(const std::filesystem::path& folder, WeightsUsed& weights) {
   const auto file = folder / kInitFile;
-  std::vector<std::string> names;
-  if (!io::fs::exists(file)) return names;
+  if (!io::fs::exists(file)) return;
   const Value init = schema::parse(io::read_text(file), file.string());
-  for (const Value& name : init.at("random").items()) names.push_back(name.as_string());
-  return names;
+  for (const Value& name : init.at("random").items()) weights.random.push_back(name.as_string());
+  weights.random_text = training::random_text(init);
 }
 
 }  // namespace
@@ -92,6 +91,7 @@ Opened open_run(const TrainedRun& from) {
   const auto folder = store.folder_of(weights.checkpoint);
   const training::Checkpoint checkpoint = training::read_checkpoint(folder, make_cpu(1));
   weights.step = checkpoint.state.step;
+  opened.data = checkpoint.state.data;
   // The metric that chose the best weights; older programs wrote none.
   const auto& best = checkpoint.state.best;
   const std::string chosen_by =
@@ -101,7 +101,7 @@ Opened open_run(const TrainedRun& from) {
   FOVEA_CHECK(!weights.averaged || !checkpoint.ema.empty(), FileError,
               fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)",
                           (folder / "ema.safetensors").string()));
-  if (weights.step == 0) weights.random = still_random(from.folder);
+  if (weights.step == 0) describe_start(from.folder, weights);
 
   RunOptions options;
   options.threads = from.threads;
@@ -137,6 +137,7 @@ Opened open_experiment(const ForeignRun& from) {
   opened.weights.file = from.weights.file;
   opened.weights.random = report.random;
   opened.weights.unused = report.unused;
+  opened.weights.random_text = training::random_text(training::to_value(report));
   return opened;
 }
 

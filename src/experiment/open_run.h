@@ -20,6 +20,7 @@ struct WeightsUsed {
   std::filesystem::path file;       // of another program
   std::vector<std::string> random;  // tensors that have random numbers
   std::vector<std::string> unused;  // tensors of the file that the network does not have
+  std::string random_text;          // what is random and why, or not used, as a sentence; or ""
   std::string note;                 // why this checkpoint; "" where that is plain
 
   /// "checkpoint best, step 40, averaged weights" or "weights x.safetensors", and the note.
@@ -31,6 +32,7 @@ struct WeightsUsed {
 struct Opened {
   std::unique_ptr<Run> run;
   WeightsUsed weights;
+  schema::Value data;  // fingerprint of what the weights were trained on; null: unknown
 };
 
 /// A run made by train.

@@ -1,14 +1,16 @@
 #include "experiment/prediction.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "autograd/mode.h"
 #include "base/csv_field.h"
-#include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "data/folder.h"
@@ -18,6 +20,7 @@
 #include "ops/convolution.h"
 #include "training/mask_files.h"
 #include "training/predicted_volumes.h"
+#include "training/prediction_table.h"
 
 namespace fovea::experiment {
 namespace {
@@ -35,15 +38,38 @@ const data::Dataset& samples_of(Run& run) {
   throw ConfigError("predict: the run has no data");
 }
 
-bool is_picture(const fs::path& file) {
-  std::string ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const char* const known[] = {".png", ".jpg", ".jpeg", ".bmp"};
-  return std::find(std::begin(known), std::end(known), ending) != std::end(known);
-}
+// What a folder holds besides inputs.
+struct LeftOutFiles {
+  std::size_t files = 0;
+  std::map<std::string, std::size_t> endings;
+  std::vector<std::string> folders;
 
-std::vector<fs::path> files_of(const std::vector<fs::path>& given, bool volumes) {
+  void add(const fs::path& entry) {
+    std::error_code code;
+    if (fs::is_directory(entry, code)) {
+      folders.push_back(entry.filename().string());
+    } else {
+      ++endings[entry.extension().empty() ? "without ending" : entry.extension().string()];
+      ++files;
+    }
+  }
+  /// "18 of 150 files are left out: .tif 10, .txt 8", and sub-folders; of each one, if any.
+  std::vector<std::string> notes(const std::string& folder, std::size_t inputs) const {
+    std::vector<std::string> notes, counts;
+    for (const auto& [ending, count] : endings)
+      counts.push_back(fmt::format("{} {}", ending, count));
+    if (files > 0)
+      notes.push_back(fmt::format("{}: {} of {} files are left out: {}", folder, files,
+                                  files + inputs, fmt::join(counts, ", ")));
+    if (!folders.empty())
+      notes.push_back(fmt::format("{}: sub-folders are not searched: {}; give them as inputs too",
+                                  folder, fmt::join(folders, ", ")));
+    return notes;
+  }
+};
+
+std::vector<fs::path> files_of(const std::vector<fs::path>& given, bool volumes,
+                               std::vector<std::string>& notes) {
   std::vector<fs::path> files;
   std::error_code code;
   for (const fs::path& path : given) {
@@ -53,15 +79,39 @@ std::vector<fs::path> files_of(const std::vector<fs::path>& given, bool volumes)
       continue;
     }
     const std::size_t before = files.size();
+    LeftOutFiles left_out;
     for (const auto& entry : data::sorted_entries(kPredict, path)) {
-      if (volumes ? data::has_nifti_extension(entry.path()) : is_picture(entry.path()))
+      const bool fits = volumes ? data::has_nifti_extension(entry.path())
+                                : data::has_image_extension(entry.path());
+      if (fits && !fs::is_directory(entry.path(), code)) {
         files.push_back(entry.path());
+      } else {
+        left_out.add(entry.path());
+      }
     }
-    FOVEA_CHECK(files.size() > before, FileError,
-                fmt::format("{}: holds no {}", path.string(),
-                            volumes ? ".nii or .nii.gz file" : "picture (.png, .jpg, .bmp)"));
+    const auto found = left_out.notes(path.string(), files.size() - before);
+    notes.insert(notes.end(), found.begin(), found.end());
+    FOVEA_CHECK(
+        files.size() > before, FileError,
+        fmt::format("{}: holds no {}{}", path.string(),
+                    volumes ? ".nii or .nii.gz file"
+                            : "picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm, .pnm)",
+                    left_out.folders.empty() ? ""
+                                             : fmt::format("; its sub-folders are not searched: {}",
+                                                           fmt::join(left_out.folders, ", "))));
   }
   return files;
+}
+
+// As they are; a later one that is taken gets " (2)", " (3)", ...
+std::vector<std::string> kept_names(std::vector<std::string> names) {
+  std::set<std::string> taken;
+  for (std::string& name : names) {
+    const std::string first = name;
+    for (int number = 2; !taken.insert(name).second; ++number)
+      name = fmt::format("{} ({})", first, number);
+  }
+  return names;
 }
 
 std::string without_nifti(const fs::path& file) {
@@ -140,13 +190,14 @@ void predict_masks(const data::ImageDataset& images, const Tensor& prob,
 
 }  // namespace
 
-std::vector<PredictInput> predict_inputs(Run& run, const std::vector<fs::path>& given) {
+PredictInputs predict_inputs(Run& run, const std::vector<fs::path>& given) {
   const data::Dataset& samples = samples_of(run);
   FOVEA_CHECK(samples.has("image"), ConfigError,
               "predict: the run reads texts; pictures and volumes are predicted so far");
   const data::VolumeDataset* volumes = data::find_volumes(samples);
-  const std::vector<fs::path> files = files_of(given, volumes != nullptr);
-  std::vector<PredictInput> inputs;
+  PredictInputs result;
+  std::vector<PredictInput>& inputs = result.inputs;
+  const std::vector<fs::path> files = files_of(given, volumes != nullptr, result.notes);
   std::vector<std::string> cases;
   for (const fs::path& file : files) {
     const std::string name =
@@ -156,29 +207,29 @@ std::vector<PredictInput> predict_inputs(Run& run, const std::vector<fs::path>& 
       inputs.back().files.push_back(file);
       continue;
     }
-    inputs.push_back({{file}, ""});
+    inputs.push_back({{file}, "", 0});
     cases.push_back(volumes == nullptr ? file.stem().string() : name);
   }
   std::vector<std::string> names;
   for (const std::string& one : cases) names.push_back(fs::path(one).filename().string());
-  names = distinct(std::move(names));
-  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].name = slug(names[i]);
-  return inputs;
+  names = kept_names(std::move(names));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i].name = names[i];
+    inputs[i].index = static_cast<std::int64_t>(i);
+  }
+  return result;
 }
 
 std::string predict_heads(Run& run) {
-  std::string heads = "name,file";
-  if (run.model().interface() != models::Interface::kImageClassifier) return heads;
-  heads += ",label,probability";
-  for (const std::string& name : samples_of(run).class_names()) heads += "," + csv_field(name);
-  return heads;
+  if (run.model().interface() != models::Interface::kImageClassifier) return "name,file";
+  return training::prediction_heads(samples_of(run).class_names());
 }
 
 std::string predict(Run& run, const PredictInput& input, const PredictRequest& request) {
   const autograd::NoGrad no_grad;
   const data::Dataset& samples = samples_of(run);
-  std::string line =
-      fmt::format("{},{}", csv_field(input.name), csv_field(input.files.front().string()));
+  const std::string file = input.files.front().string();
+  const std::string line = fmt::format("{},{}", csv_field(input.name), csv_field(file));
   if (const auto* volumes = data::find_volumes(samples)) {
     predict_volume(run, *volumes, input, request);
     return line;
@@ -198,11 +249,9 @@ std::string predict(Run& run, const PredictInput& input, const PredictRequest& r
   }
   const auto values = prob.host_values<float>();
   const auto best = std::max_element(values.begin(), values.end());
-  line += fmt::format(
-      ",{},{}", csv_field(images.class_names().at(static_cast<std::size_t>(best - values.begin()))),
-      *best);
-  for (const float value : values) line += fmt::format(",{}", value);
-  return line;
+  return training::prediction_line(
+      {input.name, file, {}, best - values.begin(), {values.begin(), values.end()}, input.index},
+      images.class_names());
 }
 
 }  // namespace fovea::experiment

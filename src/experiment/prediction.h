@@ -14,14 +14,19 @@ namespace fovea::experiment {
 /// One picture, or one volume: of several channels, several files.
 struct PredictInput {
   std::vector<std::filesystem::path> files;
-  std::string name;  // of the files that are written, one of its own
+  std::string name;        // of the files that are written: that of the input, one of its own
+  std::int64_t index = 0;  // among the inputs
 };
 
+struct PredictInputs {
+  std::vector<PredictInput> inputs;
+  std::vector<std::string> notes;  // files of folders that are no inputs, and sub-folders
+};
 /// The inputs that files and folders hold: of networks for volumes .nii and .nii.gz files, where
 /// channels are files that end in _0000, _0001, ...; else pictures. Folders are not searched in
-/// depth. Throws FileError for what is not there and for a folder without any, ConfigError for runs
-/// that read neither.
-std::vector<PredictInput> predict_inputs(Run& run, const std::vector<std::filesystem::path>& given);
+/// depth; what they hold besides is in the notes. Throws FileError for what is not there and for a
+/// folder without any, ConfigError for runs that read neither.
+PredictInputs predict_inputs(Run& run, const std::vector<std::filesystem::path>& given);
 
 struct PredictRequest {
   std::filesystem::path out;  // exists
@@ -39,8 +44,8 @@ struct PredictRequest {
 /// for an input that cannot be read.
 std::string predict(Run& run, const PredictInput& input, const PredictRequest& request);
 
-/// The first line of predictions.csv: "name,file,label,probability,<class>..." of classifiers,
-/// "name,file" else.
+/// The first line of predictions.csv: of classifiers training::prediction_heads(), else
+/// "name,file".
 std::string predict_heads(Run& run);
 
 }  // namespace fovea::experiment

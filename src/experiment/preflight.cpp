@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 
 #include "backend/devices.h"
 #include "base/error.h"
 #include "base/suggest.h"
+#include "experiment/costs.h"
 #include "experiment/metric_column.h"
 #include "experiment/row_errors.h"
 #include "experiment/runner.h"
@@ -66,6 +68,8 @@ class Look {
   // Everything the loop would complain about, and what it would measure.
   void measure(Run& run) {
     run.check();
+    if (!experiment_.cost_img_size.empty()) count_costs(experiment_, run.shape());
+    found_.rates = run.rates_text();
     const training::DataTask& task = run.task();
     for (const std::string& part : task.parts()) {
       for (const auto& metric : training::measured(experiment_.train, task.metrics()))
@@ -103,6 +107,17 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// By today's name or an older one; classes that only the data name are taken on trust.
+bool is_measured(const std::vector<std::string>& names, const std::string& name,
+                 const std::vector<Column>& known) {
+  const std::string current = column_called(name, known).name;
+  return is_in(names, current) ||
+         std::any_of(names.begin(), names.end(), [&](const std::string& one) {
+           const std::size_t place = one.find('*');
+           return place != std::string::npos && current.starts_with(one.substr(0, place));
+         });
+}
+
 std::string unknown_metric(const std::string& key, const std::string& name,
                            const std::vector<std::string>& known) {
   return fmt::format("{}: no metric called \"{}\"{} (known: {})", key, name,
@@ -112,19 +127,33 @@ std::string unknown_metric(const std::string& key, const std::string& name,
 class SweepCheck {
  public:
   SweepCheck(const Ablation& ablation, const SweepOptions& options, std::int64_t memory)
-      : ablation_(ablation), options_(options), memory_(memory) {}
+      : ablation_(ablation), options_(options), memory_(memory), known_(known_columns(ablation)) {}
 
-  void run() {
+  std::vector<std::string> run() {
     const std::set<std::size_t> rows = rows_to_run(ablation_, options_);
     for (const std::size_t row : rows) check_row(ablation_.rows[row]);
     if (!rows.empty()) check_metrics();
     check_jobs();
     complaints_.raise();
+    return rate_lines(rows.size());
   }
 
  private:
+  std::vector<std::string> rate_lines(std::size_t rows) const {
+    std::vector<std::string> lines;
+    for (const auto& [rates, names] : rates_) {
+      const std::string whose =
+          names.size() == rows
+              ? fmt::format("all {} rows", rows)
+              : fmt::format("{} of {} rows: {}", names.size(), rows, fmt::join(names, ", "));
+      lines.push_back(fmt::format("learning rate: {} ({})", rates, whose));
+    }
+    return lines;
+  }
+
   void check_row(const Row& row) {
     const Preflight found = look_ahead(row.config, data_);
+    rates_[found.rates].push_back(row.name);
     for (const std::string& problem : found.problems) complaints_.add(row.name, problem);
     if (const std::string problem = memory_problem(found, memory_); !problem.empty()) {
       complaints_.add(row.name, problem);
@@ -140,9 +169,9 @@ class SweepCheck {
     for (const std::string& column : columns) {
       if (!is_in(measured_, column)) measured_.push_back(column);
     }
-    columns.insert(columns.end(), {"parameters", "macs", "macs_paper"});
+    columns.insert(columns.end(), {"parameters", "macs", "macs_paper", "min_per_epoch"});
     for (const PublishedCell& cell : row.published) {
-      if (!is_in(columns, cell.metric))
+      if (!is_measured(columns, cell.metric, known_))
         complaints_.add(row.name, unknown_metric("published.columns", cell.metric, columns));
     }
   }
@@ -152,12 +181,13 @@ class SweepCheck {
     for (const Job& job : ablation_.jobs) {
       if (status_of(ablation_, options_.out, job).state != JobState::kFinished) continue;
       for (const auto& [key, value] : read_summary(paths_of(options_.out, job).run).metrics) {
-        const std::string name = column_name(key);
+        const std::string name = column_called(column_name(key), known_).name;
         if (!is_in(measured_, name)) measured_.push_back(name);
       }
     }
     for (const std::string& metric : ablation_.metrics) {
-      if (!is_in(measured_, metric)) complaints_.add(unknown_metric("metrics", metric, measured_));
+      if (!is_measured(measured_, metric, known_))
+        complaints_.add(unknown_metric("metrics", metric, measured_));
     }
   }
 
@@ -171,9 +201,11 @@ class SweepCheck {
   const Ablation& ablation_;
   const SweepOptions& options_;
   std::int64_t memory_;
+  std::vector<Column> known_;
   OpenData data_;
   RowComplaints complaints_;
   std::vector<std::string> measured_;
+  std::map<std::string, std::vector<std::string>> rates_;  // names of rows by their rates
   std::int64_t largest_ = 0;
 };
 
@@ -191,8 +223,9 @@ std::string memory_problem(const Preflight& run, std::int64_t memory) {
       bytes_text(run.peak_bytes), bytes_text(memory));
 }
 
-void check_sweep(const Ablation& ablation, const SweepOptions& options, std::int64_t memory) {
-  SweepCheck(ablation, options, memory).run();
+std::vector<std::string> check_sweep(const Ablation& ablation, const SweepOptions& options,
+                                     std::int64_t memory) {
+  return SweepCheck(ablation, options, memory).run();
 }
 
 void check_experiment(const schema::Value& resolved, std::int64_t memory) {

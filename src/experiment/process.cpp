@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 constexpr int kCannotStart = 127;
 
 int open_output(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const int fd = ::open(path.c_str(), kFlags, 0644);
   FOVEA_CHECK(fd >= 0, FileError,
               fmt::format("{}: open failed: {}", path.string(), std::strerror(errno)));
   return fd;
@@ -58,7 +59,8 @@ int open_output(const fs::path& path) {
 }  // namespace
 
 std::optional<FileLock> FileLock::try_lock(const fs::path& path, Mode mode) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  // What a link leads to is somebody else's.
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
   FOVEA_CHECK(fd >= 0, FileError,
               fmt::format("{}: open failed: {}", path.string(), std::strerror(errno)));
   FileLock lock(fd);

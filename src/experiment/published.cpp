@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -37,7 +38,9 @@ Fields<Protocol> protocol_fields() {
   return Fields<Protocol>{}
       .add("epochs", &Protocol::epochs, at_least(1), "length of training")
       .add("seeds", &Protocol::seeds, at_least(1), "runs behind a mean")
-      .add("train_samples", &Protocol::train_samples, at_least(1), "samples trained on");
+      .add("train_samples", &Protocol::train_samples, at_least(1), "samples trained on")
+      .add("pretrained", &Protocol::pretrained,
+           "where the weights that the backbone begins with are from; empty: not said");
 }
 
 Fields<FileFields> file_fields() {
@@ -67,6 +70,12 @@ PublishedValue value_of(const Value& given, double scale) {
     PublishedValue value{given.at("mean").as_double() * scale, std::nullopt};
     if (const Value* std = given.find("std")) value.std = std->as_double() * scale;
     return value;
+  }
+  if (given.is_string()) {  // of a run that diverged
+    FOVEA_CHECK(given.as_string() == "NaN", ConfigError,
+                fmt::format("{}\"{}\"; expected number, {{\"mean\", \"std\"}} or \"NaN\"",
+                            schema::where(given.origin(), "values"), given.as_string()));
+    return {std::numeric_limits<double>::quiet_NaN(), std::nullopt};
   }
   return {given.as_double() * scale, std::nullopt};
 }
@@ -180,6 +189,7 @@ Protocol Published::protocol(const std::string& table, const std::string& column
   if (own->second.epochs) result.epochs = own->second.epochs;
   if (own->second.seeds) result.seeds = own->second.seeds;
   if (own->second.train_samples) result.train_samples = own->second.train_samples;
+  if (!own->second.pretrained.empty()) result.pretrained = own->second.pretrained;
   return result;
 }
 

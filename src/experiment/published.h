@@ -1,9 +1,11 @@
 // The published numbers of a paper: experiments/<key>/published.json.
 //   {"tables": [{"table": "Table 1", "unit"?: "million", "columns": ["CIFAR-10", ...],
 //                "rows": [{"row": "ViT", "values": {"CIFAR-10": {"mean": 75.9, "std": 0.09}}}]}]}
-// A table may have "protocol": {"epochs": 300, "seeds": 5, "train_samples": 50000}, and by column
+// A table may have "protocol": {"epochs": 300, "seeds": 5, "train_samples": 50000,
+// "pretrained": "ImageNet"}, and by column
 // "protocols": {"CIFAR-10": {...}}, against which shorter runs are held.
-// A value is a number or {"mean", "std"}; with unit "million" it is multiplied by 10^6.
+// A value is a number, {"mean", "std"}, or "NaN" of a run that diverged; with unit "million" it is
+// multiplied by 10^6.
 #pragma once
 
 #include <filesystem>
@@ -27,6 +29,7 @@ struct Protocol {
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> seeds;  // runs behind a mean
   std::optional<std::int64_t> train_samples;
+  std::string pretrained;  // weights that backbones begin with
 };
 
 class Published {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/csv_field.h"
 #include "base/error.h"
@@ -21,51 +23,27 @@ namespace {
 namespace fs = std::filesystem;
 using schema::Value;
 
-std::vector<FinishedRun> finished_runs(const Ablation& ablation, const fs::path& sweep) {
+// Of a map by metrics, with the names that these have today.
+template <class T>
+void rename_metrics(std::map<MetricKey, T>& by_metric, const std::vector<Column>& known) {
+  std::map<MetricKey, T> renamed;
+  for (auto& [key, value] : by_metric) {
+    const Column column = column_called(column_name(key), known);
+    renamed[column.key.split.empty() ? key : column.key] = std::move(value);
+  }
+  by_metric = std::move(renamed);
+}
+
+std::vector<FinishedRun> finished_runs(const Ablation& ablation, const std::vector<Column>& known,
+                                       const fs::path& sweep) {
   std::vector<FinishedRun> runs;
   for (const Job& job : ablation.jobs) {
-    if (status_of(ablation, sweep, job).state == JobState::kFinished)
-      runs.push_back({&job, read_summary(paths_of(sweep, job).run)});
+    if (status_of(ablation, sweep, job).state != JobState::kFinished) continue;
+    runs.push_back({&job, read_summary(paths_of(sweep, job).run)});
+    rename_metrics(runs.back().summary.metrics, known);
+    rename_metrics(runs.back().summary.coverage, known);
   }
   return runs;
-}
-
-// Every column that a row may have.
-std::vector<Column> known_columns(const Ablation& ablation) {
-  std::vector<Column> all;
-  for (const Row& row : ablation.rows) {
-    if (!ablation.kind.metrics) continue;
-    for (Column& column : columns_of(ablation.kind.metrics(row.config))) {
-      const bool is_new = std::none_of(
-          all.begin(), all.end(), [&](const Column& other) { return other.key == column.key; });
-      if (is_new) all.push_back(std::move(column));
-    }
-  }
-  return all;
-}
-
-// The one for metrics of single classes, which only the data name.
-const Column* standing_for(const std::string& name, const std::vector<Column>& known) {
-  for (const Column& column : known) {
-    if (metrics::is_of_classes(column.info) &&
-        name.starts_with(column.name.substr(0, column.name.find('*'))))
-      return &column;
-  }
-  return nullptr;
-}
-
-// A number that no task of this program measures is shown as it is.
-Column column_called(const std::string& name, const std::vector<Column>& known) {
-  for (const Column& column : known) {
-    if (column.name == name) return column;
-  }
-  if (const Column* column = standing_for(name, known)) {
-    Column own = *column;
-    for (std::string* text : {&own.name, &own.key.metric, &own.info.name})
-      text->replace(text->find('*'), 1, name.substr(column->name.find('*')));
-    return own;
-  }
-  return {name, {"", name}, {.name = name}};
 }
 
 // The metrics of a split that are results rather than diagnostics or of single classes, in the
@@ -80,7 +58,8 @@ std::vector<Column> main_columns(const std::vector<FinishedRun>& runs,
         const Column column = column_called(column_name(key), known);
         const bool exact = std::any_of(known.begin(), known.end(),
                                        [&](const Column& c) { return c.name == column.name; });
-        if (column.info.is_loss || (!exact && standing_for(column.name, known))) continue;
+        const bool of_class = !exact && !column.key.split.empty();  // a known one stands for it
+        if (column.info.is_loss || of_class) continue;
         columns.emplace(column.name, column);
       }
     }
@@ -96,7 +75,9 @@ std::optional<CaseScores> cases_of(const Column& column, const FinishedRun& run,
                                    const fs::path& folder, double reported) {
   std::optional<CaseScores> cases =
       read_case_scores(folder / "eval" / column.key.split, column.key.metric);
-  if (!cases || cases->value != reported) return {};
+  const bool same =
+      cases && (cases->value == reported || (std::isnan(cases->value) && std::isnan(reported)));
+  if (!same) return {};
   cases->data = run.summary.data;
   return cases;
 }
@@ -108,7 +89,11 @@ void add_metrics(const Results& results, const std::vector<const FinishedRun*>& 
     metric.name = column.name;
     for (const FinishedRun* run : runs) {
       for (const auto& [key, value] : run->summary.metrics) {
-        if (column_name(key) == column.name) metric.by_seed[run->job->seed] = value;
+        if (column_name(key) != column.name) continue;
+        metric.by_seed[run->job->seed] = value;
+        const auto coverage = run->summary.coverage.find(key);
+        if (coverage != run->summary.coverage.end())
+          metric.coverage[run->job->seed] = coverage->second;
       }
     }
     if (column.info.per_sample && runs.size() == 1 && !metric.by_seed.empty()) {
@@ -129,10 +114,11 @@ Value published_json(const std::string& paper, const std::vector<PublishedCell>&
   if (cells.empty()) return {};
   Value metrics = Value::object();
   for (const PublishedCell& cell : cells) {
-    Value value = Value::object({{"table", cell.table},
-                                 {"row", cell.row},
-                                 {"column", cell.column},
-                                 {"mean", cell.value.mean}});
+    Value value =
+        Value::object({{"table", cell.table}, {"row", cell.row}, {"column", cell.column}});
+    // JSON has no NaN, which is published of a run that diverged.
+    value.set("mean", std::isfinite(cell.value.mean) ? Value(cell.value.mean) : Value());
+    if (!std::isfinite(cell.value.mean)) value.set("nonfinite", Value::array({Value("mean")}));
     value.set("std", cell.value.std ? Value(*cell.value.std) : Value());
     metrics.set(cell.metric, value);
   }
@@ -154,6 +140,8 @@ Value metric_json(const ResultRow& row, const MetricResult& metric, const Column
     finite = finite && std::isfinite(value);
   }
   if (!finite) nonfinite.push_back(metric.name);
+  const metrics::Coverage coverage = coverage_of(metric);
+  const bool missing = !coverage.complete();
   return Value::object({{"mean", metric.estimate.mean},
                         {"std", metric.estimate.std},
                         {"n", metric.estimate.n},
@@ -164,7 +152,9 @@ Value metric_json(const ResultRow& row, const MetricResult& metric, const Column
                         {"split", or_null(column.key.split)},
                         {"metric", column.key.metric},
                         {"unit", column.info.unit},
-                        {"larger_is_better", column.info.larger_is_better}});
+                        {"larger_is_better", column.info.larger_is_better},
+                        {"defined", missing ? Value(coverage.defined) : Value()},
+                        {"compared", missing ? Value(coverage.compared) : Value()}});
 }
 
 Value strings(const std::vector<std::string>& list) {
@@ -187,10 +177,8 @@ Value differences_json(const Results& results, const std::vector<Difference>& al
                                       {"p_exact", d.paired.p},
                                       {"p_holm", d.holm},
                                       {"paired_by", name_of(d.by)}});
-    if (d.by == PairedBy::kCase) {
-      difference.set("p_signed_rank", d.p_signed_rank);
-      difference.set("left_out", d.left_out);
-    }
+    if (d.by == PairedBy::kCase) difference.set("p_signed_rank", d.p_signed_rank);
+    difference.set("left_out", d.left_out);
     metrics.set(d.metric, difference);
   }
   return metrics;
@@ -205,20 +193,22 @@ std::string csv_count(const std::optional<std::int64_t>& count) {
   return count ? std::to_string(*count) : "";
 }
 
-void add_difference_cells(const Results& results, const std::vector<Difference>& all,
-                          std::size_t row, const std::string& metric,
-                          std::vector<std::string>& cells) {
+// Returns how many pairs were left out, a column further on.
+std::string add_difference_cells(const Results& results, const std::vector<Difference>& all,
+                                 std::size_t row, const std::string& metric,
+                                 std::vector<std::string>& cells) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Difference& d) {
     return d.index == row && d.metric == metric;
   });
   if (found == all.end()) {
     cells.insert(cells.end(), 7, "");
-    return;
+    return "";
   }
   const Estimate& e = found->paired.difference;
   cells.insert(cells.end(), {csv_field(results.rows[0].name), csv_number(e.mean), csv_number(e.low),
                              csv_number(e.high), std::to_string(e.n), csv_number(found->paired.p),
                              csv_number(found->holm)});
+  return std::to_string(found->left_out);
 }
 
 struct Output {
@@ -255,12 +245,12 @@ std::string first_difference(const fs::path& file, const std::string& before,
 }  // namespace
 
 Results collect_results(const Ablation& ablation, const fs::path& sweep) {
-  const std::vector<FinishedRun> runs = finished_runs(ablation, sweep);
+  const std::vector<Column> known = known_columns(ablation);
+  const std::vector<FinishedRun> runs = finished_runs(ablation, known, sweep);
   Results results;
   results.name = ablation.name;
   results.paper = ablation.published;
   results.seeds = ablation.seeds;
-  const std::vector<Column> known = known_columns(ablation);
   if (ablation.metrics.empty()) results.columns = main_columns(runs, known);
   for (const std::string& name : ablation.metrics)
     results.columns.push_back(column_called(name, known));
@@ -271,9 +261,10 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
       row.dataset = type->as_string();
     row.overrides = ablation.rows[i].overrides;
     row.published = ablation.rows[i].published;
+    for (PublishedCell& cell : row.published) cell.metric = column_called(cell.metric, known).name;
     row.changes = ablation.rows[i].changes;
     std::vector<const FinishedRun*> own;
-    std::vector<double> times;
+    std::vector<double> times, epochs;  // seconds of a run, minutes of an epoch
     for (const FinishedRun& run : runs) {
       if (run.job->row != i) continue;
       own.push_back(&run);
@@ -282,9 +273,12 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
       row.macs = run.summary.macs;
       row.macs_paper = run.summary.macs_paper;
       if (run.summary.time_s) times.push_back(*run.summary.time_s);
+      if (run.summary.time_s && run.summary.epochs.value_or(0) > 0)
+        epochs.push_back(*run.summary.time_s / 60 / static_cast<double>(*run.summary.epochs));
       row.selected_on = run.summary.selected_on;
     }
     if (!times.empty()) row.time_s = estimate(times).mean;
+    if (!epochs.empty()) row.min_per_epoch = estimate(epochs).mean;
     std::sort(row.seeds.begin(), row.seeds.end());
     results.complete = results.complete && row.seeds.size() == ablation.seeds.size();
     add_metrics(results, own, sweep, row);
@@ -320,6 +314,7 @@ std::string to_json(const Results& results) {
                                  {"differences", differences_json(results, all, r)},
                                  {"remarks", strings(results.remarks)}});
     if (!nonfinite.empty()) value.set("nonfinite", Value::array(nonfinite));
+    if (row.min_per_epoch) value.set("min_per_epoch", *row.min_per_epoch);
     rows.push_back(std::move(value));
   }
   return rows.dump() + "\n";
@@ -329,7 +324,7 @@ std::string to_csv(const Results& results) {
   std::string text =
       "row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,"
       "macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,"
-      "p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s\n";
+      "p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s,defined,compared,left_out\n";
   const std::vector<Difference> all = differences(results);
   for (std::size_t r = 0; r < results.rows.size(); ++r) {
     const ResultRow& row = results.rows[r];
@@ -355,12 +350,16 @@ std::string to_csv(const Results& results) {
       cells.push_back(csv_count(row.macs));
       cells.push_back(fmt::format("{}", fmt::join(seeds, " ")));
       cells.push_back(fmt::format("{}", fmt::join(values, " ")));
-      add_difference_cells(results, all, r, metric.name, cells);
+      const std::string left_out = add_difference_cells(results, all, r, metric.name, cells);
       cells.push_back(csv_field(fmt::format("{}", fmt::join(row.changes, "; "))));
       cells.push_back(row.selected_on);
       cells.push_back(csv_field(fmt::format("{}", fmt::join(results.remarks, " "))));
       cells.push_back(csv_count(row.macs_paper));
       cells.push_back(row.time_s ? csv_number(*row.time_s) : "");
+      const metrics::Coverage coverage = coverage_of(metric);
+      cells.push_back(coverage.complete() ? "" : std::to_string(coverage.defined));
+      cells.push_back(coverage.complete() ? "" : std::to_string(coverage.compared));
+      cells.push_back(left_out);
       text += fmt::format("{}\n", fmt::join(cells, ","));
     }
   }

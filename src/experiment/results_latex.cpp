@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <cmath>
 #include <vector>
 
 #include "experiment/latex_text.h"
@@ -48,7 +49,8 @@ void add_metric_cells(const MetricResult& metric, const MetricColumn& column, Ra
   const Estimate& e = metric.estimate;
   const bool known = e.n > 0;
   cells.push_back(known ? value_text(e.mean, e.n > 1 ? std::optional(e.std) : std::nullopt,
-                                     column.info.decimals, rank)
+                                     column.info.decimals, rank) +
+                              latex_text(missing_text(metric))
                         : "--");
   if (!column.has_published) return;
   if (!metric.published) {
@@ -87,21 +89,28 @@ std::string rows_text(const std::vector<std::vector<std::string>>& rows) {
 // The second part of the table: every row against the first.
 std::string differences_text(const Results& results, const std::vector<Difference>& all) {
   std::vector<std::vector<std::string>> rows;
+  const bool missing = leaves_out_pairs(all);
   for (const Difference& d : all) {
     const Estimate& e = d.paired.difference;
     const auto in_math = [&](double value) {
-      return fmt::format("${}$", number(signed_text(value, d.decimals)));
+      return std::isfinite(value) ? fmt::format("${}$", signed_text(value, d.decimals))
+                                  : std::string("--");
     };
-    rows.push_back({latex_text(d.row), latex_text(d.metric), in_math(e.mean),
-                    in_math(e.low) + " to " + in_math(e.high), std::to_string(e.n),
+    const std::string interval =
+        std::isfinite(e.low) ? in_math(e.low) + " to " + in_math(e.high) : "--";
+    std::string pairs = std::to_string(e.n);
+    if (missing) pairs += fmt::format(" & {}", d.left_out);
+    rows.push_back({latex_text(d.row), latex_text(d.metric), in_math(e.mean), interval, pairs,
                     p_text(d.paired.p), p_text(d.holm)});
   }
   return fmt::format(
       "\n  \\medskip\n  {{\\footnotesize {}.}}\n\n"
-      "  \\begin{{tabular}}{{llrrrrr}}\n    \\toprule\n"
-      "    Row & Metric & Difference & 95\\,\\% interval & Pairs & $p$ (exact) & $p$ (Holm) \\\\\n"
+      "  \\begin{{tabular}}{{llrrrrr{}}}\n    \\toprule\n"
+      "    Row & Metric & Difference & 95\\,\\% interval & Pairs{} & $p$ (exact) & $p$ (Holm) "
+      "\\\\\n"
       "    \\midrule\n{}    \\bottomrule\n  \\end{{tabular}}\n",
-      latex_text(difference_title(results, all)), rows_text(rows));
+      latex_text(difference_title(results, all)), missing ? "r" : "", missing ? " & Left out" : "",
+      rows_text(rows));
 }
 
 std::string notes_text(const std::vector<std::string>& lines) {

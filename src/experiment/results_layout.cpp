@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,8 +15,6 @@
 
 namespace fovea::experiment {
 namespace {
-
-constexpr double kAlpha = 0.05;
 
 const PublishedCell* published_cell(const ResultRow& row, const std::string& metric) {
   for (const PublishedCell& cell : row.published) {
@@ -31,8 +30,22 @@ double badness(const MetricResult& metric, const MetricColumn& column) {
   return column.info.larger_is_better ? -shown : shown;
 }
 
+// Whether rows that have a mean were averaged over different sets of values.
+bool has_unequal_sets(const Results& results, std::size_t index) {
+  std::set<std::map<std::int64_t, std::string>> sets;
+  for (const ResultRow& row : results.rows) {
+    const MetricResult& metric = row.metrics[index];
+    if (!std::isfinite(metric.estimate.mean)) continue;
+    std::map<std::int64_t, std::string> set;  // by seed, of those with missing values
+    for (const auto& [seed, coverage] : metric.coverage) set[seed] = coverage.set;
+    sets.insert(std::move(set));
+  }
+  return sets.size() > 1;
+}
+
 std::vector<Rank> ranks_of(const Results& results, std::size_t index, const MetricColumn& column) {
   std::vector<Rank> ranks(results.rows.size(), Rank::kNone);
+  if (column.unequal_sets) return ranks;
   std::set<double> values;
   std::size_t known = 0;
   for (const ResultRow& row : results.rows) {
@@ -78,10 +91,31 @@ std::vector<MetricColumn> metric_columns(const Results& results) {
     column.has_published =
         std::any_of(results.rows.begin(), results.rows.end(),
                     [&](const auto& r) { return r.metrics[i].published.has_value(); });
+    column.unequal_sets = has_unequal_sets(results, i);
     column.ranks = ranks_of(results, i, column);
     columns.push_back(std::move(column));
   }
   return columns;
+}
+
+metrics::Coverage coverage_of(const MetricResult& metric) {
+  metrics::Coverage sum;
+  std::int64_t largest = 0;
+  for (const auto& [seed, coverage] : metric.coverage)
+    largest = std::max(largest, coverage.compared);
+  if (largest == 0) return sum;
+  for (const auto& [seed, value] : metric.by_seed) {
+    const auto found = metric.coverage.find(seed);
+    sum.defined += found != metric.coverage.end() ? found->second.defined : largest;
+    sum.compared += found != metric.coverage.end() ? found->second.compared : largest;
+  }
+  return sum;
+}
+
+std::string missing_text(const MetricResult& metric) {
+  const metrics::Coverage coverage = coverage_of(metric);
+  return coverage.complete() ? std::string()
+                             : fmt::format(" [{}/{}]", coverage.defined, coverage.compared);
 }
 
 std::string number_text(double value, int decimals) {
@@ -132,6 +166,20 @@ CostColumn count_column(const Results& results, const char* title, const char* m
   return column;
 }
 
+// Only beside published times: those of whole runs stand below the table.
+CostColumn epoch_column(const Results& results) {
+  CostColumn column{.title = "minutes an epoch", .cells = {}, .published = {}};
+  bool any = false;
+  for (const ResultRow& row : results.rows) {
+    const PublishedCell* cell = published_cell(row, "min_per_epoch");
+    column.cells.push_back(row.min_per_epoch ? fmt::format("{:.3g}", *row.min_per_epoch) : "");
+    column.published.push_back(cell != nullptr ? fmt::format("{:.3g}", cell->value.mean) : "");
+    any = any || cell != nullptr;
+  }
+  if (!any) column = {.title = "minutes an epoch", .cells = {}, .published = {}};
+  return column;
+}
+
 bool has_macs_paper(const Results& results) {
   return std::any_of(results.rows.begin(), results.rows.end(),
                      [](const ResultRow& row) { return row.macs_paper.has_value(); });
@@ -143,7 +191,8 @@ std::vector<CostColumn> cost_columns(const Results& results) {
   std::vector<CostColumn> columns = {
       count_column(results, "parameters", "parameters", &ResultRow::parameters),
       count_column(results, "MACs", "macs", &ResultRow::macs),
-      count_column(results, "MACs (paper)", "macs_paper", &ResultRow::macs_paper)};
+      count_column(results, "MACs (paper)", "macs_paper", &ResultRow::macs_paper),
+      epoch_column(results)};
   std::erase_if(columns, [](const CostColumn& column) {
     return column.published.empty() && std::all_of(column.cells.begin(), column.cells.end(),
                                                    [](const std::string& c) { return c.empty(); });
@@ -157,6 +206,30 @@ CostColumn time_column(const Results& results) {
     column.cells.push_back(row.time_s ? training::duration_text(*row.time_s) : "");
   return column;
 }
+
+namespace {
+
+void remark_missing(const Results& results, std::vector<std::string>& lines) {
+  bool any = false;
+  for (const ResultRow& row : results.rows) {
+    for (const MetricResult& metric : row.metrics) any = any || !coverage_of(metric).complete();
+  }
+  if (!any) return;
+  lines.emplace_back(
+      "[n/N]: n of N values, one for each case and class, are defined; the others have no "
+      "distance or share, since truth or prediction is without the class.");
+  std::vector<std::string> names;
+  for (const MetricColumn& column : metric_columns(results)) {
+    if (column.unequal_sets) names.push_back(column.name);
+  }
+  if (!names.empty()) {
+    lines.push_back(fmt::format(
+        "{}: the rows' means are over different sets of values, so none is marked as the best.",
+        fmt::join(names, ", ")));
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> footer(const Results& results) {
   std::vector<std::string> lines;
@@ -183,6 +256,7 @@ std::vector<std::string> footer(const Results& results) {
     if (!mark.sign.empty() && told.insert(mark.sign).second)
       lines.push_back(fmt::format("{} {}.", mark.sign, mark.text));
   }
+  remark_missing(results, lines);
   lines.insert(lines.end(), results.remarks.begin(), results.remarks.end());
   return lines;
 }
@@ -211,114 +285,6 @@ std::string marked_name(const ResultRow& row, const ChangeMark& mark) {
       std::any_of(row.metrics.begin(), row.metrics.end(),
                   [](const MetricResult& metric) { return metric.published.has_value(); });
   return mark.sign.empty() || beside_numbers ? row.name : row.name + " " + mark.sign;
-}
-
-std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.4g}", p); }
-
-const char* name_of(PairedBy by) { return by == PairedBy::kSeed ? "seed" : "case"; }
-
-namespace {
-
-// Of single runs: their values for the same cases of the same data.
-std::optional<Difference> by_case(const MetricResult& a, const MetricResult& b) {
-  if (!a.cases || !b.cases || !a.cases->same_cases(*b.cases)) return {};
-  Difference difference;
-  std::vector<double> differences;
-  for (std::size_t i = 0; i < a.cases->values.size(); ++i) {
-    const double value = a.cases->values[i] - b.cases->values[i];
-    if (std::isnan(value)) {
-      ++difference.left_out;
-    } else {
-      differences.push_back(value);
-    }
-  }
-  if (difference.left_out > 0 && differences.size() < 2) return {};
-  difference.paired = {estimate(differences), sign_flip_p(differences)};
-  difference.by = PairedBy::kCase;
-  difference.p_signed_rank = signed_rank_p(differences);
-  return difference;
-}
-
-std::optional<Difference> difference_of(const MetricResult& a, const MetricResult& b) {
-  Difference difference;
-  difference.paired = paired_by_seed(a.by_seed, b.by_seed);
-  return difference.paired.difference.n >= 2 ? std::optional(difference) : by_case(a, b);
-}
-
-std::int64_t most_pairs(const std::vector<Difference>& all, PairedBy by) {
-  std::int64_t most = 0;
-  for (const Difference& d : all) {
-    if (d.by == by) most = std::max(most, d.paired.difference.n);
-  }
-  return most;
-}
-
-void remark_cases(const std::vector<Difference>& all, std::vector<std::string>& remarks) {
-  std::int64_t least = most_pairs(all, PairedBy::kCase), left_out = 0;
-  std::vector<std::string> ranks;
-  for (const Difference& d : all) {
-    if (d.by != PairedBy::kCase) continue;
-    least = std::min(least, d.paired.difference.n);
-    left_out = std::max(left_out, d.left_out);
-    ranks.push_back(fmt::format("{} {} {}", d.row, d.metric, p_text(d.p_signed_rank)));
-  }
-  const std::int64_t most = most_pairs(all, PairedBy::kCase);
-  remarks.push_back(
-      fmt::format("Paired over {} cases: one run each, so the test speaks of these networks and of "
-                  "other cases, "
-                  "not of other seeds.",
-                  least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most)));
-  if (left_out > 0)
-    remarks.push_back(fmt::format(
-        "Up to {} cases are left out of a pair, since one of the two is undefined there.",
-        left_out));
-  remarks.push_back(fmt::format("p of Wilcoxon's signed-rank test over these cases: {}.",
-                                fmt::join(ranks, ", ")));
-}
-
-}  // namespace
-
-std::vector<Difference> differences(const Results& results) {
-  std::vector<Difference> all;
-  const std::vector<MetricColumn> columns = metric_columns(results);
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    std::vector<double> p_values;
-    const std::size_t first = all.size();
-    for (std::size_t r = 1; r < results.rows.size(); ++r) {
-      std::optional<Difference> found =
-          difference_of(results.rows[r].metrics[i], results.rows[0].metrics[i]);
-      if (!found) continue;
-      found->index = r;
-      found->row = results.rows[r].name;
-      found->metric = columns[i].name;
-      found->decimals = columns[i].info.decimals;
-      p_values.push_back(found->paired.p);
-      all.push_back(std::move(*found));
-    }
-    const std::vector<double> adjusted = holm(p_values);
-    for (std::size_t k = 0; k < adjusted.size(); ++k) all[first + k].holm = adjusted[k];
-  }
-  return all;
-}
-
-std::string difference_title(const Results& results, const std::vector<Difference>& all) {
-  const bool seeds = most_pairs(all, PairedBy::kSeed) > 0;
-  const bool cases = most_pairs(all, PairedBy::kCase) > 0;
-  return fmt::format("Differences to {}, paired by {}{}{}", results.rows[0].name,
-                     seeds ? name_of(PairedBy::kSeed) : "", seeds && cases ? " or " : "",
-                     cases ? name_of(PairedBy::kCase) : "");
-}
-
-std::vector<std::string> difference_remarks(const std::vector<Difference>& all) {
-  std::vector<std::string> remarks;
-  const std::int64_t pairs = most_pairs(all, PairedBy::kSeed);
-  if (pairs > 0 && smallest_p(pairs) > kAlpha) {
-    remarks.push_back(
-        fmt::format("With {} pairs no p below {} is possible; {} pairs are needed for {}.", pairs,
-                    smallest_p(pairs), pairs_needed(kAlpha), kAlpha));
-  }
-  if (most_pairs(all, PairedBy::kCase) > 0) remark_cases(all, remarks);
-  return remarks;
 }
 
 }  // namespace fovea::experiment

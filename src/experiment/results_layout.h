@@ -15,9 +15,15 @@ struct MetricColumn {
   std::string name;
   metrics::MetricInfo info;
   bool has_published = false;
-  std::vector<Rank> ranks;  // by row; equal where the shown digits are equal
+  bool unequal_sets = false;  // rows' means are over different sets of values
+  std::vector<Rank> ranks;  // by row; equal where the shown digits are equal; none of unequal sets
 };
 std::vector<MetricColumn> metric_columns(const Results& results);
+
+/// Over all seeds, where values are missing. A run that misses none counts as many as the others.
+metrics::Coverage coverage_of(const MetricResult& metric);
+/// " [11/12]" where values are missing, else "".
+std::string missing_text(const MetricResult& metric);
 
 /// 77.51 with the decimals of its column; "nan" where it is not finite.
 std::string number_text(double value, int decimals);
@@ -66,12 +72,15 @@ struct Difference {
   double holm = 0;  // adjusted over the rows of the metric
   PairedBy by = PairedBy::kSeed;
   double p_signed_rank = 0;   // of cases: Wilcoxon's test beside that of the signs
-  std::int64_t left_out = 0;  // cases where one of the two is undefined
+  std::int64_t left_out = 0;  // cases or seeds where one of the two is undefined
 };
 /// All rows but the first with at least two seeds in common with it; or, where both have a single
-/// run, with values of the same cases, samples or volumes, at least two of them defined in both.
+/// run, with values of the same cases, samples or volumes. Where fewer than two pairs are defined
+/// there is no interval, and no test.
 std::vector<Difference> differences(const Results& results);
 
+/// Whether any leaves out pairs where one of the two is undefined.
+bool leaves_out_pairs(const std::vector<Difference>& all);
 /// "Differences to ViT, paired by seed"
 std::string difference_title(const Results& results, const std::vector<Difference>& all);
 /// How the differences are to be read.

@@ -80,6 +80,22 @@ void remark_data(const Ablation& ablation, const std::vector<FinishedRun>& runs,
   }
 }
 
+// Older programs chose the weights of masks by their loss.
+void remark_choice(const Ablation& ablation, const std::vector<FinishedRun>& runs,
+                   std::vector<std::string>& remarks) {
+  const std::vector<Column> known = known_columns(ablation);
+  Groups groups;
+  for (const FinishedRun& run : runs) {
+    const RunSummary& summary = run.summary;
+    if (summary.selected_by.empty()) continue;
+    const MetricKey key{summary.selected_on, summary.selected_by};
+    groups[column_called(column_name(key), known).name].push_back(run.job);
+  }
+  if (groups.size() > 1)
+    remarks.push_back(fmt::format("The weights were chosen by different metrics: {}.",
+                                  list_of(ablation, runs, groups)));
+}
+
 void remark_programs(const Ablation& ablation, const std::vector<FinishedRun>& runs,
                      std::vector<std::string>& remarks) {
   Groups groups;
@@ -89,14 +105,31 @@ void remark_programs(const Ablation& ablation, const std::vector<FinishedRun>& r
         fmt::format("Made by different programs: {}.", list_of(ablation, runs, groups)));
 }
 
+void remark_sizes(const Ablation& ablation, const std::vector<FinishedRun>& runs,
+                  std::vector<std::string>& remarks) {
+  Groups groups;
+  for (const FinishedRun& run : runs)
+    groups[run.summary.macs_size.empty() ? "the size of the data" : run.summary.macs_size]
+        .push_back(run.job);
+  if (groups.size() > 1) {
+    remarks.push_back(
+        fmt::format("MACs are counted at different sizes: {}.", list_of(ablation, runs, groups)));
+  } else if (!runs.empty() && !runs.front().summary.macs_size.empty()) {
+    remarks.push_back(fmt::format("MACs are counted at {}, not at the size of the data.",
+                                  runs.front().summary.macs_size));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> remarks_on(const Ablation& ablation,
                                     const std::vector<FinishedRun>& runs) {
-  std::vector<std::string> remarks;
+  std::vector<std::string> remarks = ablation.differs;
   remark_selection(ablation, runs, remarks);
+  remark_choice(ablation, runs, remarks);
   remark_data(ablation, runs, remarks);
   remark_programs(ablation, runs, remarks);
+  remark_sizes(ablation, runs, remarks);
   return remarks;
 }
 

@@ -22,8 +22,9 @@ std::string cell_text(const MetricResult& metric, const MetricColumn& column, Ra
   const Estimate& e = metric.estimate;
   if (e.n == 0) return "-";
   const std::string mean = marked(number_text(e.mean, column.info.decimals), rank, markdown);
-  if (e.n == 1) return fmt::format("{} (1)", mean);
-  return fmt::format("{} ± {} ({})", mean, number_text(e.std, column.info.decimals), e.n);
+  if (e.n == 1) return fmt::format("{} (1){}", mean, missing_text(metric));
+  return fmt::format("{} ± {} ({}){}", mean, number_text(e.std, column.info.decimals), e.n,
+                     missing_text(metric));
 }
 
 void add_metric(TextTable& table, const Results& results, std::size_t index,
@@ -88,12 +89,18 @@ TextTable main_table(const Results& results, bool markdown) {
 TextTable difference_table(const std::vector<Difference>& all) {
   TextTable table;
   table.header = {"row", "metric", "difference", "95 % interval", "pairs", "p (exact)", "p (Holm)"};
+  const bool missing = leaves_out_pairs(all);
+  if (missing) table.header.insert(table.header.begin() + 5, "left out");
   for (const Difference& d : all) {
     const Estimate& e = d.paired.difference;
     table.rows.push_back(
-        {d.row, d.metric, signed_text(e.mean, d.decimals),
-         fmt::format("{} to {}", signed_text(e.low, d.decimals), signed_text(e.high, d.decimals)),
+        {d.row, d.metric, std::isfinite(e.mean) ? signed_text(e.mean, d.decimals) : "-",
+         std::isfinite(e.low) ? fmt::format("{} to {}", signed_text(e.low, d.decimals),
+                                            signed_text(e.high, d.decimals))
+                              : "-",
          std::to_string(e.n), p_text(d.paired.p), p_text(d.holm)});
+    std::vector<std::string>& cells = table.rows.back();
+    if (missing) cells.insert(cells.begin() + 5, std::to_string(d.left_out));
   }
   return table;
 }

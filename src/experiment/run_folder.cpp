@@ -14,6 +14,7 @@
 #include "schema/load.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"
+#include "training/run_state.h"
 
 namespace fovea::experiment {
 namespace {
@@ -49,6 +50,22 @@ std::set<std::string> stored_ids(const fs::path& sweep) {
     if (entry.path().extension() == ".json") ids.insert(entry.path().stem().string());
   }
   return ids;
+}
+
+// The seeds that ablation.json names; none where there is no such file.
+std::vector<std::int64_t> stored_seeds(const fs::path& sweep) {
+  std::vector<std::int64_t> seeds;
+  const fs::path file = sweep / "ablation.json";
+  std::error_code code;
+  if (!fs::exists(file, code)) return seeds;
+  try {
+    const Value stored =
+        schema::parse(io::read_text(file), file.string(), {64, std::size_t{1} << 30});
+    for (const Value& seed : stored.at("seeds").items()) seeds.push_back(seed.as_int());
+  } catch (const ConfigError&) {
+    return {};  // run_sweep refuses the folder
+  }
+  return seeds;
 }
 
 // A job that no plan knows by its name.
@@ -95,10 +112,12 @@ RunSummary read_summary(const fs::path& run) {
   RunSummary result;
   for (const auto& split : summary.at("metrics").members()) {
     for (const auto& metric : split.value.members()) {
-      if (metric.value.is_array()) continue;  // the names of those that are not finite
+      if (training::is_note(metric.key)) continue;
       result.metrics[{split.key, metric.key}] = metric.value.is_null()
                                                     ? std::numeric_limits<double>::quiet_NaN()
                                                     : metric.value.as_double();
+      const metrics::Coverage coverage = training::coverage_in(split.value, metric.key);
+      if (!coverage.complete()) result.coverage[{split.key, metric.key}] = coverage;
     }
   }
   const auto integer = [&](const char* key) -> std::optional<std::int64_t> {
@@ -108,12 +127,18 @@ RunSummary read_summary(const fs::path& run) {
   result.parameters = integer("parameters");
   result.macs = integer("macs");
   result.macs_paper = integer("macs_paper");
+  result.epochs = integer("epochs");
+  if (const Value* size = summary.find("macs_size"); size != nullptr && size->is_string())
+    result.macs_size = size->as_string();
   if (const Value* time = summary.find("time_s"); time != nullptr && !time->is_null())
     result.time_s = time->as_double();
   if (const Value* hash = schema::find_path(summary, "data.hash"); hash && hash->is_string())
     result.data = hash->as_string();
   if (const Value* split = summary.find("selected_on"); split && split->is_string())
     result.selected_on = split->as_string();
+  const Value* by = schema::find_path(summary, "best.metric");
+  if (!result.selected_on.empty() && by != nullptr && by->is_string())
+    result.selected_by = by->as_string();
   for (const char* key : {"version", "commit", "compiler", "backend"}) {
     const Value* value = summary.find(key);
     if (value == nullptr) continue;
@@ -137,6 +162,37 @@ void recognise_jobs(Ablation& ablation, const fs::path& sweep) {
     job.id = same->id;
     unknown.erase(same);
   }
+}
+
+Ablation load_for_folder(const fs::path& file, const ExperimentKind& kind,
+                         const AblationOverrides& overrides, const fs::path& sweep) {
+  Ablation ablation = load_ablation(file, kind, overrides);
+  if (overrides.seeds.empty()) {
+    recognise_jobs(ablation, sweep);
+    return ablation;
+  }
+  AblationOverrides all = overrides;
+  all.seeds = stored_seeds(sweep);
+  for (const std::int64_t seed : overrides.seeds) {
+    if (std::find(all.seeds.begin(), all.seeds.end(), seed) == all.seeds.end())
+      all.seeds.push_back(seed);
+  }
+  ablation = load_ablation(file, kind, all);
+  recognise_jobs(ablation, sweep);
+  // Seeds of which no row has a finished run are not missing from the table.
+  const auto wanted = [&](std::int64_t seed) {
+    const auto& asked = overrides.seeds;
+    if (std::find(asked.begin(), asked.end(), seed) != asked.end()) return true;
+    return std::any_of(ablation.jobs.begin(), ablation.jobs.end(), [&](const Job& job) {
+      return job.seed == seed && status_of(ablation, sweep, job).state == JobState::kFinished;
+    });
+  };
+  std::erase_if(ablation.seeds, [&](std::int64_t seed) { return !wanted(seed); });
+  const auto& left = ablation.seeds;
+  std::erase_if(ablation.jobs, [&](const Job& job) {
+    return std::find(left.begin(), left.end(), job.seed) == left.end();
+  });
+  return ablation;
 }
 
 JobStatus status_of(const Ablation& ablation, const fs::path& sweep, const Job& job) {

@@ -27,14 +27,18 @@ JobPaths paths_of(const std::filesystem::path& sweep, const Job& job);
 
 /// The numbers of a finished run.
 struct RunSummary {
-  std::map<MetricKey, double> metrics;  // NaN where the run wrote null
+  std::map<MetricKey, double> metrics;              // NaN where the run wrote null
+  std::map<MetricKey, metrics::Coverage> coverage;  // of those where values are missing
   std::optional<std::int64_t> parameters;
   std::optional<std::int64_t> macs;
   std::optional<std::int64_t> macs_paper;
+  std::string macs_size;  // at which both were counted; "" where that is the size of the data
+  std::optional<std::int64_t> epochs;
   std::optional<double> time_s;
   std::string program;      // version, commit, compiler and back end that made it; "" if unknown
   std::string data;         // hash of the content of its data; "" if unknown
   std::string selected_on;  // the split that chose the weights; "" for none
+  std::string selected_by;  // the metric that chose them; "" for none or unknown
 };
 
 /// summary.json of a run folder. Throws FileError or ConfigError if it is missing or malformed.
@@ -60,6 +64,11 @@ JobStatus status_of(const Ablation& ablation, const std::filesystem::path& sweep
 /// configurations had other keys, or of a row that was called otherwise. Runs are recognised by
 /// their stored configuration, brought to today's keys.
 void recognise_jobs(Ablation& ablation, const std::filesystem::path& sweep);
+
+/// load_ablation() for the folder of a sweep, with recognise_jobs(). Where --seeds asks for some
+/// seeds, the tables keep those that the folder has runs of.
+Ablation load_for_folder(const std::filesystem::path& file, const ExperimentKind& kind,
+                         const AblationOverrides& overrides, const std::filesystem::path& sweep);
 
 /// The same for all jobs, with kRunning; for `--list`. Starts and changes nothing.
 std::vector<JobStatus> survey(const Ablation& ablation, const std::filesystem::path& sweep);

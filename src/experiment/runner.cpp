@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "backend/backend.h"
 #include "backend/devices.h"
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/threads.h"
 #include "base/version.h"
+#include "data/image_file.h"
 #include "data/registry.h"
+#include "experiment/costs.h"
 #include "experiment/summary.h"
 #include "schema/contents.h"
 #include "schema/load.h"
@@ -56,6 +61,10 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   device_ = options.device.defined() ? options.device
                                      : make_device(train.device, threads, train.allow_tf32);
   host_ = device_.is_host() ? device_ : make_cpu(threads);
+  const int wanted = std::min(threads > 0 ? threads : usable_cores(), kMostThreads);
+  if (const int have = host_threads(host_); have < wanted)
+    add_notes({fmt::format("threads: {} of {} could be started; the system gives no more", have,
+                           wanted)});
   training::BatchOptions batches;
   batches.train = train;
   batches.seed = static_cast<std::uint64_t>(experiment_.seed);
@@ -127,17 +136,18 @@ training::TrainerSetup Run::setup() const {
 
 schema::Value Run::train() {
   training::TrainerSetup with_facts = setup();
-  const Summary summary =
-      summarise([&](const Device& device) { return make_model(experiment_, device, shape_); },
-                sample_shape(experiment_, shape_), experiment_.train.batch_size, 0);
+  const Summary summary = count_costs(experiment_, shape_);
   with_facts.about = schema::Value::object({{"name", experiment_.name},
                                             {"macs", summary.macs},
                                             {"version", version()},
                                             {"commit", commit()},
                                             {"compiler", compiler()},
                                             {"backend", device_.backend().description()},
+                                            {"jpeg_decoder", data::jpeg_decoder()},
                                             {"host", host_name()}});
   if (summary.macs_paper) with_facts.about.set("macs_paper", *summary.macs_paper);
+  if (const std::string size = cost_size_text(experiment_); !size.empty())
+    with_facts.about.set("macs_size", size);
   if (const auto notes = task_->source().notes(); !notes.empty()) {
     with_facts.about.set("data_notes", schema::Value::array(notes));
   }
@@ -178,6 +188,8 @@ void Run::check() {
   task_->check_inferer();
 }
 
+std::string Run::rates_text() { return training::Trainer(*task_, setup()).rates_text(); }
+
 training::DryRun Run::dry_run() { return training::Trainer(*task_, setup()).dry_run(); }
 
 schema::Value load_config(const std::filesystem::path& run_folder) {
@@ -185,7 +197,17 @@ schema::Value load_config(const std::filesystem::path& run_folder) {
   FOVEA_CHECK(
       std::filesystem::exists(path), FileError,
       fmt::format("{}: not found; expected the folder of a run made by train", path.string()));
-  return brought_up_to_date(experiment_kind(), schema::load(path));
+  schema::Value stored;
+  try {
+    stored = schema::load(path);
+  } catch (const ConfigError& error) {
+    throw FileError(
+        fmt::format("{}; the file is damaged: bring it back from a copy, or remove it "
+                    "and run fovea train EXPERIMENT --resume --out {}, which writes it "
+                    "again",
+                    error.what(), run_folder.string()));
+  }
+  return brought_up_to_date(experiment_kind(), stored);
 }
 
 }  // namespace fovea::experiment

@@ -51,6 +51,8 @@ class Run {
   /// that is not measured, or options of optimiser and schedule that do not fit; and what the first
   /// evaluation would throw for windows (eval.inferer) that do not fit data or network.
   void check();
+  /// The learning rates of the whole run in a line (optim/rates.h).
+  std::string rates_text();
 
   const Experiment& experiment() const { return experiment_; }
   models::Model& model() { return *model_; }

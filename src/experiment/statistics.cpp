@@ -28,7 +28,7 @@ Estimate estimate(std::span<const double> values) {
   for (const double value : values) sum += value;
   result.mean = sum / n;
   if (values.size() == 1) {
-    result.low = result.high = kNaN;
+    result.std = result.low = result.high = kNaN;
     return result;
   }
   double squares = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
@@ -26,10 +27,29 @@ models::Inputs batch_of(const models::Model& model, const Shape& sample, std::in
   return inputs;
 }
 
-bool inside(const std::string& module, const std::string& name) {
-  if (name.empty() || module == name) return true;
-  return module.size() > name.size() && module.compare(0, name.size(), name) == 0 &&
-         module[name.size()] == '.';
+// What the events inside a module add up to, and the shape of the last one's result.
+struct Inside {
+  std::int64_t macs = 0;
+  Shape output;
+};
+
+// For every module at once: each event counts for its module and for those around it.
+std::unordered_map<std::string, Inside> sums_by_module(const std::vector<autograd::Event>& events) {
+  std::unordered_map<std::string, Inside> sums;
+  for (const autograd::Event& event : events) {
+    const auto add = [&](const std::string& name) {
+      Inside& sum = sums[name];
+      sum.macs += event.macs;
+      sum.output = event.output;
+    };
+    add("");
+    const std::string& module = event.module;
+    for (std::size_t dot = module.find('.'); dot != std::string::npos;
+         dot = module.find('.', dot + 1))
+      add(module.substr(0, dot));
+    if (!module.empty()) add(module);
+  }
+  return sums;
 }
 
 std::int64_t peak_of_training(
@@ -97,14 +117,14 @@ Summary summarise(const std::function<std::unique_ptr<models::Model>(const Devic
   summary.batch_size = batch_size;
   summary.train_peak_bytes = peak_of_training(make, input, batch_size, optimiser_slots);
   summary.infer_peak_bytes = peak_of_inference(make, input, batch_size);
+  const std::unordered_map<std::string, Inside> sums = sums_by_module(profiler.events());
   std::set<std::string> seen;
   model->visit([&](const std::string& name, nn::Module& module) {
     if (!seen.insert(name).second) return;  // a child without a name of its own
     ModuleSummary row{name, module.type(), level_of(name), module.parameter_count(), 0, {}};
-    for (const autograd::Event& event : profiler.events()) {
-      if (!inside(event.module, name)) continue;
-      row.macs += event.macs;
-      row.output = event.output;
+    if (const auto sum = sums.find(name); sum != sums.end()) {
+      row.macs = sum->second.macs;
+      row.output = sum->second.output;
     }
     summary.modules.push_back(std::move(row));
   });

@@ -19,6 +19,7 @@
 #include "experiment/run_folder.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"
+#include "training/trainer.h"
 
 namespace fovea::experiment {
 namespace {
@@ -180,8 +181,11 @@ class Sweep {
     const JobPaths paths = paths_of(options_.out, job);
     std::error_code code;
     // Also where only the logs are left: `train` then says so, and nothing is begun again silently.
+    // A run in which nothing was trained is: its data may have been mended since.
     const bool resumed =
-        training::CheckpointStore(paths.run).any() || fs::exists(paths.run / "metrics.jsonl", code);
+        !training::is_untrained(paths.run) && (training::CheckpointStore(paths.run).any() ||
+                                               fs::exists(paths.run / "metrics.jsonl", code));
+    if (resumed && !has_sound_config(job, paths)) return;
     // Otherwise there is nothing to go on from, and `train` refuses an existing folder.
     if (!resumed && fs::exists(paths.run, code)) io::remove_all(paths.run);
     if (fs::exists(paths.failed, code)) io::remove_all(paths.failed);
@@ -193,6 +197,24 @@ class Sweep {
     const pid_t child = start_process(command, paths.out, paths.err, lock, signals_);
     running_.emplace(child, Running{&job, std::move(lock), Clock::now(), resumed});
     observer_.started(job, resumed, progress());
+  }
+
+  // A run cannot go on from a config.json that is damaged; its checkpoint has a copy, so the file
+  // may go.
+  bool has_sound_config(const Job& job, const JobPaths& paths) {
+    const fs::path config = paths.run / "config.json";
+    std::error_code code;
+    if (!fs::exists(config, code)) return true;
+    try {
+      schema::parse(io::read_text(config), config.string());
+      return true;
+    } catch (const Error& error) {
+      fail_job(job, paths,
+               fmt::format("{}; the file is damaged: remove it and run ablate again with "
+                           "--retry-failed; the job then goes on from its checkpoint",
+                           error.what()));
+      return false;
+    }
   }
 
   void forward(int signal) {
@@ -247,7 +269,16 @@ class Sweep {
       if (message.empty()) message = to_string(exit);
     }
     // A killed job is resumed next time; one that ended with an error would fail again.
-    if (exit.signal == 0) io::write_atomic(paths.failed, message + "\n");
+    if (exit.signal == 0) return fail_job(job, paths, message);
+    report_failure(job, message);
+  }
+
+  void fail_job(const Job& job, const JobPaths& paths, const std::string& message) {
+    io::write_atomic(paths.failed, message + "\n");
+    report_failure(job, message);
+  }
+
+  void report_failure(const Job& job, const std::string& message) {
     outcome_.failed.push_back({job.id, message});
     observer_.failed(job, message, progress());
     if (options_.fail_fast && !stopping_) {
@@ -320,7 +351,10 @@ std::vector<const Job*> chosen_jobs(const Ablation& ablation, const SweepOptions
   for (const Job& job : ablation.jobs) {
     const bool ours = number++ % options.shard.count == options.shard.index - 1;
     const bool chosen = rows.empty() || std::binary_search(rows.begin(), rows.end(), job.row);
-    if (ours && chosen) jobs.push_back(&job);
+    const bool seeded =
+        options.seeds.empty() ||
+        std::find(options.seeds.begin(), options.seeds.end(), job.seed) != options.seeds.end();
+    if (ours && chosen && seeded) jobs.push_back(&job);
   }
   return jobs;
 }

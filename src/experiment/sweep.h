@@ -30,14 +30,16 @@ struct SweepOptions {
   int threads = 0;  // of all children together; 0 = all cores
   bool fail_fast = false;
   bool retry_failed = false;
-  std::vector<std::string> only;  // names or slugs of rows
+  std::vector<std::string> only;    // names or slugs of rows
+  std::vector<std::int64_t> seeds;  // empty: all of the ablation
   Shard shard;
 };
 
-/// The jobs of the shard and of the rows that are asked for. Throws ConfigError for an unknown row.
+/// The jobs of the shard, the rows and the seeds that are asked for. Throws ConfigError for an
+/// unknown row.
 std::vector<const Job*> chosen_jobs(const Ablation& ablation, const SweepOptions& options);
 
-/// Where a sweep stands. `total` counts the jobs chosen by `only` and `shard`.
+/// Where a sweep stands. `total` counts the chosen jobs.
 struct Progress {
   int finished = 0;  // also those that were finished before
   int failed = 0;

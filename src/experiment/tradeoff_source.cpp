@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
+#include "experiment/metric_column.h"
 #include "experiment/published.h"
 #include "schema/parse.h"
 
@@ -56,9 +57,14 @@ TradeoffSource of_sweep(const TradeoffRequest& request) {
   }
   FOVEA_CHECK(!known.empty(), ConfigError,
               fmt::format("{}: has no finished run", request.path.string()));
-  const std::string metric =
-      chosen("--metric", request.metric.empty() ? known.front() : request.metric, known,
-             request.path.string());
+  std::string wanted = request.metric.empty() ? known.front() : request.metric;
+  const bool has_plan = std::filesystem::exists(request.path / "ablation.json");
+  if (has_plan && std::find(known.begin(), known.end(), wanted) == known.end()) {
+    // Perhaps an older name.
+    const Value config = config_of(request.path, rows.at(0).at("name").as_string());
+    wanted = column_called(wanted, columns_of(experiment_kind().metrics(config))).name;
+  }
+  const std::string metric = chosen("--metric", wanted, known, request.path.string());
   TradeoffSource source{request.path.filename().string(), metric, {}};
   for (const Value& row : rows.items()) {
     const Value* score = row.at("metrics").find(metric);

@@ -2,6 +2,7 @@
 
 #include "autograd/graph.h"
 #include "autograd/mode.h"
+#include "backend/backend.h"
 #include "optim/registry.h"
 #include "training/task_registry.h"
 

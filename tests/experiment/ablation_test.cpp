@@ -128,10 +128,10 @@ TEST_CASE("ablation: mistakes are named with file, line and column", "[experimen
   CHECK(
       complaint_about(R"({"base": "base.json", "row": []})") ==
       R"(a.json:1:23: row: unknown key; did you mean "rows"? (known: name, base, set, rows, axes, )"
-      "seeds, metrics, published)");
+      "seeds, metrics, published, differs)");
   CHECK(complaint_about(R"({"base": "base.json", "rows": [{"name": "x", "sets": {}}]})") ==
         R"(a.json:1:46: rows.0.sets: unknown key; did you mean "set"? (known: name, extends, set, )"
-        "published)");
+        "published, differs)");
   CHECK(complaint_about(R"({"base": "bose.json"})") == "a.json:1:10: base: bose.json: not found");
   CHECK(complaint_about(R"({"base": "../../secret.json"})") ==
         R"(a.json:1:10: base: "../../secret.json" leaves the folder above that of the ablation, )"

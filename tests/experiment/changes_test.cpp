@@ -30,7 +30,7 @@ TEST_CASE("changes: what is as planned and published is not named", "[experiment
                {},
                {}};
   CHECK(changes(plan).empty());
-  plan.published = {300, 3, 50000};
+  plan.published = {300, 3, 50000, ""};
   CHECK(changes(plan).empty());
   plan.config = config(R"({"epochs": 400, "steps": 0})");  // more hides nothing
   CHECK(changes(plan).empty());
@@ -43,7 +43,7 @@ TEST_CASE("changes: fewer epochs, samples and seeds, and what the command line s
                {0},
                {0, 1, 2},
                {"train.epochs=12", "dataset.limit.train=1000"},
-               {std::nullopt, std::nullopt, 50000}};
+               {std::nullopt, std::nullopt, 50000, ""}};
   CHECK(changes(plan) ==
         "12 of 300 epochs; 1,000 of 50,000 training samples; 20 test samples (limit); 1 of 3 "
         "seeds; --set train.epochs=12; --set dataset.limit.train=1000; ");
@@ -53,8 +53,25 @@ TEST_CASE("changes: fewer epochs, samples and seeds, and what the command line s
 
 TEST_CASE("changes: the publication counts before the plan", "[experiment]") {
   const schema::Value planned = config(R"({"epochs": 10, "steps": 0})", R"({"train": 500})");
-  const RowPlan plan{planned, planned, {42}, {42}, {}, {180, 5, 50000}};
+  const RowPlan plan{planned, planned, {42}, {42}, {}, {180, 5, 50000, ""}};
   CHECK(changes(plan) == "10 of 180 epochs; 500 of 50,000 training samples; 1 of 5 seeds; ");
+}
+
+TEST_CASE("changes: a backbone that is not pretrained as the published one", "[experiment]") {
+  const auto with = [](const std::string& model) {
+    return schema::parse(R"({"train": {"epochs": 1}, "model": )" + model + "}", "x");
+  };
+  const auto said = [&](const std::string& model) {
+    RowPlan plan;
+    plan.config = plan.planned = with(model);
+    plan.seeds = plan.planned_seeds = {0};
+    plan.published.pretrained = "ImageNet";
+    return changes(plan);
+  };
+  CHECK(said(R"({"backbone": {"type": "pvt_v2_b2", "weights": ""}})") ==
+        "backbone from random numbers, published: from ImageNet; ");
+  CHECK(said(R"({"backbone": {"type": "pvt_v2_b2", "weights": "pvt.safetensors"}})").empty());
+  CHECK(said(R"({"type": "unet"})").empty());
 }
 
 TEST_CASE("changes: steps instead of epochs, and other seeds", "[experiment]") {

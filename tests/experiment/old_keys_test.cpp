@@ -48,6 +48,28 @@ TEST_CASE("old keys: the encoder of a stored U-Net is its backbone", "[experimen
   CHECK(brought == today);
 }
 
+TEST_CASE("old keys: a stored warm-up by epochs goes on rising by epochs", "[experiment]") {
+  const auto with = [](const std::string& schedule) {
+    return schema::parse(fmt::format(R"({{"dataset": "synthetic", "model": "vit",
+        "schedule": {{"type": "cosine", {}}}}})",
+                                     schedule),
+                         "config.json");
+  };
+  const auto unit_of = [](const schema::Value& resolved) {
+    return resolved.at("schedule").at("warmup_unit").as_string();
+  };
+  const auto brought = [&](const std::string& schedule) {
+    return brought_up_to_date(experiment_kind(), with(schedule));
+  };
+  const std::string old = R"("unit": "epoch", "warmup_epochs": 2)";
+  CHECK(unit_of(brought(old)) == "epoch");
+  CHECK(unit_of(brought(R"("unit": "epoch", "warmup_epochs": 0)")) == "step");
+  CHECK(unit_of(brought(R"("unit": "step", "warmup_epochs": 2)")) == "step");
+  CHECK(unit_of(brought(old + R"(, "warmup_unit": "step")")) == "step");
+  // Of an experiment file it is today's.
+  CHECK(unit_of(resolve(with(old))) == "step");
+}
+
 TEST_CASE("old keys: what is set of an encoder is laid over its backbone", "[experiment]") {
   const experiment::test::Folder folder("old-keys");
   experiment::test::write("base.json", config(R"({"type": "resnet_unet",

@@ -80,7 +80,7 @@ TEST_CASE("preflight: columns of the table must be measured", "[experiment]") {
   CHECK(found ==
         std::vector<std::string>{
             "published.columns: no metric called \"tets_top1\"; did you mean \"test_top1\"?" +
-                known + ", parameters, macs, macs_paper) (row \"x\")",
+                known + ", parameters, macs, macs_paper, min_per_epoch) (row \"x\")",
             "metrics: no metric called \"test_topp5\"; did you mean \"test_top5\"?" + known + ")",
             "metrics: no metric called \"val_ema_top1\"" + known + ")"});
   // One row with averaged weights is enough for the column.
@@ -198,4 +198,26 @@ TEST_CASE("preflight: maps, losses and windows that do not fit the masks are one
                            Catch::EndsWith("(row \"small\")"));
   CHECK_THAT(found[4], Catch::StartsWith("eval.inferer: windows are of dense networks") &&
                            Catch::EndsWith("(row \"windows\")"));
+}
+
+TEST_CASE("preflight: the learning rates of the rows are told, rates of 0 throughout refused",
+          "[experiment]") {
+  const Folder folder("preflight-rates");
+  SweepOptions options;
+  options.out = "out";
+  const std::string warm = R"("schedule": {"type": "cosine", "warmup_epochs": 1)";
+  const auto lines = check_sweep(load(R"({"name": "A"}, {"name": "B", "set": {)" + warm +
+                                      R"(}}}, {"name": "C", "set": {"model.depth": 1}})"),
+                                 options, kPlenty);
+  REQUIRE(lines.size() == 2);
+  CHECK_THAT(lines[0], Catch::StartsWith("learning rate: epoch 1: 0 to ") &&
+                           Catch::EndsWith("; 0 in 1 step (1 of 3 rows: B)"));
+  CHECK_THAT(lines[1], Catch::StartsWith("learning rate: epoch 1: 0.001, highest") &&
+                           Catch::EndsWith("(2 of 3 rows: A, C)"));
+  // One epoch of a warm-up that rises by epochs from 0: every network would stay untrained.
+  const auto found = errors(
+      load(R"({"name": "A"}, {"name": "B", "set": {)" + warm + R"(, "warmup_unit": "epoch"}}})"));
+  REQUIRE(found.size() == 1);
+  CHECK_THAT(found[0], Catch::StartsWith("schedule: the learning rate is 0 in all ") &&
+                           Catch::EndsWith("(row \"B\")"));
 }

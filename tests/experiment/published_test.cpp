@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "tests/experiment/fixture.h"
 #include "tests/support/paths.h"
 
@@ -40,6 +42,17 @@ TEST_CASE("published: a table may state how its numbers were made, by column too
   CHECK(paper.protocol("T", "c").seeds == 5);
   CHECK(paper.protocol("T", "c").train_samples == 50000);
   CHECK_FALSE(paper.protocol("U", "c").epochs);
+}
+
+TEST_CASE("published: a run that diverged is NaN, backbones may be pretrained", "[experiment]") {
+  const Folder folder("diverged");
+  write("p.json", R"({"tables": [{"table": "T", "protocol": {"pretrained": "ImageNet"},
+    "protocols": {"c": {"pretrained": "ImageNet-22K"}},
+    "rows": [{"row": "r", "values": {"b": "NaN", "c": 2}}]}]})");
+  const Published paper("p.json");
+  CHECK(std::isnan(paper.find("T", "r", "b").mean));
+  CHECK(paper.protocol("T", "b").pretrained == "ImageNet");
+  CHECK(paper.protocol("T", "c").pretrained == "ImageNet-22K");
 }
 
 TEST_CASE("published: the shipped numbers of dgsa are those of its tables", "[experiment]") {

@@ -91,7 +91,15 @@ TEST_CASE("results: volumes are cases too, without those that one network has no
                                          "test_top1 0.25."));
   }
   score_volumes(ablation.jobs[1], "7, null, null, null");
-  CHECK(differences(collect_results(ablation, "out")).empty());
+  // Too few for a test are said, not passed over.
+  const std::vector<Difference> few = differences(collect_results(ablation, "out"));
+  REQUIRE(few.size() == 1);
+  CHECK(few[0].left_out == 3);
+  CHECK(few[0].paired.difference.n == 1);
+  CHECK_THAT(to_text(collect_results(ablation, "out")), Catch::Contains("left out"));
+  score_volumes(ablation.jobs[1], "null, null, null, null");
+  REQUIRE(differences(collect_results(ablation, "out")).size() == 1);
+  CHECK(differences(collect_results(ablation, "out"))[0].left_out == 4);
 }
 
 TEST_CASE("results: cases are compared only where they are the same", "[experiment]") {

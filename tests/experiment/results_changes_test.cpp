@@ -57,6 +57,38 @@ std::string joined(const std::vector<std::string>& lines) {
 
 }  // namespace
 
+TEST_CASE("results: differences of recipe, size of costs, time of an epoch and NaN",
+          "[experiment]") {
+  const Folder folder("differs");
+  write("../paper/published.json", R"({"tables": [
+    {"table": "T", "rows": [{"row": "a", "values": {"top1": "NaN", "min_per_epoch": 0.5}}]}]})");
+  write("a.json", R"({"name": "tiny", "published": "paper", "base": {}, "seeds": [0],
+    "metrics": ["test_top1"], "differs": ["The warm-up is shorter."], "rows": [
+    {"name": "a", "differs": ["by the recipe of b"],
+     "published": {"table": "T", "row": "a",
+                   "columns": {"test_top1": "top1", "min_per_epoch": "min_per_epoch"}}},
+    {"name": "b", "set": {"model.depth": 3}}]})");
+  const Ablation ablation = load_ablation("a.json", kind());
+  CHECK(ablation.rows[0].changes == std::vector<std::string>{"by the recipe of b"});
+  CHECK(ablation.rows[1].changes.empty());
+  const std::string costs = R"(, "macs": 1000, "time_s": 240.0, "epochs": 2, "macs_size": )";
+  finish("out", ablation.jobs[0], R"({"test": {"top1": 75.5}})", costs + "\"224 x 224\"");
+  finish("out", ablation.jobs[1], R"({"test": {"top1": 75.0}})", costs + "\"224 x 224\"");
+  const Results results = collect_results(ablation, "out");
+  CHECK(results.remarks ==
+        std::vector<std::string>{"The warm-up is shorter.",
+                                 "MACs are counted at 224 x 224, not at the size of the data."});
+  CHECK(results.rows[0].min_per_epoch == Approx(2));
+  const std::string text = to_text(results);
+  CHECK_THAT(text, Catch::Contains("minutes an epoch") && Catch::Contains("0.5") &&
+                       Catch::Contains("nan") && Catch::Contains("by the recipe of b"));
+  const std::string json = to_json(results);
+  CHECK_THAT(json, Catch::Contains("\"mean\": null") && Catch::Contains("\"nonfinite\""));
+  finish("out", ablation.jobs[1], R"({"test": {"top1": 75.0}})", R"(, "macs": 10)");
+  CHECK(collect_results(ablation, "out").remarks.back() ==
+        "MACs are counted at different sizes: 224 x 224 (a); the size of the data (b).");
+}
+
 TEST_CASE("results: selection on test, other data and other programs are said", "[experiment]") {
   const Folder folder("remarks");
   write("a.json", R"({"name": "a", "base": {}, "seeds": [0, 1], "metrics": ["test_top1"], "rows": [

@@ -398,3 +398,56 @@ TEST_CASE("sweep: summaries by split, and with numbers that are not finite", "[e
   CHECK(last_line("err") == "  last line");
   CHECK(last_line("none").empty());
 }
+
+TEST_CASE("sweep: --seeds over a finished sweep leaves the tables of the others", "[experiment]") {
+  Bench bench("seeds");
+  const Ablation all = bench.ablation(kTwoRows, "[0, 1, 2]");
+  bench.run(all);
+  const std::string table = io::read_text("out/results.csv");
+  const auto again = [&](std::vector<std::int64_t> seeds) {
+    const Ablation some = load_for_folder("a.json", kind(), {.set = {}, .seeds = seeds}, "out");
+    bench.options.seeds = seeds;
+    const SweepOutcome outcome = bench.run(some);
+    return outcome.progress.total;
+  };
+  CHECK(again({0}) == 2);
+  CHECK(bench.log.text.empty());
+  CHECK(io::read_text("out/results.csv") == table);
+  // One more seed is run and stands beside them.
+  CHECK(again({7}) == 2);
+  CHECK(bench.log.text == "start a-s7\nfinish a-s7 1/2\nstart b-s7\nfinish b-s7 2/2\n");
+  CHECK(io::read_text("out/results.csv").find("a,test_top1,4,") != std::string::npos);
+  // In a new folder, and with settings of which the folder has no runs, only these seeds count.
+  CHECK(load_for_folder("a.json", kind(), {.set = {}, .seeds = {0}}, "new").seeds ==
+        std::vector<std::int64_t>{0});
+  const AblationOverrides other{.set = {"train.epochs=3"}, .seeds = {1}};
+  CHECK(load_for_folder("a.json", kind(), other, "out").seeds == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("sweep: a job whose config.json is damaged says how to go on, and does", "[experiment]") {
+  Bench bench("config");
+  const Ablation ablation = bench.ablation(R"({"name": "x", "set": {"mode": "tempfail"}})");
+  bench.run(ablation);
+  const fs::path config = paths_of("out", ablation.jobs[0]).run / "config.json";
+  io::write_atomic(config, "{\"name\": \"x");
+  const SweepOutcome outcome = bench.run(ablation);
+  REQUIRE(outcome.failed.size() == 1);
+  CHECK_THAT(outcome.failed[0].message, Catch::Contains("config.json:1:") &&
+                                            Catch::Contains("the file is damaged: remove it"));
+  CHECK(io::read_text(config) == "{\"name\": \"x");
+  fs::remove(config);
+  bench.options.retry_failed = true;
+  CHECK(bench.run(ablation).progress.finished == 1);
+  CHECK(bench.log.text == "resume x-s0\nfinish x-s0 1/1\n");
+}
+
+TEST_CASE("sweep: a run in which nothing was trained is begun again, not resumed", "[experiment]") {
+  Bench bench("untrained");
+  const Ablation ablation = bench.ablation(R"({"name": "bad", "set": {"mode": "fail"}})");
+  REQUIRE(bench.run(ablation).failed.size() == 1);
+  write(paths_of("out", ablation.jobs[0]).run / "metrics.jsonl", "");
+  write("repaired", "");
+  bench.options.retry_failed = true;
+  CHECK(bench.run(ablation).failed.empty());
+  CHECK(bench.log.text == "start bad-s0\nfinish bad-s0 1/1\n");
+}
