@@ -1,6 +1,7 @@
 #include "verify/case.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -38,8 +39,16 @@ Case::Case(const std::filesystem::path& path, const Device& device)
       !operator_.empty(), FileError,
       fmt::format("{}: no \"operator\" in the metadata; expected a golden case", path.string()));
   kind_ = meta("kind");
-  training_ = meta("mode") == "train";
-  config_ = schema::parse(meta("config").empty() ? "{}" : meta("config"), name_ + " config");
+  const std::string mode = meta("mode");
+  FOVEA_CHECK(mode.empty() || mode == "eval" || mode == "eval (no dropout)" || mode == "train",
+              NotImplemented, fmt::format("mode \"{}\"", mode));
+  training_ = mode == "train";
+  const std::string loss = meta("loss");
+  FOVEA_CHECK(loss.empty() || loss == "sum(output*upstream)" || loss == "cross_entropy(mean)" ||
+                  loss.starts_with('{'),
+              NotImplemented, fmt::format("loss \"{}\"", loss));
+  config_ =
+      Config(schema::parse(meta("config").empty() ? "{}" : meta("config"), name_ + " config"));
   const schema::Value tolerance = schema::parse(meta("tolerance"), name_ + " tolerance");
   // One for all, or one for outputs and one for gradients.
   const bool one = tolerance.find("output") == nullptr;
@@ -47,6 +56,11 @@ Case::Case(const std::filesystem::path& path, const Device& device)
   grad_ = read_tolerance(one ? tolerance : tolerance.at("grad"));
   tensors_ = std::move(file.tensors);
   metadata_ = std::move(file.metadata);
+}
+
+std::string Case::said(const std::string& key) const {
+  const auto found = metadata_.find(key);
+  return found == metadata_.end() ? std::string() : found->second;
 }
 
 schema::Value Case::metadata(const std::string& key) const {
@@ -89,22 +103,14 @@ const Tolerance& Case::tolerance_of(const std::string& key) const {
   return begins_with(key, "grad_") ? grad_ : output_;
 }
 
-bool Case::given(const std::string& key) const {
-  const schema::Value* value = config_.find(key);
-  return value != nullptr && !value->is_null();
+void Case::check_all_read() const {
+  const std::vector<std::string> unread = config_.unread();
+  FOVEA_CHECK(unread.empty(), NotImplemented,
+              fmt::format("config: {} has no option {}", operator_, fmt::join(unread, ", ")));
 }
 
-std::int64_t Case::integer(const std::string& key, std::int64_t otherwise) const {
-  return given(key) ? config_.at(key).as_int() : otherwise;
-}
-double Case::number(const std::string& key, double otherwise) const {
-  return given(key) ? config_.at(key).as_double() : otherwise;
-}
-bool Case::flag(const std::string& key, bool otherwise) const {
-  return given(key) ? config_.at(key).as_bool() : otherwise;
-}
-std::string Case::text(const std::string& key, const std::string& otherwise) const {
-  return given(key) ? config_.at(key).as_string() : otherwise;
+void Case::refuse_input(const std::string& name) const {
+  throw NotImplemented(fmt::format("{} takes no input \"{}\"", operator_, name));
 }
 
 std::vector<double> to_doubles(const Tensor& x) {
@@ -185,8 +191,11 @@ void Checker::compare_values(const std::string& key, const std::vector<double>& 
 }
 
 void Checker::finish() {
-  for (const std::string& key : case_.untouched())
+  case_.check_all_read();
+  for (const std::string& key : case_.untouched()) {
+    if (begins_with(key, "input/")) case_.refuse_input(key.substr(6));
     fail(fmt::format("{}: nothing looked at it", key));
+  }
   for (const auto& [key, tensor] : case_.below("")) {
     const bool given =
         begins_with(key, "input/") || begins_with(key, "param/") || begins_with(key, "upstream/");

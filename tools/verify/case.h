@@ -10,6 +10,7 @@
 
 #include "schema/value.h"
 #include "tensor/safetensors.h"
+#include "verify/config.h"
 
 namespace fovea::verify {
 
@@ -33,9 +34,16 @@ class Case {
   const std::string& kind() const { return kind_; }
   /// Names of all tensors that were never handed out.
   std::vector<std::string> untouched() const;
-  const schema::Value& config() const { return config_; }
+  const Config& config() const { return config_; }
+  /// Throws NotImplemented unless all of the configuration was read. Before anything runs: a case
+  /// with an option that nobody knows is not run without it.
+  void check_all_read() const;
+  /// Throws NotImplemented for an input that the operator does not take.
+  [[noreturn]] void refuse_input(const std::string& name) const;
   /// Further metadata that is JSON; null where the file has none of that name.
   schema::Value metadata(const std::string& key) const;
+  /// Further metadata as it stands; empty where the file has none of that name.
+  std::string said(const std::string& key) const;
   bool training() const { return training_; }
   const Device& device() const { return device_; }
 
@@ -48,19 +56,31 @@ class Case {
   std::map<std::string, Tensor> below(const std::string& prefix) const;
   const Tolerance& tolerance_of(const std::string& key) const;
 
-  // Options of the configuration with a default for missing or null ones.
-  std::int64_t integer(const std::string& key, std::int64_t otherwise = 0) const;
-  double number(const std::string& key, double otherwise = 0) const;
-  bool flag(const std::string& key, bool otherwise = false) const;
-  std::string text(const std::string& key, const std::string& otherwise = "") const;
-  bool given(const std::string& key) const;  // there and not null
+  // Of the configuration.
+  std::int64_t integer(const std::string& key) const { return config_.integer(key); }
+  std::int64_t integer(const std::string& key, std::int64_t otherwise) const {
+    return config_.integer(key, otherwise);
+  }
+  double number(const std::string& key) const { return config_.number(key); }
+  double number(const std::string& key, double otherwise) const {
+    return config_.number(key, otherwise);
+  }
+  bool flag(const std::string& key, bool otherwise = false) const {
+    return config_.flag(key, otherwise);
+  }
+  std::string text(const std::string& key) const { return config_.text(key); }
+  std::string text(const std::string& key, const std::string& otherwise) const {
+    return config_.text(key, otherwise);
+  }
+  bool given(const std::string& key) const { return config_.given(key); }
+  const schema::Value& value(const std::string& key) const { return config_.value(key); }
 
  private:
   std::string name_, operator_, kind_;
   std::filesystem::path folder_;
   std::map<std::string, std::string> metadata_;
   bool training_ = false;
-  schema::Value config_;
+  Config config_;
   Tolerance output_, grad_;
   std::map<std::string, Tensor> tensors_;
   mutable std::set<std::string> touched_;

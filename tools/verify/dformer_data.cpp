@@ -14,14 +14,13 @@
 namespace fovea::verify {
 namespace {
 
-using schema::Value;
-
 data::VolumeSides sides_of(const Tensor& volume) {
   return {volume.size(0), volume.size(1), volume.size(2)};
 }
 
-std::array<double, 3> three(const Value& list) {
-  return {list.at(0).as_double(), list.at(1).as_double(), list.at(2).as_double()};
+std::array<double, 3> three(const Config& config, const char* key) {
+  const std::vector<double> list = config.numbers(key);
+  return {list.at(0), list.at(1), list.at(2)};
 }
 
 std::vector<float> floats(const Tensor& x) {
@@ -41,9 +40,10 @@ std::vector<double> doubles(const std::vector<T>& values) {
 
 // NIfTI files beside the case.
 void run_nifti(const Case& c, Checker& check) {
-  for (std::size_t i = 0; i < c.config().items().size(); ++i) {
-    const Value& config = c.config().at(i);
-    const std::string file = config.at("file").as_string();
+  for (std::size_t i = 0; i < c.config().size(); ++i) {
+    const Config config = c.config().at(i);
+    const std::string file = config.text("file");
+    config.describes({"datatype", "endian", "shape_xyz", "pixdim", "affine_source"});
     const data::Volume volume = data::read_nifti(c.folder() / file);
     const auto tensor = [&](std::vector<double> values, const Shape& shape) {
       return Tensor::from(std::move(values), shape, c.device());
@@ -58,30 +58,36 @@ void run_nifti(const Case& c, Checker& check) {
     affine.insert(affine.end(), {0, 0, 0, 1});
     check.compare(output("affine"), tensor(std::move(affine), {4, 4}));
     const std::string axes = data::axis_codes(volume.affine, file);
-    const std::string expected = config.at("axcodes").as_string();
+    const std::string expected = config.text("axcodes");
     if (axes != expected)
       check.fail(fmt::format("{}: axes are {}, expected {}", file, axes, expected));
   }
 }
 
 void run_resample(const Case& c, Checker& check) {
-  for (std::size_t i = 0; i < c.config().items().size(); ++i) {
-    const Value& config = c.config().at(i);
+  for (std::size_t i = 0; i < c.config().size(); ++i) {
+    const Config config = c.config().at(i);
     const Tensor& image = c.at(fmt::format("input/{}/image", i));
     const data::VolumeSides from = sides_of(image);
     const data::VolumeSides to =
-        data::resampled_size(from, three(config.at("spacing")), three(config.at("target")));
+        data::resampled_size(from, three(config, "spacing"), three(config, "target"));
     const auto output = [&](const char* name) { return fmt::format("output/{}/{}", i, name); };
     check.compare(output("shape"), std::vector<double>(to.begin(), to.end()));
     check.compare(output("image"), doubles(data::resample_volume(floats(image), from, to)));
     check.compare(output("image_z_nearest"),
-                  doubles(data::resample_volume(floats(image), from, to, true)));
+                  doubles(data::resample_volume(floats(image), from, to, std::size_t{0})));
     const auto labels = whole(c.at(fmt::format("input/{}/label", i)));
     check.compare(output("label"), doubles(data::resample_labels(labels, from, to)));
   }
 }
 
 void run_intensities(const Case& c, Checker& check) {
+  c.config().only("ct",
+                  "clip to 0.5/99.5 percentiles of all foreground voxels of all training cases "
+                  "(linear interpolation), subtract mean, divide by population std");
+  c.config().only("stats_order", "p0.5,p99.5,mean,std");
+  c.config().only("mr", "(x-mean)/(std+1e-8), population std");
+  c.check_all_read();
   std::vector<float> foreground;
   for (const char* number : {"0", "1"}) {
     const auto values = floats(c.at(std::string("input/case") + number));
@@ -109,11 +115,15 @@ void run_intensities(const Case& c, Checker& check) {
 // The network of these cases is one convolution.
 void run_windows(const Case& c, Checker& check) {
   training::NnUnetWindowsOptions o;
-  for (const Value& side : c.config().at("patch").items()) o.roi_size.push_back(side.as_int());
-  for (const Value& axis : c.config().at("mirror_axes").items())
-    o.mirror_axes.push_back(axis.as_int());
+  o.mean = training::WindowMean::kProbabilities;
+  o.roi_size = c.config().integers("patch");
+  o.mirror_axes = c.config().integers("mirror_axes");
   o.step = c.number("step");
   o.gaussian = c.flag("gaussian");
+  c.config().only("sigma_scale", 0.125);
+  c.config().only("pad_mode", "constant 0, lower=diff//2");
+  c.config().only("network", "3x3x3 convolution, zero padding 1, then softmax");
+  c.check_all_read();
   const Tensor volume = c.on_host("input/volume");  // (c, d, h, w)
   const Tensor weight = c.on_host("param/weight"), bias = c.on_host("param/bias");
   std::size_t windows = 1;

@@ -21,10 +21,12 @@ using Tensors = std::map<std::string, Tensor>;
 
 training::Loss loss_at(const Case& c) {
   const Value words = c.metadata("loss");
-  const bool eq8 = words.at("kind").as_string() == "eq8";
+  const std::string kind = words.at("kind").as_string();
+  FOVEA_CHECK(kind == "eq8" || kind == "nnunet", NotImplemented, fmt::format("loss {}", kind));
   return training::make_loss(
-      resolved(training::loss_choices(), Value::object({{"type", eq8 ? "paper_eq8" : "nnunet"},
-                                                        {"map_weights", words.at("ds_weights")}})),
+      resolved(training::loss_choices(),
+               Value::object({{"type", kind == "eq8" ? "paper_eq8" : "nnunet"},
+                              {"map_weights", words.at("ds_weights")}})),
       training::Compares::kLabelMaps);
 }
 
@@ -61,7 +63,7 @@ void run_network(const Case& c, const Value& options, Checker& check) {
   const training::Loss loss = loss_at(c);
   run_module(
       c, *network,
-      [&](const Tensors& inputs) {
+      [&](const Inputs& inputs) {
         const models::Outputs out = (*network)({.image = inputs.at("x")});
         Tensors outputs{{"loss", loss(out, ops::cast(inputs.at("target"), DType::kInt64))}};
         for (std::size_t i = 0; i < out.maps.size(); ++i)
@@ -91,6 +93,7 @@ void run_unet3d(const Case& c, Checker& check) {
         {"num_classes", "num_classes"},
         {"f_maps", "f_maps"},
         {"num_groups", "num_groups"}});
+  c.config().only("layer_order", "gcr");
   run_network(c, options, check);
 }
 
@@ -106,7 +109,10 @@ void run_unetr(const Case& c, Checker& check) {
         {"num_heads", "num_heads"},
         {"conv_block", "conv_block"},
         {"res_block", "res_block"},
+        {"proj_type", "proj_type"},
         {"qkv_bias", "qkv_bias"}});
+  c.config().only("norm", "instance (no affine, eps 1e-5)");
+  c.config().nothing_dropped({"dropout_rate"}, c.training());
   run_network(c, options, check);
 }
 

@@ -20,27 +20,37 @@ using models::TokenVolume;
 using schema::Value;
 using Tensors = std::map<std::string, Tensor>;
 
-Size3 size_at(const Value& config, const char* key) {
-  const Value& value = config.at(key);
-  return {value.at(0).as_int(), value.at(1).as_int(), value.at(2).as_int()};
+Size3 size_at(const Config& config, const char* key) {
+  const std::vector<std::int64_t> sizes = config.integers(key);
+  if (sizes.size() != 3) config.refuse(key);
+  return {sizes[0], sizes[1], sizes[2]};
 }
 
-models::UnitScheme scheme_at(const Value& config) {
-  const std::string kind = config.at("kind").as_string();
-  if (kind == "sw") return models::UnitScheme::kShifted;
-  return kind == "gs" ? models::UnitScheme::kGlobal : models::UnitScheme::kLocal;
+models::UnitScheme scheme_at(const Config& config) {
+  return config.choice("kind",
+                       {{"ls", models::UnitScheme::kLocal},
+                        {"gs", models::UnitScheme::kGlobal},
+                        {"sw", models::UnitScheme::kShifted}},
+                       models::UnitScheme::kLocal);
 }
 
-models::PartitionOptions partition_at(const Value& config) {
-  const auto word = [&](const char* key) {
-    const Value* value = config.find(key);
-    return value == nullptr ? std::string() : value->as_string();
-  };
+models::PartitionOptions partition_at(const Config& config) {
   models::PartitionOptions o{.unit = size_at(config, "unit"),
-                             .interval = config.at("interval").as_int()};
-  if (word("partition") == "reference") o.rule = models::PartitionRule::kReference;
-  if (word("partition") == "unit") o.rule = models::PartitionRule::kUnit;
-  if (word("padding_mask") == "reference") o.mask = models::PaddingMask::kReference;
+                             .interval = config.integer("interval", 1)};
+  o.rule = config.choice("partition",
+                         {{"reference", models::PartitionRule::kReference},
+                          {"unit", models::PartitionRule::kUnit},
+                          {"auto", models::PartitionRule::kAuto}},
+                         models::PartitionRule::kAuto);
+  o.mask = config.choice(
+      "padding_mask",
+      {{"any", models::PaddingMask::kAny}, {"reference", models::PaddingMask::kReference}},
+      models::PaddingMask::kAny);
+  if (config.text("kind", "") == "sw") {
+    o.mask_shifted = config.flag("mask_padding", true);
+  } else {
+    config.only("mask_padding", true);
+  }
   return o;
 }
 
@@ -56,20 +66,36 @@ class Named final : public nn::Module {
   M& module;
 };
 
-void check_plan(const Case& c, const ops::UnitPlan& plan, Checker& check) {
-  if (!c.given("expected_plan")) return;
-  const Value& expected = c.config().at("expected_plan");
+// What a case says of a plan, under its names of the three sizes.
+void check_plan(const Config& expected, const char* unit, const ops::UnitPlan& plan,
+                Checker& check) {
   const auto compare = [&](const char* key, const std::vector<std::int64_t>& found) {
-    const Size3 sizes = size_at(expected, key);
-    if (found != models::sizes_of(sizes))
+    if (expected.given(key) && found != expected.integers(key))
       check.fail(fmt::format("plan: {} is {}, expected {}", key, fmt::join(found, " x "),
-                             fmt::join(sizes, " x ")));
+                             fmt::join(expected.integers(key), " x ")));
   };
   std::vector<std::int64_t> padded;
   for (std::size_t axis = 0; axis < 3; ++axis) padded.push_back(plan.unit[axis] * plan.count[axis]);
   compare("padded", padded);
-  compare("unit", plan.unit);
+  compare(unit, plan.unit);
   compare("gap", plan.count);
+  const bool global = expected.choice("scheme", {{"gs", true}, {"ls", false}}, plan.dilated);
+  if (global != plan.dilated) check.fail("plan: the scheme is another one");
+}
+
+// Properties of attention in units that are fixed here; masked keys are left out.
+void check_fixed(const Case& c, const ops::UnitPlan& plan) {
+  c.config().nothing_dropped({"attn_drop", "proj_drop", "drop_path"}, c.training());
+  c.config().only("mask_value", -1e6);
+  c.config().only("region_mask_value", -100);
+  c.config().only("shift", plan.shift.empty() ? Value() : Value::array(plan.shift));
+  c.config().only("rpe_unit", Value::array(plan.unit));
+}
+
+// Of blocks: the same, and their norms and activations.
+void check_block(const Case& c) {
+  c.config().only("ln_eps", models::kVolumeNormEps);
+  c.config().only("gelu", "erf");
 }
 
 void run_attention(const Case& c, Checker& check) {
@@ -77,17 +103,19 @@ void run_attention(const Case& c, Checker& check) {
   const models::PartitionOptions partition = partition_at(c.config());
   const TokenVolume x = TokenVolume::of(c.at("input/x"));
   const ops::UnitPlan plan = models::partition(x.grid, scheme, partition);
-  check_plan(c, plan, check);
+  if (c.given("expected_plan")) check_plan(c.config().at("expected_plan"), "unit", plan, check);
+  check_fixed(c, plan);
   models::PartitionedGrid units(scheme, partition);
   units.set(x.grid, c.device());
   models::ScopeOptions o;
   o.qkv_bias = c.flag("qkv_bias", true);
+  if (c.given("qk_scale")) o.qk_scale = c.number("qk_scale");
   const models::StageShape stage{.dim = c.integer("dim"), .num_heads = c.integer("num_heads")};
   const auto table = c.flag("relative_position_bias") ? plan.unit : std::vector<std::int64_t>{};
   Named<models::ScopeAttention> attn("attn", build_for(c), o, stage, table);
   run_module(
       c, attn,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         const Tensor y = attn.module(TokenVolume::of(inputs.at("x")), units);
         return {{"y", TokenVolume{y, x.grid}.as_grid()}};
       },
@@ -103,12 +131,16 @@ models::StageShape stage_at(const Case& c, std::int64_t depth) {
 
 void run_block(const Case& c, Checker& check) {
   models::ScopeOptions o;
-  o.mlp_ratio = c.number("mlp_ratio");
+  o.mlp_ratio = c.number("mlp_ratio", 4);
+  o.qkv_bias = c.flag("qkv_bias", true);
+  check_block(c);
+  check_fixed(c, models::partition(TokenVolume::of(c.at("input/x")).grid, scheme_at(c.config()),
+                                   partition_at(c.config())));
   models::PartitionedGrid units(scheme_at(c.config()), partition_at(c.config()));
   models::ScopeBlock block(build_for(c), o, stage_at(c, 1), {}, 0);
   run_module(
       c, block,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         const TokenVolume x = TokenVolume::of(inputs.at("x"));
         units.set(x.grid, c.device());
         return {{"y", block(x, units).as_grid()}};
@@ -120,7 +152,7 @@ void run_block(const Case& c, Checker& check) {
 class BlockRow final : public nn::Module {
  public:
   BlockRow(const Case& c, const models::ScopeOptions& o, const models::StageShape& stage) {
-    for (std::size_t i = 0; i < c.config().at("blocks").items().size(); ++i)
+    for (std::size_t i = 0; i < c.value("blocks").size(); ++i)
       blocks.push_back(&child<models::ScopeBlock>(fmt::format("blocks.{}", i), build_for(c), o,
                                                   stage, std::vector<std::int64_t>{}, 0.0));
   }
@@ -129,21 +161,31 @@ class BlockRow final : public nn::Module {
   std::vector<models::ScopeBlock*> blocks;
 };
 
-models::DpePosition dpe_position(const std::string& word) {
-  if (word == "after_lsm") return models::DpePosition::kAfterLsm;
-  return word == "after_gsm" ? models::DpePosition::kAfterGsm : models::DpePosition::kBefore;
-}
-
 void run_stage(const Case& c, Checker& check) {
   models::ScopeOptions o;
-  o.mlp_ratio = c.number("mlp_ratio");
-  o.dpe_position = dpe_position(c.text("dpe_position"));
-  const models::StageTail tail = c.text("tail") == "patch_expand" ? models::StageTail::kExpanding
-                                                                  : models::StageTail::kMerging;
+  o.mlp_ratio = c.number("mlp_ratio", 4);
+  o.qkv_bias = c.flag("qkv_bias", true);
+  o.dpe_kernel = c.integer("dpe_kernel", 3);
+  o.dpe_position = c.config().choice("dpe_position",
+                                     {{"before", models::DpePosition::kBefore},
+                                      {"after_lsm", models::DpePosition::kAfterLsm},
+                                      {"after_gsm", models::DpePosition::kAfterGsm}},
+                                     models::DpePosition::kBefore);
+  o.attn = c.config().choice("attn",
+                             {{"ls_gs", models::OddBlocks::kGlobal},
+                              {"ls_ls", models::OddBlocks::kLocal},
+                              {"ls_sw", models::OddBlocks::kShifted}},
+                             models::OddBlocks::kGlobal);
+  const models::StageTail tail =
+      c.config().choice("tail",
+                        {{"patch_merging", models::StageTail::kMerging},
+                         {"patch_expand", models::StageTail::kExpanding}},
+                        models::StageTail::kMerging);
+  c.config().only("role", tail == models::StageTail::kMerging ? "encoder" : "decoder");
   models::ScopeStage stage(build_for(c), o, stage_at(c, c.integer("depth")), tail);
   run_module(
       c, stage,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         const auto result = stage(TokenVolume::of(inputs.at("x")));
         return {{"features", result.features.as_grid()}, {"y", result.next.as_grid()}};
       },
@@ -155,7 +197,7 @@ template <class M>
 void run_tokens(const Case& c, M& module, Checker& check) {
   run_module(
       c, module,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", module(TokenVolume::of(inputs.at("x"))).as_grid()}};
       },
       check);
@@ -163,10 +205,10 @@ void run_tokens(const Case& c, M& module, Checker& check) {
 
 void run_embed(const Case& c, Checker& check) {
   models::PatchEmbed3d embed(build_for(c), size_at(c.config(), "patch_size"), c.integer("in_chans"),
-                             c.integer("embed_dim"), c.flag("norm"));
+                             c.integer("embed_dim"), c.flag("norm", true));
   run_module(
       c, embed,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", ops::permute(embed(inputs.at("x")).as_grid(), {0, 4, 1, 2, 3})}};
       },
       check);
@@ -177,7 +219,7 @@ void run_head(const Case& c, Checker& check) {
                           c.integer("num_classes"));
   run_module(
       c, head,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", head(TokenVolume::of(inputs.at("x")))}};
       },
       check);
@@ -185,9 +227,10 @@ void run_head(const Case& c, Checker& check) {
 
 void run_fusion(const Case& c, Checker& check) {
   models::SkipFusion fusion(build_for(c), c.integer("dim"));
+  c.config().only("order", "[decoder, encoder]");
   run_module(
       c, fusion,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         const TokenVolume decoder = TokenVolume::of(inputs.at("x"));
         return {{"y", fusion(decoder, TokenVolume::of(inputs.at("skip"))).as_grid()}};
       },
@@ -196,10 +239,11 @@ void run_fusion(const Case& c, Checker& check) {
 
 // Unit and place in it of every token, from the members of all units.
 void run_partition(const Case& c, Checker& check) {
-  for (std::size_t i = 0; i < c.config().items().size(); ++i) {
-    const Value& config = c.config().at(i);
+  for (std::size_t i = 0; i < c.config().size(); ++i) {
+    const Config config = c.config().at(i);
     const ops::UnitPlan plan =
         models::partition(size_at(config, "volume"), scheme_at(config), partition_at(config));
+    check_plan(config, "eff_unit", plan, check);
     const ops::Units units(plan, c.device());
     const Tensor members = units.tokens();
     std::vector<double> unit(static_cast<std::size_t>(units.n())), rank(unit.size());
@@ -218,7 +262,7 @@ void run_partition(const Case& c, Checker& check) {
 }
 
 void run_relative_positions(const Case& c, Checker& check) {
-  for (std::size_t i = 0; i < c.config().items().size(); ++i)
+  for (std::size_t i = 0; i < c.config().size(); ++i)
     check.compare(
         fmt::format("output/{}/relative_position_index", i),
         ops::RelativePositions(models::sizes_of(size_at(c.config().at(i), "unit")), c.device())
@@ -226,29 +270,42 @@ void run_relative_positions(const Case& c, Checker& check) {
 }
 
 void run_sinusoidal(const Case& c, Checker& check) {
-  for (std::size_t i = 0; i < c.config().items().size(); ++i) {
-    const Value& config = c.config().at(i);
+  for (std::size_t i = 0; i < c.config().size(); ++i) {
+    const Config config = c.config().at(i);
     const Size3 grid = size_at(config, "volume");
     const Tensor table =
-        models::sinusoidal_volume(grid, config.at("dim").as_int(), DType::kFloat32, c.device());
+        models::sinusoidal_volume(grid, config.integer("dim"), DType::kFloat32, c.device());
     check.compare(fmt::format("output/{}/table", i), to_doubles(table));
   }
 }
 
 }  // namespace
 
+namespace {
+
+models::UnitScheme scheme_of_word(const Case& c, const std::string& word) {
+  if (word != "gs" && word != "ls") c.config().refuse("blocks");
+  return word == "gs" ? models::UnitScheme::kGlobal : models::UnitScheme::kLocal;
+}
+
+}  // namespace
+
 void run_unit_rollout(const Case& c, Checker& check) {
   models::ScopeOptions o;
-  o.mlp_ratio = c.number("mlp_ratio");
+  o.mlp_ratio = c.number("mlp_ratio", 4);
   BlockRow row(c, o, stage_at(c, 1));
+  const double residual = c.number("residual_weight");
+  c.config().only("head_fusion", "mean");
+  c.config().only("dpe", false);
+  std::vector<models::UnitScheme> schemes;
+  for (const Value& block : c.value("blocks").items())
+    schemes.push_back(scheme_of_word(c, block.as_string()));
   load_parameters(c, row, check);
   const autograd::NoGrad no_grad;
   attention::Probe probe;
   TokenVolume x = TokenVolume::of(c.at("input/x"));
   for (std::size_t i = 0; i < row.blocks.size(); ++i) {
-    const bool global = c.config().at("blocks").at(i).as_string() == "gs";
-    models::PartitionedGrid units(global ? models::UnitScheme::kGlobal : models::UnitScheme::kLocal,
-                                  partition_at(c.config()));
+    models::PartitionedGrid units(schemes[i], partition_at(c.config()));
     units.set(x.grid, c.device());
     x = (*row.blocks[i])(x, units, &probe);
   }
@@ -260,7 +317,6 @@ void run_unit_rollout(const Case& c, Checker& check) {
     check.compare(key, maps.emplace_back(record).dense());
   }
   const std::size_t n = static_cast<std::size_t>(maps.front().tokens());
-  const double residual = c.number("residual_weight");
   const auto seen_by = [&](std::size_t token) {
     std::vector<double> start(n, 0.0);
     start[token] = 1;
@@ -286,10 +342,13 @@ Table dformer_operators() {
   table.add("dformer_stage") = run_stage;
   table.add("dpe") = [](const Case& c, Checker& check) {
     models::DynamicPosition dpe(build_for(c), c.integer("dim"), c.integer("kernel"));
+    c.config().only("bias", true);
+    c.config().only("residual", true);
     run_tokens(c, dpe, check);
   };
   table.add("patch_merging3d") = [](const Case& c, Checker& check) {
     models::PatchMerging3d merging(build_for(c), c.integer("dim"));
+    c.config().only("pad_odd", "all_axes");
     run_tokens(c, merging, check);
   };
   table.add("patch_expand3d") = [](const Case& c, Checker& check) {

@@ -48,6 +48,11 @@ void run_losses(const Case& c, Checker& check) {
       {"nnunet_sample", nnunet(true, true, false, false)},
       {"paper_eq8", Value::object({{"type", "paper_eq8"}})},
       {"paper_eq8_bce", Value::object({{"type", "paper_eq8"}, {"bce", true}})}};
+  c.config().only("smooth", 1e-5);
+  c.config().only("dice_den_eps", 1e-8);
+  c.config().only("eq8_eps", 1e-5);
+  c.config().only("num_classes", c.at("input/logits").size(1));
+  c.check_all_read();
   for (const auto& [name, options] : losses) {
     const Tensor logits = ops::clone(c.at("input/logits"));
     logits.set_requires_grad(true);
@@ -59,12 +64,20 @@ void run_losses(const Case& c, Checker& check) {
 }
 
 void run_deep_supervision(const Case& c, Checker& check) {
-  const Tensors inputs = leaf_inputs(c);
+  const Inputs inputs(c);
+  Value options = Value::object(
+      {{"type",
+        c.config().choice("loss",
+                          {{"nnunet", "nnunet"}, {"eq8", "paper_eq8"}, {"paper_eq8", "paper_eq8"}},
+                          "nnunet")}});
+  take(c, options, {{"batch_dice", "batch_dice"}, {"do_bg", "background"}});
+  c.config().only("weights", "1/2^i normalised");
+  c.config().only("downsample", "nearest: floor((i+0.5)*in/out)");
+  c.check_all_read();
   const Tensor& coarse = inputs.at("logits1");
-  const Value options = Value::object({{"type", c.text("loss")},
-                                       {"batch_dice", c.flag("batch_dice")},
-                                       {"background", c.flag("do_bg")}});
-  const Tensor loss = make_loss(options)({.maps = {inputs.at("logits0"), coarse}}, labels_of(c));
+  const Tensor loss = make_loss(options)({.maps = {inputs.at("logits0"), coarse}},
+                                         ops::cast(inputs.at("target"), DType::kInt64));
+  inputs.check_all_read();
   check.compare("output/loss", loss);
   check.compare("output/target1",
                 ops::nearest_labels(labels_of(c), coarse.shape().part(2, 5).to_vector()));
@@ -76,6 +89,9 @@ void run_deep_supervision(const Case& c, Checker& check) {
 // Of every case the Dice of each class but the background; both empty is 1.
 void run_dice(const Case& c, Checker& check) {
   const std::int64_t classes = c.integer("num_classes");
+  c.config().only("empty_both", 1);
+  c.config().only("empty_one", 0);
+  c.check_all_read();
   const Tensor truth = labels_of(c);
   const Tensor found = ops::cast(c.at("input/pred"), DType::kInt64);
   std::vector<double> all, by_class(static_cast<std::size_t>(classes) - 1, 0.0);
@@ -97,12 +113,12 @@ void run_dice(const Case& c, Checker& check) {
 }
 
 void run_poly(const Case& c, Checker& check) {
-  for (std::size_t i = 0; i < c.config().items().size(); ++i) {
-    const Value& config = c.config().at(i);
+  for (std::size_t i = 0; i < c.config().size(); ++i) {
+    const Config config = c.config().at(i);
     const optim::Schedule schedule = optim::make_schedule(
         resolved(optim::schedule_choices(),
-                 Value::object({{"type", "polynomial"}, {"power", config.at("power")}})),
-        {config.at("lr0").as_double(), config.at("epochs").as_int(), 1});
+                 Value::object({{"type", "polynomial"}, {"power", config.value("power")}})),
+        {config.number("lr0"), config.integer("epochs"), 1});
     std::vector<double> rates;
     for (const double epoch : to_doubles(c.at(fmt::format("input/{}/epoch", i))))
       rates.push_back(schedule(static_cast<std::int64_t>(epoch)));
@@ -127,17 +143,20 @@ void run_sgd_of_several(const Case& c, Checker& check) {
         {"dampening", "dampening"}});
   const auto optimiser =
       optim::make_optimiser(resolved(optim::optimiser_choices(), options), parameters);
-  const auto& rates = c.config().at("lrs").items();
+  const std::vector<double> rates = c.config().numbers("lrs");
+  const double clip = c.number("clip_grad_norm", 0);
+  c.config().only("clip_eps", 1e-6);
+  c.check_all_read();
   for (std::size_t step = 0; step < rates.size(); ++step) {
     for (const optim::Parameter& p : parameters)
       p.tensor.set_grad(ops::clone(c.at(fmt::format("input/grad_{}/{}", p.name, step))));
     Tensor scale;
-    if (c.given("clip_grad_norm")) {
+    if (clip > 0) {
       const Tensor square = ops::reshape(optim::grad_square_sum(parameters), {1});
-      scale = optim::step_scale(square, c.number("clip_grad_norm"));
+      scale = optim::step_scale(square, clip);
       check.compare(fmt::format("output/grad_norm/{}", step), ops::sqrt(square));
     }
-    optimiser->step(rates[step].as_double(), scale);
+    optimiser->step(rates[step], scale);
     for (const optim::Parameter& p : parameters)
       check.compare(fmt::format("output/{}/{}", p.name, step), p.tensor);
     check.compare(fmt::format("output/momentum_w/{}", step),

@@ -8,7 +8,7 @@
 
 namespace fovea::verify {
 
-/// The network of a case's configuration: for texts where it embeds words, else for images.
-std::unique_ptr<models::Model> make_network(const Case& c);
+/// The network of a case's configuration, for texts or for images.
+std::unique_ptr<models::Model> make_network(const Case& c, bool text);
 
 }  // namespace fovea::verify

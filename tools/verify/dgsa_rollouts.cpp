@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "verify/dformer.h"
 #include "verify/dgsa.h"
 #include "verify/module_case.h"
@@ -16,18 +19,25 @@ namespace {
 
 using schema::Value;
 
-visualise::RolloutOptions rollout_options(const Value& given) {
+visualise::RolloutOptions rollout_options(const Config& given) {
   visualise::RolloutOptions o;
-  const auto text = [&](const char* key) {
-    return given.find(key) ? given.at(key).as_string() : std::string();
-  };
-  if (given.find("fusion")) o.fusion = visualise::fusion_from_name(text("fusion"));
-  if (given.find("sign")) o.sign = visualise::sign_from_name(text("sign"));
-  if (given.find("normalise")) o.normalise = visualise::normalise_from_name(text("normalise"));
-  if (given.find("alpha")) o.alpha = given.at("alpha").as_double();
-  if (given.find("discard")) o.discard = given.at("discard").as_double();
-  if (given.find("start_layer")) o.start_layer = given.at("start_layer").as_int();
+  if (given.given("fusion")) o.fusion = visualise::fusion_from_name(given.text("fusion"));
+  if (given.given("sign")) o.sign = visualise::sign_from_name(given.text("sign"));
+  if (given.given("normalise"))
+    o.normalise = visualise::normalise_from_name(given.text("normalise"));
+  o.alpha = given.number("alpha", o.alpha);
+  o.discard = given.number("discard", o.discard);
+  o.start_layer = given.integer("start_layer", o.start_layer);
   return o;
+}
+
+// The options of every picture of a case, by its name.
+std::map<std::string, visualise::RolloutOptions> variants_of(const Case& c) {
+  const Config variants = c.config().at("variants");
+  std::map<std::string, visualise::RolloutOptions> all;
+  for (const std::string& name : variants.keys())
+    all.emplace(name, rollout_options(variants.at(name)));
+  return all;
 }
 
 std::vector<visualise::AttentionMap> input_maps(const Case& c) {
@@ -50,24 +60,28 @@ void run_rollout(const Case& c, Checker& check) {
   // dformer rolls its own blocks out under this name.
   if (!c.given("variants")) return run_unit_rollout(c, check);
   const auto layers = input_maps(c);
-  const Value& grid = c.config().at("grid");
-  const Value& image = c.config().at("image");
-  for (const auto& [name, options, origin] : c.config().at("variants").members()) {
-    const visualise::Matrix rollout =
-        visualise::attention_rollout(layers, rollout_options(options));
+  const auto grid = c.config().integers("grid"), image = c.config().integers("image");
+  c.config().only("layers", std::ssize(layers));
+  c.config().only("heads", layers.front().heads);
+  const auto variants = variants_of(c);
+  c.check_all_read();
+  for (const auto& [name, options] : variants) {
+    const visualise::Matrix rollout = visualise::attention_rollout(layers, options);
     check.compare("output/" + name + "/rollout", rollout.values);
-    check.compare("output/" + name + "/heat",
-                  heat_of(visualise::class_row(rollout), grid.at(0).as_int(), grid.at(1).as_int(),
-                          image.at(0).as_int(), image.at(1).as_int()));
+    check.compare("output/" + name + "/heat", heat_of(visualise::class_row(rollout), grid.at(0),
+                                                      grid.at(1), image.at(0), image.at(1)));
   }
 }
 
 void run_text_rollout(const Case& c, Checker& check) {
   auto layers = input_maps(c);
   const auto mask = c.at("input/key_mask").host_values<std::uint8_t>();
+  const visualise::RolloutOptions options = rollout_options(c.config());
+  c.config().only("n", std::ssize(mask));
+  c.config().only("valid", std::count(mask.begin(), mask.end(), std::uint8_t{1}));
+  c.check_all_read();
   for (auto& layer : layers) layer = visualise::crop(layer, mask);
-  const visualise::Matrix rollout =
-      visualise::attention_rollout(layers, rollout_options(c.config()));
+  const visualise::Matrix rollout = visualise::attention_rollout(layers, options);
   const std::vector<double> mean = visualise::mean_row(rollout);
   check.compare("output/rollout_valid", rollout.values);
   check.compare("output/row_mean", mean);
@@ -88,10 +102,11 @@ std::vector<double> colours(const std::vector<double>& values, visualise::Colour
 
 void run_heatmap(const Case& c, Checker& check) {
   const Tensor& grid = c.at("input/grid");
-  const Value& image = c.config().at("image");
+  c.config().only("grid", Value::array({grid.size(0), grid.size(1)}));
+  const auto image = c.config().integers("image");
+  c.check_all_read();
   const visualise::Matrix small{grid.size(0), grid.size(1), to_doubles(grid)};
-  const visualise::Matrix up =
-      visualise::heat_map(small, image.at(0).as_int(), image.at(1).as_int(), true);
+  const visualise::Matrix up = visualise::heat_map(small, image.at(0), image.at(1), true);
   const visualise::Matrix scaled = visualise::scale_minmax(up);
   check.compare("output/up", up.values);
   check.compare("output/minmax", scaled.values);
@@ -106,7 +121,8 @@ void run_heatmap(const Case& c, Checker& check) {
 
 // Image by image, as visualise-attention looks at a network.
 void run_network_rollout(const Case& c, Checker& check) {
-  const auto model = make_network(c);
+  const auto model = make_network(c, false);
+  const auto variants = variants_of(c);
   load_parameters(c, *model, check);
   if (!check.passed()) return;
   const Tensor& x = c.at("input/x");
@@ -117,8 +133,7 @@ void run_network_rollout(const Case& c, Checker& check) {
     logits.insert(logits.end(), seen.back().logits.begin(), seen.back().logits.end());
   }
   check.compare("output/logits", logits);
-  for (const auto& [name, options, origin] : c.config().at("variants").members()) {
-    const visualise::RolloutOptions rollout = rollout_options(options);
+  for (const auto& [name, rollout] : variants) {
     std::vector<double> rollouts, heats;
     for (const visualise::Observation& one : seen) {
       const auto matrix = visualise::attention_rollout(one.layers, rollout);

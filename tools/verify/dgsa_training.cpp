@@ -38,27 +38,30 @@ void compare_masks(const Case& c, std::int64_t steps, Checker& check) {
 }
 
 void run_training(const Case& c, Checker& check) {
-  const auto model = make_network(c);
-  load_parameters(c, *model, check);
-  if (!check.passed()) return;
+  const auto model = make_network(c, c.given("vocab_size"));
   std::vector<optim::Parameter> parameters;
   for (const nn::NamedTensor& named : model->parameters())
     parameters.push_back({named.name, named.tensor});
   training::TrainerSetup setup;
-  setup.train.clip_grad = c.number("clip_max_norm");
+  setup.train.clip_grad = c.number("clip_max_norm", 0);
   const bool by_epoch = c.given("epochs");
+  const std::int64_t steps = steps_of(c);
   // The schedule is planned for longer than the case goes.
+  const std::int64_t per_epoch = by_epoch ? c.integer("steps_per_epoch", 1) : steps;
   if (by_epoch) {
     setup.train.epochs = c.integer("T_max") + 1;
+    c.config().only("epochs", steps / per_epoch);
   } else {
     setup.train.steps = c.integer("total_steps");
+    c.config().only("steps", steps);
   }
-  setup.optimizer = adamw_of(c, parameters);
+  setup.optimizer = adamw_of(c);
   setup.schedule = by_epoch ? cosine_of(c) : warmup_linear_of(c);
-  const std::int64_t steps = steps_of(c);
+  load_parameters(c, *model, check);
+  if (!check.passed()) return;
   const CaseTraining run{
       *model, training::make_loss({"cross_entropy", {}}, training::Compares::kClasses), steps,
-      by_epoch ? c.integer("steps_per_epoch", 1) : steps, [&](std::int64_t step) -> CaseStep {
+      per_epoch, [&](std::int64_t step) -> CaseStep {
         const std::string name = fmt::format("input/step{}/", step + 1);
         const Tensor& x = c.at(name + (c.has(name + "ids") ? "ids" : "x"));
         return {models::only_input(model->interface(), x), c.at(name + "labels")};

@@ -11,7 +11,7 @@ schema::Component gdla_attention(const Case& c, const std::string& variant);
 /// A feed-forward network; `ratio` of its hidden width to the width of the tokens.
 schema::Component gdla_ffn(const Case& c, const std::string& kind, double ratio);
 /// A PVTv2 backbone of the registry, or its classifier, from a case's description of one.
-schema::Value gdla_backbone(const schema::Value& config);
+schema::Value gdla_backbone(const Config& config);
 /// A decoder of attention blocks over a PVTv2 backbone.
 schema::Value gdla_decoder(const Case& c);
 

@@ -33,12 +33,16 @@ struct Plane {
 };
 
 std::pair<std::int64_t, std::int64_t> size_of(const Case& c) {
-  const auto& out = c.config().at("out").items();
-  return {out[0].as_int(), out[1].as_int()};
+  const std::vector<std::int64_t> out = c.config().integers("out");
+  return {out.at(0), out.at(1)};
 }
 
 void run_zoom(const Case& c, Checker& check) {
   const auto [height, width] = size_of(c);
+  c.config().only("rule",
+                  "zoom=(out/in); coordinate o*(in-1)/(out-1); order 3 = cubic B-spline with "
+                  "mirror prefilter, order 0 = floor(c+0.5)");
+  c.check_all_read();
   const Plane image(c.at("input/image"));
   const Plane label(c.at("input/label"));
   const Plane zoomed(height, width);
@@ -49,9 +53,13 @@ void run_zoom(const Case& c, Checker& check) {
 }
 
 void run_rotate(const Case& c, Checker& check) {
+  const double angle = c.number("angle");
+  c.config().only("order", 0);
+  c.config().only("reshape", false);
+  c.check_all_read();
   for (const char* name : {"image", "label"}) {
     const Plane plane(c.at(std::string("input/") + name));
-    data::rotate_nearest(plane.planes, c.number("angle"));
+    data::rotate_nearest(plane.planes, angle);
     check.compare(std::string("output/") + name, plane.all());
   }
 }
@@ -59,7 +67,16 @@ void run_rotate(const Case& c, Checker& check) {
 void run_rot90_flip(const Case& c, Checker& check) {
   const Plane label(c.at("input/label"));
   const data::Planes turned = data::rot90(label.planes, c.integer("k"));
-  c.integer("axis") == 0 ? data::flip_vertically(turned) : data::flip_horizontally(turned);
+  switch (c.integer("axis")) {
+    case 0:
+      data::flip_vertically(turned);
+      break;
+    case 1:
+      data::flip_horizontally(turned);
+      break;
+    default:
+      c.config().refuse("axis");
+  }
   check.compare("output/label", label.all());
 }
 
@@ -98,6 +115,12 @@ void compare_rounded(const Case& c, Checker& check, const std::vector<double>& g
 
 void run_rgb_preprocess(const Case& c, Checker& check) {
   const auto [height, width] = size_of(c);
+  c.config().only(
+      "steps",
+      "antialiased bilinear resize, round half to even to uint8, min-max over the whole "
+      "image with eps 1e-8; mask nearest (floor(i*in/out)), min-max, truncate to "
+      "integer");
+  c.check_all_read();
   const data::Image image = picture_of(c.at("input/image_hwc_u8"));
   const Pixels whole(image);
   const Pixels unrounded(data::resize(image, height, width));

@@ -22,7 +22,7 @@ Runner unary_runner(std::function<std::unique_ptr<nn::UnaryModule>(const Case&)>
     const auto module = make(c);
     run_module(
         c, *module,
-        [&](const Tensors& inputs) -> Tensors {
+        [&](const Inputs& inputs) -> Tensors {
           return {{"y", (*module)(inputs.at("x"))}};
         },
         check);
@@ -39,17 +39,22 @@ DecoderWords words_of(const std::string& decoder) {
   if (decoder == "la") return {"linear", "mlp"};
   if (decoder == "sa") return {"softmax", "mlp"};
   if (decoder == "da") return {"differential", "swiglu"};
-  return {"gated_differential_linear", "gated_mix_ffn"};
+  if (decoder == "gdla") return {"gated_differential_linear", "gated_mix_ffn"};
+  throw NotImplemented(fmt::format("config: decoder {}", decoder));
+}
+
+std::string ffn_name(const Case& c, const DecoderWords& words) {
+  return c.config().choice(
+      "ffn", {{"mix_ffn", "gated_mix_ffn"}, {"mlp", "mlp"}, {"swiglu", "swiglu"}}, words.ffn);
 }
 
 models::TokenDecoderBlockOptions block_of(const Case& c, const std::string& decoder) {
   const DecoderWords words = words_of(decoder);
-  const std::string ffn = c.text("ffn") == "mix_ffn" ? "gated_mix_ffn" : c.text("ffn", words.ffn);
   models::TokenDecoderBlockOptions o;
   o.attention = gdla_attention(c, words.attention);
-  o.ffn = gdla_ffn(c, ffn, c.number("hidden_ratio"));
-  o.preconv = decoder == "gdla";
-  o.norm_eps = c.number("norm_eps");
+  o.ffn = gdla_ffn(c, ffn_name(c, words), c.number("hidden_ratio", 4));
+  o.preconv = c.flag("preconv", decoder == "gdla");
+  o.norm_eps = c.number("norm_eps", 1e-5);
   return o;
 }
 
@@ -60,7 +65,7 @@ void run_block(const Case& c, Checker& check) {
   attention::Probe probe(true);
   run_module(
       c, block,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         const Tensor y = block(inputs.at("x"), &probe);
         return {{"y", y}, {"tap_delta", probe.all("attn_delta").at(0)}};
       },
@@ -72,7 +77,7 @@ void run_network(const Case& c, const Value& options, Checker& check) {
   const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
-      [&](const Tensors& inputs) {
+      [&](const Inputs& inputs) {
         Tensors outputs;
         for (const Tensor& map : (*model)({.image = inputs.at("x")}).maps)
           outputs[fmt::format("p{}", outputs.size() + 1)] = map;
@@ -104,6 +109,7 @@ Value decoder_widths(const Case& c, bool half_bottleneck) {
 
 Runner unet_runner(const char* type) {
   return [type](const Case& c, Checker& check) {
+    c.config().only("att", type == std::string_view("att_unet"));
     const bool bilinear = c.flag("bilinear");
     Value options = Value::object({{"type", bilinear ? "unet_classic_bilinear" : type},
                                    {"widths", doubled_widths(c, bilinear)},
@@ -117,7 +123,7 @@ Runner unet_runner(const char* type) {
         models::make(resolved(models::entries().choices(), options), build_for(c), {});
     run_module(
         c, *model,
-        [&](const Tensors& inputs) -> Tensors {
+        [&](const Inputs& inputs) -> Tensors {
           return {{"y", (*model)({.image = inputs.at("x")}).maps.front()}};
         },
         check);
@@ -126,13 +132,14 @@ Runner unet_runner(const char* type) {
 
 models::MultiScaleOptions multi_scale_of(const Case& c) {
   models::MultiScaleOptions o;
-  o.kernels.clear();
-  for (const Value& kernel : c.config().at("ks").items()) o.kernels.push_back(kernel.as_int());
-  o.expansion = c.integer("ef");
-  o.parallel = c.flag("par");
-  o.add = c.flag("add");
-  o.activation =
-      c.text("a") == "relu" ? models::EmcadActivation::kRelu : models::EmcadActivation::kRelu6;
+  c.config().only("stride", 1);
+  o.kernels = c.config().integers("ks");
+  o.expansion = c.integer("ef", 2);
+  o.parallel = c.flag("par", true);
+  o.add = c.flag("add", true);
+  o.activation = c.config().choice(
+      "a", {{"relu", models::EmcadActivation::kRelu}, {"relu6", models::EmcadActivation::kRelu6}},
+      models::EmcadActivation::kRelu6);
   return o;
 }
 
@@ -141,9 +148,11 @@ void run_gate(const Case& c, Checker& check) {
                                             .hidden = c.integer("F_int"),
                                             .kernel = c.integer("kernel_size"),
                                             .groups = c.integer("groups")});
+  c.config().only("F_g", c.integer("F_l"));
+  c.config().only("activation", "relu");
   run_module(
       c, gate,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", gate(inputs.at("g"), inputs.at("x"))}};
       },
       check);
@@ -157,6 +166,8 @@ void run_emcad(const Case& c, Checker& check) {
         {"kernel_sizes", "kernel_sizes"},
         {"expansion_factor", "expansion_factor"},
         {"activation", "activation"},
+        {"dw_parallel", "parallel"},
+        {"add", "add"},
         {"lgag_ks", "gate_kernel"}});
   options.set("backbone", gdla_backbone(c.config().at("backbone")));
   run_network(c, options, check);
@@ -168,6 +179,7 @@ schema::Value gdla_decoder(const Case& c) {
   const std::string decoder = c.text("decoder");
   const DecoderWords words = words_of(decoder);
   Value options = Value::object({{"type", "pvt_gdla"}});
+  c.config().only("chs", c.config().at("backbone").value("embed_dims"));
   take(c, options,
        {{"in_chs", "in_chans"},
         {"n_classes", "num_classes"},
@@ -176,12 +188,11 @@ schema::Value gdla_decoder(const Case& c) {
         {"deepsupervision", "deep_supervision"}});
   options.set("backbone", gdla_backbone(c.config().at("backbone")));
   options.set("attention", gdla_attention(c, words.attention).options);
-  options.set("ffn", gdla_ffn(c, words.ffn, c.number("hidden_ratio")).options);
-  options.set("preconv", decoder == "gdla");
-  Value heads = Value::array();  // the last number, of the coarsest level, is not used
-  const auto& given = c.config().at("n_heads").items();
-  for (std::size_t i = 0; i + 1 < given.size(); ++i) heads.push_back(given[i]);
-  options.set("num_heads", heads);
+  options.set("ffn", gdla_ffn(c, ffn_name(c, words), c.number("hidden_ratio", 4)).options);
+  options.set("preconv", c.flag("preconv", decoder == "gdla"));
+  std::vector<std::int64_t> heads = c.config().integers("n_heads");
+  heads.pop_back();  // of the coarsest level, which has no block
+  options.set("num_heads", Value::array(heads));
   return options;
 }
 
@@ -189,10 +200,16 @@ Table gdla_decoders() {
   Table table;
   table.add("upsample_conv_transpose") =
       unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
+        c.config().only("stride", 2);
+        c.config().only("padding", c.integer("ks") / 2);
+        c.config().only("output_padding", 1);
+        c.config().only("bias", false);
         return std::make_unique<models::TransposedUp>(build_for(c), c.integer("in_chs"),
                                                       c.integer("out_chs"), c.integer("ks"));
       });
   table.add("res_blk") = unary_runner([](const Case& c) -> std::unique_ptr<nn::UnaryModule> {
+    c.config().only("eps", 1e-5);
+    c.config().only("momentum", 0.1);
     return std::make_unique<models::ResidualStem>(build_for(c), c.integer("in_chs"),
                                                   c.integer("out_chs"));
   });

@@ -19,15 +19,19 @@ using Tensors = std::map<std::string, Tensor>;
 nn::Grid grid_of(const Case& c) { return {c.integer("H"), c.integer("W")}; }
 
 models::SpatialReductionOptions attention_of(const Case& c) {
-  return {c.integer("num_heads"), c.integer("sr_ratio"), c.flag("linear"), true};
+  c.config().nothing_dropped({"attn_drop", "proj_drop", "drop", "drop_path"}, c.training());
+  return {c.integer("num_heads"), c.integer("sr_ratio"), c.flag("linear"),
+          c.flag("qkv_bias", true)};
 }
 
 void run_attention(const Case& c, Checker& check) {
   models::SpatialReductionAttention attention(build_for(c), c.integer("dim"), attention_of(c));
+  const nn::Grid grid = grid_of(c);
+  c.config().only("norm_eps", 1e-5);
   run_module(
       c, attention,
-      [&](const Tensors& inputs) -> Tensors {
-        return {{"y", attention(inputs.at("x"), grid_of(c), nullptr)}};
+      [&](const Inputs& inputs) -> Tensors {
+        return {{"y", attention(inputs.at("x"), grid, nullptr)}};
       },
       check);
 }
@@ -35,10 +39,13 @@ void run_attention(const Case& c, Checker& check) {
 void run_block(const Case& c, Checker& check) {
   models::PvtV2Block block(build_for(c), c.integer("dim"), attention_of(c), c.number("mlp_ratio"),
                            0);
+  const nn::Grid grid = grid_of(c);
+  c.config().only("norm_eps", 1e-6);
+  c.config().only("inner_norm_eps", 1e-5);
   run_module(
       c, block,
-      [&](const Tensors& inputs) -> Tensors {
-        return {{"y", block(inputs.at("x"), grid_of(c))}};
+      [&](const Inputs& inputs) -> Tensors {
+        return {{"y", block(inputs.at("x"), grid)}};
       },
       check);
 }
@@ -46,12 +53,24 @@ void run_block(const Case& c, Checker& check) {
 void run_patch_embed(const Case& c, Checker& check) {
   models::OverlapPatchEmbed embed(build_for(c), c.integer("in_chans"), c.integer("embed_dim"),
                                   c.integer("patch"), c.integer("stride"));
+  c.config().only("padding", c.integer("patch") / 2);
+  c.config().only("eps", 1e-5);
   run_module(
       c, embed,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", embed(inputs.at("x")).x}};
       },
       check);
+}
+
+// Both names of the public codes are read, whichever the case has.
+void check_keys(const Case& c) {
+  c.config().choice("keys",
+                    {{"original (patch_embed1.., block1.., norm1..)", true},
+                     {"timm (patch_embed, stages.N.blocks.M, stages.N.downsample, stages.N.norm, "
+                      "head)",
+                      true}},
+                    true);
 }
 
 std::unique_ptr<models::Backbone> backbone_of(const Case& c) {
@@ -68,9 +87,9 @@ Tensors stages(models::Backbone& backbone, const Tensor& x) {
 
 void run_backbone(const Case& c, Checker& check) {
   const auto backbone = backbone_of(c);
+  check_keys(c);
   run_module(
-      c, *backbone, [&](const Tensors& inputs) { return stages(*backbone, inputs.at("x")); },
-      check);
+      c, *backbone, [&](const Inputs& inputs) { return stages(*backbone, inputs.at("x")); }, check);
 }
 
 // The maps of the backbone as well, with the classifier's weights, where the case has them.
@@ -78,11 +97,12 @@ void run_classifier(const Case& c, Checker& check) {
   Value options = gdla_backbone(c.config());
   take(c, options, {{"num_classes", "num_classes"}});
   options.set("in_chans", 3);
+  check_keys(c);
   const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
   const std::string name = c.has("output/logits") ? "logits" : "y";
   run_module(
       c, *model,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{name, (*model)({.image = inputs.at("x")}).logits}};
       },
       check);
@@ -97,11 +117,13 @@ void run_classifier(const Case& c, Checker& check) {
 
 }  // namespace
 
-schema::Value gdla_backbone(const Value& config) {
+schema::Value gdla_backbone(const Config& config) {
   // All cases are without stochastic depth.
+  config.only("drop_path_rate", 0);
   Value options = Value::object({{"type", "pvt_v2_b0"}, {"drop_path_rate", 0.0}});
   for (const char* key : {"embed_dims", "num_heads", "mlp_ratios", "depths", "sr_ratios"})
-    options.set(key, config.at(key));
+    options.set(key, config.value(key));
+  take_given(config, options, {"linear", "qkv_bias"});
   return options;
 }
 

@@ -26,6 +26,9 @@ std::vector<double> shares_of(const std::vector<double>& values) {
 
 void run_maps(const Case& c, Checker& check) {
   const std::int64_t h = c.integer("H"), w = c.integer("W"), side = c.integer("image");
+  c.config().only("norm", "min-max, eps 1e-8, per map");
+  c.config().only("upsample", "bilinear align_corners False after normalisation");
+  c.check_all_read();
   std::map<std::string, Matrix> updates;
   for (const std::string network : {"gdla", "la"}) {
     const std::string key = "output/" + network + "_";
@@ -63,15 +66,16 @@ void run_overlays(const Case& c, Checker& check) {
     return std::vector<double>(canvas.rgb.begin(), canvas.rgb.end());
   };
   Canvas contours = picture;
+  c.config().only("order", "ground truth first, prediction on top");
   for (const char* name : {"gt", "pred"}) {
     const std::vector<double> values = to_doubles(c.at(std::string("input/") + name));
     visualise::draw_contour(contours, std::vector<float>(values.begin(), values.end()), h, w, 1,
-                            colour_of(c.config().at(std::string(name) + "_colour")),
+                            colour_of(c.value(std::string(name) + "_colour")),
                             c.integer("thickness"));
   }
   check.compare("output/contours", bytes(contours));
   std::vector<visualise::Colour> palette;
-  for (const Value& rgb : c.config().at("palette").items()) palette.push_back(colour_of(rgb));
+  for (const Value& rgb : c.value("palette").items()) palette.push_back(colour_of(rgb));
   const std::vector<double> labels = to_doubles(c.at("input/labels"));
   check.compare("output/regions",
                 bytes(visualise::tint_classes(

@@ -61,10 +61,12 @@ void run_volume(const Case& c, Checker& check) {
   const Tensor& predicted = c.at("input/pred");
   const Tensor& truth = c.at("input/gt");
   metrics::Grid unit{truth.shape().to_vector()}, spaced = unit;
-  for (const schema::Value& step : c.config().at("spacing").items())
-    spaced.spacing.push_back(step.as_double());
+  spaced.spacing = c.config().numbers("spacing");
+  c.config().only("classes_reported", "1..K-1");
+  const std::int64_t classes = c.integer("n_classes");
+  c.check_all_read();
   Scores in_unit, in_spaced;
-  for (std::int64_t k = 1; k < c.integer("n_classes"); ++k) {
+  for (std::int64_t k = 1; k < classes; ++k) {
     const Mask y = mask_of(truth, static_cast<double>(k), 0, truth.numel());
     const Mask x = mask_of(predicted, static_cast<double>(k), 0, truth.numel());
     in_unit.add(y, x, unit);
@@ -72,7 +74,7 @@ void run_volume(const Case& c, Checker& check) {
   }
   in_unit.compare(check, "unit_");
   in_spaced.compare(check, "spaced_");
-  metrics::ConfusionMatrix all(c.integer("n_classes"));
+  metrics::ConfusionMatrix all(classes);
   const auto labels = [](const Tensor& x) {
     const std::vector<double> values = to_doubles(x);
     return std::vector<std::int64_t>(values.begin(), values.end());
@@ -82,6 +84,10 @@ void run_volume(const Case& c, Checker& check) {
 }
 
 void run_aggregate(const Case& c, Checker& check) {
+  c.config().only("rule",
+                  "per class: mean over the cases whose ground truth holds the class, 0 if none; "
+                  "then plain mean over classes");
+  c.check_all_read();
   const Tensor& dice = c.at("input/dice");
   const std::vector<double> values = to_doubles(dice);
   std::vector<std::vector<double>> cases;
@@ -95,7 +101,14 @@ void run_aggregate(const Case& c, Checker& check) {
 }  // namespace
 
 void run_case_metrics(const Case& c, Checker& check) {
+  c.config().only("connectivity", 1);
+  c.config().only("percentile",
+                  "95, linear interpolation over the concatenation of both directed distance "
+                  "lists");
   if (c.given("n_classes")) return run_volume(c, check);
+  c.config().describes({"cases"});
+  c.config().only("spacing", nullptr);
+  c.check_all_read();
   const Tensor& truth = c.at("input/gt");
   const metrics::Grid plane{truth.shape().part(1, truth.rank()).to_vector()};
   Scores scores;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "attention/gated_differential_linear.h"
 #include "attention/rotary.h"
 #include "nn/ffn.h"
@@ -22,9 +24,9 @@ using schema::Value;
 using Tensors = std::map<std::string, Tensor>;
 
 Gate gate_of(const Case& c) {
-  const std::string word = c.text("gate");
-  if (word == "none") return Gate::kNone;
-  return word == "silu" ? Gate::kSilu : Gate::kSigmoid;
+  return c.config().choice(
+      "gate", {{"none", Gate::kNone}, {"silu", Gate::kSilu}, {"sigmoid", Gate::kSigmoid}},
+      Gate::kSilu);
 }
 
 attention::Context on_grid(const Case& c) {
@@ -34,12 +36,15 @@ attention::Context on_grid(const Case& c) {
   return context;
 }
 
+// With a gate there are four tensors side by side: queries, keys, values, gate.
+std::int64_t tensors_of(const Case& c) { return gate_of(c) == Gate::kNone ? 3 : 4; }
+
 // What the library makes of a packed projection, with the parameters that a mixer has for it.
 class GdlaCore final : public nn::Module {
  public:
   explicit GdlaCore(const Case& c)
-      : heads_{c.integer("n_heads"), gate_of(c), true, c.number("eps_z")},
-        ln_(child<nn::RMSNorm>("ln", build_for(c), head_dim(c), c.number("eps_rms"))),
+      : heads_{c.integer("n_heads"), gate_of(c), true, c.number("eps_z", 1e-6)},
+        ln_(child<nn::RMSNorm>("ln", build_for(c), head_dim(c), c.number("eps_rms", 1e-5))),
         lambda_(parameter("lambda_scale",
                           nn::init_normal(build_for(c), {heads_.num_heads, head_dim(c)}, 0.1))) {}
   std::string type() const override { return "GdlaCore"; }
@@ -54,21 +59,32 @@ class GdlaCore final : public nn::Module {
 
 void run_core(const Case& c, Checker& check) {
   GdlaCore core(c);
+  c.config().only("dim", c.at("input/qkvg").size(2) / tensors_of(c));
+  c.config().only("layout", tensors_of(c) == 3
+                                ? "[B,N,3*C] = q|k|v, heads contiguous inside each"
+                                : "[B,N,4*C] = q|k|v|g, heads contiguous inside each");
   run_module(
       c, core,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", core(inputs.at("qkvg"))}};
       },
       check);
 }
 
 void run_local_mix(const Case& c, Checker& check) {
-  attention::LocalTokenMix mix(build_for(c), c.integer("channels"), c.integer("dwc_kernel"),
-                               c.integer("pwc_groups"));
+  attention::LocalTokenMix mix(build_for(c), c.integer("channels"), c.integer("dwc_kernel", 3),
+                               c.integer("pwc_groups", 1));
+  const attention::Context grid = on_grid(c);
+  // How many tensors lie side by side: each then has a 1x1 convolution of its own.
+  if (c.integer("pwc_groups", 1) > 1) {
+    c.config().only("tensors", c.integer("pwc_groups"));
+  } else {
+    c.config().describes({"tensors"});
+  }
   run_module(
       c, mix,
-      [&](const Tensors& inputs) -> Tensors {
-        return {{"y", mix(inputs.at("qkvg"), on_grid(c))}};
+      [&](const Inputs& inputs) -> Tensors {
+        return {{"y", mix(inputs.at("qkvg"), grid)}};
       },
       check);
 }
@@ -77,10 +93,16 @@ Runner attention_runner(const char* variant) {
   return [variant](const Case& c, Checker& check) {
     const auto module = attention::make(gdla_attention(c, variant),
                                         {build_for(c), c.integer("dim"), c.integer("depth", 1), 3});
+    attention::Context grid;
+    if (variant == std::string_view("gated_differential_linear")) {
+      grid = on_grid(c);
+    } else {
+      c.config().describes({"H", "W"});  // of tokens whose places do not matter
+    }
     run_module(
         c, *module,
-        [&](const Tensors& inputs) -> Tensors {
-          return {{"y", (*module)(inputs.at("x"), on_grid(c))}};
+        [&](const Inputs& inputs) -> Tensors {
+          return {{"y", (*module)(inputs.at("x"), grid)}};
         },
         check);
   };
@@ -91,10 +113,11 @@ Runner ffn_runner(const char* kind) {
     const std::int64_t dim = c.integer("dim");
     const double ratio = static_cast<double>(c.integer("hidden")) / static_cast<double>(dim);
     const auto ffn = nn::make_ffn(gdla_ffn(c, kind, ratio), build_for(c), dim, 0);
+    const nn::Grid grid{c.integer("H", 0), c.integer("W", 0)};
     run_module(
         c, *ffn,
-        [&](const Tensors& inputs) -> Tensors {
-          return {{"y", (*ffn)(inputs.at("x"), {c.integer("H"), c.integer("W")})}};
+        [&](const Inputs& inputs) -> Tensors {
+          return {{"y", (*ffn)(inputs.at("x"), grid)}};
         },
         check);
   };
@@ -106,39 +129,53 @@ class Stateless final : public nn::Module {
   std::string type() const override { return "Stateless"; }
 };
 
-Runner operation_runner(Tensor (*run)(const Case&, const Tensor&)) {
-  return [run](const Case& c, Checker& check) {
+using Operation = std::function<Tensor(const Tensor&)>;
+
+Runner operation_runner(Operation (*of)(const Case&)) {
+  return [of](const Case& c, Checker& check) {
     Stateless none;
+    const Operation run = of(c);
     run_module(
         c, none,
-        [&](const Tensors& inputs) -> Tensors {
-          return {{"y", run(c, inputs.at("x"))}};
+        [&](const Inputs& inputs) -> Tensors {
+          return {{"y", run(inputs.at("x"))}};
         },
         check);
   };
 }
 
-// (b, heads, n, dim), where the library has the heads side by side.
-Tensor rotated(const Case& c, const Tensor& x) {
-  attention::Rotary rotary(c.number("base"), c.integer("dim"));
-  const Tensor tokens =
-      ops::reshape(ops::permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
-  const Tensor y = rotary(tokens, {});
-  return ops::permute(ops::reshape(y, {x.size(0), x.size(2), x.size(1), x.size(3)}), {0, 2, 1, 3});
+// Of (b, heads, n, dim), where the library has the heads side by side.
+Operation rotation_of(const Case& c) {
+  c.config().only("positions", "0..N-1 over flattened row-major tokens");
+  const double base = c.number("base", 10000);
+  const std::int64_t dim = c.integer("dim");
+  return [base, dim](const Tensor& x) {
+    attention::Rotary rotary(base, dim);
+    const Tensor tokens =
+        ops::reshape(ops::permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
+    const Tensor y = rotary(tokens, {});
+    return ops::permute(ops::reshape(y, {x.size(0), x.size(2), x.size(1), x.size(3)}),
+                        {0, 2, 1, 3});
+  };
 }
 
-Tensor interpolated(const Case& c, const Tensor& x) {
+Operation interpolation_of(const Case& c) {
   const std::int64_t factor = c.integer("scale_factor");
-  const auto mode =
-      c.text("mode") == "nearest" ? ops::Interpolation::kNearest : ops::Interpolation::kLinear;
-  return ops::resize(x, {factor * x.size(2), factor * x.size(3)}, mode, c.flag("align_corners"));
+  const auto mode = c.config().choice(
+      "mode",
+      {{"nearest", ops::Interpolation::kNearest}, {"bilinear", ops::Interpolation::kLinear}},
+      ops::Interpolation::kLinear);
+  const bool align = c.flag("align_corners");
+  return [=](const Tensor& x) {
+    return ops::resize(x, {factor * x.size(2), factor * x.size(3)}, mode, align);
+  };
 }
 
 void run_rms_norm(const Case& c, Checker& check) {
-  nn::RMSNorm norm(build_for(c), c.integer("dim"), c.number("eps"), c.flag("affine"));
+  nn::RMSNorm norm(build_for(c), c.integer("dim"), c.number("eps", 1e-5), c.flag("affine", true));
   run_module(
       c, norm,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", norm(inputs.at("x"))}};
       },
       check);
@@ -150,29 +187,59 @@ schema::Component gdla_attention(const Case& c, const std::string& variant) {
   Value options = Value::object({{"type", variant}});
   take(c, options, {{"qkv_bias", "qkv_bias"}});
   // Of networks it is a list, which the decoder has.
-  if (!c.config().at("n_heads").is_array()) take(c, options, {{"n_heads", "num_heads"}});
-  if (c.flag("use_rope")) options.set("rope_base", c.number("rope_base", 10000));
+  if (!c.config().holds_array("n_heads")) take(c, options, {{"n_heads", "num_heads"}});
+  c.config().nothing_dropped({"attn_drop", "proj_drop", "drop_prob"}, c.training());
+  if (variant != "gated_differential_linear") {
+    const double base = c.number("rope_base", 10000);
+    if (c.flag("use_rope")) options.set("rope_base", base);
+  }
   if (variant == "differential") {
     options.set("fused_qkv", true);
-    options.set("lambda_dim", c.text("lambda_dim").ends_with("/2") ? "half" : "head");
-    const bool before = c.text("lambda_init").find("depth-1") != std::string::npos;
-    options.set("lambda_depth_offset", before ? -1 : 0);
+    options.set("lambda_dim", c.config().choice("lambda_dim",
+                                                {{"head", "head"},
+                                                 {"half", "half"},
+                                                 {"dim/n_heads", "head"},
+                                                 {"dim/n_heads/2", "half"}},
+                                                "head"));
+    options.set("lambda_depth_offset",
+                c.config().choice(
+                    "lambda_init",
+                    {{"0.8-0.6*exp(-0.3*depth)", 0}, {"0.8-0.6*exp(-0.3*(depth-1))", -1}}, 0));
+    take(c, options, {{"eps_rms", "eps"}, {"out_proj_bias", "proj_bias"}});
   } else if (variant == "linear") {
-    take(c, options, {{"eps", "eps"}});
+    if (c.given("eps")) take(c, options, {{"eps", "eps"}});
+    options.set("kernel", c.config().choice("feature_map", {{"elu+1", "elu1"}}, "elu1"));
   } else if (variant == "gated_differential_linear") {
     take(c, options, {{"gate", "gate"}, {"local", "local"}, {"dwc_ks", "dwc_kernel"}});
+    if (c.integer("pwc_groups", 1) != 1) c.config().only("pwc_groups", tensors_of(c));
     options.set("pwc_groups", c.integer("pwc_groups", 1) > 1);
+    c.config().only("eps_z", 1e-6);
+    c.config().only("eps_rms", 1e-5);
   }
   return resolved(attention::variants().choices(), options);
 }
 
 schema::Component gdla_ffn(const Case& c, const std::string& kind, double ratio) {
   Value options = Value::object({{"type", kind}, {"expansion", ratio}});
+  if (kind == "mlp") {
+    options.set("activation", c.config().choice("act",
+                                                {{"gelu_erf", "gelu"},
+                                                 {"gelu_tanh", "gelu_tanh"},
+                                                 {"gelu", "gelu"},
+                                                 {"relu", "relu"},
+                                                 {"silu", "silu"}},
+                                                "gelu"));
+  }
   if (kind == "swiglu") {  // whose expansion counts both halves
     options.set("expansion", 2 * ratio);
-    options.set("gate_last", true);
+    options.set("gate_last", c.config().choice(
+                                 "order", {{"[value|gate]", true}, {"[gate|value]", false}}, true));
   }
-  if (kind == "gated_mix_ffn") take(c, options, {{"kernel", "kernel_size"}});
+  if (kind == "gated_mix_ffn") {
+    take(c, options, {{"kernel", "kernel_size"}});
+    c.config().only("order", "[value|gate]");
+    c.config().only("pwc2_bias", false);
+  }
   return resolved(nn::ffn_choices(), options);
 }
 
@@ -184,8 +251,8 @@ Table gdla_operators() {
   table.add("multi_head_self_attention") = attention_runner("softmax");
   table.add("multi_head_linear_attention") = attention_runner("linear");
   table.add("multi_head_differential_attention") = attention_runner("differential");
-  table.add("rope_interleaved") = operation_runner(rotated);
-  table.add("interpolate") = operation_runner(interpolated);
+  table.add("rope_interleaved") = operation_runner(rotation_of);
+  table.add("interpolate") = operation_runner(interpolation_of);
   table.add("rms_norm") = run_rms_norm;
   table.add("ffn_mlp") = ffn_runner("mlp");
   table.add("ffn_swiglu") = ffn_runner("swiglu");

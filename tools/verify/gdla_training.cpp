@@ -25,18 +25,22 @@ using schema::Value;
 
 // The rate of update t; in training step k takes that of k - 1 (lag 1).
 void run_schedule(const Case& c, Checker& check) {
-  for (const auto& [name, length, origin] : c.config().at("configs").members()) {
-    const std::int64_t per_epoch = length.at("iters_per_epoch").as_int();
+  c.config().only("per",
+                  "update index t; the k-th optimiser step (k=0,1,..) runs with lr(max(k-1,0))");
+  const Config configs = c.config().at("configs");
+  for (const std::string& name : configs.keys()) {
+    const Config length = configs.at(name);
+    const std::int64_t per_epoch = length.integer("iters_per_epoch");
     const Value options = Value::object({{"type", "cosine"},
                                          {"unit", "step"},
-                                         {"warmup_epochs", length.at("warmup_epochs")},
+                                         {"warmup_epochs", length.value("warmup_epochs")},
                                          {"warmup_lr", c.number("warmup_lr")},
                                          {"warmup_prefix", c.flag("warmup_prefix")},
                                          {"min_lr", c.number("min_lr")},
                                          {"lag", 1}});
     const optim::Schedule schedule = optim::make_schedule(
         resolved(optim::schedule_choices(), options),
-        {c.number("base_lr"), per_epoch * length.at("epochs").as_int(), per_epoch});
+        {c.number("base_lr"), per_epoch * length.integer("epochs"), per_epoch});
     std::vector<double> rates;
     for (const double t : to_doubles(c.at("input/" + name + "_t")))
       rates.push_back(schedule(static_cast<std::int64_t>(t) + 1));
@@ -46,7 +50,10 @@ void run_schedule(const Case& c, Checker& check) {
 
 training::Loss loss_of(const Case& c) {
   Value options = Value::object({{"type", "boundary_dou"}});
-  if (c.text("loss") == "dicece")
+  const std::size_t maps =
+      c.flag("deepsupervision") ? c.config().integers("n_heads").size() : std::size_t{1};
+  c.config().only("loss_total", fmt::format("sum of the criterion over the {} outputs", maps));
+  if (c.config().choice("loss", {{"bdou", false}, {"dicece", true}}, false))
     options = Value::object({{"type", "dice_ce"},
                              {"squared_pred", true},
                              {"batch", true},
@@ -77,24 +84,35 @@ void check_weights(const Case& c,
                     sum / count, count, kMean));
 }
 
+const char* decay_rule(const Case& c) {
+  return c.config().choice("decay_rule",
+                           {{"no decay for 1-D parameters and *.bias", "one_dimensional"},
+                            {"decay for all parameters", "none"}},
+                           "none");
+}
+
 void run_steps(const Case& c, Checker& check) {
   const auto model =
       models::make(resolved(models::entries().choices(), gdla_decoder(c)), build_for(c), {});
-  load_parameters(c, *model, check);
-  if (!check.passed()) return;
   training::TrainerSetup setup;
-  setup.train.clip_grad = c.number("max_grad_norm");
+  setup.train.clip_grad = c.number("max_grad_norm", 0);
+  c.config().only("optimizer", "AdamW");
+  c.config().only("batch_norm", "train mode");
+  c.config().only("drop_path", 0);
   setup.train.steps = c.integer("steps") + 1;  // the case ends before the run would
   setup.optimizer = resolved(optim::optimiser_choices(),
                              Value::object({{"type", "adamw"},
                                             {"lr", c.number("lr")},
-                                            {"betas", c.config().at("betas")},
+                                            {"betas", c.value("betas")},
                                             {"eps", c.number("eps")},
                                             {"weight_decay", c.number("weight_decay")},
-                                            {"no_decay", "one_dimensional"}}));
+                                            {"no_decay", decay_rule(c)}}));
   setup.schedule = resolved(optim::schedule_choices(), Value::object({{"type", "constant"}}));
+  const training::Loss loss = loss_of(c);
+  load_parameters(c, *model, check);
+  if (!check.passed()) return;
   const CaseTraining run{
-      *model, loss_of(c), c.integer("steps"), c.integer("steps"), [&](std::int64_t step) {
+      *model, loss, c.integer("steps"), c.integer("steps"), [&](std::int64_t step) {
         return CaseStep{{.image = c.at(fmt::format("input/image_{}", step))},
                         ops::cast(c.at(fmt::format("input/labels_{}", step)), DType::kInt64)};
       }};

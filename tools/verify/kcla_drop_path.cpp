@@ -41,10 +41,10 @@ Tensor dropped_as(const Tensor& x, const std::vector<double>& mask, double p) {
 
 void run_drop_path(const Case& c, Checker& check) {
   const double p = c.number("drop_prob");
-  const std::vector<double> mask = to_doubles(c.at("input/mask"));
   Nothing module;
-  const auto forward = [&](const std::map<std::string, Tensor>& inputs) {
-    return std::map<std::string, Tensor>{{"y", dropped_as(inputs.at("x"), mask, p)}};
+  const auto forward = [&](const Inputs& inputs) {
+    return std::map<std::string, Tensor>{
+        {"y", dropped_as(inputs.at("x"), to_doubles(inputs.at("mask")), p)}};
   };
   run_module(c, module, forward, check);
 }

@@ -14,8 +14,13 @@ void run_key_cosine(const Case& c, Checker& check) {
   const Tensor& keys = c.at("input/keys");
   const std::vector<double> values = to_doubles(keys);
   const std::int64_t bins = c.integer("bins");
-  const double low = c.config().at("range").at(0).as_double();
-  const double high = c.config().at("range").at(1).as_double();
+  const double low = c.config().numbers("range").at(0);
+  const double high = c.config().numbers("range").at(1);
+  c.config().only("layout",
+                  "keys [batch, head, layer, head_dim]; adjacent [b,h,T-1]; arbitrary pairs in "
+                  "row-major upper-triangular order");
+  c.config().only("normalisation", "fraction of samples");
+  c.check_all_read();
   const auto compare = [&](const char* name, KeyPairs pairs) {
     const auto found = visualise::key_cosines(values, keys.size(2), keys.size(3), pairs);
     check.compare(std::string("output/") + name, found);
@@ -26,6 +31,10 @@ void run_key_cosine(const Case& c, Checker& check) {
 }
 
 void run_beta(const Case& c, Checker& check) {
+  c.config().only("layout",
+                  "lambda[layer, channel], layers of one stage in order; beta[l] for the last "
+                  "layer, l = distance");
+  c.check_all_read();
   const Tensor& lambda = c.at("input/lambda");
   const std::int64_t layers = lambda.size(0), channels = lambda.size(1);
   const std::vector<double> beta = visualise::beta_decay(to_doubles(lambda), layers, channels);
@@ -46,6 +55,10 @@ void run_beta(const Case& c, Checker& check) {
 }
 
 void run_scores(const Case& c, Checker& check) {
+  c.config().only("layout",
+                  "key_norms [batch, layer, head]; scores [batch, head, t, j], zero above the "
+                  "diagonal");
+  c.check_all_read();
   const Tensor& norms = c.at("input/key_norms");  // (batch, layers, heads)
   const std::int64_t batch = norms.size(0), layers = norms.size(1), heads = norms.size(2);
   const std::vector<double> values = to_doubles(norms);

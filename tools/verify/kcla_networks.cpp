@@ -22,10 +22,8 @@ using Tensors = std::map<std::string, Tensor>;
 
 void run_batch_norm(const Case& c, Checker& check) {
   nn::BatchNorm2d bn(build_for(c), c.integer("channels"),
-                     {.eps = c.number("eps"), .momentum = c.number("momentum")});
-  const auto forward = [&](const Tensors& inputs) -> Tensors {
-    return {{"y", bn(inputs.at("x"))}};
-  };
+                     {.eps = c.number("eps", 1e-5), .momentum = c.number("momentum", 0.1)});
+  const auto forward = [&](const Inputs& inputs) -> Tensors { return {{"y", bn(inputs.at("x"))}}; };
   run_module(c, bn, forward, check);
 }
 
@@ -74,8 +72,10 @@ class Primitives final : public nn::Module {
 
 void run_primitives(const Case& c, Checker& check) {
   Primitives primitives(c);
+  c.config().describes({"layers"});  // of the stacks in which the parts stand
+  c.config().only("head_dim", c.integer("channels") / c.integer("heads"));
   run_module(
-      c, primitives, [&](const Tensors& inputs) { return primitives(inputs.at("x")); }, check);
+      c, primitives, [&](const Inputs& inputs) { return primitives(inputs.at("x")); }, check);
 }
 
 // The registry's name for a case's word for attention.
@@ -90,6 +90,10 @@ std::string registered(const std::string& word) {
 
 // The network's attention, with the options that the case names; null for a plain one.
 Value layer_attention_of(const Case& c) {
+  // Cases of networks have these words whatever their attention is.
+  c.config().of_others({"head_dim", "reduction", "dsu_reduction", "dsu_state", "eca_kernels",
+                        "se_skip_last_stage", "reinit_index"});
+  c.config().nothing_dropped({"drop_path"}, c.training());
   const std::string word = c.text("attention", "plain");
   if (word == "plain" || word == "none") return Value();
   const std::string type = registered(word);
@@ -98,32 +102,8 @@ Value layer_attention_of(const Case& c) {
   const auto take_known = [&](const char* from, const char* to) {
     if (c.given(from) && variant.fields->find(to) != nullptr) take(c, options, {{from, to}});
   };
-  for (const char* key : {"head_dim",
-                          "reduction",
-                          "dsu_state",
-                          "cross_stage",
-                          "reinit_index",
-                          "reset_inside_stage",
-                          "p",
-                          "clamp",
-                          "z_eps",
-                          "temperature_order",
-                          "sqrt_head_dim",
-                          "same_temperature",
-                          "use_exp",
-                          "head_attention",
-                          "phi",
-                          "relu_after_bn",
-                          "value_cache",
-                          "form",
-                          "features",
-                          "rank",
-                          "threshold",
-                          "tau",
-                          "codes",
-                          "buckets"}) {
-    take_known(key, key);
-  }
+  for (const schema::Field& field : variant.fields->fields())
+    take_known(field.key.c_str(), field.key.c_str());
   if (type != "se" && type != "cbam") take_known("dsu_reduction", "reduction");
   take_known("eca_kernels", "kernel_size");
   take_known("se_skip_last_stage", "skip_last_stage");
@@ -135,28 +115,30 @@ Value layer_attention_of(const Case& c) {
 
 void run_model(const Case& c, Value options, Checker& check) {
   take(c, options, {{"planes", "planes"}, {"num_classes", "num_classes"}});
-  options.set("in_chans", c.config().at("input").at(1));
-  Value size = Value::array();
-  for (const std::size_t axis : {std::size_t{2}, std::size_t{3}})
-    size.push_back(c.config().at("input").at(axis));
-  options.set("img_size", size);
+  const std::vector<std::int64_t> input = c.config().integers("input");
+  c.config().only("input", Value::array(c.at("input/x").shape().to_vector()));
+  c.config().only("network", c.op());
+  options.set("in_chans", input.at(1));
+  options.set("img_size", Value::array({input.at(2), input.at(3)}));
   const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"logits", (*model)({.image = inputs.at("x")}).logits}};
       },
       check);
 }
 
 void run_cifar_resnet(const Case& c, Checker& check) {
-  Value depths = Value::array();
-  for (std::size_t s = 0; s < c.config().at("planes").items().size(); ++s) {
-    depths.push_back(c.integer("blocks_per_stage"));
-  }
-  Value options = Value::object(
-      {{"type", "resnet20"}, {"depths", depths}, {"layer_attention", layer_attention_of(c)}});
+  const std::size_t stages = c.config().integers("planes").size();
+  const std::int64_t blocks = c.integer("blocks_per_stage");
+  Value options =
+      Value::object({{"type", "resnet20"},
+                     {"depths", Value::array(std::vector<std::int64_t>(stages, blocks))},
+                     {"layer_attention", layer_attention_of(c)}});
   take(c, options, {{"block", "block"}});
+  const std::int64_t convolutions = c.text("block", "bottleneck") == "basic" ? 2 : 3;
+  c.config().only("depth", static_cast<std::int64_t>(stages) * blocks * convolutions + 2);
   run_model(c, options, check);
 }
 

@@ -28,12 +28,11 @@ using schema::Value;
 using Tensors = std::map<std::string, Tensor>;
 
 // Compares a loss and the gradients of its inputs.
-void check_loss(const Case& c, Checker& check, const Tensors& inputs, const Tensor& loss) {
+void check_loss(Checker& check, const Inputs& inputs, const Tensor& loss) {
+  inputs.check_all_read();
   check.compare("output/loss", loss);
   autograd::backward(loss);
-  for (const auto& [name, input] : inputs) {
-    if (c.has("grad_input/" + name)) check.compare("grad_input/" + name, input.grad());
-  }
+  inputs.compare_gradients(check);
 }
 
 ops::BceDiceOptions bce_dice_options(const Case& c) {
@@ -43,35 +42,39 @@ ops::BceDiceOptions bce_dice_options(const Case& c) {
 }
 
 void run_bce_dice(const Case& c, Checker& check) {
-  const Tensors inputs = leaf_inputs(c);
+  const Inputs inputs(c);
   const Tensor& prob = inputs.at("prob");
   const Tensor& target = inputs.at("target");
   const auto options = bce_dice_options(c);
+  c.check_all_read();
   check.compare("output/bce", ops::bce(prob, target));
   check.compare("output/dice", ops::dice_loss(prob, target, options.smooth));
-  check_loss(c, check, inputs, ops::bce_dice(prob, target, options));
+  check_loss(check, inputs, ops::bce_dice(prob, target, options));
 }
 
 void run_deep_supervision(const Case& c, Checker& check) {
-  const Tensors inputs = leaf_inputs(c);
+  const Inputs inputs(c);
   const Tensor& target = inputs.at("target");
   std::vector<Tensor> maps{inputs.at("prob")};
   std::vector<double> weights{1};
-  for (const Value& weight : c.config().at("aux_weights").items()) {
+  for (const double weight : c.config().numbers("aux_weights")) {
     maps.push_back(inputs.at(fmt::format("aux{}", maps.size() - 1)));
-    weights.push_back(weight.as_double());
+    weights.push_back(weight);
   }
-  const auto loss = [&](const Tensor& prob) {
-    return ops::bce_dice(prob, target, bce_dice_options(c));
-  };
-  check_loss(c, check, inputs,
-             ops::over_maps(maps, weights, {target.size(2), target.size(3)}, loss));
+  const auto options = bce_dice_options(c);
+  c.check_all_read();
+  const auto loss = [&](const Tensor& prob) { return ops::bce_dice(prob, target, options); };
+  check_loss(check, inputs, ops::over_maps(maps, weights, {target.size(2), target.size(3)}, loss));
 }
 
 void run_segmentation_metrics(const Case& c, Checker& check) {
   // gdla calls its metrics of single cases by the same name.
   if (!c.has("input/prob")) return run_case_metrics(c, check);
   metrics::MaskCounts counts(static_cast<float>(c.number("threshold", 0.5)));
+  c.config().only("comparison", ">=");
+  c.config().only("aggregation", "one confusion matrix over all pixels of all images");
+  c.config().only(metrics::kMiou.name, "foreground IoU");
+  c.check_all_read();
   const Tensor& prob = c.at("input/prob");
   const Tensor& target = c.at("input/target");
   // Sample by sample, as an evaluation adds them up.
@@ -94,11 +97,10 @@ void run_segmentation_metrics(const Case& c, Checker& check) {
 void run_topk(const Case& c, Checker& check) {
   const Tensor logits = c.on_host("input/logits");
   const Tensor labels = c.on_host("input/labels");
-  for (const Value& k : c.config().at("k").items()) {
-    const double share = static_cast<double>(metrics::top_k_correct(logits, labels, k.as_int())) /
+  for (const std::int64_t k : c.config().integers("k")) {
+    const double share = static_cast<double>(metrics::top_k_correct(logits, labels, k)) /
                          static_cast<double>(logits.size(0));
-    check.compare(fmt::format("output/top{}_percent", k.as_int()),
-                  std::vector<double>{100 * share});
+    check.compare(fmt::format("output/top{}_percent", k), std::vector<double>{100 * share});
   }
 }
 
@@ -112,9 +114,11 @@ void run_optimiser(const Case& c, Checker& check, const char* type, const char* 
   const auto optimiser =
       optim::make_optimiser(resolved(optim::optimiser_choices(), options), {{"w", w}});
   std::size_t step = 0;
-  for (const Value& lr : c.config().at("lrs").items()) {
+  const std::vector<double> rates = c.config().numbers("lrs");
+  c.check_all_read();
+  for (const double lr : rates) {
     w.set_grad(ops::clone(c.at(fmt::format("input/grad{}", step++))));
-    optimiser->step(lr.as_double());
+    optimiser->step(lr);
     check.compare(fmt::format("output/w{}", step), w);
     const std::string state = fmt::format("output/{}{}", buffer, step);
     if (c.has(state)) check.compare(state, optimiser->state().at("w.momentum_buffer"));
@@ -128,7 +132,7 @@ void run_sgd(const Case& c, Checker& check) {
 }
 
 void run_adamw(const Case& c, Checker& check) {
-  if (c.flag("amsgrad")) throw NotImplemented("amsgrad");
+  c.config().only("amsgrad", false);
   run_optimiser(c, check, "adamw", "exp_avg", {"betas", "eps", "weight_decay"});
 }
 
@@ -144,35 +148,41 @@ void check_rates(const Case& c, Checker& check, const std::string& name, double 
   check.compare(key, rates);
 }
 
-void run_schedules(const Case& c, Checker& check) {
-  const Value& annealing = c.config().at("cosine_annealing");
+void check_annealing(const Case& c, Checker& check) {
+  const Config words = c.config().at("cosine_annealing");
+  words.only("epochs", c.at("f64/output/cosine_annealing").numel());
   const Value cosine = Value::object({{"type", "cosine"},
-                                      {"min_lr", annealing.at("eta_min")},
-                                      {"period_epochs", annealing.at("T_max")}});
-  for (const char* name : {"cosine_annealing", "cosine_annealing_closed_form"}) {
-    check_rates(c, check, name, annealing.at("base").as_double(), cosine);
-  }
-  const Value& restarts = c.config().at("cosine_warm_restarts");
-  check_rates(c, check, "cosine_warm_restarts", restarts.at("base").as_double(),
+                                      {"min_lr", words.number("eta_min")},
+                                      {"period_epochs", words.integer("T_max")}});
+  for (const char* name : {"cosine_annealing", "cosine_annealing_closed_form"})
+    check_rates(c, check, name, words.number("base"), cosine);
+}
+
+void run_schedules(const Case& c, Checker& check) {
+  check_annealing(c, check);
+  const Config restarts = c.config().at("cosine_warm_restarts");
+  check_rates(c, check, "cosine_warm_restarts", restarts.number("base"),
               Value::object({{"type", "cosine_restarts"},
-                             {"min_lr", restarts.at("eta_min")},
-                             {"cycle_epochs", restarts.at("T_0")},
-                             {"cycle_mult", restarts.at("T_mult")}}));
-  const Value& cifar = c.config().at("cifar_warmup_multistep");
+                             {"min_lr", restarts.number("eta_min")},
+                             {"cycle_epochs", restarts.integer("T_0")},
+                             {"cycle_mult", restarts.value("T_mult")}}));
+  const Config cifar = c.config().at("cifar_warmup_multistep");
+  cifar.only("epochs", c.at("f64/output/cifar_warmup_multistep").numel());
   Value steps = Value::object({{"type", "multi_step"},
-                               {"milestones", cifar.at("milestones")},
-                               {"decay_rate", cifar.at("gamma")}});
-  check_rates(c, check, "cifar_multistep_no_warmup", cifar.at("base").as_double(), steps);
-  steps.set("warmup_epochs", cifar.at("warmup_epochs"));
-  steps.set("warmup_lr", cifar.at("warmup_start"));
-  check_rates(c, check, "cifar_warmup_multistep", cifar.at("base").as_double(), steps);
-  const Value& imagenet = c.config().at("imagenet_step");
-  check_rates(c, check, "imagenet_step", imagenet.at("base").as_double(),
+                               {"milestones", cifar.value("milestones")},
+                               {"decay_rate", cifar.number("gamma")}});
+  check_rates(c, check, "cifar_multistep_no_warmup", cifar.number("base"), steps);
+  steps.set("warmup_epochs", cifar.integer("warmup_epochs"));
+  steps.set("warmup_lr", cifar.number("warmup_start"));
+  check_rates(c, check, "cifar_warmup_multistep", cifar.number("base"), steps);
+  const Config imagenet = c.config().at("imagenet_step");
+  imagenet.only("epochs", c.at("f64/output/imagenet_step").numel());
+  check_rates(c, check, "imagenet_step", imagenet.number("base"),
               Value::object({{"type", "multi_step"},
-                             {"milestones", imagenet.at("milestones")},
-                             {"decay_rate", imagenet.at("gamma")},
-                             {"warmup_epochs", imagenet.at("warmup_epochs")},
-                             {"warmup_floor", imagenet.at("warmup_lr")}}));
+                             {"milestones", imagenet.value("milestones")},
+                             {"decay_rate", imagenet.number("gamma")},
+                             {"warmup_epochs", imagenet.integer("warmup_epochs")},
+                             {"warmup_floor", imagenet.number("warmup_lr")}}));
 }
 
 // Bytes (h, w) or (h, w, c) as planes in [0, 1].
@@ -200,6 +210,14 @@ void run_segmentation_preprocessing(const Case& c, Checker& check) {
   const Tensor image = planes_of(c.on_host("input/image_u8"));
   const Tensor mask = planes_of(c.on_host("input/mask_u8"));
   // Mean and deviation of the configuration cancel out in the stretching. kcla 5.4.
+  c.config().describes({"mean", "std"});
+  c.config().only("order",
+                  Value::array({"normalise", "hflip", "vflip",
+                                "rotate nearest, no expand, fill 0, counter-clockwise degrees",
+                                "bilinear resize, half-pixel centres, no antialias"}));
+  const double angle = c.number("angle");
+  const std::int64_t size = c.integer("size");
+  c.check_all_read();
   data::stretch(view(image));
   const std::vector<double> zero(static_cast<std::size_t>(image.size(0)), 0.0);
   data::normalise(view(image), zero, std::vector<double>(zero.size(), 1.0 / 255));
@@ -210,31 +228,29 @@ void run_segmentation_preprocessing(const Case& c, Checker& check) {
   check.compare("output/hflip_mask", mask);
   for (const Tensor& x : {image, mask}) data::flip_vertically(view(x));
   check.compare("output/hflip_vflip", image);
-  for (const Tensor& x : {image, mask}) data::rotate(view(x), c.number("angle"));
+  for (const Tensor& x : {image, mask}) data::rotate(view(x), angle);
   check.compare("output/rotated", image);
   check.compare("output/rotated_mask", mask);
-  check.compare("output/resized", resampled(image, c.integer("size")));
-  check.compare("output/resized_mask", resampled(mask, c.integer("size")));
+  check.compare("output/resized", resampled(image, size));
+  check.compare("output/resized_mask", resampled(mask, size));
 }
 
 void run_cifar_augmentation(const Case& c, Checker& check) {
-  const auto numbers = [&](const char* key) {
-    std::vector<double> values;
-    for (const Value& value : c.config().at(key).items()) values.push_back(value.as_double());
-    return values;
-  };
   const Tensor image = planes_of(c.on_host("input/image_u8"));
   data::shift(view(image), c.integer("pad") - c.integer("crop_top"),
               c.integer("pad") - c.integer("crop_left"));
   if (c.flag("hflip")) data::flip_horizontally(view(image));
-  data::normalise(view(image), numbers("mean"), numbers("std"));
+  data::normalise(view(image), c.config().numbers("mean"), c.config().numbers("std"));
   check.compare("output/normalised", image);
 }
 
 // Image to probability: networks give logits, the cases hold what their sigmoid makes of them.
 void run_network(const Case& c, const Value& options, Checker& check) {
+  c.config().only("network", c.op());
+  c.config().only("output", "sigmoid probabilities");
+  c.config().only("input", Value::array(c.at("input/x").shape().to_vector()));
   const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
-  const auto forward = [&](const Tensors& inputs) -> Tensors {
+  const auto forward = [&](const Inputs& inputs) -> Tensors {
     return {{"prob", ops::sigmoid((*model)({.image = inputs.at("x")}).maps.front())}};
   };
   run_module(c, *model, forward, check);
@@ -251,22 +267,28 @@ Value dense_options(const Case& c, const char* type) {
 Value attention_of(const Case& c, const std::string& type) {
   Value options = Value::object({{"type", type}, {"drop_path", 0}});
   take(c, options, {{"head_dim", "head_dim"}});
-  if (type == "dla_l") take(c, options, {{"dsu_reduction", "reduction"}});
-  if (type == "kcla") take(c, options, {{"reset_inside_stage", "reset_inside_stage"}});
+  if (type == "dla_l")
+    take(c, options, {{"dsu_reduction", "reduction"}, {"dsu_state", "dsu_state"}});
+  if (type == "kcla")
+    take_given(c.config(), options,
+               {"reset_inside_stage", "p", "clamp", "temperature_order", "sqrt_head_dim",
+                "same_temperature", "use_exp", "head_attention", "cross_stage", "z_eps", "phi",
+                "relu_after_bn"});
   return options;
 }
 
 void run_resnet_unet(const Case& c, Checker& check) {
   const std::string attention = c.text("attention", "plain");
+  // Cases of these networks have these words whatever their attention is.
+  c.config().of_others({"head_dim", "dsu_reduction"});
+  c.config().nothing_dropped({"drop_path"}, c.training());
   Value encoder = Value::object({{"type", "resnet18_reduced"}});
   if (attention != "plain") encoder.set("layer_attention", attention_of(c, attention));
   take(c, encoder,
        {{"stem", "stem_width"}, {"encoder_channels", "planes"}, {"encoder_strides", "strides"}});
-  Value depths = Value::array();
-  for (std::size_t s = 0; s < c.config().at("encoder_channels").items().size(); ++s) {
-    depths.push_back(c.integer("blocks_per_stage", 2));
-  }
-  encoder.set("depths", depths);
+  encoder.set("depths",
+              Value::array(std::vector<std::int64_t>(c.config().integers("encoder_channels").size(),
+                                                     c.integer("blocks_per_stage", 2))));
   Value options = dense_options(c, "resnet_unet");
   options.set("backbone", encoder);
   take(c, options, {{"decoder_channels", "decoder_channels"}});
@@ -275,14 +297,15 @@ void run_resnet_unet(const Case& c, Checker& check) {
 
 // The widths of the two published forms, in units of the first one's.
 void run_unet(const Case& c, Checker& check) {
-  const bool transposed = c.text("mode") == "convT";
+  const bool transposed = c.config().choice("mode", {{"convT", true}, {"old", false}}, true);
   const std::vector<std::int64_t> widths = transposed ? std::vector<std::int64_t>{1, 2, 4, 8, 16}
                                                       : std::vector<std::int64_t>{1, 2, 4, 8, 8};
   const std::vector<std::int64_t> decoder =
       transposed ? std::vector<std::int64_t>{8, 4, 2, 1} : std::vector<std::int64_t>{4, 2, 1, 1};
+  const std::int64_t base = c.integer("base");
   const auto scaled = [&](const std::vector<std::int64_t>& factors) {
     Value list = Value::array();
-    for (const std::int64_t factor : factors) list.push_back(factor * c.integer("base"));
+    for (const std::int64_t factor : factors) list.push_back(factor * base);
     return list;
   };
   Value options = dense_options(c, transposed ? "unet" : "unet_bilinear");

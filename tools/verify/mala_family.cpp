@@ -2,6 +2,7 @@
 // golden cases.
 
 #include <cmath>
+#include <functional>
 
 #include "attention/linear_forms.h"
 #include "models/model.h"
@@ -30,7 +31,7 @@ struct CoreInputs {
   ops::HeadView q, k, v;
 };
 
-CoreInputs core_inputs(const Tensors& inputs) {
+CoreInputs core_inputs(const Inputs& inputs) {
   const auto view = [&](const char* name) {
     const Tensor& x = inputs.at(name);
     return ops::heads(ops::merge_heads(x), x.size(1), x.size(3), 0, x.size(3));
@@ -44,14 +45,17 @@ struct CoreResult {
   Tensor map = {};
 };
 
-Runner core_runner(CoreResult (*form)(const Case&, const CoreInputs&)) {
-  return [form](const Case& c, Checker& check) {
+using Core = std::function<CoreResult(const CoreInputs&)>;
+
+Runner core_runner(Core (*of)(const Case&)) {
+  return [of](const Case& c, Checker& check) {
     Form none;
+    const Core form = of(c);
     run_module(
         c, none,
-        [&](const Tensors& inputs) -> Tensors {
+        [&](const Inputs& inputs) -> Tensors {
           const CoreInputs in = core_inputs(inputs);
-          const CoreResult result = form(c, in);
+          const CoreResult result = form(in);
           const std::int64_t dim = in.v.dim;
           Tensors outputs{
               {"y", ops::take_heads(ops::heads(result.y, std::ssize(in.v.offsets), dim, 0, dim))}};
@@ -66,48 +70,62 @@ ops::HeadView with_tokens(const ops::HeadView& view, const Tensor& x) {
   return {x, view.offsets, view.dim};
 }
 
-CoreResult softmax_core(const Case& c, const CoreInputs& in) {
-  const ops::AttentionOptions options{1 / std::sqrt(static_cast<double>(in.q.dim)), false, {}};
-  const ops::HeadView q = c.flag("q_l2_normalised")
-                              ? with_tokens(in.q, attention::unit_vectors(in.q.x, in.q.dim))
-                              : in.q;
-  return {ops::attention(q, in.k, in.v, options), ops::attention_map(q, in.k, options)};
+Core softmax_core(const Case& c) {
+  c.config().only("scale", "head_dim^-0.5");
+  c.config().only("norm_eps", 1e-12);
+  const bool unit_queries = c.flag("q_l2_normalised");
+  return [unit_queries](const CoreInputs& in) -> CoreResult {
+    const ops::AttentionOptions options{1 / std::sqrt(static_cast<double>(in.q.dim)), false, {}};
+    const ops::HeadView q =
+        unit_queries ? with_tokens(in.q, attention::unit_vectors(in.q.x, in.q.dim)) : in.q;
+    return {ops::attention(q, in.k, in.v, options), ops::attention_map(q, in.k, options)};
+  };
 }
 
-FeatureMap family_kernel(const Case& c) {
-  const std::string kernel = c.text("kernel");
-  if (kernel == "elu1") return FeatureMap::kEluPlusOne;
-  if (kernel == "relu") return FeatureMap::kRelu;
-  if (kernel == "exp") return FeatureMap::kExp;
-  throw NotImplemented("kernel " + kernel);
+Core linear_core(const Case& c) {
+  const ops::LinearAttentionOptions options{
+      .feature_map = c.config().choice("kernel",
+                                       {{"elu1", FeatureMap::kEluPlusOne},
+                                        {"relu", FeatureMap::kRelu},
+                                        {"exp", FeatureMap::kExp}},
+                                       FeatureMap::kEluPlusOne),
+      .eps = c.number("eps", 1e-6)};
+  return [options](const CoreInputs& in) -> CoreResult {
+    return {ops::linear_attention(in.q, in.k, in.v, options),
+            ops::linear_attention_map(in.q, in.k, options)};
+  };
 }
 
-CoreResult linear_core(const Case& c, const CoreInputs& in) {
-  const ops::LinearAttentionOptions options{.feature_map = family_kernel(c),
-                                            .eps = c.number("eps")};
-  return {ops::linear_attention(in.q, in.k, in.v, options),
-          ops::linear_attention_map(in.q, in.k, options)};
+Core efficient_core(const Case& c) {
+  c.config().only("q_softmax", "features");
+  c.config().only("k_softmax", "tokens");
+  return [](const CoreInputs& in) -> CoreResult {
+    return {ops::linear_attention(with_tokens(in.q, attention::efficient_queries(in.q.x, in.q.dim)),
+                                  with_tokens(in.k, attention::efficient_keys(in.k.x)), in.v,
+                                  {.feature_map = FeatureMap::kNone, .eps = 0})};
+  };
 }
 
-CoreResult efficient_core(const Case&, const CoreInputs& in) {
-  return {ops::linear_attention(with_tokens(in.q, attention::efficient_queries(in.q.x, in.q.dim)),
-                                with_tokens(in.k, attention::efficient_keys(in.k.x)), in.v,
-                                {.feature_map = FeatureMap::kNone, .eps = 0})};
+Core angular_core(const Case& c) {
+  c.config().only("post_norm", "l2 per head");
+  return [](const CoreInputs& in) -> CoreResult {
+    return {attention::angular_attention(in.q, in.k, in.v)};
+  };
 }
 
-CoreResult angular_core(const Case&, const CoreInputs& in) {
-  return {attention::angular_attention(in.q, in.k, in.v)};
-}
-
-CoreResult inline_core(const Case&, const CoreInputs& in) {
-  return {attention::inline_attention(in.q, in.k, in.v), attention::inline_map(in.q, in.k)};
+Core inline_core(const Case& c) {
+  c.config().only("kernel", "identity");
+  return [](const CoreInputs& in) -> CoreResult {
+    return {attention::inline_attention(in.q, in.k, in.v), attention::inline_map(in.q, in.k)};
+  };
 }
 
 void run_hydra_core(const Case& c, Checker& check) {
   Form none;
+  c.config().only("norm", "l2 over all features");
   run_module(
       c, none,
-      [](const Tensors& in) -> Tensors {
+      [](const Inputs& in) -> Tensors {
         return {{"y", attention::hydra_attention(in.at("q"), in.at("k"), in.at("v"))}};
       },
       check);
@@ -131,9 +149,10 @@ class FocusMap final : public nn::Module {
 
 void run_focus_map(const Case& c, Checker& check) {
   FocusMap map(c);
+  c.config().only("eps", 1e-6);
   run_module(
       c, map,
-      [&](const Tensors& in) -> Tensors {
+      [&](const Inputs& in) -> Tensors {
         return {{"y", map(in.at("x"))}};
       },
       check);
@@ -150,16 +169,15 @@ Value family_options(const Case& c) {
       options.set("gamma", kind == "mala_no_gamma" ? "none" : "learnable");
   }
   take(c, options, {{"num_heads", "num_heads"}});
-  for (const char* key :
-       {"qkv_bias", "kernel", "scaling", "kernel_size", "focusing_factor", "res_kernel_size"}) {
-    if (c.given(key)) take(c, options, {{key, key}});
-  }
+  take_given(c.config(), options,
+             {"qkv_bias", "proj_bias", "kernel", "scaling", "eps", "kernel_size", "focusing_factor",
+              "res_kernel_size", "beta", "gamma", "learnable_shape", "exp_max"});
   return options;
 }
 
 attention::Layout family_layout(const Case& c) {
-  const auto& grid = c.config().at("grid").items();
-  return {c.flag("class_token") ? 1 : 0, grid[0].as_int(), grid[1].as_int()};
+  const std::vector<std::int64_t> grid = c.config().integers("grid");
+  return {c.flag("class_token") ? 1 : 0, grid.at(0), grid.at(1)};
 }
 
 attention::Context family_context(const attention::Layout& layout) {
@@ -170,11 +188,14 @@ attention::Context family_context(const attention::Layout& layout) {
 
 void run_vit_attention(const Case& c, Checker& check) {
   const attention::Layout layout = family_layout(c);
+  const Tensor& x = c.at("input/x");
+  c.config().only("dim", x.size(2));
+  if (layout.prefix_tokens + layout.grid_h * layout.grid_w != x.size(1)) c.config().refuse("grid");
   const auto module = attention::make(resolved(attention::variants().choices(), family_options(c)),
                                       {build_for(c), c.integer("dim"), 1, 1, layout});
   run_module(
       c, *module,
-      [&](const Tensors& in) -> Tensors {
+      [&](const Inputs& in) -> Tensors {
         return {{"y", (*module)(in.at("x"), family_context(layout))}};
       },
       check);
@@ -182,18 +203,22 @@ void run_vit_attention(const Case& c, Checker& check) {
 
 void run_deit(const Case& c, Checker& check) {
   Value options = Value::object({{"type", "deit_tiny"}, {"attention", family_options(c)}});
+  // All cases are without stochastic depth.
+  options.set("drop_path_rate", 0.0);
+  c.config().nothing_dropped({"drop_path_rate", "drop_rate"}, c.training());
   take(c, options,
        {{"img_size", "img_size"},
         {"patch_size", "patch_size"},
         {"embed_dim", "embed_dim"},
         {"depth", "depth"},
+        {"mlp_ratio", "mlp_ratio"},
+        {"in_chans", "in_chans"},
         {"norm_eps", "norm_eps"},
         {"num_classes", "num_classes"}});
-  if (c.number("mlp_ratio") != 4) throw NotImplemented("deit with another mlp_ratio than 4");
   const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
-      [&](const Tensors& in) -> Tensors {
+      [&](const Inputs& in) -> Tensors {
         return {{"y", (*model)({.image = in.at("x")}).logits}};
       },
       check);
@@ -204,11 +229,13 @@ void run_lite_mla(const Case& c, Checker& check) {
   const std::int64_t channels = c.integer("in_channels");
   Value options = Value::object({{"type", "lite_mla"}, {"num_heads", channels / c.integer("dim")}});
   take(c, options, {{"scales", "scales"}, {"eps", "eps"}});
+  c.config().only("norm", "bn on proj only");
+  c.config().only("out_channels", channels);
   const auto module = attention::make(resolved(attention::variants().choices(), options),
                                       {build_for(c), channels, 1, 1});
   run_module(
       c, *module,
-      [&](const Tensors& in) -> Tensors {
+      [&](const Inputs& in) -> Tensors {
         const Tensor& map = in.at("x");
         const nn::Grid grid{map.size(2), map.size(3)};
         const Tensor y = (*module)(models::tokens_of(map), family_context({0, grid.h, grid.w}));

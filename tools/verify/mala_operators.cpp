@@ -11,37 +11,23 @@
 #include "ops/shape.h"
 #include "verify/mala.h"
 #include "verify/module_case.h"
+#include "verify/options.h"
 #include "verify/runners.h"
 
 namespace fovea::verify {
 namespace {
 
 using attention::Mala;
-using attention::MalaCoefficient;
 using attention::MalaOptions;
+using schema::Value;
 using Tensors = std::map<std::string, Tensor>;
 
-FeatureMap kernel_of(const Case& c) {
-  const std::string word = c.text("kernel", "elu1");
-  if (word == "relu") return FeatureMap::kRelu;
-  return word == "exp" ? FeatureMap::kExp : FeatureMap::kEluPlusOne;
-}
-
-MalaCoefficient coefficient_of(const Case& c, const char* key) {
-  const std::string word = c.text(key, "formula");
-  if (word == "learnable") return MalaCoefficient::kLearnable;
-  return word == "none" ? MalaCoefficient::kNone : MalaCoefficient::kFormula;
-}
-
 MalaOptions options_of(const Case& c) {
-  MalaOptions o;
-  o.kernel = kernel_of(c);
-  o.scaling = c.text("scaling") == "none" ? ops::SimilarityScale::kNone
-                                          : ops::SimilarityScale::kHeadDimMean;
-  o.eps = c.number("eps", 1e-6);
-  o.beta = coefficient_of(c, "beta");
-  o.gamma = coefficient_of(c, "gamma");
-  return o;
+  Value options = Value::object();
+  take_given(
+      c.config(), options,
+      {"kernel", "exp_max", "scaling", "eps", "beta", "gamma", "learnable_shape", "normaliser"});
+  return attention::mala_fields().parse(options, "mala");
 }
 
 // (b, heads, n, dim) as heads side by side, and back.
@@ -58,14 +44,16 @@ void run_core(const Case& c, Checker& check) {
   Mala mala(build_for(c), options_of(c), q.size(1), q.size(3));
   attention::Context context;
   context.causal = c.op() == "mala_causal";
-  if (c.has("input/mask")) context.key_mask = c.at("input/mask");
+  c.config().only("heads", q.size(1));
+  c.config().only("key_mask", c.has("input/mask"));
   ops::RotaryTables rotary;
+  const double base = c.number("rope_base", 10000);
   if (c.flag("rope1d"))
-    rotary = attention::sequence_rotary(q.size(2), q.size(3), c.number("rope_base"), q.dtype(),
-                                        q.device());
+    rotary = attention::sequence_rotary(q.size(2), q.size(3), base, q.dtype(), q.device());
   run_module(
       c, mala,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
+        context.key_mask = inputs.find("mask");
         const Mala::Heads heads{view_of(inputs.at("q")), view_of(inputs.at("k")),
                                 view_of(inputs.at("v"))};
         const ops::MagnitudeMap map =
@@ -90,6 +78,7 @@ class Nothing final : public nn::Module {
 void run_rope(const Case& c, Checker& check) {
   const Tensor& x = c.at("input/x");
   const std::int64_t dim = c.integer("head_dim");
+  c.config().only("pairing", "interleaved");
   const ops::RotaryTables tables =
       c.op() == "rope2d"
           ? attention::grid_rotary(attention::grid_rates("rope2d", dim), 0, c.integer("h"),
@@ -99,7 +88,7 @@ void run_rope(const Case& c, Checker& check) {
   Nothing none;
   run_module(
       c, none,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         const Tensor& heads = inputs.at("x");
         const Tensor turned = ops::rotate(ops::merge_heads(heads), tables);
         return {{"y", heads_first(turned, heads.size(1))},

@@ -25,11 +25,12 @@ using schema::Value;
 
 // Of labels alone, and of labels that are mixed; the smoothing is that of the loss.
 void run_classification_losses(const Case& c, Checker& check) {
-  const auto inputs = leaf_inputs(c);
+  const Inputs inputs(c);
   const Tensor labels = c.on_host("input/labels");
   const double smoothing = c.number("smoothing");
   const Tensor mixed =
       ops::to(data::mixed_targets(labels, c.integer("num_classes"), c.number("lam")), c.device());
+  c.check_all_read();
   check.compare("output/target", ops::smoothed_target(mixed, smoothing));
   const auto loss = training::make_loss(
       resolved(training::loss_choices(),
@@ -37,7 +38,7 @@ void run_classification_losses(const Case& c, Checker& check) {
       training::Compares::kClasses);
   const models::Outputs output{.logits = inputs.at("logits")};
   const Tensor soft = loss(output, mixed);
-  const Tensor hard = loss(output, c.at("input/labels"));
+  const Tensor hard = loss(output, inputs.at("labels"));
   check.compare("output/soft_ce", soft);
   check.compare("output/label_smoothing_ce", hard);
   autograd::backward(ops::add(ops::mul(soft, c.at("upstream/soft_ce")),
@@ -70,6 +71,7 @@ void run_schedule(const Case& c, Checker& check) {
 void run_ema(const Case& c, Checker& check) {
   const Tensor weight = ops::clone(c.at("input/w0"));
   optim::Ema ema({{"w", weight}}, c.number("decay"));
+  c.check_all_read();
   std::vector<double> averages;
   for (std::int64_t step = 1; c.has(fmt::format("input/w{}", step)); ++step) {
     ops::copy_into(c.at(fmt::format("input/w{}", step)), weight);
@@ -80,13 +82,18 @@ void run_ema(const Case& c, Checker& check) {
 }
 
 void run_magnitude(const Case& c, Checker& check) {
+  const std::vector<double> factors = c.config().numbers("factors");
+  c.config().only("eps", 0);
+  c.config().only("kernel", "already applied");
+  c.config().only("scaling", "head_dim_mean");
+  c.check_all_read();
   const std::vector<double> q = to_doubles(c.at("input/phi_q"));
   const std::vector<double> keys = to_doubles(c.at("input/phi_k"));
   const auto compare = [&](const char* key, const auto& scores_of) {
     std::vector<double> all;
-    for (const Value& factor : c.config().at("factors").items()) {
+    for (const double factor : factors) {
       std::vector<double> scaled = q;
-      for (double& value : scaled) value *= factor.as_double();
+      for (double& value : scaled) value *= factor;
       for (const double score : scores_of(scaled, keys)) all.push_back(score);
     }
     check.compare(key, all);

@@ -1,9 +1,5 @@
 // The mala paper's Swin networks, from the words of its golden cases.
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "models/model.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
@@ -13,12 +9,6 @@ namespace fovea::verify {
 namespace {
 
 using schema::Value;
-
-bool is_known(const std::string& attention) {
-  const auto& all = attention::variants();
-  return std::any_of(all.begin(), all.end(),
-                     [&](const attention::Variant& variant) { return variant.name == attention; });
-}
 
 void run_swin(const Case& c, Checker& check) {
   Value options = Value::object({{"type", "swin_t"}, {"in_chans", 3}, {"drop_path_rate", 0.0}});
@@ -32,12 +22,13 @@ void run_swin(const Case& c, Checker& check) {
         {"kinds", "kinds"},
         {"linear_window", "linear_window"},
         {"num_classes", "num_classes"}});
-  for (const Value& kind : c.config().at("kinds").items()) {
-    if (!is_known(kind.as_string()))
-      throw NotImplemented(fmt::format("attention {}", kind.as_string()));
-  }
-  const Value& size = c.config().at("img_size");
+  const Value& size = c.value("img_size");
   options.set("img_size", size.is_array() ? size : Value::array({size, size}));
+  const Tensor& x = c.at("input/x");
+  if (options.at("img_size") != Value::array({x.size(2), x.size(3)})) c.config().refuse("img_size");
+  c.config().only("norm_eps", 1e-5);
+  c.config().only("qkv_bias", true);
+  c.config().nothing_dropped({"drop_path_rate", "drop_rate", "attn_drop_rate"}, c.training());
   const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,

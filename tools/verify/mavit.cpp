@@ -20,6 +20,8 @@ using Tensors = std::map<std::string, Tensor>;
 // The grid of a case's map, with rotary tables for heads of these channels.
 attention::Context grid_of(const Case& c, std::int64_t head_dim) {
   const Tensor& x = c.at("input/x");
+  c.config().only("height", x.size(2));
+  c.config().only("width", x.size(3));
   attention::Context context;
   context.grid_h = x.size(2);
   context.grid_w = x.size(3);
@@ -38,14 +40,18 @@ Tensor on_map(Module& module, const Tensor& map, const attention::Context& conte
 
 void run_attention(const Case& c, MavitMechanism mechanism, Checker& check) {
   const std::int64_t heads = c.integer("num_heads");
-  models::MavitAttentionOptions options;
-  options.eps = c.number("eps");
+  Value words = Value::object();
+  take_given(c.config(), words,
+             {"eps", "lepe", "gate", "rope", "kernel", "scaling", "beta", "gamma", "normaliser",
+              "learnable_shape", "exp_max"});
+  const auto options = models::mavit_attention_fields().parse(words, "attention");
   models::MavitAttention attention(build_for(c), c.integer("dim"), heads, mechanism, options);
+  const attention::Context grid = grid_of(c, c.integer("dim") / heads);
   run_module(
       c, attention,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         attention::Probe probe;
-        attention::Context context = grid_of(c, c.integer("dim") / heads);
+        attention::Context context = grid;
         context.probe = &probe;
         const Tensor y = on_map(attention, inputs.at("x"), context);
         return {{"y", y},
@@ -61,13 +67,15 @@ void run_block(const Case& c, Checker& check) {
       .dim = c.integer("embed_dim"),
       .num_heads = c.integer("num_heads"),
       .hidden = c.integer("ffn_dim"),
-      .mechanism = c.text("flag") == "l" ? MavitMechanism::kMala : MavitMechanism::kSoftmax,
+      .mechanism =
+          c.config().choice("flag", {{"l", MavitMechanism::kMala}, {"v", MavitMechanism::kSoftmax}},
+                            MavitMechanism::kMala),
       .layer_scale_init = c.flag("layerscale") ? 1.0 : 0.0};
   models::MavitBlock block(build_for(c), options);
+  const attention::Context context = grid_of(c, options.dim / options.num_heads);
   run_module(
       c, block,
-      [&](const Tensors& inputs) -> Tensors {
-        const attention::Context context = grid_of(c, options.dim / options.num_heads);
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", on_map(block, inputs.at("x"), context)},
                 {"cos", twice(context.rope_cos)},
                 {"sin", twice(context.rope_sin)}};
@@ -79,7 +87,7 @@ void run_ffn(const Case& c, Checker& check) {
   models::MavitFfn ffn(build_for(c), c.integer("embed_dim"), c.integer("ffn_dim"));
   run_module(
       c, ffn,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         const Tensor& x = inputs.at("x");
         const nn::Grid grid{x.size(2), x.size(3)};
         return {{"y", models::map_of(ffn(models::tokens_of(x), grid), grid)}};
@@ -91,7 +99,7 @@ void run_ffn(const Case& c, Checker& check) {
 void run_maps(const Case& c, nn::UnaryModule& module, Checker& check) {
   run_module(
       c, module,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         Tensors outputs{{"y", module(inputs.at("x"))}};
         for (const nn::NamedTensor& named : module.buffers()) {
           const std::string name = "buffer_after/" + named.name;
@@ -103,6 +111,8 @@ void run_maps(const Case& c, nn::UnaryModule& module, Checker& check) {
 }
 
 void run_stem(const Case& c, Checker& check) {
+  c.config().only("bn_eps", 1e-5);
+  c.config().only("bn_momentum", 0.1);
   models::MavitStem stem(build_for(c), c.integer("in_chans"), c.integer("embed_dim"));
   run_maps(c, stem, check);
 }
@@ -112,27 +122,41 @@ void run_downsample(const Case& c, Checker& check) {
   run_maps(c, downsample, check);
 }
 
+// The start of each stage's factors; stages without any have 0 in the library.
+Value layer_scales_of(const Case& c) {
+  std::vector<double> scales = c.config().numbers("layer_init_values");
+  if (!c.given("layerscales")) return Value::array(scales);
+  const Value& used = c.value("layerscales");
+  if (used.size() != scales.size()) c.config().refuse("layerscales");
+  for (std::size_t s = 0; s < scales.size(); ++s) {
+    if (!used.at(s).as_bool()) scales[s] = 0;
+    if (used.at(s).as_bool() && scales[s] == 0) c.config().refuse("layer_init_values");
+  }
+  return Value::array(scales);
+}
+
 // All cases are without stochastic depth.
 Value network_of(const Case& c) {
+  c.config().nothing_dropped({"drop_path_rate"}, c.training());
   Value options = Value::object({{"type", "mavit_t"}, {"drop_path_rate", 0.0}});
   take(c, options,
        {{"embed_dims", "embed_dims"},
         {"depths", "depths"},
         {"num_heads", "num_heads"},
         {"mlp_ratios", "mlp_ratios"},
-        {"flags", "flags"},
-        {"layer_init_values", "layer_scale_init"}});
+        {"flags", "flags"}});
+  if (c.given("layer_init_values")) options.set("layer_scale_init", layer_scales_of(c));
   return options;
 }
 
 void run_classifier(const Case& c, Checker& check) {
   Value options = network_of(c);
   take(c, options, {{"num_classes", "num_classes"}, {"projection", "projection"}});
-  options.set("in_chans", 3);
+  options.set("in_chans", c.integer("in_chans", 3));
   const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         return {{"y", (*model)({.image = inputs.at("x")}).logits}};
       },
       check);
@@ -141,9 +165,12 @@ void run_classifier(const Case& c, Checker& check) {
 void run_backbone(const Case& c, Checker& check) {
   const schema::Component component = resolved(models::backbones().choices(), network_of(c));
   const auto backbone = models::backbones().find(component.type).make(build_for(c), component, 3);
+  std::vector<std::int64_t> all;
+  while (all.size() < backbone->levels().size()) all.push_back(std::ssize(all));
+  c.config().only("out_indices", Value::array(all));
   run_module(
       c, *backbone,
-      [&](const Tensors& inputs) -> Tensors {
+      [&](const Inputs& inputs) -> Tensors {
         Tensors outputs;
         for (const Tensor& map : (*backbone)(inputs.at("x")))
           outputs[fmt::format("c{}", outputs.size() + 2)] = map;

@@ -2,11 +2,17 @@
 
 namespace fovea::verify {
 
-void take(const Case& c, schema::Value& to,
-          std::initializer_list<std::pair<const char*, const char*>> keys) {
+void take(const Config& config, schema::Value& to, Keys keys) {
   for (const auto& [from, name] : keys) {
-    const schema::Value* value = c.config().find(from);
-    if (value != nullptr) to.set(name, *value);
+    if (config.has(from)) to.set(name, config.value(from));
+  }
+}
+
+void take(const Case& c, schema::Value& to, Keys keys) { take(c.config(), to, keys); }
+
+void take_given(const Config& config, schema::Value& to, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (config.given(key)) to.set(key, config.value(key));
   }
 }
 

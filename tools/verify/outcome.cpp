@@ -49,6 +49,9 @@ Outcome run(const fs::path& path, const Device& device) {
   } catch (const NotImplemented& missing) {
     outcome.status = "not implemented";
     outcome.detail = missing.what();
+  } catch (const ConfigError& refused) {  // by a schema, or by a module for sizes it cannot have
+    outcome.status = "not implemented";
+    outcome.detail = refused.what();
   } catch (const std::exception& error) {
     outcome.detail = error.what();
   }

@@ -13,7 +13,9 @@ Table dgsa_procedures();
 Table dgsa_rollouts();
 /// papers/dgsa: training sequences.
 Table dgsa_training();
-/// papers/kcla: layer attentions, channel attentions, their parts.
+/// papers/kcla: layer attentions in stacks.
+Table kcla_stacks();
+/// papers/kcla: stages of dynamic layer attention, channel attentions, their parts.
 Table kcla_operators();
 /// papers/kcla: stochastic depth.
 Table kcla_drop_path();

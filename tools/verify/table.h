@@ -10,12 +10,6 @@
 
 namespace fovea::verify {
 
-/// Thrown by a runner for a configuration that the toolkit does not have.
-class NotImplemented : public Error {
- public:
-  using Error::Error;
-};
-
 using Runner = std::function<void(const Case&, Checker&)>;
 
 /// Runners by operator.
