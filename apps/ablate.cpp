@@ -16,6 +16,7 @@
 #include "experiment/run_folder.h"
 #include "experiment/sweep.h"
 #include "training/progress.h"
+#include "training/status_line.h"
 
 namespace {
 
@@ -44,7 +45,7 @@ class Printer final : public experiment::SweepObserver {
   }
   void failed(const experiment::Job& job, const std::string& message,
               const experiment::Progress& p) override {
-    line(p, fmt::format("failed {}: {}", job.id, message));
+    line(p, fmt::format("failed {}: {}", job.id, message), true);
   }
   void waiting(const experiment::Job& job) override {
     if (!quiet_) std::cerr << fmt::format("waiting for another process that runs {}\n", job.id);
@@ -54,12 +55,17 @@ class Printer final : public experiment::SweepObserver {
   }
 
  private:
-  void line(const experiment::Progress& p, const std::string& what) const {
+  // On a terminal it takes one line, but for errors; --list prints the whole names.
+  void line(const experiment::Progress& p, const std::string& what, bool whole = false) const {
     if (quiet_) return;
     const std::string left = p.eta_s ? ", left " + training::duration_text(*p.eta_s) : "";
-    std::cerr << fmt::format("[{}/{}{}] {}\n", p.finished + p.failed, p.total, left, what);
+    const std::string text = fmt::format(
+        "[{}{}] {}", training::count_of_total(p.finished + p.failed, p.total), left, what);
+    const bool cut = terminal_ && !whole;
+    std::cerr << (cut ? training::cut_to_columns(text, apps::terminal_columns()) : text) << "\n";
   }
   bool quiet_;
+  bool terminal_ = apps::stderr_is_terminal();
 };
 
 // The train program beside this one.
@@ -71,8 +77,9 @@ std::string train_program() {
   return program.string();
 }
 
-int list_jobs(const experiment::Ablation& ablation) {
-  for (const experiment::Job& job : ablation.jobs) fmt::print("{}\n", job.id);
+int list_jobs(const experiment::Ablation& ablation, const experiment::SweepOptions& chosen) {
+  for (const experiment::Job* job : experiment::chosen_jobs(ablation, chosen))
+    fmt::print("{}\n", job->id);
   return 0;
 }
 
@@ -84,18 +91,22 @@ int check(const experiment::Ablation& ablation, const std::string& out) {
 }
 
 int run(Arguments& args, const apps::Common& common) {
-  experiment::Ablation ablation =
-      experiment::load_ablation(args.file, experiment::experiment_kind(), args.overrides);
+  if (args.out.empty())
+    args.out = experiment::default_folder("runs", experiment::ablation_name(args.file)).string();
+  const experiment::Ablation ablation = experiment::load_for_folder(
+      args.file, experiment::experiment_kind(), args.overrides, args.out);
   apps::print_notes("ablate", ablation.notes);
-  if (args.out.empty()) args.out = "runs/" + ablation.name;
-  experiment::recognise_jobs(ablation, args.out);
-  if (args.list) return list_jobs(ablation);
+  args.sweep.seeds = args.overrides.seeds;
+  if (!args.shard.empty()) args.sweep.shard = experiment::parse_shard(args.shard);
+  if (args.list) return list_jobs(ablation, args.sweep);
   if (args.check) return check(ablation, args.out);
   args.sweep.out = args.out;
   args.sweep.program = {train_program()};
   args.sweep.fail_fast = args.sweep.fail_fast && !args.keep_going;
-  if (!args.shard.empty()) args.sweep.shard = experiment::parse_shard(args.shard);
-  experiment::check_sweep(ablation, args.sweep, experiment::machine_memory());
+  const auto rates = experiment::check_sweep(ablation, args.sweep, experiment::machine_memory());
+  for (const std::string& line : rates) {
+    if (!common.quiet) std::cerr << line << "\n";
+  }
   Printer printer(common.quiet);
   experiment::StopSignals signals;
   const experiment::SweepOutcome outcome =
@@ -128,14 +139,16 @@ int main(int argc, char** argv) {
       .range(0, 1024);
   cli.add_option("--set", args.overrides.set, "override in every row, key=value; repeatable")
       .value("KEY=VALUE");
-  cli.add_option("--seeds", args.overrides.seeds, "seeds instead of the file's, e.g. 0,1,2")
+  cli.add_option("--seeds", args.overrides.seeds,
+                 "seeds to run instead of the file's, e.g. 0,1,2; the tables keep other seeds that "
+                 "the folder has runs of")
       .commas();
   cli.add_option("--only", args.sweep.only, "only this row; repeatable").value("ROW");
   cli.add_option("--shard", args.shard, "part i of n of the jobs, e.g. 1/4").value("I/N");
   cli.add_flag("--fail-fast", args.sweep.fail_fast, "stop at the first failure");
   cli.add_flag("--keep-going", args.keep_going, "go on after failures (default)");
   cli.add_flag("--retry-failed", args.sweep.retry_failed, "try failed jobs again");
-  cli.add_flag("--list", args.list, "print the jobs and do nothing");
+  cli.add_flag("--list", args.list, "print the jobs of --only, --shard and --seeds and do nothing");
   cli.add_flag("--check", args.check, "compare the tables with the runs and do nothing");
   program.add_verbosity();
   program.add_json();

@@ -38,10 +38,11 @@ experiment::Opened open(const EvalArguments& args) {
 io::fs::path results_folder(const EvalArguments& args, const std::string& name) {
   if (!args.out.empty()) return args.out;
   if (args.weights.file.empty()) return io::fs::path(args.run) / "eval" / args.split;
-  return io::fs::path("eval") / name / args.split;
+  return experiment::default_folder("eval", name) / args.split;
 }
 
-int evaluate(EvalArguments args, bool json) {
+int evaluate(EvalArguments args, const apps::Common& common) {
+  const bool json = common.json;
   const experiment::Opened opened = open(args);
   experiment::Run& run = *opened.run;
   if (args.split.empty()) args.split = training::reported_part(run.task().parts());
@@ -58,7 +59,8 @@ int evaluate(EvalArguments args, bool json) {
   request.report = {args.split, results_folder(args, name), name + ", " + args.split, args.save,
                     args.overlays};
   io::make_directories(request.report.folder);
-  apps::EvalPrinter printer(opened, request, json);
+  const bool watched = !json && !common.quiet && apps::stderr_is_terminal();
+  apps::EvalPrinter printer(opened, request, json, watched);
   const schema::Value result = experiment::evaluate(opened, request, printer);
   if (json) {
     fmt::print("{}\n", result.dump());
@@ -114,6 +116,6 @@ int main(int argc, char** argv) {
   program.add_json();
   return program.run(argc, argv, [&] {
     apps::install_stop_handlers();
-    return evaluate(args, program.common.json);
+    return evaluate(args, program.common);
   });
 }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <iostream>
 
 #include "base/version.h"
 #include "common/app.h"
+#include "common/output.h"
 #include "fovea/commands.h"
 #include "fovea/completion.h"
 
@@ -37,6 +39,7 @@ int run(const std::string& name, char** argv) {
     return complain(fmt::format("{} is not built; run: cmake --build --preset release --target {}",
                                 name, name));
   }
+  std::signal(SIGPIPE, SIG_DFL);
   ::execv(program->c_str(), argv);
   return complain(fmt::format("{}: cannot be run", program->string()));
 }
@@ -55,10 +58,12 @@ int complete(const std::string& shell) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  apps::prepare_children();
+  std::signal(SIGPIPE, SIG_IGN);  // comes back as an error of the write
   const std::string name = argc > 1 ? argv[1] : "";
   if (name == "--version") {
     fmt::print("fovea {} ({}), {}\n", version(), commit(), compiler());
-    return 0;
+    return apps::finish_output("fovea", 0);
   }
   const bool asks = name == "--help" || name == "-h" || name == "help";
   if (asks && argc > 2) {  // fovea help train
@@ -69,9 +74,9 @@ int main(int argc, char** argv) {
   }
   if (asks || name.empty()) {
     std::cout << help();
-    return asks ? 0 : apps::kUsageError;
+    return apps::finish_output("fovea", asks ? 0 : apps::kUsageError);
   }
-  if (name == "completion") return complete(argc > 2 ? argv[2] : "");
+  if (name == "completion") return apps::finish_output("fovea", complete(argc > 2 ? argv[2] : ""));
   if (!apps::find_command(name)) return complain(apps::unknown_command(name));
   return run(name, argv + 1);
 }

@@ -11,6 +11,8 @@
 #include "base/suggest.h"
 #include "common/app.h"
 #include "common/load.h"
+#include "experiment/costs.h"
+#include "experiment/curve_runs.h"
 #include "experiment/editor_schema.h"
 #include "experiment/experiment.h"
 #include "experiment/profile.h"
@@ -21,6 +23,7 @@
 #include "inspect/augment.h"
 #include "inspect/dataset.h"
 #include "inspect/magnitude.h"
+#include "inspect/signs.h"
 #include "inspect/tradeoff.h"
 #include "inspect/units.h"
 #include "schema/compare.h"
@@ -30,7 +33,6 @@
 #include "training/task_registry.h"
 #include "visualise/curves.h"
 #include "visualise/robustness.h"
-#include "visualise/run_names.h"
 
 namespace {
 
@@ -48,9 +50,11 @@ struct Arguments {
   std::int64_t timed_steps = 0;
   std::string other;
   std::vector<std::string> runs;
+  std::vector<std::string> metrics;
   std::string split;
   apps::TradeoffArguments tradeoff;
   apps::MagnitudeArguments magnitude;
+  apps::SignsArguments signs;
   apps::UnitArguments units;
   apps::AugmentArguments augment;
   std::string out;
@@ -112,13 +116,27 @@ int summarise(const Arguments& args, bool json) {
   const auto summary = experiment::summarise(
       [&](const Device& device) { return experiment::make_model(e, device, shape); },
       experiment::sample_shape(e, shape), e.train.batch_size, slots);
+  const std::string size = experiment::cost_size_text(e);  // of tables, where it is another one
+  const std::optional<experiment::Summary> costs =
+      size.empty() ? std::nullopt : std::optional(experiment::count_costs(e, shape));
   if (json) {
     schema::Value object = schema::Value::object({{"name", e.name}});
     const schema::Value details = experiment::to_json(summary);
     for (const auto& member : details.members()) object.set(member.key, member.value);
+    if (costs) {
+      schema::Value of_tables = schema::Value::object({{"img_size", size}, {"macs", costs->macs}});
+      if (costs->macs_paper) of_tables.set("macs_paper", *costs->macs_paper);
+      object.set("costs_in_tables", of_tables);
+    }
     fmt::print("{}\n", object.dump());
   } else {
     fmt::print("{}", experiment::to_text(summary, args.depth));
+    if (costs)
+      fmt::print("tables count at {} (cost_img_size): {} MACs{}\n", size,
+                 experiment::count_text(costs->macs),
+                 costs->macs_paper
+                     ? ", " + experiment::count_text(*costs->macs_paper) + " as the paper counts"
+                     : "");
   }
   return 0;
 }
@@ -171,16 +189,9 @@ int print_difference(const Arguments& args) {
 
 int draw_curves(Arguments args) {
   if (args.out.empty()) args.out = "curves.png";
-  std::vector<std::string> names;
-  std::vector<visualise::NamedRun> runs;
-  for (const std::string& folder : args.runs) {
-    const auto e = experiment::parse(experiment::load_config(folder));
-    names.push_back(e.name);
-    runs.push_back({"", folder, experiment::metrics_of(e)});
-  }
-  names = visualise::without_sweep(std::move(names));
-  for (std::size_t i = 0; i < names.size(); ++i) runs[i].name = names[i];
-  visualise::write_curves(args.out, runs);
+  const experiment::CurveRuns runs = experiment::curve_runs(args.runs);
+  for (const std::string& note : runs.notes) std::cerr << fmt::format("inspect: {}\n", note);
+  visualise::write_curves(args.out, runs.groups, args.metrics);
   fmt::print("{}\n", args.out);
   return 0;
 }
@@ -312,8 +323,19 @@ int main(int argc, char** argv) {
       .required()
       .value("EXPERIMENT");
   diff.add_option("B", args.other, "another").required().value("EXPERIMENT");
-  apps::Options curves = cli.add_subcommand("curves", "learning curves of runs in one picture");
-  curves.add_option("RUN", args.runs, "folders of runs made by train").required().value("FOLDER");
+  apps::Options curves = cli.add_subcommand(
+      "curves",
+      "learning curves of runs in one picture, a colour for each; of runs that differ in their "
+      "seed alone the mean and a band of one standard deviation");
+  curves.add_option("RUN", args.runs, "folders of runs made by train, or of sweeps made by ablate")
+      .required()
+      .value("FOLDER");
+  curves
+      .add_option("--metric", args.metrics,
+                  "only these, by their names in metrics.jsonl: loss, top1, dice_liver, lr, ... "
+                  "(default: all but those of single classes)")
+      .commas()
+      .value("NAME,...");
   curves.add_option("-o,--out", args.out, "picture, .png or .svg (default: curves.png)")
       .value("FILE");
   apps::Options robustness = cli.add_subcommand(
@@ -333,6 +355,7 @@ int main(int argc, char** argv) {
       .value("FILE");
   const apps::Options tradeoff = apps::add_tradeoff(cli, args.tradeoff);
   const apps::Options magnitude = apps::add_magnitude(cli, args.magnitude);
+  const apps::Options signs = apps::add_signs(cli, args.signs);
   const apps::Options units = apps::add_units(cli, args.units);
   apps::Options docs = cli.add_subcommand("docs", "every key of an experiment file as Markdown");
   apps::Options editors =
@@ -363,6 +386,7 @@ int main(int argc, char** argv) {
     if (robustness.parsed()) return draw_robustness(args);
     if (tradeoff.parsed()) return apps::draw_tradeoff(args.tradeoff);
     if (magnitude.parsed()) return apps::draw_magnitude(args.magnitude);
+    if (signs.parsed()) return apps::print_signs(args.signs, program.common.json);
     if (units.parsed()) return apps::draw_units(args.units);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see fovea inspect --help");

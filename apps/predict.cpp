@@ -6,7 +6,11 @@
 #include "base/file.h"
 #include "common/app.h"
 #include "experiment/prediction.h"
+#include "training/progress.h"
+#include "training/status_line.h"
 
+#include <cstdint>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,22 +38,34 @@ int predict(const Arguments& args, bool quiet) {
       {args.run, args.checkpoint, args.averaged, args.threads, args.overrides});
   experiment::Run& run = *opened.run;
   run.model().train(false);
-  const auto inputs = experiment::predict_inputs(
+  const auto [inputs, notes] = experiment::predict_inputs(
       run, std::vector<io::fs::path>(args.inputs.begin(), args.inputs.end()));
+  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   io::make_directories(out);
   std::string table = experiment::predict_heads(run) + "\n";
   std::size_t done = 0, failed = 0;
+  // On a terminal a line that is redrawn, elsewhere one for each input.
+  std::optional<training::StatusLine> status;
+  if (apps::stderr_is_terminal()) status.emplace(std::cerr, apps::terminal_columns);
+  const auto say = [&](const std::string& line) {
+    status ? status->keep(line) : fmt::print(stderr, "{}\n", line);
+  };
   for (const experiment::PredictInput& input : inputs) {
     if (apps::stop_requested()) break;
     try {
       table += experiment::predict(run, input, {out, args.probabilities}) + "\n";
     } catch (const FileError& error) {  // the others are worth having
-      fmt::print(stderr, "predict: {}\n", error.what());
+      say(fmt::format("predict: {}", error.what()));
       ++failed;
     }
     ++done;
-    if (!quiet) fmt::print(stderr, "{}/{}  {}\n", done, inputs.size(), input.name);
+    if (quiet) continue;
+    const std::string line = fmt::format(
+        "{}  {}", training::count_of_total(static_cast<std::int64_t>(done), std::ssize(inputs)),
+        input.name);
+    status ? status->show(line) : say(line);
   }
+  if (status) status->clear();
   io::write_atomic(out / "predictions.csv", table);
   fmt::print("{} of {} predicted by {}, in {}\n", done - failed, inputs.size(),
              opened.weights.text(), out.string());
@@ -72,7 +88,7 @@ int main(int argc, char** argv) {
   cli.add_option("RUN", args.run, "folder of a run made by train").required().value("FOLDER");
   cli.add_option("INPUT", args.inputs,
                  "pictures, or .nii and .nii.gz volumes (channels end in _0000, _0001, ...), or "
-                 "folders of them")
+                 "folders of them, whose sub-folders are not searched")
       .required()
       .value("FILE");
   cli.add_option("-o,--out", args.out, "folder for the predictions; must be new or empty")

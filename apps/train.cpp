@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -74,14 +75,22 @@ std::optional<training::ForeignWeights> initial_weights(const Arguments& args) {
 }
 
 void report_init(const training::ForeignWeights& from, const nn::LoadReport& report) {
+  const std::string random = training::random_text(training::to_value(report));
   fmt::print(stderr, "{}: {} of {} tensors{}\n", from.file.string(), report.loaded, report.tensors,
-             report.random.empty() ? "" : "; " + training::random_text(report.random));
+             random.empty() ? "" : "; " + random);
 }
 
 int report_dry_run(experiment::Run& run, bool json) {
   const training::DryRun dry = run.dry_run();
   if (json) {
     schema::Value files = schema::Value::array();
+    const schema::Value rates =
+        schema::Value::object({{"first", dry.rates.first},
+                               {"first_epoch_end", dry.rates.first_epoch_end},
+                               {"highest", dry.rates.highest},
+                               {"highest_step", dry.rates.highest_step},
+                               {"last", dry.rates.last},
+                               {"zero_steps", dry.rates.zero_steps}});
     for (const std::string& file : dry.files) files.push_back(file);
     fmt::print("{}\n", schema::Value::object({{"parameters", dry.parameters},
                                               {"steps_per_epoch", dry.steps_per_epoch},
@@ -90,15 +99,19 @@ int report_dry_run(experiment::Run& run, bool json) {
                                               {"grad_norm", dry.grad_norm},
                                               {"step_s", dry.step_s},
                                               {"peak_bytes", dry.peak_bytes},
+                                              {"lr", rates},
+                                              {"weights", dry.weights},
                                               {"files", files}})
                            .dump());
     return 0;
   }
   fmt::print(
-      "parameters   {}\nsteps        {} ({} an epoch)\nfirst loss   {:.4f}\nfirst norm   {:.4f}\n"
-      "one step     {:.0f} ms\npeak memory  {}\nwould write\n",
-      experiment::count_text(dry.parameters), dry.total_steps, dry.steps_per_epoch, dry.loss,
-      dry.grad_norm, 1e3 * dry.step_s, experiment::bytes_text(dry.peak_bytes));
+      "parameters   {}\nsteps        {} ({} an epoch)\nlr           {}\nfirst loss   {:.4f}\nfirst "
+      "norm   {:.4f}\n"
+      "one step     {:.0f} ms\npeak memory  {}\nreports      {}\nwould write\n",
+      experiment::count_text(dry.parameters), dry.total_steps, dry.steps_per_epoch, dry.rates_text,
+      dry.loss, dry.grad_norm, 1e3 * dry.step_s, experiment::bytes_text(dry.peak_bytes),
+      dry.weights);
   for (const std::string& file : dry.files) fmt::print("  {}\n", file);
   return 0;
 }
@@ -107,19 +120,20 @@ void report(const schema::Value& summary, const std::vector<metrics::MetricInfo>
             const std::string& out) {
   if (const schema::Value* init = summary.find("init");
       init != nullptr && summary.at("steps").as_int() == 0) {
-    std::vector<std::string> random;
-    for (const schema::Value& name : init->at("random").items()) random.push_back(name.as_string());
-    if (!random.empty()) fmt::print("{}\n", training::random_text(random));
+    const std::string random = training::random_text(*init);
+    if (!random.empty()) fmt::print("{}\n", random);
   }
   for (const auto& split : summary.at("metrics").members()) {
     std::string line = fmt::format("{:<6}", split.key);
     for (const auto& metric : split.value.members()) {
-      if (!metric.value.is_number()) continue;
+      if (training::is_note(metric.key)) continue;
       const metrics::MetricInfo* info = metrics::find_metric(known, metric.key);
       if (info != nullptr && metrics::is_of_classes(*info)) continue;  // one a class; eval has them
-      line += fmt::format("  {} {}", metric.key,
-                          metrics::value_text(info != nullptr ? *info : metrics::MetricInfo{},
-                                              metric.value.as_double()));
+      line += fmt::format(
+          "  {} {}{}", metric.key,
+          metrics::value_text(info != nullptr ? *info : metrics::MetricInfo{},
+                              metric.value.is_null() ? std::nan("") : metric.value.as_double()),
+          metrics::coverage_text(training::coverage_in(split.value, metric.key)));
     }
     fmt::print("{}\n", line);
   }
@@ -163,12 +177,13 @@ int main(int argc, char** argv) {
   return program.run(argc, argv, [&] {
     apps::install_stop_handlers();
     const schema::Value config = configuration(args);
-    if (args.out.empty()) args.out = "runs/" + config.at("name").as_string();
+    if (args.out.empty())
+      args.out = experiment::default_folder("runs", config.at("name").as_string()).string();
     if (args.dry_run && !looks_right(config, args.overfit)) return apps::kUsageError;
     std::ofstream nowhere;
     training::StreamProgress progress(
         program.common.quiet ? static_cast<std::ostream&>(nowhere) : std::cerr,
-        !program.common.quiet && apps::stderr_is_terminal());
+        !program.common.quiet && apps::stderr_is_terminal(), apps::terminal_columns);
     experiment::RunOptions options;
     options.folder = args.out;
     options.resume = args.resume;
@@ -182,7 +197,8 @@ int main(int argc, char** argv) {
     if (args.dry_run) return report_dry_run(run, program.common.json);
     const schema::Value summary = run.train();
     const std::vector<metrics::MetricInfo> measured = experiment::metrics_of(run.experiment());
-    visualise::write_curves(options.folder / "curves.png", {{"", options.folder, measured}});
+    visualise::write_curves(options.folder / "curves.png",
+                            {{"", {{"", options.folder, measured}}}});
     if (program.common.json) {
       fmt::print("{}\n", summary.dump());
     } else {

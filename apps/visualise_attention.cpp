@@ -102,8 +102,9 @@ int visualise_runs(const Arguments& args, const apps::Common& common) {
 int main(int argc, char** argv) {
   apps::Program program(
       "visualise-attention",
-      "Draws attention rollouts of trained runs side by side (rollout.png, or rollout-<text>.png), "
-      "writes\nthe maps as numbers (maps.safetensors, weights.csv) and as a page for the browser "
+      "Draws attention rollouts of trained runs side by side (rollout.png, over the images "
+      "overlay.png, of texts\nrollout-<text>.png), writes the maps as numbers (maps.safetensors, "
+      "weights.csv) and as a page for the browser "
       "(explorer.html):\nhover a patch or a word to see what it attends to in each layer and head; "
       "the page is one file and\nneeds no network. Of segmentations of volumes it draws slices "
       "with truth, prediction, errors and\n"
@@ -124,8 +125,10 @@ int main(int argc, char** argv) {
                  "folders of runs made by train, or experiment files with --weights")
       .required()
       .value("EXPERIMENT");
-  cli.add_option("-i,--input", args.inputs,
-                 "number of a sample of the split, or an image file; repeatable (default: 0 1 2 3)")
+  cli.add_option(
+         "-i,--input", args.inputs,
+         "number of a sample of the split, or an image file; repeatable (default: one of each "
+         "class, at most 10; of samples without classes the first four)")
       .value("FILE");
   cli.add_option("--text", args.texts, "words for runs that read texts; repeatable");
   apps::add_subject_flags(cli, args.split, args.checkpoint, args.averaged);
@@ -148,17 +151,20 @@ int main(int argc, char** argv) {
   cli.add_option("--start-layer", args.start_layer, "first layer of the rollout, from 0")
       .non_negative();
   cli.add_option("--scale", args.scale,
-                 "what shares its colours: the images of a run (column, the default), all runs of "
-                 "one quantity (figure), nothing (image); or minmax: from the least to the largest "
-                 "of each image, for quantities without sign")
-      .value("column|figure|image|minmax");
+                 "where colours begin and end: at the 1st and 99th percentile (percentiles, the "
+                 "default; of signed maps as far on both sides), at 0 (from_zero), at the "
+                 "percentiles of logarithms in times an even share (even_share), or at the least "
+                 "and the largest of each image (minmax); and behind a comma what has the same "
+                 "colours: the images of a run (column, the default), all runs of one quantity "
+                 "(figure), nothing (image)")
+      .value("percentiles|from_zero|even_share|minmax|column|figure|image");
   cli.add_option("--colours", args.colours,
-                 "of quantities without sign (default: reds; of --scores jet); signed ones are "
-                 "always blue, light grey at 0, red")
-      .value("reds|plasma|viridis|cividis|jet|blues|grey");
+                 "of quantities without sign (default: inferno; of --scores jet); signed ones are "
+                 "blue, light grey at 0, red, but with --scale minmax")
+      .value("inferno|plasma|viridis|cividis|reds|jet|blues|grey");
   cli.add_flag("--smooth", args.smooth, "blend between patches instead of a block for each");
   cli.add_option("--overlay", args.overlay,
-                 "share of the image under the map, 0 to 1 (default: 0; of --scores 0.5)")
+                 "share of the image under the map, 0 to 1 (default: 0.5; 0: no overlay.png)")
       .range(0.0, 1.0);
   cli.add_option("--factor", args.factor, "enlargement of the images").range(1, 64);
   cli.add_flag("--heads", args.heads, "also every layer and head, of images");
@@ -167,7 +173,7 @@ int main(int argc, char** argv) {
          "of --scores, --magnitude, and of networks with grids of several sizes (Swin, PVTv2, "
          "segmentation): row "
          "and column of the pixel whose attention is drawn (default: the middle); of "
-         "volumes DEPTH,ROW,COLUMN (default: the mean of all)")
+         "volumes SLICE,ROW,COLUMN of a voxel of the file, from 0 (default: the mean of all)")
       .commas()
       .value("ROW,COLUMN");
   cli.add_flag("--whole-maps", args.whole_maps,
@@ -219,6 +225,10 @@ int main(int argc, char** argv) {
       .positive();
   cli.add_option("--slices", args.slices, "of volumes: how many in each plane (default: 3)")
       .positive();
+  cli.add_option("--convention", args.convention,
+                 "of volumes: the patient's right at the left of axial and coronal slices, as if "
+                 "seen from the feet and the front (radiological, the default), or at the right")
+      .value("radiological|neurological");
   cli.add_option("-o,--out", args.out, "folder for the pictures (default: attention)")
       .value("FOLDER");
   cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);

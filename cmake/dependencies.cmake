@@ -1,3 +1,5 @@
+include(CheckCXXSymbolExists)
+
 # Third parties, all from the distribution's packages (tools/packages.txt lists their names).
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -10,11 +12,12 @@ find_package(xtensor REQUIRED)
 find_package(xsimd REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
-pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)
 # oneDNN is optional: without it products go to OpenBLAS, and bfloat16 is slow.
 find_package(OpenMP COMPONENTS CXX)
 find_path(DNNL_INCLUDE_DIR dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
+# libjpeg-turbo is optional: without it stb_image decodes JPEG files, not to Pillow's pixels.
+find_package(JPEG)
 find_path(STB_INCLUDE_DIR stb_image.h PATH_SUFFIXES stb REQUIRED)
 # Debian has one header, one library and no description of them.
 find_path(NIFTI_INCLUDE_DIR nifti1_io.h PATH_SUFFIXES nifti REQUIRED)
@@ -45,6 +48,20 @@ else()
   set(FOVEA_ONEDNN OFF)
 endif()
 message(STATUS "oneDNN: ${FOVEA_ONEDNN}")
+
+# (Other libraries of the same interface have another upsampling.)
+add_library(fovea_jpeg INTERFACE)
+set(FOVEA_JPEG OFF)
+if(JPEG_FOUND)
+  set(CMAKE_REQUIRED_INCLUDES ${JPEG_INCLUDE_DIRS})
+  check_cxx_symbol_exists(LIBJPEG_TURBO_VERSION_NUMBER "cstdio;jpeglib.h" FOVEA_JPEG_IS_TURBO)
+  unset(CMAKE_REQUIRED_INCLUDES)
+  if(FOVEA_JPEG_IS_TURBO)
+    set(FOVEA_JPEG ON)
+    target_link_libraries(fovea_jpeg INTERFACE JPEG::JPEG)
+  endif()
+endif()
+message(STATUS "libjpeg-turbo: ${FOVEA_JPEG}")
 
 # OpenCL is optional: without it train.device=opencl is refused.
 find_package(OpenCL)
@@ -88,5 +105,6 @@ find_file(FOVEA_FONT DejaVuSans.ttf
   PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/dejavu /usr/share/fonts/TTF REQUIRED)
 
 if(FOVEA_TESTS)
+  pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5)  # writes files for our reader
   find_package(Catch2 2 REQUIRED)
 endif()

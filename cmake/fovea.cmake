@@ -4,9 +4,10 @@
 find_program(CCACHE ccache)
 if(CCACHE)
   # The sloppiness, the sums beside precompiled headers and -fpch-preprocess let ccache work with
-  # them.
+  # them. Paths below the checkout count from the build folder, so that another checkout on the same
+  # machine, with its build folder at the same place in it, takes what this one has compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-      CCACHE_PCH_EXTSUM=1 ${CCACHE})
+      CCACHE_PCH_EXTSUM=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
 endif()
 
 add_library(fovea_flags INTERFACE)

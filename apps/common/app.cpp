@@ -1,15 +1,20 @@
 #include "common/app.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 #include "common/one_line.h"
+#include "common/output.h"
 
 namespace fovea::apps {
 namespace {
@@ -41,6 +46,12 @@ bool stderr_is_terminal() {
   return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
 }
 
+std::size_t terminal_columns() {
+  constexpr std::size_t kUsual = 80;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
+
 Program::Program(std::string name, const std::string& description)
     : name_(std::move(name)), line_(name_, description) {}
 
@@ -63,20 +74,25 @@ int Program::run(int argc, char** argv, const std::function<int()>& body) {
   // Both come back as errors of the write instead.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  if (const std::optional<int> code = line_.parse(argc, argv, kUsageError)) return *code;
+  prepare_children();
   const auto fail = [&](const std::string& message, int code) {
+    std::fflush(stdout);
     std::cerr << name_ << ": " << one_line(message) << "\n";
     return code;
   };
   try {
-    const int code = body();
-    std::cout.flush();
-    return code;
+    if (const std::optional<int> code = line_.parse(argc, argv, kUsageError))
+      return finish_output(name_, *code);
+    return finish_output(name_, body());
   } catch (const Interrupted& stop) {
     return fail(stop.what(), kStopped);
   } catch (const ConfigError& error) {
     return fail(error.what(), kUsageError);
   } catch (const Error& error) {
+    return fail(error.what(), kRunTimeError);
+  } catch (const std::system_error& error) {
+    // Nobody reads on, as behind `| head`: nothing to be said, but not all was done.
+    if (error.code().value() == EPIPE) return kRunTimeError;
     return fail(error.what(), kRunTimeError);
   } catch (const std::bad_alloc&) {
     return fail("out of memory; lower train.batch_size or the sizes of the model", kRunTimeError);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -52,5 +53,7 @@ void install_stop_handlers();
 
 /// True if stderr is a terminal that can redraw a line.
 bool stderr_is_terminal();
+/// Its columns, as they are now; 80 where they are not known.
+std::size_t terminal_columns();
 
 }  // namespace fovea::apps

@@ -5,13 +5,8 @@
 
 namespace fovea::apps {
 
-/// The text with its line breaks as spaces.
-inline std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n') c = ' ';
-  }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
+/// The text in one line: line breaks as spaces, other control characters as \\x1b, and of what is
+/// longer than a screen the beginning and the end.
+std::string one_line(const std::string& text);
 
 }  // namespace fovea::apps

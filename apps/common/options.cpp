@@ -5,12 +5,16 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 
+#include "base/shown.h"
 #include "base/suggest.h"
 #include "base/version.h"
 #include "common/one_line.h"
+#include "data/image_file.h"
 
 namespace fovea::apps {
 namespace {
@@ -46,6 +50,20 @@ void list_options(const CLI::App& app, const std::string& subcommand) {
   }
 }
 
+// The library's own checks write the limits of a double with three hundred digits. `limits` is also
+// part of the help.
+void check_number(CLI::Option* option, const std::string& limits,
+                  const std::function<bool(double)>& accepts) {
+  const auto complaint = [limits, accepts](std::string& text) -> std::string {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    const bool good = error == std::errc() && rest == end && accepts(value);
+    return good ? "" : fmt::format("{}: expected a number {}", shown(text), limits);
+  };
+  option->check(CLI::Validator(complaint, limits));
+}
+
 }  // namespace
 
 Option& Option::required() {
@@ -53,19 +71,21 @@ Option& Option::required() {
   return *this;
 }
 Option& Option::range(int low, int high) {
-  option_->check(CLI::Range(low, high));
+  check_number(option_, fmt::format("from {} to {}", low, high),
+               [=](double x) { return x >= low && x <= high; });
   return *this;
 }
 Option& Option::range(double low, double high) {
-  option_->check(CLI::Range(low, high));
+  check_number(option_, fmt::format("from {} to {}", low, high),
+               [=](double x) { return x >= low && x <= high; });
   return *this;
 }
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  check_number(option_, "> 0", [](double x) { return x > 0; });
   return *this;
 }
 Option& Option::non_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  check_number(option_, ">= 0", [](double x) { return x >= 0; });
   return *this;
 }
 Option& Option::commas() {
@@ -130,7 +150,8 @@ bool Options::parsed() const { return app_->parsed(); }
 CommandLine::CommandLine(const std::string& name, const std::string& description)
     : name_(name), app_(std::make_unique<CLI::App>(description, "fovea " + name)) {
   app_->set_version_flag("--version", [name] {
-    return fmt::format("{} {} ({}), {}", name, version(), commit(), compiler());
+    return fmt::format("{} {} ({}), {}, JPEG by {}", name, version(), commit(), compiler(),
+                       data::jpeg_decoder());
   });
   app_->get_formatter()->column_width(34);
 }

@@ -7,27 +7,42 @@
 
 #include "base/error.h"
 #include "common/app.h"
+#include "training/progress.h"
 
 namespace fovea::apps {
 
 EvalPrinter::EvalPrinter(const experiment::Opened& opened, const experiment::EvalRequest& request,
-                         bool quiet)
-    : opened_(opened), request_(request), quiet_(quiet), main_(opened.run->task().headline()) {}
+                         bool quiet, bool watched)
+    : opened_(opened), request_(request), quiet_(quiet), main_(opened.run->task().headline()) {
+  if (!watched) return;
+  status_.emplace(std::cerr, terminal_columns);
+  opened.run->task().source().watch([this](std::int64_t done, std::int64_t total) {
+    status_->show(
+        fmt::format("{}  batch {}", request_.report.split, training::count_of_total(done, total)));
+  });
+}
+
+void EvalPrinter::noted(const std::string& note) { fmt::print(stderr, "note: {}\n", note); }
 
 void EvalPrinter::reported(const training::Report& report) {
   clean_ = metrics::value_of(report.metrics, main_.name);
   saved_ = report.saved;
+  if (status_) {
+    opened_.run->task().source().watch({});
+    status_->clear();
+    status_.reset();
+  }
   if (quiet_) return;
-  const std::vector<std::string>& random = opened_.weights.random;
   fmt::print("{} ({} samples of {}, {})\n", opened_.run->experiment().name, report.indices.size(),
              request_.report.split, opened_.weights.text());
-  if (!random.empty()) fmt::print("  {}\n", training::random_text(random));
+  if (!opened_.weights.random_text.empty()) fmt::print("  {}\n", opened_.weights.random_text);
   std::size_t width = 14;
   for (const metrics::Measurement& metric : report.metrics)
     width = std::max(width, metric.info.name.size());
   for (const metrics::Measurement& metric : report.metrics)
-    fmt::print("  {:<{}} {}\n", metric.info.name, width,
-               metrics::value_text(metric.info, metric.value));
+    fmt::print("  {:<{}} {}{}\n", metric.info.name, width,
+               metrics::value_text(metric.info, metric.value),
+               metrics::coverage_text(metric.coverage));
   for (const std::string& line : report.lines) fmt::print("  {}\n", line);
   if (request_.noise.empty()) return;
   fmt::print("\n{:<15}", metrics::title_of(main_));
@@ -36,7 +51,7 @@ void EvalPrinter::reported(const training::Report& report) {
 }
 
 double EvalPrinter::mean_of(const std::string& type) const {
-  for (const auto& [name, mean] : experiment::noise_means(scores_, main_.name, clean_).by_type) {
+  for (const auto& [name, mean] : experiment::noise_means(scores_, main_, clean_).by_type) {
     if (name == type) return mean;
   }
   return 0;
@@ -57,7 +72,7 @@ void EvalPrinter::scored(const experiment::NoiseScore& score) {
 
 void EvalPrinter::finish() const {
   if (!request_.noise.empty()) {
-    const experiment::NoiseMeans means = experiment::noise_means(scores_, main_.name, clean_);
+    const experiment::NoiseMeans means = experiment::noise_means(scores_, main_, clean_);
     fmt::print("{:<15}{} corrupted, {} clean, retention {:.3f}\n", "mean",
                metrics::value_text(main_, means.mean), metrics::value_text(main_, clean_),
                means.retention);

@@ -1,17 +1,22 @@
 // What eval prints while it goes on.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "experiment/evaluation.h"
+#include "training/status_line.h"
 
 namespace fovea::apps {
 
 class EvalPrinter final : public experiment::EvalObserver {
  public:
-  /// Silent if `quiet`. Throws Interrupted from scored() once a signal asks to stop.
-  EvalPrinter(const experiment::Opened& opened, const experiment::EvalRequest& request, bool quiet);
+  /// Silent if `quiet`. watched: a line of stderr says how far the clean score has come. Throws
+  /// Interrupted from scored() once a signal asks to stop.
+  EvalPrinter(const experiment::Opened& opened, const experiment::EvalRequest& request, bool quiet,
+              bool watched);
+  void noted(const std::string& note) override;
   void reported(const training::Report& report) override;
   void scored(const experiment::NoiseScore& score) override;
   /// What is known at the end: the means over all noise, and the files.
@@ -23,6 +28,7 @@ class EvalPrinter final : public experiment::EvalObserver {
   const experiment::Opened& opened_;
   const experiment::EvalRequest& request_;
   bool quiet_;
+  std::optional<training::StatusLine> status_;  // until the clean score is there
   metrics::MetricInfo main_;
   double clean_ = 0;
   std::vector<std::string> saved_;

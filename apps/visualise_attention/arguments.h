@@ -26,7 +26,7 @@ struct Arguments {
   double discard = 0;
   double alpha = 0.5;
   std::int64_t start_layer = 0;
-  std::string scale = "column";
+  std::string scale;    // empty: the standard
   std::string colours;  // empty: the standard of what is drawn
   bool smooth = false;
   double overlay = -1;  // below 0: likewise
@@ -44,9 +44,11 @@ struct Arguments {
   std::vector<std::int64_t> stages;  // of --maps, from 1; empty: all
   std::string compare = "first";     // of --maps update: first, last or none
   bool predictions = false;
-  std::int64_t thickness = 1;       // of contours
-  std::int64_t slices = 3;          // of volumes, in each plane
-  std::vector<std::int64_t> query;  // row and column of a pixel; of a voxel its depth before them
+  std::int64_t thickness = 1;  // of contours
+  std::int64_t slices = 3;     // of volumes, in each plane
+  std::vector<std::int64_t>
+      query;  // row and column of a pixel; of a voxel of a file its slice first
+  std::string convention = "radiological";  // of volumes: where the patient's right is
   bool whole_maps = false;
   std::string out = "attention";
   int threads = 0;

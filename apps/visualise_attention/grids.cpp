@@ -27,10 +27,6 @@ void check_settings(const Arguments& args) {
               ConfigError,
               "--sign, --normalise, --fusion, --discard, --alpha, --start-layer: are of networks "
               "with one grid; others have the rollout of docs/visualising.md");
-  FOVEA_CHECK(args.scale == "column" || args.scale == "minmax", ConfigError,
-              fmt::format("--scale {}: is of networks with one grid; others have colours for each "
-                          "picture, from 0 or with minmax from its least weight",
-                          args.scale));
 }
 
 // Grids of more tokens have whole maps only with --whole-maps: 6 MiB a head.
@@ -103,10 +99,9 @@ void draw_grids(std::vector<experiment::Opened>& runs, const Arguments& args,
     maps.metadata.emplace(slug(names[r]), weights_text(runs[r].weights));
     visualise::GridRolloutFigure figure;
     figure.title = names[r] + ": attention of the framed place, rolled out over blocks of one grid";
-    figure.colours = colours_of(args);
-    figure.from_least = args.scale == "minmax";
+    figure.scale = scale_of(args);
+    figure.sequential = colours_of(args);
     figure.smooth = args.smooth;
-    figure.overlay = std::max(0.0, args.overlay);
     figure.factor = enlargement(args, inputs[0].picture);
     for (const ImageInput& input : inputs) {
       const Probe::Place place = place_of_query(args, input.picture);
@@ -127,9 +122,12 @@ void draw_grids(std::vector<experiment::Opened>& runs, const Arguments& args,
       if (!args.heads) continue;
       write(fmt::format("heads-{}-{}.png", slug(names[r]), slug(input.name)),
             visualise::grid_heads(blocks, place, input.picture, names[r] + ", " + input.name,
-                                  args.smooth));
+                                  head_look_of(args)));
     }
     write(fmt::format("rollout-{}.png", slug(names[r])), visualise::render(figure));
+    figure.overlay = overlay_of(args);
+    if (figure.overlay > 0)
+      write(fmt::format("overlay-{}.png", slug(names[r])), visualise::render(figure));
     if (common.quiet) continue;
     fmt::print("{:<20} {}\n", names[r], weights_text(runs[r].weights));
     for (const GridRollout& rollout : figure.rollouts.front()) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "visualise/attention_maps.h"
+#include "visualise/shown_samples.h"
 #include "visualise_attention/subject.h"
 
 namespace fovea::apps {
@@ -79,6 +80,24 @@ std::vector<ImageInput> named_inputs(const std::vector<std::string>& wanted,
 
 }  // namespace
 
+std::vector<std::string> standard_inputs(const data::Dataset& dataset) {
+  std::vector<std::string> numbers;
+  if (!dataset.has("label")) {
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(4, dataset.size()); ++i)
+      numbers.push_back(std::to_string(i));
+    return numbers;
+  }
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < dataset.size(); ++i) labels.push_back(dataset.label(i));
+  const visualise::ShownSamples shown = visualise::one_of_each_class(labels);
+  for (const std::int64_t i : shown.samples) numbers.push_back(std::to_string(i));
+  if (std::ssize(shown.samples) < shown.classes) {
+    fmt::print(stderr, "note: shown is a sample of each of {} of {} classes; --input chooses\n",
+               shown.samples.size(), shown.classes);
+  }
+  return numbers;
+}
+
 const data::ImageDataset& images_of(experiment::Run& run, const Arguments& args) {
   return data::images_of(run.task().source().at(split_of(args, run)));
 }
@@ -88,7 +107,7 @@ std::vector<ImageInput> image_inputs(const Arguments& args, const data::ImageDat
   FOVEA_CHECK(args.texts.empty(), ConfigError,
               fmt::format("--text: {} reads images; give --input", run));
   std::vector<std::string> wanted = args.inputs;
-  if (wanted.empty()) wanted = {"0", "1", "2", "3"};
+  if (wanted.empty()) wanted = standard_inputs(first);
   std::vector<ImageInput> inputs = named_inputs(wanted, first);
   for (ImageInput& input : inputs) {
     input.picture = visualise::picture_of(values_of(input, first, first, run), first.channels(),

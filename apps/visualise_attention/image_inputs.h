@@ -30,6 +30,10 @@ const data::ImageDataset& images_of(experiment::Run& run, const Arguments& args)
 std::vector<ImageInput> image_inputs(const Arguments& args, const data::ImageDataset& first,
                                      const std::string& run);
 
+/// The numbers of the samples that are shown where --input names none: one of each class, or the
+/// first four where there are none. Says so where some classes are left out.
+std::vector<std::string> standard_inputs(const data::Dataset& dataset);
+
 /// An image (1, c, h, w) as the run with the data set `own` sees it. Throws ConfigError if that has
 /// no such sample.
 Tensor prepared(const ImageInput& input, const data::ImageDataset& own,

@@ -15,20 +15,20 @@ namespace fovea::apps {
 namespace {
 
 void write_figure(const std::vector<Subject>& subjects, const std::vector<ImageInput>& inputs,
-                  const Arguments& args, const io::fs::path& path) {
+                  const Arguments& args, double overlay, const io::fs::path& path) {
   visualise::RolloutFigure figure;
-  figure.title = "attention rollout";
-  figure.scale = visualise::heat_scale_from_name(args.scale);
+  figure.title = overlay > 0 ? "attention rollout over the images" : "attention rollout";
+  figure.scale = scale_of(args);
   figure.sequential = colours_of(args);
   figure.smooth = args.smooth;
-  figure.overlay = std::max(0.0, args.overlay);
+  figure.overlay = overlay;
   for (const ImageInput& input : inputs) {
     figure.names.push_back(input.name);
     figure.inputs.push_back(input.picture);
   }
   for (const Subject& s : subjects) {
     visualise::RolloutColumn column;
-    column.heat = {fmt::format("{} ({})", s.name, s.policy()), s.quantity(), {}};
+    column.heat = {fmt::format("{} ({})", s.name, s.policy()), s.quantity(), {}, s.even_share(0)};
     column.grid_h = s.seen[0].grid_h;
     column.grid_w = s.seen[0].grid_w;
     for (const visualise::Observation& seen : s.seen)
@@ -36,7 +36,9 @@ void write_figure(const std::vector<Subject>& subjects, const std::vector<ImageI
     figure.columns.push_back(std::move(column));
   }
   figure.factor = enlargement(args, inputs[0].picture);
-  visualise::write_png(path, visualise::render(figure));
+  const visualise::Canvas picture = visualise::render(figure);
+  io::make_directories(path.parent_path());
+  visualise::write_png(path, picture);
 }
 
 void write_weights(const std::vector<Subject>& subjects, const std::vector<ImageInput>& inputs,
@@ -57,8 +59,10 @@ void write_weights(const std::vector<Subject>& subjects, const std::vector<Image
 }
 
 visualise::Explorer explorer_of(const std::vector<Subject>& subjects,
-                                const std::vector<ImageInput>& inputs) {
+                                const std::vector<ImageInput>& inputs, const Arguments& args) {
   visualise::Explorer explorer;
+  explorer.scale = scale_of(args);
+  explorer.sequential = colours_of(args);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     visualise::ExplorerSample sample{inputs[i].name, inputs[i].picture, {}};
     for (const Subject& s : subjects) {
@@ -93,22 +97,26 @@ Drawn draw_images(std::vector<Subject>& subjects, const Arguments& args) {
   Drawn drawn;
   for (const ImageInput& input : inputs) drawn.inputs.push_back(input.name);
   const io::fs::path out = args.out;
-  io::make_directories(out);
-  write_figure(subjects, inputs, args, out / "rollout.png");
+  write_figure(subjects, inputs, args, 0, out / "rollout.png");
+  drawn.files = {"rollout.png"};
+  if (overlay_of(args) > 0) {
+    write_figure(subjects, inputs, args, overlay_of(args), out / "overlay.png");
+    drawn.files.push_back("overlay.png");
+  }
   write_maps(out / "maps.safetensors", subjects, drawn.inputs);
   write_weights(subjects, inputs, out / "weights.csv");
-  drawn.files = {"rollout.png", "maps.safetensors", "weights.csv"};
+  drawn.files.insert(drawn.files.end(), {"maps.safetensors", "weights.csv"});
   for (const Subject& s : subjects) {
     for (std::size_t i = 0; args.heads && i < inputs.size(); ++i) {
       const std::string name = fmt::format("heads-{}-{}.png", slug(s.name), slug(inputs[i].name));
-      visualise::write_png(out / name,
-                           visualise::head_grid(s.seen[i], s.signed_maps, inputs[i].picture,
-                                                s.name + ", " + inputs[i].name, args.smooth));
+      visualise::write_png(
+          out / name, visualise::head_grid(s.seen[i], s.signed_maps, inputs[i].picture,
+                                           s.name + ", " + inputs[i].name, head_look_of(args)));
       drawn.files.push_back(name);
     }
   }
   if (!args.no_explorer) {
-    visualise::write_explorer(out / "explorer.html", explorer_of(subjects, inputs));
+    visualise::write_explorer(out / "explorer.html", explorer_of(subjects, inputs, args));
     drawn.files.push_back("explorer.html");
   }
   return drawn;

@@ -28,14 +28,8 @@ bool wants(const Arguments& args, const std::string& map) {
 }
 
 void check_words(const Arguments& args) {
-  const auto check = [](const std::string& flag, const std::string& word,
-                        const std::vector<std::string>& known) {
-    FOVEA_CHECK(std::find(known.begin(), known.end(), word) != known.end(), ConfigError,
-                fmt::format("{} {}: unknown{} (known: {})", flag, word, did_you_mean(word, known),
-                            fmt::join(known, ", ")));
-  };
-  for (const std::string& map : args.maps) check("--maps", map, kMaps);
-  check("--compare", args.compare, {"first", "last", "none"});
+  for (const std::string& map : args.maps) check_word("--maps", map, kMaps);
+  check_word("--compare", args.compare, {"first", "last", "none"});
 }
 
 // The truth of a sample that has one.

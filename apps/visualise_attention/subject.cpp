@@ -9,6 +9,7 @@
 
 #include "base/distinct_names.h"
 #include "base/error.h"
+#include "base/suggest.h"
 #include "tensor/safetensors.h"
 #include "training/selection.h"
 #include "visualise/run_names.h"
@@ -67,6 +68,10 @@ visualise::Quantity Subject::quantity() const {
   return visualise::rollout_quantity(rollout, signed_maps);
 }
 
+double Subject::even_share(std::size_t input) const {
+  return visualise::even_share(rollout, signed_maps, seen[input].layers.front().n);
+}
+
 experiment::Opened open_run(std::size_t place, const Arguments& args) {
   const auto is_experiment = [](const std::string& path) { return io::fs::is_regular_file(path); };
   const auto first = args.runs.begin();
@@ -99,8 +104,7 @@ std::vector<std::string> folder_names(const Arguments& args) {
 }
 
 std::string weights_text(const experiment::WeightsUsed& weights) {
-  const std::string random = training::random_text(weights.random);
-  return weights.text() + (random.empty() ? "" : "; " + random);
+  return weights.text() + (weights.random_text.empty() ? "" : "; " + weights.random_text);
 }
 
 std::vector<experiment::Opened> open_runs(const Arguments& args) {
@@ -132,6 +136,13 @@ std::vector<Subject> subjects_of(std::vector<experiment::Opened> opened, const A
   return subjects;
 }
 
+void check_word(const std::string& flag, const std::string& word,
+                const std::vector<std::string>& known) {
+  FOVEA_CHECK(std::find(known.begin(), known.end(), word) != known.end(), ConfigError,
+              fmt::format("{} {}: unknown{} (known: {})", flag, word, did_you_mean(word, known),
+                          fmt::join(known, ", ")));
+}
+
 bool is_index(const std::string& text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -157,8 +168,18 @@ std::size_t layer_place(const std::vector<std::string>& names, const std::string
 }
 
 visualise::ColourMap colours_of(const Arguments& args) {
-  return visualise::sequential_from_name(args.colours.empty() ? "reds" : args.colours);
+  return args.colours.empty() ? visualise::kHeat : visualise::sequential_from_name(args.colours);
 }
+
+visualise::HeatScale scale_of(const Arguments& args) {
+  return args.scale.empty() ? visualise::HeatScale{} : visualise::heat_scale_from_text(args.scale);
+}
+
+visualise::HeadLook head_look_of(const Arguments& args) {
+  return {scale_of(args).ends, colours_of(args), args.smooth};
+}
+
+double overlay_of(const Arguments& args) { return args.overlay >= 0 ? args.overlay : 0.5; }
 
 void write_maps(const io::fs::path& path, const std::vector<Subject>& subjects,
                 const std::vector<std::string>& inputs) {
@@ -191,6 +212,8 @@ visualise::ExplorerModel explorer_model(const Subject& s, std::size_t input) {
   model.attention = visualise::attention_quantity(s.signed_maps);
   model.rollout = visualise::attention_rollout(seen.layers, s.rollout);
   model.rolled_out = s.quantity();
+  model.attention_even = visualise::even_share(model.attention, seen.layers.front().n);
+  model.rollout_even = s.even_share(input);
   model.policy = s.policy();
   model.prefix_tokens = seen.prefix_tokens;
   return model;

@@ -27,6 +27,8 @@ struct Subject {
   const std::string& predicted(std::size_t input) const;
   /// What its rollouts are.
   visualise::Quantity quantity() const;
+  /// The even share of its rollout of an input.
+  double even_share(std::size_t input) const;
   /// "raw, sum".
   std::string policy() const;
 };
@@ -52,6 +54,10 @@ std::string weights_text(const experiment::WeightsUsed& weights);
 /// numbered. Throws ConfigError for a network without attention to roll out.
 std::vector<Subject> subjects_of(std::vector<experiment::Opened> opened, const Arguments& args);
 
+/// Throws ConfigError for a word of an option that is none of those known.
+void check_word(const std::string& flag, const std::string& word,
+                const std::vector<std::string>& known);
+
 /// A number of a sample of a split with `size` samples. Throws ConfigError.
 bool is_index(const std::string& text);
 std::int64_t sample_index(const std::string& text, std::int64_t size);
@@ -60,8 +66,14 @@ std::int64_t sample_index(const std::string& text, std::int64_t size);
 std::size_t layer_place(const std::vector<std::string>& names, const std::string& wanted,
                         const std::string& run);
 
-/// The palette of quantities without sign; reds, unless --colours names another.
+/// The palette of quantities without sign; inferno, unless --colours names another.
 visualise::ColourMap colours_of(const Arguments& args);
+/// Where colours begin and end: --scale.
+visualise::HeatScale scale_of(const Arguments& args);
+/// How heads are drawn: --scale, --colours and --smooth.
+visualise::HeadLook head_look_of(const Arguments& args);
+/// The share of the image in overlays: --overlay, or one half.
+double overlay_of(const Arguments& args);
 
 /// maps.safetensors: <run>/<input>/attn/<layer> (heads, n, n) and <run>/<input>/rollout (n, n);
 /// metadata <run>: which weights these are of.

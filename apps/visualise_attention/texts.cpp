@@ -11,6 +11,7 @@
 #include "data/text_dataset.h"
 #include "ops/elementwise.h"
 #include "visualise/text_figure.h"
+#include "visualise_attention/image_inputs.h"
 
 namespace fovea::apps {
 namespace {
@@ -35,7 +36,7 @@ const data::TextDataset& texts_of(const Subject& s, const Arguments& args) {
 
 std::vector<Input> read_inputs(const data::TextDataset& dataset, const Arguments& args) {
   std::vector<std::string> numbers = args.inputs;
-  if (numbers.empty() && args.texts.empty()) numbers = {"0", "1", "2", "3"};
+  if (numbers.empty() && args.texts.empty()) numbers = standard_inputs(dataset);
   std::vector<Input> inputs;
   for (const std::string& number : numbers) {
     FOVEA_CHECK(is_index(number), ConfigError,
@@ -77,16 +78,18 @@ void write_figures(const std::vector<Subject>& subjects, const std::vector<Input
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     visualise::TextFigure figure;
     figure.title = "attention rollout, " + inputs[i].name;
-    figure.scale = visualise::heat_scale_from_name(args.scale);
+    figure.scale = scale_of(args);
     figure.sequential = colours_of(args);
     if (args.factor > 0) figure.factor = static_cast<double>(args.factor);
     for (std::size_t k = 0; k < subjects.size(); ++k) {
       const Subject& s = subjects[k];
       figure.panels.push_back({fmt::format("{} ({}): {}", s.name, s.policy(), s.predicted(i)),
                                readings[k][i].words, visualise::token_weights(s.seen[i], s.rollout),
-                               s.quantity()});
+                               s.quantity(), s.even_share(i)});
     }
-    visualise::write_png(io::fs::path(args.out) / inputs[i].file, visualise::render(figure));
+    const visualise::Canvas picture = visualise::render(figure);
+    io::make_directories(args.out);
+    visualise::write_png(io::fs::path(args.out) / inputs[i].file, picture);
   }
 }
 
@@ -108,8 +111,11 @@ void write_weights(const std::vector<Subject>& subjects, const std::vector<Input
 }
 
 visualise::Explorer explorer_of(const std::vector<Subject>& subjects,
-                                const std::vector<Input>& inputs, const Readings& readings) {
+                                const std::vector<Input>& inputs, const Readings& readings,
+                                const Arguments& args) {
   visualise::Explorer explorer;
+  explorer.scale = scale_of(args);
+  explorer.sequential = colours_of(args);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     visualise::ExplorerSample sample{inputs[i].name, {}, {}};
     for (std::size_t k = 0; k < subjects.size(); ++k) {
@@ -141,7 +147,6 @@ Drawn draw_texts(std::vector<Subject>& subjects, const Arguments& args) {
     for (const Input& input : inputs) own.push_back(read(s, dataset, input.text));
   }
   const io::fs::path out = args.out;
-  io::make_directories(out);
   Drawn drawn;
   for (const Input& input : inputs) {
     drawn.inputs.push_back(input.name);
@@ -152,7 +157,7 @@ Drawn draw_texts(std::vector<Subject>& subjects, const Arguments& args) {
   write_weights(subjects, inputs, readings, out / "weights.csv");
   drawn.files.insert(drawn.files.end(), {"maps.safetensors", "weights.csv"});
   if (!args.no_explorer) {
-    visualise::write_explorer(out / "explorer.html", explorer_of(subjects, inputs, readings));
+    visualise::write_explorer(out / "explorer.html", explorer_of(subjects, inputs, readings, args));
     drawn.files.push_back("explorer.html");
   }
   return drawn;

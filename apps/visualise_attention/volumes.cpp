@@ -1,6 +1,7 @@
 #include "visualise_attention/volumes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/volume_dataset.h"
+#include "experiment/volume_case.h"
 #include "metrics/label_maps.h"
 #include "ops/shape.h"
 #include "training/inferer.h"
@@ -29,13 +31,14 @@ using visualise::Sides3;
 void check_settings(const Arguments& args) {
   FOVEA_CHECK(
       args.sign.empty() && args.normalise.empty() && args.fusion == "mean" && args.discard == 0 &&
-          args.alpha == 0.5 && args.start_layer == 0 && args.scale == "column" && !args.heads &&
+          args.alpha == 0.5 && args.start_layer == 0 && args.scale.empty() && !args.heads &&
           !args.smooth && !args.whole_maps,
       ConfigError,
       "--sign, --normalise, --fusion, --discard, --alpha, --start-layer, --scale, --heads, "
       "--smooth, --whole-maps: are of networks of images and texts; volumes have the rollout "
       "of docs/visualising.md");
   FOVEA_CHECK(args.texts.empty(), ConfigError, "--text: the runs read volumes; give --input");
+  check_word("--convention", args.convention, {"radiological", "neurological"});
 }
 
 // The samples that --input names, the first four without it.
@@ -54,16 +57,31 @@ std::vector<std::int64_t> cases_of(const Arguments& args, const data::VolumeData
   return cases;
 }
 
+// --query names a voxel of the file; here it is that of the volume that the network sees.
 std::optional<Sides3> query_of(const Arguments& args, const CaseVolume& v) {
   if (args.query.empty()) return std::nullopt;
+  const Sides3 size = visualise::file_size(v);
   bool inside = args.query.size() == 3;
   for (std::size_t axis = 0; inside && axis < 3; ++axis)
-    inside = args.query[axis] >= 0 && args.query[axis] < v.size[axis];
+    inside = args.query[axis] >= 0 && args.query[axis] < size[axis];
   FOVEA_CHECK(inside, ConfigError,
-              fmt::format("--query: expected depth, height and width of a voxel of {} x {} x {}, "
-                          "from 0",
-                          v.size[0], v.size[1], v.size[2]));
-  return Sides3{args.query[0], args.query[1], args.query[2]};
+              fmt::format("--query {}: expected slice, row and column of a voxel of the file, from "
+                          "0; {} has {} x {} x {}",
+                          fmt::join(args.query, ","), v.name, size[0], size[1], size[2]));
+  const std::optional<Sides3> voxel =
+      visualise::voxel_of_file(v, {args.query[0], args.query[1], args.query[2]});
+  if (!voxel) {
+    const Sides3 a = visualise::file_voxel_of(v, {0, 0, 0});
+    const Sides3 b = visualise::file_voxel_of(v, {v.size[0] - 1, v.size[1] - 1, v.size[2] - 1});
+    const auto range = [&](std::size_t k) {
+      return fmt::format("{} to {}", std::min(a[k], b[k]), std::max(a[k], b[k]));
+    };
+    throw ConfigError(fmt::format(
+        "--query {}: lies outside the part of {} that the network sees (its border of zeros is cut "
+        "off): expected slices {}, rows {}, columns {}",
+        fmt::join(args.query, ","), v.name, range(0), range(1), range(2)));
+  }
+  return voxel;
 }
 
 template <class To, class From>
@@ -73,44 +91,6 @@ std::vector<To> copied(const Tensor& tensor) {
   result.reserve(values.size());
   for (const From value : values) result.push_back(static_cast<To>(value));
   return result;
-}
-
-// Of the voxels of the file, as eval counts them.
-std::vector<double> dice_of(const data::VolumeDataset& volumes, const Tensor& prob,
-                            std::int64_t i) {
-  metrics::ConfusionMatrix confusion(volumes.num_classes());
-  const Tensor truth = volumes.original_mask(i), found = volumes.labels_at_original(prob, i);
-  confusion.add(truth.host_values<std::int64_t>(), found.host_values<std::int64_t>(),
-                data::kIgnoreLabel);
-  return metrics::class_dice(metrics::class_counts(confusion));
-}
-
-CaseVolume case_of(experiment::Run& run, const std::string& split,
-                   const data::VolumeDataset& volumes, std::int64_t i) {
-  const autograd::NoGrad no_grad;
-  const data::Batch batch = run.task().source().one(split, i);
-  const Tensor all = run.task().probabilities_of(batch);
-  const Tensor prob = all.alias(all.shape().part(1, all.rank()));
-  CaseVolume v;
-  v.name = volumes.case_name(i);
-  v.size = {prob.size(1), prob.size(2), prob.size(3)};
-  const data::VolumePlace place = volumes.place(i);
-  const auto spacing = data::turned(place.spacing, place.turn);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const auto box = static_cast<double>(place.box[axis]), n = static_cast<double>(v.size[axis]);
-    v.spacing[axis] = spacing[axis] * box / n;
-    // Voxels lie over the part of the file that was taken, edge on edge.
-    v.origin[axis] = spacing[axis] * (static_cast<double>(place.first[axis]) + box / n / 2 - 0.5);
-  }
-  const Tensor& image = batch.at("image");  // (1, c, d, h, w)
-  v.values = copied<float, float>(image.alias(image.shape().part(1, 5)).rows(0, 1));
-  const data::Intensities seen = data::intensities_of(v.values);
-  v.window = {seen.low, seen.high};
-  v.truth = copied<std::uint8_t, std::int64_t>(batch.at("mask"));
-  v.predicted = copied<std::uint8_t, std::int64_t>(metrics::predicted_labels(all));
-  v.classes = volumes.class_names();
-  v.dice = dice_of(volumes, prob, i);
-  return v;
 }
 
 // From a volume to the window around a voxel: what is cut off or, where it is smaller, added.
@@ -169,10 +149,12 @@ void add_rollouts(experiment::Run& run, const Tensor& image, const std::optional
                      : visualise::Quantity{true, "rollout less an even share"};
 }
 
-std::string rollout_title(const std::optional<Sides3>& query) {
-  if (!query) return "attention rolled out over the blocks of each stage, mean over all tokens";
+// `query`: of the file.
+std::string rollout_title(const std::vector<std::int64_t>& query) {
+  if (query.empty())
+    return "attention rolled out over the blocks of each stage, mean over all tokens";
   return fmt::format("attention of voxel {}, {}, {} rolled out over the blocks of each stage",
-                     (*query)[0], (*query)[1], (*query)[2]);
+                     query[0], query[1], query[2]);
 }
 
 std::string dice_line(const CaseVolume& v) {
@@ -189,8 +171,11 @@ std::vector<std::string> notes_of(const experiment::Opened& opened, const std::s
   std::vector<std::string> notes = {
       fmt::format("Weights: {}. Cases of the {} split.", weights_text(opened.weights), split),
       "Voxels, truth and prediction are those of the prepared volume that the network sees; Dice "
-      "is "
-      "of the voxels of the file, as eval counts."};
+      "is of the voxels of the file, as eval counts."};
+  if (volumes.plan().canonical)
+    notes.push_back(
+        "The volumes were turned to RAS+ for the network (dataset.canonical); numbers of slices "
+        "and voxels are those of the file as it is.");
   if (volumes.info().channels > 1)
     notes.push_back(fmt::format("The first of {} channels is shown.", volumes.info().channels));
   return notes;
@@ -227,7 +212,9 @@ std::vector<std::string> draw_run(const experiment::Opened& opened, const std::s
   page.colours = look.colours;
   bool attends = false;
   for (const std::int64_t i : cases_of(args, volumes)) {
-    CaseVolume v = case_of(run, split, volumes, i);
+    CaseVolume v = experiment::volume_case(run, split, volumes, i);
+    v.convention = args.convention == "neurological" ? visualise::Convention::kNeurological
+                                                     : visualise::Convention::kRadiological;
     look.through = query_of(args, v);
     add_rollouts(run, run.task().source().one(split, i).at("image"), look.through, v);
     lines.push_back(fmt::format("{:<20} {:<20} {}", name, v.name, dice_line(v)));
@@ -240,7 +227,7 @@ std::vector<std::string> draw_run(const experiment::Opened& opened, const std::s
     draw("slices", visualise::slices_figure(title, v, look));
     if (!v.maps.empty()) {
       attends = true;
-      draw("rollout", visualise::maps_figure(title + ": " + rollout_title(look.through), v, look));
+      draw("rollout", visualise::maps_figure(title + ": " + rollout_title(args.query), v, look));
     }
     if (!args.no_explorer) page.cases.push_back(std::move(v));
   }
@@ -249,7 +236,7 @@ std::vector<std::string> draw_run(const experiment::Opened& opened, const std::s
         "Stages: {}. An even share is 1, what a token would have if all were seen alike; "
         "between the middles of tokens it is blended, and where windows overlap it is "
         "the mean.",
-        rollout_title(look.through)));
+        rollout_title(args.query)));
   }
   if (!args.no_explorer)
     visualise::write_volume_page(place(fmt::format("volumes-{}.html", slug(name))), page);

@@ -94,6 +94,21 @@ TEST_CASE("train, eval, visualise-attention: files, contents and exit codes", "[
   const std::string plain = folder.path("plain").string();
   CHECK(run_cli("visualise-attention", {run, "--no-explorer", "--out", plain}).code == 0);
   CHECK_FALSE(io::fs::exists(folder.path("plain/explorer.html")));
+  CHECK(io::read_text(folder.path("plain/overlay.png")).substr(1, 3) == "PNG");
+  // Without --input one sample of each class, ten digits: "1: 0" and so on, 4 patches each.
+  const std::string weights = io::read_text(folder.path("plain/weights.csv"));
+  for (int digit = 0; digit < 10; ++digit)
+    CHECK_THAT(weights, Catch::Contains(fmt::format("__{},", digit)));
+  CHECK(count_lines(weights) == 1 + 10 * 4);
+  const std::string alone = folder.path("alone").string();
+  REQUIRE(run_cli("visualise-attention", {run, "--scale", "minmax,figure", "--colours", "plasma",
+                                          "--overlay", "0", "--no-explorer", "--out", alone})
+              .code == 0);
+  CHECK_FALSE(io::fs::exists(folder.path("alone/overlay.png")));
+  const std::string refused = folder.path("refused").string();
+  check_refusal(run_cli("visualise-attention", {run, "--scale", "even_share", "--out", refused}), 2,
+                "signed rollout");
+  CHECK_FALSE(io::fs::exists(folder.path("refused")));
   check_refusal(run_cli("visualise-attention", {run, "--input", "99", "--out", maps}), 2,
                 "the split has 60 samples");
   check_refusal(run_cli("visualise-attention", {run, "--input", "no.png", "--out", maps}), 1,
@@ -225,6 +240,12 @@ TEST_CASE("train --dry-run and --overfit", "[cli]") {
       run_cli("train", {experiment, "--out", folder.path("run").string(), "--dry-run", "--json"});
   REQUIRE(dry.code == 0);
   CHECK(json::parse(dry.out)["total_steps"] == 10);
+  CHECK(json::parse(dry.out)["lr"]["highest"] == 0.003);
+  const CliResult warm =
+      run_cli("train", {experiment, "--out", folder.path("run").string(), "--dry-run", "--set",
+                        R"(schedule={"type": "constant", "warmup_steps": 4})"});
+  CHECK_THAT(warm.out,
+             Catch::Contains("\nlr           epoch 1: 0 to 0.003, highest 0.003 in step 5 of 10"));
   CHECK_FALSE(io::fs::exists(folder.path("run")));
   for (const char* type : {"vit", "diff_vit", "dgvit"}) {
     const CliResult fit =

@@ -84,7 +84,7 @@ TEST_CASE("label segmentation: the smoke experiment learns in seconds, by any th
   REQUIRE(trained.code == 0);
   const json summary = json::parse(trained.out);
   const json& test = summary.at("metrics").at("test");
-  CHECK(test.at("mean_dice") > 75);
+  CHECK(test.at("pooled_dice") > 75);
   CHECK(test.at("accuracy") > 90);
   const CliResult scored = run_cli("eval", {run, "--json", "--overlays", "8"});
   INFO(scored.err);
@@ -97,11 +97,11 @@ TEST_CASE("label segmentation: the smoke experiment learns in seconds, by any th
                            "overlays-1.png", "overlays-2.png"})
     CHECK(io::fs::file_size(folder.path("run/eval/test") / file) > 50);
   const CliResult printed = run_cli("eval", {run, "--no-noise", "--overlays", "0"});
-  CHECK_THAT(printed.out, Catch::Contains("dice_cross") && Catch::Contains("mean_dice"));
+  CHECK_THAT(printed.out, Catch::Contains("pooled_dice_cross") && Catch::Contains("pooled_dice "));
   const CliResult noisy =
       run_cli("eval", {run, "--noise", "gaussian", "--level", "0.3", "--overlays", "0", "--json"});
   REQUIRE(noisy.code == 0);
-  CHECK(json::parse(noisy.out).at("robustness").at("metric") == "mean_dice");
+  CHECK(json::parse(noisy.out).at("robustness").at("metric") == "pooled_dice");
 
   REQUIRE(run_cli("train", {smoke("unet_labels.json"), "--out", other, "--threads", "3", "--set",
                             "train.num_workers=2"})
@@ -114,9 +114,9 @@ TEST_CASE("label segmentation: the smoke experiment learns in seconds, by any th
                R"(eval.inferer={"type": "sliding_window", "roi_size": [24], "overlap": 0.5})"});
   INFO(windows.err);
   REQUIRE(windows.code == 0);
-  const double in_windows = json::parse(windows.out).at("metrics").at("mean_dice");
-  CHECK(in_windows != test.at("mean_dice").get<double>());
-  CHECK(in_windows == Approx(test.at("mean_dice").get<double>()).margin(8));
+  const double in_windows = json::parse(windows.out).at("metrics").at("pooled_dice");
+  CHECK(in_windows != test.at("pooled_dice").get<double>());
+  CHECK(in_windows == Approx(test.at("pooled_dice").get<double>()).margin(8));
 }
 
 TEST_CASE("label segmentation: a run that is scored from windows reproduces its numbers", "[cli]") {
@@ -149,8 +149,8 @@ TEST_CASE("label segmentation: predictions leave with the values of the files", 
   REQUIRE(scored.code == 0);
   const json result = json::parse(scored.out);
   CHECK(result.at("metrics") == json::parse(trained.out).at("metrics").at("test"));
-  CHECK(result.at("metrics").at("mean_dice") > 50);
-  CHECK(result.at("metrics").contains("dice_the_square"));
+  CHECK(result.at("metrics").at("pooled_dice") > 50);
+  CHECK(result.at("metrics").contains("pooled_dice_the_square"));
   const io::fs::path out = folder.path("run/eval/test");
   const auto samples = lines_of(out / "samples.csv");
   REQUIRE(samples.size() == 5);
@@ -235,6 +235,7 @@ TEST_CASE("label segmentation: an ablation has columns for classes that are aske
   REQUIRE(result.code == 0);
   const json rows = json::parse(io::read_text(folder.path("sweep/results.json")));
   REQUIRE(rows.size() == 2);
-  CHECK(rows[1].at("metrics").contains("test_dice_disc"));
-  CHECK_THAT(io::read_text(folder.path("sweep/results.md")), Catch::Contains("test_dice_disc (%)"));
+  CHECK(rows[1].at("metrics").contains("test_pooled_dice_disc"));
+  CHECK_THAT(io::read_text(folder.path("sweep/results.md")),
+             Catch::Contains("test_pooled_dice_disc (%)"));
 }

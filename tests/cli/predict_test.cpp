@@ -32,8 +32,9 @@ TEST_CASE("predict: classes of pictures", "[cli]") {
   INFO(predicted.err);
   REQUIRE(predicted.code == 0);
   const std::string table = io::read_text(folder.path("out") / "predictions.csv");
-  CHECK_THAT(table,
-             Catch::StartsWith("name,file,label,probability,0,1,2") && Catch::Contains("\ngrey,"));
+  CHECK_THAT(table, Catch::StartsWith("name,file,label,label_index,prediction,prediction_index,"
+                                      "probability,index,0,1,2") &&
+                        Catch::Contains("\ngrey,") && Catch::Contains("grey.png,,,"));
 }
 
 TEST_CASE("predict: masks lie on the grid of the picture", "[cli]") {
@@ -61,4 +62,83 @@ TEST_CASE("predict: masks lie on the grid of the picture", "[cli]") {
     CHECK(mask.width == 40);
   }
   check_refusal(run_cli("predict", {run, "--out", folder.path("b").string()}), 2, "INPUT");
+}
+
+TEST_CASE("predict: a folder's names are kept, and what is left out is said", "[cli]") {
+  const TestFolder folder("cli-predict-folder");
+  const std::string experiment = folder.write("tiny.json", R"({
+    "name": "tiny", "task": "segmentation",
+    "dataset": {"type": "synthetic_segmentation", "num_classes": 3, "img_size": 16,
+                "train_size": 8, "test_size": 4},
+    "model": {"type": "unet", "widths": [4, 8], "decoder_channels": [4]},
+    "train": {"epochs": 1, "batch_size": 4}})");
+  const std::string run = folder.path("run").string();
+  REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
+  data::Image picture{8, 8, 3, {}};
+  picture.pixels.assign(8 * 8 * 3, 100);
+  const auto scans = folder.path("scans");
+  io::make_directories(scans / "more");
+  data::write_png(scans / "\u00dcbung 1 (a).png", picture);
+  data::write_png(scans / "b_c.png", picture);
+  data::write_png(scans / "more" / "d.png", picture);
+  folder.write("scans/e.tif", "a picture of another kind");
+  folder.write("scans/notes.txt", "notes");
+  const std::string out = folder.path("out").string();
+  const CliResult predicted = run_cli("predict", {run, scans.string(), "--out", out});
+  INFO(predicted.err);
+  REQUIRE(predicted.code == 0);
+  CHECK_THAT(predicted.err, Catch::Contains("scans: 2 of 4 files are left out: .tif 1, .txt 1\n"));
+  CHECK_THAT(predicted.err, Catch::Contains("scans: sub-folders are not searched: more;"));
+  CHECK(io::fs::exists(folder.path("out") / "\u00dcbung 1 (a).png"));
+  CHECK(io::fs::exists(folder.path("out") / "b_c.png"));
+  CHECK_THAT(io::read_text(folder.path("out") / "predictions.csv"),
+             Catch::Contains("\u00dcbung 1 (a)"));
+  // Two of one name: neither is lost.
+  const CliResult twice =
+      run_cli("predict", {run, (scans / "b_c.png").string(), (scans / "b_c.png").string(), "--out",
+                          folder.path("twice").string()});
+  REQUIRE(twice.code == 0);
+  CHECK(io::fs::exists(folder.path("twice") / "b_c (2).png"));
+  check_refusal(run_cli("predict", {run, folder.path("scans").parent_path().string(), "--out",
+                                    folder.path("c").string()}),
+                1, "its sub-folders are not searched: ");
+}
+
+TEST_CASE("eval: says that the data are not those of the run", "[cli]") {
+  const TestFolder folder("cli-eval-other-data");
+  for (const char* part : {"train", "test"}) {
+    for (const char* name : {"cat/0", "cat/1", "dog/0", "dog/1"}) {
+      data::Image picture{8, 8, 3, {}};
+      picture.pixels.assign(8 * 8 * 3, name[0] == 'c' ? 40 : 200);
+      const auto file = folder.path(std::string("pictures/") + part + "/" + name + ".png");
+      io::make_directories(file.parent_path());
+      data::write_png(file, picture);
+    }
+  }
+  const std::string experiment = folder.write(
+      "tiny.json", R"({"name": "tiny", "dataset": {"type": "image_folder", "root": ")" +
+                       folder.path("pictures").string() + R"(", "img_size": 8},
+    "model": {"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": 1,
+              "attention": {"num_heads": 2}},
+    "train": {"epochs": 1, "batch_size": 4}})");
+  const std::string run = folder.path("run").string();
+  REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
+  const CliResult same = run_cli("eval", {run});
+  INFO(same.err);
+  REQUIRE(same.code == 0);
+  CHECK_THAT(same.err, !Catch::Contains("are not those"));
+  const std::string summary = io::read_text(folder.path("run/summary.json"));
+  CHECK_THAT(summary, Catch::Contains("\"jpeg_decoder\": \"" + data::jpeg_decoder() + "\""));
+  data::Image other{8, 8, 3, {}};
+  other.pixels.assign(8 * 8 * 3, 41);
+  data::write_png(folder.path("pictures/test/cat/1.png"), other);
+  const CliResult changed = run_cli("eval", {run});
+  REQUIRE(changed.code == 0);
+  CHECK_THAT(changed.err,
+             Catch::Contains("note: the data are not those that the run was trained on: ") &&
+                 Catch::Contains("(train 4, test 4)"));
+  CHECK_THAT(io::read_text(folder.path("run/eval/test/results.json")),
+             Catch::Contains("\"data_of_run\""));
+  CHECK_THAT(run_cli("train", {"--version"}).out,
+             Catch::Contains("JPEG by " + data::jpeg_decoder()));
 }

@@ -56,6 +56,8 @@ void check_scores(const io::fs::path& folder, const json& result) {
   const auto predictions = lines_of(folder / "predictions.csv");
   REQUIRE(std::ssize(table) == n + 1);
   REQUIRE(std::ssize(predictions) == n + 1);
+  CHECK(predictions[0].starts_with(
+      "name,file,label,label_index,prediction,prediction_index,probability,index,"));
   double loss = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto row = static_cast<std::size_t>(i);
@@ -64,20 +66,28 @@ void check_scores(const io::fs::path& folder, const json& result) {
     const auto predicted = cells_of(predictions[row + 1]);
     REQUIRE(std::ssize(cells) == classes + 3);
     CHECK(logits.tensors.at("index").values<std::int64_t>()[row] == i);
-    CHECK(cells[0] == predicted[0]);
-    CHECK(cells[1] == predicted[1]);
-    CHECK(names[row] == predicted[1]);
-    CHECK(cells[2] == predicted[2]);
+    REQUIRE(std::ssize(predicted) == classes + 8);
+    CHECK(cells[0] == predicted[7]);
+    CHECK(cells[1] == predicted[0]);
+    CHECK(names[row] == predicted[0]);
+    CHECK(predicted[0].starts_with(predicted[1]));  // a record of a file
+    CHECK_FALSE(predicted[1].empty());
+    CHECK(cells[2] == predicted[3]);
     const auto label = logits.tensors.at("label").values<std::int64_t>()[row];
     CHECK(cells[2] == std::to_string(label));
     const float* values = x.data<float>() + i * classes;
     const auto best = std::max_element(values, values + classes) - values;
-    CHECK(predicted[3] == std::to_string(best));
+    CHECK(predicted[5] == std::to_string(best));
+    const json& named = result["confusion"]["classes"];
+    CHECK(predicted[2] == named[static_cast<std::size_t>(label)].get<std::string>());
+    CHECK(predicted[4] == named[static_cast<std::size_t>(best)].get<std::string>());
+    CHECK(predicted[6] == shares[static_cast<std::size_t>(best) + 3]);
     double sum = 0;
     for (std::int64_t c = 0; c < classes; ++c) {
       const auto column = static_cast<std::size_t>(c) + 3;
       CHECK(std::stof(cells[column]) == values[c]);  // every digit is there
       sum += std::stod(shares[column]);
+      CHECK(shares[column] == predicted[column + 5]);
       CHECK(std::stof(shares[column]) ==
             prob.tensors.at("probabilities").data<float>()[i * classes + c]);
     }
@@ -157,8 +167,10 @@ TEST_CASE("eval --save: masks at both sizes, none over another", "[cli]") {
       image.pixels.push_back(inside ? 220 : 40);
     }
     const std::string part = n < 5 ? "train" : "test";
-    // Of the test part, two share a stem but for the ending.
-    const std::string name = n == 7 ? "disc6" : fmt::format("disc{}", n);
+    // Of the test part, two have names that differ in what is no letter.
+    const std::string name = n == 6   ? "disc 6"
+                             : n == 7 ? "disc+6"
+                                      : fmt::format("disc{}", n);
     const std::string ending = n == 7 ? ".pgm" : ".png";
     if (n == 7) {
       std::string pgm = "P5\n30 20\n255\n";
@@ -166,8 +178,8 @@ TEST_CASE("eval --save: masks at both sizes, none over another", "[cli]") {
       io::write_atomic(folder.path(part + "/images") / (name + ending), pgm);
     } else {
       data::write_png(folder.path(part + "/images") / (name + ending), image);
-      data::write_png(folder.path(part + "/masks") / (name + ".png"), mask);
     }
+    data::write_png(folder.path(part + "/masks") / (name + ".png"), mask);
   }
   const std::string experiment = folder.write("discs.json", fmt::format(R"({{"name": "discs",
   "task": "segmentation", "seed": 1,
@@ -196,7 +208,7 @@ TEST_CASE("eval --save: masks at both sizes, none over another", "[cli]") {
     const auto cells = cells_of(index[i + 1]);
     CHECK(names[i] == cells[1]);
     CHECK(cells[1] == cells_of(samples[i + 1])[1]);
-    CHECK(cells[2] == std::vector<std::string>{"disc5.png", "disc6-1.png", "disc6-2.png"}[i]);
+    CHECK(cells[2] == std::vector<std::string>{"disc 6.png", "disc+6.png", "disc5.png"}[i]);
     const data::Image mask = data::read_image(out / "predicted_masks" / cells[2]);
     REQUIRE((mask.height == 16 && mask.width == 16 && mask.channels == 1));
     for (std::size_t k = 0; k < 256; ++k) {

@@ -122,7 +122,8 @@ TEST_CASE("visualise-attention: stages, attention and predictions of decoders", 
   refused({gdla, "--maps", "update", "--pca"}, "give one");
   refused({unet, "--input", "0"}, "no attention over tokens");
   refused({gdla, "--query", "32,0"}, "expected row and column of a pixel of 32 x 32");
-  refused({gdla, "--scale", "figure"}, "--scale figure: is of networks with one grid");
+  refused({gdla, "--scale", "figur"}, "did you mean \"figure\"?");
+  refused({gdla, "--scale", "minmax,from_zero"}, "says the same thing twice");
   refused({gdla, "--sign", "abs"}, "are of networks with one grid");
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("texts: train, eval, inspect", "[cli]") {
   CHECK(score["metrics"]["top1"] == summary["metrics"]["test"]["top1"]);
   CHECK(score["robustness"]["by_type"].size() == 5);
   CHECK_THAT(io::read_text(folder.path("run/eval/test/predictions.csv")),
-             Catch::Contains("test.csv:2,1,"));
+             Catch::Contains("test.csv:2,") && Catch::Contains("test.csv,yes,1,"));
   check_refusal(run_cli("eval", {run, "--noise", "gaussian"}), 2, "known: insert, replace");
   const std::string plot = folder.path("robustness.svg").string();
   const CliResult report = run_cli("inspect", {"robustness", run, "--out", plot});

@@ -85,8 +85,9 @@ TEST_CASE("visualise-attention: slices of volumes, their attention, and a page",
     words.insert(words.begin(), dformer);
     check_refusal(run_cli("visualise-attention", words), 2, message);
   };
-  refused({"--query", "3,4"}, "expected depth, height and width of a voxel");
-  refused({"--query", "3,400,5"}, "expected depth, height and width of a voxel");
+  refused({"--query", "3,4"}, "--query 3,4: expected slice, row and column of a voxel of the file");
+  refused({"--query", "3,400,5"}, "expected slice, row and column of a voxel of the file");
+  refused({"--convention", "seen"}, "radiological");
   refused({"--input", "3"}, "the split has 3 samples");
   refused({"--input", "scan.nii"}, "fovea predict reads files");
   refused({"--heads"}, "volumes have the rollout");

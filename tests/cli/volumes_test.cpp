@@ -11,6 +11,7 @@
 #include "tests/data/nifti_files.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
+#include "tests/visualise/packed_page.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -100,6 +101,27 @@ TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") 
   REQUIRE(predicted.code == 0);
   CHECK_THAT(predicted.err, Catch::Contains("1/1  " + name));
   CHECK(data::read_nifti(folder.path("predicted") / (name + ".nii.gz")).values == saved.values);
+
+  // Pictures have the file's directions, and name its voxels.
+  const auto draw = [&](const std::string& query) {
+    return run_cli("visualise-attention", {run, "--input", "0", "--query", query, "--out",
+                                           folder.path("pictures").string()});
+  };
+  const CliResult drawn = draw("4,8,9");
+  INFO(drawn.err);
+  REQUIRE(drawn.code == 0);
+  const json shown =
+      data_of_page(io::read_text(folder.path("pictures") / "volumes-run.html"))["cases"][0];
+  CHECK(shown["codes"] == (canonical ? "SAR" : ""));
+  CHECK(shown["planes"][0]["name"] == (canonical ? "axial" : "across depth"));
+  CHECK(shown["file"][0]["axis"] == (canonical ? 2 : 0));
+  CHECK(shown["file"][0]["size"] == (canonical ? 20 : 10));
+  CHECK(shown["file"][0]["step"].get<double>() * (canonical ? -1 : 1) > 0);
+  check_refusal(draw("0,0,5"), 2,
+                "lies outside the part of " + name +
+                    " that the network sees (its border of zeros is cut off): expected slices 0 "
+                    "to 9, rows 1 to 17, columns 1 to 19");
+  check_refusal(draw("10,8,9"), 2, name + " has 10 x 18 x 20");
 
   check_refusal(run_cli("predict", {run, image.string(), "--out", out}), 1, "holds something");
   check_refusal(run_cli("predict", {run, folder.path("no.nii").string(), "--out", run + "2"}), 1,
