@@ -118,12 +118,9 @@ Canvas render(const GridRolloutFigure& f) {
     }
   }
   for (std::size_t k = 0; k < heats.size(); ++k) {
-    MontageBar bar;
-    bar.bar = bar_of(heats[k], limits[k], f.scale, f.sequential, heats.size());
-    bar.side = MontageBar::Side::kBelow;
-    bar.first = static_cast<std::int64_t>(k) + 1;
-    bar.count = 1;
-    montage.bars.push_back(std::move(bar));
+    montage.bars.push_back(
+        bar_below(bar_of(heats[k], limits[k], f.scale, f.sequential, heats.size()),
+                  static_cast<std::int64_t>(k) + 1, 1));
   }
   return render(montage);
 }

@@ -240,6 +240,10 @@ void draw_bars(const Montage& m, const Layout& l, Painter& painter) {
 
 }  // namespace
 
+MontageBar bar_below(ColourBar bar, std::int64_t first, std::int64_t count) {
+  return {std::move(bar), Side::kBelow, first, count};
+}
+
 Canvas render(const Montage& montage) {
   check(montage);
   const Layout l = lay_out(montage);

@@ -20,6 +20,9 @@ struct MontageBar {
   std::int64_t count = 0;  // 0: all from `first` on
 };
 
+/// A bar below `count` columns, or all, from `first` on.
+MontageBar bar_below(ColourBar bar, std::int64_t first, std::int64_t count = 0);
+
 struct Montage {
   std::string title;
   std::vector<std::string> column_labels;  // empty, or one per column; may be broken into lines

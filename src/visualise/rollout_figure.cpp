@@ -54,12 +54,9 @@ Canvas render(const RolloutFigure& figure) {
       if (own_limits)
         montage.captions[i].push_back(limits_text(limits[k][i], figure.scale.ends, heats[k].even));
     }
-    MontageBar bar;
-    bar.bar = bar_of(heats[k], limits[k], figure.scale, figure.sequential, heats.size());
-    bar.side = MontageBar::Side::kBelow;
-    bar.first = static_cast<std::int64_t>(k) + 1;
-    bar.count = 1;
-    montage.bars.push_back(std::move(bar));
+    montage.bars.push_back(
+        bar_below(bar_of(heats[k], limits[k], figure.scale, figure.sequential, heats.size()),
+                  static_cast<std::int64_t>(k) + 1, 1));
   }
   return render(montage);
 }

@@ -185,11 +185,8 @@ Canvas render(const ScoreFigure& f) {
     montage.bars.push_back(std::move(bar));
   }
   if (f.scale == ScoreScale::kMinMax) {
-    MontageBar bar;
-    bar.bar = {f.colours, 0, 1, "score, least to largest of each picture"};
-    bar.side = MontageBar::Side::kBelow;
-    bar.first = 1;
-    montage.bars.push_back(std::move(bar));
+    montage.bars.push_back(
+        bar_below({f.colours, 0, 1, "score, least to largest of each picture"}, 1));
   }
   return render(montage);
 }

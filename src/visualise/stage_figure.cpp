@@ -43,15 +43,6 @@ Canvas difference_picture(const Matrix& difference) {
   return colourise(scale_between(difference, -1, 1), ColourMap::kBlueRed);
 }
 
-MontageBar bar_below(const ColourBar& bar, std::int64_t first, std::int64_t count) {
-  MontageBar below;
-  below.bar = bar;
-  below.side = MontageBar::Side::kBelow;
-  below.first = first;
-  below.count = count;
-  return below;
-}
-
 // Input and truth: below each other where there are rows for both.
 void add_image(const StageFigure& f, Montage& montage) {
   const bool truth = f.truth.width > 0;

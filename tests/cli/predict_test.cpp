@@ -10,6 +10,23 @@
 using namespace fovea;
 using namespace fovea::test;
 
+namespace {
+
+// A run that segments, trained for two steps.
+std::string small_segmentation(const TestFolder& folder) {
+  const std::string experiment = folder.write("tiny.json", R"({
+    "name": "tiny", "task": "segmentation",
+    "dataset": {"type": "synthetic_segmentation", "num_classes": 3, "img_size": 16,
+                "train_size": 8, "test_size": 4},
+    "model": {"type": "unet", "widths": [4, 8], "decoder_channels": [4]},
+    "train": {"epochs": 1, "batch_size": 4}})");
+  const std::string run = folder.path("run").string();
+  REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
+  return run;
+}
+
+}  // namespace
+
 TEST_CASE("predict: classes of pictures", "[cli]") {
   const TestFolder folder("cli-predict-classes");
   const std::string experiment =
@@ -39,14 +56,7 @@ TEST_CASE("predict: classes of pictures", "[cli]") {
 
 TEST_CASE("predict: masks lie on the grid of the picture", "[cli]") {
   const TestFolder folder("cli-predict-masks");
-  const std::string experiment = folder.write("tiny.json", R"({
-    "name": "tiny", "task": "segmentation",
-    "dataset": {"type": "synthetic_segmentation", "num_classes": 3, "img_size": 16,
-                "train_size": 8, "test_size": 4},
-    "model": {"type": "unet", "widths": [4, 8], "decoder_channels": [4]},
-    "train": {"epochs": 1, "batch_size": 4}})");
-  const std::string run = folder.path("run").string();
-  REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
+  const std::string run = small_segmentation(folder);
   data::Image picture{30, 40, 3, {}};
   picture.pixels.assign(30 * 40 * 3, 100);
   const auto file = folder.path("scene.png");
@@ -66,14 +76,7 @@ TEST_CASE("predict: masks lie on the grid of the picture", "[cli]") {
 
 TEST_CASE("predict: a folder's names are kept, and what is left out is said", "[cli]") {
   const TestFolder folder("cli-predict-folder");
-  const std::string experiment = folder.write("tiny.json", R"({
-    "name": "tiny", "task": "segmentation",
-    "dataset": {"type": "synthetic_segmentation", "num_classes": 3, "img_size": 16,
-                "train_size": 8, "test_size": 4},
-    "model": {"type": "unet", "widths": [4, 8], "decoder_channels": [4]},
-    "train": {"epochs": 1, "batch_size": 4}})");
-  const std::string run = folder.path("run").string();
-  REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
+  const std::string run = small_segmentation(folder);
   data::Image picture{8, 8, 3, {}};
   picture.pixels.assign(8 * 8 * 3, 100);
   const auto scans = folder.path("scans");

@@ -71,6 +71,16 @@ void check_refused(const schema::Component& set, const std::string& part) {
   CHECK_THROWS_AS(make_dataset(set, Split::kTrain), FileError);
 }
 
+// Six cases, of which one is cut off and one has an unknown label.
+void write_cases_two_bad(const Folder& folder) {
+  write_cases(folder, 6);
+  const std::string cut = gzip(an_image().bytes());
+  folder.write("imagesTr/c_1_0000.nii.gz", cut.substr(0, cut.size() / 2));
+  NiftiFile wrong = labels_for(an_image());
+  wrong.values[3] = 9;
+  folder.write("labelsTr/c_4.nii.gz", gzip(wrong.bytes()));
+}
+
 }  // namespace
 
 TEST_CASE("volumes: what fits together is not remarked upon", "[data][volumes]") {
@@ -170,12 +180,7 @@ TEST_CASE("volumes: one value everywhere, and nothing but background", "[data][v
 
 TEST_CASE("volumes: bad ones are left out and counted, if that is asked for", "[data][volumes]") {
   const Folder folder;
-  write_cases(folder, 6);
-  const std::string cut = gzip(an_image().bytes());
-  folder.write("imagesTr/c_1_0000.nii.gz", cut.substr(0, cut.size() / 2));
-  NiftiFile wrong = labels_for(an_image());
-  wrong.values[3] = 9;
-  folder.write("labelsTr/c_4.nii.gz", gzip(wrong.bytes()));
+  write_cases_two_bad(folder);
   check_refused(cases(folder), "c_1_0000.nii.gz");
   const auto set = cases(folder, R"(, "on_bad_sample": "skip", "split": {"val": 0.34})");
   const Splits splits = make(set);
@@ -200,12 +205,7 @@ TEST_CASE("volumes: bad ones are left out and counted, if that is asked for", "[
 
 TEST_CASE("survey of volumes: all bad files, the fingerprint and the plan", "[data][volumes]") {
   const Folder folder;
-  write_cases(folder, 6);
-  const std::string cut = gzip(an_image().bytes());
-  folder.write("imagesTr/c_1_0000.nii.gz", cut.substr(0, cut.size() / 2));
-  NiftiFile wrong = labels_for(an_image());
-  wrong.values[3] = 9;
-  folder.write("labelsTr/c_4.nii.gz", gzip(wrong.bytes()));
+  write_cases_two_bad(folder);
   NiftiFile spaced = labels_for(an_image());
   spaced.steps = {3, 3, 3};
   spaced.sform = Sform{{{3, 0, 0, 0}, {0, 3, 0, 0}, {0, 0, 3, 0}}};
