@@ -106,7 +106,8 @@ TEST_CASE("numbers: options say their limits in a few digits", "[cli]") {
 TEST_CASE("ablate: --list obeys --only, --shard and --seeds", "[cli]") {
   const std::string sweep = source_dir() + "/experiments/smoke/ablation.json";
   const auto count = [&](std::vector<std::string> more) {
-    std::vector<std::string> arguments = {sweep, "--list", "--out", "/tmp/fovea-no-such-sweep"};
+    std::vector<std::string> arguments = {sweep, "--list", "--out",
+                                          source_dir() + "/no-such-sweep"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const CliResult listed = run_cli("ablate", arguments);
     INFO(listed.err);
@@ -129,7 +130,8 @@ TEST_CASE("pipes and devices: refused at once, whichever file they stand for", "
   const std::string smoke = source_dir() + "/experiments/smoke/dgvit.json";
   const auto refused = [&](const std::string& command, const std::string& what) {
     INFO(command);
-    const CliResult result = in_shell("timeout -s KILL 20 " + command);
+    const CliResult result =
+        in_shell(fmt::format("cd {} && timeout -s KILL 20 {}", source_dir(), command));
     CHECK((result.code == 1 || result.code == 2));
     CHECK_THAT(result.err, Catch::Contains(what));
     CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
