@@ -135,7 +135,8 @@ std::unique_ptr<VolumePart> open_whole(const Place& place, const WholeOptions& o
     cases.push_back({{volume.image}, volume.labels, volume.image.string()});
   if (cases.empty()) return nullptr;
   return std::make_unique<NiftiVolumes>(
-      std::move(cases), VolumeInfo{classes_of_heart(), {0, 1, 2, 3}, 1, false}, std::move(notes));
+      std::move(cases), VolumeInfo{.class_names = classes_of_heart(), .label_values = {0, 1, 2, 3}},
+      std::move(notes));
 }
 
 }  // namespace

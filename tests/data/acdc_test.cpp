@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/volume_dataset.h"
 #include "tests/data/nifti_files.h"
 #include "tests/data/readers.h"
 
@@ -171,4 +172,16 @@ TEST_CASE("acdc: damaged volumes end in one line, or are left out", "[data]") {
                     Catch::Contains("slice 0: value 4 in row 1, column 0"));
   std::filesystem::remove(folder.path / (frame(4, 1) + "_gt.nii.gz"));
   check_refused("acdc", folder, "patient004_frame01.nii: has no labels");
+}
+
+TEST_CASE("acdc_volumes: one channel, four classes and none to be ignored", "[data][volumes]") {
+  const Folder folder;
+  write_patients(folder);
+  const auto train = make_dataset(component("acdc_volumes", folder.path), Split::kTrain);
+  const VolumeInfo& info = find_volumes(*train)->info();
+  CHECK(info.channels == 1);
+  CHECK_FALSE(info.ignore_value);
+  const auto mask = find_volumes(*train)->original_mask(0).values<std::int64_t>();
+  for (const std::int64_t label : {0, 1, 2, 3})
+    CHECK(std::count(mask.begin(), mask.end(), label) == 24);
 }
