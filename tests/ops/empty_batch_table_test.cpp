@@ -12,6 +12,7 @@
 #include "ops/elementwise.h"
 #include "ops/indexing.h"
 #include "ops/loss.h"
+#include "ops/mask_loss.h"
 #include "ops/reduce.h"
 #include "ops/region_loss.h"
 #include "ops/shape.h"
@@ -359,6 +360,38 @@ std::vector<Case> reduction_cases() {
        {},
        [](const auto& t) {
          return ops::nnunet_loss(t[0], indices({0, 2, 2}));
+       },
+       {},
+       false},
+      {"region_masks",
+       {{0, 2, 2}},
+       {},
+       [](const auto&) {
+         return ops::region_masks(indices({0, 2, 2}), {{1, 2}, {2}, {3}});
+       },
+       {0, 3, 2, 2},
+       false},
+      {"mask_dice",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::mask_dice(t[0], indices({0, 3, 2, 2}), {.batch = true, .squared_pred = true});
+       },
+       {},
+       false},
+      {"mask_cross_entropy",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::mask_cross_entropy(t[0], indices({0, 3, 2, 2}));
+       },
+       {},
+       false},
+      {"nnunet_mask_loss",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::nnunet_mask_loss(t[0], indices({0, 3, 2, 2}));
        },
        {},
        false},
