@@ -186,14 +186,25 @@ ClassCounts class_counts(const MaskCounts& n) {
 ClassDistances class_distances(std::span<const std::int64_t> truth,
                                std::span<const std::int64_t> predicted, std::int64_t classes,
                                std::int64_t ignore, const Grid& grid) {
+  LabelSets sets;
+  for (std::int64_t c = 0; c < classes; ++c) sets.push_back({c});
+  return class_distances(truth, predicted, sets, ignore, grid);
+}
+
+ClassDistances class_distances(std::span<const std::int64_t> truth,
+                               std::span<const std::int64_t> predicted, const LabelSets& sets,
+                               std::int64_t ignore, const Grid& grid) {
   check_grid(truth.size(), grid);
   check_grid(predicted.size(), grid);
   ClassDistances distances;
   std::vector<std::uint8_t> there(truth.size()), found(truth.size());
-  for (std::int64_t c = 1; c < classes; ++c) {
+  for (std::size_t c = 1; c < sets.size(); ++c) {
+    const auto in_set = [&](std::int64_t label) {
+      return std::find(sets[c].begin(), sets[c].end(), label) != sets[c].end();
+    };
     for (std::size_t i = 0; i < truth.size(); ++i) {
-      there[i] = truth[i] == c ? 1 : 0;
-      found[i] = truth[i] != ignore && predicted[i] == c ? 1 : 0;
+      there[i] = in_set(truth[i]) ? 1 : 0;
+      found[i] = truth[i] != ignore && in_set(predicted[i]) ? 1 : 0;
     }
     std::vector<double> all = surface_distances(there, found, grid);
     distances.hd.push_back(all.empty() ? of_nothing(Empty::kLeftOut)

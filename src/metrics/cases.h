@@ -88,6 +88,10 @@ struct ClassDistances {
   std::vector<double> hd95, hd;
 };
 ClassDistances class_distances(std::span<const std::int64_t> truth,
+                               std::span<const std::int64_t> predicted, const LabelSets& sets,
+                               std::int64_t ignore, const Grid& grid);
+/// The same of single labels, 0 to classes - 1.
+ClassDistances class_distances(std::span<const std::int64_t> truth,
                                std::span<const std::int64_t> predicted, std::int64_t classes,
                                std::int64_t ignore, const Grid& grid);
 

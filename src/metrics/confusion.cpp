@@ -80,4 +80,21 @@ ClassCounts class_counts(const ConfusionMatrix& confusion) {
           .both = listed(xt::diagonal(counts))};
 }
 
+ClassCounts class_counts(const ConfusionMatrix& confusion, const LabelSets& sets) {
+  const ClassCounts single = class_counts(confusion);
+  ClassCounts counts;
+  for (const std::vector<std::int64_t>& set : sets) {
+    std::int64_t truth = 0, predicted = 0, both = 0;
+    for (const std::int64_t label : set) {
+      truth += single.truth.at(static_cast<std::size_t>(label));
+      predicted += single.predicted.at(static_cast<std::size_t>(label));
+      for (const std::int64_t other : set) both += confusion.count(label, other);
+    }
+    counts.truth.push_back(truth);
+    counts.predicted.push_back(predicted);
+    counts.both.push_back(both);
+  }
+  return counts;
+}
+
 }  // namespace fovea::metrics

@@ -42,4 +42,9 @@ struct ClassCounts {
 };
 ClassCounts class_counts(const ConfusionMatrix& confusion);
 
+/// Of everything that is scored as one class its labels, the background first; they may overlap.
+using LabelSets = std::vector<std::vector<std::int64_t>>;
+/// As above, of sets of the matrix's classes.
+ClassCounts class_counts(const ConfusionMatrix& confusion, const LabelSets& sets);
+
 }  // namespace fovea::metrics

@@ -155,6 +155,27 @@ std::vector<Measurement> measure_label_maps(double loss, const std::vector<Class
   return measured;
 }
 
+std::vector<Measurement> measure_regions(double loss, const std::vector<ClassCounts>& images,
+                                         const std::vector<std::string>& class_names,
+                                         const std::vector<std::size_t>& chosen) {
+  std::vector<Measurement> measured = measure_label_maps(loss, images, class_names, chosen);
+  std::vector<std::string> left_out = {kMiou.name, kPixelAccuracy.name};
+  if (!class_names.empty()) {
+    for (const MetricInfo& info : {kClassDice, kClassIou})
+      left_out.push_back(of_class(info, class_words(class_names).front()).name);
+  }
+  std::erase_if(measured, [&](const Measurement& one) {
+    return std::find(left_out.begin(), left_out.end(), one.info.name) != left_out.end();
+  });
+  return measured;
+}
+
+std::vector<MetricInfo> region_metrics(const std::vector<std::string>& class_names) {
+  std::vector<MetricInfo> infos = infos_of(measure_regions(0, {}, class_names));
+  if (class_names.empty()) infos.insert(infos.end(), {kClassDice, kClassIou});
+  return infos;
+}
+
 std::vector<MetricInfo> label_map_metrics(const std::vector<std::string>& class_names) {
   std::vector<MetricInfo> infos = infos_of(measure_label_maps(0, {}, class_names));
   if (class_names.empty()) infos.insert(infos.end(), {kClassDice, kClassIou});

@@ -53,6 +53,13 @@ std::vector<Measurement> measure_label_maps(double loss, const std::vector<Class
 /// The same without values. Without names, one with a * stands for those of all classes.
 std::vector<MetricInfo> label_map_metrics(const std::vector<std::string>& class_names = {});
 
+/// As measure_label_maps(), of classes that may overlap: without miou, accuracy and what is of the
+/// first class alone, the background, which is no region.
+std::vector<Measurement> measure_regions(double loss, const std::vector<ClassCounts>& images,
+                                         const std::vector<std::string>& class_names,
+                                         const std::vector<std::size_t>& chosen = {});
+std::vector<MetricInfo> region_metrics(const std::vector<std::string>& class_names = {});
+
 /// What metrics of single classes have in place of the *: letters, digits, dots and dashes of the
 /// classes' names, others as "_"; where that makes two metrics of one name, with the class's
 /// number.
