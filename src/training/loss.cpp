@@ -12,6 +12,7 @@
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
+#include "ops/mask_loss.h"
 #include "ops/region_loss.h"
 #include "ops/volume_loss.h"
 #include "schema/fields.h"
@@ -92,10 +93,19 @@ std::vector<Tensor> sums_of_subsets(const std::vector<Tensor>& maps, const ops::
   return sums;
 }
 
+// Labels (b, ...), or masks (b, k, ...) of every map, by the nearest place.
+Tensor at_size_of(const Tensor& map, const Tensor& target) {
+  const ops::Sizes size = map.shape().part(2, map.rank()).to_vector();
+  if (target.rank() != map.rank()) return ops::nearest_labels(target, size);
+  Shape rows{target.size(0) * target.size(1)};
+  for (int axis = 2; axis < target.rank(); ++axis) rows.push_back(target.size(axis));
+  return ops::nearest_labels(target.alias(rows), size).alias(map.shape());
+}
+
 struct Entry : schema::Choice {
   static constexpr const char* kKind = "loss";
   // By Compares; empty where it does not.
-  std::array<std::function<Loss(const schema::Component&)>, 3> makers;
+  std::array<std::function<Loss(const schema::Component&)>, 4> makers;
 };
 
 // (logits or a map, target, options) -> loss.
@@ -125,9 +135,7 @@ Loss of_maps(const Options& options, const LossOf<Options>& loss) {
       Tensor total;
       for (std::size_t i = 0; i < output.maps.size(); ++i) {
         const Tensor& map = output.maps[i];
-        const Tensor labels =
-            ops::nearest_labels(target, map.shape().part(2, map.rank()).to_vector());
-        Tensor part = loss(map, labels, options);
+        Tensor part = loss(map, at_size_of(map, target), options);
         if (!weights.empty()) part = ops::mul(part, weights[i]);
         total = total.defined() ? ops::add(total, part) : part;
       }
@@ -227,7 +235,7 @@ schema::Fields<Options> with_dice(schema::Fields<Options> fields) {
   return with_regions(std::move(fields))
       .add("background", &Dice::background, "whether class 0 counts in the Dice")
       .add("batch", &Dice::batch,
-           "one Dice of a class over the whole batch instead of one for each image")
+           "one Dice of a class, or region, over the whole batch instead of one for each image")
       .add("squared_pred", &Dice::squared_pred,
            "squares of the probabilities in the denominator (gdla 6.3, with batch)");
 }
@@ -235,9 +243,10 @@ schema::Fields<Options> with_dice(schema::Fields<Options> fields) {
 Entry dice() {
   return EntryOf<Dice>("dice",
                        "1 - mean over classes of the Dice of softmax(logits) and labels, with the "
-                       "options of MONAI's DiceLoss",
+                       "options of MONAI's DiceLoss; of regions sigmoid(logits) and their masks",
                        with_dice(schema::Fields<Dice>{}))
       .compares(Compares::kLabelMaps, ops::label_dice)
+      .compares(Compares::kRegions, ops::mask_dice)
       .entry();
 }
 
@@ -245,8 +254,8 @@ Entry dice_ce() {
   using O = DiceCe;
   return EntryOf<O>(
              "dice_ce",
-             "dice_weight dice + ce_weight cross_entropy, as MONAI and nnU-Net; class_weights, one "
-             "for every class, weigh both",
+             "dice_weight dice + ce_weight cross_entropy, as MONAI and nnU-Net, of regions the "
+             "binary one; class_weights, one for every class or region, weigh both",
              with_dice(schema::Fields<O>{})
                  .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of 1 - Dice")
                  .add("ce_weight", &O::ce_weight, schema::at_least(0),
@@ -267,6 +276,17 @@ Entry dice_ce() {
                   return ops::add(ops::mul(ops::label_dice(map, labels, dice), o.dice_weight),
                                   ops::mul(ce, o.ce_weight));
                 })
+      .compares(Compares::kRegions,
+                [](const Tensor& map, const Tensor& masks, const O& o) {
+                  FOVEA_CHECK(o.label_smoothing == 0, ConfigError,
+                              fmt::format("loss.label_smoothing: {}; expected 0 for regions, whose "
+                                          "cross-entropy is binary",
+                                          o.label_smoothing));
+                  const Tensor ce =
+                      ops::mask_cross_entropy(map, masks, o.class_weights, o.ignore_index);
+                  return ops::add(ops::mul(ops::mask_dice(map, masks, o), o.dice_weight),
+                                  ops::mul(ce, o.ce_weight));
+                })
       .entry();
 }
 
@@ -283,18 +303,20 @@ Entry nnunet() {
   return EntryOf<O>(
              "nnunet",
              "ce_weight cross-entropy - dice_weight Dice of softmax(logits) and labels, as "
-             "nnU-Net has it for volumes (dformer 7.5)",
+             "nnU-Net has it for volumes (dformer 7.5); of regions binary cross-entropy, "
+             "sigmoid(logits) and their masks",
              with_halving_maps<O>()
                  .add("smooth", &O::smooth, schema::greater_than(0),
                       "added to both sides of the Dice fraction")
                  .add("background", &O::background, "whether class 0 has a Dice")
                  .add("batch_dice", &O::batch_dice,
-                      "one Dice of a class over the whole batch instead of one for each "
-                      "volume")
+                      "one Dice of a class, or region, over the whole batch instead of one for "
+                      "each volume")
                  .add("ce_weight", &O::ce_weight, schema::at_least(0),
                       "weight of the cross-entropy")
                  .add("dice_weight", &O::dice_weight, schema::at_least(0), "weight of the Dice"))
       .compares(Compares::kLabelMaps, ops::nnunet_loss)
+      .compares(Compares::kRegions, ops::nnunet_mask_loss)
       .entry();
 }
 
@@ -325,6 +347,8 @@ const char* name_of(Compares what) {
       return "classes";
     case Compares::kMasks:
       return "masks";
+    case Compares::kRegions:
+      return "regions";
     default:
       return "label maps";
   }

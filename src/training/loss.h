@@ -16,6 +16,7 @@ enum class Compares {
   kClasses,    // logits (b, classes) with labels (b) int64, or probabilities (b, classes)
   kMasks,      // maps (b, k, ...) with masks (b, k, ...) in [0, 1]: each map is one of its own
   kLabelMaps,  // maps (b, k, ...) with labels (b, ...) int64: every pixel is of one class
+  kRegions,    // maps (b, k, ...) with masks (b, k, ...) int64, 0, 1 or to be ignored: as kMasks
 };
 
 /// All losses, of whatever kind.
