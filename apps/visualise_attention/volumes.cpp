@@ -160,9 +160,10 @@ std::string rollout_title(const std::vector<std::int64_t>& query) {
 std::string dice_line(const CaseVolume& v) {
   std::string line =
       fmt::format("Dice {:.2f} %", 100 * metrics::class_mean(v.dice, 1, metrics::Empty::kOne));
+  const std::vector<std::string>& names = visualise::scored_names(v);
   for (std::size_t k = 1; v.dice.size() > 2 && k < v.dice.size(); ++k)
-    line += std::isnan(v.dice[k]) ? fmt::format(", {} in neither", v.classes[k])
-                                  : fmt::format(", {} {:.2f} %", v.classes[k], 100 * v.dice[k]);
+    line += std::isnan(v.dice[k]) ? fmt::format(", {} in neither", names[k])
+                                  : fmt::format(", {} {:.2f} %", names[k], 100 * v.dice[k]);
   return line;
 }
 
@@ -176,6 +177,9 @@ std::vector<std::string> notes_of(const experiment::Opened& opened, const std::s
     notes.push_back(
         "The volumes were turned to RAS+ for the network (dataset.canonical); numbers of slices "
         "and voxels are those of the file as it is.");
+  if (!volumes.info().regions.empty())
+    notes.push_back(
+        "Dice is of the regions that the network learns; colours are those of their labels.");
   if (volumes.info().channels > 1)
     notes.push_back(fmt::format("The first of {} channels is shown.", volumes.info().channels));
   return notes;

@@ -33,10 +33,12 @@ struct Draw {
 
 /// What networks take from a data set; 0 where it has none.
 struct SampleShape {
-  std::int64_t channels = 0, height = 0, width = 0, classes = 0;
+  std::int64_t channels = 0, height = 0, width = 0;
+  std::int64_t classes = 0;  // outputs
   std::int64_t vocab_size = 0, max_len = 0;
   bool label_maps = false;  // every pixel has a class
   std::int64_t depth = 0;   // of volumes; 0: images are flat
+  bool regions = false;     // of label maps: the outputs are regions, not the classes
 };
 
 /// Thread-safe after construction.
@@ -50,6 +52,8 @@ class Dataset {
   std::int64_t size() const { return std::ssize(indices_); }
   const std::vector<std::string>& class_names() const { return part_->class_names(); }
   std::int64_t num_classes() const { return std::ssize(class_names()); }
+  /// What a network has an output for each: the classes, or regions that are made of them.
+  virtual const std::vector<std::string>& output_names() const { return class_names(); }
   /// Samples left out when the data set was opened, with the reason.
   const std::vector<std::string>& left_out() const { return left_out_; }
 

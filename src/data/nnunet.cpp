@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "data/folder.h"
 #include "data/image_pairs.h"
+#include "data/nnunet_labels.h"
 #include "data/published_parts.h"
 #include "data/registry.h"
 #include "schema/parse.h"
@@ -32,54 +33,6 @@ struct NnUnetOptions : VolumeSetOptions {
   Intensity intensities = Intensity::kAuto;
 };
 
-// nnU-Net's reserved name: nobody said which class such voxels are, so they count nowhere.
-constexpr const char* kIgnore = "ignore";
-
-void set_ignored(std::map<int, std::string>& names, const fs::path& file, VolumeInfo& info) {
-  const auto is_ignored = [](const auto& label) { return label.second == kIgnore; };
-  const auto found = std::find_if(names.begin(), names.end(), is_ignored);
-  if (found == names.end()) return;
-  // (Of version 1 two values may have one name.)
-  FOVEA_CHECK(
-      std::count_if(names.begin(), names.end(), is_ignored) == 1 && std::next(found) == names.end(),
-      FileError,
-      fmt::format("{}: labels: \"{}\" is {}; expected one, the highest of all labels, as "
-                  "nnU-Net has it",
-                  file.string(), kIgnore, found->first));
-  info.ignore_value = found->first;
-  names.erase(found);
-}
-
-// "0": "background" of version 1, "background": 0 of version 2.
-void add_labels(const Value& labels, const fs::path& file, VolumeInfo& info) {
-  std::map<int, std::string> names;
-  for (const Value::Member& member : labels.members()) {
-    const bool second = member.value.is_integer();
-    FOVEA_CHECK(second || member.value.is_string(), FileError,
-                fmt::format("{}: labels: \"{}\" has no number; regions of several labels are not "
-                            "read: give every label a class of its own",
-                            file.string(), member.key));
-    const std::string number = second ? std::to_string(member.value.as_int()) : member.key;
-    const std::string name = second ? member.key : member.value.as_string();
-    const bool digits = !number.empty() && number.size() <= 3 &&
-                        std::all_of(number.begin(), number.end(),
-                                    [](unsigned char c) { return c >= '0' && c <= '9'; });
-    FOVEA_CHECK(
-        digits && std::stoi(number) <= 255, FileError,
-        fmt::format("{}: labels: {} is no whole number from 0 to 255", file.string(), number));
-    FOVEA_CHECK(names.emplace(std::stoi(number), name).second, FileError,
-                fmt::format("{}: labels: {} is given twice", file.string(), number));
-  }
-  set_ignored(names, file, info);
-  FOVEA_CHECK(names.size() > 1 && names.begin()->first == 0, FileError,
-              fmt::format("{}: labels: {} given; expected the background, 0, and others",
-                          file.string(), names.size()));
-  for (const auto& [value, name] : names) {
-    info.label_values.push_back(value);
-    info.class_names.push_back(name);
-  }
-}
-
 VolumeInfo read_info(const fs::path& root, Intensity intensities) {
   const fs::path file = root / "dataset.json";
   std::error_code code;
@@ -88,7 +41,7 @@ VolumeInfo read_info(const fs::path& root, Intensity intensities) {
   try {
     const Value json = schema::parse(io::read_text(file), file.string());
     VolumeInfo info;
-    add_labels(json.at("labels"), file, info);
+    read_labels(json, file, info);
     const Value* channels = json.find("channel_names");
     if (channels == nullptr) channels = json.find("modality");
     std::string first;

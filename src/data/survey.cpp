@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "data/identity.h"
 #include "data/vocabulary.h"
+#include "data/volume_regions.h"
 
 namespace fovea::data {
 namespace {
@@ -224,6 +225,7 @@ Survey survey(const Splits& splits, int threads, const SurveyProgress& progress)
     if (const VolumeDataset* volumes = find_volumes(*part)) {
       found.volumes = fingerprint_of(*volumes, found.prepared);
       result.plan = volumes->plan();
+      result.regions = regions_json(volumes->info());
     }
   }
   result.notes = splits.all_notes();

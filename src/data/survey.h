@@ -44,6 +44,7 @@ struct Survey {
   std::vector<PartSurvey> parts;
   std::vector<std::string> notes;
   std::optional<VolumePlan> plan;  // of whole volumes
+  schema::Value regions;           // what networks learn of them in place of the classes, or null
 };
 
 /// Called now and then, by one thread at a time.

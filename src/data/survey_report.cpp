@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/survey.h"
+#include "data/volume_regions.h"
 #include "schema/parse.h"
 
 namespace fovea::data {
@@ -166,6 +167,7 @@ Value to_json(const Survey& survey) {
                                 {"parts", parts},
                                 {"notes", Value::array(survey.notes)}});
   if (survey.plan) object.set("plan", schema::parse(survey.plan->text(), kPlanFile));
+  if (!survey.regions.is_null()) object.set("regions", survey.regions);
   return object;
 }
 
@@ -173,6 +175,8 @@ std::string to_text(const Survey& survey) {
   std::string text = fmt::format("content {}, {} {}\n", survey.hash, survey.class_names.size(),
                                  survey.class_names.size() == 1 ? "class" : "classes");
   for (const PartSurvey& part : survey.parts) text += to_text(part, survey.class_names);
+  if (!survey.regions.is_null())
+    text += "regions, which networks learn: " + regions_text(survey.regions) + "\n";
   if (survey.plan) text += "plan: " + plan_text(*survey.plan) + "\n";
   for (const std::string& note : survey.notes) text += "note: " + note + "\n";
   return text;

@@ -90,7 +90,7 @@ std::string pack_volume(const PreparedVolume& volume) {
 }
 
 PreparedVolume unpack_volume(std::string_view bytes, const std::string& name,
-                             std::size_t num_classes) {
+                             std::size_t num_classes, const std::vector<Region>& regions) {
   const TensorFile file = parse_safetensors(bytes, name, heap());
   const auto hash = file.metadata.find(kHash);
   FOVEA_CHECK(hash != file.metadata.end() && hash->second == hash_of(file), FileError,
@@ -117,7 +117,7 @@ PreparedVolume unpack_volume(std::string_view bytes, const std::string& name,
       FileError,
       fmt::format("{}: its labels are not those of {} classes for each voxel", name, num_classes));
   volume.labels.assign(classes.begin(), classes.end());
-  note_voxels(volume, num_classes);
+  note_voxels(volume, num_classes, regions);
   return volume;
 }
 

@@ -15,6 +15,7 @@
 #include "data/volume_augment.h"
 #include "data/volume_cache.h"
 #include "data/volume_headers.h"
+#include "data/volume_regions.h"
 
 namespace fovea::data {
 namespace {
@@ -65,12 +66,15 @@ std::filesystem::path PreparedVolumes::stored_in(std::int64_t source_index) cons
 
 PreparedVolume PreparedVolumes::prepare(std::int64_t source_index) const {
   const std::size_t classes = part_->class_names().size();
-  const auto fresh = [&] { return prepare_volume(part_->read(source_index), plan_, classes); };
+  const std::vector<Region>& regions = part_->info().regions;
+  const auto fresh = [&] {
+    return prepare_volume(part_->read(source_index), plan_, classes, regions);
+  };
   if (folder_.empty()) return fresh();
   return kept_in(
       stored_in(source_index),
       [&](std::string_view bytes, const std::string& name) {
-        return unpack_volume(bytes, name, classes);
+        return unpack_volume(bytes, name, classes, regions);
       },
       fresh, pack_volume);
 }
@@ -97,7 +101,8 @@ VolumeDataset::VolumeDataset(std::shared_ptr<const VolumePart> part, Split split
       part_(std::move(part)),
       options_(options),
       prepared_(std::move(prepared)),
-      samples_(samples) {
+      samples_(samples),
+      output_names_(data::output_names(part_->info())) {
   const auto& [d, h, w] = options_.img_size;
   const Collate rule = samples_ == Samples::kCrops ? Collate::kStack : Collate::kAlone;
   fields_ = {{"image", DType::kFloat32, rule, {part_->info().channels, d, h, w}},
@@ -137,9 +142,10 @@ SampleShape VolumeDataset::shape() const {
   return {.channels = part_->info().channels,
           .height = options_.img_size[1],
           .width = options_.img_size[2],
-          .classes = num_classes(),
+          .classes = std::ssize(output_names_),
           .label_maps = true,
-          .depth = options_.img_size[0]};
+          .depth = options_.img_size[0],
+          .regions = !part_->info().regions.empty()};
 }
 
 std::shared_ptr<const Dataset> VolumeDataset::for_evaluation() const {
@@ -190,7 +196,9 @@ Sample VolumeDataset::get(std::int64_t i) const {
 }
 
 std::map<std::string, std::string> VolumeDataset::weight_files() const {
-  return {{kPlanFile, plan().text()}};
+  std::map<std::string, std::string> files = {{kPlanFile, plan().text()}};
+  if (!info().regions.empty()) files[kRegionsFile] = regions_json(info()).dump() + "\n";
+  return files;
 }
 
 void VolumeDataset::check_weight_files(const std::map<std::string, std::string>& files,
@@ -205,6 +213,9 @@ void VolumeDataset::check_weight_files(const std::map<std::string, std::string>&
                           "its training volumes, dataset.spacing or dataset.canonical have changed "
                           "since the weights were trained",
                           name));
+  // Weights of classes have no such file; their names are compared elsewhere.
+  if (const auto regions = files.find(kRegionsFile); regions != files.end())
+    check_regions(regions->second, info(), folder + "/" + kRegionsFile);
 }
 
 std::string VolumeDataset::case_name(std::int64_t i) const { return case_names({name(i)}).front(); }
@@ -217,7 +228,7 @@ Tensor VolumeDataset::original_mask(std::int64_t i) const {
 
 Tensor VolumeDataset::labels_at_original(const Tensor& prob, std::int64_t i) const {
   const VolumePlace where = place(i);
-  const auto labels = labels_on_file(prob.host_values<float>(), prob.size(0),
+  const auto labels = labels_on_file(prob.host_values<float>(), info(),
                                      {prob.size(1), prob.size(2), prob.size(3)}, where);
   return Tensor::from(std::vector<std::int64_t>(labels.begin(), labels.end()),
                       {where.file[0], where.file[1], where.file[2]}, host());

@@ -57,6 +57,7 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
   void note_orientations(const std::vector<VolumeSize>& others);
 
   const std::vector<Field>& fields() const override { return fields_; }
+  const std::vector<std::string>& output_names() const override { return output_names_; }
   SampleShape shape() const override;
   void prepare(std::int64_t i, const Draw& draw, Sample& into) const override;
   /// The whole volume as a network sees it.
@@ -77,8 +78,8 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
   std::string case_name(std::int64_t i) const;
   /// The labels of a sample as its file has them, (d, h, w) int64. Throws FileError.
   Tensor original_mask(std::int64_t i) const;
-  /// Probabilities (k, d, h, w) of a whole sample, brought to the grid of its file (linear), and of
-  /// each voxel the most probable class: (d, h, w) int64.
+  /// The labels that probabilities (outputs, d, h, w) of a whole sample make on the grid of its
+  /// file, as labels_on_file() (volume_regions.h): (d, h, w) int64.
   Tensor labels_at_original(const Tensor& prob, std::int64_t i) const;
   /// Where a sample lies in its file.
   VolumePlace place(std::int64_t i) const { return prepared_->get(source_index(i))->place; }
@@ -91,6 +92,7 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
   std::shared_ptr<const PreparedVolumes> prepared_;
   Samples samples_;
   std::vector<Field> fields_;
+  std::vector<std::string> output_names_;
 };
 
 /// Null for a data set of another kind.

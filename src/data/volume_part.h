@@ -16,6 +16,16 @@
 
 namespace fovea::data {
 
+/// Classes that a network has one map for; those of several regions may overlap. nnU-Net's.
+struct Region {
+  std::string name;
+  std::string key;                    // in nnU-Net's summary.json: "(1, 2, 3)", or "3"
+  std::vector<std::uint8_t> classes;  // places in VolumeInfo::class_names, ascending
+  std::uint8_t written = 0;           // the class that predicted voxels of it get
+
+  bool operator==(const Region&) const = default;
+};
+
 /// What is the same for every volume of a data set.
 struct VolumeInfo {
   std::vector<std::string> class_names;  // the background first
@@ -24,6 +34,9 @@ struct VolumeInfo {
   std::int64_t channels = 1;
   bool ct = false;  // values are comparable between volumes (Hounsfield units)
   std::optional<std::int64_t> declared_cases = {};  // of train, as the data set says
+  /// What networks learn in place of the classes, in the order in which predictions are written, a
+  /// later one over those before it; empty: the classes themselves.
+  std::vector<Region> regions = {};
 };
 
 /// In place of the number of a class: a voxel that counts nowhere. Samples have kIgnoreLabel there.

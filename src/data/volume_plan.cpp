@@ -119,14 +119,20 @@ std::int64_t PreparedVolume::bytes() const {
   return all;
 }
 
-void note_voxels(PreparedVolume& volume, std::size_t num_classes) {
-  volume.voxels.assign(num_classes - 1, {});
+void note_voxels(PreparedVolume& volume, std::size_t num_classes,
+                 const std::vector<Region>& regions) {
+  std::vector<std::vector<std::size_t>> lists(num_classes);  // by class: those its voxels are in
+  for (std::size_t c = 1; regions.empty() && c < num_classes; ++c) lists[c] = {c - 1};
+  for (std::size_t r = 0; r < regions.size(); ++r) {
+    for (const std::uint8_t c : regions[r].classes) lists.at(c).push_back(r);
+  }
+  volume.voxels.assign(regions.empty() ? num_classes - 1 : regions.size(), {});
   volume.labelled = 0;
   for (std::size_t i = 0; i < volume.labels.size(); ++i) {
     if (volume.labels[i] == kIgnoredVoxel) continue;
     ++volume.labelled;
-    if (volume.labels[i] > 0)
-      volume.voxels[volume.labels[i] - 1u].push_back(static_cast<std::int32_t>(i));
+    for (const std::size_t list : lists[volume.labels[i]])
+      volume.voxels[list].push_back(static_cast<std::int32_t>(i));
   }
 }
 
@@ -241,7 +247,7 @@ VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, st
 }
 
 PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
-                              std::size_t num_classes) {
+                              std::size_t num_classes, const std::vector<Region>& regions) {
   PreparedVolume result;
   VolumePlace& place = result.place;
   place.file = sides_of(volume);
@@ -281,7 +287,7 @@ PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
   const std::vector<std::int64_t> wide(labels.begin(), labels.end());
   for (const std::int64_t label : same ? wide : resample_labels(wide, place.box, result.size))
     result.labels.push_back(static_cast<std::uint8_t>(label));
-  note_voxels(result, num_classes);
+  note_voxels(result, num_classes, regions);
   return result;
 }
 

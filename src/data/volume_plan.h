@@ -46,15 +46,16 @@ struct PreparedVolume {
   VolumePlace place;
   std::vector<float> values;         // (channels, size)
   std::vector<std::uint8_t> labels;  // or kIgnoredVoxel; empty where the file has none
-  /// Of the classes behind the first: where their voxels are.
+  /// Of the classes behind the first, or of the regions: where their voxels are.
   std::vector<std::vector<std::int32_t>> voxels;
   std::int64_t labelled = 0;  // voxels that are of a class
 
   std::int64_t bytes() const;
 };
 
-/// Sets `voxels` and `labelled` from `labels`.
-void note_voxels(PreparedVolume& volume, std::size_t num_classes);
+/// Sets `voxels` and `labelled` from `labels`; without regions `voxels` are those of the classes.
+void note_voxels(PreparedVolume& volume, std::size_t num_classes,
+                 const std::vector<Region>& regions = {});
 
 /// Along which axis slices stay by themselves when a volume goes from one spacing to the other:
 /// that of the largest spacing, where it is more than 3 times the smallest; looked for in `from`,
@@ -90,7 +91,7 @@ VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, st
 /// where nnU-Net is cubic), at the plan's scale of intensities. Throws FileError for a volume that
 /// is to be turned and does not say how it lies.
 PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
-                              std::size_t num_classes);
+                              std::size_t num_classes, const std::vector<Region>& regions = {});
 
 /// Maps (maps, d, h, w) of a prepared volume on the grid of its file, linear between voxels, and of
 /// each voxel the map that is largest, of equal ones the first; the first outside of the part that

@@ -202,6 +202,7 @@ models::DataShape to_model(const data::SampleShape& data) {
   shape.max_len = data.max_len;
   shape.label_maps = data.label_maps;
   shape.depth = data.depth;
+  shape.regions = data.regions;
   return shape;
 }
 
@@ -254,7 +255,8 @@ models::DataShape seen_shape(const Experiment& experiment, const models::DataSha
           .vocab_size = of("vocab_size", 0, shape.vocab_size),
           .max_len = of("max_len", 0, shape.max_len),
           .label_maps = shape.label_maps,
-          .depth = volumes ? of("img_size", 0, shape.depth) : 0};
+          .depth = volumes ? of("img_size", 0, shape.depth) : 0,
+          .regions = shape.regions};
 }
 
 Shape sample_shape(const Experiment& experiment, const models::DataShape& shape) {

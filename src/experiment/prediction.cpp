@@ -146,7 +146,7 @@ void predict_volume(Run& run, const data::VolumeDataset& volumes, const PredictI
   const data::VolumeInfo& info = volumes.info();
   const data::PreparedVolume volume =
       data::prepare_volume(data::read_volume({input.files, {}, input.name}, info), volumes.plan(),
-                           info.class_names.size());
+                           info.class_names.size(), info.regions);
   const Tensor image =
       Tensor::from(volume.values, {volume.channels, volume.size[0], volume.size[1], volume.size[2]},
                    run.task().source().options().host);

@@ -9,6 +9,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "data/nifti.h"
+#include "data/volume_regions.h"
 #include "metrics/label_maps.h"
 
 namespace fovea::experiment {
@@ -31,7 +32,7 @@ std::vector<double> dice_on_file(const data::VolumeDataset& volumes, const Tenso
   const Tensor truth = volumes.original_mask(i), found = volumes.labels_at_original(prob, i);
   confusion.add(truth.host_values<std::int64_t>(), found.host_values<std::int64_t>(),
                 data::kIgnoreLabel);
-  return metrics::class_dice(metrics::class_counts(confusion));
+  return metrics::class_dice(metrics::class_counts(confusion, data::scored_labels(volumes.info())));
 }
 
 // Voxels whose truth does not count are background in both, so that no error is seen there.
@@ -116,8 +117,12 @@ CaseVolume volume_case(Run& run, const std::string& split, const data::VolumeDat
   }
   const Tensor& image = batch.at("image");  // (1, c, d, h, w)
   set_values(v, image.alias(image.shape().part(1, 5)).rows(0, 1), volumes.plan());
-  set_labels(v, batch.at("mask"), metrics::predicted_labels(all));
+  const data::VolumeInfo& info = volumes.info();
+  const bool of_regions = !info.regions.empty();
+  set_labels(v, batch.at("mask"),
+             of_regions ? data::region_labels(all, info.regions) : metrics::predicted_labels(all));
   v.classes = volumes.class_names();
+  if (of_regions) v.regions = data::scored_names(info);
   v.dice = dice_on_file(volumes, prob, i);
   return v;
 }

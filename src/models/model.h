@@ -29,6 +29,7 @@ struct DataShape {
   std::int64_t max_len = 0;     // tokens of the longest text
   bool label_maps = false;      // every pixel has a class
   std::int64_t depth = 0;       // of volumes; 0: images are flat
+  bool regions = false;         // of label maps: maps are of regions of classes, which overlap
 };
 
 /// A network: from what its interface reads to what that gives.

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
+#include "data/volume_dataset.h"
+
 namespace fovea::training {
 
 BatchSource::BatchSource(data::Splits splits, BatchOptions options)
@@ -34,6 +37,16 @@ void BatchSource::each_batch(const std::string& split, const std::optional<Noise
     if (watch_) watch_(done, loader.num_batches());
   }
   skipped_[split] = std::ssize(loader.skipped());
+}
+
+bool BatchSource::has_regions() const {
+  return data::find_volumes(splits_.any()) != nullptr && !volume_info().regions.empty();
+}
+
+const data::VolumeInfo& BatchSource::volume_info() const {
+  const data::VolumeDataset* volumes = data::find_volumes(splits_.any());
+  FOVEA_CHECK(volumes != nullptr, ConfigError, "dataset: holds no whole volumes");
+  return volumes->info();
 }
 
 data::Batch BatchSource::one(const std::string& split, std::int64_t i) const {

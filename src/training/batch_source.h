@@ -13,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/identity.h"
 #include "data/loader.h"
+#include "data/volume_part.h"
 #include "tensor/device.h"
 #include "training/options.h"
 
@@ -70,6 +71,12 @@ class BatchSource {
     return at(split).name(i);
   }
   const std::vector<std::string>& class_names() const { return splits_.any().class_names(); }
+  /// What a network has an output for each.
+  const std::vector<std::string>& output_names() const { return splits_.any().output_names(); }
+  /// Whether the outputs are regions of the classes; of whole volumes alone.
+  bool has_regions() const;
+  /// Of whole volumes. Throws ConfigError for all others.
+  const data::VolumeInfo& volume_info() const;
 
   /// That of the experiment file.
   const NoiseGrid& noise_grid() const { return splits_.any().eval_noise(); }

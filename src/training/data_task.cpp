@@ -155,7 +155,7 @@ std::vector<std::string> DataTask::parts() const {
 
 std::map<std::string, std::string> DataTask::files() const {
   std::map<std::string, std::string> files = source_->files();
-  files[kClassesFile] = classes_text(source_->class_names());
+  files[kClassesFile] = classes_text(source_->output_names());
   return files;
 }
 
@@ -170,7 +170,7 @@ std::vector<std::string> DataTask::check_files(const std::map<std::string, std::
                     "classes were not compared",
                     name)};
   }
-  check_classes(found->second, source_->class_names(), name);
+  check_classes(found->second, source_->output_names(), name);
   return {};
 }
 

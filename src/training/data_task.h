@@ -83,7 +83,7 @@ class DataTask : public Task {
 
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
   /// Throws ConfigError for another kind of network unless the inferer is whole.
-  void set_inferer(std::unique_ptr<const Inferer> inferer);
+  virtual void set_inferer(std::unique_ptr<const Inferer> inferer);
   /// Further metrics that evaluations give from now on. Throws ConfigError for what the task does
   /// not measure.
   virtual void add_metrics(const metrics::CaseMetrics& asked);

@@ -31,6 +31,8 @@ class Inferer {
   virtual std::vector<std::int64_t> window_of(const std::vector<std::int64_t>& sample) const = 0;
   /// Whether it calls the network once with all there is, so that it serves networks of any kind.
   virtual bool is_whole() const { return false; }
+  /// Whether it takes the maps for classes, of which every pixel has one (a softmax over them).
+  virtual bool needs_classes() const { return false; }
 };
 
 /// Known types: whole, sliding_window.

@@ -74,6 +74,8 @@ class NnUnetWindows final : public Inferer {
     return given == 1 ? Sides(sample.size(), o_.roi_size[0]) : o_.roi_size;
   }
 
+  bool needs_classes() const override { return o_.mean == WindowMean::kProbabilities; }
+
  private:
   // (1, k, ...) of one item that is no smaller than a window.
   Tensor mean_of(const Tensor& item, const Sides& window, const Network& network) const {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "base/distinct_names.h"
 #include "base/file.h"
+#include "data/volume_regions.h"
 #include "metrics/label_maps.h"
 #include "schema/value.h"
 
@@ -27,6 +27,16 @@ Value or_null(const std::filesystem::path& file) {
   return file.empty() ? Value() : Value(file.string());
 }
 
+// Of data::scored_names().
+std::vector<std::string> summary_keys(const data::VolumeInfo& info) {
+  std::vector<std::string> keys;
+  if (!info.regions.empty()) keys.emplace_back("0");
+  for (const data::Region& region : info.regions) keys.push_back(region.key);
+  for (std::size_t c = 0; info.regions.empty() && c < info.label_values.size(); ++c)
+    keys.push_back(std::to_string(info.label_values[c]));
+  return keys;
+}
+
 }  // namespace
 
 std::vector<std::string> write_prediction(const std::filesystem::path& folder,
@@ -39,15 +49,17 @@ std::vector<std::string> write_prediction(const std::filesystem::path& folder,
   std::vector<std::string> names;
   if (what.labels) {
     std::vector<std::uint16_t> values;
-    for (const std::uint8_t label : data::labels_on_file(maps, prob.size(0), size, place))
+    for (const std::uint8_t label : data::labels_on_file(maps, info, size, place))
       values.push_back(static_cast<std::uint16_t>(info.label_values[label]));
     names.push_back(name + ".nii.gz");
     data::write_nifti_labels(folder / names.back(), size_on_file(place), values, like);
   }
   const std::size_t voxels = maps.size() / static_cast<std::size_t>(prob.size(0));
-  const std::vector<std::string> words = metrics::class_words(info.class_names);
-  for (std::size_t k = 1; what.probabilities && k < words.size(); ++k) {
-    names.push_back(name + "_" + words[k] + ".nii.gz");
+  const std::vector<std::string> words = metrics::class_words(data::scored_names(info));
+  const std::size_t without_background = info.regions.empty() ? 0 : 1;  // the first map's name
+  for (std::size_t c = 1; what.probabilities && c < words.size(); ++c) {
+    names.push_back(name + "_" + words[c] + ".nii.gz");
+    const std::size_t k = c - without_background;
     data::write_nifti_values(
         folder / names.back(), size_on_file(place),
         data::map_on_file(std::span(maps).subspan(k * voxels, voxels), size, place, 0.0f), like);
@@ -92,25 +104,26 @@ std::filesystem::path PredictedVolumes::labels_file(std::int64_t sample) const {
 void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeDataset& volumes,
                           const PredictedVolumes& predicted,
                           const std::vector<std::int64_t>& samples,
-                          const std::vector<metrics::ClassCounts>& counts) {
+                          const std::vector<metrics::ClassCounts>& counts,
+                          const std::vector<std::int64_t>& voxels) {
   constexpr const char* kNames[] = {"Dice", "IoU", "TP", "FP", "FN", "TN", "n_pred", "n_ref"};
   constexpr std::size_t kNumbers = std::size(kNames);
-  const std::vector<int>& values = volumes.info().label_values;
+  const std::vector<std::string> keys = summary_keys(volumes.info());
   // By class and number: the sum over the cases that have it, and how many these are.
-  std::vector<std::vector<double>> sums(values.size(), std::vector<double>(kNumbers, 0)),
+  std::vector<std::vector<double>> sums(keys.size(), std::vector<double>(kNumbers, 0)),
       cases = sums;
   Value per_case = Value::array();
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const metrics::ClassCounts& n = counts[i];
     const std::vector<double> dice = metrics::class_dice(n), iou = metrics::class_iou(n);
-    const std::int64_t voxels = std::accumulate(n.truth.begin(), n.truth.end(), std::int64_t{0});
     Value scores = Value::object();
-    for (std::size_t c = 1; c < values.size(); ++c) {
+    for (std::size_t c = 1; c < keys.size(); ++c) {
       const auto tp = static_cast<double>(n.both[c]);
       const auto ref = static_cast<double>(n.truth[c]), pred = static_cast<double>(n.predicted[c]);
-      const double numbers[kNumbers] = {
-          dice[c], iou[c], tp, pred - tp, ref - tp, static_cast<double>(voxels) - ref - pred + tp,
-          pred,    ref};
+      const double numbers[kNumbers] = {dice[c],  iou[c],
+                                        tp,       pred - tp,
+                                        ref - tp, static_cast<double>(voxels[i]) - ref - pred + tp,
+                                        pred,     ref};
       Value one = Value::object();
       for (std::size_t k = 0; k < kNumbers; ++k) {
         one.set(kNames[k], or_null(numbers[k]));
@@ -118,7 +131,7 @@ void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeD
         sums[c][k] += numbers[k];
         ++cases[c][k];
       }
-      scores.set(std::to_string(values[c]), one);
+      scores.set(keys[c], one);
     }
     per_case.push_back(
         Value::object({{"case", volumes.case_name(samples[i])},
@@ -129,7 +142,7 @@ void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeD
   Value mean = Value::object(), foreground = Value::object();
   std::vector<double> all(kNumbers, 0);
   std::vector<double> defined(kNumbers, 0);
-  for (std::size_t c = 1; c < values.size(); ++c) {
+  for (std::size_t c = 1; c < keys.size(); ++c) {
     Value one = Value::object();
     for (std::size_t k = 0; k < kNumbers; ++k) {
       const double number = cases[c][k] > 0 ? sums[c][k] / cases[c][k] : std::nan("");
@@ -138,7 +151,7 @@ void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeD
       all[k] += number;
       ++defined[k];
     }
-    mean.set(std::to_string(values[c]), one);
+    mean.set(keys[c], one);
   }
   for (std::size_t k = 0; k < kNumbers; ++k)
     foreground.set(kNames[k], or_null(defined[k] > 0 ? all[k] / defined[k] : std::nan("")));

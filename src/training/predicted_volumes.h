@@ -15,11 +15,13 @@ namespace fovea::training {
 /// What is written of one volume.
 struct VolumeOutputs {
   bool labels = true;          // <name>.nii.gz: the value that files have for each voxel's class
-  bool probabilities = false;  // <name>_<class>.nii.gz: float32, of each class but the first
+  bool probabilities = false;  // <name>_<class>.nii.gz: float32, of each class but the first; or of
+                               // each region
 };
 
-/// prob: (k, d, h, w) of a prepared volume; place: where that lies in its file; like: the NIfTI
-/// file whose header is taken, empty for none. Returns the names of the files.
+/// prob: (k, d, h, w) of a prepared volume, of which data::labels_on_file() makes labels; place:
+/// where that lies in its file; like: the NIfTI file whose header is taken, empty for none. Returns
+/// the names of the files.
 std::vector<std::string> write_prediction(const std::filesystem::path& folder,
                                           const std::string& name, const Tensor& prob,
                                           const data::VolumePlace& place,
@@ -50,10 +52,13 @@ class PredictedVolumes {
 /// summary.json as nnU-Net writes it: Dice, IoU and counts of every case and class, their means
 /// over the cases (which leave out what is neither in the truth nor in the prediction) and the mean
 /// over the classes behind the first. reference_file and prediction_file are the files compared,
-/// null where there is none: volumes that are drawn, predictions that are not saved.
+/// null where there is none: volumes that are drawn, predictions that are not saved. Classes are
+/// called by their value, regions as nnU-Net calls them: "(1, 2, 3)". counts: of
+/// data::scored_names(); voxels: that count, by sample.
 void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeDataset& volumes,
                           const PredictedVolumes& predicted,
                           const std::vector<std::int64_t>& samples,
-                          const std::vector<metrics::ClassCounts>& counts);
+                          const std::vector<metrics::ClassCounts>& counts,
+                          const std::vector<std::int64_t>& voxels);
 
 }  // namespace fovea::training

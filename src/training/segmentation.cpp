@@ -32,13 +32,15 @@ Segmentation::Segmentation(models::Model& model, std::shared_ptr<BatchSource> so
       compares_(compares),
       loss_(make_loss(loss, compares)) {
   if (!has_source()) return;
-  const std::vector<std::string>& classes = this->source().class_names();
+  const std::vector<std::string>& outputs = this->source().output_names();
   const std::int64_t maps = model.num_maps();
-  FOVEA_CHECK(maps == 0 || maps == std::ssize(classes), ConfigError,
+  const bool regions = compares == Compares::kRegions, one = outputs.size() == 1;
+  FOVEA_CHECK(maps == 0 || maps == std::ssize(outputs), ConfigError,
               fmt::format("model.num_classes: {}, but the masks of the data set have {} "
                           "{} ({}); expected {}, or null",
-                          maps, classes.size(), classes.size() == 1 ? "class" : "classes",
-                          fmt::join(classes, ", "), classes.size()));
+                          maps, outputs.size(),
+                          regions ? (one ? "region" : "regions") : (one ? "class" : "classes"),
+                          fmt::join(outputs, ", "), outputs.size()));
 }
 
 std::unique_ptr<DataTask> Segmentation::make(models::Model& model,
@@ -46,11 +48,14 @@ std::unique_ptr<DataTask> Segmentation::make(models::Model& model,
                                              const schema::Component& loss) {
   const bool labels =
       source != nullptr ? has_labels(*source) : compares(loss, Compares::kLabelMaps);
+  if (source != nullptr && source->has_regions())
+    return std::make_unique<RegionSegmentation>(model, std::move(source), loss);
   if (labels) return std::make_unique<LabelSegmentation>(model, std::move(source), loss);
   return std::make_unique<MaskSegmentation>(model, std::move(source), loss);
 }
 
 std::vector<metrics::MetricInfo> Segmentation::metrics_of(const models::DataShape& shape) {
+  if (shape.regions) return metrics::region_metrics();
   return shape.label_maps ? metrics::label_map_metrics() : metrics::mask_metrics();
 }
 
@@ -62,18 +67,28 @@ data::Batch Segmentation::random_batch(const models::DataShape& shape, std::int6
     return batch_of({{"image", image}, {kMask, empty}});
   }
   Shape pixels{size};
+  if (shape.regions) pixels.push_back(shape.num_classes);  // a mask each
   for (int axis = 2; axis < image.rank(); ++axis) pixels.push_back(image.size(axis));
+  const std::int64_t values = shape.regions ? 2 : shape.num_classes;
   std::vector<std::int64_t> labels(static_cast<std::size_t>(pixels.numel()));
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    labels[i] = static_cast<std::int64_t>(i) % shape.num_classes;
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i) % values;
   return batch_of({{"image", image}, {kMask, Tensor::from(labels, pixels, device)}});
 }
 
 Tensor Segmentation::loss_of(const models::Outputs& output, const data::Batch& batch) const {
   const Tensor& mask = batch.at(kMask);
-  const Compares what = mask.dtype() == DType::kInt64 ? Compares::kLabelMaps : Compares::kMasks;
+  const bool for_each_map = !output.maps.empty() && mask.rank() == output.maps.front().rank();
+  const Compares what = mask.dtype() != DType::kInt64 ? Compares::kMasks
+                        : for_each_map                ? Compares::kRegions
+                                                      : Compares::kLabelMaps;
   // Without data it was the loss that said what masks are.
-  return what == compares_ ? loss_(output, mask) : make_loss(named_loss_, what)(output, mask);
+  return what == compares_ ? mean_loss(output, mask) : make_loss(named_loss_, what)(output, mask);
+}
+
+metrics::LabelSets Segmentation::scored_labels() const {
+  metrics::LabelSets single;
+  for (std::int64_t c = 0; c < std::ssize(source().class_names()); ++c) single.push_back({c});
+  return single;
 }
 
 Tensor Segmentation::predict(const std::string& split, std::int64_t i) {

@@ -44,13 +44,13 @@ std::vector<double> pixel_spacing(const data::Geometry& geometry,
 
 void Segmentation::add_metrics(const metrics::CaseMetrics& asked) {
   metrics::case_metrics(asked);  // throws for unknown names
-  const CaseCollector check(asked);
-  if (has_source()) metrics::chosen_classes(asked.classes, source().class_names());
+  const CaseCollector check(asked, {});
+  if (has_source()) metrics::chosen_classes(asked.classes, scored_names());
   asked_ = asked;
 }
 
 std::vector<std::size_t> Segmentation::chosen_classes() const {
-  return metrics::chosen_classes(asked_.classes, source().class_names());
+  return metrics::chosen_classes(asked_.classes, scored_names());
 }
 
 CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
@@ -88,7 +88,8 @@ std::vector<metrics::MetricInfo> Segmentation::with_cases(
   return metrics;
 }
 
-CaseCollector::CaseCollector(const metrics::CaseMetrics& asked) : asked_(asked) {
+CaseCollector::CaseCollector(const metrics::CaseMetrics& asked, metrics::LabelSets sets)
+    : asked_(asked), sets_(std::move(sets)) {
   if (asked.volumes.empty() || asked.volumes == metrics::kNoVolumes) return;
   try {
     grouping_.emplace(asked.volumes);
@@ -135,8 +136,7 @@ metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
                                              const Image& image) const {
   metrics::Grid grid{image.size};
   const auto distances = [&] {
-    return metrics::class_distances(image.truth, image.predicted, std::ssize(counts.truth),
-                                    data::kIgnoreLabel, grid);
+    return metrics::class_distances(image.truth, image.predicted, sets_, data::kIgnoreLabel, grid);
   };
   metrics::CaseScores scores{counts};
   if (asked_.has_pixel_distances()) scores.pixels = distances();

@@ -24,8 +24,8 @@ std::vector<double> pixel_spacing(const data::Geometry& geometry,
 
 class CaseCollector {
  public:
-  /// Throws ConfigError for a rule of volumes that is none.
-  explicit CaseCollector(const metrics::CaseMetrics& asked);
+  /// sets: which labels distances are of. Throws ConfigError for a rule of volumes that is none.
+  CaseCollector(const metrics::CaseMetrics& asked, metrics::LabelSets sets);
   /// Whether there is anything to collect; without it add() does nothing.
   bool wanted() const { return !asked_.names.empty(); }
 
@@ -59,6 +59,7 @@ class CaseCollector {
   metrics::CaseScores scores_of(const std::string& name, const Volume& volume) const;
 
   metrics::CaseMetrics asked_;
+  metrics::LabelSets sets_;
   std::optional<data::Grouping> grouping_;
   std::map<std::int64_t, metrics::CaseScores> images_;  // by index
   std::map<std::string, Volume> volumes_;               // whose slices are awaited

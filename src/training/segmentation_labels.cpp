@@ -1,4 +1,4 @@
-// Segmentation into several classes: scores, and what is written about them.
+// Segmentation into several classes, or regions of them: scores, and what is written about them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,48 +45,6 @@ double image_share(const std::vector<double>& shares, const std::vector<std::siz
   return metrics::class_mean(metrics::shares_at(shares, chosen), 0, metrics::Empty::kOne);
 }
 
-std::string label_samples_csv(const LabelSegmentation::Evaluation& clean,
-                              const std::vector<std::string>& names,
-                              const std::vector<std::string>& classes,
-                              const std::vector<std::size_t>& chosen, const std::string& heads,
-                              const std::vector<std::string>& cells) {
-  std::string text = "index,name,dice,iou,accuracy";
-  for (const char* share : {"dice", "iou"}) {
-    for (const std::string& word : metrics::class_words(classes))
-      text += fmt::format(",{}", csv_field(fmt::format("{}_{}", share, word)));
-  }
-  text += heads + "\n";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const ClassCounts& counts = clean.by_sample[i];
-    const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
-    const double accuracy =
-        static_cast<double>(sum_of(counts.both, 0)) / static_cast<double>(sum_of(counts.truth, 0));
-    text += fmt::format("{},{},{},{},{}", clean.indices[i], csv_field(names[i]),
-                        image_share(dice, chosen), image_share(iou, chosen), share_cell(accuracy));
-    for (const auto& shares : {dice, iou}) {
-      for (const double share : shares) text += fmt::format(",{}", share_cell(share));
-    }
-    text += (cells.empty() ? "" : cells[i]) + "\n";
-  }
-  return text;
-}
-
-schema::Value per_class_json(const metrics::ConfusionMatrix& confusion,
-                             const std::vector<std::string>& classes) {
-  const ClassCounts counts = metrics::class_counts(confusion);
-  const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
-  schema::Value list = schema::Value::array();
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    schema::Value row = schema::Value::object({{"class", classes[c]}});
-    set_number(row, "dice", 100 * dice[c]);
-    set_number(row, "iou", 100 * iou[c]);
-    row.set("pixels", counts.truth[c]);
-    row.set("predicted_pixels", counts.predicted[c]);
-    list.push_back(row);
-  }
-  return list;
-}
-
 // Sizes of the mask of one sample, (spatial...), perhaps with the axis of a batch before them.
 std::vector<std::int64_t> pixels_of(const Tensor& mask, bool volume) {
   const int axes = volume ? 3 : 2;
@@ -100,6 +58,58 @@ std::vector<std::int64_t> integers(const Tensor& tensor) {
 
 }  // namespace
 
+std::vector<metrics::MetricInfo> LabelledSegmentation::metrics() const {
+  const std::vector<std::string>& names = scored_names();
+  return with_cases(
+      scores_every_pixel() ? metrics::label_map_metrics(names) : metrics::region_metrics(names),
+      names);
+}
+
+std::string LabelledSegmentation::samples_csv(const Evaluation& clean,
+                                              const std::vector<std::string>& names,
+                                              const std::string& heads,
+                                              const std::vector<std::string>& cells) const {
+  const std::size_t first = scores_every_pixel() ? 0 : kFirst;
+  std::string text = scores_every_pixel() ? "index,name,dice,iou,accuracy" : "index,name,dice,iou";
+  const std::vector<std::string> words = metrics::class_words(scored_names());
+  for (const char* share : {"dice", "iou"}) {
+    for (std::size_t c = first; c < words.size(); ++c)
+      text += fmt::format(",{}", csv_field(fmt::format("{}_{}", share, words[c])));
+  }
+  text += heads + "\n";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const ClassCounts& counts = clean.by_sample[i];
+    const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
+    text += fmt::format("{},{},{},{}", clean.indices[i], csv_field(names[i]),
+                        image_share(dice, chosen_classes()), image_share(iou, chosen_classes()));
+    if (scores_every_pixel())
+      text += fmt::format(",{}", share_cell(static_cast<double>(sum_of(counts.both, 0)) /
+                                            static_cast<double>(sum_of(counts.truth, 0))));
+    for (const auto& shares : {dice, iou}) {
+      for (std::size_t c = first; c < shares.size(); ++c)
+        text += fmt::format(",{}", share_cell(shares[c]));
+    }
+    text += (cells.empty() ? "" : cells[i]) + "\n";
+  }
+  return text;
+}
+
+schema::Value LabelledSegmentation::per_class_json(const Evaluation& clean) const {
+  const std::vector<std::string>& names = scored_names();
+  const ClassCounts counts = metrics::class_counts(clean.confusion, scored_labels());
+  const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
+  schema::Value list = schema::Value::array();
+  for (std::size_t c = scores_every_pixel() ? 0 : kFirst; c < names.size(); ++c) {
+    schema::Value row = schema::Value::object({{"class", names[c]}});
+    set_number(row, "dice", 100 * dice[c]);
+    set_number(row, "iou", 100 * iou[c]);
+    row.set("pixels", counts.truth[c]);
+    row.set("predicted_pixels", counts.predicted[c]);
+    list.push_back(row);
+  }
+  return list;
+}
+
 // Over the classes of every pixel.
 Tensor LabelSegmentation::probabilities(const Tensor& map) const {
   std::vector<int> last{0}, back{0, map.rank() - 1};
@@ -112,28 +122,31 @@ Tensor LabelSegmentation::probabilities(const Tensor& map) const {
 }
 
 // Of sample i of a batch, (k, spatial...).
-Tensor LabelSegmentation::probabilities_of_sample(const Tensor& logits, std::int64_t i) const {
+Tensor LabelledSegmentation::probabilities_of_sample(const Tensor& logits, std::int64_t i) const {
   const Tensor prob = probabilities(logits.rows(i, i + 1));
   return prob.alias(prob.shape().part(1, prob.rank()));
 }
 
-LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
+LabelledSegmentation::Evaluation LabelledSegmentation::evaluate_in_full(
     const std::string& split, const std::optional<NoiseLevel>& noise, const Visit& also) {
   const autograd::NoGrad no_grad;
   const std::int64_t classes = std::ssize(source().class_names());
-  Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}, {}};
+  const std::int64_t outputs = std::ssize(source().output_names());
+  const metrics::LabelSets scored = scored_labels();
+  Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}, {}, {}};
   CaseCollector cases = collect_cases();
   metrics::RunningMean loss;
   for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
     const Tensor& logits = output.maps.front();
-    FOVEA_CHECK(logits.size(1) == classes, ConfigError,
-                fmt::format("task: the network gives {} maps for the {} classes of the data set; "
-                            "expected one each",
-                            logits.size(1), classes));
+    FOVEA_CHECK(
+        logits.size(1) == outputs, ConfigError,
+        fmt::format("task: the network gives {} maps for the {} {} of the data set; "
+                    "expected one each",
+                    logits.size(1), outputs, source().has_regions() ? "regions" : "classes"));
     const data::VolumeDataset* volumes = data::find_volumes(source().at(split));
     if (also) also(batch, logits);
     const Tensor& masks = batch.at("mask");
-    const Tensor predicted = metrics::predicted_labels(logits);
+    const Tensor predicted = labels_of(logits);
     const bool original = at_original_size(split);
     for (std::int64_t i = 0; i < batch.size(); ++i) {
       // One at a time: how many pixels count may differ.
@@ -153,7 +166,8 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
       const auto found = labels.host_values<std::int64_t>();
       confusion.add(truth, found, data::kIgnoreLabel);
       result.confusion.add(confusion);
-      result.by_sample.push_back(metrics::class_counts(confusion));
+      result.by_sample.push_back(metrics::class_counts(confusion, scored));
+      result.pixels.push_back(confusion.total());
       if (cases.wanted())
         cases.add(result.by_sample.back(),
                   image_of(truth, found, pixels_of(own, volumes != nullptr), batch, i, split));
@@ -163,15 +177,17 @@ LabelSegmentation::Evaluation LabelSegmentation::evaluate_in_full(
   const auto order = ascending(result.indices);
   result.indices = reordered(result.indices, order);
   result.by_sample = reordered(result.by_sample, order);
+  result.pixels = reordered(result.pixels, order);
   result.cases = cases.finish();
-  result.metrics = metrics::measure_label_maps(loss.value(), result.by_sample,
-                                               source().class_names(), chosen_classes());
-  add_cases(result.metrics, result.cases, source().class_names());
+  const auto measure =
+      scores_every_pixel() ? metrics::measure_label_maps : metrics::measure_regions;
+  result.metrics = measure(loss.value(), result.by_sample, scored_names(), chosen_classes());
+  add_cases(result.metrics, result.cases, scored_names());
   return result;
 }
 
-// A page for every six samples.
-void LabelSegmentation::write_overlays(const ReportRequest& request, const Evaluation& clean) {
+// A page for every six samples. (Images have no regions.)
+void LabelledSegmentation::write_overlays(const ReportRequest& request, const Evaluation& clean) {
   constexpr std::size_t kRows = 6;
   const std::vector<std::size_t> places = drawn(request, clean.indices.size());
   for (std::size_t first = 0; first < places.size(); first += kRows) {
@@ -200,11 +216,17 @@ void LabelSegmentation::write_overlays(const ReportRequest& request, const Evalu
   }
 }
 
-Report LabelSegmentation::report(const ReportRequest& request) {
+void LabelSegmentation::add_scores(Report& report, const ReportRequest& request,
+                                   const Evaluation& clean) const {
+  report.details.set("confusion",
+                     write_confusion(request, clean.confusion, source().class_names()));
+}
+
+Report LabelledSegmentation::report(const ReportRequest& request) {
   const data::VolumeDataset* volumes = data::find_volumes(source().at(request.split));
   const auto wanted = parse_saves(
       request.save, volumes == nullptr ? MaskFiles::words() : PredictedVolumes::words(), "masks");
-  const std::vector<std::string>& classes = source().class_names();
+  const std::vector<std::string>& classes = scored_names();
   std::optional<MaskFiles> pictures;
   std::optional<PredictedVolumes> whole;
   if (volumes != nullptr) {
@@ -219,7 +241,7 @@ Report LabelSegmentation::report(const ReportRequest& request) {
       if (whole) {
         whole->add(batch.indices.front(), probabilities(logits));
       } else {
-        pictures->add(batch, probabilities(logits), metrics::predicted_labels(logits));
+        pictures->add(batch, probabilities(logits), labels_of(logits));
       }
     };
   }
@@ -229,13 +251,12 @@ Report LabelSegmentation::report(const ReportRequest& request) {
   const auto cells =
       write_cases(request, clean.cases, {words.begin() + kFirst, words.end()}, heads);
   io::write_atomic(request.folder / "samples.csv",
-                   label_samples_csv(clean, names_of(clean.indices, request.split), classes,
-                                     chosen_classes(), heads, cells));
+                   samples_csv(clean, names_of(clean.indices, request.split), heads, cells));
   if (volumes == nullptr) {
     write_overlays(request, clean);
   } else {
     write_nnunet_summary(request.folder / "summary.json", *volumes, *whole, clean.indices,
-                         clean.by_sample);
+                         clean.by_sample, clean.pixels);
   }
   Report report;
   report.metrics = clean.metrics;
@@ -244,8 +265,8 @@ Report LabelSegmentation::report(const ReportRequest& request) {
                  volumes == nullptr ? "predicted labels are taken from the nearest pixel"
                                     : "probabilities are taken from between the nearest voxels");
   add_cases(report, clean.cases, classes);
-  report.details.set("per_class", per_class_json(clean.confusion, classes));
-  report.details.set("confusion", write_confusion(request, clean.confusion, classes));
+  report.details.set("per_class", per_class_json(clean));
+  add_scores(report, request, clean);
   std::int64_t in_truth = 0, in_both = 0;
   for (const ClassCounts& image : clean.by_sample) {
     if (sum_of(image.truth, kFirst) > 0) continue;

@@ -59,7 +59,7 @@ void check(const CaseVolume& v) {
                             map.values.size(), voxels));
   const std::uint8_t last = std::max(*std::max_element(v.truth.begin(), v.truth.end()),
                                      *std::max_element(v.predicted.begin(), v.predicted.end()));
-  FOVEA_CHECK(last < v.classes.size() && v.dice.size() == v.classes.size(), ShapeError,
+  FOVEA_CHECK(last < v.classes.size() && v.dice.size() == scored_names(v).size(), ShapeError,
               fmt::format("{}: label {}, and {} Dice, of {} classes", v.name, last, v.dice.size(),
                           v.classes.size()));
   bool placed = v.codes.empty() || v.codes.size() == 3;
@@ -85,6 +85,10 @@ std::int64_t file_index(const FileAxis& axis, std::int64_t k) {
   const double place = axis.start + static_cast<double>(k) * axis.step;
   const auto nearest = static_cast<std::int64_t>(std::floor(place + 0.5));
   return std::clamp<std::int64_t>(nearest, 0, std::max<std::int64_t>(axis.size - 1, 0));
+}
+
+const std::vector<std::string>& scored_names(const CaseVolume& volume) {
+  return volume.regions.empty() ? volume.classes : volume.regions;
 }
 
 double file_millimetres(const CaseVolume& v, std::size_t axis, std::int64_t k) {

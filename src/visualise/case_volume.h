@@ -61,15 +61,20 @@ struct CaseVolume {
   Limits window;     // black and white
   std::vector<std::uint8_t> truth, predicted;
   std::vector<std::string> classes;  // the background first
-  std::vector<double> dice;          // of each class, shares of 1; NaN: in neither
+  /// Regions of several classes, which are scored in place of these; the background first, too.
+  std::vector<std::string> regions;
+  std::vector<double> dice;  // of each class, or region, shares of 1; NaN: in neither
   std::vector<CaseMap> maps;
   Quantity quantity;  // what these are, where there are any
 };
 
 /// Throws ShapeError unless there are as many values, labels and map values as voxels, labels have
-/// a class, every class a Dice, and the axes three different directions (or none); ConfigError for
-/// spacings that are not above 0.
+/// a class, all that is scored a Dice, and the axes three different directions (or none);
+/// ConfigError for spacings that are not above 0.
 void check(const CaseVolume& volume);
+
+/// Names of what is scored, as many as there are Dice.
+const std::vector<std::string>& scored_names(const CaseVolume& volume);
 
 /// How far voxel k along an axis is from the first voxel of the file, in millimetres.
 double file_millimetres(const CaseVolume& volume, std::size_t axis, std::int64_t k);

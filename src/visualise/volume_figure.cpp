@@ -240,7 +240,11 @@ std::vector<LegendEntry> legend_of(const CaseVolume& v) {
   };
   for (std::size_t k = 1; k < v.classes.size(); ++k)
     add(class_colour(static_cast<std::int64_t>(k)),
-        fmt::format("{}: {}", v.classes[k], dice_text(v.dice[k])));
+        v.regions.empty() ? fmt::format("{}: {}", v.classes[k], dice_text(v.dice[k]))
+                          : v.classes[k]);
+  // They have the colours of their classes, and none of their own.
+  for (std::size_t k = 1; k < v.regions.size(); ++k)
+    add(kWhite, fmt::format("{}: {}", v.regions[k], dice_text(v.dice[k])));
   for (const VoxelError error :
        {VoxelError::kFalsePositive, VoxelError::kFalseNegative, VoxelError::kWrongClass}) {
     if (error != VoxelError::kWrongClass || v.classes.size() > 2)
@@ -278,8 +282,7 @@ std::string slice_label(const CaseVolume& v, Plane plane, std::int64_t index) {
                      file_millimetres(v, axes.across, index));
 }
 
-std::array<std::int64_t, 2> slice_pixels(const CaseVolume& v, Plane plane,
-                                         const SliceLook& look) {
+std::array<std::int64_t, 2> slice_pixels(const CaseVolume& v, Plane plane, const SliceLook& look) {
   double longest = 0, least = v.spacing[0];
   for (std::size_t axis = 0; axis < 3; ++axis) {
     longest = std::max(longest, v.spacing[axis] * static_cast<double>(v.size[axis]));

@@ -122,14 +122,16 @@ json described_file(const CaseVolume& v) {
 json described(const CaseVolume& v, const PackedCase& packed, ColourMap colours) {
   json palette = json::array();
   for (const Colour& c : anchors_of(palette_of(v.quantity, colours))) palette.push_back(rgb_of(c));
-  json classes = json::array(), maps = json::array();
+  json classes = json::array(), regions = json::array(), maps = json::array();
+  const auto dice = [&](std::size_t k) { return std::isnan(v.dice[k]) ? json() : json(v.dice[k]); };
   for (std::size_t k = 0; k < v.classes.size(); ++k) {
-    const json dice = std::isnan(v.dice[k]) ? json() : json(v.dice[k]);
-    classes.push_back(
-        {{"name", v.classes[k]},
-         {"colour", rgb_of(k == 0 ? kInk : class_colour(static_cast<std::int64_t>(k)))},
-         {"dice", dice}});
+    json one = {{"name", v.classes[k]},
+                {"colour", rgb_of(k == 0 ? kInk : class_colour(static_cast<std::int64_t>(k)))}};
+    if (v.regions.empty()) one["dice"] = dice(k);
+    classes.push_back(std::move(one));
   }
+  for (std::size_t k = 1; k < v.regions.size(); ++k)
+    regions.push_back({{"name", v.regions[k]}, {"dice", dice(k)}});
   for (std::size_t i = 0; i < v.maps.size(); ++i)
     maps.push_back(
         {{"name", v.maps[i].name}, {"note", v.maps[i].note}, {"limit", packed.map_limits[i]}});
@@ -153,6 +155,7 @@ json described(const CaseVolume& v, const PackedCase& packed, ColourMap colours)
           {"steps", packed.steps},
           {"window", {v.window.low, v.window.high}},
           {"classes", classes},
+          {"regions", regions},
           {"maps", maps},
           {"quantity", v.quantity.name},
           {"signed", v.quantity.is_signed},

@@ -10,6 +10,7 @@
 #include "experiment/experiment.h"
 #include "experiment/runner.h"
 #include "tests/experiment/fixture.h"
+#include "tests/training/region_set.h"
 #include "tests/training/run_bytes.h"
 
 using namespace fovea;
@@ -38,6 +39,17 @@ const char* const kUnet = R"({"name": "cut", "task": "segmentation", "seed": 4,
               "split": {"val": 0.25}, "size": [12, 16, 20],
               "img_size": [8, 8, 8], "samples_per_epoch": 5, "foreground": 0.5},
   "model": {"type": "unet3d", "f_maps": [4, 8], "num_groups": 2},
+  "optimizer": {"type": "adamw", "lr": 0.01},
+  "train": {"epochs": 3, "batch_size": 2, "log_every": 1, "checkpoint_every_steps": 2},
+  "eval": {"inferer": {"type": "nnunet_windows", "roi_size": [8, 8, 8]},
+           "metrics": ["case_dice"]}})";
+
+// Of files; the regions of their labels overlap.
+const char* const kRegions = R"({"name": "cut", "task": "segmentation", "seed": 5,
+  "dataset": {"type": "nnunet", "root": "regions", "split": {"val": 0.25, "test": 0.25},
+              "img_size": [8, 8, 8], "samples_per_epoch": 5, "foreground": 0.5},
+  "model": {"type": "unet3d", "f_maps": [4, 8], "num_groups": 2},
+  "loss": {"type": "nnunet"},
   "optimizer": {"type": "adamw", "lr": 0.01},
   "train": {"epochs": 3, "batch_size": 2, "log_every": 1, "checkpoint_every_steps": 2},
   "eval": {"inferer": {"type": "nnunet_windows", "roi_size": [8, 8, 8]},
@@ -85,7 +97,8 @@ std::string bytes_of(const std::string& folder, int workers) {
 TEST_CASE("volumes: a run that is cut at any step and goes on leaves the same bytes",
           "[experiment]") {
   const Folder folder("volumes-resume");
-  const char* const text = GENERATE(kDFormer, kUnet);
+  const char* const text = GENERATE(kDFormer, kUnet, kRegions);
+  fovea::test::write_region_set("regions", 4);
   experiment::test::write("cut.json", text);
   std::string expected;
   for (const int workers : {1, 3}) {

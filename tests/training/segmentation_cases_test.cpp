@@ -254,7 +254,8 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
 }
 
 TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]") {
-  training::CaseCollector cases({{"hd95", "case_dice"}, metrics::EmptyMasks::kStrict, "(p\\d)_"});
+  training::CaseCollector cases({{"hd95", "case_dice"}, metrics::EmptyMasks::kStrict, "(p\\d)_"},
+                                {{0}, {1}});
   // Two planes of 2 x 4; the prediction is one pixel to the right, and one plane late in p1.
   const std::vector<std::int64_t> none(8, 0), bar = {1, 0, 0, 0, 1, 0, 0, 0},
                                               late = {0, 1, 0, 0, 0, 1, 0, 0};
@@ -280,7 +281,7 @@ TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]
   CHECK_THROWS_WITH(
       add("other", 3, bar, bar),
       "eval.volumes: \"(p\\d)_\" finds nothing in other; expected a volume for every image");
-  CHECK_THROWS_WITH(training::CaseCollector({{"hd95"}, metrics::EmptyMasks::kStrict, "("}),
+  CHECK_THROWS_WITH(training::CaseCollector({{"hd95"}, metrics::EmptyMasks::kStrict, "("}, {}),
                     "eval.volumes is \"(\"; expected \"folder\" or a regular expression "
                     "(ECMAScript)");
 }

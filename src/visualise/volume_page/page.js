@@ -64,7 +64,7 @@ class Facts {
         'div', {className: 'legend'}, bar, this.ends,
         make('div', {className: 'quantity', textContent: info.quantity}));
     this.element = make(
-        'section', {className: 'facts'}, this.table(info.classes), this.mistakes(info.classes),
+        'section', {className: 'facts'}, this.table(info), this.mistakes(info.classes),
         this.legend, ...this.lines(info).map((text) => make('p', {textContent: text})),
         this.reading);
   }
@@ -75,13 +75,18 @@ class Facts {
     return square;
   }
 
-  table(classes) {
-    const rows = classes.slice(1).map(
+  // Where regions are scored, which have no colour, classes have no Dice.
+  table({classes, regions}) {
+    const share = (dice) => dice === undefined ? '' :
+        dice === null                          ? 'in neither' :
+                                                 `${(100 * dice).toFixed(2)} %`;
+    const rows = [...classes.slice(1), ...regions].map(
         ({name, colour, dice}) => make(
-            'tr', {}, make('td', {}, this.swatch(colour), make('bdi', {textContent: name})),
+            'tr', {},
             make(
-                'td',
-                {textContent: dice === null ? 'in neither' : `${(100 * dice).toFixed(2)} %`})));
+                'td', {}, ...(colour ? [this.swatch(colour)] : []),
+                make('bdi', {textContent: name})),
+            make('td', {textContent: share(dice)})));
     const head = make(
         'tr', {}, make('th', {textContent: 'class'}),
         make('th', {textContent: 'Dice of the case'}));
