@@ -49,7 +49,7 @@ if(FOVEA_SANITIZE)
   set(FOVEA_HOT_OPTIONS -O1)
   set(FOVEA_COOL_OPTIONS -O0)
 else()
-  set(FOVEA_HOT_LAYERS base tensor backend autograd ops metrics visualise)
+  set(FOVEA_HOT_LAYERS base tensor backend autograd ops data metrics visualise)
   set(FOVEA_HOT_OPTIONS)
   set(FOVEA_COOL_OPTIONS $<$<CONFIG:Release>:-O1>)
 endif()
@@ -104,13 +104,11 @@ function(fovea_join target)
   endif()
 endfunction()
 
-# fovea_layer(NAME [DEPENDS layer...] [LIBRARIES target...] [HOT name...]): the static library of
-# src/NAME. DEPENDS are the layers whose headers its own headers and sources may include.
-# LIBRARIES are third parties besides fmt, which stay out of our headers unless listed in
-# PUBLIC_LIBRARIES. HOT are the sources with loops, without .cpp, of a folder that is not hot as a
-# whole; the target fovea_NAME_hot compiles them.
+# fovea_layer(NAME [DEPENDS layer...] [LIBRARIES target...]): the static library of src/NAME. DEPENDS
+# are the layers whose headers its own headers and sources may include. LIBRARIES are third parties
+# besides fmt, which stay out of our headers unless listed in PUBLIC_LIBRARIES.
 function(fovea_layer name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES;HOT" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
   add_library(fovea_${name} STATIC ${sources})
@@ -120,17 +118,6 @@ function(fovea_layer name)
     fovea_compile(fovea_${name} HOT)
   else()
     fovea_compile(fovea_${name} COOL)
-  endif()
-  if(arg_HOT)
-    list(TRANSFORM arg_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/${name}/)
-    list(TRANSFORM arg_HOT APPEND .cpp)
-    list(REMOVE_ITEM sources ${arg_HOT})
-    set_target_properties(fovea_${name} PROPERTIES SOURCES "${sources}")
-    add_library(fovea_${name}_hot OBJECT ${arg_HOT})
-    get_target_property(libraries fovea_${name} LINK_LIBRARIES)
-    target_link_libraries(fovea_${name}_hot PRIVATE ${libraries})
-    fovea_compile(fovea_${name}_hot HOT)
-    target_sources(fovea_${name} PRIVATE $<TARGET_OBJECTS:fovea_${name}_hot>)
   endif()
 endfunction()
 
@@ -160,7 +147,7 @@ function(fovea_tests folder)
   if(FOVEA_SANITIZE MATCHES thread AND NOT folder IN_LIST FOVEA_TESTS_WITH_THREADS)
     return()
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cpp)
   add_executable(${folder}-test ${sources})
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
   target_link_libraries(${folder}-test PRIVATE fovea_test_support ${arg_DEPENDS} ${arg_LIBRARIES})
