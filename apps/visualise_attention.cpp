@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "common/app.h"
 #include "common/weights_flags.h"
-#include "data/volume_dataset.h"
+#include "data/volumes/volume_dataset.h"
 #include "visualise_attention/arguments.h"
 #include "visualise_attention/components.h"
 #include "visualise_attention/grids.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attention/probe.h"
-#include "data/image_dataset.h"
+#include "data/images/image_dataset.h"
 #include "experiment/runner.h"
 #include "visualise/canvas.h"
 #include "visualise_attention/arguments.h"

@@ -8,7 +8,7 @@
 #include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "data/text_dataset.h"
+#include "data/texts/text_dataset.h"
 #include "ops/elementwise.h"
 #include "visualise/text_figure.h"
 #include "visualise_attention/image_inputs.h"

@@ -12,7 +12,7 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "data/volume_dataset.h"
+#include "data/volumes/volume_dataset.h"
 #include "experiment/volume_case.h"
 #include "metrics/label_maps.h"
 #include "ops/shape.h"

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "data/augment/noise.h"
 #include "data/batch.h"
 #include "data/collate.h"
-#include "data/noise.h"
 #include "data/part.h"
-#include "data/split.h"
+#include "data/parts/split.h"
 
 namespace fovea::data {
 

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/division.h"
-#include "data/image_options.h"
+#include "data/images/image_options.h"
+#include "data/parts/division.h"
 #include "data/source.h"
-#include "data/text_options.h"
-#include "data/text_source.h"
-#include "data/vocabulary.h"
-#include "data/volume_options.h"
-#include "data/volume_part.h"
+#include "data/texts/text_options.h"
+#include "data/texts/text_source.h"
+#include "data/texts/vocabulary.h"
+#include "data/volumes/volume_options.h"
+#include "data/volumes/volume_part.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "data/augment/geometry.h"
+#include "data/augment/resize.h"
 #include "data/batch.h"
-#include "data/geometry.h"
-#include "data/image_file.h"
+#include "data/files/image_file.h"
 #include "data/part.h"
-#include "data/resize.h"
-#include "data/split.h"
+#include "data/parts/split.h"
 
 namespace fovea::data {
 

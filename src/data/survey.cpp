@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "data/identity.h"
-#include "data/vocabulary.h"
-#include "data/volume_regions.h"
+#include "data/texts/vocabulary.h"
+#include "data/volumes/volume_regions.h"
 
 namespace fovea::data {
 namespace {

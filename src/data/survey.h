@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/volume_survey.h"
+#include "data/volumes/volume_survey.h"
 #include "schema/value.h"
 
 namespace fovea::data {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "data/survey.h"
-#include "data/volume_regions.h"
+#include "data/volumes/volume_regions.h"
 #include "schema/parse.h"
 
 namespace fovea::data {

@@ -9,7 +9,7 @@
 
 #include "backend/devices.h"
 #include "data/collate.h"
-#include "data/image_dataset.h"
+#include "data/images/image_dataset.h"
 #include "data/registry.h"
 #include "visualise/attention_maps.h"
 #include "visualise/label_overlay.h"

@@ -1,6 +1,6 @@
 #include "experiment/metric_column.h"
 
-#include "data/split.h"
+#include "data/parts/split.h"
 
 namespace fovea::experiment {
 

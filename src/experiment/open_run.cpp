@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/registry.h"
-#include "data/text_dataset.h"
+#include "data/texts/text_dataset.h"
 #include "schema/load.h"
 #include "schema/parse.h"
 #include "training/checkpoint.h"

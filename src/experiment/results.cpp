@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/split.h"
+#include "data/parts/split.h"
 #include "experiment/results_layout.h"
 #include "experiment/results_remarks.h"
 #include "experiment/run_folder.h"

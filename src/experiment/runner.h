@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/vocabulary.h"
+#include "data/texts/vocabulary.h"
 #include "experiment/experiment.h"
 #include "experiment/open_data.h"
 #include "training/data_task.h"

@@ -8,8 +8,8 @@
 
 #include "autograd/mode.h"
 #include "base/error.h"
-#include "data/nifti.h"
-#include "data/volume_regions.h"
+#include "data/files/nifti.h"
+#include "data/volumes/volume_regions.h"
 #include "metrics/label_maps.h"
 
 namespace fovea::experiment {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "data/orientation.h"
-#include "data/volume_dataset.h"
+#include "data/volumes/orientation.h"
+#include "data/volumes/volume_dataset.h"
 #include "experiment/runner.h"
 #include "visualise/case_volume.h"
 

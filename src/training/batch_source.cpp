@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/volume_dataset.h"
+#include "data/volumes/volume_dataset.h"
 
 namespace fovea::training {
 

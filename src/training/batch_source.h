@@ -13,7 +13,7 @@
 #include "data/dataset.h"
 #include "data/identity.h"
 #include "data/loader.h"
-#include "data/volume_part.h"
+#include "data/volumes/volume_part.h"
 #include "tensor/device.h"
 #include "training/options.h"
 

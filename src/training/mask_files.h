@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/image_dataset.h"
+#include "data/images/image_dataset.h"
 #include "training/batch_source.h"
 #include "training/volume_files.h"
 

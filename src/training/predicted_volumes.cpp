@@ -6,7 +6,7 @@
 
 #include "base/distinct_names.h"
 #include "base/file.h"
-#include "data/volume_regions.h"
+#include "data/volumes/volume_regions.h"
 #include "metrics/label_maps.h"
 #include "schema/value.h"
 

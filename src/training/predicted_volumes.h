@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/volume_dataset.h"
+#include "data/volumes/volume_dataset.h"
 #include "metrics/label_maps.h"
 
 namespace fovea::training {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "data/division.h"
+#include "data/parts/division.h"
 #include "metrics/cases.h"
 
 namespace fovea::training {

@@ -1,7 +1,7 @@
 // Segmentation into regions of labels, which may overlap.
 #include "base/error.h"
-#include "data/volume_dataset.h"
-#include "data/volume_regions.h"
+#include "data/volumes/volume_dataset.h"
+#include "data/volumes/volume_regions.h"
 #include "ops/elementwise.h"
 #include "ops/mask_loss.h"
 #include "training/segmentation.h"

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "data/image_dataset.h"
-#include "data/volume_dataset.h"
+#include "data/images/image_dataset.h"
+#include "data/volumes/volume_dataset.h"
 #include "training/segmentation.h"
 
 namespace fovea::training {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/split.h"
+#include "data/parts/split.h"
 #include "models/model.h"
 #include "schema/registry.h"
 #include "training/data_task.h"

@@ -7,7 +7,7 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "data/nifti.h"
+#include "data/files/nifti.h"
 
 namespace fovea::training {
 

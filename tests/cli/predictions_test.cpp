@@ -10,7 +10,7 @@
 
 #include "backend/devices.h"
 #include "base/file.h"
-#include "data/image_file.h"
+#include "data/files/image_file.h"
 #include "tensor/safetensors.h"
 #include "tests/cli/lines.h"
 #include "tests/cli/refusal.h"
@@ -168,9 +168,7 @@ TEST_CASE("eval --save: masks at both sizes, none over another", "[cli]") {
     }
     const std::string part = n < 5 ? "train" : "test";
     // Of the test part, two have names that differ in what is no letter.
-    const std::string name = n == 6   ? "disc 6"
-                             : n == 7 ? "disc+6"
-                                      : fmt::format("disc{}", n);
+    const std::string name = n == 6 ? "disc 6" : n == 7 ? "disc+6" : fmt::format("disc{}", n);
     const std::string ending = n == 7 ? ".pgm" : ".png";
     if (n == 7) {
       std::string pgm = "P5\n30 20\n255\n";

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "data/nifti.h"
+#include "data/files/nifti.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/run_cli.h"
 #include "tests/training/region_set.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "data/nifti.h"
+#include "data/files/nifti.h"
 #include "tests/cli/refusal.h"
 #include "tests/data/nifti_files.h"
 #include "tests/support/paths.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/image_dataset.h"
+#include "data/images/image_dataset.h"
 #include "data/registry.h"
-#include "data/text_dataset.h"
+#include "data/texts/text_dataset.h"
 #include "schema/parse.h"
 
 namespace fovea::data::test {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "data/drawn_scene.h"
+#include "data/sets/drawn_scene.h"
 #include "tests/data/config.h"
 #include "tests/data/files.h"
 #include "tests/support/paths.h"

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
-#include "data/image_dataset.h"
+#include "data/images/image_dataset.h"
 #include "data/registry.h"
 #include "schema/parse.h"
 #include "visualise/attention_maps.h"

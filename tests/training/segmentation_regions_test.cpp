@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "data/registry.h"
-#include "data/volume_dataset.h"
-#include "data/volume_regions.h"
+#include "data/volumes/volume_dataset.h"
+#include "data/volumes/volume_regions.h"
 #include "nn/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/mask_loss.h"

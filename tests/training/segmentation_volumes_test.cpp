@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "data/image_dataset.h"
-#include "data/image_file.h"
-#include "data/nifti.h"
+#include "data/files/image_file.h"
+#include "data/files/nifti.h"
+#include "data/images/image_dataset.h"
 #include "data/registry.h"
 #include "nn/convolution.h"
 #include "tests/data/nifti_files.h"

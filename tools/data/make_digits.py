@@ -5,7 +5,7 @@ Usage: tools/data/make_digits.py [SOURCE.csv.gz] [TARGET.csv.gz]
 
 Each line has 64 pixels 0..16 of an 8 x 8 image, row by row, and its label 0..9. The file is the same
 for the same source, byte for byte: no time stamp and no name are stored in it. The last lines of the
-output are the mean and the deviation of the training part that src/data/digits.cpp normalises with.
+output are the mean and the deviation of the training part that src/data/sets/digits.cpp normalises with.
 """
 import gzip
 import importlib.util

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "data/nifti.h"
-#include "data/volume_prepare.h"
+#include "data/files/nifti.h"
+#include "data/volumes/volume_prepare.h"
 #include "metrics/label_maps.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"

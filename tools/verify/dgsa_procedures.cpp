@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "data/corruptions.h"
-#include "data/text_noise.h"
+#include "data/augment/corruptions.h"
+#include "data/texts/text_noise.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"

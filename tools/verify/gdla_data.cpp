@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "data/geometry.h"
-#include "data/resize.h"
-#include "data/zoom.h"
+#include "data/augment/geometry.h"
+#include "data/augment/resize.h"
+#include "data/augment/zoom.h"
 #include "verify/runners.h"
 
 namespace fovea::verify {

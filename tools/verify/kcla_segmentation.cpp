@@ -5,8 +5,8 @@
 
 #include "autograd/graph.h"
 #include "base/error.h"
-#include "data/geometry.h"
-#include "data/transforms.h"
+#include "data/augment/geometry.h"
+#include "data/augment/transforms.h"
 #include "metrics/classification.h"
 #include "metrics/segmentation.h"
 #include "models/model.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "autograd/graph.h"
-#include "data/mix.h"
+#include "data/augment/mix.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/in_place.h"

@@ -1,0 +1,50 @@
+// Moving the pixels of planes: what geometric augmentation and resizing are made of. A mask goes
+// through the same functions as its image.
+#pragma once
+
+#include <cstdint>
+
+#include "data/augment/corruptions.h"
+#include "data/files/image_file.h"
+
+namespace fovea::data {
+
+/// A part of a picture, in pixels.
+struct Box {
+  std::int64_t top = 0, left = 0, height = 0, width = 0;
+};
+/// The pixels of a box, which lies inside.
+Image crop(const Image& image, Box box);
+/// The same into `to`, which has the channels of `from` and the size of the box.
+void crop(Planes from, Box box, Planes to);
+
+/// Mirrors left and right, in place.
+void flip_horizontally(Planes x);
+/// Mirrors top and bottom, in place.
+void flip_vertically(Planes x);
+/// Pixel (i, j) becomes pixel (i + down, j + right); 0 comes in from outside.
+void shift(Planes x, std::int64_t down, std::int64_t right);
+/// Turns counter-clockwise about the centre on the same canvas. Every pixel takes the nearest one
+/// of the old image (ties to even), 0 outside: torchvision's `rotate` of tensors. kcla 5.4.
+void rotate(Planes x, double degrees);
+
+/// `white` becomes 1; of an image of 16 bits 65535 does. `to` has the image's shape.
+void to_planes(const Image& image, float white, Planes to);
+/// The other way: 1 becomes 255, values are rounded and those outside [0, 1] cut off.
+Image to_image(Planes from);
+
+enum class Resampling {
+  kBilinear,       // of the four pixels around; PyTorch's align_corners=False
+  kNearest,        // PyTorch's "nearest-exact", which lies on the same grid
+  kBicubic,        // of the sixteen around; pictures only (resize.h)
+  kNearestCorner,  // floor(i in / out): PyTorch's and OpenCV's "nearest"; pictures only
+  kSpline,         // zoom.h, of masks its zoom_nearest(): scipy's zoom; planes only
+};
+/// Half-pixel centres, replicated edges, no antialiasing; kBilinear, kNearest or kSpline, which has
+/// a grid of its own. The channels must be equal; `to` must not overlap `from`.
+void resample(Planes from, Planes to, Resampling how);
+
+/// (x - min) / (max - min) over all channels; zeros where all values are equal. kcla 5.4.
+void stretch(Planes x);
+
+}  // namespace fovea::data

@@ -1,0 +1,106 @@
+// Images with classes or masks: chosen samples, augmentation, noise, normalisation.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/augment/transforms.h"
+#include "data/dataset.h"
+#include "data/images/image_options.h"
+#include "data/source.h"
+
+namespace fovea::data {
+
+/// Samples hold "image" and "label", or "image" and "mask".
+class ImageDataset final : public Dataset {
+ public:
+  /// indices: the samples of `source` that belong to this split, ascending. Bad samples among them
+  /// (Source::problems) throw FileError or are left out, by options.on_bad_sample.
+  ImageDataset(std::shared_ptr<const Source> source, Split split,
+               const std::vector<std::int64_t>& indices, ImageOptions options);
+  ~ImageDataset() override;
+
+  std::int64_t channels() const { return source_->info().channels; }
+  std::int64_t height() const { return source_->info().height; }
+  std::int64_t width() const { return source_->info().width; }
+  /// What normalisation removes, one value a channel; 0 and 1 where it is off.
+  std::span<const double> mean() const { return mean_; }
+  std::span<const double> std() const { return std_; }
+
+  const std::vector<Field>& fields() const override { return fields_; }
+  SampleShape shape() const override;
+  /// Of maps of labels: what files have for each class; else empty.
+  const std::vector<int>& label_values() const { return source_->info().label_values; }
+  /// Nothing where a sample is no slice of a volume.
+  std::optional<SliceOf> slice_of(std::int64_t i) const {
+    return source_->slice_of(source_index(i));
+  }
+  /// The mask of a sample as large as its file has it: as "mask", but for its size. Throws
+  /// FileError.
+  Tensor original_mask(std::int64_t i) const;
+  /// Labels (h, w) int64 of what a network sees, brought back to height x width of a file by the
+  /// nearest pixel, on the grid by which images are resized: where that is scipy's zoom, its
+  /// order 0.
+  Tensor at_original(const Tensor& labels, std::int64_t height, std::int64_t width) const;
+  std::int64_t repeats() const override { return options_.aug_repeats; }
+  bool skips_bad_samples() const override { return options_.on_bad_sample == OnBadSample::kSkip; }
+  /// Scale to [0, 1], augment, noise, normalise; where there are masks, resize after augmentation,
+  /// and the mask follows its image. A random resized crop that is the first of the list is cut
+  /// from the picture as its file has it.
+  void prepare(std::int64_t i, const Draw& draw, Sample& into) const override;
+  /// Mixes images (mix.h), where the draw is to augment; the batch then has a "target".
+  void mix(Batch& batch, const Draw& draw) const override;
+  /// In [0, 1].
+  Sample get(std::int64_t i) const override;
+  /// Any picture file as the samples are prepared: of a file of the data set what get() gives,
+  /// without its label and mask. Where the samples have no picture files, or all one size, pictures
+  /// of other sizes are fitted (resize.h, fit). Throws FileError.
+  Sample get_file(const std::filesystem::path& file) const;
+
+ private:
+  struct Decoded {
+    Image image, mask;
+    std::int64_t height = 0, width = 0;  // of the picture as its file has it
+  };
+  struct Cache;
+  bool has_masks() const { return source_->info().masks != Masks::kNone; }
+  /// Where `part` lies in a picture of that size; as augmentation has mirrored and turned it.
+  static Geometry geometry_of(std::int64_t height, std::int64_t width, const Box& part);
+  /// The same with what the source knows: of a slice, its place in its volume.
+  Geometry placed(Geometry in_plane, std::int64_t source_index) const;
+  /// The tensor of one image.
+  static Planes planes_of(const Sample& sample);
+  /// From the cache, or read into `fresh`, which is then offered to the cache by keep().
+  const Decoded& decode(std::int64_t source_index, Decoded& fresh) const;
+  void keep(std::int64_t source_index, Decoded&& fresh) const;
+  /// At the data set's size: the whole picture, or with a context what the first transform cuts.
+  void read_scaled(std::int64_t source_index, const TransformContext* cut, Sample& into) const;
+  /// A picture of the data set's size as planes in [0, 1].
+  void scale(const Image& image, float white, Planes out) const;
+  // image_masks.cpp:
+  /// The same of a picture of any size, where samples are resized as planes.
+  void scale_whole(const Image& image, float white, Planes out) const;
+  /// Image and mask at the data set's size; a stream if they are to be augmented.
+  void read_pair(std::int64_t source_index, const RandomStream* augment, Sample& into) const;
+  void write_mask(Planes from, const Tensor& to) const;
+  void resize_labels(Planes from, Planes to) const;
+  void write_labels(const std::vector<float>& from, const Tensor& to) const;
+
+  std::shared_ptr<const Source> source_;
+  ImageOptions options_;
+  std::vector<Field> fields_;
+  std::vector<std::unique_ptr<const Transform>> augment_;
+  bool cuts_files_ = false;  // pictures are decoded, and kept, as large as their files have them
+  std::vector<double> mean_;
+  std::vector<double> std_;
+  std::unique_ptr<Cache> cache_;
+};
+
+/// For those who look at images themselves. Throws ConfigError for a data set of another kind.
+const ImageDataset& images_of(const Dataset& dataset);
+
+}  // namespace fovea::data

@@ -1,0 +1,162 @@
+// Samples of an image and its mask (image_dataset.h): decoded at their own size, augmented
+// together, brought to the data set's size. kcla 5.4.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "data/augment/zoom.h"
+#include "data/images/image_dataset.h"
+
+namespace fovea::data {
+namespace {
+
+// Pixels that are worked on.
+struct Picture {
+  explicit Picture(const Image& image)
+      : values(static_cast<std::size_t>(image.height * image.width * image.channels)),
+        planes{image.channels, image.height, image.width, values.data()} {}
+  Picture(const Picture&) = delete;
+  Picture& operator=(const Picture&) = delete;
+
+  void keep(Box box) {
+    std::vector<float> part(static_cast<std::size_t>(planes.channels * box.height * box.width));
+    const Planes kept{planes.channels, box.height, box.width, part.data()};
+    crop(planes, box, kept);
+    values = std::move(part);
+    planes = {kept.channels, kept.height, kept.width, values.data()};
+  }
+
+  std::vector<float> values;
+  Planes planes;
+};
+
+// Numbers of classes as they are: every transform that moves pixels keeps their values.
+void copy_labels(const Image& mask, Picture& to) {
+  visit_values(mask, [&](const auto& labels) {
+    std::transform(labels.begin(), labels.end(), to.values.begin(),
+                   [](auto label) { return static_cast<float>(label); });
+  });
+}
+
+}  // namespace
+
+void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augment,
+                             Sample& into) const {
+  const SourceInfo& info = source_->info();
+  Decoded fresh;
+  const Decoded& decoded = decode(source_index, fresh);
+  const std::int64_t tall = decoded.height, wide = decoded.width;
+  Box part{0, 0, tall, wide};
+  Picture x(decoded.image);
+  Picture m(decoded.mask);
+  to_planes(decoded.image, info.pixel_max, x.planes);
+  if (info.masks == Masks::kLabels) {
+    copy_labels(decoded.mask, m);
+  } else {
+    to_planes(decoded.mask, 255.0f, m.planes);
+  }
+  keep(source_index, std::move(fresh));
+  if (info.stretch) stretch(x.planes);
+  for (std::size_t k = 0; augment != nullptr && k < augment_.size(); ++k) {
+    const TransformContext context{augment->fork(k), mean_, std_};
+    if (augment_[k]->cuts()) {  // resized below, once
+      const Box box = augment_[k]->cut(x.planes.height, x.planes.width, context);
+      x.keep(box);
+      m.keep(box);
+      part = {part.top + box.top, part.left + box.left, box.height, box.width};
+      continue;
+    }
+    augment_[k]->apply(x.planes, context);
+    const TransformContext same{context.stream, mean_, std_, true};
+    if (augment_[k]->moves_pixels()) augment_[k]->apply(m.planes, same);
+    if (augment_[k]->swaps_sides(context)) {
+      std::swap(x.planes.height, x.planes.width);
+      std::swap(m.planes.height, m.planes.width);
+    }
+  }
+  into.geometry = placed(geometry_of(tall, wide, part), source_index);
+  resample(x.planes, planes_of(into), info.image_resize);
+  if (info.stretch_last) stretch(planes_of(into));
+  write_mask(m.planes, into.at("mask"));
+}
+
+void ImageDataset::write_mask(Planes from, const Tensor& to) const {
+  const SourceInfo& info = source_->info();
+  if (info.masks == Masks::kSoft) {
+    resample(from, {1, height(), width(), to.data<float>()}, info.mask_resize);
+    return;
+  }
+  std::vector<float> resized(static_cast<std::size_t>(height() * width()));
+  resize_labels(from, {1, height(), width(), resized.data()});
+  write_labels(resized, to);
+}
+
+void ImageDataset::resize_labels(Planes from, Planes to) const {
+  if (source_->info().image_resize == Resampling::kSpline) {
+    zoom_nearest(from, to);
+  } else {
+    resample(from, to, Resampling::kNearest);
+  }
+}
+
+// 1 + class, or 0, to what "mask" has.
+void ImageDataset::write_labels(const std::vector<float>& from, const Tensor& to) const {
+  std::transform(from.begin(), from.end(), to.data<std::int64_t>(), [&](float value) {
+    const auto label = static_cast<std::int64_t>(value) - 1;
+    return label < 0 ? source_->info().no_label : label;
+  });
+}
+
+Geometry ImageDataset::placed(Geometry in_plane, std::int64_t source_index) const {
+  in_plane.spacing = source_->spacing(source_index);
+  const std::optional<SliceOf> slice = source_->slice_of(source_index);
+  if (!slice) return in_plane;
+  if (in_plane.offset.empty()) in_plane.offset = {0, 0};
+  in_plane.original_size.insert(in_plane.original_size.begin(), slice->depth);
+  in_plane.offset.insert(in_plane.offset.begin(), slice->place);
+  return in_plane;
+}
+
+Tensor ImageDataset::original_mask(std::int64_t i) const {
+  const SourceInfo& info = source_->info();
+  const std::int64_t index = source_index(i);
+  Decoded fresh;
+  Image read;
+  const bool kept_fitted = info.own_sizes && !cuts_files_;
+  if (kept_fitted) read = source_->read_mask(index, source_->read(index));
+  const Image& mask = kept_fitted ? read : decode(index, fresh).mask;
+  Picture pixels(mask);
+  if (info.masks == Masks::kSoft) {
+    to_planes(mask, 255.0f, pixels.planes);
+    return Tensor::from(pixels.values, {1, mask.height, mask.width}, host());
+  }
+  copy_labels(mask, pixels);
+  const Tensor labels = Tensor::empty({mask.height, mask.width}, DType::kInt64, host());
+  write_labels(pixels.values, labels);
+  return labels;
+}
+
+Tensor ImageDataset::at_original(const Tensor& labels, std::int64_t height,
+                                 std::int64_t width) const {
+  std::vector<float> from, to(static_cast<std::size_t>(height * width));
+  for (const std::int64_t label : labels.host_values<std::int64_t>())
+    from.push_back(static_cast<float>(label));
+  resize_labels({1, labels.size(-2), labels.size(-1), from.data()}, {1, height, width, to.data()});
+  const std::vector<std::int64_t> whole(to.begin(), to.end());
+  return Tensor::from(whole, {height, width}, host());
+}
+
+void ImageDataset::scale_whole(const Image& image, float white, Planes out) const {
+  const SourceInfo& info = source_->info();
+  if (info.own_sizes && (image.height != info.height || image.width != info.width)) {
+    scale_whole(source_->fitted(image), white, out);
+    return;
+  }
+  Picture x(image);
+  to_planes(image, white, x.planes);
+  if (info.stretch) stretch(x.planes);
+  resample(x.planes, out, info.image_resize);
+  if (info.stretch_last) stretch(out);
+}
+
+}  // namespace fovea::data

@@ -1,9 +1,0 @@
-// For builds without libjpeg-turbo.
-#include "data/jpeg_file.h"
-
-namespace fovea::data {
-
-std::string libjpeg_version() { return {}; }
-std::unique_ptr<JpegFile> open_jpeg(std::span<const std::byte>, std::string_view) { return {}; }
-
-}  // namespace fovea::data

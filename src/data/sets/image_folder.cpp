@@ -1,0 +1,192 @@
+// Folders of pictures: ROOT/train/<class>/<file> and optionally ROOT/val, ROOT/test; or
+// ROOT/<class>/<file>. Classes are the folders of train in byte order; so are the files of a class.
+// Lists may name the classes and say those of a flat ROOT/val, as ImageNet's do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+#include "data/augment/interpolation_names.h"
+#include "data/images/picture_notes.h"
+#include "data/parts/class_lists.h"
+#include "data/parts/folder.h"
+#include "data/registry.h"
+
+namespace fovea::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kReader = "image_folder";
+constexpr const char* kPage = "datasets/image_folder.md";
+
+struct Options : ImageOptions {
+  std::int64_t img_size = 0;
+  std::int64_t in_chans = 3;
+  double crop_pct = 1;
+  Resampling interpolation = Resampling::kBilinear;
+  bool antialias = true;
+  bool exif = false;
+  std::string class_names;
+  std::string val_labels;
+};
+
+class ImageFolder final : public Source {
+ public:
+  /// `labels`: the list of a part whose pictures lie in no class folders; "": they lie in such.
+  ImageFolder(const fs::path& train, const fs::path& part, const fs::path& labels,
+              const Options& options)
+      : img_size_(options.img_size), exif_(options.exif ? Exif::kApply : Exif::kIgnore) {
+    const std::vector<std::string> folders =
+        class_folders(kReader, train, "<class>/<image>", kPage);
+    info_.class_names = options.class_names.empty()
+                            ? folders
+                            : listed_names(fs::path(options.root) / options.class_names, folders);
+    info_.channels = options.in_chans;
+    // The means over ImageNet, as is the custom for photographs; their average for grey.
+    info_.mean = {0.485, 0.456, 0.406};
+    info_.std = {0.229, 0.224, 0.225};
+    if (info_.channels == 1) {
+      info_.mean = {0.449};
+      info_.std = {0.226};
+    }
+    LeftOut left_out;
+    if (labels.empty()) {
+      read_folders(part, folders, left_out);
+    } else {
+      files_ = image_files(kReader, part, kPage, &left_out);
+      labels_ = listed_classes(labels, files_, folders);
+    }
+    left_out.note(kReader, part, notes_);
+    note_pictures(files_,
+                  {kReader, exif_, false,
+                   "give dataset.mean and dataset.std of what they hold, or convert the pictures"},
+                  notes_);
+    info_.height = info_.width = img_size_;
+    info_.fit = {options.crop_pct, {options.interpolation, options.antialias}};
+    info_.own_sizes = img_size_ > 0;
+    if (img_size_ == 0) measure(train, folders);
+  }
+
+  Image read(std::int64_t index) const override {
+    const fs::path& file = files_[static_cast<std::size_t>(index)];
+    Image image = read_file(file);
+    FOVEA_CHECK(
+        img_size_ > 0 || (image.height == info_.height && image.width == info_.width), FileError,
+        fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
+                    "bring all to one size{}",
+                    file.string(), image.height, image.width, info_.height, info_.width,
+                    exif_hint(file, exif_, image, info_.height, info_.width)));
+    return image;
+  }
+  Image read_file(const fs::path& file) const override {
+    return read_image(file, info_.channels, exif_);
+  }
+
+  std::string name(std::int64_t index) const override {
+    return files_[static_cast<std::size_t>(index)].string();
+  }
+  std::vector<fs::path> files() const override { return files_; }
+  bool in_memory() const override { return false; }
+
+ private:
+  void read_folders(const fs::path& part, const std::vector<std::string>& folders,
+                    LeftOut& left_out) {
+    for (const std::string& name : class_folders(kReader, part, "<class>/<image>", kPage)) {
+      const std::int64_t label = class_of(kReader, part, name, folders);
+      for (fs::path& file : image_files(kReader, part / name, kPage, &left_out)) {
+        files_.push_back(std::move(file));
+        labels_.push_back(label);
+      }
+    }
+  }
+
+  // Every split takes its size from the first image of train that can be decoded.
+  void measure(const fs::path& train, const std::vector<std::string>& folders) {
+    std::string first_error;
+    for (const std::string& name : folders) {
+      for (const fs::path& file : image_files(kReader, train / name, kPage)) {
+        try {
+          const Image image = read_file(file);
+          info_.height = image.height;
+          info_.width = image.width;
+          return;
+        } catch (const FileError& error) {  // reported when the sample itself is used
+          if (first_error.empty()) first_error = error.what();
+        }
+      }
+    }
+    throw FileError(first_error);
+  }
+
+  std::int64_t img_size_;
+  Exif exif_;
+  std::vector<fs::path> files_;
+};
+
+bool holds_folders(const fs::path& folder) {
+  const auto entries = sorted_entries(kReader, folder);
+  return std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
+    return type_of(kReader, entry) == fs::file_type::directory;
+  });
+}
+
+std::unique_ptr<Source> open(const Place& place, const Options& options) {
+  const auto part = part_folder(place.root, place.split, options.split, kPage);
+  if (!part) return nullptr;
+  const fs::path train = *part_folder(place.root, Split::kTrain, options.split, kPage);
+  const bool listed = !options.val_labels.empty();
+  // Kaggle's ImageNet has a test folder whose classes nobody knows.
+  if (listed && place.split == Split::kTest && !holds_folders(*part)) return nullptr;
+  const bool by_list = listed && place.split == Split::kVal;
+  return std::make_unique<ImageFolder>(
+      train, *part, by_list ? place.root / options.val_labels : fs::path(), options);
+}
+
+std::vector<fs::path> folder_lists(const schema::Value& options) {
+  std::vector<std::string> names;
+  for (const char* key : {"class_names", "val_labels"}) {
+    if (!options.at(key).as_string().empty()) names.push_back(options.at(key).as_string());
+  }
+  if (names.empty()) return {};
+  return lists_below(options.at("root").as_string(), names);
+}
+
+}  // namespace
+
+FOVEA_DATASET(
+    image_folder, open, "folders of pictures: train/<class>/<file>, test/<class>/<file>",
+    "datasets/image_folder.md",
+    schema::Fields<Options>{}
+        .add("img_size", &Options::img_size, schema::in_range(0, 8192),
+             "pixels a side of what the network sees: pictures are resized, keeping their aspect "
+             "ratio, and the centre is cut out; 0: all have the size of the first")
+        .add("crop_pct", &Options::crop_pct, schema::greater_than(0) && schema::at_most(1),
+             "the shorter side is resized to floor(img_size / crop_pct) before the centre is cut "
+             "out; 0.875: 256 for 224")
+        .add_enum("interpolation", &Options::interpolation, interpolation_names(),
+                  "how pictures are resized, as PIL does")
+        .add("antialias", &Options::antialias,
+             "average over all pixels that fall into one, as PIL always does; false: as PyTorch's "
+             "interpolate without antialiasing")
+        .add("exif", &Options::exif,
+             "turn pictures as the EXIF orientation of their JPEG files says; the loaders of "
+             "torchvision and timm do not")
+        .add("in_chans", &Options::in_chans, schema::in_range(1, 3),
+             "1 converts to grey, 3 to colour")
+        .add("class_names", &Options::class_names,
+             "file below root of lines \"<class folder> <name>\"; empty: classes are called as "
+             "their folders are")
+        .add("val_labels", &Options::val_labels,
+             "file below root that says the classes of the pictures in val, which then lie in no "
+             "class folders; a test folder like that is no part")
+        .names_files(folder_lists)
+        .check([](const Options& o) {
+          if (o.in_chans == 2) return std::string("in_chans is 2, expected 1 or 3");
+          return o.crop_pct < 1 && o.img_size == 0
+                     ? std::string("crop_pct is given without img_size; set both")
+                     : std::string();
+        }))
+
+}  // namespace fovea::data

@@ -1,0 +1,327 @@
+// Pictures with masks in a second folder, matched by name: the layouts of Kvasir-SEG and of the
+// ISIC challenges, with lists of names for the splits. kcla 5.4.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <variant>
+
+#include "base/error.h"
+#include "data/images/label_values.h"
+#include "data/images/mask_values.h"
+#include "data/images/paired_source.h"
+#include "data/images/picture_notes.h"
+#include "data/parts/folder.h"
+#include "data/parts/image_pairs.h"
+#include "data/registry.h"
+
+namespace fovea::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kReader = "paired_folder";
+constexpr const char* kPage = "datasets/paired_folder.md";
+
+enum class Layout { kShared, kBySplit, kIsic2017, kIsic2018 };
+enum class Intensity { kUnit, kMinMax255 };
+
+struct Options : ImageOptions {
+  static constexpr Kind kKind = Kind::kMaskedImages;
+  static Kind kind_of(const schema::Value& options);
+  Layout layout = Layout::kShared;
+  std::string images = "images";
+  std::string masks = "masks";
+  std::string mask_suffix;
+  std::string splits = "splits";
+  std::int64_t img_size = 0;
+  std::int64_t in_chans = 3;
+  MaskType mask_type = MaskType::kForeground;
+  std::optional<std::int64_t> mask_threshold;
+  schema::Value mask_values;
+  std::vector<std::string> classes;
+  std::optional<std::int64_t> ignore_value;
+  Resampling mask_resize = Resampling::kNearest;
+  Intensity intensity = Intensity::kUnit;
+  bool exif = false;
+  bool lists_test() const;
+  std::optional<SampleShape> sample_shape() const;
+  /// Values of the classes that the options name; empty: those found in train.
+  std::vector<int> label_values() const;
+};
+
+Kind Options::kind_of(const schema::Value& options) {
+  return kind_by_mask_type(options, MaskType::kForeground);
+}
+
+std::vector<int> Options::label_values() const {
+  std::vector<int> values;
+  if (mask_values.is_null()) {
+    for (std::size_t c = 0; c < classes.size(); ++c) values.push_back(static_cast<int>(c));
+    return values;
+  }
+  for (const schema::Value& value : mask_values.items())
+    values.push_back(static_cast<int>(value.as_int()));
+  return values;
+}
+
+std::optional<SampleShape> Options::sample_shape() const {
+  const bool labels = mask_type == MaskType::kLabels;
+  const std::int64_t count = labels ? std::ssize(label_values()) : 1;
+  if (img_size == 0 || count == 0) return std::nullopt;
+  return SampleShape{.channels = in_chans,
+                     .height = img_size,
+                     .width = img_size,
+                     .classes = count,
+                     .label_maps = labels};
+}
+
+// What is wrong with the keys of masks, or "".
+std::string complaint(const Options& o) {
+  if (std::string wrong = MaskRule::complaint(o.mask_threshold, o.mask_values); !wrong.empty())
+    return wrong;
+  if (o.mask_type == MaskType::kForeground) {
+    return o.classes.empty() && !o.ignore_value
+               ? ""
+               : "classes and ignore_value belong to maps of labels; set mask_type to \"labels\"";
+  }
+  if (o.mask_threshold) return "mask_threshold is given, but maps of labels have no grey values";
+  if (o.mask_resize != Resampling::kNearest)
+    return "mask_resize is bilinear, but there is nothing between two labels; expected nearest";
+  if (o.mask_values.is_string())
+    return "mask_values is \"nonzero\"; of maps of labels expected the values of the classes";
+  const std::vector<int> values = o.label_values();
+  std::set<int> distinct(values.begin(), values.end());
+  if (!values.empty() && (distinct.size() < 2 || distinct.size() < values.size()))
+    return "maps of labels need two classes or more, each with a value of its own";
+  if (!o.classes.empty() && o.classes.size() != values.size())
+    return fmt::format("{} classes, but mask_values has {}", o.classes.size(), values.size());
+  if (o.ignore_value && distinct.count(static_cast<int>(*o.ignore_value)) > 0)
+    return fmt::format("ignore_value is {}, which is also the value of a class", *o.ignore_value);
+  return "";
+}
+
+bool has_list(const fs::path& lists, const Options& o, Split split) {
+  return !o.splits.empty() && has_list(lists, split);
+}
+
+bool Options::lists_test() const {
+  const fs::path lists = fs::path(root) / splits;
+  return has_list(lists, *this, Split::kTrain) && has_list(lists, *this, Split::kTest);
+}
+
+PairFolders folders_of(const fs::path& root, Split split, const Options& o) {
+  const auto part = [&](const char* train, const char* val, const char* test) {
+    return split == Split::kTrain ? train : split == Split::kVal ? val : test;
+  };
+  switch (o.layout) {
+    case Layout::kShared:
+      return {root / o.images, root / o.masks, o.mask_suffix};
+    case Layout::kBySplit:
+      return {part_path(root, split) / o.images, part_path(root, split) / o.masks, o.mask_suffix};
+    case Layout::kIsic2017: {
+      const std::string name = part("Training", "Validation", "Test_v2");
+      return {root / ("ISIC-2017_" + name + "_Data"),
+              root / ("ISIC-2017_" + name + "_Part1_GroundTruth"), "_segmentation"};
+    }
+    case Layout::kIsic2018: {
+      const std::string name = part("Training", "Validation", "Test");
+      return {root / ("ISIC2018_Task1-2_" + name + "_Input"),
+              root / ("ISIC2018_Task1_" + name + "_GroundTruth"), "_segmentation"};
+    }
+  }
+  return {};
+}
+
+Exif exif_of(const Options& o) { return o.exif ? Exif::kApply : Exif::kIgnore; }
+
+PairRule rule_of(const std::vector<ImagePair>& train, const Options& o) {
+  std::vector<fs::path> masks;
+  for (const ImagePair& pair : train) masks.push_back(pair.mask);
+  if (o.mask_type == MaskType::kLabels) {
+    std::optional<int> ignore;
+    if (o.ignore_value) ignore = static_cast<int>(*o.ignore_value);
+    const std::vector<int> values = o.label_values();
+    return values.empty() ? LabelRule::found_in(masks, ignore) : LabelRule(values, ignore);
+  }
+  const auto given = MaskRule::given(o.mask_threshold, o.mask_values);
+  return given ? *given : MaskRule::recognise(masks);
+}
+
+void describe_masks(const Options& o, const PairRule& rule, SourceInfo& info,
+                    std::vector<std::string>& notes) {
+  const auto* labels = std::get_if<LabelRule>(&rule);
+  info.mask_resize = o.mask_resize;
+  if (labels == nullptr) {
+    info.masks = Masks::kSoft;
+    info.class_names = {"foreground"};
+    return;
+  }
+  info.masks = Masks::kLabels;
+  info.label_values = labels->values();
+  // What turning and shifting bring in from outside is black, which is the first class where
+  // nothing says "ignore".
+  info.no_label = labels->ignores() ? kIgnoreLabel : 0;
+  info.class_names = o.classes;
+  if (!o.classes.empty()) return;
+  for (const int value : labels->values()) info.class_names.push_back(fmt::format("{}", value));
+  if (o.mask_values.is_null()) {
+    notes.push_back(fmt::format("{}: {} classes, the values of the masks of train: {}", kReader,
+                                labels->values().size(), fmt::join(labels->values(), ", ")));
+  }
+}
+
+void note_left_out(const std::vector<ImagePair>& pairs, std::vector<std::string>& notes) {
+  std::set<fs::path> folders;
+  for (const ImagePair& pair : pairs) {
+    folders.insert({pair.image.parent_path(), pair.mask.parent_path()});
+  }
+  for (const fs::path& folder : folders) {
+    LeftOut left_out;
+    for (const auto& entry : sorted_entries(kReader, folder)) left_out.add(entry.path());
+    left_out.note(kReader, folder, notes);
+  }
+}
+
+// Every split takes its size from the first image of train that can be decoded.
+void measure(const std::vector<ImagePair>& train, const Options& o, SourceInfo& info) {
+  std::string first_error;
+  for (const ImagePair& pair : train) {
+    try {
+      const Image image = read_image(pair.image, info.channels, exif_of(o));
+      info.height = image.height;
+      info.width = image.width;
+      return;
+    } catch (const FileError& error) {  // reported when the sample itself is used
+      if (first_error.empty()) first_error = error.what();
+    }
+  }
+  throw FileError(first_error);
+}
+
+// Pairs of a part; nothing for a val or test part that is not there.
+std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split, const Options& o,
+                                               std::vector<std::string>* notes = nullptr) {
+  std::error_code code;
+  const fs::path lists = root / o.splits;
+  const std::vector<ImagePair> all =
+      find_pairs(kReader, kPage, folders_of(root, Split::kTrain, o), notes);
+  if (has_list(lists, o, Split::kTrain)) {
+    if (split != Split::kTrain && !has_list(lists, o, split)) return std::nullopt;
+    return listed_pairs(all, lists, split, kPage);
+  }
+  for (const Split other : {Split::kVal, Split::kTest}) {
+    FOVEA_CHECK(!has_list(lists, o, other), FileError,
+                fmt::format("dataset.splits: {}: not found, but {}.txt is there; list the names of "
+                            "train too; see {}",
+                            (lists / "train.txt").string(), name_of(other), kPage));
+  }
+  FOVEA_CHECK(o.layout != Layout::kShared || o.split.cuts_val() || o.split.cuts_test(), FileError,
+              fmt::format("dataset.splits: {}: not found; list the names of each split there, or "
+                          "set dataset.split.test; see {}",
+                          (lists / "train.txt").string(), kPage));
+  if (split == Split::kTrain) return all;
+  // A test part that is cut from the training part, as in the papers, replaces the other folders.
+  if (o.layout == Layout::kShared || o.split.cuts_test()) return std::nullopt;
+  const PairFolders folders = folders_of(root, split, o);
+  if (!fs::is_directory(folders.images, code)) return std::nullopt;
+  return find_pairs(kReader, kPage, folders, notes);
+}
+
+// `train` gives what all parts go by: the size, if none was given, and the rule of the masks.
+std::unique_ptr<Source> open(const Place& place, const Options& o) {
+  std::vector<std::string> notes;
+  auto pairs = pairs_of(place.root, place.split, o, &notes);
+  if (!pairs) return nullptr;
+  const std::vector<ImagePair> train = *pairs_of(place.root, Split::kTrain, o);
+  PairReading how{rule_of(train, o), exif_of(o), o.img_size == 0, kPage};
+  SourceInfo info;
+  info.channels = o.in_chans;
+  describe_masks(o, how.rule, info, notes);
+  if (o.intensity == Intensity::kMinMax255) {
+    info.stretch = true;
+    info.mean = {0.0};
+    info.std = {1.0 / 255};
+  } else {
+    info.mean = o.in_chans == 1 ? std::vector{0.449} : std::vector{0.485, 0.456, 0.406};
+    info.std = o.in_chans == 1 ? std::vector{0.226} : std::vector{0.229, 0.224, 0.225};
+  }
+  info.height = info.width = o.img_size;
+  if (o.img_size == 0) measure(train, o, info);
+  note_left_out(*pairs, notes);
+  std::vector<fs::path> pictures;
+  for (const ImagePair& pair : *pairs) pictures.push_back(pair.image);
+  note_pictures(pictures,
+                {kReader, exif_of(o), info.stretch,
+                 "dataset.intensity=min_max_255 stretches every image to its own range"},
+                notes);
+  return std::make_unique<PairedSource>(std::move(*pairs), std::move(info), std::move(how),
+                                        std::move(notes));
+}
+
+schema::Fields<Options> fields() {
+  using O = Options;
+  return schema::Fields<O>{}
+      .add_enum("layout", &O::layout,
+                {{"shared", Layout::kShared},
+                 {"by_split", Layout::kBySplit},
+                 {"isic2017", Layout::kIsic2017},
+                 {"isic2018", Layout::kIsic2018}},
+                "shared: images/ and masks/, as Kvasir-SEG; by_split: train/images, train/masks, "
+                "val/..., test/...; isic2017, isic2018: the folders of the challenges")
+      .add("images", &O::images, "folder of the images in the first two layouts")
+      .add("masks", &O::masks, "folder of the masks in the first two layouts")
+      .add("mask_suffix", &O::mask_suffix,
+           "what a mask's name has after its image's, e.g. \"_segmentation\"; the endings may "
+           "differ")
+      .add(
+          "splits", &O::splits,
+          "folder of train.txt and optionally val.txt (valid.txt, validation.txt) and test.txt "
+          "below root, one name a line; "
+          "they choose from all images, in the isic layouts from those of the training part, and a "
+          "test.txt comes before split.test")
+      .names_files([](const schema::Value& o) -> std::vector<fs::path> {
+        const std::string folder = o.at("splits").as_string();
+        if (folder.empty()) return {};
+        return lists_below(o.at("root").as_string(), part_names(folder, ".txt"));
+      })
+      .add("img_size", &O::img_size, schema::in_range(0, 8192),
+           "image and mask are resized to this square after augmentation; 0: all have the size of "
+           "the first")
+      .add("in_chans", &O::in_chans, schema::in_range(1, 3), "1 converts to grey, 3 to colour")
+      .add_enum(kMaskTypeKey, &O::mask_type, mask_type_words(),
+                "foreground: one class, by the next two keys; labels: every value is a class")
+      .add("mask_threshold", &O::mask_threshold, schema::in_range(0, 255),
+           "grey values from here on, of 0 to 255, are foreground; 0: value / 255, which may be "
+           "soft; null: recognised from the masks of train, if mask_values is null too")
+      .add_any("mask_values", &O::mask_values,
+               "instead: the values that are foreground, e.g. [1, 2], or \"nonzero\"; of PNG files "
+               "with a palette of colours the numbers of its entries. Of labels: the values of the "
+               "classes in their order; null: 0, 1, ... where classes are named, else all that "
+               "occur in train")
+      .add("classes", &O::classes, "names of the classes of labels; empty: their values")
+      .add("ignore_value", &O::ignore_value, schema::in_range(0, 65535),
+           "of labels: the value of pixels that count nowhere, often 255; null: there are none")
+      .add_enum(
+          "mask_resize", &O::mask_resize,
+          {{"nearest", Resampling::kNearest}, {"bilinear", Resampling::kBilinear}},
+          "how masks are resized; bilinear makes their borders soft (kcla 5.4), not of labels")
+      .add_enum("intensity", &O::intensity,
+                {{"unit", Intensity::kUnit}, {"min_max_255", Intensity::kMinMax255}},
+                "unit: value / 255, then mean and std; min_max_255: every image is stretched to "
+                "0..255 by its own extremes, as the network of kcla 5.4 sees it")
+      .add("exif", &O::exif,
+           "turn images as the EXIF orientation of their JPEG files says; masks stay")
+      .check([](const O& o) {
+        return o.in_chans == 2 ? std::string("in_chans is 2, expected 1 or 3") : complaint(o);
+      });
+}
+
+}  // namespace
+
+FOVEA_DATASET(paired_folder, open, "pictures with masks: images/<name>, masks/<name>", kPage,
+              fields())
+
+}  // namespace fovea::data

@@ -1,0 +1,24 @@
+// Prepared volumes and plans as files of dataset.cache_folder. Each holds a hash of its content, so
+// that what is damaged is never taken for data.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "data/volumes/volume_plan.h"
+
+namespace fovea::data {
+
+/// The bytes of a safetensors file: image, labels, place, spacing, and the hash of all of them.
+std::string pack_volume(const PreparedVolume& volume);
+/// The other way. `name` starts the message of the FileError thrown for anything else than what
+/// pack_volume() made of a volume with that many classes. (Of regions nothing is stored.)
+PreparedVolume unpack_volume(std::string_view bytes, const std::string& name,
+                             std::size_t num_classes, const std::vector<Region>& regions = {});
+
+/// JSON: {"plan": ..., "hash": ...}.
+std::string pack_plan(const VolumePlan& plan);
+/// Throws FileError starting with `name`.
+VolumePlan unpack_plan(std::string_view bytes, const std::string& name);
+
+}  // namespace fovea::data
