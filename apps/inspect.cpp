@@ -31,8 +31,8 @@
 #include "schema/json_schema.h"
 #include "schema/load.h"
 #include "training/task_registry.h"
-#include "visualise/curves.h"
-#include "visualise/robustness.h"
+#include "visualise/plots/curves.h"
+#include "visualise/plots/robustness.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "experiment/runner.h"
 #include "experiment/summary.h"
 #include "schema/load.h"
-#include "visualise/curves.h"
+#include "visualise/plots/curves.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "common/app.h"
-#include "visualise/plot.h"
+#include "visualise/plots/plot.h"
 
 namespace fovea::apps {
 namespace {

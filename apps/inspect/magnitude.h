@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/options.h"
-#include "visualise/magnitude.h"
+#include "visualise/maps/magnitude.h"
 
 namespace fovea::apps {
 
@@ -16,7 +16,7 @@ struct MagnitudeArguments {
 
 /// The subcommand "magnitude". `args` must outlive the parsing.
 Options add_magnitude(Options cli, MagnitudeArguments& args);
-/// Draws and prints them (visualise/magnitude.h); returns the exit status.
+/// Draws and prints them (visualise/maps/magnitude.h); returns the exit status.
 int draw_magnitude(MagnitudeArguments args);
 
 }  // namespace fovea::apps

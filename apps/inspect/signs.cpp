@@ -10,7 +10,7 @@
 #include "experiment/text_table.h"
 #include "ops/elementwise.h"
 #include "training/selection.h"
-#include "visualise/map_signs.h"
+#include "visualise/maps/map_signs.h"
 
 namespace fovea::apps {
 namespace {

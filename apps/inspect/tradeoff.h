@@ -20,7 +20,7 @@ struct TradeoffArguments {
 
 /// The subcommand "tradeoff". `args` must outlive the parsing.
 Options add_tradeoff(Options cli, TradeoffArguments& args);
-/// Draws and prints them (visualise/tradeoff.h); returns the exit status.
+/// Draws and prints them (visualise/plots/tradeoff.h); returns the exit status.
 int draw_tradeoff(const TradeoffArguments& args);
 
 }  // namespace fovea::apps

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "experiment/text_table.h"
 #include "models/dformer_units.h"
-#include "visualise/unit_drawing.h"
+#include "visualise/figures/unit_drawing.h"
 
 namespace fovea::apps {
 namespace {

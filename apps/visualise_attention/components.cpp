@@ -6,8 +6,8 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "visualise/features.h"
-#include "visualise/montage.h"
+#include "visualise/drawing/montage.h"
+#include "visualise/maps/features.h"
 #include "visualise_attention/image_inputs.h"
 #include "visualise_attention/subject.h"
 

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tensor/safetensors.h"
-#include "visualise/grid_rollout.h"
-#include "visualise/heat_scale.h"
+#include "visualise/maps/grid_rollout.h"
+#include "visualise/maps/heat_scale.h"
 #include "visualise_attention/image_inputs.h"
 #include "visualise_attention/subject.h"
 

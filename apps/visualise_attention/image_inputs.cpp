@@ -9,8 +9,8 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "visualise/attention_maps.h"
-#include "visualise/shown_samples.h"
+#include "visualise/figures/shown_samples.h"
+#include "visualise/maps/attention_maps.h"
 #include "visualise_attention/subject.h"
 
 namespace fovea::apps {

@@ -9,7 +9,7 @@
 #include "attention/probe.h"
 #include "data/images/image_dataset.h"
 #include "experiment/runner.h"
-#include "visualise/canvas.h"
+#include "visualise/drawing/canvas.h"
 #include "visualise_attention/arguments.h"
 
 namespace fovea::apps {

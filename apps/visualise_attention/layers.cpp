@@ -7,7 +7,7 @@
 #include "base/distinct_names.h"
 #include "base/file.h"
 #include "ops/elementwise.h"
-#include "visualise/across_depth.h"
+#include "visualise/maps/across_depth.h"
 #include "visualise_attention/subject.h"
 
 namespace fovea::apps {

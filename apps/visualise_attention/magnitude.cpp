@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "ops/elementwise.h"
-#include "visualise/magnitude.h"
+#include "visualise/maps/magnitude.h"
 #include "visualise_attention/image_inputs.h"
 #include "visualise_attention/subject.h"
 

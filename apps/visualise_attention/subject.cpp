@@ -12,7 +12,7 @@
 #include "base/suggest.h"
 #include "tensor/safetensors.h"
 #include "training/selection.h"
-#include "visualise/run_names.h"
+#include "visualise/plots/run_names.h"
 
 namespace fovea::apps {
 namespace {

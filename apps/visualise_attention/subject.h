@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "experiment/open_run.h"
-#include "visualise/attention_maps.h"
-#include "visualise/explorer.h"
+#include "visualise/maps/attention_maps.h"
+#include "visualise/pages/explorer.h"
 #include "visualise_attention/arguments.h"
 
 namespace fovea::apps {

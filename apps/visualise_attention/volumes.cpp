@@ -17,9 +17,9 @@
 #include "metrics/label_maps.h"
 #include "ops/shape.h"
 #include "training/inferer.h"
-#include "visualise/volume_figure.h"
-#include "visualise/volume_page.h"
-#include "visualise/volume_rollout.h"
+#include "visualise/figures/volume_figure.h"
+#include "visualise/maps/volume_rollout.h"
+#include "visualise/pages/volume_page.h"
 #include "visualise_attention/subject.h"
 
 namespace fovea::apps {

@@ -11,9 +11,9 @@
 #include "data/collate.h"
 #include "data/images/image_dataset.h"
 #include "data/registry.h"
-#include "visualise/attention_maps.h"
-#include "visualise/label_overlay.h"
-#include "visualise/montage.h"
+#include "visualise/drawing/montage.h"
+#include "visualise/figures/label_overlay.h"
+#include "visualise/maps/attention_maps.h"
 
 namespace fovea::experiment {
 namespace {

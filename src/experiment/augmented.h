@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "experiment/experiment.h"
-#include "visualise/canvas.h"
+#include "visualise/drawing/canvas.h"
 
 namespace fovea::experiment {
 

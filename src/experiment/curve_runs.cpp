@@ -11,7 +11,7 @@
 #include "experiment/experiment.h"
 #include "experiment/experiment_kind.h"
 #include "experiment/runner.h"
-#include "visualise/run_names.h"
+#include "visualise/plots/run_names.h"
 
 namespace fovea::experiment {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "visualise/curves.h"
+#include "visualise/plots/curves.h"
 
 namespace fovea::experiment {
 

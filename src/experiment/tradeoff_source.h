@@ -6,7 +6,7 @@
 #include <string>
 
 #include "experiment/throughput.h"
-#include "visualise/tradeoff.h"
+#include "visualise/plots/tradeoff.h"
 
 namespace fovea::experiment {
 

@@ -10,7 +10,7 @@
 #include "data/volumes/orientation.h"
 #include "data/volumes/volume_dataset.h"
 #include "experiment/runner.h"
-#include "visualise/case_volume.h"
+#include "visualise/pages/case_volume.h"
 
 namespace fovea::experiment {
 

@@ -4,7 +4,7 @@
 
 #include "base/csv_field.h"
 #include "base/file.h"
-#include "visualise/confusion_plot.h"
+#include "visualise/plots/confusion_plot.h"
 
 namespace fovea::training {
 namespace {

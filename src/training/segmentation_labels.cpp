@@ -20,7 +20,7 @@
 #include "training/run_state.h"
 #include "training/segmentation.h"
 #include "training/weights.h"
-#include "visualise/label_overlay.h"
+#include "visualise/figures/label_overlay.h"
 
 namespace fovea::training {
 namespace {

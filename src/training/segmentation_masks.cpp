@@ -13,7 +13,7 @@
 #include "training/mask_files.h"
 #include "training/segmentation.h"
 #include "training/weights.h"
-#include "visualise/overlay.h"
+#include "visualise/figures/overlay.h"
 
 namespace fovea::training {
 namespace {

@@ -7,8 +7,8 @@
 #include "data/images/image_dataset.h"
 #include "data/registry.h"
 #include "schema/parse.h"
-#include "visualise/attention_maps.h"
-#include "visualise/label_overlay.h"
+#include "visualise/figures/label_overlay.h"
+#include "visualise/maps/attention_maps.h"
 
 using namespace fovea;
 

@@ -12,7 +12,7 @@
 #include "tests/support/opaque.h"
 #include "tests/support/paths.h"
 #include "training/checkpoint.h"
-#include "visualise/attention_maps.h"
+#include "visualise/maps/attention_maps.h"
 
 using namespace fovea;
 using namespace fovea::experiment;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "visualise/case_volume.h"
+#include "visualise/pages/case_volume.h"
 
 namespace fovea::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "visualise/explorer.h"
+#include "visualise/pages/explorer.h"
 
 namespace fovea::test {
 

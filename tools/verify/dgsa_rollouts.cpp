@@ -9,10 +9,10 @@
 #include "verify/dgsa.h"
 #include "verify/module_case.h"
 #include "verify/runners.h"
-#include "visualise/attention_maps.h"
-#include "visualise/colour_map.h"
-#include "visualise/heatmap.h"
-#include "visualise/rollout.h"
+#include "visualise/drawing/colour_map.h"
+#include "visualise/drawing/heatmap.h"
+#include "visualise/maps/attention_maps.h"
+#include "visualise/maps/rollout.h"
 
 namespace fovea::verify {
 namespace {

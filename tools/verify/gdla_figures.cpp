@@ -3,10 +3,10 @@
 #include <map>
 
 #include "verify/runners.h"
-#include "visualise/heatmap.h"
-#include "visualise/label_overlay.h"
-#include "visualise/overlay.h"
-#include "visualise/stage_maps.h"
+#include "visualise/drawing/heatmap.h"
+#include "visualise/figures/label_overlay.h"
+#include "visualise/figures/overlay.h"
+#include "visualise/maps/stage_maps.h"
 
 namespace fovea::verify {
 namespace {

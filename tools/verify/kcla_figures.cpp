@@ -3,7 +3,7 @@
 #include "layer_attention/kcla.h"
 #include "verify/case.h"
 #include "verify/runners.h"
-#include "visualise/layer_statistics.h"
+#include "visualise/maps/layer_statistics.h"
 
 namespace fovea::verify {
 namespace {

@@ -16,7 +16,7 @@
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"
-#include "visualise/magnitude.h"
+#include "visualise/maps/magnitude.h"
 
 namespace fovea::verify {
 namespace {

@@ -1,0 +1,66 @@
+#include "visualise/figures/prediction_figure.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "visualise/drawing/montage.h"
+#include "visualise/figures/label_overlay.h"
+#include "visualise/figures/overlay.h"
+
+namespace fovea::visualise {
+namespace {
+
+constexpr double kOverImage = 0.5;
+
+void draw_foreground(Canvas& canvas, std::span<const std::int64_t> labels, Colour colour,
+                     std::int64_t thickness) {
+  const std::vector<float> mask = [&] {
+    std::vector<float> values;
+    for (const std::int64_t label : labels) values.push_back(label > 0 ? 1.0f : 0.0f);
+    return values;
+  }();
+  draw_contour(canvas, mask, canvas.height, canvas.width, 1, colour, thickness);
+}
+
+}  // namespace
+
+Canvas picture_of_classes(const Canvas& image, std::span<const std::int64_t> truth,
+                          std::span<const std::int64_t> predicted, const ClassPicture& look) {
+  if (look.classes > 2) {
+    return tint_classes(greyed(image), predicted.empty() ? truth : predicted,
+                        class_colours(look.classes), kOverImage);
+  }
+  Canvas canvas = image;
+  draw_foreground(canvas, truth, kTruth, look.thickness);
+  if (!predicted.empty()) draw_foreground(canvas, predicted, kPrediction, look.thickness);
+  return canvas;
+}
+
+Canvas render(const PredictionFigure& f) {
+  FOVEA_CHECK(!f.rows.empty() && !f.classes.empty(), ShapeError, "prediction figure: no images");
+  Montage montage;
+  montage.title = f.title;
+  montage.factor = f.factor;
+  montage.column_labels = {"truth"};
+  montage.column_labels.insert(montage.column_labels.end(), f.networks.begin(), f.networks.end());
+  const ClassPicture look{std::ssize(f.classes), f.thickness};
+  for (const PredictionRow& row : f.rows) {
+    FOVEA_CHECK(row.predicted.size() == f.networks.size(), ShapeError,
+                fmt::format("prediction figure: {} has {} predictions of {} networks", row.name,
+                            row.predicted.size(), f.networks.size()));
+    montage.row_labels.push_back(row.name);
+    montage.rows.push_back({picture_of_classes(row.image, row.truth, {}, look)});
+    for (const std::vector<std::int64_t>& predicted : row.predicted)
+      montage.rows.back().push_back(picture_of_classes(row.image, row.truth, predicted, look));
+  }
+  std::vector<LegendEntry> legend;
+  if (look.classes <= 2) {
+    legend = {{kTruth, "truth"}, {kPrediction, "prediction, drawn over it"}};
+  } else {
+    for (std::size_t k = 1; k < f.classes.size(); ++k)
+      legend.push_back({class_colour(static_cast<std::int64_t>(k)), f.classes[k]});
+  }
+  return with_legend(render(montage), legend);
+}
+
+}  // namespace fovea::visualise

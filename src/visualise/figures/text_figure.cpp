@@ -1,0 +1,157 @@
+#include "visualise/figures/text_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "schema/utf8.h"
+#include "visualise/drawing/colour_bar.h"
+#include "visualise/drawing/painter.h"
+
+namespace fovea::visualise {
+namespace {
+
+constexpr double kMargin = 16;
+constexpr double kColumnGap = 28;
+constexpr double kLineHeight = 1.7;    // in text sizes
+constexpr double kBackground = 1.4;    // height of a token's background, in text sizes
+constexpr double kPadding = 0.22;      // at both ends of a token, in text sizes
+constexpr double kTokenGap = 0.16;     // between tokens, in text sizes
+constexpr std::size_t kLongest = 400;  // bytes of a token that are looked at
+
+struct PlacedToken {
+  Rect rect;
+  std::string text;
+};
+
+struct Column {
+  std::vector<PlacedToken> tokens;  // from (0, 0)
+  double height = 0;
+};
+
+void check(const TextFigure& f) {
+  FOVEA_CHECK(!f.panels.empty(), ShapeError,
+              "text figure: no panels; expected at least one network");
+  FOVEA_CHECK(f.text_size >= 6 && f.text_size <= 100 && f.column_width >= 4 * f.text_size &&
+                  f.factor >= 1 && f.factor <= 8,
+              ConfigError,
+              fmt::format("text figure: column width {}, text size {}, factor {}; expected a size "
+                          "in [6, 100], a width of 4 sizes or more and a factor in [1, 8]",
+                          f.column_width, f.text_size, f.factor));
+  for (const TextPanel& panel : f.panels) {
+    FOVEA_CHECK(!panel.tokens.empty() && panel.tokens.size() == panel.weights.size(), ShapeError,
+                fmt::format("text figure: {} has {} tokens and {} weights; expected as many of "
+                            "both, and one or more",
+                            panel.name, panel.tokens.size(), panel.weights.size()));
+  }
+}
+
+Column flow(const TextPanel& panel, const TextFigure& f) {
+  const double size = f.text_size;
+  Column column;
+  double x = 0, y = 0;
+  for (const std::string& token : panel.tokens) {
+    const double room = f.column_width - 2 * kPadding * size;
+    const std::string text = fit_text(visible_token(token), size, room);
+    const double width = text_width(text, size) + 2 * kPadding * size;
+    if (x > 0 && x + width > f.column_width) {
+      x = 0;
+      y += kLineHeight * size;
+    }
+    column.tokens.push_back({{x, y, width, kBackground * size}, text});
+    x += width + kTokenGap * size;
+    if (token.find('\n') != std::string::npos) x = f.column_width;  // the next begins a line
+  }
+  column.height = y + kLineHeight * size;
+  return column;
+}
+
+void draw_tokens(const TextPanel& panel, const Column& column, const TextFigure& f,
+                 const Limits& limits, Point origin, Painter& painter) {
+  const ColourMap palette = palette_of(panel.quantity, f.sequential, f.scale.ends);
+  for (std::size_t i = 0; i < column.tokens.size(); ++i) {
+    Rect rect = column.tokens[i].rect;
+    rect.x += origin.x;
+    rect.y += origin.y;
+    const Colour colour = colour_of(palette, position_of(panel.weights[i], limits));
+    painter.rectangle(rect, colour);
+    painter.text({rect.centre_x(), rect.centre_y()}, column.tokens[i].text,
+                 {f.text_size, readable_on(colour), Align::kCentre, false});
+  }
+}
+
+std::vector<HeatColumn> heats_of(const TextFigure& f) {
+  std::vector<HeatColumn> heats;
+  for (const TextPanel& panel : f.panels)
+    heats.push_back({panel.name, panel.quantity, {panel.weights}, panel.even});
+  return heats;
+}
+
+}  // namespace
+
+std::string visible_token(std::string_view token) {
+  constexpr std::uint32_t kControlPictures = 0x2400, kDelete = 0x2421;
+  if (token.empty()) return "∅";
+  token = token.substr(0, kLongest);
+  const std::size_t first = token.find_first_not_of(' ');
+  const std::size_t last = token.find_last_not_of(' ');
+  std::string text;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(token[i]);
+    if (byte == '\n') {
+      text += "↵";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      schema::append_utf8(text, byte == 0x7F ? kDelete : kControlPictures + byte);
+    } else if (byte == ' ' && (first == std::string_view::npos || i < first || i > last)) {
+      text += "·";
+    } else {
+      text += token[i];
+    }
+  }
+  return text;
+}
+
+Canvas render(const TextFigure& figure) {
+  check(figure);
+  const double size = figure.text_size;
+  const std::vector<HeatColumn> heats = heats_of(figure);
+  const auto limits = limits_of(heats, figure.scale);
+  std::vector<ColourBar> bars;
+  double bar_height = 0;
+  for (std::size_t i = 0; i < heats.size(); ++i) {
+    bars.push_back(bar_of(heats[i], limits[i], figure.scale, figure.sequential, heats.size()));
+    bar_height =
+        std::max(bar_height, colour_bar_breadth(bars.back(), figure.column_width, size - 2, false));
+  }
+  std::vector<Column> columns;
+  double tallest = 0;
+  for (const TextPanel& panel : figure.panels) {
+    columns.push_back(flow(panel, figure));
+    tallest = std::max(tallest, columns.back().height);
+  }
+  const auto count = static_cast<double>(columns.size());
+  const double width = 2 * kMargin + count * figure.column_width + (count - 1) * kColumnGap;
+  const double title = figure.title.empty() ? 0 : 2 * size;
+  const double top = kMargin + title + 1.8 * size;
+  const double legend = top + tallest + 0.6 * size;
+  const double height = legend + bar_height + kMargin;
+  Canvas canvas(std::llround(width * figure.factor), std::llround(height * figure.factor));
+  CanvasPainter painter(canvas, figure.factor);
+  painter.text({kMargin, kMargin + size / 2}, fit_text(figure.title, size + 2, width - 2 * kMargin),
+               {size + 2, kInk, Align::kLeft, false});
+  double x = kMargin;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const TextPanel& panel = figure.panels[i];
+    painter.text({x, kMargin + title + size / 2},
+                 fit_text(panel.name, size + 1, figure.column_width),
+                 {size + 1, kInk, Align::kLeft, false});
+    draw_tokens(panel, columns[i], figure, limits[i][0], {x, top}, painter);
+    draw_colour_bar(bars[i], {x, legend}, figure.column_width, size - 2, false, painter);
+    x += figure.column_width + kColumnGap;
+  }
+  return canvas;
+}
+
+}  // namespace fovea::visualise

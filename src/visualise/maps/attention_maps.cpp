@@ -1,0 +1,102 @@
+#include "visualise/maps/attention_maps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/mode.h"
+#include "base/error.h"
+#include "ops/elementwise.h"
+#include "tensor/host.h"
+#include "visualise/drawing/heatmap.h"
+#include "visualise/drawing/montage.h"
+
+namespace fovea::visualise {
+std::int64_t Observation::prediction() const {
+  return std::max_element(logits.begin(), logits.end()) - logits.begin();
+}
+
+Observation observe(models::Model& model, const Tensor& input) {
+  const autograd::NoGrad no_grad;
+  model.train(false);
+  attention::Probe probe;
+  Observation seen;
+  const Tensor there = ops::to(input, model.parameters().front().tensor.device());
+  const models::Outputs output = model(models::only_input(model.interface(), there), &probe);
+  seen.logits = host_doubles(output.logits);
+  for (const Tensor& map : probe.all("attn")) {
+    seen.layers.push_back({map.size(1), map.size(2), host_doubles(map)});
+  }
+  FOVEA_CHECK(!seen.layers.empty(), ConfigError, "model.attention: has no map over tokens to show");
+  const attention::Context geometry = model.geometry();
+  seen.grid_h = geometry.grid_h;
+  seen.grid_w = geometry.grid_w;
+  seen.prefix_tokens = geometry.prefix_tokens;
+  return seen;
+}
+
+std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options) {
+  const Matrix rollout = attention_rollout(seen.layers, options);
+  return seen.prefix_tokens > 0 ? class_row(rollout, seen.prefix_tokens) : mean_row(rollout);
+}
+
+std::array<std::int64_t, 2> head_size(const Canvas& image) {
+  constexpr std::int64_t kLeast = 96, kMost = 128;
+  const std::int64_t longer = std::max<std::int64_t>({1, image.height, image.width});
+  const auto side = [&](std::int64_t size) {
+    return longer > kMost ? std::max<std::int64_t>(1, size * kMost / longer)
+                          : size * std::max<std::int64_t>(1, kLeast / longer);
+  };
+  return {side(image.height), side(image.width)};
+}
+
+Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
+                 const std::string& title, const HeadLook& look) {
+  const Quantity quantity = attention_quantity(signed_maps);
+  const ColourMap palette = palette_of(quantity, look.sequential, look.ends);
+  Montage montage;
+  montage.title = title;
+  montage.factor = 1;
+  const auto [height, width] = head_size(image);
+  for (std::size_t layer = 0; layer < seen.layers.size(); ++layer) {
+    const AttentionMap& map = seen.layers[layer];
+    montage.row_labels.push_back(fmt::format("layer {}", layer + 1));
+    const Matrix rows = head_rows(map, seen.prefix_tokens);
+    const double even = even_share(quantity, map.n);
+    const Limits limits = limits_of(quantity, rows.values, look.ends, even);
+    std::vector<Canvas>& pictures = montage.rows.emplace_back();
+    for (std::int64_t head = 0; head < map.heads; ++head) {
+      const std::span row(rows.values.data() + head * rows.cols,
+                          static_cast<std::size_t>(rows.cols));
+      const Matrix heat =
+          heat_map(as_grid(row, seen.grid_h, seen.grid_w), height, width, look.smooth);
+      pictures.push_back(colourise(positions_of(heat, limits), palette));
+    }
+    MontageBar bar;
+    bar.bar = bar_of(quantity, limits, look.ends, look.sequential, even);
+    bar.first = static_cast<std::int64_t>(layer);
+    bar.count = 1;
+    montage.bars.push_back(std::move(bar));
+  }
+  std::size_t columns = 0;
+  for (const auto& row : montage.rows) columns = std::max(columns, row.size());
+  for (std::size_t head = 1; head <= columns; ++head)
+    montage.column_labels.push_back(fmt::format("head {}", head));
+  return render(montage);
+}
+
+Canvas picture_of(const std::vector<float>& image, std::int64_t channels, std::int64_t height,
+                  std::int64_t width) {
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(channels * height * width));
+  for (std::int64_t pixel = 0; pixel < height * width; ++pixel) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const float value = image[static_cast<std::size_t>(c * height * width + pixel)];
+      bytes[static_cast<std::size_t>(pixel * channels + c)] =
+          static_cast<std::uint8_t>(std::clamp(value, 0.0f, 1.0f) * 255.0f + 0.5f);
+    }
+  }
+  return canvas_from_bytes(bytes, height, width, channels);
+}
+
+}  // namespace fovea::visualise

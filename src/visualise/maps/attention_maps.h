@@ -1,0 +1,54 @@
+// From a trained network and its input to maps, rollouts and pictures of them. dgsa section 9.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "visualise/drawing/canvas.h"
+#include "visualise/maps/heat_scale.h"
+#include "visualise/maps/rollout.h"
+
+namespace fovea::visualise {
+
+/// What one network does with one image or text.
+struct Observation {
+  std::vector<AttentionMap> layers;  // in network order
+  std::vector<double> logits;
+  std::int64_t grid_h = 0, grid_w = 0;  // tokens of an image; 0 for a text
+  std::int64_t prefix_tokens = 0;
+
+  std::int64_t prediction() const;
+};
+
+/// Runs the network in evaluation mode on one image (1, c, h, w), normalised as in training, or the
+/// ids (1, n) of one text without padding. Throws ConfigError if its attention has no map over
+/// tokens.
+Observation observe(models::Model& model, const Tensor& input);
+
+/// Weights of the patches or words: the class token's row of the rollout, or the mean over all rows
+/// where there is no class token.
+std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options);
+
+/// Height and width of the picture of a head: networks may have 24 of them beside each other.
+std::array<std::int64_t, 2> head_size(const Canvas& image);
+
+/// How heads are drawn.
+struct HeadLook {
+  HeatEnds ends = HeatEnds::kPercentiles;
+  ColourMap sequential = kHeat;  // of maps without sign
+  bool smooth = false;           // as in heat_map()
+};
+
+/// The class token's (or mean) row of every layer (rows) and head (columns). The heads of a layer
+/// share their colours; a bar beside them has the numbers. `image` gives the size,
+/// at most 128 pixels.
+Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
+                 const std::string& title, const HeadLook& look);
+
+/// An image (c, h, w) in [0, 1] with 1 or 3 channels as a picture.
+Canvas picture_of(const std::vector<float>& image, std::int64_t channels, std::int64_t height,
+                  std::int64_t width);
+
+}  // namespace fovea::visualise

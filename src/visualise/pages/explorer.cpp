@@ -1,0 +1,141 @@
+#include "visualise/pages/explorer.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "visualise/pages/explorer_maps.h"
+#include "visualise/pages/page_parts.h"
+
+// The parts of the page (src/visualise/explorer/), built in by fovea_embed in CMake.
+extern "C" {
+extern const char fovea_explorer_page_html_begin[], fovea_explorer_page_html_end[];
+extern const char fovea_explorer_page_css_begin[], fovea_explorer_page_css_end[];
+extern const char fovea_explorer_shared_js_begin[], fovea_explorer_shared_js_end[];
+extern const char fovea_explorer_scale_js_begin[], fovea_explorer_scale_js_end[];
+extern const char fovea_explorer_maps_js_begin[], fovea_explorer_maps_js_end[];
+extern const char fovea_explorer_drawing_js_begin[], fovea_explorer_drawing_js_end[];
+extern const char fovea_explorer_views_js_begin[], fovea_explorer_views_js_end[];
+extern const char fovea_explorer_page_js_begin[], fovea_explorer_page_js_end[];
+}
+
+namespace fovea::visualise {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string_view between(const char* begin, const char* end) {
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+void check(const ExplorerModel& model, bool image) {
+  FOVEA_CHECK(!model.layers.empty(), ShapeError,
+              fmt::format("explorer: {} has no layers; expected at least one map", model.name));
+  const std::int64_t n = model.layers[0].n;
+  FOVEA_CHECK(model.prefix_tokens >= 0 && model.prefix_tokens < n, ShapeError,
+              fmt::format("explorer: {} has {} prefix tokens of {}; expected fewer", model.name,
+                          model.prefix_tokens, n));
+  if (image) {
+    FOVEA_CHECK(model.grid_h >= 1 && model.grid_w >= 1 && model.tokens.empty() &&
+                    model.prefix_tokens + model.grid_h * model.grid_w == n,
+                ShapeError,
+                fmt::format("explorer: {} sees a picture as {} x {} patches, {} prefix tokens and "
+                            "{} words; its maps have {} tokens",
+                            model.name, model.grid_h, model.grid_w, model.prefix_tokens,
+                            model.tokens.size(), n));
+  } else {
+    FOVEA_CHECK(std::ssize(model.tokens) == n, ShapeError,
+                fmt::format("explorer: {} has {} words; its maps have {} tokens", model.name,
+                            model.tokens.size(), n));
+  }
+}
+
+Json describe(const Quantity& quantity, double even) {
+  return {{"name", quantity.name}, {"signed", quantity.is_signed}, {"even", even}};
+}
+
+Json anchors(ColourMap map) {
+  Json colours = Json::array();
+  for (const Colour& c : anchors_of(map)) colours.push_back({c.r, c.g, c.b});
+  return colours;
+}
+
+// What explorer/scale.js goes by, and what the page begins with.
+Json describe(const HeatScale& scale) {
+  return {{"ends", name_of(scale.ends)},
+          {"sharing", scale.sharing == HeatSharing::kFigure ? "figure" : "token"},
+          {"percentiles", {kLowPercentile, kHighPercentile}},
+          {"noise", kEvenNoise},
+          {"nothing", kNothing}};
+}
+
+Json describe(const ExplorerModel& model, bool image) {
+  Json heads = Json::array();
+  for (const AttentionMap& map : model.layers) heads.push_back(map.heads);
+  Json json = {{"name", model.name},
+               {"note", model.note},
+               {"policy", model.policy},
+               {"n", model.layers[0].n},
+               {"heads", heads},
+               {"rollout", !model.rollout.values.empty()},
+               {"attention", describe(model.attention, model.attention_even)},
+               {"rolled_out", describe(model.rolled_out, model.rollout_even)},
+               {"prefix", model.prefix_tokens}};
+  if (image) {
+    json["rows"] = model.grid_h;
+    json["cols"] = model.grid_w;
+  } else {
+    json["tokens"] = model.tokens;
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string explorer_page(const Explorer& explorer) {
+  FOVEA_CHECK(!explorer.samples.empty(), ShapeError, "explorer: no samples; expected at least one");
+  Json data = {
+      {"title", explorer.title},
+      {"palettes",
+       {{"diverging", anchors(ColourMap::kDiverging)}, {"heat", anchors(explorer.sequential)}}},
+      {"scale", describe(explorer.scale)},
+      {"samples", Json::array()}};
+  std::string maps;
+  for (std::size_t i = 0; i < explorer.samples.size(); ++i) {
+    const ExplorerSample& sample = explorer.samples[i];
+    FOVEA_CHECK(!sample.models.empty(), ShapeError,
+                fmt::format("explorer: {} has no models; expected at least one", sample.name));
+    const bool image = sample.picture.width > 0;
+    Json described = {{"name", sample.name}, {"models", Json::array()}};
+    if (image) {
+      described["picture"] = "data:image/png;base64," + to_base64(to_png(sample.picture));
+    }
+    for (std::size_t k = 0; k < sample.models.size(); ++k) {
+      const ExplorerModel& model = sample.models[k];
+      check(model, image);
+      described["models"].push_back(describe(model, image));
+      maps += fmt::format("<script type=\"text/plain\" id=\"maps-{}-{}\">{}</script>\n", i, k,
+                          pack_maps(model.layers, model.rollout));
+    }
+    data["samples"].push_back(std::move(described));
+  }
+  return filled_page({between(fovea_explorer_page_html_begin, fovea_explorer_page_html_end),
+                      {between(fovea_explorer_page_css_begin, fovea_explorer_page_css_end)},
+                      {between(fovea_explorer_shared_js_begin, fovea_explorer_shared_js_end),
+                       between(fovea_explorer_scale_js_begin, fovea_explorer_scale_js_end),
+                       between(fovea_explorer_maps_js_begin, fovea_explorer_maps_js_end),
+                       between(fovea_explorer_drawing_js_begin, fovea_explorer_drawing_js_end),
+                       between(fovea_explorer_views_js_begin, fovea_explorer_views_js_end),
+                       between(fovea_explorer_page_js_begin, fovea_explorer_page_js_end)},
+                      maps,
+                      embeddable(data)});
+}
+
+void write_explorer(const std::filesystem::path& path, const Explorer& explorer) {
+  io::write_atomic(path, explorer_page(explorer));
+}
+
+}  // namespace fovea::visualise

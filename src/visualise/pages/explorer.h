@@ -1,0 +1,58 @@
+// The attention explorer: one HTML page that carries the maps of several networks side by side and
+// shows, for the token or patch under the mouse, what each layer, head and the rollout attend to.
+// The page is one file, reaches for nothing outside it and needs a browser of 2023 or later.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "visualise/drawing/canvas.h"
+#include "visualise/maps/heat_scale.h"
+#include "visualise/maps/rollout.h"
+
+namespace fovea::visualise {
+
+/// What one network does with one input of n tokens: words, or a grid of patches.
+struct ExplorerModel {
+  std::string name;
+  std::string note;                           // beside the name, e.g. "predicts cat"; may be empty
+  std::vector<AttentionMap> layers;           // in network order, all of n tokens
+  Quantity attention = {false, "attention"};  // what their values are
+  Matrix rollout;                             // (n, n); empty where there is none
+  Quantity rolled_out = {false, "attention rollout, share"};
+  double attention_even = 0;  // even_share() of the maps and of the rollout
+  double rollout_even = 0;
+  std::string policy;               // of the rollout, e.g. "raw, abs"; may be empty
+  std::int64_t prefix_tokens = 0;   // class and register tokens before the words or patches
+  std::vector<std::string> tokens;  // of a text: n words, those of the prefix included
+  std::int64_t grid_h = 0;          // of an image: n = prefix_tokens + grid_h * grid_w
+  std::int64_t grid_w = 0;
+};
+
+/// One input. Networks may cut it into tokens differently; what stands for the same word or place
+/// is highlighted in all.
+struct ExplorerSample {
+  std::string name;  // "7 (cat)"
+  Canvas picture;    // of an image; no pixels for a text
+  std::vector<ExplorerModel> models;
+};
+
+struct Explorer {
+  std::string title = "Attention explorer";
+  std::vector<ExplorerSample> samples;
+  HeatScale scale = {};          // the page begins with it
+  ColourMap sequential = kHeat;  // of quantities without sign
+};
+
+/// The page. Its colours begin and end where heat_scale.h says (explorer/scale.js), with the
+/// palettes of all pictures (colour_map.h). Names and tokens may hold anything: bytes that are not
+/// UTF-8 become U+FFFD, and no text is read as HTML. Weights are rounded as pack_maps says, about 1
+/// byte each before compression. Throws ShapeError if there is no sample, a sample has no model, or
+/// sizes do not agree, and NumericError for weights that are not finite.
+std::string explorer_page(const Explorer& explorer);
+/// Writes the page in one rename. Throws FileError.
+void write_explorer(const std::filesystem::path& path, const Explorer& explorer);
+
+}  // namespace fovea::visualise

@@ -1,0 +1,83 @@
+#include "visualise/figures/label_overlay.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "visualise/drawing/colour_map.h"
+
+using namespace fovea;
+using namespace fovea::visualise;
+
+namespace {
+
+// Left half of class 1, right half of class 2; the top row is predicted as the background.
+Labelled sample() {
+  Labelled s{"a", std::vector<float>(3 * 6 * 4, 1.0f), {}, {}, 3, 6, 4};
+  for (int i = 0; i < 24; ++i) {
+    s.truth.push_back(i % 4 < 2 ? 1 : 2);
+    s.predicted.push_back(i < 4 ? 0 : s.truth.back());
+  }
+  return s;
+}
+
+std::int64_t pixels_of(const Canvas& canvas, Colour colour) {
+  std::int64_t count = 0;
+  for (std::int64_t y = 0; y < canvas.height; ++y) {
+    for (std::int64_t x = 0; x < canvas.width; ++x) count += canvas.at(x, y) == colour ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("label grid: a colour for each class, and where the prediction differs", "[visualise]") {
+  constexpr std::int64_t kFactor = 8;
+  const std::vector<std::string> classes = {"background", "liver", "spleen"};
+  const Canvas grid = label_grid("title", classes, {sample()}, kFactor);
+  CHECK(grid.width >= 4 * 4 * kFactor);
+  // A tint of each class over the white image: 12 pixels in the truth, 10 in the prediction.
+  Canvas tint(1, 1);
+  tint.blend(0, 0, class_colour(1), 0.65);
+  CHECK(pixels_of(grid, tint.at(0, 0)) == (12 + 10) * kFactor * kFactor);
+  CHECK(pixels_of(grid, kInk) > 4 * kFactor * kFactor);  // the missed row, and text
+  Labelled ignored = sample();
+  std::fill(ignored.truth.begin(), ignored.truth.begin() + 4, -100);
+  const Canvas with = label_grid("title", classes, {ignored}, kFactor);
+  CHECK(pixels_of(with, kMissing) >= pixels_of(grid, kMissing) + 3 * 4 * kFactor * kFactor);
+  const Canvas two = label_grid("title", classes, {sample(), sample()}, kFactor);
+  CHECK(two.height >= grid.height + 6 * kFactor);
+}
+
+TEST_CASE("label grid: many classes keep apart, and their names find room", "[visualise]") {
+  std::set<std::tuple<int, int, int>> colours;
+  std::vector<std::string> classes = {"background"};
+  for (std::int64_t k = 1; k <= 36; ++k) {
+    const Colour c = class_colour(k);
+    colours.insert({c.r, c.g, c.b});
+    classes.push_back("a class with a long name");
+  }
+  CHECK(colours.size() == 36);
+  CHECK(class_colour(1) == palette_colour(0));
+  const Canvas few = label_grid("", {"background", "a", "b"}, {sample()}, 8);
+  const Canvas many = label_grid("", classes, {sample()}, 8);
+  CHECK(many.height > few.height + 100);
+  Labelled wrong = sample();
+  wrong.predicted.pop_back();
+  CHECK_THROWS_AS(label_grid("", classes, {wrong}), ShapeError);
+  CHECK_THROWS_AS(label_grid("", classes, {}), ShapeError);
+}
+
+TEST_CASE("class overlay: halves are rounded up, classes need a colour", "[visualise]") {
+  Canvas image(2, 1, Colour{10, 11, 255});
+  const std::vector<std::int64_t> labels = {0, 1};
+  const std::vector<Colour> colours = {Colour{}, Colour{5, 5, 0}};
+  const Canvas mixed = tint_classes(image, labels, colours, 0.5);
+  CHECK(mixed.at(0, 0) == Colour{10, 11, 255});
+  CHECK(mixed.at(1, 0) == Colour{8, 8, 128});
+  CHECK_THROWS_AS(tint_classes(image, std::vector<std::int64_t>{0, 2}, colours, 0.5), ShapeError);
+  CHECK_THROWS_AS(tint_classes(image, std::vector<std::int64_t>{0}, colours, 0.5), ShapeError);
+}

@@ -1,0 +1,52 @@
+// Segmentations beside the truth. gdla section 9, figures 4 and 5.
+#include "visualise/figures/prediction_figure.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "visualise/figures/label_overlay.h"
+#include "visualise/figures/overlay.h"
+
+using namespace fovea;
+using namespace fovea::visualise;
+
+namespace {
+
+const std::vector<std::int64_t> kTruthLabels = {0, 0, 1, 2, 0, 0, 1, 2, 0, 0, 1, 2};
+const std::vector<std::int64_t> kFound = {0, 0, 1, 1, 0, 0, 1, 1, 0, 0, -100, 0};
+
+}  // namespace
+
+TEST_CASE("class picture: contours of one foreground, the prediction on top", "[visualise]") {
+  const Canvas image(4, 3, Colour{10, 20, 30});
+  const Canvas truth = picture_of_classes(image, kTruthLabels, {}, {.classes = 2});
+  CHECK(truth.at(0, 0) == Colour{10, 20, 30});
+  CHECK(truth.at(2, 1) == kTruth);
+  const Canvas both = picture_of_classes(image, kTruthLabels, kFound, {.classes = 1});
+  CHECK(both.at(2, 0) == kPrediction);
+  CHECK(both.at(2, 2) == kTruth);
+  const Canvas thick = picture_of_classes(image, kTruthLabels, {}, {.classes = 2, .thickness = 2});
+  CHECK(thick.at(1, 1) == kTruth);
+}
+
+TEST_CASE("class picture: several classes tint the image in grey", "[visualise]") {
+  const Canvas image(4, 3, Colour{100, 100, 100});
+  const Canvas found = picture_of_classes(image, kTruthLabels, kFound, {.classes = 3});
+  Canvas tint(1, 1, Colour{100, 100, 100});
+  tint.blend(0, 0, class_colour(1), 0.5);
+  CHECK(found.at(3, 0) == tint.at(0, 0));
+  CHECK(found.at(2, 2) == Colour{100, 100, 100});
+  CHECK(found.at(0, 0) == Colour{100, 100, 100});
+}
+
+TEST_CASE("prediction figure: the truth, then the networks; colours below", "[visualise]") {
+  PredictionFigure f{"title", {"a"}, {"background", "x", "y"}, {}, 1, 16};
+  f.rows = {{"0", Canvas(4, 3), kTruthLabels, {kFound}}};
+  const Canvas one = render(f);
+  f.networks.push_back("b");
+  CHECK_THROWS_AS(render(f), ShapeError);
+  f.rows[0].predicted.push_back(kFound);
+  CHECK(render(f).width >= one.width + 4 * 16);
+  f.rows.clear();
+  CHECK_THROWS_AS(render(f), ShapeError);
+}
