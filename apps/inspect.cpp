@@ -30,7 +30,7 @@
 #include "schema/describe.h"
 #include "schema/json_schema.h"
 #include "schema/load.h"
-#include "training/task_registry.h"
+#include "training/tasks/task_registry.h"
 #include "visualise/plots/curves.h"
 #include "visualise/plots/robustness.h"
 

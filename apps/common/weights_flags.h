@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/options.h"
-#include "training/foreign_weights.h"
+#include "training/store/foreign_weights.h"
 
 namespace fovea::apps {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "training/foreign_weights.h"
+#include "training/store/foreign_weights.h"
 
 namespace fovea::apps {
 

@@ -16,7 +16,7 @@
 #include "experiment/volume_case.h"
 #include "metrics/label_maps.h"
 #include "ops/shape.h"
-#include "training/inferer.h"
+#include "training/inference/inferer.h"
 #include "visualise/figures/volume_figure.h"
 #include "visualise/maps/volume_rollout.h"
 #include "visualise/pages/volume_page.h"

@@ -13,7 +13,7 @@
 #include "schema/compare.h"
 #include "schema/load.h"
 #include "schema/parse.h"
-#include "training/checkpoint.h"
+#include "training/store/checkpoint.h"
 
 namespace fovea::experiment {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
-#include "training/run_state.h"
+#include "training/store/run_state.h"
 
 namespace fovea::experiment {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "experiment/eval_results.h"
 #include "experiment/open_run.h"
-#include "training/task_report.h"
+#include "training/tasks/task_report.h"
 
 namespace fovea::experiment {
 

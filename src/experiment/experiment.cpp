@@ -11,9 +11,9 @@
 #include "schema/carry.h"
 #include "schema/contents.h"
 #include "schema/renamed.h"
-#include "training/loss.h"
+#include "training/losses/loss.h"
 #include "training/monitor.h"
-#include "training/task_registry.h"
+#include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
 

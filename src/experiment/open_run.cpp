@@ -9,9 +9,9 @@
 #include "data/texts/text_dataset.h"
 #include "schema/load.h"
 #include "schema/parse.h"
-#include "training/checkpoint.h"
 #include "training/monitor.h"
-#include "training/weights.h"
+#include "training/store/checkpoint.h"
+#include "training/store/weights.h"
 
 namespace fovea::experiment {
 namespace {

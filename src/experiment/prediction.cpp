@@ -18,9 +18,9 @@
 #include "data/volumes/volume_dataset.h"
 #include "metrics/label_maps.h"
 #include "ops/convolution.h"
-#include "training/mask_files.h"
-#include "training/predicted_volumes.h"
-#include "training/prediction_table.h"
+#include "training/tasks/prediction_table.h"
+#include "training/tasks/segmentation/mask_files.h"
+#include "training/tasks/segmentation/predicted_volumes.h"
 
 namespace fovea::experiment {
 namespace {

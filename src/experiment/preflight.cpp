@@ -18,7 +18,7 @@
 #include "experiment/summary.h"
 #include "experiment/training_step.h"
 #include "training/monitor.h"
-#include "training/task_registry.h"
+#include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
 namespace {

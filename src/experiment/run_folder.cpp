@@ -13,8 +13,8 @@
 #include "schema/compare.h"
 #include "schema/load.h"
 #include "schema/parse.h"
-#include "training/checkpoint.h"
-#include "training/run_state.h"
+#include "training/store/checkpoint.h"
+#include "training/store/run_state.h"
 
 namespace fovea::experiment {
 namespace {

@@ -20,9 +20,9 @@
 #include "schema/contents.h"
 #include "schema/load.h"
 #include "schema/parse.h"
-#include "training/checkpoint.h"
-#include "training/task_registry.h"
-#include "training/weights_file.h"
+#include "training/store/checkpoint.h"
+#include "training/store/weights_file.h"
+#include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
 namespace {

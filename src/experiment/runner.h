@@ -11,8 +11,8 @@
 #include "data/texts/vocabulary.h"
 #include "experiment/experiment.h"
 #include "experiment/open_data.h"
-#include "training/data_task.h"
-#include "training/foreign_weights.h"
+#include "training/store/foreign_weights.h"
+#include "training/tasks/data_task.h"
 #include "training/trainer.h"
 
 namespace fovea::experiment {
@@ -22,7 +22,8 @@ struct RunOptions {
   bool resume = false;
   int threads = 0;           // 0 = train.threads, or all cores
   std::int64_t overfit = 0;  // train and evaluate on this many samples; 0 = off
-  /// Weights to start from; a run or a checkpoint may stand for its file (training/weights_file.h).
+  /// Weights to start from; a run or a checkpoint may stand for its file
+  /// (training/store/weights_file.h).
   std::optional<training::ForeignWeights> init;
   /// All weights come from elsewhere: those that backbones start from (models::load_pretrained) are
   /// not read.

@@ -18,7 +18,7 @@
 #include "experiment/results.h"
 #include "experiment/run_folder.h"
 #include "schema/parse.h"
-#include "training/checkpoint.h"
+#include "training/store/checkpoint.h"
 #include "training/trainer.h"
 
 namespace fovea::experiment {

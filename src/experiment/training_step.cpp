@@ -4,7 +4,7 @@
 #include "autograd/mode.h"
 #include "backend/backend.h"
 #include "optim/registry.h"
-#include "training/task_registry.h"
+#include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
 

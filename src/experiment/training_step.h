@@ -5,7 +5,7 @@
 
 #include "experiment/experiment.h"
 #include "optim/optimiser.h"
-#include "training/data_task.h"
+#include "training/tasks/data_task.h"
 
 namespace fovea::experiment {
 

@@ -11,10 +11,10 @@
 #include "schema/compare.h"
 #include "schema/load.h"
 #include "schema/parse.h"
-#include "training/data_identity.h"
 #include "training/monitor.h"
+#include "training/store/data_identity.h"
+#include "training/store/weights.h"
 #include "training/trainer.h"
-#include "training/weights.h"
 
 namespace fovea::training {
 namespace {

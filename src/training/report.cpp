@@ -9,9 +9,9 @@
 #include "autograd/mode.h"
 #include "base/file.h"
 #include "training/monitor.h"
+#include "training/store/weights.h"
 #include "training/timing.h"
 #include "training/trainer.h"
-#include "training/weights.h"
 
 namespace fovea::training {
 

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
+#include "training/store/weights.h"
 #include "training/trainer.h"
-#include "training/weights.h"
 
 namespace fovea::training {
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "training/monitor.h"
-#include "training/run_lock.h"
+#include "training/store/run_lock.h"
 #include "training/timing.h"
 
 namespace fovea::training {

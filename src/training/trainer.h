@@ -20,13 +20,13 @@
 #include "optim/rates.h"
 #include "optim/registry.h"
 #include "schema/description.h"
-#include "training/checkpoint.h"
 #include "training/options.h"
 #include "training/progress.h"
-#include "training/run_log.h"
-#include "training/run_state.h"
 #include "training/selection.h"
-#include "training/task.h"
+#include "training/store/checkpoint.h"
+#include "training/store/run_log.h"
+#include "training/store/run_state.h"
+#include "training/tasks/task.h"
 
 namespace fovea::training {
 

@@ -14,7 +14,7 @@
 #include "ops/loss.h"
 #include "ops/reduce.h"
 #include "tests/support/run_cli.h"
-#include "training/weights.h"
+#include "training/store/weights.h"
 
 using namespace fovea;
 using namespace fovea::test;

@@ -10,7 +10,7 @@
 #include "metrics/label_maps.h"
 #include "metrics/segmentation.h"
 #include "tests/support/paths.h"
-#include "training/task_registry.h"
+#include "training/tasks/task_registry.h"
 
 using namespace fovea;
 

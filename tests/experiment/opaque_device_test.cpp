@@ -11,7 +11,7 @@
 #include "tests/experiment/squares.h"
 #include "tests/support/opaque.h"
 #include "tests/support/paths.h"
-#include "training/checkpoint.h"
+#include "training/store/checkpoint.h"
 #include "visualise/maps/attention_maps.h"
 
 using namespace fovea;

@@ -14,8 +14,8 @@
 #include "optim/registry.h"
 #include "tests/support/paths.h"
 #include "tests/support/tensors.h"
-#include "training/loss.h"
-#include "training/weights.h"
+#include "training/losses/loss.h"
+#include "training/store/weights.h"
 
 namespace {
 

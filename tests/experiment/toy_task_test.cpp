@@ -15,8 +15,8 @@
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "training/task_registry.h"
-#include "training/weights.h"
+#include "training/store/weights.h"
+#include "training/tasks/task_registry.h"
 
 namespace {
 

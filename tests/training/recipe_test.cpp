@@ -8,7 +8,7 @@
 #include "tests/support/paths.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
-#include "training/loss.h"
+#include "training/losses/loss.h"
 
 using namespace fovea;
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "schema/parse.h"
-#include "training/checkpoint.h"
+#include "training/store/checkpoint.h"
 
 namespace fovea::test {
 

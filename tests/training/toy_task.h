@@ -16,8 +16,8 @@
 #include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "schema/parse.h"
+#include "training/store/weights.h"
 #include "training/trainer.h"
-#include "training/weights.h"
 
 namespace fovea::test {
 

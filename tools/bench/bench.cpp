@@ -10,7 +10,7 @@
 #include "bench/memory.h"
 #include "bench/work.h"
 #include "experiment/summary.h"
-#include "training/weights.h"
+#include "training/store/weights.h"
 
 namespace fovea::bench {
 

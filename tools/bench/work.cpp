@@ -14,7 +14,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
-#include "training/weights.h"
+#include "training/store/weights.h"
 
 namespace fovea::bench {
 namespace {

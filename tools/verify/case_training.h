@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "models/model.h"
-#include "training/loss.h"
+#include "training/losses/loss.h"
 #include "training/trainer.h"
 #include "verify/case.h"
 

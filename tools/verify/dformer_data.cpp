@@ -8,7 +8,7 @@
 #include "metrics/label_maps.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
-#include "training/nnunet_windows.h"
+#include "training/inference/nnunet_windows.h"
 #include "verify/runners.h"
 
 namespace fovea::verify {

@@ -8,7 +8,7 @@
 #include "models/model.h"
 #include "nn/weights.h"
 #include "ops/elementwise.h"
-#include "training/loss.h"
+#include "training/losses/loss.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

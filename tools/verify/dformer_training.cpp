@@ -11,7 +11,7 @@
 #include "ops/shape.h"
 #include "ops/volume_loss.h"
 #include "optim/registry.h"
-#include "training/loss.h"
+#include "training/losses/loss.h"
 #include "verify/dformer.h"
 #include "verify/module_case.h"
 #include "verify/options.h"

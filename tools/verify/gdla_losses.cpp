@@ -5,7 +5,7 @@
 #include "autograd/graph.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
-#include "training/loss.h"
+#include "training/losses/loss.h"
 #include "verify/gdla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"

@@ -12,7 +12,7 @@
 #include "ops/loss.h"
 #include "optim/ema.h"
 #include "optim/registry.h"
-#include "training/loss.h"
+#include "training/losses/loss.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

@@ -1,0 +1,199 @@
+#include "training/tasks/data_task.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "autograd/mode.h"
+#include "base/error.h"
+#include "ops/create.h"
+#include "ops/elementwise.h"
+#include "training/tasks/class_names.h"
+
+namespace fovea::training {
+namespace {
+
+void check_fields(const std::vector<std::string>& needed, const std::vector<data::Field>& there) {
+  std::vector<std::string> names;
+  for (const data::Field& field : there) names.push_back(field.name);
+  for (const std::string& name : needed) {
+    FOVEA_CHECK(std::find(names.begin(), names.end(), name) != names.end(), ConfigError,
+                fmt::format("task: needs samples with \"{}\", but those of the data set have {}; "
+                            "choose another data set or task",
+                            name, fmt::join(names, ", ")));
+  }
+}
+
+}  // namespace
+
+DataTask::DataTask(models::Model& model, std::shared_ptr<BatchSource> source,
+                   const std::vector<std::string>& needed)
+    : model_(model), source_(std::move(source)), inferer_(make_inferer({"whole", {}})) {
+  std::vector<std::string> names = needed;
+  for (const models::InputField& field : models::info_of(model_.interface()).reads)
+    names.push_back(field.name);
+  if (source_ != nullptr) check_fields(names, source_->fields());
+  const auto parameters = model_.parameters();
+  FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters");
+  device_ = parameters.front().tensor.device();
+  dtype_ = parameters.front().tensor.dtype();
+}
+
+const data::Batch& DataTask::data_of(const Batch& batch) {
+  return static_cast<const DataBatch&>(batch).data;
+}
+
+std::unique_ptr<Batch> DataTask::next_batch() {
+  std::optional<data::Batch> next = source_->next();
+  return next ? std::make_unique<DataBatch>(std::move(*next)) : nullptr;
+}
+
+models::Outputs DataTask::output(const data::Batch& batch) {
+  models::Inputs inputs;
+  for (const models::InputField& field : models::info_of(model_.interface()).reads) {
+    const Tensor there = ops::to(batch.at(field.name), device_);
+    const bool fits = there.dtype() == dtype_ || !is_floating(there.dtype());
+    inputs.*field.tensor = fits ? there : ops::cast(there, dtype_);
+  }
+  return model_(inputs);
+}
+
+void DataTask::set_inferer(std::unique_ptr<const Inferer> inferer) {
+  const models::Interface network = model_.interface();
+  FOVEA_CHECK(
+      inferer->is_whole() || network == models::Interface::kDenseNetwork, ConfigError,
+      fmt::format("eval.inferer: windows are of dense networks; the network is {}; expected "
+                  "whole",
+                  models::info_of(network).name));
+  inferer_ = std::move(inferer);
+}
+
+Tensor DataTask::probabilities_of(const data::Batch&) {
+  throw ConfigError("task: predicts no probabilities; expected segmentation or classes");
+}
+
+DataTask::PixelClasses DataTask::pixel_classes(const std::string&, std::int64_t) {
+  throw ConfigError("task: gives no pixel a class; expected segmentation");
+}
+
+void DataTask::add_metrics(const metrics::CaseMetrics& asked) {
+  FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
+  FOVEA_CHECK(asked.names.empty(), ConfigError,
+              fmt::format("eval.metrics: {} is of segmentations; expected []",
+                          fmt::join(asked.names, ", ")));
+}
+
+void DataTask::check_inferer() {
+  if (inferer_->is_whole()) return;
+  const std::string& name = models::info_of(model_.interface()).reads.front().name;
+  const auto field = std::find_if(source_->fields().begin(), source_->fields().end(),
+                                  [&](const data::Field& f) { return f.name == name; });
+  const Shape& sample = field->shape;
+  Shape shape{1, sample[0]};
+  for (const std::int64_t size : inferer_->window_of(sample.part(1, sample.rank()).to_vector()))
+    shape.push_back(size);
+  const autograd::NoGrad no_grad;
+  const bool training = model_.training();
+  model_.train(false);
+  data::Batch window;
+  window.set(name, ops::zeros(shape, DType::kFloat32, device_));
+  try {
+    output(window);
+  } catch (const ShapeError& error) {
+    throw ConfigError(
+        fmt::format("eval.inferer.roi_size: the network cannot take windows of {}: {}",
+                    to_string(shape.part(2, shape.rank())), error.what()));
+  }
+  model_.train(training);
+}
+
+models::Outputs DataTask::infer(const data::Batch& batch) {
+  if (model_.interface() == models::Interface::kDenseNetwork) {
+    const std::string& name = models::info_of(model_.interface()).reads.front().name;
+    const auto network = [&](const Tensor& image) {
+      data::Batch windows;
+      windows.set(name, image);
+      return output(windows).maps;
+    };
+    return {.maps = (*inferer_)(batch.at(name), network)};
+  }
+  models::Outputs out = output(batch);
+  out.logits = ops::to(out.logits, host());
+  return out;
+}
+
+Tensor DataTask::loss(const Batch& given) {
+  data::Batch batch = data_of(given);
+  const models::Outputs out = output(batch);
+  const auto& reads = models::info_of(model_.interface()).reads;
+  for (const auto& [name, tensor] : data_of(given)) {
+    const bool is_input = std::any_of(reads.begin(), reads.end(),
+                                      [&](const auto& field) { return field.name == name; });
+    if (!is_input) batch.set(name, ops::to(tensor, device_));
+  }
+  return loss_of(out, batch);
+}
+
+std::vector<std::string> DataTask::names_of(const std::vector<std::int64_t>& indices,
+                                            const std::string& split) const {
+  std::vector<std::string> names;
+  for (const std::int64_t i : indices) names.push_back(source_->sample_name(split, i));
+  return names;
+}
+
+std::vector<std::string> DataTask::parts() const {
+  std::vector<std::string> parts;
+  for (const char* part : {"val", "test"}) {
+    if (!source_->options().overfit && source_->has(part)) parts.emplace_back(part);
+  }
+  if (parts.empty()) parts.emplace_back("train");
+  return parts;
+}
+
+std::map<std::string, std::string> DataTask::files() const {
+  std::map<std::string, std::string> files = source_->files();
+  files[kClassesFile] = classes_text(source_->output_names());
+  return files;
+}
+
+std::vector<std::string> DataTask::check_files(const std::map<std::string, std::string>& files,
+                                               const std::string& folder) const {
+  source_->check_files(files, folder);
+  const std::string name = folder + "/" + kClassesFile;
+  const auto found = files.find(kClassesFile);
+  if (found == files.end()) {
+    return {
+        fmt::format("{}: not found, an older program wrote the checkpoint; the names of the "
+                    "classes were not compared",
+                    name)};
+  }
+  check_classes(found->second, source_->output_names(), name);
+  return {};
+}
+
+void DataTask::check_split(const std::string& split) const {
+  FOVEA_CHECK(source_->has(split), ConfigError, fmt::format("dataset: has no split \"{}\"", split));
+}
+
+void DataTask::for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
+                              const VisitOutputs& visit) {
+  check_split(split);
+  source_->each_batch(split, noise, [&](const data::Batch& batch) { visit(batch, infer(batch)); });
+}
+
+std::map<std::string, Tensor> DataTask::tensors(const Batch& batch) const {
+  const data::Batch& data = data_of(batch);
+  return {data.begin(), data.end()};
+}
+
+std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys) {
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+  return order;
+}
+
+}  // namespace fovea::training

@@ -1,0 +1,140 @@
+// What tasks on a data set share: splits, batches from a source, the network on its device. A
+// derived task is a goal: it compares outputs with targets and does not know what the inputs are.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "metrics/cases.h"
+#include "models/model.h"
+#include "training/batch_source.h"
+#include "training/inference/inferer.h"
+#include "training/tasks/task.h"
+#include "training/tasks/task_report.h"
+
+namespace fovea::training {
+
+struct DataBatch final : Batch {
+  explicit DataBatch(data::Batch loaded) : data(std::move(loaded)) {
+    samples = data.size();
+    number = data.number;
+  }
+  data::Batch data;
+};
+
+class DataTask : public Task {
+ public:
+  // What a derived task says, beside monitor().
+
+  /// Mean loss over the samples of a batch, () with gradients recorded, from what the network gave
+  /// for it. Both on one device.
+  virtual Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const = 0;
+  /// The metric that is shown first, and under noise.
+  virtual metrics::MetricInfo headline() const = 0;
+  /// Scores of one split ("train", "val", "test"), optionally with noise on every sample. Switches
+  /// recording of gradients off; the model's mode is the caller's. Throws ConfigError for a split
+  /// that is not there and for an unknown type of noise.
+  virtual Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) = 0;
+  /// Scores a split and writes tables, pictures and predictions. Throws ConfigError for words of
+  /// `save` that it does not know, before anything is done.
+  virtual Report report(const ReportRequest& request) = 0;
+
+  /// Classes of the pixels of a sample, (h, w) int64 on the host; of soft masks 1 is foreground.
+  struct PixelClasses {
+    Tensor truth, predicted;
+  };
+  /// Truth and prediction for sample i of a split. Throws ConfigError for a task without pixels of
+  /// classes.
+  virtual PixelClasses pixel_classes(const std::string& split, std::int64_t i);
+
+  /// Of given samples, on the host: of classes (b, classes), of masks (b, k, spatial...), those of
+  /// a dense network made by the inferer. Throws ConfigError for tasks that
+  /// predict none. Recording of gradients and the mode are the caller's.
+  virtual Tensor probabilities_of(const data::Batch& batch);
+
+  nn::Module& model() override { return model_; }
+  std::int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
+  void start_epoch(std::int64_t epoch, std::int64_t first_batch) override {
+    source_->start_epoch(epoch, first_batch);
+  }
+  std::unique_ptr<Batch> next_batch() override;
+  Tensor loss(const Batch& batch) final;
+  Metrics evaluate(const std::string& split) final { return measure(split, std::nullopt); }
+  std::vector<std::string> parts() const override;
+  std::map<std::string, Tensor> tensors(const Batch& batch) const override;
+  /// Those of the source, and the names of the classes in the order of the outputs.
+  std::map<std::string, std::string> files() const override;
+  /// A checkpoint without class names, as older programs wrote, is taken with a note.
+  std::vector<std::string> check_files(const std::map<std::string, std::string>& files,
+                                       const std::string& folder) const override;
+  schema::Value fingerprint() const override { return source_->fingerprint(); }
+  std::string sample_lists() const override { return source_->sample_lists(); }
+  double wait_seconds() const override { return source_->wait_seconds(); }
+  std::int64_t skipped_samples() const override { return source_->skipped_samples(); }
+
+  /// Called with a batch and what is said of it, on the host: logits of classes, or probabilities
+  /// of masks.
+  using Visit = std::function<void(const data::Batch& batch, const Tensor& output)>;
+
+  /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
+  /// Throws ConfigError for another kind of network unless the inferer is whole.
+  virtual void set_inferer(std::unique_ptr<const Inferer> inferer);
+  /// Further metrics that evaluations give from now on. Throws ConfigError for what the task does
+  /// not measure.
+  virtual void add_metrics(const metrics::CaseMetrics& asked);
+  /// Gives the network a window of zeros, as evaluations will. Throws ConfigError for windows that
+  /// do not fit the samples or the network.
+  void check_inferer();
+
+  BatchSource& source() { return *source_; }
+  const BatchSource& source() const { return *source_; }
+  /// What the network makes of a batch, on its device.
+  models::Outputs output(const data::Batch& batch);
+
+ protected:
+  /// `model` outlives the task. `source` may be null: losses of given batches are then all that can
+  /// be asked for. Throws ConfigError unless samples have the tensors that the network reads and
+  /// `needed`, which the task compares with.
+  DataTask(models::Model& model, std::shared_ptr<BatchSource> source,
+           const std::vector<std::string>& needed);
+
+  static const data::Batch& data_of(const Batch& batch);
+  const Device& host() const { return source_->options().host; }
+  bool has_source() const { return source_ != nullptr; }
+  /// What scores and reports are made of: outputs on the host, of a dense network by the inferer.
+  models::Outputs infer(const data::Batch& batch);
+  /// Names of samples, for tables.
+  std::vector<std::string> names_of(const std::vector<std::int64_t>& indices,
+                                    const std::string& split) const;
+
+  /// Every batch of a split, in any order, with the network's output on the host and with noise on
+  /// every sample if asked for. Throws ConfigError for a split that is not there.
+  using VisitOutputs = std::function<void(const data::Batch& batch, const models::Outputs& output)>;
+  void for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
+                      const VisitOutputs& visit);
+  void check_split(const std::string& split) const;
+
+ private:
+  models::Model& model_;
+  std::shared_ptr<BatchSource> source_;
+  Device device_;  // of the model
+  DType dtype_ = DType::kFloat32;
+  std::unique_ptr<const Inferer> inferer_;
+};
+
+/// The order that sorts `keys`; reordered() brings a parallel list into it.
+std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys);
+template <class T>
+std::vector<T> reordered(const std::vector<T>& list, const std::vector<std::size_t>& order) {
+  std::vector<T> result;
+  result.reserve(list.size());
+  for (const std::size_t i : order) result.push_back(list[i]);
+  return result;
+}
+
+}  // namespace fovea::training

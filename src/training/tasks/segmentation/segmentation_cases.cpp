@@ -1,0 +1,303 @@
+#include "training/tasks/segmentation/segmentation_cases.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <utility>
+
+#include "base/csv_field.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/images/image_dataset.h"
+#include "data/volumes/volume_dataset.h"
+#include "metrics/label_maps.h"
+#include "training/store/run_state.h"
+#include "training/tasks/segmentation/segmentation.h"
+
+namespace fovea::training {
+
+std::vector<double> pixel_spacing(const data::Geometry& geometry,
+                                  const std::vector<std::int64_t>& size) {
+  constexpr std::size_t kPlane = 2;  // axes
+  const data::Geometry own = size.size() == kPlane ? geometry.in_plane() : geometry;
+  const bool known = own.spacing.size() == size.size() && own.original_size.size() == size.size();
+  FOVEA_CHECK(known, ConfigError,
+              fmt::format("eval.metrics: {}, but the data set does not say how large pixels are; "
+                          "choose {}",
+                          metrics::kHd95Mm.name, metrics::kHd95.name));
+  // Slices that lie on one another are as far apart as in their volume.
+  const bool stacked = size.size() > kPlane && !own.offset.empty();
+  if (stacked) {
+    std::vector<double> spacing = pixel_spacing(own.in_plane(), {size.end() - kPlane, size.end()});
+    spacing.insert(spacing.begin(), own.spacing.front());
+    return spacing;
+  }
+  std::vector<double> spacing = own.spacing;
+  if (!own.offset.empty()) return spacing;
+  for (std::size_t axis = 0; axis < spacing.size(); ++axis)
+    spacing[axis] *= static_cast<double>(own.original_size[axis]) / static_cast<double>(size[axis]);
+  return spacing;
+}
+
+void Segmentation::add_metrics(const metrics::CaseMetrics& asked) {
+  metrics::case_metrics(asked);  // throws for unknown names
+  const CaseCollector check(asked, {});
+  if (has_source()) metrics::chosen_classes(asked.classes, scored_names());
+  asked_ = asked;
+}
+
+std::vector<std::size_t> Segmentation::chosen_classes() const {
+  return metrics::chosen_classes(asked_.classes, scored_names());
+}
+
+CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
+                                            std::span<const std::int64_t> predicted,
+                                            const std::vector<std::int64_t>& size,
+                                            const data::Batch& batch, std::int64_t i,
+                                            const std::string& split) const {
+  const auto place = static_cast<std::size_t>(i);
+  const std::int64_t index = batch.indices.at(place);
+  CaseCollector::Image image{
+      truth, predicted,
+      size,  place < batch.geometry.size() ? batch.geometry[place] : data::Geometry{},
+      index, source().sample_name(split, index)};
+  if (const auto* volumes = data::find_volumes(source().at(split))) {
+    image.geometry.original_size = size;
+    if (!at_original_size(split)) {
+      const auto& spacing = volumes->plan().spacing;
+      image.geometry.spacing = {spacing.begin(), spacing.end()};
+    }
+    return image;
+  }
+  if (const auto slice = data::images_of(source().at(split)).slice_of(index)) {
+    image.volume = slice->volume;
+    image.slices = slice->depth;
+  }
+  return image;
+}
+
+std::vector<metrics::MetricInfo> Segmentation::with_cases(
+    std::vector<metrics::MetricInfo> metrics, const std::vector<std::string>& class_names) const {
+  const std::vector<metrics::MetricInfo> asked = class_names.empty()
+                                                     ? metrics::case_metrics(asked_)
+                                                     : metrics::case_metrics(asked_, class_names);
+  metrics.insert(metrics.end(), asked.begin(), asked.end());
+  return metrics;
+}
+
+CaseCollector::CaseCollector(const metrics::CaseMetrics& asked, metrics::LabelSets sets)
+    : asked_(asked), sets_(std::move(sets)) {
+  if (asked.volumes.empty() || asked.volumes == metrics::kNoVolumes) return;
+  try {
+    grouping_.emplace(asked.volumes);
+  } catch (const std::regex_error&) {
+    throw ConfigError(fmt::format(
+        "eval.volumes is \"{}\"; expected \"folder\" or a regular expression (ECMAScript)",
+        asked.volumes));
+  }
+}
+
+void CaseCollector::add(const metrics::ClassCounts& counts, const Image& image) {
+  if (!wanted()) return;
+  const std::string name = volume_of(image);
+  if (name.empty()) {
+    images_[image.index] = scores_of(counts, image);
+    return;
+  }
+  Volume& volume = volumes_[name];
+  volume[image.index] = {{image.truth.begin(), image.truth.end()},
+                         {image.predicted.begin(), image.predicted.end()},
+                         image.size,
+                         image.geometry,
+                         counts};
+  // Most often slices come one after another, so that few volumes are kept.
+  if (grouping_ || std::ssize(volume) < image.slices) return;
+  scored_[name] = scores_of(name, volume);
+  volumes_.erase(name);
+}
+
+std::string CaseCollector::volume_of(const Image& image) const {
+  if (asked_.volumes == metrics::kNoVolumes) return "";
+  if (!grouping_) return image.volume;
+  try {
+    return grouping_->of(image.name);
+  } catch (const ConfigError&) {
+    throw ConfigError(
+        fmt::format("eval.volumes: \"{}\" finds nothing in {}; expected a volume for "
+                    "every image",
+                    asked_.volumes, image.name));
+  }
+}
+
+metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
+                                             const Image& image) const {
+  metrics::Grid grid{image.size};
+  const auto distances = [&] {
+    return metrics::class_distances(image.truth, image.predicted, sets_, data::kIgnoreLabel, grid);
+  };
+  metrics::CaseScores scores{counts};
+  if (asked_.has_pixel_distances()) scores.pixels = distances();
+  if (asked_.has(metrics::kHd95Mm) || asked_.has(metrics::kHdMm)) {
+    grid.spacing = pixel_spacing(image.geometry, grid.size);
+    scores.mm = distances();
+  }
+  return scores;
+}
+
+metrics::CaseScores CaseCollector::scores_of(const std::string& name, const Volume& volume) const {
+  const Slice& first = volume.begin()->second;
+  std::vector<std::int64_t> truth, predicted;
+  metrics::ClassCounts counts = first.counts;
+  for (const auto& [index, slice] : volume) {
+    FOVEA_CHECK(slice.size == first.size, ShapeError,
+                fmt::format("eval.volumes: slices of {} differ in size; expected one size, or set "
+                            "eval.score_size=network",
+                            name));
+    truth.insert(truth.end(), slice.truth.begin(), slice.truth.end());
+    predicted.insert(predicted.end(), slice.predicted.begin(), slice.predicted.end());
+    if (&slice == &first) continue;
+    for (std::size_t c = 0; c < counts.truth.size(); ++c) {
+      counts.truth[c] += slice.counts.truth[c];
+      counts.predicted[c] += slice.counts.predicted[c];
+      counts.both[c] += slice.counts.both[c];
+    }
+  }
+  Image stacked{truth, predicted, first.size, first.geometry, 0, name};
+  stacked.size.insert(stacked.size.begin(), std::ssize(volume));
+  metrics::CaseScores scores = scores_of(counts, stacked);
+  scores.volume = name;
+  scores.images = std::ssize(volume);
+  return scores;
+}
+
+std::vector<metrics::CaseScores> CaseCollector::finish() const {
+  std::vector<metrics::CaseScores> cases;
+  for (const auto& [index, scores] : images_) cases.push_back(scores);
+  std::map<std::string, metrics::CaseScores> volumes = scored_;
+  for (const auto& [name, volume] : volumes_) {
+    volumes[name] = scores_of(name, volume);
+    volumes[name].incomplete = !grouping_;
+  }
+  for (const auto& [name, scores] : volumes) cases.push_back(scores);
+  return cases;
+}
+
+void Segmentation::add_cases(Metrics& metrics, const std::vector<metrics::CaseScores>& cases,
+                             const std::vector<std::string>& class_names) const {
+  for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases, class_names))
+    metrics.push_back(one.metric);
+}
+
+void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScores>& cases,
+                             const std::vector<std::string>& class_names) const {
+  if (!asked_.classes.empty())
+    report.lines.push_back(fmt::format("means over classes are of {} of {} classes: {}",
+                                       asked_.classes.size(), class_names.size() - 1,
+                                       fmt::join(asked_.classes, ", ")));
+  const auto incomplete =
+      std::count_if(cases.begin(), cases.end(), [](const auto& one) { return one.incomplete; });
+  if (incomplete > 0)
+    report.lines.push_back(fmt::format(
+        "{} of {} volumes are without some of their slices, which the data set leaves out",
+        incomplete, cases.size()));
+  for (const metrics::CaseScores& one : cases)
+    if (!one.volume.empty()) report.volumes.push_back(one.volume);
+  for (const metrics::CaseMeasurement& one : metrics::measure_cases(asked_, cases, class_names)) {
+    const metrics::MetricInfo& info = one.metric.info;
+    schema::Value detail =
+        schema::Value::object({{"undefined", one.undefined}, {"compared", one.compared}});
+    set_number(detail, "strict", one.strict);
+    report.details.set(info.name, detail);
+    if (one.undefined == 0 || one.of_class) continue;
+    const bool left_out = metrics::leaves_out(info, asked_.empty);
+    report.lines.push_back(fmt::format(
+        "{}: {} of {} cases and classes are undefined, since truth or prediction is empty; {}",
+        info.name, one.undefined, one.compared,
+        left_out ? "they are left out"
+                 : fmt::format("without them it is {}", value_text(info, one.strict))));
+  }
+}
+
+namespace {
+
+std::string case_cell(double value) { return std::isnan(value) ? "," : fmt::format(",{}", value); }
+
+std::vector<metrics::MetricInfo> distance_metrics() {
+  return {metrics::kHd95, metrics::kHd95Mm, metrics::kHd, metrics::kHdMm};
+}
+
+// Of one class the mean over the classes is its own column.
+bool has_column_of_means(const metrics::MetricInfo& info, std::size_t classes) {
+  return classes > 1 || info == metrics::kCaseDice || info == metrics::kCaseIou;
+}
+
+}  // namespace
+
+std::string case_heads(const metrics::CaseMetrics& asked,
+                       const std::vector<std::string>& class_words) {
+  std::string heads;
+  for (const metrics::MetricInfo& info : distance_metrics()) {
+    if (!asked.has(info)) continue;
+    for (const std::string& word : class_words)
+      heads += fmt::format(",{}", csv_field(word.empty() ? info.name : info.name + "_" + word));
+  }
+  return heads;
+}
+
+std::string case_cells(const metrics::CaseMetrics& asked, const metrics::CaseScores& scores) {
+  std::string cells;
+  for (const metrics::MetricInfo& info : distance_metrics()) {
+    if (!asked.has(info)) continue;
+    for (const double distance : metrics::distances_of(info, scores)) cells += case_cell(distance);
+  }
+  return cells;
+}
+
+void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
+                   const std::vector<metrics::CaseScores>& cases,
+                   const std::vector<std::string>& class_words) {
+  std::vector<metrics::Measurement> means;
+  for (metrics::CaseMeasurement& one : metrics::measure_cases(asked, cases))
+    if (has_column_of_means(one.metric.info, class_words.size()))
+      means.push_back(std::move(one.metric));
+  std::string text = "volume,slices";
+  for (const metrics::Measurement& mean : means) text += "," + mean.info.name;
+  const std::pair<const char*, decltype(&metrics::case_dice)> shares[] = {
+      {"dice", metrics::case_dice}, {"iou", metrics::case_iou}};
+  for (const auto& [name, share] : shares) {
+    for (const std::string& word : class_words)
+      text += fmt::format(",{}", csv_field(word.empty() ? name : fmt::format("{}_{}", name, word)));
+  }
+  text += case_heads(asked, class_words) + "\n";
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const metrics::ClassCounts& n = cases[i].counts;
+    text += fmt::format("{},{}", csv_field(cases[i].volume), cases[i].images);
+    for (const metrics::Measurement& mean : means) text += case_cell(mean.per_sample[i]);
+    for (const auto& [name, share] : shares) {
+      for (std::size_t c = 1; c < n.truth.size(); ++c)
+        text +=
+            case_cell(share(n.truth[c], n.predicted[c], n.both[c], metrics::EmptyMasks::kStrict));
+    }
+    text += case_cells(asked, cases[i]) + "\n";
+  }
+  io::write_atomic(file, text);
+}
+
+std::vector<std::string> Segmentation::write_cases(const ReportRequest& request,
+                                                   const std::vector<metrics::CaseScores>& cases,
+                                                   const std::vector<std::string>& class_words,
+                                                   std::string& heads) const {
+  if (!cases.empty() && !cases.front().volume.empty()) {
+    write_volumes(request.folder / "volumes.csv", asked_, cases, class_words);
+    return {};
+  }
+  heads = case_heads(asked_, class_words);
+  std::vector<std::string> cells;
+  for (const metrics::CaseScores& scores : cases) cells.push_back(case_cells(asked_, scores));
+  return cells;
+}
+
+}  // namespace fovea::training

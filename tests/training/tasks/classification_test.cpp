@@ -1,0 +1,186 @@
+#include "training/tasks/classification.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <cmath>
+
+#include "backend/devices.h"
+#include "base/error.h"
+#include "data/registry.h"
+#include "tests/support/tensors.h"
+#include "tests/training/toy_task.h"
+
+using namespace fovea;
+using training::BatchOptions;
+using training::BatchSource;
+using training::Classification;
+
+namespace {
+
+constexpr const char* kModel =
+    R"({"type": "dgvit", "patch_size": 4, "embed_dim": 16, "depth": 1, "drop_rate": 0.1,
+        "attention": {"type": "m_dgsa", "num_heads": 2}})";
+
+std::shared_ptr<const data::Dataset> synthetic(data::Split split, const std::string& extra = "") {
+  return data::make_dataset(
+      test::component(R"({"type": "synthetic", "img_size": 8, "train_size": 44, "test_size": 20)" +
+                      extra + "}"),
+      split);
+}
+
+std::unique_ptr<models::Model> small_model(const Device& device) {
+  const nn::Build build{device, DType::kFloat32, RandomStream(1).fork("init"), nn::Init::kTorch};
+  return models::make(test::component(kModel), build, {3, 8, 8, 4});
+}
+
+struct StopAfterSteps final : training::ProgressSink {
+  explicit StopAfterSteps(std::int64_t after) : steps(after) {}
+  void update(const training::Progress& progress) override {
+    if (progress.step == steps) stop = true;
+  }
+  void message(const std::string&) override {}
+  std::int64_t steps;
+  std::atomic<bool> stop = false;
+};
+
+struct Outcome {
+  std::string weights;
+  schema::Value metrics;
+};
+
+constexpr const char* kMixed =
+    ", \"augment\": [\"rand_augment\", {\"type\": \"random_erasing\", \"fill\": \"pixel\"}],"
+    " \"aug_repeats\": 3, \"mix\": {\"mixup\": 0.8, \"cutmix\": 1}";
+
+Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int64_t epochs = 2,
+              const std::string& extra = "", std::int64_t stop_after = 0) {
+  const test::Folder folder("images");
+  const Device device = make_cpu(threads);
+  const auto model = small_model(device);
+  BatchOptions options;
+  options.train.batch_size = 16;
+  options.train.num_workers = workers;
+  options.seed = 7;
+  options.host = device;
+  options.overfit = overfit;
+  const data::Splits splits{synthetic(data::Split::kTrain, extra), nullptr,
+                            synthetic(data::Split::kTest)};
+  const schema::Component loss =
+      test::component(R"({"type": "cross_entropy", "label_smoothing": 0.1})");
+  Classification task(*model, std::make_shared<BatchSource>(splits, options), loss);
+  training::TrainerSetup trainer = test::toy_setup(folder.path, device);
+  trainer.train.epochs = epochs;
+  trainer.train.clip_grad = 0;
+  trainer.train.ema_decay = 0.9;
+  trainer.seed = 7;
+  if (stop_after > 0) {
+    // Stopped by a signal after some steps, in the middle of an epoch; then another process goes
+    // on.
+    StopAfterSteps counter{stop_after};
+    trainer.stop = &counter.stop;
+    trainer.progress = &counter;
+    CHECK_THROWS_AS(training::Trainer(task, trainer).run(), Interrupted);
+    trainer.stop = nullptr;
+    trainer.progress = nullptr;
+    trainer.resume = true;
+  }
+  training::Trainer(task, trainer).run();
+  const schema::Value summary =
+      schema::parse(io::read_text(folder.path / "summary.json"), "summary");
+  return {
+      training::hash_bytes(io::read_text(test::in_checkpoint(folder.path, "model.safetensors"))),
+      summary.at("metrics")};
+}
+
+}  // namespace
+
+TEST_CASE("image classification: same bits for any number of threads and workers", "[training]") {
+  const Outcome one = train(1, 0);
+  CHECK(one.metrics.at("test").at("top1").as_double() >= 0);
+  CHECK(one.metrics.find("train") == nullptr);
+  CHECK(train(3, 2).weights == one.weights);
+  CHECK(train(2, 1).metrics == one.metrics);
+}
+
+TEST_CASE("image classification: mixed and repeated images, stopped and resumed, the same bits",
+          "[training]") {
+  const Outcome one = train(1, 0, false, 2, kMixed);
+  CHECK(one.weights != train(1, 0).weights);
+  CHECK(train(3, 2, false, 2, kMixed).weights == one.weights);
+  const Outcome resumed = train(2, 1, false, 2, kMixed, 4);
+  CHECK(resumed.weights == one.weights);
+  CHECK(resumed.metrics == one.metrics);
+}
+
+TEST_CASE("image classification: a small network learns its own samples by heart", "[training]") {
+  const Outcome outcome = train(2, 1, true, 40);
+  CHECK(outcome.metrics.at("train").at("top1").as_double() > 60);
+}
+
+TEST_CASE("image classification: the parts of the data and the numbers of a split", "[training]") {
+  const auto model = small_model(test::cpu());
+  const data::Splits splits{synthetic(data::Split::kTrain, ", \"split\": {\"val\": 0.25}"),
+                            synthetic(data::Split::kVal, ", \"split\": {\"val\": 0.25}"),
+                            synthetic(data::Split::kTest)};
+  BatchOptions options;
+  options.train.batch_size = 7;
+  options.host = test::cpu();
+  Classification task(*model, std::make_shared<BatchSource>(splits, options));
+  CHECK(task.parts() == std::vector<std::string>{"val", "test"});
+  CHECK(task.monitor().name == "top1");
+  CHECK_THROWS_WITH(task.evaluate("tset"), Catch::Contains("no split"));
+
+  model->train(false);
+  const Classification::Evaluation evaluation = task.evaluate_in_full("test");
+  CHECK(task.metrics() == metrics::infos_of(evaluation.metrics));
+  CHECK(evaluation.confusion.total() == 20);
+  CHECK(evaluation.labels.size() == 20);
+  const metrics::Measurement& top1 = evaluation.metrics[1];
+  CHECK(top1.info == task.headline());
+  CHECK(top1.value == Approx(100 * evaluation.confusion.accuracy()));
+  REQUIRE(top1.per_sample.size() == 20);
+  std::int64_t correct = 0;
+  for (std::size_t i = 0; i < 20; ++i) {
+    CHECK(evaluation.labels[i] == splits.test->label(evaluation.indices[i]));
+    const bool right = evaluation.labels[i] == evaluation.predictions[i];
+    CHECK(top1.per_sample[i] == (right ? 100 : 0));
+    correct += right ? 1 : 0;
+  }
+  CHECK(top1.value == Approx(100.0 * static_cast<double>(correct) / 20));
+}
+
+TEST_CASE("image classification: the metrics do not depend on the batch size", "[training]") {
+  const auto model = small_model(test::cpu());
+  model->train(false);
+  const auto evaluate = [&](std::int64_t batch) {
+    BatchOptions options;
+    options.train.eval_batch_size = batch;
+    options.host = test::cpu();
+    const data::Splits splits{nullptr, nullptr, synthetic(data::Split::kTest)};
+    return Classification(*model, std::make_shared<BatchSource>(splits, options)).evaluate("test");
+  };
+  CHECK(evaluate(3)[0].value == Approx(evaluate(20)[0].value).epsilon(1e-6));
+  CHECK(evaluate(3)[1].value == evaluate(20)[1].value);
+}
+
+TEST_CASE("losses: label smoothing is read from the configuration", "[training]") {
+  const Tensor logits = test::random_tensor({5, 4}, 1);
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>{0, 1, 2, 3, 0}, {5}, test::cpu());
+  const auto value = [&](const schema::Component& loss) {
+    return training::scalar_of(
+        training::make_loss(loss, training::Compares::kClasses)({.logits = logits}, labels));
+  };
+  const double plain = value({"cross_entropy", {}});
+  const double smooth =
+      value(test::component(R"({"type": "cross_entropy", "label_smoothing": 0.1})"));
+  CHECK(plain == Approx(training::scalar_of(ops::cross_entropy(logits, labels))));
+  CHECK(smooth ==
+        Approx(training::scalar_of(ops::cross_entropy(logits, labels, {.label_smoothing = 0.1}))));
+  CHECK(plain != smooth);
+  CHECK_THROWS_WITH(value({"cross_entrpy", {}}), Catch::Contains("cross_entropy"));
+  CHECK_THROWS_WITH(value({"dice", {}}), Catch::Contains("dice does not compare classes; choose "
+                                                         "cross_entropy"));
+  CHECK_THROWS_WITH(value(test::component(R"({"type": "cross_entropy", "map_weights": [1, 0.5]})")),
+                    Catch::Contains("loss.map_weights: given, but the network gives classes"));
+}

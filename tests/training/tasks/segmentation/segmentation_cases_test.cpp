@@ -1,0 +1,301 @@
+// Dice and HD95 image by image and class by class, where they are asked for.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "data/files/image_file.h"
+#include "data/registry.h"
+#include "metrics/surface.h"
+#include "nn/convolution.h"
+#include "tests/support/tensors.h"
+#include "tests/training/toy_task.h"
+#include "training/tasks/segmentation/segmentation.h"
+
+using namespace fovea;
+using training::BatchSource;
+using training::LabelSegmentation;
+using training::MaskSegmentation;
+
+namespace {
+
+// One convolution.
+class OneConvolution final : public models::ModelOf<models::Interface::kDenseNetwork> {
+ public:
+  explicit OneConvolution(std::int64_t maps)
+      : conv_(child<nn::Conv2d>("conv",
+                                nn::Build{test::cpu(), DType::kFloat32, RandomStream(1), {}}, 3,
+                                maps, ops::Sizes{3}, ops::ConvOptions{.padding = {1}})) {}
+  std::string type() const override { return "OneConvolution"; }
+
+ protected:
+  models::Outputs forward(const models::Inputs& in, attention::Probe*) override {
+    return {.maps = {conv_(in.image)}};
+  }
+
+ private:
+  nn::Conv2d& conv_;
+};
+
+std::shared_ptr<BatchSource> shapes(std::int64_t eval_batch, const std::string& more = "") {
+  training::BatchOptions options;
+  options.train.batch_size = 4;
+  options.train.eval_batch_size = eval_batch;
+  options.host = test::cpu();
+  return std::make_shared<BatchSource>(
+      data::make(test::component(R"({"type": "synthetic_segmentation", "num_classes": 4,
+          "img_size": 16, "train_size": 8, "test_size": 5, "ignore_edges": true)" +
+                                 more + "}")),
+      options);
+}
+
+// Squares to be found, masks of one foreground: 3 to test, 1 to train on.
+std::shared_ptr<BatchSource> squares(const test::Folder& folder, const std::string& more = "") {
+  for (const char* part : {"images", "masks", "splits"}) io::make_directories(folder.path / part);
+  std::string train, test;
+  for (int n = 0; n < 4; ++n) {
+    data::Image image{12, 12, 3, std::vector<std::uint8_t>(12 * 12 * 3, 40)};
+    data::Image mask{12, 12, 1, std::vector<std::uint8_t>(12 * 12, 0)};
+    for (int i = 0; i < 25; ++i) {
+      const auto at = static_cast<std::size_t>((n + i / 5) * 12 + 2 + n + i % 5);
+      mask.pixels[at] = 255;
+      image.pixels[3 * at] = 220;
+    }
+    const std::string name = "s" + std::to_string(n);
+    data::write_png(folder.path / "images" / (name + ".png"), image);
+    data::write_png(folder.path / "masks" / (name + ".png"), mask);
+    (n < 3 ? test : train) += name + "\n";
+  }
+  io::write_atomic(folder.path / "splits/train.txt", train);
+  io::write_atomic(folder.path / "splits/test.txt", test);
+  const auto split = [&](data::Split which) {
+    return data::make_dataset(test::component(R"({"type": "paired_folder", "root": ")" +
+                                              folder.path.string() + "\"" + more + "}"),
+                              which);
+  };
+  training::BatchOptions options;
+  options.train.batch_size = 2;
+  options.host = test::cpu();
+  return std::make_shared<BatchSource>(
+      data::Splits{split(data::Split::kTrain), nullptr, split(data::Split::kTest)}, options);
+}
+
+}  // namespace
+
+TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", "[training]") {
+  OneConvolution model(4);
+  model.train(false);
+  const auto source = shapes(2);
+  LabelSegmentation task(model, source);
+  const training::Metrics plain = task.evaluate("test");
+  task.add_metrics({{"hd95", "case_dice"}, metrics::EmptyMasks::kGdla});
+  const auto full = task.evaluate_in_full("test");
+  CHECK(task.metrics() == metrics::infos_of(full.metrics));
+  REQUIRE(full.metrics.size() == plain.size() + 2 + 2 * 3);  // and of each class
+  for (std::size_t i = 0; i < plain.size(); ++i) CHECK(full.metrics[i] == plain[i]);
+  // By hand, in another order of images.
+  std::vector<std::vector<double>> distances, dice;
+  for (std::int64_t i = 4; i >= 0; --i) {
+    const data::Batch sample = source->one("test", i);
+    const Tensor labels = metrics::predicted_labels(task.output(sample).maps.front());
+    const auto truth = sample.at("mask").values<std::int64_t>();
+    const auto found = labels.values<std::int64_t>();
+    distances.push_back(
+        metrics::class_distances(truth, found, 4, data::kIgnoreLabel, {{16, 16}}).hd95);
+    for (double& distance : distances.back()) distance = std::isnan(distance) ? 0 : distance;
+    metrics::ConfusionMatrix confusion(4);
+    confusion.add(truth, found, data::kIgnoreLabel);
+    const metrics::ClassCounts n = metrics::class_counts(confusion);
+    std::vector<double>& row = dice.emplace_back();
+    for (std::size_t c = 1; c < 4; ++c)
+      row.push_back(100 * metrics::case_dice(n.truth[c], n.predicted[c], n.both[c],
+                                             metrics::EmptyMasks::kGdla));
+  }
+  CHECK(metrics::value_of(full.metrics, "hd95") ==
+        Approx(metrics::means_over_cases(distances, metrics::Empty::kLeftOut).mean));
+  CHECK(metrics::value_of(full.metrics, "hd95") > 0);
+  CHECK(metrics::value_of(full.metrics, "case_dice") ==
+        Approx(metrics::means_over_cases(dice, metrics::Empty::kZero).mean));
+}
+
+TEST_CASE("segmentation cases: reports have every image's values and what is undefined",
+          "[training]") {
+  OneConvolution model(4);
+  model.train(false);
+  LabelSegmentation task(model, shapes(2));
+  const test::Folder folder("segmentation_cases");
+  const auto report = [&] {
+    return task.report(
+        {.split = "test", .folder = folder.path, .title = "t", .save = {}, .pictures = 0});
+  };
+  const auto samples = [&] { return io::read_text(folder.path / "samples.csv"); };
+  report();
+  CHECK(samples().find("hd95") == std::string::npos);
+  task.add_metrics({{"hd95"}, metrics::EmptyMasks::kGdla});
+  const training::Report with = report();
+  CHECK(samples().find(",hd95_disc,hd95_cross,hd95_frame\n") != std::string::npos);
+  const auto full = task.evaluate_in_full("test");
+  std::int64_t undefined = 0;
+  for (const metrics::CaseScores& scores : full.cases)
+    for (const double distance : scores.pixels.hd95) undefined += std::isnan(distance) ? 1 : 0;
+  const schema::Value& detail = with.details.at("hd95");
+  CHECK(detail.at("undefined").as_int() == undefined);
+  CHECK(detail.at("compared").as_int() == 15);
+  REQUIRE(undefined > 0);  // else the line below is not seen
+  REQUIRE(with.lines.size() >= 2);
+  CHECK_THAT(with.lines[0], Catch::StartsWith("scored at the size of the files"));
+  CHECK_THAT(with.lines[1], Catch::StartsWith("hd95: " + std::to_string(undefined) +
+                                              " of 15 cases and classes are undefined") &&
+                                Catch::Contains("without them it is "));
+  CHECK(metrics::coverage_text(full.metrics.at(full.metrics.size() - 4).coverage) ==
+        " (" + std::to_string(15 - undefined) + "/15)");
+  task.add_metrics({{"hd95"}});
+  CHECK_THAT(report().lines[1], Catch::EndsWith("they are left out"));
+}
+
+TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too", "[training]") {
+  OneConvolution model(4);
+  model.train(false);
+  LabelSegmentation task(model, shapes(2));
+  metrics::CaseMetrics chosen{{"case_dice"}};
+  chosen.classes = {"cross"};
+  task.add_metrics(chosen);
+  const training::Metrics one = task.evaluate("test");
+  for (const char* metric : {"case_dice", "pooled_dice"})
+    CHECK(metrics::value_of(one, metric) == metrics::value_of(one, metric + std::string("_cross")));
+  metrics::CaseMetrics asked;
+  asked.classes = {"cros"};
+  CHECK_THROWS_WITH(task.add_metrics(asked), Catch::Contains("did you mean \"cross\"?"));
+  OneConvolution foreground(1);
+  MaskSegmentation masks(foreground, nullptr);
+  CHECK_THROWS_AS(masks.add_metrics(asked), ConfigError);
+}
+
+TEST_CASE("segmentation cases: distances are in pixels of the files unless asked otherwise",
+          "[training]") {
+  const test::Folder data("case_sizes"), out("case_sizes_report");
+  OneConvolution model(1);
+  model.train(false);
+  MaskSegmentation task(model, squares(data, R"(, "img_size": 6)"));  // of 12
+  const auto scored = [&](const metrics::CaseMetrics& asked) {
+    task.add_metrics(asked);
+    return task.report(
+        {.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+  };
+  const auto pixels = [&] { return task.evaluate_in_full("test").counts.total(); };
+  CHECK(scored({{"case_dice"}}).details.at("score_size").as_string() == "network");
+  CHECK(pixels() == 3 * 36);
+  CHECK(scored({{"hd95"}}).details.at("score_size").as_string() == "original");
+  CHECK(pixels() == 3 * 144);
+  metrics::CaseMetrics small{{"hd95"}};
+  small.size = metrics::ScoreSize::kNetwork;
+  const training::Report at_network = scored(small);
+  CHECK(at_network.details.at("score_size").as_string() == "network");
+  CHECK(at_network.lines.at(0) ==
+        "scored at the size that the network sees, 6 x 6: distances in px are pixels of that size");
+}
+
+TEST_CASE("segmentation cases: of one foreground", "[training]") {
+  const test::Folder data("case_squares"), out("case_squares_report");
+  OneConvolution model(1);
+  model.train(false);
+  MaskSegmentation task(model, squares(data));
+  const std::size_t plain = task.evaluate("test").size();
+  task.add_metrics({{"hd95", "case_dice"}});
+  const auto full = task.evaluate_in_full("test");
+  CHECK(task.metrics() == metrics::infos_of(full.metrics));
+  CHECK(full.metrics.size() == plain + 2);
+  REQUIRE(full.cases.size() == 3);
+  double dice = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(full.cases[i].counts.truth == std::vector<std::int64_t>{119, 25});
+    CHECK(full.cases[i].pixels.hd95.size() == 1);
+    dice += 100 * full.by_sample[i].dice() / 3;
+  }
+  CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(dice));
+  const metrics::Measurement& measured = full.metrics[plain];
+  REQUIRE(measured.per_sample.size() == 3);
+  CHECK_FALSE(measured.of_volumes);
+  CHECK(measured.per_sample[1] == Approx(100 * full.by_sample[1].dice()));
+  task.report({.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+  CHECK(io::read_text(out.path / "samples.csv").find("false_negatives,hd95\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("segmentation cases: slices of a volume are compared as one", "[training]") {
+  const test::Folder data("case_volumes"), out("case_volumes_report");
+  OneConvolution model(1);
+  model.train(false);
+  const auto source = squares(data);
+  MaskSegmentation task(model, source);
+  task.add_metrics({{"hd95", "case_dice"}, metrics::EmptyMasks::kStrict, "folder"});
+  const auto full = task.evaluate_in_full("test");
+  REQUIRE(full.cases.size() == 1);
+  CHECK(full.cases[0].images == 3);
+  CHECK(full.cases[0].counts.truth == std::vector<std::int64_t>{3 * 119, 3 * 25});
+  // By hand: all slices on one another, in the order of the split.
+  std::vector<std::uint8_t> truth, found;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const data::Batch sample = source->one("test", i);
+    const Tensor prob = task.predict("test", i);
+    for (const float p : sample.at("mask").values<float>()) truth.push_back(p >= 0.5f ? 1 : 0);
+    for (const float p : prob.values<float>()) found.push_back(p >= 0.5f ? 1 : 0);
+  }
+  const double distance = metrics::hd95(truth, found, {{3, 12, 12}});
+  CHECK(std::isnan(distance) == std::isnan(full.cases[0].pixels.hd95[0]));
+  if (!std::isnan(distance)) CHECK(full.cases[0].pixels.hd95[0] == distance);
+  CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(100 * full.counts.dice()));
+  task.report({.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+  const std::string table = io::read_text(out.path / "volumes.csv");
+  CHECK_THAT(table, Catch::StartsWith("volume,slices,case_dice,dice,iou,hd95\n"));
+  CHECK(std::count(table.begin(), table.end(), '\n') == 2);
+  CHECK(io::read_text(out.path / "samples.csv").find("hd95") == std::string::npos);
+}
+
+TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]") {
+  training::CaseCollector cases({{"hd95", "case_dice"}, metrics::EmptyMasks::kStrict, "(p\\d)_"},
+                                {{0}, {1}});
+  // Two planes of 2 x 4; the prediction is one pixel to the right, and one plane late in p1.
+  const std::vector<std::int64_t> none(8, 0), bar = {1, 0, 0, 0, 1, 0, 0, 0},
+                                              late = {0, 1, 0, 0, 0, 1, 0, 0};
+  const auto add = [&](const std::string& name, std::int64_t index, const auto& truth,
+                       const auto& found) {
+    metrics::ConfusionMatrix confusion(2);
+    confusion.add(truth, found);
+    cases.add(metrics::class_counts(confusion), {truth, found, {2, 4}, {}, index, name});
+  };
+  add("p2_1", 2, bar, late);
+  add("p1_b", 1, none, bar);
+  add("p1_a", 0, bar, none);
+  const auto scores = cases.finish();
+  REQUIRE(scores.size() == 2);
+  CHECK(scores[0].volume == "p1");
+  CHECK(scores[0].images == 2);
+  CHECK(scores[0].pixels.hd95 ==
+        std::vector<double>{1});  // a plane apart; each plane alone has none
+  CHECK(scores[0].counts.truth == std::vector<std::int64_t>{14, 2});
+  CHECK(scores[0].counts.both == std::vector<std::int64_t>{12, 0});
+  CHECK(scores[1].volume == "p2");
+  CHECK(scores[1].pixels.hd95 == std::vector<double>{1});
+  CHECK_THROWS_WITH(
+      add("other", 3, bar, bar),
+      "eval.volumes: \"(p\\d)_\" finds nothing in other; expected a volume for every image");
+  CHECK_THROWS_WITH(training::CaseCollector({{"hd95"}, metrics::EmptyMasks::kStrict, "("}, {}),
+                    "eval.volumes is \"(\"; expected \"folder\" or a regular expression "
+                    "(ECMAScript)");
+}
+
+TEST_CASE("segmentation cases: millimetres need data that know them", "[training]") {
+  OneConvolution model(4);
+  LabelSegmentation task(model, shapes(2));
+  task.add_metrics({{"hd95_mm"}});
+  CHECK_THROWS_WITH(task.evaluate("test"),
+                    "eval.metrics: hd95_mm, but the data set does not say how large pixels are; "
+                    "choose hd95");
+  using training::pixel_spacing;
+  CHECK(pixel_spacing({.original_size = {100, 60}, .spacing = {0.5, 2}, .offset = {}}, {50, 120}) ==
+        std::vector<double>{1, 1});
+  CHECK(pixel_spacing({.original_size = {100, 60}, .spacing = {0.5, 2}, .offset = {10, 0}},
+                      {50, 40}) == std::vector<double>{0.5, 2});
+}
