@@ -8,7 +8,7 @@
 #include "common/weights_flags.h"
 #include "eval/arguments.h"
 #include "eval/printer.h"
-#include "experiment/evaluation.h"
+#include "experiment/run/evaluation.h"
 #include "training/selection.h"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "experiment/experiment.h"
+#include "experiment/file/experiment.h"
 
 namespace fovea::apps {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/evaluation.h"
+#include "experiment/run/evaluation.h"
 #include "training/status_line.h"
 
 namespace fovea::apps {

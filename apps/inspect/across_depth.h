@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "experiment/growth.h"
+#include "experiment/costs/growth.h"
 
 namespace fovea::apps {
 

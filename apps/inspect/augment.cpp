@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "experiment/augmented.h"
-#include "experiment/experiment.h"
+#include "experiment/file/experiment.h"
+#include "experiment/run/augmented.h"
 
 namespace fovea::apps {
 

@@ -6,7 +6,7 @@
 #include "common/app.h"
 #include "data/registry.h"
 #include "data/survey.h"
-#include "experiment/experiment.h"
+#include "experiment/file/experiment.h"
 
 namespace fovea::apps {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "experiment/text_table.h"
+#include "experiment/tables/text_table.h"
 
 namespace fovea::apps {
 

@@ -6,8 +6,8 @@
 
 #include "autograd/mode.h"
 #include "base/error.h"
-#include "experiment/open_run.h"
-#include "experiment/text_table.h"
+#include "experiment/run/open_run.h"
+#include "experiment/tables/text_table.h"
 #include "ops/elementwise.h"
 #include "training/selection.h"
 #include "visualise/maps/map_signs.h"

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "experiment/results_layout.h"
-#include "experiment/text_table.h"
-#include "experiment/tradeoff_source.h"
+#include "experiment/costs/tradeoff_source.h"
+#include "experiment/tables/results_layout.h"
+#include "experiment/tables/text_table.h"
 
 namespace fovea::apps {
 

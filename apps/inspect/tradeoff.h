@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/options.h"
-#include "experiment/throughput.h"
+#include "experiment/costs/throughput.h"
 
 namespace fovea::apps {
 

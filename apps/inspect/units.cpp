@@ -7,7 +7,7 @@
 
 #include "backend/devices.h"
 #include "base/error.h"
-#include "experiment/text_table.h"
+#include "experiment/tables/text_table.h"
 #include "models/dformer_units.h"
 #include "visualise/figures/unit_drawing.h"
 

@@ -8,7 +8,7 @@
 
 #include "attention/probe.h"
 #include "data/images/image_dataset.h"
-#include "experiment/runner.h"
+#include "experiment/run/runner.h"
 #include "visualise/drawing/canvas.h"
 #include "visualise_attention/arguments.h"
 

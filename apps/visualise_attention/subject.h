@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "experiment/open_run.h"
+#include "experiment/run/open_run.h"
 #include "visualise/maps/attention_maps.h"
 #include "visualise/pages/explorer.h"
 #include "visualise_attention/arguments.h"

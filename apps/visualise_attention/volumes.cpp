@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/volumes/volume_dataset.h"
-#include "experiment/volume_case.h"
+#include "experiment/run/volume_case.h"
 #include "metrics/label_maps.h"
 #include "ops/shape.h"
 #include "training/inference/inferer.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/app.h"
-#include "experiment/open_run.h"
+#include "experiment/run/open_run.h"
 #include "visualise_attention/arguments.h"
 
 namespace fovea::apps {

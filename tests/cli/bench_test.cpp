@@ -7,7 +7,7 @@
 
 #include "autograd/mode.h"
 #include "backend/devices.h"
-#include "experiment/experiment.h"
+#include "experiment/file/experiment.h"
 #include "nn/ffn.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "experiment/ablation.h"
-#include "experiment/run_folder.h"
+#include "experiment/run/run_folder.h"
+#include "experiment/sweep/ablation.h"
 #include "metrics/classification.h"
 #include "schema/fields.h"
 

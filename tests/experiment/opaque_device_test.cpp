@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "backend/devices.h"
-#include "experiment/runner.h"
+#include "experiment/run/runner.h"
 #include "tests/experiment/fixture.h"
 #include "tests/experiment/squares.h"
 #include "tests/support/opaque.h"

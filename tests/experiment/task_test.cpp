@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
-#include "experiment/experiment.h"
+#include "experiment/file/experiment.h"
 #include "schema/parse.h"
 
 using namespace fovea;

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "autograd/graph.h"
-#include "experiment/experiment.h"
+#include "experiment/file/experiment.h"
 #include "models/backbone.h"
 #include "nn/convolution.h"
 #include "nn/norm.h"

@@ -116,10 +116,10 @@ class ToyAngle final : public training::DataTask {
 FOVEA_TASK(toy_angle, ToyAngle, kInfo)
 
 // All below is the test; tasks are there before the first experiment is read.
-#include "experiment/evaluation.h"
-#include "experiment/preflight.h"
-#include "experiment/profile.h"
-#include "experiment/results.h"
+#include "experiment/costs/profile.h"
+#include "experiment/run/evaluation.h"
+#include "experiment/run/preflight.h"
+#include "experiment/tables/results.h"
 #include "schema/parse.h"
 #include "tests/experiment/fixture.h"
 #include "tests/support/paths.h"

@@ -13,7 +13,7 @@
 #include "data/registry.h"
 #include "data/texts/vocabulary.h"
 #include "data/volumes/volume_cache.h"
-#include "experiment/experiment.h"
+#include "experiment/file/experiment.h"
 #include "schema/parse.h"
 #include "tensor/safetensors.h"
 #include "tests/support/run_cli.h"

@@ -9,7 +9,7 @@
 #include "backend/backend.h"
 #include "bench/memory.h"
 #include "bench/work.h"
-#include "experiment/summary.h"
+#include "experiment/run/summary.h"
 #include "training/store/weights.h"
 
 namespace fovea::bench {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "experiment/experiment.h"
-#include "experiment/profile.h"
+#include "experiment/costs/profile.h"
+#include "experiment/file/experiment.h"
 
 namespace fovea::bench {
 

@@ -9,7 +9,7 @@
 #include "autograd/mode.h"
 #include "backend/devices.h"
 #include "base/error.h"
-#include "experiment/training_step.h"
+#include "experiment/costs/training_step.h"
 #include "nn/ffn.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"

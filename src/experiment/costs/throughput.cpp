@@ -1,0 +1,31 @@
+#include "experiment/costs/throughput.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/devices.h"
+#include "experiment/costs/training_step.h"
+#include "experiment/tables/statistics.h"
+
+namespace fovea::experiment {
+
+Throughput measure_throughput(const Experiment& e, const ThroughputSettings& settings) {
+  using Clock = std::chrono::steady_clock;
+  const Device device = make_device(e.train.device, settings.threads, e.train.allow_tf32);
+  TrainingStep step(e, device, data_shape(e), {.batch_size = settings.batch_size});
+  std::vector<double> seconds;
+  for (std::int64_t pass = -settings.warm_up; pass < settings.passes; ++pass) {
+    const auto start = Clock::now();
+    step.infer();
+    device.synchronize();
+    if (pass >= 0) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return {static_cast<double>(settings.batch_size) / median(seconds),
+          fmt::format("{}, batch {}, {}", device.backend().description(), settings.batch_size,
+                      e.train.precision)};
+}
+
+}  // namespace fovea::experiment

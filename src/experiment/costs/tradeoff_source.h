@@ -1,0 +1,26 @@
+// Where the points of a plot of score against cost come from: a sweep, or a paper's tables.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "experiment/costs/throughput.h"
+#include "visualise/plots/tradeoff.h"
+
+namespace fovea::experiment {
+
+struct TradeoffRequest {
+  std::filesystem::path path;  // of a sweep's folder, or of a file of published numbers
+  std::string table;           // of such a file; empty: its first
+  std::string metric;          // a column; empty: the sweep's first, or a table's only one
+  /// Of a sweep: time the network of every row. A table's are those of the paper's machine.
+  std::optional<ThroughputSettings> throughput = {};
+};
+
+/// Rows of results.json (mean over seeds, parameters, multiply-adds), or of a published table, with
+/// "parameters" and "macs_paper" of the same rows, wherever the file has these. Throws FileError,
+/// and ConfigError for columns and tables that are not there.
+visualise::TradeoffSource read_tradeoff(const TradeoffRequest& request);
+
+}  // namespace fovea::experiment

@@ -1,0 +1,60 @@
+#include "experiment/costs/training_step.h"
+
+#include "autograd/graph.h"
+#include "autograd/mode.h"
+#include "backend/backend.h"
+#include "optim/registry.h"
+#include "training/tasks/task_registry.h"
+
+namespace fovea::experiment {
+
+TrainingStep::TrainingStep(const Experiment& e, const Device& device)
+    : TrainingStep(e, device, data_shape(e)) {}
+
+TrainingStep::TrainingStep(const Experiment& e, const Device& device,
+                           const models::DataShape& shape, const StepSettings& settings)
+    : device_(device), update_(settings.update), graphs_(e.train.cuda_graphs) {
+  const training::TaskEntry& task = training::tasks().find(e.task);
+  const std::int64_t size = settings.batch_size > 0 ? settings.batch_size : e.train.batch_size;
+  set_batch(task.random_batch(seen_shape(e, shape), size, device));
+  const std::int64_t before = in_use();
+  model_ = make_model(e, device, shape);
+  with_model_ = in_use();
+  parameter_bytes_ = with_model_ - before;
+  task_ = task.make(*model_, nullptr, e.loss.value_or(schema::Component{}));
+  std::vector<optim::Parameter> parameters;
+  for (const nn::NamedTensor& named : model_->parameters()) {
+    parameters.push_back({named.name, named.tensor});
+    gradient_bytes_ += named.tensor.bytes();
+  }
+  optimiser_ = optim::make_optimiser(e.optimizer, parameters);
+}
+
+Tensor TrainingStep::operator()() {
+  if (!model_->training()) model_->train(true);
+  model_->set_random(RandomStream(1).fork(number_++));
+  optimiser_->zero_grad();
+  RecordedStep recorded(device_, graphs_);
+  const std::int64_t start = in_use();
+  const Tensor loss = task_->loss(batch_);
+  saved_bytes_ = in_use() - start;
+  autograd::backward(loss);
+  // At rate 0 the weights stay what they are: one batch seen again and again would soon be known by
+  // heart, and gradients too small to be normal numbers make processors many times slower.
+  optimiser_->step(update_ ? optimiser_->base_lr() : 0);
+  recorded.finish();
+  return loss.detach();
+}
+
+models::Outputs TrainingStep::infer() {
+  const autograd::NoGrad no_grad;
+  if (model_->training()) model_->train(false);
+  return task_->output(batch_.data);
+}
+
+std::int64_t TrainingStep::optimiser_bytes() {
+  optimiser_->zero_grad();
+  return in_use() - with_model_;
+}
+
+}  // namespace fovea::experiment

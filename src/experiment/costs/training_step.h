@@ -1,0 +1,65 @@
+// One training step of an experiment on random inputs, to be timed and weighed.
+#pragma once
+
+#include <memory>
+
+#include "experiment/file/experiment.h"
+#include "optim/optimiser.h"
+#include "training/tasks/data_task.h"
+
+namespace fovea::experiment {
+
+/// What is stepped on, and how.
+struct StepSettings {
+  std::int64_t batch_size = 0;  // 0 = the experiment's
+  bool update = false;          // learn; else every step does the same work at a rate of 0
+};
+
+/// Forward, loss, backward and update of an experiment's task. No data set is read beyond its
+/// sizes.
+class TrainingStep {
+ public:
+  TrainingStep(const Experiment& experiment, const Device& device);
+  TrainingStep(const Experiment& experiment, const Device& device, const models::DataShape& shape,
+               const StepSettings& settings = {});
+
+  /// Returns the loss before the update.
+  Tensor operator()();
+  /// The forward pass alone, without gradients.
+  models::Outputs infer();
+  /// The loss of what infer() gave.
+  Tensor loss_of(const models::Outputs& output) const {
+    return task_->loss_of(output, batch_.data);
+  }
+
+  models::Model& model() { return *model_; }
+  const Device& device() const { return device_; }
+  /// What is stepped on, on the device.
+  const data::Batch& batch() const { return batch_.data; }
+  void set_batch(data::Batch batch) { batch_ = training::DataBatch(std::move(batch)); }
+
+  std::int64_t parameter_bytes() const { return parameter_bytes_; }
+  std::int64_t gradient_bytes() const { return gradient_bytes_; }
+  /// The optimiser's state, after a step; drops the gradients.
+  std::int64_t optimiser_bytes();
+  /// What the forward pass of the last step kept for its backward pass.
+  std::int64_t saved_bytes() const { return saved_bytes_; }
+
+ private:
+  std::int64_t in_use() const { return device_.allocator().stats().bytes_in_use; }
+
+  Device device_;
+  bool update_;
+  bool graphs_;
+  training::DataBatch batch_{data::Batch{}};
+  std::unique_ptr<models::Model> model_;
+  std::unique_ptr<training::DataTask> task_;
+  std::unique_ptr<optim::Optimiser> optimiser_;
+  std::uint64_t number_ = 0;
+  std::int64_t parameter_bytes_ = 0;
+  std::int64_t gradient_bytes_ = 0;
+  std::int64_t saved_bytes_ = 0;
+  std::int64_t with_model_ = 0;  // bytes in use before the optimiser was made
+};
+
+}  // namespace fovea::experiment

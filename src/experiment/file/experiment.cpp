@@ -1,0 +1,282 @@
+#include "experiment/file/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "data/registry.h"
+#include "optim/registry.h"
+#include "schema/carry.h"
+#include "schema/contents.h"
+#include "schema/renamed.h"
+#include "training/losses/loss.h"
+#include "training/monitor.h"
+#include "training/tasks/task_registry.h"
+
+namespace fovea::experiment {
+
+using schema::at_least;
+
+namespace {
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const training::TaskEntry& task : training::tasks()) names.push_back(task.name);
+  return names;
+}
+
+std::string task_help() {
+  std::string help;
+  for (const training::TaskEntry& task : training::tasks())
+    help += (help.empty() ? "" : "; ") + task.name + ": " + task.info.help;
+  return help;
+}
+
+}  // namespace
+
+std::string default_task() { return training::tasks().begin()->name; }
+
+const schema::Fields<Experiment>& experiment_fields() {
+  static const auto fields = [] {
+    using E = Experiment;
+    return schema::Fields<E>{}
+        .add("name", &E::name, schema::in_one_line(),
+             "name of the run in tables and plots, and of its folder where --out gives none; empty "
+             "= the file's name")
+        .no_effect()
+        .add_any("paper", &E::paper,
+                 "what it reproduces, e.g. {\"key\": \"dgsa\", \"table\": \"1\"}")
+        .no_effect()
+        .add("task", &E::task, schema::one_of(task_names()), task_help())
+        .add("seed", &E::seed, at_least(0), "of initial weights, data order, augmentation, dropout")
+        .add_component("dataset", &E::dataset, data::datasets().choices(),
+                       "data, augmentation and noise")
+        .add_component("model", &E::model, models::entries().choices(), "network")
+        .add_component("loss", &E::loss, training::loss_choices(),
+                       "what is minimised; null = what fits the task")
+        .add_component("optimizer", &E::optimizer, optim::optimiser_choices(), "update rule")
+        .add_component("schedule", &E::schedule, optim::schedule_choices(),
+                       "learning rate over time")
+        .add_object("train", &E::train, training::train_fields(),
+                    "length, batches, evaluation, device")
+        .add_object("eval", &E::eval, training::eval_fields(),
+                    "how the outputs that are scored are made")
+        .add("cost_img_size", &E::cost_img_size, at_least(1),
+             "size of the images (height, width; of volumes depth, height, width) at which "
+             "summary.json and tables count multiply-adds, where a paper counts at another size "
+             "than it is trained at here; empty: the size of the data")
+        .no_effect()
+        .add_any("files", &E::files,
+                 "hashes of the files that settings name, {\"model.backbone.weights\": \"...\"}; "
+                 "noted by the program: a run refuses files of other content, and one with other "
+                 "files is another run")
+        .is_content();
+  }();
+  return fields;
+}
+
+namespace {
+
+bool reads_texts(const Experiment& e) {
+  return models::entries().find(e.model.type).interface == models::Interface::kTextClassifier;
+}
+
+void check_kinds(const Experiment& e) {
+  const training::TaskInfo& needs = training::tasks().find(e.task).info;
+  const data::Kind kind = data::kind_of(e.dataset);
+  FOVEA_CHECK(needs.reads(kind), ConfigError,
+              fmt::format("task: {} needs a data set of {}{}; dataset.type {} holds {}", e.task,
+                          data::name_of(needs.data),
+                          needs.also ? fmt::format(" or {}", data::name_of(needs.also->data)) : "",
+                          e.dataset.type, data::name_of(kind)));
+  const models::Interface network = models::entries().find(e.model.type).interface;
+  FOVEA_CHECK(network == needs.network, ConfigError,
+              fmt::format("task: {} needs {}; model.type {} is {}", e.task,
+                          models::info_of(needs.network).name, e.model.type,
+                          models::info_of(network).name));
+}
+
+// What a data set that may not be valid yet holds; what is wrong with it is said with the rest.
+data::Kind kind_of_dataset(const schema::Value& settled, data::Kind otherwise) {
+  const schema::Value* given = settled.find("dataset");
+  const schema::Value* type = given != nullptr && given->is_object() ? given->find("type") : given;
+  if (type == nullptr || !type->is_string()) return otherwise;
+  for (const data::DatasetEntry& entry : data::datasets()) {
+    if (entry.name == type->as_string()) return entry.kind_of(*given);
+  }
+  return otherwise;
+}
+
+// A loss that fits the task and its data, where an experiment names none.
+void choose_loss(schema::Value& settled) {
+  const schema::Value* task = settled.find("task");
+  const std::string name =
+      task != nullptr && task->is_string() ? task->as_string() : default_task();
+  const std::vector<std::string> known = task_names();
+  if (std::find(known.begin(), known.end(), name) == known.end()) return;  // said with the others
+  const training::TaskInfo& info = training::tasks().find(name).info;
+  const std::string type = info.loss_for(kind_of_dataset(settled, info.data));
+  const schema::Value* given = settled.find("loss");
+  const bool none = given == nullptr || given->is_null();
+  FOVEA_CHECK(none || !type.empty(), ConfigError,
+              fmt::format("{}{} has a loss of its own; remove this one",
+                          schema::where(given->origin(), "loss"), name));
+  const bool named = !none && (!given->is_object() || given->find("type") != nullptr);
+  if (type.empty() || named) return;
+  schema::Value chosen = none ? schema::Value::object() : *given;
+  chosen.set("type", type);
+  settled.set("loss", chosen);
+}
+
+}  // namespace
+
+const ExperimentKind& experiment_kind() {
+  static const ExperimentKind kind{
+      .fields = &experiment_fields(),
+      .resolve = [](const auto& unresolved, auto& notes) { return resolve(unresolved, notes); },
+      .metrics = [](const schema::Value& resolved) { return metrics_of(parse(resolved)); }};
+  return kind;
+}
+
+schema::Value load_unresolved(const std::filesystem::path& path,
+                              const std::vector<std::string>& overrides, schema::Notes& notes) {
+  schema::Value root = load_file(experiment_kind(), path, notes);
+  for (const std::string& assignment : overrides)
+    override_setting(experiment_kind(), root, assignment, notes);
+  const schema::Value* name = root.find("name");
+  const bool none = name == nullptr || (name->is_string() && name->as_string().empty());
+  if (none) root.set("name", path.stem().string());
+  return root;
+}
+
+std::filesystem::path default_folder(const std::filesystem::path& parent, const std::string& name) {
+  constexpr std::size_t kLongest = 200;
+  const bool good = !name.empty() && name.size() <= kLongest && name != "." && name != ".." &&
+                    name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos &&
+                    schema::in_one_line().accepts(schema::Value(name));
+  FOVEA_CHECK(good, ConfigError,
+              fmt::format("name: {} cannot be the name of a folder in {}/; give a folder with "
+                          "--out, or another name",
+                          describe(schema::Value(name)), parent.string()));
+  return parent / name;
+}
+
+schema::Value load_unresolved(const std::filesystem::path& path,
+                              const std::vector<std::string>& overrides) {
+  schema::Notes unheard;
+  return load_unresolved(path, overrides, unheard);
+}
+
+schema::Value resolve(const schema::Value& unresolved, schema::Notes& notes) {
+  schema::Value settled = unresolved;
+  choose_loss(settled);
+  // Again, since a file may leave the type to its parent and some keys are renamed for one type.
+  schema::rename_keys(experiment_fields(), settled, schema::OldKeys::kLater, notes);
+  schema::drop_foreign_options(experiment_fields(), settled, notes);
+  schema::Value resolved = experiment_fields().resolve(settled);
+  check_kinds(parse(resolved));
+  schema::note_contents(experiment_fields(), resolved);
+  return resolved;
+}
+
+schema::Value resolve(const schema::Value& unresolved) {
+  schema::Notes unheard;
+  return resolve(unresolved, unheard);
+}
+
+Experiment parse(const schema::Value& resolved) {
+  return experiment_fields().from_resolved(resolved);
+}
+
+namespace {
+
+models::DataShape to_model(const data::SampleShape& data) {
+  models::DataShape shape;
+  shape.channels = data.channels;
+  shape.height = data.height;
+  shape.width = data.width;
+  shape.num_classes = data.classes;
+  shape.vocab_size = data.vocab_size;
+  shape.max_len = data.max_len;
+  shape.label_maps = data.label_maps;
+  shape.depth = data.depth;
+  shape.regions = data.regions;
+  return shape;
+}
+
+}  // namespace
+
+models::DataShape data_shape(const Experiment& experiment) {
+  const schema::Value& options = experiment.model.options;
+  const auto given = [&](const char* key) {
+    const schema::Value* value = options.find(key);
+    return value != nullptr && !value->is_null();
+  };
+  const bool all_given = reads_texts(experiment)
+                             ? given("num_classes") && given("vocab_size") && given("max_len")
+                             : given("num_classes") && given("in_chans") && given("img_size");
+  if (all_given) {
+    models::DataShape shape;
+    shape.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
+    return shape;
+  }
+  if (const auto known = data::known_shape(experiment.dataset)) return to_model(*known);
+  return shape_of(*data::make_dataset(experiment.dataset, data::Split::kTrain));
+}
+
+models::DataShape shape_of(const data::Dataset& dataset) { return to_model(dataset.shape()); }
+
+std::unique_ptr<models::Model> make_model(const Experiment& experiment, const Device& device,
+                                          const models::DataShape& shape) {
+  const RandomStream random =
+      RandomStream(static_cast<std::uint64_t>(experiment.seed)).fork("init");
+  return models::make(experiment.model,
+                      {.device = device,
+                       .random = random,
+                       .activations = dtype_from_name(experiment.train.precision)},
+                      shape);
+}
+
+models::DataShape seen_shape(const Experiment& experiment, const models::DataShape& shape) {
+  const schema::Value& options = experiment.model.options;
+  const auto of = [&](const char* key, std::size_t index, std::int64_t otherwise) {
+    const schema::Value* value = options.find(key);
+    if (value == nullptr || value->is_null()) return otherwise;
+    return value->is_array() ? value->at(index).as_int() : value->as_int();
+  };
+  const bool volumes = models::entries().find(experiment.model.type).axes == 3;
+  const std::size_t plane = volumes ? 1 : 0;  // the first of its sides in img_size
+  return {.channels = of("in_chans", 0, shape.channels),
+          .height = of("img_size", plane, shape.height),
+          .width = of("img_size", plane + 1, shape.width),
+          .num_classes = of("num_classes", 0, shape.num_classes),
+          .vocab_size = of("vocab_size", 0, shape.vocab_size),
+          .max_len = of("max_len", 0, shape.max_len),
+          .label_maps = shape.label_maps,
+          .depth = volumes ? of("img_size", 0, shape.depth) : 0,
+          .regions = shape.regions};
+}
+
+Shape sample_shape(const Experiment& experiment, const models::DataShape& shape) {
+  const models::DataShape seen = seen_shape(experiment, shape);
+  if (reads_texts(experiment)) return {seen.max_len};
+  if (seen.depth > 0) return {seen.channels, seen.depth, seen.height, seen.width};
+  return {seen.channels, seen.height, seen.width};
+}
+
+std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment) {
+  models::DataShape large;
+  large.num_classes = std::numeric_limits<std::int64_t>::max();
+  large.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
+  std::vector<metrics::MetricInfo> of_task = training::tasks().find(experiment.task).metrics(large);
+  // Only the data name the classes.
+  for (const metrics::MetricInfo& info : large.label_maps
+                                             ? metrics::case_metrics(experiment.eval, {})
+                                             : metrics::case_metrics(experiment.eval))
+    of_task.push_back(info);
+  return training::measured(experiment.train, of_task);
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,101 @@
+#include "experiment/run/curve_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "experiment/file/experiment.h"
+#include "experiment/file/experiment_kind.h"
+#include "experiment/run/runner.h"
+#include "visualise/plots/run_names.h"
+
+namespace fovea::experiment {
+namespace {
+
+// One run with all that decides where it is drawn.
+struct CurveRun {
+  std::filesystem::path folder;
+  std::string name;
+  std::string settings;  // what results depend on, but for the seed
+  std::int64_t seed = 0;
+  std::vector<metrics::MetricInfo> metrics;
+};
+
+bool has_begun(const std::filesystem::path& run) {
+  return io::fs::exists(run / "config.json") && io::fs::exists(run / "metrics.jsonl");
+}
+
+// The folders that a word of the command line stands for.
+std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder,
+                                           std::vector<std::string>& notes) {
+  if (io::fs::exists(folder / "config.json")) return {folder};
+  FOVEA_CHECK(io::fs::is_directory(folder / "runs"), FileError,
+              fmt::format("{}: is neither the folder of a run (config.json) nor of a sweep (runs/)",
+                          folder.string()));
+  std::vector<std::filesystem::path> all, begun;
+  for (const auto& entry : io::fs::directory_iterator(folder / "runs")) {
+    if (entry.is_directory()) all.push_back(entry.path());
+  }
+  std::sort(all.begin(), all.end());
+  std::copy_if(all.begin(), all.end(), std::back_inserter(begun), has_begun);
+  FOVEA_CHECK(!begun.empty(), FileError,
+              fmt::format("{}: none of its {} runs has begun", folder.string(), all.size()));
+  if (begun.size() < all.size())
+    notes.push_back(fmt::format("{}: {} of {} runs are drawn; the others have not begun",
+                                folder.string(), begun.size(), all.size()));
+  return begun;
+}
+
+CurveRun described_run(const std::filesystem::path& folder) {
+  const schema::Value config = load_config(folder);
+  const Experiment e = parse(config);
+  schema::Value settings =
+      identity(experiment_kind(), config, {.places = schema::Places::kIgnored});
+  settings.set("seed", schema::Value());
+  settings.set("name", schema::Value());
+  return {folder, e.name, settings.dump(0), static_cast<std::int64_t>(e.seed), metrics_of(e)};
+}
+
+}  // namespace
+
+CurveRuns curve_runs(const std::vector<std::string>& folders) {
+  CurveRuns result;
+  std::vector<CurveRun> runs;
+  for (const std::string& folder : folders) {
+    for (const std::filesystem::path& run : runs_in(folder, result.notes))
+      runs.push_back(described_run(run));
+  }
+  std::vector<std::string> names;
+  for (const CurveRun& run : runs) names.push_back(run.name);
+  names = visualise::without_sweep(std::move(names));
+  // By name and settings; a seed that comes again begins a group of its own.
+  std::vector<std::set<std::int64_t>> seeds;
+  std::vector<std::string> settings;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::size_t g = 0;
+    while (g < result.groups.size() &&
+           !(result.groups[g].name == names[i] && settings[g] == runs[i].settings &&
+             !seeds[g].contains(runs[i].seed)))
+      ++g;
+    if (g == result.groups.size()) {
+      result.groups.push_back({names[i], {}});
+      seeds.emplace_back();
+      settings.push_back(runs[i].settings);
+    }
+    result.groups[g].runs.push_back({names[i], runs[i].folder, runs[i].metrics});
+    seeds[g].insert(runs[i].seed);
+  }
+  std::multiset<std::string> used;
+  for (const visualise::SeedRuns& group : result.groups) used.insert(group.name);
+  for (visualise::SeedRuns& group : result.groups) {
+    if (used.count(group.name) > 1)
+      group.name += fmt::format(" ({})", group.runs.front().folder.filename().string());
+  }
+  return result;
+}
+
+}  // namespace fovea::experiment

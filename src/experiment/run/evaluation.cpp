@@ -1,0 +1,142 @@
+#include "experiment/run/evaluation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/csv_field.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/suggest.h"
+#include "training/store/run_state.h"
+
+namespace fovea::experiment {
+namespace {
+
+using schema::Value;
+
+// null for what is undefined.
+Value numbers(const std::vector<double>& values) {
+  Value list = Value::array();
+  for (const double value : values) list.push_back(std::isnan(value) ? Value() : Value(value));
+  return list;
+}
+
+// Those with a value for every sample, or for every volume.
+std::vector<metrics::Measurement> case_metrics(const training::Report& report, bool of_volumes) {
+  std::vector<metrics::Measurement> found;
+  for (const metrics::Measurement& metric : report.metrics) {
+    if (metric.info.per_sample && metric.of_volumes == of_volumes) found.push_back(metric);
+  }
+  return found;
+}
+
+Value cases_json(const std::vector<metrics::Measurement>& found, const char* key, Value names) {
+  Value cases = Value::object({{key, std::move(names)}});
+  for (const metrics::Measurement& metric : found)
+    cases.set(metric.info.name, numbers(metric.per_sample));
+  return cases;
+}
+
+// A row for each sample, a column for each metric that has a value of its own for it.
+std::string cases_csv(const training::Report& report, const training::BatchSource& data,
+                      const std::string& split) {
+  const std::vector<metrics::Measurement> found = case_metrics(report, false);
+  std::string text = "index,name";
+  for (const metrics::Measurement& metric : found) text += "," + metric.info.name;
+  text += "\n";
+  for (std::size_t i = 0; i < report.indices.size(); ++i) {
+    text += fmt::format("{},{}", report.indices[i],
+                        csv_field(data.sample_name(split, report.indices[i])));
+    for (const metrics::Measurement& metric : found) {
+      const double value = metric.per_sample[i];
+      text += std::isnan(value) ? "," : fmt::format(",{}", value);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+// "train 40, test 10".
+std::string sizes_text(const Value& fingerprint) {
+  std::vector<std::string> words;
+  for (const Value::Member& part : fingerprint.at("samples").members())
+    words.push_back(fmt::format("{} {}", part.key, part.value.as_int()));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+std::optional<std::string> other_data(const Value& trained, const Value& now) {
+  if (trained.is_null() || trained.at("hash") == now.at("hash")) return std::nullopt;
+  return fmt::format(
+      "the data are not those that the run was trained on: their content is {} ({}), "
+      "the run's {} ({})",
+      now.at("hash").as_string(), sizes_text(now), trained.at("hash").as_string(),
+      sizes_text(trained));
+}
+
+Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& observer) {
+  Run& run = *opened.run;
+  training::DataTask& task = run.task();
+  const std::string& split = request.report.split;
+  const Value data = task.source().fingerprint();
+  const std::optional<std::string> other = other_data(opened.data, data);
+  if (other) observer.noted(*other);
+  const training::Report report = task.report(request.report);
+  observer.reported(report);
+  std::vector<NoiseScore> scores;
+  for (const std::string& type : request.noise.types) {
+    for (const double level : request.noise.levels) {
+      for (const metrics::Measurement& metric :
+           task.measure(split, training::NoiseLevel{type, level})) {
+        scores.push_back({metric.info.name, type, level, metric.value});
+        if (metric.info.name == task.headline().name) observer.scored(scores.back());
+      }
+    }
+  }
+  Value record = Value::object({{"run", request.run},
+                                {"name", run.experiment().name},
+                                {"dataset", run.experiment().dataset.type},
+                                {"split", split}});
+  opened.weights.describe(record);
+  record.set("samples", std::ssize(report.indices));
+  record.set("data", data);
+  if (other) record.set("data_of_run", opened.data);
+  Value values = Value::object();
+  for (const metrics::Measurement& metric : report.metrics) training::set_measured(values, metric);
+  record.set("metrics", values);
+  for (const Value::Member& member : report.details.members()) record.set(member.key, member.value);
+  if (!report.saved.empty()) record.set("saved", Value::array(report.saved));
+  if (const auto found = case_metrics(report, false); !found.empty()) {
+    record.set("cases", cases_json(found, "index", Value::array(report.indices)));
+    io::write_atomic(request.report.folder / "cases.csv", cases_csv(report, task.source(), split));
+  }
+  if (const auto found = case_metrics(report, true); !found.empty())
+    record.set("volumes", cases_json(found, "name", Value::array(report.volumes)));
+  return write_eval_results(request.report.folder, record, scores, task.headline(),
+                            {weights_hash(run.model()), request.overrides});
+}
+
+training::NoiseGrid noise_grid(const training::BatchSource& data,
+                               const std::vector<std::string>& types,
+                               const std::vector<double>& levels) {
+  training::NoiseGrid grid = data.noise_grid();
+  const std::vector<std::string> known = data.noise_types();
+  if (!types.empty()) {
+    grid.types = types == std::vector<std::string>{"all"} ? known : types;
+    if (grid.levels.empty()) grid.levels = {0.1, 0.2, 0.3, 0.4, 0.5};
+  }
+  if (!levels.empty()) grid.levels = levels;
+  for (const std::string& type : grid.types) {
+    FOVEA_CHECK(std::find(known.begin(), known.end(), type) != known.end(), ConfigError,
+                fmt::format("--noise {}: no corruption of that name{} known: {}", type,
+                            did_you_mean(type, known), fmt::join(known, ", ")));
+  }
+  return grid;
+}
+
+}  // namespace fovea::experiment

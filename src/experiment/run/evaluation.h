@@ -1,0 +1,48 @@
+// What `eval` does: scores a network on one part of its data, clean and under noise, has the task
+// write its report, and keeps the numbers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/run/eval_results.h"
+#include "experiment/run/open_run.h"
+#include "training/tasks/task_report.h"
+
+namespace fovea::experiment {
+
+struct EvalRequest {
+  std::string run;  // what is scored, for the record
+  training::ReportRequest report;
+  training::NoiseGrid noise;
+  std::vector<std::string> overrides;  // of the run's configuration
+};
+
+/// Told what comes out while it does.
+class EvalObserver {
+ public:
+  virtual ~EvalObserver() = default;
+  /// What a user should know before anything is scored.
+  virtual void noted(const std::string& /*note*/) {}
+  virtual void reported(const training::Report& /*report*/) {}
+  /// The main metric in one condition, in the order of the grid: every level of a type, then the
+  /// next type. May throw to end it; nothing is kept then.
+  virtual void scored(const NoiseScore& /*score*/) {}
+};
+
+/// What is to be said where a run's data have changed since its weights were trained, by their
+/// content; nothing where they have not, or where it is unknown.
+std::optional<std::string> other_data(const schema::Value& trained, const schema::Value& now);
+
+/// Writes what the task writes, cases.csv with the metrics that have a value for every sample, and
+/// results.json, which it returns.
+schema::Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& observer);
+
+/// The types and levels of noise that are asked for: of every type if `types` is {"all"}, of those
+/// of the experiment if it is empty. Throws ConfigError for an unknown type.
+training::NoiseGrid noise_grid(const training::BatchSource& data,
+                               const std::vector<std::string>& types,
+                               const std::vector<double>& levels);
+
+}  // namespace fovea::experiment

@@ -1,0 +1,144 @@
+#include "experiment/run/open_run.h"
+
+#include <fmt/format.h>
+
+#include "backend/devices.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/registry.h"
+#include "data/texts/text_dataset.h"
+#include "schema/load.h"
+#include "schema/parse.h"
+#include "training/monitor.h"
+#include "training/store/checkpoint.h"
+#include "training/store/weights.h"
+
+namespace fovea::experiment {
+namespace {
+
+using schema::Value;
+
+// "best" or "last": the weights that the final numbers of a summary are of.
+std::string weights_of(const Value& summary, const Value& config) {
+  if (const Value* said = summary.find("weights"); said != nullptr && said->is_string())
+    return said->as_string();
+  // Written before summaries said so: the best ones, where a validation part had chosen them.
+  const Value* best = summary.find("best");
+  const bool chosen = best != nullptr && best->is_object() &&
+                      best->at("split").as_string() == "val" &&
+                      summary.at("metrics").find("test") != nullptr;
+  return chosen && config.at("train").at("select").as_string() != "last" ? "best" : "last";
+}
+
+void choose_checkpoint(const TrainedRun& from, const Value& config, WeightsUsed& weights) {
+  weights.checkpoint = from.checkpoint;
+  if (!weights.checkpoint.empty()) return;
+  const auto summary = from.folder / "summary.json";
+  if (io::fs::exists(summary)) {
+    weights.checkpoint =
+        weights_of(schema::parse(io::read_text(summary), summary.string()), config);
+  } else {
+    weights.checkpoint = "last";
+    weights.note = "the run has no summary.json yet";
+  }
+}
+
+std::shared_ptr<const data::Vocabulary> parse_vocabulary(const std::string& text,
+                                                         const std::filesystem::path& file) {
+  return std::make_shared<const data::Vocabulary>(data::Vocabulary::parse(text, file.string()));
+}
+
+// What a run that took no step kept of its random start.
+void describe_start(const std::filesystem::path& folder, WeightsUsed& weights) {
+  const auto file = folder / kInitFile;
+  if (!io::fs::exists(file)) return;
+  const Value init = schema::parse(io::read_text(file), file.string());
+  for (const Value& name : init.at("random").items()) weights.random.push_back(name.as_string());
+  weights.random_text = training::random_text(init);
+}
+
+}  // namespace
+
+std::string WeightsUsed::text() const {
+  if (!file.empty()) return "weights " + file.string();
+  return fmt::format("checkpoint {}, step {}{}{}", checkpoint, step,
+                     averaged ? ", averaged weights" : "", note.empty() ? "" : "; " + note);
+}
+
+void WeightsUsed::describe(Value& record) const {
+  if (file.empty()) {
+    record.set("checkpoint", checkpoint);
+    record.set("step", step);
+    record.set("averaged", averaged);
+    if (!note.empty()) record.set("note", note);
+  } else {
+    record.set("weights", file.string());
+    record.set("unused", Value::array(unused));
+  }
+  record.set("random", Value::array(random));
+}
+
+Opened open_run(const TrainedRun& from) {
+  Value config = load_config(from.folder);
+  schema::Notes notes;
+  for (const std::string& assignment : from.overrides)
+    override_setting(experiment_kind(), config, assignment, notes);
+  config = resolve(config, notes);
+  Opened opened;
+  WeightsUsed& weights = opened.weights;
+  choose_checkpoint(from, config, weights);
+  const training::CheckpointStore store(from.folder);
+  const auto folder = store.folder_of(weights.checkpoint);
+  const training::Checkpoint checkpoint = training::read_checkpoint(folder, make_cpu(1));
+  weights.step = checkpoint.state.step;
+  opened.data = checkpoint.state.data;
+  // The metric that chose the best weights; older programs wrote none.
+  const auto& best = checkpoint.state.best;
+  const std::string chosen_by =
+      best && !best->metric.empty() ? best->metric : config.at("train").at("monitor").as_string();
+  const bool chosen_by_averages = training::is_of_averages(chosen_by) && !checkpoint.ema.empty();
+  weights.averaged = from.averaged.value_or(chosen_by_averages);
+  FOVEA_CHECK(!weights.averaged || !checkpoint.ema.empty(), FileError,
+              fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)",
+                          (folder / "ema.safetensors").string()));
+  if (weights.step == 0) describe_start(from.folder, weights);
+
+  RunOptions options;
+  options.threads = from.threads;
+  options.all_weights_given = true;
+  if (const auto words = checkpoint.files.find(data::kVocabularyFile);
+      words != checkpoint.files.end()) {
+    options.vocabulary = parse_vocabulary(words->second, folder / data::kVocabularyFile);
+  }
+  opened.run = std::make_unique<Run>(config, options);
+  opened.run->check_files(checkpoint, folder);
+  opened.run->add_notes(notes.list());
+  const auto file = folder / (weights.averaged ? "ema.safetensors" : "model.safetensors");
+  nn::load_weights(opened.run->model(), weights.averaged ? checkpoint.ema : checkpoint.model,
+                   file.string());
+  return opened;
+}
+
+Opened open_experiment(const ForeignRun& from) {
+  RunOptions options;
+  options.threads = from.threads;
+  options.all_weights_given = true;
+  options.init = from.weights;
+  const auto words = from.weights.file.parent_path() / data::kVocabularyFile;
+  schema::Notes notes;
+  const Value config = resolve(load_unresolved(from.experiment, from.overrides, notes), notes);
+  const bool reads_texts = data::kind_of(parse(config).dataset) == data::Kind::kTexts;
+  if (reads_texts && io::fs::exists(words))
+    options.vocabulary = parse_vocabulary(io::read_text(words), words);
+  Opened opened;
+  opened.run = std::make_unique<Run>(config, options);
+  opened.run->add_notes(notes.list());
+  const nn::LoadReport& report = *opened.run->init();
+  opened.weights.file = from.weights.file;
+  opened.weights.random = report.random;
+  opened.weights.unused = report.unused;
+  opened.weights.random_text = training::random_text(training::to_value(report));
+  return opened;
+}
+
+}  // namespace fovea::experiment

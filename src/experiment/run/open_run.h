@@ -1,0 +1,67 @@
+// Networks with their weights, opened to be scored or looked at.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/run/runner.h"
+#include "schema/value.h"
+
+namespace fovea::experiment {
+
+/// Which weights a network has; goes beside every number and picture made with them.
+struct WeightsUsed {
+  std::string checkpoint;           // "best", "last", "step-00001234"; "" for a file
+  std::int64_t step = 0;            // of the checkpoint
+  bool averaged = false;            // of the checkpoint's two sets, the averages
+  std::filesystem::path file;       // of another program
+  std::vector<std::string> random;  // tensors that have random numbers
+  std::vector<std::string> unused;  // tensors of the file that the network does not have
+  std::string random_text;          // what is random and why, or not used, as a sentence; or ""
+  std::string note;                 // why this checkpoint; "" where that is plain
+
+  /// "checkpoint best, step 40, averaged weights" or "weights x.safetensors", and the note.
+  std::string text() const;
+  /// Sets "checkpoint", "step", "averaged" or "weights", "unused"; in both cases "random".
+  void describe(schema::Value& record) const;
+};
+
+struct Opened {
+  std::unique_ptr<Run> run;
+  WeightsUsed weights;
+  schema::Value data;  // fingerprint of what the weights were trained on; null: unknown
+};
+
+/// A run made by train.
+struct TrainedRun {
+  std::filesystem::path folder;
+  /// "best", "last" or "step-00001234"; empty: those that summary.json is about, and the last ones
+  /// of a run that has none.
+  std::string checkpoint = {};
+  /// The averaged weights (train.ema_decay) or the others; nothing: the averaged ones if train
+  /// chose by their metric (train.monitor=ema_...).
+  std::optional<bool> averaged = {};
+  int threads = 0;
+  std::vector<std::string> overrides = {};  // "key=value" over config.json
+};
+
+/// A run with the weights of a checkpoint and, for texts, the vocabulary they were trained with.
+/// Throws FileError and ConfigError.
+Opened open_run(const TrainedRun& run);
+
+/// An experiment file, or config.json of a run, with weights of another program.
+struct ForeignRun {
+  std::filesystem::path experiment;
+  training::ForeignWeights weights;
+  int threads = 0;
+  std::vector<std::string> overrides = {};
+};
+
+/// Nothing is trained. For texts, vocabulary.txt beside the file of weights is the vocabulary;
+/// where there is none it is counted on train. Throws FileError and ConfigError.
+Opened open_experiment(const ForeignRun& from);
+
+}  // namespace fovea::experiment

@@ -1,0 +1,257 @@
+#include "experiment/run/prediction.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "autograd/mode.h"
+#include "base/csv_field.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/images/image_dataset.h"
+#include "data/parts/folder.h"
+#include "data/volumes/volume_dataset.h"
+#include "metrics/label_maps.h"
+#include "ops/convolution.h"
+#include "training/tasks/prediction_table.h"
+#include "training/tasks/segmentation/mask_files.h"
+#include "training/tasks/segmentation/predicted_volumes.h"
+
+namespace fovea::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPredict = "predict";
+
+// One of the parts; all are prepared alike.
+const data::Dataset& samples_of(Run& run) {
+  const training::BatchSource& source = run.task().source();
+  for (const char* part : {"train", "val", "test"}) {
+    if (source.has(part)) return source.at(part);
+  }
+  throw ConfigError("predict: the run has no data");
+}
+
+// What a folder holds besides inputs.
+struct LeftOutFiles {
+  std::size_t files = 0;
+  std::map<std::string, std::size_t> endings;
+  std::vector<std::string> folders;
+
+  void add(const fs::path& entry) {
+    std::error_code code;
+    if (fs::is_directory(entry, code)) {
+      folders.push_back(entry.filename().string());
+    } else {
+      ++endings[entry.extension().empty() ? "without ending" : entry.extension().string()];
+      ++files;
+    }
+  }
+  /// "18 of 150 files are left out: .tif 10, .txt 8", and sub-folders; of each one, if any.
+  std::vector<std::string> notes(const std::string& folder, std::size_t inputs) const {
+    std::vector<std::string> notes, counts;
+    for (const auto& [ending, count] : endings)
+      counts.push_back(fmt::format("{} {}", ending, count));
+    if (files > 0)
+      notes.push_back(fmt::format("{}: {} of {} files are left out: {}", folder, files,
+                                  files + inputs, fmt::join(counts, ", ")));
+    if (!folders.empty())
+      notes.push_back(fmt::format("{}: sub-folders are not searched: {}; give them as inputs too",
+                                  folder, fmt::join(folders, ", ")));
+    return notes;
+  }
+};
+
+std::vector<fs::path> files_of(const std::vector<fs::path>& given, bool volumes,
+                               std::vector<std::string>& notes) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (const fs::path& path : given) {
+    FOVEA_CHECK(fs::exists(path, code), FileError, fmt::format("{}: not found", path.string()));
+    if (!fs::is_directory(path, code)) {
+      files.push_back(path);
+      continue;
+    }
+    const std::size_t before = files.size();
+    LeftOutFiles left_out;
+    for (const auto& entry : data::sorted_entries(kPredict, path)) {
+      const bool fits = volumes ? data::has_nifti_extension(entry.path())
+                                : data::has_image_extension(entry.path());
+      if (fits && !fs::is_directory(entry.path(), code)) {
+        files.push_back(entry.path());
+      } else {
+        left_out.add(entry.path());
+      }
+    }
+    const auto found = left_out.notes(path.string(), files.size() - before);
+    notes.insert(notes.end(), found.begin(), found.end());
+    FOVEA_CHECK(
+        files.size() > before, FileError,
+        fmt::format("{}: holds no {}{}", path.string(),
+                    volumes ? ".nii or .nii.gz file"
+                            : "picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm, .pnm)",
+                    left_out.folders.empty() ? ""
+                                             : fmt::format("; its sub-folders are not searched: {}",
+                                                           fmt::join(left_out.folders, ", "))));
+  }
+  return files;
+}
+
+// As they are; a later one that is taken gets " (2)", " (3)", ...
+std::vector<std::string> kept_names(std::vector<std::string> names) {
+  std::set<std::string> taken;
+  for (std::string& name : names) {
+    const std::string first = name;
+    for (int number = 2; !taken.insert(name).second; ++number)
+      name = fmt::format("{} ({})", first, number);
+  }
+  return names;
+}
+
+std::string without_nifti(const fs::path& file) {
+  const std::string name = file.string();
+  for (const std::string_view ending : {".nii.gz", ".nii"}) {
+    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+  }
+  return name;
+}
+
+// "a_0002" is channel 2 of "a"; nothing is a channel of one that has a single one.
+std::string case_of(const fs::path& file, std::int64_t channels) {
+  const std::string stem = without_nifti(file);
+  const bool numbered =
+      stem.size() > 5 && stem[stem.size() - 5] == '_' &&
+      std::all_of(stem.end() - 4, stem.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return numbered && (channels > 1 || stem.ends_with("_0000")) ? stem.substr(0, stem.size() - 5)
+                                                               : stem;
+}
+
+data::Batch batch_of_one(const Tensor& image) {
+  data::Batch batch;
+  Shape shape{1};
+  for (const std::int64_t size : image.shape()) shape.push_back(size);
+  batch.set("image", image.alias(shape));
+  batch.indices = {0};
+  return batch;
+}
+
+void predict_volume(Run& run, const data::VolumeDataset& volumes, const PredictInput& input,
+                    const PredictRequest& request) {
+  const data::VolumeInfo& info = volumes.info();
+  const data::PreparedVolume volume =
+      data::prepare_volume(data::read_volume({input.files, {}, input.name}, info), volumes.plan(),
+                           info.class_names.size(), info.regions);
+  const Tensor image =
+      Tensor::from(volume.values, {volume.channels, volume.size[0], volume.size[1], volume.size[2]},
+                   run.task().source().options().host);
+  const Tensor prob = run.task().probabilities_of(batch_of_one(image));
+  training::write_prediction(request.out, input.name, prob.alias(prob.shape().part(1, 5)),
+                             volume.place, input.files.front(), info,
+                             {true, request.probabilities});
+}
+
+void write_grey(const fs::path& file, const Tensor& map, float factor) {
+  data::Image picture{map.size(-2), map.size(-1), 1, {}};
+  for (const float value : map.host_values<float>())
+    picture.pixels.push_back(static_cast<std::uint8_t>(value * factor + 0.5f));
+  data::write_png(file, picture);
+}
+
+// (1, k, h, w) at the size of the file.
+void predict_masks(const data::ImageDataset& images, const Tensor& prob,
+                   const data::Geometry& geometry, const PredictInput& input,
+                   const PredictRequest& request) {
+  const std::int64_t height = geometry.original_size.at(0), width = geometry.original_size.at(1);
+  const fs::path file = request.out / (input.name + ".png");
+  const std::vector<int> values = images.label_values();
+  data::write_png(
+      file, values.empty()
+                ? training::cut_at_half(prob, height, width)
+                : training::label_picture(
+                      images.at_original(metrics::predicted_labels(prob), height, width), values));
+  if (!request.probabilities) return;
+  const Tensor sized = ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
+  const auto shares = sized.host_values<float>();
+  const std::vector<std::string> words = metrics::class_words(images.class_names());
+  const std::int64_t pixels = height * width;
+  for (std::int64_t k = 0; k < sized.size(1); ++k) {
+    const std::vector<float> map(shares.begin() + k * pixels, shares.begin() + (k + 1) * pixels);
+    write_grey(
+        request.out / fmt::format("{}_{}.png", input.name, words[static_cast<std::size_t>(k)]),
+        Tensor::from(map, {height, width}, sized.device()), 255.0f);
+  }
+}
+
+}  // namespace
+
+PredictInputs predict_inputs(Run& run, const std::vector<fs::path>& given) {
+  const data::Dataset& samples = samples_of(run);
+  FOVEA_CHECK(samples.has("image"), ConfigError,
+              "predict: the run reads texts; pictures and volumes are predicted so far");
+  const data::VolumeDataset* volumes = data::find_volumes(samples);
+  PredictInputs result;
+  std::vector<PredictInput>& inputs = result.inputs;
+  const std::vector<fs::path> files = files_of(given, volumes != nullptr, result.notes);
+  std::vector<std::string> cases;
+  for (const fs::path& file : files) {
+    const std::string name =
+        volumes == nullptr ? file.string() : case_of(file, volumes->info().channels);
+    if (volumes != nullptr && volumes->info().channels > 1 && !cases.empty() &&
+        cases.back() == name) {
+      inputs.back().files.push_back(file);
+      continue;
+    }
+    inputs.push_back({{file}, "", 0});
+    cases.push_back(volumes == nullptr ? file.stem().string() : name);
+  }
+  std::vector<std::string> names;
+  for (const std::string& one : cases) names.push_back(fs::path(one).filename().string());
+  names = kept_names(std::move(names));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i].name = names[i];
+    inputs[i].index = static_cast<std::int64_t>(i);
+  }
+  return result;
+}
+
+std::string predict_heads(Run& run) {
+  if (run.model().interface() != models::Interface::kImageClassifier) return "name,file";
+  return training::prediction_heads(samples_of(run).class_names());
+}
+
+std::string predict(Run& run, const PredictInput& input, const PredictRequest& request) {
+  const autograd::NoGrad no_grad;
+  const data::Dataset& samples = samples_of(run);
+  const std::string file = input.files.front().string();
+  const std::string line = fmt::format("{},{}", csv_field(input.name), csv_field(file));
+  if (const auto* volumes = data::find_volumes(samples)) {
+    predict_volume(run, *volumes, input, request);
+    return line;
+  }
+  const data::ImageDataset& images = data::images_of(samples);
+  data::Sample sample = images.get_file(input.files.front());
+  const Tensor& image = sample.at("image");
+  data::normalise({image.size(0), image.size(1), image.size(2), image.data<float>()}, images.mean(),
+                  images.std());
+  const auto pixels = image.host_values<float>();
+  const Tensor there = Tensor::from(std::vector<float>(pixels.begin(), pixels.end()), image.shape(),
+                                    run.task().source().options().host);
+  const Tensor prob = run.task().probabilities_of(batch_of_one(there));
+  if (run.model().interface() == models::Interface::kDenseNetwork) {
+    predict_masks(images, prob, sample.geometry, input, request);
+    return line;
+  }
+  const auto values = prob.host_values<float>();
+  const auto best = std::max_element(values.begin(), values.end());
+  return training::prediction_line(
+      {input.name, file, {}, best - values.begin(), {values.begin(), values.end()}, input.index},
+      images.class_names());
+}
+
+}  // namespace fovea::experiment

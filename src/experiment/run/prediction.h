@@ -1,0 +1,51 @@
+// What `predict` does: a trained network on files that belong to no data set. Pictures and volumes
+// are prepared as the run's own are; what comes out is written on the grid of the file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiment/run/open_run.h"
+
+namespace fovea::experiment {
+
+/// One picture, or one volume: of several channels, several files.
+struct PredictInput {
+  std::vector<std::filesystem::path> files;
+  std::string name;        // of the files that are written: that of the input, one of its own
+  std::int64_t index = 0;  // among the inputs
+};
+
+struct PredictInputs {
+  std::vector<PredictInput> inputs;
+  std::vector<std::string> notes;  // files of folders that are no inputs, and sub-folders
+};
+/// The inputs that files and folders hold: of networks for volumes .nii and .nii.gz files, where
+/// channels are files that end in _0000, _0001, ...; else pictures. Folders are not searched in
+/// depth; what they hold besides is in the notes. Throws FileError for what is not there and for a
+/// folder without any, ConfigError for runs that read neither.
+PredictInputs predict_inputs(Run& run, const std::vector<std::filesystem::path>& given);
+
+struct PredictRequest {
+  std::filesystem::path out;  // exists
+  bool probabilities = false;
+};
+
+/// Writes into `out`
+///   of volumes   <name>.nii.gz: the value that files of labels have for each voxel's class, and
+///                with probabilities <name>_<class>.nii.gz, float32
+///   of masks     <name>.png: the value for each pixel's class, or 0 and 255 of one foreground;
+///   with
+///                probabilities <name>_<class>.png, 255 = 1
+///   of classes   nothing
+/// and returns the line of predictions.csv that is the input's, without its end. Throws FileError
+/// for an input that cannot be read.
+std::string predict(Run& run, const PredictInput& input, const PredictRequest& request);
+
+/// The first line of predictions.csv: of classifiers training::prediction_heads(), else
+/// "name,file".
+std::string predict_heads(Run& run);
+
+}  // namespace fovea::experiment

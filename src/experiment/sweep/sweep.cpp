@@ -1,0 +1,377 @@
+#include "experiment/sweep/sweep.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "base/cores.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "experiment/run/run_folder.h"
+#include "experiment/tables/results.h"
+#include "schema/parse.h"
+#include "training/store/checkpoint.h"
+#include "training/trainer.h"
+
+namespace fovea::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// How long a signal may wait behind other work; also how often foreign locks are tried again.
+constexpr std::chrono::milliseconds kPoll{100};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Hidden files are our locks or of no interest; the other exception is left by a killed first
+// write.
+bool holds_something(const fs::path& folder) {
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(folder, code)) {
+    const std::string name = entry.path().filename().string();
+    if (name.front() != '.' && !name.starts_with("ablation.json.")) return true;
+  }
+  return false;
+}
+
+// The locks of a sweep. A whole sweep excludes all others; shards exclude only their like.
+std::vector<FileLock> lock_folder(const fs::path& out, const Shard& shard) {
+  const bool whole = shard.count == 1;
+  const auto take = [&](const std::string& name, FileLock::Mode mode) {
+    auto lock = FileLock::try_lock(out / name, mode);
+    FOVEA_CHECK(lock, ConfigError,
+                fmt::format("{}: another ablate ({}) is at work in this folder; wait for it or "
+                            "choose another --out",
+                            out.string(), last_line(out / name)));
+    lock->write("process " + this_process() + "\n");
+    return std::move(*lock);
+  };
+  std::vector<FileLock> locks;
+  locks.push_back(take(".lock", whole ? FileLock::Mode::kExclusive : FileLock::Mode::kShared));
+  if (!whole) {
+    locks.push_back(
+        take(fmt::format(".lock-{}-of-{}", shard.index, shard.count), FileLock::Mode::kExclusive));
+  }
+  return locks;
+}
+
+// Makes the folder that of this ablation, or says why it cannot be.
+void claim_folder(const Ablation& ablation, const fs::path& out) {
+  const fs::path file = out / "ablation.json";
+  const std::string content = to_value(ablation).dump() + "\n";
+  std::error_code code;
+  if (fs::exists(file, code)) {
+    const std::string known = io::read_text(file);
+    const schema::Value value = schema::parse(known, file.string(), {64, std::size_t{1} << 30});
+    const schema::Value* name = value.find("name");
+    FOVEA_CHECK(
+        name != nullptr && name->is_string() && name->as_string() == ablation.name, ConfigError,
+        fmt::format("{}: holds the ablation {}, not \"{}\"; choose another --out", out.string(),
+                    name != nullptr ? name->dump(0) : "of another program", ablation.name));
+    if (known != content) io::write_atomic(file, content);
+  } else {
+    FOVEA_CHECK(
+        !holds_something(out), ConfigError,
+        fmt::format("{}: is not empty and holds no ablation; choose another --out", out.string()));
+    io::write_atomic(file, content);
+  }
+  io::make_directories(out / "jobs");
+  io::make_directories(out / "runs");
+}
+
+class Sweep {
+ public:
+  Sweep(const Ablation& ablation, const SweepOptions& options, SweepObserver& observer,
+        StopSignals& signals)
+      : ablation_(ablation), options_(options), observer_(observer), signals_(signals) {
+    const int cores = options.threads > 0 ? options.threads : usable_cores();
+    threads_ = std::max(1, cores / options.jobs);
+  }
+
+  SweepOutcome run() {
+    choose();
+    try {
+      while (step()) {
+      }
+    } catch (...) {
+      // The children would go on without anybody to report to.
+      forward(SIGTERM);
+      while (!running_.empty()) collect(true);
+      throw;
+    }
+    outcome_.not_started = static_cast<int>(pending_.size());
+    write_results(collect_results(ablation_, options_.out), options_.out);
+    outcome_.progress = progress();
+    if (signal_ != 0) report_interrupt();
+    return std::move(outcome_);
+  }
+
+ private:
+  struct Running {
+    const Job* job;
+    FileLock lock;
+    Clock::time_point start;
+    bool resumed;
+  };
+
+  void choose() {
+    for (const Job* job : chosen_jobs(ablation_, options_)) {
+      ++total_;
+      if (!settle(*job)) pending_.push_back(job);
+    }
+  }
+
+  // Counts a job that needs no run: finished, or failed before and not to be tried again.
+  bool settle(const Job& job) {
+    const JobStatus status = status_of(ablation_, options_.out, job);
+    if (status.state == JobState::kFinished) {
+      ++finished_;
+      ++outcome_.skipped;
+      const auto time = read_summary(paths_of(options_.out, job).run).time_s;
+      if (time) earlier_seconds_.push_back(*time);
+      return true;
+    }
+    if (status.state != JobState::kFailed || options_.retry_failed) return false;
+    outcome_.failed.push_back({job.id, status.message});
+    return true;
+  }
+
+  // False when there is nothing more to do.
+  bool step() {
+    if (!stopping_) start_jobs();
+    if (running_.empty() && (stopping_ || pending_.empty())) return false;
+    if (const auto signal = signals_.wait(kPoll); signal && *signal != SIGCHLD) {
+      signal_ = *signal;
+      stopping_ = true;
+      observer_.stopping(*signal, static_cast<int>(running_.size()));
+      forward(*signal);
+    }
+    collect(false);
+    return true;
+  }
+
+  void start_jobs() {
+    for (std::size_t i = 0; i < pending_.size();) {
+      if (static_cast<int>(running_.size()) >= options_.jobs) return;
+      const Job& job = *pending_[i];
+      auto lock = FileLock::try_lock(paths_of(options_.out, job).lock, FileLock::Mode::kExclusive);
+      if (!lock) {
+        if (waited_.insert(job.id).second) observer_.waiting(job);
+        ++i;
+        continue;
+      }
+      pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
+      // Whoever held it may have finished it.
+      if (waited_.count(job.id) == 0 || !settle(job)) start(job, std::move(*lock));
+    }
+  }
+
+  void start(const Job& job, FileLock lock) {
+    const JobPaths paths = paths_of(options_.out, job);
+    std::error_code code;
+    // Also where only the logs are left: `train` then says so, and nothing is begun again silently.
+    // A run in which nothing was trained is: its data may have been mended since.
+    const bool resumed =
+        !training::is_untrained(paths.run) && (training::CheckpointStore(paths.run).any() ||
+                                               fs::exists(paths.run / "metrics.jsonl", code));
+    if (resumed && !has_sound_config(job, paths)) return;
+    // Otherwise there is nothing to go on from, and `train` refuses an existing folder.
+    if (!resumed && fs::exists(paths.run, code)) io::remove_all(paths.run);
+    if (fs::exists(paths.failed, code)) io::remove_all(paths.failed);
+    io::write_atomic(paths.config, job.config.dump() + "\n");
+    std::vector<std::string> command = options_.program;
+    command.insert(command.end(), {paths.config.string(), "--out", paths.run.string()});
+    if (resumed) command.push_back("--resume");
+    command.insert(command.end(), {"--quiet", "--threads", std::to_string(threads_)});
+    const pid_t child = start_process(command, paths.out, paths.err, lock, signals_);
+    running_.emplace(child, Running{&job, std::move(lock), Clock::now(), resumed});
+    observer_.started(job, resumed, progress());
+  }
+
+  // A run cannot go on from a config.json that is damaged; its checkpoint has a copy, so the file
+  // may go.
+  bool has_sound_config(const Job& job, const JobPaths& paths) {
+    const fs::path config = paths.run / "config.json";
+    std::error_code code;
+    if (!fs::exists(config, code)) return true;
+    try {
+      schema::parse(io::read_text(config), config.string());
+      return true;
+    } catch (const Error& error) {
+      fail_job(job, paths,
+               fmt::format("{}; the file is damaged: remove it and run ablate again with "
+                           "--retry-failed; the job then goes on from its checkpoint",
+                           error.what()));
+      return false;
+    }
+  }
+
+  void forward(int signal) {
+    for (const auto& [child, run] : running_) ::kill(child, signal);
+  }
+
+  // Takes note of children that have ended.
+  void collect(bool quietly) {
+    std::vector<pid_t> children;
+    for (const auto& [child, run] : running_) children.push_back(child);
+    while (const auto ended = reap(children)) {
+      children.erase(std::find(children.begin(), children.end(), ended->first));
+      const auto at = running_.find(ended->first);
+      const Running run = std::move(at->second);
+      running_.erase(at);
+      if (!quietly) note_end(run, ended->second);
+    }
+    if (quietly && !running_.empty()) signals_.wait(kPoll);
+  }
+
+  void note_end(const Running& run, const Exit& exit) {
+    const Job& job = *run.job;
+    const JobPaths paths = paths_of(options_.out, job);
+    if (exit.ok() && status_of(ablation_, options_.out, job).state == JobState::kFinished) {
+      const double seconds = seconds_since(run.start);
+      if (!run.resumed) seconds_.push_back(seconds);
+      ++finished_;
+      write_results(collect_results(ablation_, options_.out), options_.out);
+      observer_.finished(job, seconds, progress());
+    } else if (was_interrupted(exit)) {
+      ++outcome_.interrupted;
+    } else {
+      note_failure(job, paths, exit);
+    }
+  }
+
+  bool was_interrupted(const Exit& exit) const {
+    if (exit.signal == 0 && exit.code == kExitInterrupted) return true;
+    const int signal = exit.signal != 0 ? exit.signal : exit.code - 128;
+    return stopping_ && (signal == SIGINT || signal == SIGTERM || signal == SIGUSR1);
+  }
+
+  void note_failure(const Job& job, const JobPaths& paths, const Exit& exit) {
+    std::string message;
+    if (exit.ok()) {
+      message = fmt::format(
+          "{}: missing, damaged, or of another configuration, although the "
+          "program reported success",
+          (paths.run / "summary.json").string());
+    } else {
+      message = exit.signal == 0 ? last_line(paths.err) : std::string();
+      if (message.empty()) message = to_string(exit);
+    }
+    // A killed job is resumed next time; one that ended with an error would fail again.
+    if (exit.signal == 0) return fail_job(job, paths, message);
+    report_failure(job, message);
+  }
+
+  void fail_job(const Job& job, const JobPaths& paths, const std::string& message) {
+    io::write_atomic(paths.failed, message + "\n");
+    report_failure(job, message);
+  }
+
+  void report_failure(const Job& job, const std::string& message) {
+    outcome_.failed.push_back({job.id, message});
+    observer_.failed(job, message, progress());
+    if (options_.fail_fast && !stopping_) {
+      stopping_ = true;
+      observer_.stopping(SIGTERM, static_cast<int>(running_.size()));
+      forward(SIGTERM);
+    }
+  }
+
+  Progress progress() const {
+    Progress progress;
+    progress.finished = finished_;
+    progress.failed = static_cast<int>(outcome_.failed.size());
+    progress.running = static_cast<int>(running_.size());
+    progress.total = total_;
+    const auto& known = seconds_.empty() ? earlier_seconds_ : seconds_;
+    if (!known.empty()) {
+      const double job = median(known);
+      double work = job * static_cast<double>(pending_.size());
+      for (const auto& [child, run] : running_)
+        work += std::max(0.0, job - seconds_since(run.start));
+      const auto left = static_cast<int>(pending_.size() + running_.size());
+      progress.eta_s = work / std::max(1, std::min(options_.jobs, left));
+    }
+    return progress;
+  }
+
+  [[noreturn]] void report_interrupt() const {
+    throw Interrupted(fmt::format(
+        "stopped by {} signal: {} of {} jobs finished, {} saved to go on from, {} failed; run the "
+        "same command again to continue",
+        ::strsignal(signal_), finished_, total_, outcome_.interrupted, outcome_.failed.size()));
+  }
+
+  const Ablation& ablation_;
+  const SweepOptions& options_;
+  SweepObserver& observer_;
+  StopSignals& signals_;
+  int threads_ = 1;
+  int total_ = 0;
+  int finished_ = 0;
+  bool stopping_ = false;
+  int signal_ = 0;
+  std::vector<const Job*> pending_;
+  std::set<std::string> waited_;
+  std::map<pid_t, Running> running_;
+  std::vector<double> seconds_, earlier_seconds_;
+  SweepOutcome outcome_;
+};
+
+}  // namespace
+
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  const char* const end = text.data() + text.size();
+  const auto [slash, first] = std::from_chars(text.data(), end, shard.index);
+  const bool has_slash = first == std::errc() && slash != end && *slash == '/';
+  const auto [rest, second] = std::from_chars(has_slash ? slash + 1 : end, end, shard.count);
+  FOVEA_CHECK(has_slash && second == std::errc() && rest == end && shard.index >= 1 &&
+                  shard.index <= shard.count,
+              ConfigError,
+              fmt::format("--shard {}: expected i/n with 1 <= i <= n, such as 2/8", text));
+  return shard;
+}
+
+std::vector<const Job*> chosen_jobs(const Ablation& ablation, const SweepOptions& options) {
+  const std::vector<std::size_t> rows = find_rows(ablation, options.only);
+  std::vector<const Job*> jobs;
+  std::int64_t number = 0;
+  for (const Job& job : ablation.jobs) {
+    const bool ours = number++ % options.shard.count == options.shard.index - 1;
+    const bool chosen = rows.empty() || std::binary_search(rows.begin(), rows.end(), job.row);
+    const bool seeded =
+        options.seeds.empty() ||
+        std::find(options.seeds.begin(), options.seeds.end(), job.seed) != options.seeds.end();
+    if (ours && chosen && seeded) jobs.push_back(&job);
+  }
+  return jobs;
+}
+
+SweepOutcome run_sweep(const Ablation& ablation, const SweepOptions& options,
+                       SweepObserver& observer, StopSignals& signals) {
+  FOVEA_CHECK(options.jobs >= 1, ConfigError,
+              fmt::format("--jobs is {}; expected at least 1", options.jobs));
+  FOVEA_CHECK(options.shard.index >= 1 && options.shard.index <= options.shard.count, ConfigError,
+              fmt::format("--shard {}/{}: expected i/n with 1 <= i <= n", options.shard.index,
+                          options.shard.count));
+  FOVEA_CHECK(!options.program.empty(), ConfigError, "ablate: no training program given");
+  find_rows(ablation, options.only);  // complains before anything is written
+  io::make_directories(options.out);
+  const std::vector<FileLock> locks = lock_folder(options.out, options.shard);
+  claim_folder(ablation, options.out);
+  return Sweep(ablation, options, observer, signals).run();
+}
+
+}  // namespace fovea::experiment

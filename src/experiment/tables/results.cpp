@@ -1,0 +1,231 @@
+// Collecting results. Formats for machines are in results_machine.cpp, those for people in
+// results_text.cpp.
+#include "experiment/tables/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/parts/split.h"
+#include "experiment/run/run_folder.h"
+#include "experiment/tables/results_layout.h"
+#include "experiment/tables/results_remarks.h"
+#include "schema/load.h"
+
+namespace fovea::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+using schema::Value;
+
+// Of a map by metrics, with the names that these have today.
+template <class T>
+void rename_metrics(std::map<MetricKey, T>& by_metric, const std::vector<Column>& known) {
+  std::map<MetricKey, T> renamed;
+  for (auto& [key, value] : by_metric) {
+    const Column column = column_called(column_name(key), known);
+    renamed[column.key.split.empty() ? key : column.key] = std::move(value);
+  }
+  by_metric = std::move(renamed);
+}
+
+std::vector<FinishedRun> finished_runs(const Ablation& ablation, const std::vector<Column>& known,
+                                       const fs::path& sweep) {
+  std::vector<FinishedRun> runs;
+  for (const Job& job : ablation.jobs) {
+    if (status_of(ablation, sweep, job).state != JobState::kFinished) continue;
+    runs.push_back({&job, read_summary(paths_of(sweep, job).run)});
+    rename_metrics(runs.back().summary.metrics, known);
+    rename_metrics(runs.back().summary.coverage, known);
+  }
+  return runs;
+}
+
+// The metrics of a split that are results rather than diagnostics or of single classes, in the
+// order of their names.
+std::vector<Column> main_columns(const std::vector<FinishedRun>& runs,
+                                 const std::vector<Column>& known) {
+  for (const data::Split split : {data::Split::kTest, data::Split::kVal, data::Split::kTrain}) {
+    std::map<std::string, Column> columns;
+    for (const FinishedRun& run : runs) {
+      for (const auto& [key, value] : run.summary.metrics) {
+        if (key.split != data::name_of(split)) continue;
+        const Column column = column_called(column_name(key), known);
+        const bool exact = std::any_of(known.begin(), known.end(),
+                                       [&](const Column& c) { return c.name == column.name; });
+        const bool of_class = !exact && !column.key.split.empty();  // a known one stands for it
+        if (column.info.is_loss || of_class) continue;
+        columns.emplace(column.name, column);
+      }
+    }
+    std::vector<Column> sorted;
+    for (const auto& [name, column] : columns) sorted.push_back(column);
+    if (!sorted.empty()) return sorted;
+  }
+  return {};
+}
+
+// The values of the single run's samples, if `eval` scored the weights that the run reports.
+std::optional<CaseScores> cases_of(const Column& column, const FinishedRun& run,
+                                   const fs::path& folder, double reported) {
+  std::optional<CaseScores> cases =
+      read_case_scores(folder / "eval" / column.key.split, column.key.metric);
+  const bool same =
+      cases && (cases->value == reported || (std::isnan(cases->value) && std::isnan(reported)));
+  if (!same) return {};
+  cases->data = run.summary.data;
+  return cases;
+}
+
+void add_metrics(const Results& results, const std::vector<const FinishedRun*>& runs,
+                 const fs::path& sweep, ResultRow& row) {
+  for (const Column& column : results.columns) {
+    MetricResult metric;
+    metric.name = column.name;
+    for (const FinishedRun* run : runs) {
+      for (const auto& [key, value] : run->summary.metrics) {
+        if (column_name(key) != column.name) continue;
+        metric.by_seed[run->job->seed] = value;
+        const auto coverage = run->summary.coverage.find(key);
+        if (coverage != run->summary.coverage.end())
+          metric.coverage[run->job->seed] = coverage->second;
+      }
+    }
+    if (column.info.per_sample && runs.size() == 1 && !metric.by_seed.empty()) {
+      metric.cases = cases_of(column, *runs[0], paths_of(sweep, *runs[0]->job).run,
+                              metric.by_seed.begin()->second);
+    }
+    std::vector<double> values;
+    for (const auto& [seed, value] : metric.by_seed) values.push_back(value);
+    metric.estimate = estimate(values);
+    for (const PublishedCell& cell : row.published) {
+      if (cell.metric == column.name) metric.published = cell;
+    }
+    row.metrics.push_back(std::move(metric));
+  }
+}
+
+struct Output {
+  const char* file;
+  std::string content;
+};
+
+std::vector<Output> outputs(const Results& results) {
+  return {{"results.json", to_json(results)},
+          {"results.csv", to_csv(results)},
+          {"results.md", to_markdown(results)},
+          {"results.tex", to_latex(results)}};
+}
+
+// "results.md:7: file has ..., run folders give ..." for the first line that differs.
+std::string first_difference(const fs::path& file, const std::string& before,
+                             const std::string& now) {
+  std::size_t begin = 0;
+  for (int line = 1;; ++line) {
+    const auto cut = [&](const std::string& text) {
+      return begin >= text.size() ? std::string("(end)")
+                                  : text.substr(begin, text.find('\n', begin) - begin);
+    };
+    const std::string old_line = cut(before);
+    const std::string new_line = cut(now);
+    if (old_line != new_line || old_line == "(end)") {
+      return fmt::format("{}:{}: the file has \"{}\", the run folders give \"{}\"", file.string(),
+                         line, old_line, new_line);
+    }
+    begin += old_line.size() + 1;
+  }
+}
+
+}  // namespace
+
+Results collect_results(const Ablation& ablation, const fs::path& sweep) {
+  const std::vector<Column> known = known_columns(ablation);
+  const std::vector<FinishedRun> runs = finished_runs(ablation, known, sweep);
+  Results results;
+  results.name = ablation.name;
+  results.paper = ablation.published;
+  results.seeds = ablation.seeds;
+  if (ablation.metrics.empty()) results.columns = main_columns(runs, known);
+  for (const std::string& name : ablation.metrics)
+    results.columns.push_back(column_called(name, known));
+  for (std::size_t i = 0; i < ablation.rows.size(); ++i) {
+    ResultRow row;
+    row.name = ablation.rows[i].name;
+    if (const Value* type = schema::find_path(ablation.rows[i].config, "dataset.type"))
+      row.dataset = type->as_string();
+    row.overrides = ablation.rows[i].overrides;
+    row.published = ablation.rows[i].published;
+    for (PublishedCell& cell : row.published) cell.metric = column_called(cell.metric, known).name;
+    row.changes = ablation.rows[i].changes;
+    std::vector<const FinishedRun*> own;
+    std::vector<double> times, epochs;  // seconds of a run, minutes of an epoch
+    for (const FinishedRun& run : runs) {
+      if (run.job->row != i) continue;
+      own.push_back(&run);
+      row.seeds.push_back(run.job->seed);
+      row.parameters = run.summary.parameters;
+      row.macs = run.summary.macs;
+      row.macs_paper = run.summary.macs_paper;
+      if (run.summary.time_s) times.push_back(*run.summary.time_s);
+      if (run.summary.time_s && run.summary.epochs.value_or(0) > 0)
+        epochs.push_back(*run.summary.time_s / 60 / static_cast<double>(*run.summary.epochs));
+      row.selected_on = run.summary.selected_on;
+    }
+    if (!times.empty()) row.time_s = estimate(times).mean;
+    if (!epochs.empty()) row.min_per_epoch = estimate(epochs).mean;
+    std::sort(row.seeds.begin(), row.seeds.end());
+    results.complete = results.complete && row.seeds.size() == ablation.seeds.size();
+    add_metrics(results, own, sweep, row);
+    results.rows.push_back(std::move(row));
+  }
+  results.remarks = remarks_on(ablation, runs);
+  return results;
+}
+
+void write_results(const Results& results, const fs::path& sweep) {
+  for (const Output& output : outputs(results))
+    io::write_atomic(sweep / output.file, output.content);
+}
+
+std::vector<std::string> check_results(const Ablation& ablation, const fs::path& sweep) {
+  std::vector<std::string> lines;
+  std::string program;
+  std::string first;
+  for (const Job& job : ablation.jobs) {
+    const fs::path run = paths_of(sweep, job).run;
+    std::error_code code;
+    if (status_of(ablation, sweep, job).state != JobState::kFinished) {
+      lines.push_back(fs::exists(run / "summary.json", code)
+                          ? fmt::format("{}: summary.json or config.json is damaged, or the "
+                                        "configuration is not that of the job",
+                                        run.string())
+                          : fmt::format("{}: not finished", run.string()));
+      continue;
+    }
+    const RunSummary summary = read_summary(run);
+    if (first.empty()) {
+      first = job.id;
+      program = summary.program;
+    } else if (summary.program != program) {
+      lines.push_back(fmt::format("{}: made by \"{}\", but {} by \"{}\"", run.string(),
+                                  summary.program, first, program));
+    }
+  }
+  for (const Output& output : outputs(collect_results(ablation, sweep))) {
+    const fs::path file = sweep / output.file;
+    try {
+      const std::string before = io::read_text(file);
+      if (before != output.content) lines.push_back(first_difference(file, before, output.content));
+    } catch (const FileError& error) {
+      lines.emplace_back(error.what());
+    }
+  }
+  return lines;
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,198 @@
+// The formats of results for machines: results.json and results.csv.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/csv_field.h"
+#include "experiment/tables/results.h"
+#include "experiment/tables/results_layout.h"
+
+namespace fovea::experiment {
+namespace {
+
+using schema::Value;
+
+Value published_json(const std::string& paper, const std::vector<PublishedCell>& cells) {
+  if (cells.empty()) return {};
+  Value metrics = Value::object();
+  for (const PublishedCell& cell : cells) {
+    Value value =
+        Value::object({{"table", cell.table}, {"row", cell.row}, {"column", cell.column}});
+    // JSON has no NaN, which is published of a run that diverged.
+    value.set("mean", std::isfinite(cell.value.mean) ? Value(cell.value.mean) : Value());
+    if (!std::isfinite(cell.value.mean)) value.set("nonfinite", Value::array({Value("mean")}));
+    value.set("std", cell.value.std ? Value(*cell.value.std) : Value());
+    metrics.set(cell.metric, value);
+  }
+  return Value::object({{"key", paper}, {"metrics", metrics}});
+}
+
+Value or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
+
+Value count_json(const std::optional<std::int64_t>& count) {
+  return count ? Value(*count) : Value();
+}
+
+Value metric_json(const ResultRow& row, const MetricResult& metric, const Column& column,
+                  std::vector<std::string>& nonfinite) {
+  Value values = Value::array();
+  bool finite = true;
+  for (const auto& [seed, value] : metric.by_seed) {
+    values.push_back(value);
+    finite = finite && std::isfinite(value);
+  }
+  if (!finite) nonfinite.push_back(metric.name);
+  const metrics::Coverage coverage = coverage_of(metric);
+  const bool missing = !coverage.complete();
+  return Value::object({{"mean", metric.estimate.mean},
+                        {"std", metric.estimate.std},
+                        {"n", metric.estimate.n},
+                        {"values", values},
+                        {"ci95_low", metric.estimate.low},
+                        {"ci95_high", metric.estimate.high},
+                        {"dataset", or_null(row.dataset)},
+                        {"split", or_null(column.key.split)},
+                        {"metric", column.key.metric},
+                        {"unit", column.info.unit},
+                        {"larger_is_better", column.info.larger_is_better},
+                        {"defined", missing ? Value(coverage.defined) : Value()},
+                        {"compared", missing ? Value(coverage.compared) : Value()}});
+}
+
+Value strings(const std::vector<std::string>& list) {
+  Value array = Value::array();
+  for (const std::string& text : list) array.push_back(text);
+  return array;
+}
+
+Value differences_json(const Results& results, const std::vector<Difference>& all,
+                       std::size_t row) {
+  Value metrics = Value::object();
+  for (const Difference& d : all) {
+    if (d.index != row) continue;
+    const Estimate& e = d.paired.difference;
+    Value difference = Value::object({{"to", results.rows[0].name},
+                                      {"mean", e.mean},
+                                      {"ci95_low", e.low},
+                                      {"ci95_high", e.high},
+                                      {"pairs", e.n},
+                                      {"p_exact", d.paired.p},
+                                      {"p_holm", d.holm},
+                                      {"paired_by", name_of(d.by)}});
+    if (d.by == PairedBy::kCase) difference.set("p_signed_rank", d.p_signed_rank);
+    difference.set("left_out", d.left_out);
+    metrics.set(d.metric, difference);
+  }
+  return metrics;
+}
+
+// The shortest text that reads back as the same number; nothing for one that is none.
+std::string csv_number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
+
+std::string csv_count(const std::optional<std::int64_t>& count) {
+  return count ? std::to_string(*count) : "";
+}
+
+// Returns how many pairs were left out, a column further on.
+std::string add_difference_cells(const Results& results, const std::vector<Difference>& all,
+                                 std::size_t row, const std::string& metric,
+                                 std::vector<std::string>& cells) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Difference& d) {
+    return d.index == row && d.metric == metric;
+  });
+  if (found == all.end()) {
+    cells.insert(cells.end(), 7, "");
+    return "";
+  }
+  const Estimate& e = found->paired.difference;
+  cells.insert(cells.end(), {csv_field(results.rows[0].name), csv_number(e.mean), csv_number(e.low),
+                             csv_number(e.high), std::to_string(e.n), csv_number(found->paired.p),
+                             csv_number(found->holm)});
+  return std::to_string(found->left_out);
+}
+
+}  // namespace
+
+std::string to_json(const Results& results) {
+  Value rows = Value::array();
+  const std::vector<Difference> all = differences(results);
+  for (std::size_t r = 0; r < results.rows.size(); ++r) {
+    const ResultRow& row = results.rows[r];
+    std::vector<std::string> nonfinite;
+    Value metrics = Value::object();
+    for (std::size_t i = 0; i < row.metrics.size(); ++i) {
+      const MetricResult& metric = row.metrics[i];
+      if (metric.by_seed.empty()) continue;
+      metrics.set(metric.name, metric_json(row, metric, results.columns[i], nonfinite));
+    }
+    Value value = Value::object({{"name", row.name},
+                                 {"overrides", row.overrides},
+                                 {"seeds", Value::array(row.seeds)},
+                                 {"metrics", metrics},
+                                 {"parameters", count_json(row.parameters)},
+                                 {"macs", count_json(row.macs)},
+                                 {"macs_paper", count_json(row.macs_paper)},
+                                 {"time_s", row.time_s ? Value(*row.time_s) : Value()},
+                                 {"published", published_json(results.paper, row.published)},
+                                 {"changes", strings(row.changes)},
+                                 {"selected_on", or_null(row.selected_on)},
+                                 {"differences", differences_json(results, all, r)},
+                                 {"remarks", strings(results.remarks)}});
+    if (!nonfinite.empty()) value.set("nonfinite", Value::array(nonfinite));
+    if (row.min_per_epoch) value.set("min_per_epoch", *row.min_per_epoch);
+    rows.push_back(std::move(value));
+  }
+  return rows.dump() + "\n";
+}
+
+std::string to_csv(const Results& results) {
+  std::string text =
+      "row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,"
+      "macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,"
+      "p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s,defined,compared,left_out\n";
+  const std::vector<Difference> all = differences(results);
+  for (std::size_t r = 0; r < results.rows.size(); ++r) {
+    const ResultRow& row = results.rows[r];
+    for (const MetricResult& metric : row.metrics) {
+      const Estimate& e = metric.estimate;
+      std::vector<std::string> seeds, values;
+      for (const auto& [seed, value] : metric.by_seed) {
+        seeds.push_back(std::to_string(seed));
+        values.push_back(fmt::format("{}", value));
+      }
+      std::vector<std::string> cells = {
+          csv_field(row.name), csv_field(metric.name), std::to_string(e.n), csv_number(e.mean),
+          csv_number(e.std),   csv_number(e.low),      csv_number(e.high)};
+      if (metric.published) {
+        const PublishedValue& value = metric.published->value;
+        cells.push_back(csv_number(value.mean));
+        cells.push_back(value.std ? csv_number(*value.std) : "");
+        cells.push_back(csv_number(e.mean - value.mean));
+      } else {
+        cells.insert(cells.end(), 3, "");
+      }
+      cells.push_back(csv_count(row.parameters));
+      cells.push_back(csv_count(row.macs));
+      cells.push_back(fmt::format("{}", fmt::join(seeds, " ")));
+      cells.push_back(fmt::format("{}", fmt::join(values, " ")));
+      const std::string left_out = add_difference_cells(results, all, r, metric.name, cells);
+      cells.push_back(csv_field(fmt::format("{}", fmt::join(row.changes, "; "))));
+      cells.push_back(row.selected_on);
+      cells.push_back(csv_field(fmt::format("{}", fmt::join(results.remarks, " "))));
+      cells.push_back(csv_count(row.macs_paper));
+      cells.push_back(row.time_s ? csv_number(*row.time_s) : "");
+      const metrics::Coverage coverage = coverage_of(metric);
+      cells.push_back(coverage.complete() ? "" : std::to_string(coverage.defined));
+      cells.push_back(coverage.complete() ? "" : std::to_string(coverage.compared));
+      cells.push_back(left_out);
+      text += fmt::format("{}\n", fmt::join(cells, ","));
+    }
+  }
+  return text;
+}
+
+}  // namespace fovea::experiment
