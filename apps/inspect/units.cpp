@@ -8,7 +8,7 @@
 #include "backend/devices.h"
 #include "base/error.h"
 #include "experiment/tables/text_table.h"
-#include "models/dformer_units.h"
+#include "models/volumes/dformer_units.h"
 #include "visualise/figures/unit_drawing.h"
 
 namespace fovea::apps {

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/mode.h"
-#include "models/dformer_stage.h"
+#include "models/volumes/dformer_stage.h"
 #include "nn/convolution.h"
 #include "ops/shape.h"
 #include "verify/dformer.h"

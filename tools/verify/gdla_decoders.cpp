@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "models/attention_gate.h"
-#include "models/emcad_parts.h"
 #include "models/model.h"
 #include "models/token_decoder.h"
+#include "models/unet/attention_gate.h"
+#include "models/unet/emcad_parts.h"
 #include "verify/gdla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/model.h"
-#include "models/pvt_v2.h"
+#include "models/pyramids/pvt_v2.h"
 #include "nn/weights.h"
 #include "verify/gdla.h"
 #include "verify/module_case.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "models/mavit.h"
 #include "models/model.h"
+#include "models/pyramids/mavit.h"
 #include "models/token_maps.h"
 #include "verify/mala.h"
 #include "verify/module_case.h"

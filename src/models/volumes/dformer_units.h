@@ -1,0 +1,60 @@
+// How D-Former cuts a grid of tokens into units of attention. dformer 3.2, 3.10.
+#pragma once
+
+#include "models/volumes/volume_network.h"
+#include "ops/units.h"
+
+namespace fovea::models {
+
+enum class UnitScheme {
+  kLocal,    // a unit is a block of neighbours: LSM
+  kGlobal,   // a unit has every g-th token along each axis: GSM
+  kShifted,  // windows of 3D Swin, moved by half a window
+};
+
+/// What fixes the sizes of padding, units and gaps.
+enum class PartitionRule {
+  kReference,  // the public code: padding to the interval, and the gap follows from the unit
+  kUnit,       // the paper's n = g u: padding to multiples of the unit
+  kAuto,       // kReference, and kUnit where that leaves something over
+};
+
+/// Whether the keys of padding are masked.
+enum class PaddingMask {
+  kAny,        // always
+  kReference,  // as the public code: in global units not where only the depth was padded
+};
+
+struct PartitionOptions {
+  Size3 unit{2, 8, 8};
+  std::int64_t interval = 8;
+  PartitionRule rule = PartitionRule::kAuto;
+  PaddingMask mask = PaddingMask::kAny;  // of local and global units
+  bool mask_shifted = true;              // whether shifted windows mask the keys of padding
+};
+
+/// The plan for a grid. Where the grid is lower than a unit the reference rule makes one unit of
+/// all of it in either scheme. Throws ConfigError where the rule has no plan for the grid.
+ops::UnitPlan partition(const Size3& grid, UnitScheme scheme, const PartitionOptions& options);
+
+/// Units of one scheme, for grids as they come: made anew only where the grid is not that of the
+/// call before.
+class PartitionedGrid {
+ public:
+  PartitionedGrid(UnitScheme scheme, const PartitionOptions& options)
+      : scheme_(scheme), options_(options) {}
+
+  /// For tokens on `grid`.
+  void set(const Size3& grid, const Device& device);
+  const ops::Units& units() const { return units_; }
+  /// The grid that the units are of: where padding is not masked the one of the padded map.
+  const Size3& grid() const { return grid_; }
+
+ private:
+  UnitScheme scheme_;
+  PartitionOptions options_;
+  Size3 given_{0, 0, 0}, grid_{0, 0, 0};
+  ops::Units units_;
+};
+
+}  // namespace fovea::models
