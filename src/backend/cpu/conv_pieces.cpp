@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backend/cpu/blas.h"
-#include "backend/cpu/onednn.h"
+#include "backend/cpu/products/blas.h"
+#include "backend/cpu/products/onednn.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/onednn.h"
+#include "backend/cpu/products/onednn.h"
 #include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd.h"
 #include "backend/devices.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "backend/cpu/compute_plane.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/products/compute_plane.h"
 #include "backend/cpu/simd/simd.h"
 #include "backend/spatial.h"
 

@@ -3,8 +3,8 @@
 // cache, and begin as the bias and the mask, to which the product is added. The backward pass makes
 // the maps again from the saved log-sum-exp. Pieces sum the gradients of bias and padding over
 // their own units; the sums of the pieces are added in order.
+#include "backend/cpu/attention/unit_maps.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/unit_maps.h"
 
 namespace fovea::cpu {
 namespace {

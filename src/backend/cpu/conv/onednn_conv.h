@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend/cpu/conv_geometry.h"
+#include "backend/cpu/conv/conv_geometry.h"
 #include "tensor/dtype.h"
 
 namespace fovea::cpu::onednn {

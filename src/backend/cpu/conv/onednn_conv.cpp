@@ -1,6 +1,6 @@
-#include "backend/cpu/onednn_conv.h"
+#include "backend/cpu/conv/onednn_conv.h"
 
-#include "backend/cpu/onednn_primitive.h"
+#include "backend/cpu/products/onednn_primitive.h"
 
 #include <optional>
 #include <string_view>

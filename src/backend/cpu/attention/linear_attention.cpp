@@ -5,8 +5,8 @@
 //
 // Two maps share their products: with depth = 2 dim, K = [K1, K2] and u = [Q1 / z1, Q2 / z2],
 //   y1 - lambda y2 = u [S1; -lambda S2],   [S1; S2] = K^T v.
-#include "backend/cpu/causal_linear_attention.h"
-#include "backend/cpu/linear_heads.h"
+#include "backend/cpu/attention/causal_linear_attention.h"
+#include "backend/cpu/attention/linear_heads.h"
 
 namespace fovea::cpu {
 namespace {

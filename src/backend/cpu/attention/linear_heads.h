@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "backend/cpu/attention_heads.h"
+#include "backend/cpu/attention/attention_heads.h"
 #include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
 

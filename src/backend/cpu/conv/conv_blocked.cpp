@@ -1,11 +1,11 @@
-#include "backend/cpu/conv_blocked.h"
+#include "backend/cpu/conv/conv_blocked.h"
 
 #include <algorithm>
 #include <bit>
 
+#include "backend/cpu/conv/conv_source.h"
 #include "backend/cpu/conv_pieces.h"
-#include "backend/cpu/conv_source.h"
-#include "backend/cpu/onednn.h"
+#include "backend/cpu/products/onednn.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {

@@ -1,4 +1,4 @@
-#include "backend/cpu/conv_geometry.h"
+#include "backend/cpu/conv/conv_geometry.h"
 
 #include <algorithm>
 

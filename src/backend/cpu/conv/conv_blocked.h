@@ -2,8 +2,8 @@
 // layouts inside the second-level cache, and their result back to a row-major one.
 #pragma once
 
-#include "backend/cpu/conv_geometry.h"
-#include "backend/cpu/onednn_conv.h"
+#include "backend/cpu/conv/conv_geometry.h"
+#include "backend/cpu/conv/onednn_conv.h"
 #include "backend/cpu/thread_pool.h"
 #include "tensor/tensor.h"
 

@@ -8,7 +8,7 @@
 #include <deque>
 #include <vector>
 
-#include "backend/cpu/attention_heads.h"
+#include "backend/cpu/attention/attention_heads.h"
 
 namespace fovea::cpu {
 

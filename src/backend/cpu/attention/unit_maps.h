@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "backend/cpu/attention_heads.h"
-#include "backend/cpu/attention_maps.h"
+#include "backend/cpu/attention/attention_heads.h"
+#include "backend/cpu/attention/attention_maps.h"
+#include "backend/cpu/attention/unit_seats.h"
 #include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/unit_seats.h"
 
 namespace fovea::cpu {
 

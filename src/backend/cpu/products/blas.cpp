@@ -1,4 +1,4 @@
-#include "backend/cpu/blas.h"
+#include "backend/cpu/products/blas.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -2,10 +2,10 @@
 // thread by the fastest kernel there is for it. Large ones on tile registers where the processor
 // has them, oneDNN where it has kernels for the processor, OpenBLAS elsewhere and for float64, our
 // own for small products.
-#include "backend/cpu/blas.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/gemm_amx.h"
-#include "backend/cpu/onednn.h"
+#include "backend/cpu/products/blas.h"
+#include "backend/cpu/products/gemm_amx.h"
+#include "backend/cpu/products/onednn.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "backend/cpu/attention_heads.h"
+#include "backend/cpu/attention/attention_heads.h"
 #include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd.h"
 

@@ -1,6 +1,6 @@
-#include "backend/cpu/onednn.h"
+#include "backend/cpu/products/onednn.h"
 
-#include "backend/cpu/onednn_primitive.h"
+#include "backend/cpu/products/onednn_primitive.h"
 #include "base/error.h"
 
 #include <fmt/format.h>

@@ -2,12 +2,12 @@
 //   forward           y = W x
 //   backward, data    dx = W^T dy
 //   backward, weight  dW = sum over items of dy x^T, in chunks of items
-#include "backend/cpu/conv_pointwise.h"
+#include "backend/cpu/conv/conv_pointwise.h"
 
 #include <algorithm>
 
+#include "backend/cpu/conv/conv_source.h"
 #include "backend/cpu/conv_pieces.h"
-#include "backend/cpu/conv_source.h"
 
 namespace fovea::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // Convolutions with one input channel per group: direct loops over a padded copy of each plane.
 #pragma once
 
-#include "backend/cpu/conv_geometry.h"
+#include "backend/cpu/conv/conv_geometry.h"
 #include "backend/cpu/thread_pool.h"
 #include "tensor/tensor.h"
 

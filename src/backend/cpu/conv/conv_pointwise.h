@@ -1,7 +1,7 @@
 // Convolutions with a kernel of one pixel: a product of matrices for every item, without copies.
 #pragma once
 
-#include "backend/cpu/conv_geometry.h"
+#include "backend/cpu/conv/conv_geometry.h"
 #include "backend/cpu/thread_pool.h"
 #include "tensor/tensor.h"
 

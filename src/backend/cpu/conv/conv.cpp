@@ -10,13 +10,13 @@
 //   backward, weight  dy patches(x)^T, summed over a fixed number of pieces
 #include <array>
 
-#include "backend/cpu/conv_blocked.h"
-#include "backend/cpu/conv_depthwise.h"
-#include "backend/cpu/conv_geometry.h"
+#include "backend/cpu/conv/conv_blocked.h"
+#include "backend/cpu/conv/conv_depthwise.h"
+#include "backend/cpu/conv/conv_geometry.h"
+#include "backend/cpu/conv/conv_pointwise.h"
 #include "backend/cpu/conv_pieces.h"
-#include "backend/cpu/conv_pointwise.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/onednn.h"
+#include "backend/cpu/products/onednn.h"
 
 namespace fovea::cpu {
 namespace {

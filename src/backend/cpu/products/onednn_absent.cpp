@@ -1,6 +1,6 @@
 // Takes the place of onednn.cpp and onednn_conv.cpp in builds without oneDNN.
-#include "backend/cpu/onednn.h"
-#include "backend/cpu/onednn_conv.h"
+#include "backend/cpu/conv/onednn_conv.h"
+#include "backend/cpu/products/onednn.h"
 #include "base/error.h"
 
 namespace fovea::cpu::onednn {

@@ -6,9 +6,9 @@
 // own. (Where there are tile registers they multiply what came from bfloat16: queries, keys, values
 // and upstream gradients as they were, maps and gradients of scores rounded.)
 #include "backend/attention_groups.h"
-#include "backend/cpu/attention_heads.h"
-#include "backend/cpu/attention_lengths.h"
-#include "backend/cpu/attention_maps.h"
+#include "backend/cpu/attention/attention_heads.h"
+#include "backend/cpu/attention/attention_lengths.h"
+#include "backend/cpu/attention/attention_maps.h"
 #include "backend/cpu/cpu_backend.h"
 
 namespace fovea::cpu {

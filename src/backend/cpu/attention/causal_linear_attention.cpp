@@ -3,10 +3,10 @@
 // The sums at the start of every stretch are those of the stretches before it, so stretches do not
 // wait for each other. Backward goes through the queries in this order, and through the keys in the
 // reverse order with sums over the queries behind.
-#include "backend/cpu/causal_linear_attention.h"
+#include "backend/cpu/attention/causal_linear_attention.h"
 
+#include "backend/cpu/attention/linear_heads.h"
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cpu/linear_heads.h"
 
 namespace fovea::cpu {
 namespace {

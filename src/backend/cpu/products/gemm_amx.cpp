@@ -1,4 +1,4 @@
-#include "backend/cpu/gemm_amx.h"
+#include "backend/cpu/products/gemm_amx.h"
 
 #include <algorithm>
 #include <atomic>

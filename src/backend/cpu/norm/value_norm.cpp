@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "backend/cpu/channel_planes.h"
-#include "backend/cpu/compute_plane.h"
 #include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/products/compute_plane.h"
 
 namespace fovea::cpu {
 namespace {

@@ -3,7 +3,7 @@
 //   wide[i] = sum over taps of w[tap] padded[i + distance[tap]].
 // "Wide" outputs lie as far apart as their inputs do; what falls between rows or between strides is
 // thrown away (forward) or is zero (backward). All buffers end in zeros for whole vectors to read.
-#include "backend/cpu/conv_depthwise.h"
+#include "backend/cpu/conv/conv_depthwise.h"
 
 #include <algorithm>
 #include <vector>
