@@ -9,7 +9,7 @@
 
 #include "attention/probe.h"
 #include "nn/module.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 

@@ -5,7 +5,7 @@
 #include "attention/linear_forms.h"
 #include "attention/qkv_attention.h"
 #include "autograd/mode.h"
-#include "ops/linear_attention.h"
+#include "ops/attention/linear_attention.h"
 #include "ops/shape.h"
 
 namespace {

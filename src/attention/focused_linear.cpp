@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "nn/convolution.h"
 #include "nn/init.h"
+#include "ops/attention/linear_attention.h"
 #include "ops/elementwise.h"
-#include "ops/linear_attention.h"
 #include "ops/shape.h"
 
 namespace {

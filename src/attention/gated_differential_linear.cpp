@@ -8,8 +8,8 @@
 #include "autograd/mode.h"
 #include "nn/init.h"
 #include "nn/linear.h"
+#include "ops/attention/linear_attention.h"
 #include "ops/elementwise.h"
-#include "ops/linear_attention.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 

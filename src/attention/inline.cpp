@@ -7,7 +7,7 @@
 #include "attention/qkv_attention.h"
 #include "autograd/mode.h"
 #include "nn/init.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"

@@ -3,7 +3,7 @@
 
 #include "attention/qkv_attention.h"
 #include "autograd/mode.h"
-#include "ops/linear_attention.h"
+#include "ops/attention/linear_attention.h"
 
 namespace {
 

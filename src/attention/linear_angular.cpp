@@ -9,7 +9,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "nn/init.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 

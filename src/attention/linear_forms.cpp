@@ -4,10 +4,10 @@
 #include <numbers>
 
 #include "attention/qkv_attention.h"
+#include "ops/attention/magnitude_attention.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
-#include "ops/magnitude_attention.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"

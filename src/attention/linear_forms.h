@@ -4,7 +4,7 @@
 #pragma once
 
 #include "attention/attention.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 namespace fovea::attention {
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "nn/convolution.h"
 #include "nn/norm.h"
-#include "ops/linear_attention.h"
+#include "ops/attention/linear_attention.h"
 #include "ops/shape.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "attention/attention.h"
-#include "ops/magnitude_attention.h"
+#include "ops/attention/magnitude_attention.h"
 
 namespace fovea::attention {
 

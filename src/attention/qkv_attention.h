@@ -7,7 +7,7 @@
 #include "attention/attention.h"
 #include "attention/rotary.h"
 #include "nn/linear.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 namespace fovea::attention {
 

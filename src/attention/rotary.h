@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attention/attention.h"
-#include "ops/linear_attention.h"
+#include "ops/attention/linear_attention.h"
 
 namespace fovea::attention {
 

@@ -4,7 +4,7 @@
 
 #include "attention/attention.h"
 #include "nn/dropout.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 namespace fovea::attention {
 

@@ -1,5 +1,5 @@
-// Multi-head softmax attention inside units of the tokens of a grid (ops/units.h): the module of
-// Swin's windows and of D-Former's local and global units. mala 3.8; dformer 3.3, 3.11.
+// Multi-head softmax attention inside units of the tokens of a grid (ops/attention/units.h): the
+// module of Swin's windows and of D-Former's local and global units. mala 3.8; dformer 3.3, 3.11.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include "attention/probe.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
-#include "ops/unit_attention.h"
+#include "ops/attention/unit_attention.h"
 
 namespace fovea::attention {
 

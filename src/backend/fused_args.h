@@ -141,8 +141,8 @@ struct AttentionGradients {
   Tensor c1 = {}, c2 = {};
 };
 
-/// Softmax attention inside units of tokens (ops/units.h), of which a table says which token stands
-/// at which place:
+/// Softmax attention inside units of tokens (ops/attention/units.h), of which a table says which
+/// token stands at which place:
 ///   out = softmax(scale q k^T + bias + masks) v   among the members of each unit.
 /// No two heads share channels.
 struct UnitAttentionArgs {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/create.h"
 #include "ops/shape.h"
 

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "nn/init.h"
+#include "ops/conv/spatial.h"
 #include "ops/linear.h"
 #include "ops/shape.h"
-#include "ops/spatial.h"
 
 namespace fovea::nn {
 namespace {

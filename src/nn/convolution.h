@@ -2,7 +2,7 @@
 #pragma once
 
 #include "nn/module.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 
 namespace fovea::nn {
 

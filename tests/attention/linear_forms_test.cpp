@@ -4,11 +4,11 @@
 
 #include <cmath>
 
+#include "ops/attention/linear_attention.h"
+#include "ops/attention/magnitude_attention.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
-#include "ops/linear_attention.h"
-#include "ops/magnitude_attention.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 #include "tests/support/tensors.h"

@@ -4,7 +4,7 @@
 #include "autograd/graph.h"
 #include "autograd/mode.h"
 #include "backend/backend.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/in_place.h"

@@ -4,7 +4,7 @@
 #include "backend/backend.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "tensor/safetensors.h"
 #include "tests/support/opaque.h"
 #include "tests/support/tensors.h"

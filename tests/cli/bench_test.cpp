@@ -11,7 +11,7 @@
 #include "nn/ffn.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "tests/support/run_cli.h"
 #include "training/store/weights.h"

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "layer_attention/layer_attention.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/shape.h"
 #include "tests/models/network.h"
 

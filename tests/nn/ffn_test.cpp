@@ -1,7 +1,7 @@
 #include "nn/ffn.h"
 
 #include "base/error.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/shape.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/create.h"
 #include "ops/norm.h"
 #include "tests/support/tensors.h"

@@ -11,12 +11,12 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/indexing.h"
-#include "ops/loss.h"
-#include "ops/mask_loss.h"
+#include "ops/losses/loss.h"
+#include "ops/losses/mask_loss.h"
+#include "ops/losses/region_loss.h"
+#include "ops/losses/volume_loss.h"
 #include "ops/reduce.h"
-#include "ops/region_loss.h"
 #include "ops/shape.h"
-#include "ops/volume_loss.h"
 #include "tests/support/paths.h"
 
 using namespace fovea;

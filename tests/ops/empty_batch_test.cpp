@@ -2,17 +2,17 @@
 // zero, and gradients of parameters are zeros.
 #include "tests/ops/empty_batch.h"
 
-#include "ops/convolution.h"
+#include "ops/attention/linear_attention.h"
+#include "ops/attention/magnitude_attention.h"
+#include "ops/attention/unit_attention.h"
+#include "ops/conv/convolution.h"
+#include "ops/conv/patch_logits.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
-#include "ops/linear_attention.h"
-#include "ops/magnitude_attention.h"
-#include "ops/patch_logits.h"
 #include "ops/reduce.h"
 #include "ops/running_value.h"
 #include "ops/scaled_sum.h"
 #include "ops/shape.h"
-#include "ops/unit_attention.h"
 #include "tests/support/opaque.h"
 
 using namespace fovea;

@@ -2,7 +2,7 @@
 #include "ops/elementwise.h"
 #include "ops/indexing.h"
 #include "ops/linear.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 #include "tests/ops/empty_batch.h"

@@ -1,7 +1,7 @@
 #include "ops/linear.h"
 
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"

@@ -2,14 +2,14 @@
 // float32 up to the rounding of what is stored.
 #include <cmath>
 
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/magnitude_attention.h"
+#include "ops/attention/unit_attention.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
-#include "ops/magnitude_attention.h"
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "ops/unit_attention.h"
 #include "tests/support/mixed_precision.h"
 
 using namespace fovea;

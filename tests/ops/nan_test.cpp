@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "tests/support/tensors.h"
 

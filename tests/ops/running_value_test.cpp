@@ -1,7 +1,7 @@
 #include "ops/running_value.h"
 
 #include "base/error.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/scaled_sum.h"

@@ -14,7 +14,7 @@
 #include "nn/linear.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "schema/parse.h"
 #include "training/store/weights.h"
 #include "training/trainer.h"

@@ -6,7 +6,7 @@
 #include "data/files/nifti.h"
 #include "data/volumes/volume_prepare.h"
 #include "metrics/label_maps.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "training/inference/nnunet_windows.h"
 #include "verify/runners.h"

@@ -13,7 +13,7 @@
 #include "nn/ffn.h"
 #include "nn/norm.h"
 #include "ops/create.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "verify/dgsa.h"
 #include "verify/module_case.h"
 #include "verify/options.h"

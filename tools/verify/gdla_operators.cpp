@@ -9,7 +9,7 @@
 #include "nn/ffn.h"
 #include "nn/init.h"
 #include "nn/norm.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/shape.h"
 #include "verify/gdla.h"
 #include "verify/module_case.h"

@@ -12,7 +12,7 @@
 #include "models/model.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/shape.h"
 #include "optim/registry.h"
 #include "verify/dformer.h"

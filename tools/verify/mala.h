@@ -1,7 +1,7 @@
 // What runners of the mala paper's cases share.
 #pragma once
 
-#include "ops/magnitude_attention.h"
+#include "ops/attention/magnitude_attention.h"
 #include "verify/case.h"
 
 namespace fovea::verify {

@@ -9,7 +9,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/in_place.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "optim/ema.h"
 #include "optim/registry.h"
 #include "training/losses/loss.h"

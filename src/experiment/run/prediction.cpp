@@ -17,7 +17,7 @@
 #include "data/parts/folder.h"
 #include "data/volumes/volume_dataset.h"
 #include "metrics/label_maps.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "training/tasks/prediction_table.h"
 #include "training/tasks/segmentation/mask_files.h"
 #include "training/tasks/segmentation/predicted_volumes.h"

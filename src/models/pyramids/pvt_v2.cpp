@@ -9,7 +9,7 @@
 #include "autograd/mode.h"
 #include "base/error.h"
 #include "models/token_maps.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/elementwise.h"
 
 namespace fovea::models {

@@ -5,7 +5,7 @@
 #include "models/volumes/volume_network.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
-#include "ops/patch_logits.h"
+#include "ops/conv/patch_logits.h"
 
 namespace fovea::models {
 

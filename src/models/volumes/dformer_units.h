@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/volumes/volume_network.h"
-#include "ops/units.h"
+#include "ops/attention/units.h"
 
 namespace fovea::models {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 
 namespace fovea::models {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "training/inference/nnunet_windows.h"

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
-#include "ops/mask_loss.h"
-#include "ops/region_loss.h"
-#include "ops/volume_loss.h"
+#include "ops/losses/loss.h"
+#include "ops/losses/mask_loss.h"
+#include "ops/losses/region_loss.h"
+#include "ops/losses/volume_loss.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 

@@ -7,7 +7,7 @@
 
 #include "autograd/mode.h"
 #include "base/error.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "training/store/weights.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/units.h"
+#include "ops/attention/units.h"
 #include "visualise/drawing/canvas.h"
 
 namespace fovea::visualise {

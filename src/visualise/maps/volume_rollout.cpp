@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "autograd/mode.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 #include "visualise/maps/unit_rollout.h"

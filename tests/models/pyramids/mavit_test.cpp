@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "schema/parse.h"
 #include "tests/models/network.h"

@@ -10,7 +10,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/in_place.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 #include "schema/parse.h"

@@ -6,7 +6,7 @@
 #include "models/resnet/residual_block.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/shape.h"
 #include "tests/models/network.h"
 

@@ -5,7 +5,7 @@
 #include "models/unet/unet_parts.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "schema/parse.h"
 #include "tests/models/network.h"

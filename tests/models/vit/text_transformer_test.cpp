@@ -1,6 +1,6 @@
 #include "autograd/graph.h"
 #include "ops/elementwise.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "tests/models/network.h"
 
 using namespace fovea;

@@ -1,4 +1,4 @@
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "tests/models/network.h"
 
 using namespace fovea;

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "ops/elementwise.h"
-#include "ops/volume_loss.h"
+#include "ops/losses/volume_loss.h"
 #include "schema/parse.h"
 #include "tests/models/network.h"
 

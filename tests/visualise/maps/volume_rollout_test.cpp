@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "tests/models/network.h"
 #include "visualise/maps/unit_rollout.h"
 

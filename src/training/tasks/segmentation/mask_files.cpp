@@ -8,7 +8,7 @@
 #include "base/csv_field.h"
 #include "base/distinct_names.h"
 #include "base/file.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "tensor/safetensors.h"
 #include "training/tasks/data_task.h"

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "metrics/classification.h"
-#include "ops/convolution.h"
+#include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "training/store/weights.h"
 #include "training/tasks/segmentation/mask_files.h"

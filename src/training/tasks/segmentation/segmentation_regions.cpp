@@ -3,7 +3,7 @@
 #include "data/volumes/volume_dataset.h"
 #include "data/volumes/volume_regions.h"
 #include "ops/elementwise.h"
-#include "ops/mask_loss.h"
+#include "ops/losses/mask_loss.h"
 #include "training/tasks/segmentation/segmentation.h"
 
 namespace fovea::training {

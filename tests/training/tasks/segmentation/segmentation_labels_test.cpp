@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "data/registry.h"
 #include "nn/convolution.h"
-#include "ops/loss.h"
+#include "ops/losses/loss.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 #include "training/tasks/segmentation/segmentation.h"

@@ -10,7 +10,7 @@
 #include "data/volumes/volume_regions.h"
 #include "nn/convolution.h"
 #include "ops/elementwise.h"
-#include "ops/mask_loss.h"
+#include "ops/losses/mask_loss.h"
 #include "tests/support/tensors.h"
 #include "tests/training/region_set.h"
 #include "tests/training/toy_task.h"

@@ -1,0 +1,69 @@
+// Magnitude-aware linear attention. mala 3.2 to 3.5.
+#pragma once
+
+#include "ops/attention/linear_attention.h"
+
+namespace fovea::ops {
+
+/// c of the similarities: 1, or head_dim^-1/2 over the number of keys, as the authors' code has it.
+enum class SimilarityScale { kNone, kHeadDimMean };
+
+/// What beta and gamma are: by formula, left out (1 and 0), or parameters. mala 3.3.
+enum class Coefficient { kFormula, kNone, kGiven };
+
+/// The sum z is that of features without their positions, as in the authors' code, or of those
+/// with them, and then at least eps.
+enum class Normaliser { kUnrotated, kRotated };
+
+struct MagnitudeOptions {
+  FeatureMap feature_map = FeatureMap::kEluPlusOne;
+  SimilarityScale scale = SimilarityScale::kHeadDimMean;
+  double eps = 1e-6;  // in beta
+  Coefficient beta = Coefficient::kFormula, gamma = Coefficient::kFormula;
+  Tensor given_beta = {}, given_gamma = {};  // (heads, v.dim), one for each head and channel
+  Normaliser normaliser = Normaliser::kUnrotated;
+  bool causal = false;   // without given coefficients
+  Tensor key_mask = {};  // (b, keys) uint8, 1 = valid; undefined = all; none where causal
+  RotaryTables rotary = {};
+};
+
+/// With Sim_ij = c <Q_i, K_j> and z_i = sum_j Sim_ij:
+///   y_i = sum_j (beta_i Sim_ij - gamma_i) v_j,   beta_i = 1 + 1 / (z_i + eps),   gamma_i = z_i / n
+/// heads concatenated: (b, queries, heads * v.dim). Time and memory are linear in the tokens.
+/// Causal, i sees the keys j <= i, and n is their number. Where phi(q_i) is 0, so is y_i.
+/// Tokens that are masked give nothing and, where queries are as many as keys, get 0.
+/// Throws ShapeError if heads share channels.
+Tensor magnitude_attention(const HeadView& q, const HeadView& k, const HeadView& v,
+                           const MagnitudeOptions& options, const HeadFinish& finish = {});
+
+/// The same map as matrices, of the queries [first, first + count) alone; count < 0 is all from
+/// `first` on. scores (b, heads, count, keys); of each row its sum of similarities, beta and gamma
+/// (b, heads, count, 1). Given coefficients, which differ by channel, are their means over
+/// channels. Throws ShapeError for a part of a causal map.
+struct MagnitudeMap {
+  Tensor scores, z, beta, gamma;
+};
+MagnitudeMap magnitude_map(const HeadView& q, const HeadView& k, const MagnitudeOptions& options,
+                           std::int64_t first = 0, std::int64_t count = -1);
+
+/// Causal attention token by token, with a state of fixed size. mala 3.4.
+class MagnitudeState {
+ public:
+  /// Options are those of the whole; rotary is given with every token.
+  MagnitudeState(const MagnitudeOptions& options, std::int64_t batch, std::int64_t heads,
+                 std::int64_t dim, std::int64_t width, DType dtype, const Device& device);
+  /// q, k (b, heads, 1, dim), v (b, heads, 1, width) of the next token -> (b, heads, 1, width).
+  /// tables: of this token, (1, dim / 2). No gradients.
+  Tensor step(const Tensor& q, const Tensor& k, const Tensor& v, const RotaryTables& tables = {});
+
+  /// After the last token, as LinearAttentionSums.
+  const LinearAttentionSums& sums() const { return sums_; }
+  std::int64_t tokens() const { return tokens_; }
+
+ private:
+  MagnitudeOptions options_;
+  LinearAttentionSums sums_;
+  std::int64_t tokens_ = 0;
+};
+
+}  // namespace fovea::ops
