@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "schema/json/value.h"
 #include "schema/notes.h"
-#include "schema/value.h"
 
 namespace fovea::apps {
 

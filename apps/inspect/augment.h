@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/options.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::apps {
 

@@ -1,7 +1,7 @@
 // inspect dataset: what a data set holds, and what cannot be read.
 #pragma once
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::apps {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::data {
 

@@ -11,7 +11,7 @@
 
 #include "data/dataset.h"
 #include "data/volumes/volume_survey.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::data {
 

@@ -8,7 +8,7 @@
 
 #include "data/survey.h"
 #include "data/volumes/volume_regions.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::data {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nn/module.h"
-#include "schema/description.h"
+#include "schema/describe/description.h"
 
 namespace fovea::nn {
 

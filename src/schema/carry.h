@@ -3,9 +3,9 @@
 // Value::covered); with the schema at hand drop_foreign_options() decides.
 #pragma once
 
-#include "schema/description.h"
+#include "schema/describe/description.h"
+#include "schema/json/value.h"
 #include "schema/notes.h"
-#include "schema/value.h"
 
 namespace fovea::schema {
 

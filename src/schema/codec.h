@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "schema/description.h"
-#include "schema/value.h"
+#include "schema/describe/description.h"
+#include "schema/json/value.h"
 
 namespace fovea::schema {
 

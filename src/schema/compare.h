@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::schema {
 

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "schema/codec.h"
-#include "schema/description.h"
-#include "schema/value.h"
+#include "schema/describe/description.h"
+#include "schema/json/value.h"
 
 namespace fovea::schema {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "schema/description.h"
-#include "schema/value.h"
+#include "schema/describe/description.h"
+#include "schema/json/value.h"
 
 namespace fovea::schema {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "schema/parse.h"
-#include "schema/value.h"
+#include "schema/json/parse.h"
+#include "schema/json/value.h"
 
 namespace fovea::schema {
 

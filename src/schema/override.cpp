@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/shown.h"
 #include "schema/carry.h"
+#include "schema/json/utf8.h"
 #include "schema/load.h"
-#include "schema/utf8.h"
 
 namespace fovea::schema {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "schema/description.h"
+#include "schema/describe/description.h"
 
 namespace fovea::schema {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "schema/description.h"
+#include "schema/describe/description.h"
 
 namespace fovea::schema {
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "schema/description.h"
+#include "schema/describe/description.h"
+#include "schema/json/value.h"
 #include "schema/notes.h"
-#include "schema/value.h"
 
 namespace fovea::schema {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "schema/description.h"
+#include "schema/describe/description.h"
 
 namespace fovea::schema {
 

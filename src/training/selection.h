@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "metrics/metric_info.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "training/options.h"
 
 namespace fovea::training {

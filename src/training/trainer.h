@@ -19,7 +19,7 @@
 #include "optim/ema.h"
 #include "optim/rates.h"
 #include "optim/registry.h"
-#include "schema/description.h"
+#include "schema/describe/description.h"
 #include "training/options.h"
 #include "training/progress.h"
 #include "training/selection.h"

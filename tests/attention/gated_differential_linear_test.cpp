@@ -5,7 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;

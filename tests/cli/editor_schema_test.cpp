@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "schema/json/parse.h"
 #include "schema/load.h"
-#include "schema/parse.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 

@@ -9,7 +9,7 @@
 #include "data/images/image_dataset.h"
 #include "data/registry.h"
 #include "data/texts/text_dataset.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::data::test {
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "experiment/file/experiment.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 using namespace fovea;
 

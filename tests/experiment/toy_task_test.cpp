@@ -120,7 +120,7 @@ FOVEA_TASK(toy_angle, ToyAngle, kInfo)
 #include "experiment/run/evaluation.h"
 #include "experiment/run/preflight.h"
 #include "experiment/tables/results.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/experiment/fixture.h"
 #include "tests/support/paths.h"
 #include "tests/support/tensors.h"

@@ -14,7 +14,7 @@
 #include "data/texts/vocabulary.h"
 #include "data/volumes/volume_cache.h"
 #include "experiment/file/experiment.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tensor/safetensors.h"
 #include "tests/support/run_cli.h"
 

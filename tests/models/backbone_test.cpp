@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "models/dense.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tensor/safetensors.h"
 #include "tests/models/network.h"
 #include "tests/support/run_cli.h"

@@ -10,7 +10,7 @@
 #include "ops/shape.h"
 #include "optim/ema.h"
 #include "optim/registry.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tensor/safetensors.h"
 #include "tests/support/paths.h"
 #include "tests/support/tensors.h"

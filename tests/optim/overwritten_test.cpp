@@ -6,7 +6,7 @@
 #include "ops/reduce.h"
 #include "optim/ema.h"
 #include "optim/registry.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "optim/rates.h"
 #include "optim/registry.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tensor/safetensors.h"
 #include "tests/support/paths.h"
 #include "tests/support/tensors.h"

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "schema/fields.h"
+#include "schema/json/parse.h"
 #include "schema/load.h"
-#include "schema/parse.h"
 
 using namespace fovea;
 using namespace fovea::schema;

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "schema/compare.h"
+#include "schema/json/parse.h"
 #include "schema/load.h"
-#include "schema/parse.h"
 
 using namespace fovea;
 using namespace fovea::schema;

@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "schema/describe.h"
+#include "schema/describe/describe.h"
 #include "schema/fields.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 using namespace fovea::schema;
 

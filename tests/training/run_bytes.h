@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/file.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "training/store/checkpoint.h"
 
 namespace fovea::test {

@@ -15,7 +15,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "training/store/weights.h"
 #include "training/trainer.h"
 

@@ -8,7 +8,7 @@
 
 #include "backend/devices.h"
 #include "base/file.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tensor/safetensors.h"
 #include "tests/support/paths.h"
 #include "verify/outcome.h"

@@ -10,7 +10,7 @@
 #include "backend/devices.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::verify {
 namespace {

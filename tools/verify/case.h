@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "tensor/safetensors.h"
 #include "verify/config.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::verify {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::verify {
 

@@ -1,7 +1,7 @@
 // What runners of the gdla paper's cases share.
 #pragma once
 
-#include "schema/description.h"
+#include "schema/describe/description.h"
 #include "verify/case.h"
 
 namespace fovea::verify {

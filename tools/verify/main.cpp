@@ -7,7 +7,7 @@
 #include "backend/devices.h"
 #include "base/error.h"
 #include "common/app.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "verify/outcome.h"
 #include "verify/runners.h"
 

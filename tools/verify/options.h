@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "schema/description.h"
+#include "schema/describe/description.h"
 #include "verify/case.h"
 
 namespace fovea::verify {

@@ -14,7 +14,7 @@
 
 #include "data/augment/corruptions.h"
 #include "data/augment/geometry.h"
-#include "schema/description.h"
+#include "schema/describe/description.h"
 #include "tensor/random.h"
 
 namespace fovea::data {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "schema/utf8.h"
+#include "schema/json/utf8.h"
 
 namespace fovea::data {
 namespace {

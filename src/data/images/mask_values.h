@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "data/files/image_file.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::data {
 

@@ -11,7 +11,7 @@
 #include "data/parts/image_pairs.h"
 #include "data/parts/split.h"
 #include "data/source.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::data {
 

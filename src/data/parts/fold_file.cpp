@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/suggest.h"
 #include "data/parts/division.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::data {
 namespace {

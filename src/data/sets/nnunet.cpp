@@ -15,7 +15,7 @@
 #include "data/parts/published_parts.h"
 #include "data/registry.h"
 #include "data/sets/nnunet_labels.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::data {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "data/volumes/volume_part.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::data {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tensor/safetensors.h"
 
 namespace fovea::data {

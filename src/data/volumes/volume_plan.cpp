@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tensor/random.h"
 
 namespace fovea::data {

@@ -12,7 +12,7 @@
 #include "data/volumes/orientation.h"
 #include "data/volumes/volume_part.h"
 #include "data/volumes/volume_prepare.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::data {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::data {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/volumes/volume_plan.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "tensor/tensor.h"
 
 namespace fovea::data {

@@ -11,7 +11,7 @@
 #include "base/suggest.h"
 #include "experiment/tables/metric_column.h"
 #include "experiment/tables/published.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::experiment {
 namespace {

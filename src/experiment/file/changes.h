@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiment/tables/published.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::experiment {
 

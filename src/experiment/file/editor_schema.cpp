@@ -2,7 +2,7 @@
 
 #include "experiment/file/experiment.h"
 #include "experiment/sweep/ablation_file.h"
-#include "schema/json_schema.h"
+#include "schema/describe/json_schema.h"
 
 namespace fovea::experiment {
 

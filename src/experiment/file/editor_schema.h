@@ -1,7 +1,7 @@
 // What editors need to help with experiment files.
 #pragma once
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::experiment {
 

@@ -9,7 +9,7 @@
 #include "data/registry.h"
 #include "optim/registry.h"
 #include "schema/carry.h"
-#include "schema/contents.h"
+#include "schema/describe/contents.h"
 #include "schema/renamed.h"
 #include "training/losses/loss.h"
 #include "training/monitor.h"

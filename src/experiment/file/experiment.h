@@ -34,7 +34,7 @@ struct Experiment {
   training::TrainOptions train;
   training::EvalOptions eval;
   std::vector<std::int64_t> cost_img_size;        // see costs.h; empty: the size of the data
-  schema::Value files = schema::Value::object();  // hashes (schema/contents.h)
+  schema::Value files = schema::Value::object();  // hashes (schema/describe/contents.h)
 };
 
 const schema::Fields<Experiment>& experiment_fields();

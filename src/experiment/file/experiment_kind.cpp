@@ -1,6 +1,6 @@
 #include "experiment/file/experiment_kind.h"
 
-#include "schema/contents.h"
+#include "schema/describe/contents.h"
 #include "schema/load.h"
 #include "schema/renamed.h"
 

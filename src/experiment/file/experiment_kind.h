@@ -10,8 +10,8 @@
 
 #include "metrics/metric_info.h"
 #include "schema/identity.h"
+#include "schema/json/value.h"
 #include "schema/notes.h"
-#include "schema/value.h"
 
 namespace fovea::experiment {
 

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "metrics/classification.h"
 #include "schema/compare.h"
+#include "schema/json/parse.h"
 #include "schema/load.h"
-#include "schema/parse.h"
 #include "training/store/checkpoint.h"
 
 namespace fovea::experiment {

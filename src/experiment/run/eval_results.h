@@ -18,7 +18,7 @@
 
 #include "metrics/metric_info.h"
 #include "nn/module.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::experiment {
 

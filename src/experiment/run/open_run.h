@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiment/run/runner.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::experiment {
 

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "experiment/run/process.h"
 #include "schema/compare.h"
+#include "schema/json/parse.h"
 #include "schema/load.h"
-#include "schema/parse.h"
 #include "training/store/checkpoint.h"
 #include "training/store/run_state.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::experiment {
 

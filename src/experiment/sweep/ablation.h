@@ -23,7 +23,7 @@
 #include "experiment/file/experiment_kind.h"
 #include "experiment/tables/metric_column.h"
 #include "experiment/tables/published.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::experiment {
 

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "schema/describe/json_schema.h"
 #include "schema/fields.h"
-#include "schema/json_schema.h"
 #include "schema/load.h"
 #include "schema/renamed.h"
 

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "experiment/run/run_folder.h"
 #include "experiment/tables/results.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "training/store/checkpoint.h"
 #include "training/trainer.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "schema/utf8.h"
+#include "schema/json/utf8.h"
 
 namespace fovea::experiment {
 namespace {

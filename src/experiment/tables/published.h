@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::experiment {
 

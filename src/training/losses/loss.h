@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "models/network.h"
-#include "schema/description.h"
+#include "schema/describe/description.h"
 
 namespace fovea::training {
 

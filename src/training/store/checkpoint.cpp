@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "schema/compare.h"
-#include "schema/parse.h"
-#include "schema/value.h"
+#include "schema/json/parse.h"
+#include "schema/json/value.h"
 #include "training/store/checkpoint_folder.h"
 
 namespace fovea::training {

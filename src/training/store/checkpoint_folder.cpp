@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "schema/compare.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "training/store/run_state.h"
 
 namespace fovea::training {

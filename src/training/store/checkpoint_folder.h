@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::training {
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "training/tasks/task.h"
 
 namespace fovea::training {

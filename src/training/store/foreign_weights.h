@@ -7,7 +7,7 @@
 
 #include "models/model.h"
 #include "nn/weights.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::training {
 

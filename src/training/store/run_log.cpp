@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "metrics/metric_info.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 namespace fovea::training {
 namespace {

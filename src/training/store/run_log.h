@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "training/store/event_file.h"
 #include "training/store/run_state.h"
 

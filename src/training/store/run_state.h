@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "metrics/metric_info.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::training {
 

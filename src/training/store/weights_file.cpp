@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "training/store/checkpoint.h"
 
 namespace fovea::training {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "metrics/confusion.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "training/tasks/task_report.h"
 
 namespace fovea::training {

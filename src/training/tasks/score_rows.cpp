@@ -8,7 +8,7 @@
 #include "base/csv_field.h"
 #include "base/file.h"
 #include "ops/elementwise.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "tensor/safetensors.h"
 #include "training/tasks/data_task.h"
 

@@ -10,7 +10,7 @@
 
 #include "metrics/metric_info.h"
 #include "nn/module.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "tensor/tensor.h"
 
 namespace fovea::training {

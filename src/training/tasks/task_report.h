@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 #include "training/tasks/task.h"
 
 namespace fovea::training {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "schema/utf8.h"
+#include "schema/json/utf8.h"
 #include "visualise/drawing/colour_bar.h"
 #include "visualise/drawing/painter.h"
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "visualise/drawing/colour_map.h"
 #include "visualise/figures/label_overlay.h"
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "schema/compare.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "visualise/plots/robustness.h"
 #include "visualise/plots/run_names.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "data/augment/transforms.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 using namespace fovea;
 using namespace fovea::data;

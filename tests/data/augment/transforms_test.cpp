@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "data/augment/resize.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 using namespace fovea;
 using namespace fovea::data;

@@ -8,8 +8,8 @@
 #include "data/texts/text_noise.h"
 #include "data/texts/tokeniser.h"
 #include "data/texts/vocabulary.h"
-#include "schema/parse.h"
-#include "schema/utf8.h"
+#include "schema/json/parse.h"
+#include "schema/json/utf8.h"
 #include "tests/support/paths.h"
 
 using namespace fovea;

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/experiment/fixture.h"
 
 using namespace fovea;

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "experiment/run/runner.h"
 #include "schema/compare.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/experiment/fixture.h"
 #include "tests/support/paths.h"
 

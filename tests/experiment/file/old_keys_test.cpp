@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "experiment/file/experiment.h"
+#include "schema/json/parse.h"
 #include "schema/load.h"
-#include "schema/parse.h"
 #include "tests/experiment/fixture.h"
 
 using namespace fovea;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "data/images/image_dataset.h"
 #include "data/registry.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "visualise/figures/label_overlay.h"
 #include "visualise/maps/attention_maps.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "experiment/file/experiment.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/experiment/fixture.h"
 
 using namespace fovea;

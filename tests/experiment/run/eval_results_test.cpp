@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "metrics/classification.h"
 #include "nn/linear.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 using namespace fovea;
 using experiment::EvalSubject;

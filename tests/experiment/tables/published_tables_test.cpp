@@ -13,8 +13,8 @@
 #include "experiment/costs/costs.h"
 #include "experiment/file/experiment.h"
 #include "experiment/sweep/ablation.h"
+#include "schema/json/parse.h"
 #include "schema/load.h"
-#include "schema/parse.h"
 #include "tests/support/paths.h"
 
 using namespace fovea;

@@ -6,7 +6,7 @@
 
 #include "experiment/tables/results.h"
 #include "experiment/tables/results_layout.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/experiment/fixture.h"
 
 using namespace fovea;

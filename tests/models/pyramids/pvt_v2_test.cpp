@@ -7,7 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
 #include "ops/reduce.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/models/network.h"
 
 using namespace fovea;

@@ -13,7 +13,7 @@
 #include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/models/network.h"
 
 using namespace fovea;

@@ -5,7 +5,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/models/network.h"
 
 using namespace fovea;

@@ -4,7 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/models/network.h"
 #include "tests/support/mixed_precision.h"
 

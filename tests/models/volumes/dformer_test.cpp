@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/losses/volume_loss.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/models/network.h"
 
 using namespace fovea;

@@ -12,8 +12,8 @@
 
 #include "backend/devices.h"
 #include "base/error.h"
+#include "schema/json/parse.h"
 #include "schema/load.h"
-#include "schema/parse.h"
 #include "tests/support/tensors.h"
 #include "tests/training/run_bytes.h"
 #include "tests/training/toy_task.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/training/toy_task.h"
 #include "training/store/run_lock.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "models/model.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 #include "training/positions.h"

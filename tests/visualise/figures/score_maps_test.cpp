@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/support/tensors.h"
 #include "tests/visualise/small_decoder.h"
 #include "visualise/maps/attention_maps.h"

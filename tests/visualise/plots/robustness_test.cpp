@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 using namespace fovea;
 using namespace fovea::visualise;

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "data/volumes/volume_regions.h"
 #include "metrics/label_maps.h"
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::training {
 namespace {

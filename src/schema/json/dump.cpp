@@ -8,8 +8,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "schema/utf8.h"
-#include "schema/value.h"
+#include "schema/json/utf8.h"
+#include "schema/json/value.h"
 
 namespace fovea::schema {
 namespace {

@@ -1,4 +1,4 @@
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 using namespace fovea;
 using schema::parse;

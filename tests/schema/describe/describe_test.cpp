@@ -1,4 +1,4 @@
-#include "schema/describe.h"
+#include "schema/describe/describe.h"
 
 #include <catch2/catch.hpp>
 

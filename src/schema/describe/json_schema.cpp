@@ -1,4 +1,4 @@
-#include "schema/json_schema.h"
+#include "schema/describe/json_schema.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "schema/describe.h"
+#include "schema/describe/describe.h"
 
 namespace fovea::schema {
 namespace {

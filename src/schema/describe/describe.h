@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schema/description.h"
+#include "schema/describe/description.h"
 
 namespace fovea::schema {
 

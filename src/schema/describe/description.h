@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::schema {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "schema/description.h"
+#include "schema/describe/description.h"
 
 namespace fovea::schema {
 

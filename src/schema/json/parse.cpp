@@ -2,7 +2,7 @@
 // token only after reading past it and does not say where it began, its messages name bytes and
 // parser states, and it reads 99999999999999999999 as a double. What is needed here (positions of
 // keys and values, duplicate keys with both places, sentences) is about as long as the adaptor.
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "schema/utf8.h"
+#include "schema/json/utf8.h"
 
 namespace fovea::schema {
 namespace {

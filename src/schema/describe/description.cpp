@@ -1,4 +1,4 @@
-#include "schema/description.h"
+#include "schema/describe/description.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "schema/describe.h"
+#include "schema/describe/describe.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include "schema/markdown.h"
+#include "schema/describe/markdown.h"
 
 namespace fovea::schema {
 namespace {

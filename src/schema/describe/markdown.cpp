@@ -1,4 +1,4 @@
-#include "schema/markdown.h"
+#include "schema/describe/markdown.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

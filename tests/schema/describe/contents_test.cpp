@@ -1,13 +1,13 @@
-#include "schema/contents.h"
+#include "schema/describe/contents.h"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "schema/describe.h"
+#include "schema/describe/describe.h"
 #include "schema/fields.h"
 #include "schema/identity.h"
-#include "schema/parse.h"
+#include "schema/json/parse.h"
 #include "tests/support/run_cli.h"
 
 using namespace fovea;

@@ -1,4 +1,4 @@
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/shown.h"
 #include "base/suggest.h"
-#include "schema/utf8.h"
+#include "schema/json/utf8.h"
 
 namespace fovea::schema {
 namespace {

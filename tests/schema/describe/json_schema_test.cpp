@@ -1,4 +1,4 @@
-#include "schema/json_schema.h"
+#include "schema/describe/json_schema.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "schema/value.h"
+#include "schema/json/value.h"
 
 namespace fovea::schema {
 

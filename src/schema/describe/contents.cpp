@@ -1,4 +1,4 @@
-#include "schema/contents.h"
+#include "schema/describe/contents.h"
 
 #include <fmt/format.h>
 
