@@ -9,6 +9,7 @@
 #include "ops/losses/labels.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+#include "tensor/host.h"
 
 namespace fovea::ops {
 namespace {
