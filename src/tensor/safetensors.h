@@ -1,5 +1,5 @@
 // safetensors files: an 8-byte little-endian header length, a JSON header, then row-major data.
-// Format: docs/file-formats.md. Equal tensors give equal files.
+// Equal tensors give equal files.
 #pragma once
 
 #include <filesystem>

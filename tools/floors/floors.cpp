@@ -20,7 +20,7 @@ using Names = std::vector<std::string>;
 using visualise::Point;
 using visualise::Rect;
 
-constexpr double kWidth = 230, kHeight = 44, kAcross = 26, kDown = 22, kMargin = 12;
+constexpr double kWidth = 236, kHeight = 44, kAcross = 30, kDown = 22, kMargin = 12;
 constexpr double kNameSize = 13, kWordsSize = 10;
 constexpr visualise::Colour kFill{238, 242, 247}, kLine{120, 132, 148};
 
@@ -129,30 +129,71 @@ int boxes_crossed(const Places& places, const Place& from, const Place& to) {
   }));
 }
 
-// The order of the other columns in which the fewest arrows run through boxes, and are shortest.
+// The rows that the level ends of a floor's arrows lie in, which nothing else may cross.
+struct Span {
+  int low = 0, high = 0;
+};
+
+std::map<std::string, Span> spans_of(const Rows& rows, const std::map<std::string, Names>& arrows) {
+  std::map<std::string, Span> spans;
+  for (const auto& [name, row] : rows.of) spans[name] = {row, row};
+  for (const auto& [name, targets] : arrows) {
+    const bool main = std::ranges::find(rows.column, name) != rows.column.end();
+    for (const std::string& target : targets) {
+      int& low = spans[name].low;
+      if (main) {
+        spans[target].high = std::max(spans[target].high, rows.of.at(name));
+      } else {
+        low = std::min(low, rows.of.at(target));
+      }
+    }
+  }
+  return spans;
+}
+
+// Each side floor in the first column that has room for it and its arrows, in this order.
+Places placed(const Rows& rows, const Names& side, const std::map<std::string, Span>& spans) {
+  Places places;
+  for (const std::string& name : rows.column) places[name] = {rows.of.at(name), 0};
+  std::vector<std::vector<Span>> columns;
+  for (const std::string& name : side) {
+    const Span& own = spans.at(name);
+    const auto has_room = [&](const std::vector<Span>& column) {
+      return std::ranges::all_of(
+          column, [&](const Span& s) { return s.high < own.low || s.low > own.high; });
+    };
+    const auto found = std::ranges::find_if(columns, has_room);
+    const auto at = static_cast<std::size_t>(found - columns.begin());
+    if (found == columns.end()) columns.emplace_back();
+    columns[at].push_back(own);
+    places[name] = {rows.of.at(name), static_cast<int>(at) + 1};
+  }
+  return places;
+}
+
+// Where the fewest arrows run through boxes, the columns are fewest, and arrows shortest.
 Places places_of(const Rows& rows, const std::map<std::string, Names>& arrows) {
+  constexpr int kBox = 1000, kColumn = 10;
+  const std::map<std::string, Span> spans = spans_of(rows, arrows);
   Names side;
   for (const auto& [name, row] : rows.of)
-    if (std::find(rows.column.begin(), rows.column.end(), name) == rows.column.end())
-      side.push_back(name);
+    if (std::ranges::find(rows.column, name) == rows.column.end()) side.push_back(name);
   Places best;
   int least = std::numeric_limits<int>::max();
   do {
-    Places places;
-    for (const auto& [name, row] : rows.of) {
-      const auto at = std::find(side.begin(), side.end(), name);
-      places[name] = {row, at == side.end() ? 0 : static_cast<int>(at - side.begin()) + 1};
-    }
+    const Places places = placed(rows, side, spans);
     int cost = 0;
-    for (const auto& [name, targets] : arrows)
+    for (const auto& [name, place] : places) cost = std::max(cost, kColumn * place.column);
+    for (const auto& [name, targets] : arrows) {
       for (const std::string& target : targets)
-        cost += 1000 * boxes_crossed(places, places[name], places[target]) +
-                std::abs(places[name].column - places[target].column);
+        cost += kBox * boxes_crossed(places, places.at(name), places.at(target)) +
+                std::abs(places.at(name).column - places.at(target).column);
+    }
     if (cost < least) {
       least = cost;
       best = places;
     }
-  } while (std::next_permutation(side.begin(), side.end()));
+  } while (std::ranges::next_permutation(side).found);
   return best;
 }
 

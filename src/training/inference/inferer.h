@@ -35,7 +35,7 @@ class Inferer {
   virtual bool needs_classes() const { return false; }
 };
 
-/// Known types: whole, sliding_window.
+/// Known types: whole, sliding_window, nnunet_windows.
 schema::Choices inferer_choices();
 /// Throws ConfigError.
 std::unique_ptr<const Inferer> make_inferer(const schema::Component& component);
