@@ -426,7 +426,8 @@ std::vector<Case> reduction_cases() {
 std::set<std::string> declared_operations() {
   std::set<std::string> names;
   const std::regex function(R"(^(?:inline )?(?:Tensor|std::vector<Tensor>|RunningValue) (\w+)\()");
-  for (const auto& file : std::filesystem::directory_iterator(source_dir() + "/src/ops")) {
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(source_dir() + "/src/ops")) {
     if (file.path().extension() != ".h") continue;
     std::ifstream in(file.path());
     for (std::string line; std::getline(in, line);) {
