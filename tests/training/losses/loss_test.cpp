@@ -9,10 +9,12 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
+#include "ops/reduce.h"
 #include "ops/shape.h"
 #include "optim/registry.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
+#include "training/losses/loss_entry.h"
 
 using namespace fovea;
 using training::Compares;
@@ -178,4 +180,37 @@ TEST_CASE("dice_ce: weights of classes weigh both parts, as in MONAI's DiceCELos
   };
   CHECK(value(true) == Approx(1.6924058405231945));
   CHECK(value(false) == Approx(1.8134570860615342));
+}
+
+namespace fovea::training {
+namespace {
+
+struct Toy : MapOptions {
+  double scale = 1;
+};
+
+// What a source file of a new loss holds.
+FOVEA_LOSS(toy, LossMaker<Toy>("scale times the mean of (map - mask)^2",
+                               schema::Fields<Toy>{}.add("scale", &Toy::scale, schema::at_least(0),
+                                                         "what it says"))
+                    .compares(Compares::kMasks, [](const Tensor& map, const Tensor& masks,
+                                                   const Toy& o) {
+                      return ops::mul(ops::mean(ops::square(ops::sub(map, masks))), o.scale);
+                    }))
+
+}  // namespace
+}  // namespace fovea::training
+
+TEST_CASE("losses: a new one is a source file and a line", "[training]") {
+  training::losses().add(training::fovea_loss_toy());
+  const schema::Component toy{"toy", schema::Value::object({{"scale", 3.0}})};
+  CHECK(training::compares(toy, Compares::kMasks));
+  CHECK_FALSE(training::compares(toy, Compares::kLabelMaps));
+  models::Outputs output;
+  output.maps = {Tensor::from<float>({1, 2, 3, 4}, {1, 1, 2, 2}, test::cpu())};
+  const Tensor masks = Tensor::from<float>({1, 1, 1, 1}, {1, 1, 2, 2}, test::cpu());
+  CHECK(training::scalar_of(make_loss(toy, Compares::kMasks)(output, masks)) ==
+        Approx(3 * (0 + 1 + 4 + 9) / 4.0));
+  CHECK_THROWS_WITH(make_loss(toy, Compares::kLabelMaps),
+                    Catch::Contains("toy does not compare label maps"));
 }
