@@ -75,6 +75,16 @@ CachingAllocator::~CachingAllocator() { trim_locked(); }
 
 bool CachingAllocator::large(std::int64_t size) { return size >= kLarge; }
 
+void CachingAllocator::add_idle(const Idle& piece) {
+  idle_.insert(piece);
+  if (is_whole(piece)) whole_.insert(piece);
+}
+
+void CachingAllocator::remove_idle(const Idle& piece) {
+  idle_.erase(piece);
+  if (is_whole(piece)) whole_.erase(piece);
+}
+
 // From what is idle; an empty block if nothing fits. A small one may waste a quarter.
 Block CachingAllocator::take_idle(std::int64_t size) {
   const std::int64_t most = large(size) ? kMostBytes : std::min(size + size / 4, kLarge - 1);
@@ -82,7 +92,7 @@ Block CachingAllocator::take_idle(std::int64_t size) {
   while (at != idle_.end() && at->size <= most && large(region_of(*at).size) != large(size)) ++at;
   if (at == idle_.end() || at->size > most) return {};
   const Idle found = *at;
-  idle_.erase(at);
+  remove_idle(found);
   auto& pieces = regions_.at(found.region).pieces;
   Piece& piece = pieces.at(found.offset);
   piece.idle = false;
@@ -90,7 +100,7 @@ Block CachingAllocator::take_idle(std::int64_t size) {
   if (large(size) && rest >= kRest) {
     piece.size = size;
     pieces[found.offset + size] = {.size = rest, .idle = true, .since = piece.since};
-    idle_.insert({rest, found.before, found.region, found.offset + size});
+    add_idle({rest, found.before, found.region, found.offset + size});
   }
   return {{found.region, found.offset}, piece.size};
 }
@@ -111,20 +121,17 @@ Block CachingAllocator::take_new(std::int64_t size) {
 }
 
 void CachingAllocator::give_back(const Idle& whole) {
+  remove_idle(whole);
   source_.release(whole.region);
   regions_.erase(whole.region);
   stats_.bytes_reserved -= whole.size;
 }
 
 bool CachingAllocator::give_back_oldest() {
-  auto oldest = idle_.end();
-  for (auto at = idle_.begin(); at != idle_.end(); ++at) {
-    if (is_whole(*at) && (oldest == idle_.end() || at->before > oldest->before)) oldest = at;
-  }
-  if (oldest == idle_.end()) return false;
-  give_back(*oldest);
-  ++given_back_[oldest->size];
-  idle_.erase(oldest);
+  if (whole_.empty()) return false;
+  const Idle oldest = *whole_.begin();
+  ++given_back_[oldest.size];
+  give_back(oldest);
   return true;
 }
 
@@ -173,7 +180,7 @@ void CachingAllocator::release(const Block& block) {
   auto& pieces = regions_.at(block.at.memory).pieces;
   auto at = pieces.find(block.at.offset);
   const auto forget = [&](auto piece) {
-    idle_.erase({piece->second.size, -piece->second.since, block.at.memory, piece->first});
+    remove_idle({piece->second.size, -piece->second.since, block.at.memory, piece->first});
   };
   if (const auto next = std::next(at); next != pieces.end() && next->second.idle) {
     forget(next);
@@ -189,7 +196,7 @@ void CachingAllocator::release(const Block& block) {
   }
   at->second.idle = true;
   at->second.since = stats_.requests;
-  idle_.insert({at->second.size, -stats_.requests, block.at.memory, at->first});
+  add_idle({at->second.size, -stats_.requests, block.at.memory, at->first});
 }
 
 void CachingAllocator::trim() {
@@ -198,14 +205,7 @@ void CachingAllocator::trim() {
 }
 
 void CachingAllocator::trim_locked() {
-  for (auto at = idle_.begin(); at != idle_.end();) {
-    if (!is_whole(*at)) {
-      ++at;
-      continue;
-    }
-    give_back(*at);
-    at = idle_.erase(at);
-  }
+  while (!whole_.empty()) give_back(Idle(*whole_.begin()));
   given_back_.clear();
   missed_ = 0;
 }

@@ -105,7 +105,15 @@ class CachingAllocator {
     auto operator<=>(const Idle&) const = default;
   };
 
+  struct LongestIdle {
+    bool operator()(const Idle& a, const Idle& b) const {
+      return a.before != b.before ? a.before > b.before : a < b;
+    }
+  };
+
   static bool large(std::int64_t size);
+  void add_idle(const Idle& piece);
+  void remove_idle(const Idle& piece);
   Block take_idle(std::int64_t size);
   Block take_new(std::int64_t size);
   void make_room(std::int64_t size);
@@ -119,6 +127,8 @@ class CachingAllocator {
   mutable std::mutex mutex_;
   std::map<MemoryHandle, Region> regions_;
   std::set<Idle> idle_;
+  std::set<Idle, LongestIdle>
+      whole_;  // of these the whole regions, by how long they have lain idle
   std::map<std::int64_t, std::int64_t> given_back_;  // how many regions of a size, by make_room()
   std::int64_t missed_ = 0;                          // bytes of these that were asked for again
   MemoryStats stats_;

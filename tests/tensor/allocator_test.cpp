@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <vector>
 
 #include "base/error.h"
 
@@ -91,6 +92,37 @@ TEST_CASE("allocator: a loop of steps soon allocates nothing", "[tensor]") {
   for (int i = 0; i < 10; ++i) step();
   CHECK(allocator.stats().allocations == warm);
   CHECK(allocator.stats().requests == 12 * 2 * static_cast<std::int64_t>(sizes.size()));
+}
+
+TEST_CASE("allocator: of many idle regions those go first that have lain idle longest",
+          "[tensor]") {
+  // So many that a search through all of them for each one would take minutes.
+  constexpr std::int64_t kMany = 100000, kSmall = 64 << 10;
+  Counted memory;
+  CachingAllocator allocator(memory.source());
+  std::vector<Block> blocks;
+  for (std::int64_t i = 0; i < kMany; ++i) blocks.push_back(allocator.allocate(kSmall));
+  allocator.reset_peak();
+  std::vector<MemoryHandle> released;
+  for (std::int64_t i = 0; i < kMany; ++i) {  // in another order than they were made in
+    const Block& block = blocks[static_cast<std::size_t>(i * 7919 % kMany)];
+    released.push_back(block.at.memory);
+    allocator.release(block);
+    // One more request between two, so that no two have lain idle equally long.
+    allocator.release(allocator.allocate(kSmall * 4));
+  }
+  const auto kept = [&](std::int64_t i) {
+    return memory.held.count(released[static_cast<std::size_t>(i)]) > 0;
+  };
+  allocator.release(allocator.allocate(kMany / 2 * kSmall));
+  std::int64_t gone = 0;
+  while (gone < kMany && !kept(gone)) ++gone;
+  CHECK(gone > 0);
+  CHECK(gone < kMany);
+  for (std::int64_t i = gone; i < kMany; ++i) {
+    if (!kept(i))
+      FAIL("the one released as number " << i << " is gone, number " << gone << " is kept");
+  }
 }
 
 TEST_CASE("allocator: gives everything back when asked, and before it gives up", "[tensor]") {
