@@ -92,6 +92,8 @@ int report_dry_run(experiment::Run& run, bool json) {
                                {"last", dry.rates.last},
                                {"zero_steps", dry.rates.zero_steps}});
     for (const std::string& file : dry.files) files.push_back(file);
+    schema::Value notes = schema::Value::array();
+    for (const std::string& note : dry.notes) notes.push_back(note);
     fmt::print("{}\n", schema::Value::object({{"parameters", dry.parameters},
                                               {"steps_per_epoch", dry.steps_per_epoch},
                                               {"total_steps", dry.total_steps},
@@ -101,17 +103,20 @@ int report_dry_run(experiment::Run& run, bool json) {
                                               {"peak_bytes", dry.peak_bytes},
                                               {"lr", rates},
                                               {"weights", dry.weights},
+                                              {"notes", notes},
                                               {"files", files}})
                            .dump());
     return 0;
   }
+  std::string notes;
+  for (const std::string& note : dry.notes) notes += note + "\n";
   fmt::print(
       "parameters   {}\nsteps        {} ({} an epoch)\nlr           {}\nfirst loss   {:.4f}\nfirst "
       "norm   {:.4f}\n"
-      "one step     {:.0f} ms\npeak memory  {}\nreports      {}\nwould write\n",
+      "one step     {:.0f} ms\npeak memory  {}\nreports      {}\n{}would write\n",
       experiment::count_text(dry.parameters), dry.total_steps, dry.steps_per_epoch, dry.rates_text,
       dry.loss, dry.grad_norm, 1e3 * dry.step_s, experiment::bytes_text(dry.peak_bytes),
-      dry.weights);
+      dry.weights, notes);
   for (const std::string& file : dry.files) fmt::print("  {}\n", file);
   return 0;
 }

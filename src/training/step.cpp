@@ -148,6 +148,7 @@ DryRun Trainer::dry_run() {
   report.step_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.peak_bytes = device_.allocator().stats().peak_bytes;
   report.weights = choice_text(selection_);
+  report.notes = setup_.notes;
   report.files = {"config.json", "metrics.jsonl", "metrics.csv",
                   "log.txt",     "summary.json",  "checkpoints/last"};
   if (selection_.monitored()) report.files.emplace_back("checkpoints/best");

@@ -62,7 +62,8 @@ struct DryRun {
   optim::RateSummary rates;
   std::string rates_text;
   std::vector<std::string> files;
-  std::string weights;  // which the run will report: choice_text()
+  std::string weights;             // which the run will report: choice_text()
+  std::vector<std::string> notes;  // that the run would begin with
 };
 
 /// True for the folder of a run that has no more than the checkpoint of step 0 and no evaluation:

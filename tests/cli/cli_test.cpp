@@ -246,6 +246,16 @@ TEST_CASE("train --dry-run and --overfit", "[cli]") {
                         R"(schedule={"type": "constant", "warmup_steps": 4})"});
   CHECK_THAT(warm.out,
              Catch::Contains("\nlr           epoch 1: 0 to 0.003, highest 0.003 in step 5 of 10"));
+  CHECK(json::parse(dry.out)["notes"].empty());
+  // What the run would say when it begins.
+  const std::string zero =
+      R"(schedule={"type": "constant", "warmup_epochs": 1, "warmup_unit": "epoch"})";
+  const CliResult noted = run_cli("train", {experiment, "--dry-run", "--set", zero});
+  CHECK_THAT(noted.out, Catch::Contains("\nnote: ") && Catch::Contains("\nwould write\n"));
+  const CliResult begun =
+      run_cli("train", {experiment, "--out", folder.path("noted").string(), "--set", zero});
+  const std::string note = noted.out.substr(noted.out.find("note: "));
+  CHECK_THAT(begun.out + begun.err, Catch::Contains(note.substr(0, note.find('\n'))));
   CHECK_FALSE(io::fs::exists(folder.path("run")));
   for (const char* type : {"vit", "diff_vit", "dgvit"}) {
     const CliResult fit =
