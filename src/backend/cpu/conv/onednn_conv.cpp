@@ -274,6 +274,8 @@ void Convolution::run(const void* x, const void* packed, const float* bias, cons
 
 const Convolution& convolution(const ConvPart& part) {
   thread_local std::unordered_map<ConvPart, Convolution, Hash> made;
+  const auto found = made.find(part);
+  if (found != made.end()) return found->second;
   return make_checked(
       [&]() -> const Convolution& { return made.try_emplace(part, part).first->second; });
 }

@@ -61,6 +61,11 @@ void require_code_memory() {
                   std::strerror(reason)));
 }
 
+std::mutex& making() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 void refuse(const dnnl::error& error) {
   if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
   throw BackendError(

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -40,9 +41,15 @@ void require_code_memory();
 
 [[noreturn]] void refuse(const dnnl::error& error);
 
-/// Makes something of oneDNN; what goes wrong there becomes BackendError, or std::bad_alloc.
+/// What a thread holds while it makes something of oneDNN. Threads share a cache of primitives there,
+/// in which ThreadSanitizer sees races (oneDNN 2.6).
+std::mutex& making();
+
+/// Makes something of oneDNN, one thread at a time; what goes wrong there becomes BackendError, or
+/// std::bad_alloc.
 template <class Make>
 decltype(auto) make_checked(const Make& make) {
+  const std::lock_guard lock(making());
   try {
     return make();
   } catch (const dnnl::error& error) {
