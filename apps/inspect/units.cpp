@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "experiment/tables/text_table.h"
 #include "models/volumes/dformer_units.h"
-#include "visualise/figures/unit_drawing.h"
+#include "visualise/layouts/unit_drawing.h"
 
 namespace fovea::apps {
 namespace {

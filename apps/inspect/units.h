@@ -17,7 +17,7 @@ struct UnitArguments {
 
 /// The subcommand "units". `args` must outlive the parsing.
 Options add_units(Options cli, UnitArguments& args);
-/// Draws them (visualise/figures/unit_drawing.h) and prints their numbers; returns the exit status.
+/// Draws them (visualise/layouts/unit_drawing.h) and prints their numbers; returns the exit status.
 int draw_units(const UnitArguments& args);
 
 }  // namespace fovea::apps

@@ -9,7 +9,7 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "visualise/figures/shown_samples.h"
+#include "visualise/layouts/shown_samples.h"
 #include "visualise/maps/attention_maps.h"
 #include "visualise_attention/subject.h"
 

@@ -8,7 +8,7 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "visualise/figures/rollout_figure.h"
+#include "visualise/layouts/rollout_figure.h"
 #include "visualise_attention/image_inputs.h"
 
 namespace fovea::apps {

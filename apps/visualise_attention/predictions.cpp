@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "metrics/label_maps.h"
-#include "visualise/figures/prediction_figure.h"
+#include "visualise/layouts/prediction_figure.h"
 #include "visualise_attention/image_inputs.h"
 #include "visualise_attention/subject.h"
 

@@ -5,7 +5,7 @@
 #include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "visualise/figures/score_maps.h"
+#include "visualise/layouts/score_maps.h"
 #include "visualise/maps/heat_scale.h"
 #include "visualise_attention/image_inputs.h"
 #include "visualise_attention/subject.h"

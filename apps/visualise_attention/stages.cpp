@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/suggest.h"
 #include "tensor/safetensors.h"
-#include "visualise/figures/prediction_figure.h"
-#include "visualise/figures/stage_figure.h"
+#include "visualise/layouts/prediction_figure.h"
+#include "visualise/layouts/stage_figure.h"
 #include "visualise_attention/image_inputs.h"
 #include "visualise_attention/subject.h"
 

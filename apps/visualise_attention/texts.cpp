@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "data/texts/text_dataset.h"
 #include "ops/elementwise.h"
-#include "visualise/figures/text_figure.h"
+#include "visualise/layouts/text_figure.h"
 #include "visualise_attention/image_inputs.h"
 
 namespace fovea::apps {

@@ -17,7 +17,7 @@
 #include "metrics/label_maps.h"
 #include "ops/shape.h"
 #include "training/inference/inferer.h"
-#include "visualise/figures/volume_figure.h"
+#include "visualise/layouts/volume_figure.h"
 #include "visualise/maps/volume_rollout.h"
 #include "visualise/pages/volume_page.h"
 #include "visualise_attention/subject.h"

@@ -4,8 +4,8 @@
 
 #include "verify/runners.h"
 #include "visualise/drawing/heatmap.h"
-#include "visualise/figures/label_overlay.h"
-#include "visualise/figures/overlay.h"
+#include "visualise/layouts/label_overlay.h"
+#include "visualise/layouts/overlay.h"
 #include "visualise/maps/stage_maps.h"
 
 namespace fovea::verify {

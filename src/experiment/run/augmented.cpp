@@ -12,7 +12,7 @@
 #include "data/images/image_dataset.h"
 #include "data/registry.h"
 #include "visualise/drawing/montage.h"
-#include "visualise/figures/label_overlay.h"
+#include "visualise/layouts/label_overlay.h"
 #include "visualise/maps/attention_maps.h"
 
 namespace fovea::experiment {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "visualise/figures/label_overlay.h"
+#include "visualise/layouts/label_overlay.h"
 #include "visualise/pages/page_parts.h"
 
 // The parts of the page (src/visualise/volume_page/), built in by fovea_embed in CMake.

@@ -14,7 +14,7 @@
 #include "base/suggest.h"
 #include "schema/json/parse.h"
 #include "visualise/drawing/colour_map.h"
-#include "visualise/figures/label_overlay.h"
+#include "visualise/layouts/label_overlay.h"
 
 namespace fovea::visualise {
 namespace {

@@ -7,7 +7,7 @@
 #include "data/images/image_dataset.h"
 #include "data/registry.h"
 #include "schema/json/parse.h"
-#include "visualise/figures/label_overlay.h"
+#include "visualise/layouts/label_overlay.h"
 #include "visualise/maps/attention_maps.h"
 
 using namespace fovea;

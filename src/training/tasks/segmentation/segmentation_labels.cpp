@@ -20,7 +20,7 @@
 #include "training/tasks/segmentation/mask_files.h"
 #include "training/tasks/segmentation/predicted_volumes.h"
 #include "training/tasks/segmentation/segmentation.h"
-#include "visualise/figures/label_overlay.h"
+#include "visualise/layouts/label_overlay.h"
 
 namespace fovea::training {
 namespace {

@@ -13,7 +13,7 @@
 #include "training/store/weights.h"
 #include "training/tasks/segmentation/mask_files.h"
 #include "training/tasks/segmentation/segmentation.h"
-#include "visualise/figures/overlay.h"
+#include "visualise/layouts/overlay.h"
 
 namespace fovea::training {
 namespace {

@@ -1,4 +1,4 @@
-#include "visualise/figures/shown_samples.h"
+#include "visualise/layouts/shown_samples.h"
 
 #include <algorithm>
 #include <map>

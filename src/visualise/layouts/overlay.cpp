@@ -1,4 +1,4 @@
-#include "visualise/figures/overlay.h"
+#include "visualise/layouts/overlay.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "visualise/figures/score_maps.h"
+#include "visualise/layouts/score_maps.h"
 
 #include <fmt/format.h>
 

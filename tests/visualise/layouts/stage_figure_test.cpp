@@ -1,5 +1,5 @@
 // Figures of decoder stages. gdla section 9, figures 6 to 8.
-#include "visualise/figures/stage_figure.h"
+#include "visualise/layouts/stage_figure.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "visualise/figures/unit_drawing.h"
+#include "visualise/layouts/unit_drawing.h"
 
 #include <catch2/catch.hpp>
 

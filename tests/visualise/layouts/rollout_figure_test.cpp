@@ -1,4 +1,4 @@
-#include "visualise/figures/rollout_figure.h"
+#include "visualise/layouts/rollout_figure.h"
 
 #include <catch2/catch.hpp>
 

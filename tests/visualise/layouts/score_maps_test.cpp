@@ -1,5 +1,5 @@
 // Where one patch looks. mala section 9, figures 3, 4 and 7.
-#include "visualise/figures/score_maps.h"
+#include "visualise/layouts/score_maps.h"
 
 #include <catch2/catch.hpp>
 

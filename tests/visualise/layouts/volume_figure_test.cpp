@@ -1,10 +1,10 @@
-#include "visualise/figures/volume_figure.h"
+#include "visualise/layouts/volume_figure.h"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
 #include "tests/visualise/case_samples.h"
-#include "visualise/figures/label_overlay.h"
+#include "visualise/layouts/label_overlay.h"
 
 using namespace fovea;
 using namespace fovea::visualise;

@@ -1,4 +1,4 @@
-#include "visualise/figures/volume_figure.h"
+#include "visualise/layouts/volume_figure.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/drawing/montage.h"
-#include "visualise/figures/label_overlay.h"
-#include "visualise/figures/overlay.h"
+#include "visualise/layouts/label_overlay.h"
+#include "visualise/layouts/overlay.h"
 
 namespace fovea::visualise {
 namespace {

@@ -1,11 +1,11 @@
-#include "visualise/figures/prediction_figure.h"
+#include "visualise/layouts/prediction_figure.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "visualise/drawing/montage.h"
-#include "visualise/figures/label_overlay.h"
-#include "visualise/figures/overlay.h"
+#include "visualise/layouts/label_overlay.h"
+#include "visualise/layouts/overlay.h"
 
 namespace fovea::visualise {
 namespace {

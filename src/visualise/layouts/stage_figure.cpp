@@ -1,4 +1,4 @@
-#include "visualise/figures/stage_figure.h"
+#include "visualise/layouts/stage_figure.h"
 
 #include <fmt/format.h>
 

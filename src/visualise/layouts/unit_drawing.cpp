@@ -1,4 +1,4 @@
-#include "visualise/figures/unit_drawing.h"
+#include "visualise/layouts/unit_drawing.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "visualise/drawing/montage.h"
-#include "visualise/figures/label_overlay.h"
+#include "visualise/layouts/label_overlay.h"
 
 namespace fovea::visualise {
 namespace {

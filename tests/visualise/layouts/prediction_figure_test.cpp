@@ -1,11 +1,11 @@
 // Segmentations beside the truth. gdla section 9, figures 4 and 5.
-#include "visualise/figures/prediction_figure.h"
+#include "visualise/layouts/prediction_figure.h"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
-#include "visualise/figures/label_overlay.h"
-#include "visualise/figures/overlay.h"
+#include "visualise/layouts/label_overlay.h"
+#include "visualise/layouts/overlay.h"
 
 using namespace fovea;
 using namespace fovea::visualise;

@@ -1,4 +1,4 @@
-#include "visualise/figures/label_overlay.h"
+#include "visualise/layouts/label_overlay.h"
 
 #include <catch2/catch.hpp>
 
