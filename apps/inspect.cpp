@@ -31,6 +31,7 @@
 #include "schema/describe/json_schema.h"
 #include "schema/load.h"
 #include "training/tasks/task_registry.h"
+#include "visualise/figures/figure_list.h"
 #include "visualise/plots/curves.h"
 #include "visualise/plots/robustness.h"
 
@@ -61,10 +62,11 @@ struct Arguments {
   std::string picture = "across-depth.png";
 };
 
-// The registry of that kind among those an experiment file leads to.
+// The registry of that kind among those an experiment file leads to, and tasks and figures.
 schema::Choices find_registry(const std::string& kind) {
   std::vector<schema::Choices> registries = schema::registries(experiment::experiment_fields());
   registries.push_back(training::tasks().choices());
+  registries.push_back(visualise::figures().choices());
   std::vector<std::string> kinds;
   for (const schema::Choices& registry : registries) {
     kinds.push_back(registry.kind);
@@ -293,8 +295,9 @@ int main(int argc, char** argv) {
   program.add_json();
   program.add_overrides(args.overrides);
   cli.add_option("EXPERIMENT", args.experiment, "experiment file").value("EXPERIMENT");
-  cli.add_option("--list", args.list,
-                 "what a registry has (attention, model, dataset, ...), or the keys of one entry")
+  cli.add_option(
+         "--list", args.list,
+         "what a registry has (attention, model, dataset, figure, ...), or the keys of one entry")
       .at_most(2)
       .value("KIND [NAME]");
   cli.add_flag("--devices", args.devices,

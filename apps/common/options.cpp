@@ -70,6 +70,10 @@ Option& Option::required() {
   option_->required();
   return *this;
 }
+Option& Option::number(const std::string& limits, const std::function<bool(double)>& accepts) {
+  check_number(option_, limits, accepts);
+  return *this;
+}
 Option& Option::range(int low, int high) {
   check_number(option_, fmt::format("from {} to {}", low, high),
                [=](double x) { return x >= low && x <= high; });

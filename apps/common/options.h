@@ -2,6 +2,7 @@
 // to compile than most of our sources.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ class Option {
   /// Numbers from `low` to `high`.
   Option& range(int low, int high);
   Option& range(double low, double high);
+  /// Numbers within `limits`, which complete "expected a number ".
+  Option& number(const std::string& limits, const std::function<bool(double)>& accepts);
   /// Numbers > 0, numbers >= 0.
   Option& positive();
   Option& non_negative();

@@ -36,9 +36,9 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea predict runs/hippocampus", "fovea predict runs/dgvit cat.png",
       "fovea visualise-attention runs/dgvit runs/vit --input", "fovea visualise-attention runs/dgt",
       "fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights",
-      "fovea visualise-attention runs/vit runs/linear --scores",
-      "fovea visualise-attention runs/gdla runs/la --maps",
-      "fovea visualise-attention runs/gdla runs/la --predictions",
+      "fovea visualise-attention runs/vit runs/linear --figure scores",
+      "fovea visualise-attention runs/gdla runs/la --figure maps",
+      "fovea visualise-attention runs/gdla runs/la --figure predictions",
       "fovea visualise-attention runs/hippocampus",
       "fovea verify tests/fixtures/dgsa"}},  // tests of their own
     {"docs/adding-an-attention.md", {"fovea verify tests/fixtures/dgsa"}},  // tests of their own

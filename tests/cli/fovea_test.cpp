@@ -134,6 +134,9 @@ TEST_CASE("fovea completion bash: commands, options, words and files", "[cli]") 
         std::vector<std::string>{"experiments/notes.txt"});
   CHECK(completed({"fovea", "visualise-attention", "--fusion", "m"}, here) ==
         std::vector<std::string>{"max", "mean", "min"});
+  CHECK(completed({"fovea", "visualise-attention", "--figure", "p"}, here) ==
+        std::vector<std::string>{"pca", "predictions"});
+  CHECK(has(completed({"fovea", "visualise-attention", "--"}, here), "--start-layer"));
   CHECK(completed({"fovea", "train", "--set", "tr"}, here).empty());
   CHECK(completed({"fovea", "inspect", "rob"}, here) == std::vector<std::string>{"robustness"});
   CHECK(has(completed({"fovea", "inspect", "robustness", "--"}, here), "--split"));

@@ -72,8 +72,9 @@ TEST_CASE("visualise-attention --scores: runs side by side, layers, refusals", "
   refused({softmax, "--scores", "--query", "8,0"}, "expected row and column of a pixel of 8 x 8");
   refused({softmax, "--scores", "--normalise", "abs"}, "minmax or rowsum");
   refused({softmax, "--scores", "--pca"}, "give one");
-  refused({softmax, "--layer", "1"}, "none is given");
-  refused({softmax, "--query", "1,1"}, "--scores");
+  refused({softmax, "--layer", "1"},
+          "--layer: is an option of --scores, --magnitude, --pca; none is given");
+  refused({softmax, "--query", "1,1"}, "softmax reads images, of which rollout is drawn");
 }
 
 TEST_CASE("visualise-attention --magnitude: what a trained layer scores", "[cli]") {
@@ -111,7 +112,9 @@ TEST_CASE("visualise-attention --magnitude: what a trained layer scores", "[cli]
   }
   check_refusal(run_cli("visualise-attention", {linear, "--magnitude", "--head", "1"}), 2,
                 "has 1 heads");
-  check_refusal(run_cli("visualise-attention", {linear, linear, "--magnitude"}), 2, "one run");
+  check_refusal(
+      run_cli("visualise-attention", {linear, linear, "--magnitude"}), 2,
+      "is drawn of one run, 2 are given; figures that fit all of them: rollout, scores, pca");
   check_refusal(run_cli("visualise-attention", {linear, "--head", "0"}), 2, "--magnitude");
 }
 

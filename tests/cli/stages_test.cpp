@@ -114,9 +114,10 @@ TEST_CASE("visualise-attention: stages, attention and predictions of decoders", 
   };
   refused({gdla, "--maps", "updates"}, "did you mean \"update\"");
   refused({gdla, "--maps", "update", "--stage", "4"}, "gdla has stages 1 (the coarsest) to 3");
-  refused({gdla, "--stage", "1"}, "chooses the stages of --maps");
+  refused({gdla, "--stage", "1"}, "--stage: is an option of --maps; none is given");
   refused({gdla, la, "--maps", "update", "--compare", "second"}, "known: first, last, none");
   refused({unet, "--maps", "update"}, "unet: model: has no decoder of attention blocks");
+  refused({unet, "--maps", "update"}, "figures that fit it: pca, predictions");
   refused({gdla, large, "--maps", "update"}, "large: sees images of another size than gdla");
   refused({gdla, unet, "--predictions"}, "unet: has other classes than gdla");
   refused({gdla, "--maps", "update", "--pca"}, "give one");
@@ -124,7 +125,10 @@ TEST_CASE("visualise-attention: stages, attention and predictions of decoders", 
   refused({gdla, "--query", "32,0"}, "expected row and column of a pixel of 32 x 32");
   refused({gdla, "--scale", "figur"}, "did you mean \"figure\"?");
   refused({gdla, "--scale", "minmax,from_zero"}, "says the same thing twice");
-  refused({gdla, "--sign", "abs"}, "are of networks with one grid");
+  refused(
+      {gdla, "--sign", "abs"},
+      "--sign: is an option of --figure rollout, --figure text_rollout; gdla reads images on grids "
+      "of several sizes, of which grid_rollout is drawn");
 }
 
 TEST_CASE("inspect tradeoff: a plot and a table, in both formats", "[cli]") {

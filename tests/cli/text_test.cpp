@@ -131,8 +131,9 @@ TEST_CASE("texts: attention of several runs as pictures and as a page", "[cli]")
   refuses({"--input", "20"}, "the split has 20 samples");
   refuses({"--input", "cat.png"}, "give words with --text");
   refuses({"--text", "  "}, "holds no word");
-  refuses({"--heads"}, "explorer.html shows every layer and head");
-  refuses({"--pca"}, "dgt reads texts; expected a network of images");
+  refuses({"--heads"}, "reads texts, of which text_rollout is drawn");
+  refuses({"--pca"},
+          "dgt reads texts; expected a network of images; figures that fit it: text_rollout");
 }
 
 TEST_CASE("texts: the same bits for any number of threads, in both precisions", "[cli]") {

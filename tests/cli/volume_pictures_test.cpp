@@ -90,7 +90,7 @@ TEST_CASE("visualise-attention: slices of volumes, their attention, and a page",
   refused({"--convention", "seen"}, "radiological");
   refused({"--input", "3"}, "the split has 3 samples");
   refused({"--input", "scan.nii"}, "fovea predict reads files");
-  refused({"--heads"}, "volumes have the rollout");
+  refused({"--heads"}, "reads volumes, of which slices is drawn");
 }
 
 TEST_CASE("visualise-attention: volumes of a network without attention", "[cli]") {

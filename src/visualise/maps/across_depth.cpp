@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "attention/probe.h"
 #include "autograd/mode.h"
@@ -192,15 +193,16 @@ void write_scores(const Seen& seen, const Divisors& divisors, const std::filesys
   written.insert(written.end(), {"scores.png", "scores.csv"});
 }
 
-}  // namespace
+bool has_decay(const models::Model& model) {
+  const auto parameters = model.parameters();
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const nn::NamedTensor& named) { return named.name.ends_with("lambda_t"); });
+}
 
-std::vector<std::string> write_across_depth(models::Model& model, const NextBatch& next,
-                                            const std::string& folder) {
-  const std::filesystem::path out = folder;
-  io::make_directories(out);
+// Runs the network in evaluation mode over all batches.
+Seen see_all(models::Model& model, const Divisors& divisors, const NextBatch& next) {
   model.train(false);
   const autograd::NoGrad no_grad;
-  const Divisors divisors = divisors_of(model);
   Seen seen;
   for (Tensor images = next(); images.defined(); images = next()) {
     attention::Probe probe;
@@ -209,14 +211,36 @@ std::vector<std::string> write_across_depth(models::Model& model, const NextBatc
     see_scores(probe, divisors, seen);
     seen.images += images.size(0);
   }
+  return seen;
+}
+
+bool shows_something(const Seen& seen, const models::Model& model) {
+  return !seen.adjacent.empty() || !seen.scores.empty() || has_decay(model);
+}
+
+}  // namespace
+
+bool shows_across_depth(models::Model& model, const Tensor& images) {
+  Tensor left = images;
+  const Seen seen =
+      see_all(model, divisors_of(model), [&] { return std::exchange(left, Tensor()); });
+  return shows_something(seen, model);
+}
+
+std::vector<std::string> write_across_depth(models::Model& model, const NextBatch& next,
+                                            const std::string& folder) {
+  const Divisors divisors = divisors_of(model);
+  const Seen seen = see_all(model, divisors, next);
+  FOVEA_CHECK(shows_something(seen, model), ConfigError,
+              "visualise-attention --across-depth: the network has neither keys of several layers, "
+              "nor lambda_t, nor weights of layers; its model.layer_attention may be standard, "
+              "mrla_b, mrla_l, dla_l or kcla");
+  const std::filesystem::path out = folder;
+  io::make_directories(out);
   std::vector<std::string> written;
   if (!seen.adjacent.empty()) write_keys(seen, out, written);
   write_decay(model, out, written);
   if (!seen.scores.empty()) write_scores(seen, divisors, out, written);
-  FOVEA_CHECK(!written.empty(), ConfigError,
-              "visualise-attention --across-depth: the network has neither keys of several layers, "
-              "nor lambda_t, nor weights of layers; its model.layer_attention may be standard, "
-              "mrla_b, mrla_l, dla_l or kcla");
   return written;
 }
 

@@ -12,6 +12,9 @@ namespace fovea::visualise {
 /// Gives the next batch of images (b, c, h, w), normalised as in training; undefined at the end.
 using NextBatch = std::function<Tensor()>;
 
+/// Whether the layers of the network tell anything that write_across_depth() draws.
+bool shows_across_depth(models::Model& model, const Tensor& images);
+
 /// Runs the network in evaluation mode over all batches and writes into `folder` what its layer
 /// attention allows:
 ///   keys.png, keys.csv      cosines between keys of layers, adjacent and any two, in 100 bins

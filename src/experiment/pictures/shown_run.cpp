@@ -1,0 +1,110 @@
+#include "experiment/pictures/shown_run.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/distinct_names.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/volumes/volume_dataset.h"
+#include "experiment/pictures/volume_case.h"
+#include "experiment/pictures/volume_rollouts.h"
+#include "training/selection.h"
+#include "visualise/plots/run_names.h"
+
+namespace fovea::experiment {
+namespace {
+
+using visualise::ShownRun;
+
+// By their folders or files.
+std::vector<std::string> names_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) names.push_back(io::fs::path(path).filename().string());
+  return distinct(std::move(names));
+}
+
+// By their experiments; networks of one experiment are told apart by their folders or files of
+// weights.
+std::vector<std::string> titles_of(const std::vector<Opened>& opened,
+                                   const std::vector<std::string>& paths) {
+  std::vector<std::string> titles;
+  for (const Opened& one : opened) titles.push_back(one.run->experiment().name);
+  titles = visualise::without_sweep(std::move(titles));
+  std::map<std::string, int> count;
+  for (const std::string& title : titles) ++count[title];
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    if (count[titles[i]] == 1) continue;
+    io::fs::path path = io::fs::canonical(paths[i]);
+    if (io::fs::is_regular_file(path)) path = opened[i].weights.file;
+    titles[i] = fmt::format("{} ({})", titles[i], path.filename().string());
+  }
+  return distinct(std::move(titles));
+}
+
+std::string text_of(const WeightsUsed& weights) {
+  return weights.text() + (weights.random_text.empty() ? "" : "; " + weights.random_text);
+}
+
+std::optional<bool> signed_maps_of(const Experiment& e) {
+  const schema::Value* attention = e.model.options.find("attention");
+  const schema::Value* type = attention == nullptr ? nullptr : attention->find("type");
+  for (const attention::Variant& variant : attention::variants()) {
+    if (type != nullptr && *type == schema::Value(variant.name))
+      return variant.info.map == attention::MapKind::kSigned;
+  }
+  return std::nullopt;
+}
+
+ShownRun shown(const Opened& opened, const std::string& split) {
+  Run& run = *opened.run;
+  const training::BatchSource& source = run.task().source();
+  const data::Dataset& samples = source.at(split);
+  ShownRun result{.name = {},
+                  .title = {},
+                  .weights = text_of(opened.weights),
+                  .split = split,
+                  .model = run.model(),
+                  .samples = samples,
+                  .device = run.device(),
+                  .host = source.options().host,
+                  .signed_maps = signed_maps_of(run.experiment()),
+                  .pixel_classes = {},
+                  .volume_case = {},
+                  .add_rollouts = {}};
+  result.pixel_classes = [&run, split](std::int64_t i) {
+    run.model().train(false);
+    const auto classes = run.task().pixel_classes(split, i);
+    return visualise::PixelClasses{classes.truth, classes.predicted};
+  };
+  if (const data::VolumeDataset* volumes = data::find_volumes(samples)) {
+    result.volume_case = [&run, split, volumes](std::int64_t i) {
+      return volume_case(run, split, *volumes, i);
+    };
+    result.add_rollouts = [&run, split](std::int64_t i, const auto& voxel, auto& to) {
+      add_rollouts(run, split, i, voxel, to);
+    };
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<ShownRun> shown_runs(const std::vector<Opened>& opened,
+                                 const std::vector<std::string>& paths, const std::string& split) {
+  const std::vector<std::string> names = names_of(paths), titles = titles_of(opened, paths);
+  std::vector<ShownRun> all;
+  for (std::size_t i = 0; i < opened.size(); ++i) {
+    const std::string part =
+        split.empty() ? training::reported_part(opened[i].run->task().parts()) : split;
+    all.push_back(shown(opened[i], part));
+    all.back().name = names[i];
+    all.back().title = titles[i];
+  }
+  return all;
+}
+
+}  // namespace fovea::experiment

@@ -1,0 +1,92 @@
+#include "experiment/pictures/volume_rollouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ops/shape.h"
+#include "training/inference/inferer.h"
+#include "visualise/maps/volume_rollout.h"
+
+namespace fovea::experiment {
+namespace {
+
+using visualise::Sides3;
+
+struct Rollouts {
+  visualise::StageRollouts seen;
+  Tensor maps;  // undefined without attention
+};
+
+// From a volume to the window around a voxel: what is cut off or, where it is smaller, added.
+std::vector<std::pair<std::int64_t, std::int64_t>> window_around(
+    const Sides3& voxel, const Sides3& size, const std::vector<std::int64_t>& window) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> amounts(2);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::int64_t more = window[axis] - size[axis];
+    const std::int64_t start =
+        more >= 0 ? -(more / 2)
+                  : std::clamp<std::int64_t>(voxel[axis] - window[axis] / 2, 0, -more);
+    amounts.emplace_back(-start, start + more);
+  }
+  return amounts;
+}
+
+Rollouts of_voxel(models::Model& model, const Tensor& image, const Sides3& voxel,
+                  const Sides3& size, const std::vector<std::int64_t>& window) {
+  Rollouts made;
+  auto amounts = window_around(voxel, size, window);
+  Sides3 inside;
+  for (std::size_t axis = 0; axis < 3; ++axis) inside[axis] = voxel[axis] + amounts[axis + 2].first;
+  made.seen = visualise::stage_rollouts(model, ops::pad(image, amounts), inside);
+  for (auto& [before, after] : amounts) {
+    before = -before;
+    after = -after;
+  }
+  if (!made.seen.stages.empty()) made.maps = ops::pad(made.seen.maps, amounts);
+  return made;
+}
+
+// Windows lie over each other by half and count less towards their borders.
+Rollouts of_all_tokens(models::Model& model, const Tensor& image,
+                       const std::vector<std::int64_t>& window) {
+  Rollouts made;
+  const auto windows = training::make_sliding_window(
+      {.roi_size = window, .overlap = 0.5, .mode = training::WindowMode::kGaussian});
+  const std::vector<Tensor> maps = (*windows)(image, [&](const Tensor& part) {
+    made.seen = visualise::stage_rollouts(model, part);
+    return made.seen.stages.empty() ? std::vector<Tensor>() : std::vector<Tensor>{made.seen.maps};
+  });
+  if (!maps.empty()) made.maps = maps.front();
+  return made;
+}
+
+}  // namespace
+
+void add_rollouts(Run& run, const std::string& split, std::int64_t i,
+                  const std::optional<Sides3>& voxel, visualise::CaseVolume& to) {
+  const std::vector<std::int64_t> window = training::make_inferer(run.experiment().eval.inferer)
+                                               ->window_of({to.size.begin(), to.size.end()});
+  const Tensor image = run.task().source().one(split, i).at("image");
+  const Rollouts made = voxel ? of_voxel(run.model(), image, *voxel, to.size, window)
+                              : of_all_tokens(run.model(), image, window);
+  // Without a voxel it is places that are seen more or less than others that tell something.
+  const float less = voxel ? 0.0f : 1.0f;
+  for (std::size_t s = 0; s < made.seen.stages.size(); ++s) {
+    const auto& [d, h, w] = made.seen.grids[s];
+    const auto place = static_cast<std::int64_t>(s);
+    const Tensor map = made.maps.alias(made.maps.shape().part(1, 5)).rows(place, place + 1);
+    const auto values = map.host_values<float>();
+    visualise::CaseMap& added = to.maps.emplace_back();
+    added.name = made.seen.stages[s];
+    added.note = fmt::format("{} x {} x {} tokens", d, h, w);
+    added.values.assign(values.begin(), values.end());
+    for (float& value : added.values) value -= less;
+  }
+  to.quantity = voxel ? visualise::Quantity{false, "rollout, in even shares"}
+                      : visualise::Quantity{true, "rollout less an even share"};
+}
+
+}  // namespace fovea::experiment

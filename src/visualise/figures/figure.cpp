@@ -1,0 +1,72 @@
+#include "visualise/figures/figure.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "data/volumes/volume_dataset.h"
+#include "ops/elementwise.h"
+
+namespace fovea::visualise {
+
+Reads reads_of(const ShownRun& run) {
+  if (run.model.interface() == models::Interface::kTextClassifier) return Reads::kTexts;
+  if (data::find_volumes(run.samples) != nullptr) return Reads::kVolumes;
+  return run.model.geometry().grid_h > 0 ? Reads::kOneGrid : Reads::kSeveralGrids;
+}
+
+const char* name_of(Reads reads) {
+  switch (reads) {
+    case Reads::kTexts:
+      return "texts";
+    case Reads::kVolumes:
+      return "volumes";
+    case Reads::kOneGrid:
+      return "images";
+    default:
+      return "images on grids of several sizes";
+  }
+}
+
+std::string flag_of(const std::string& key) {
+  std::string flag = "--" + key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+void FigureRequest::say_files(const std::vector<std::string>& names) const {
+  for (const std::string& name : names) say((out / name).string());
+}
+
+std::string Figure::asked_by() const { return info.flag ? flag_of(name) : "--figure " + name; }
+
+std::string unless_reading(Reads wanted, const ShownRun& run) {
+  const Reads reads = reads_of(run);
+  return reads == wanted ? "" : std::string("reads ") + name_of(reads);
+}
+
+std::string unless_images(const ShownRun& run) {
+  const Reads reads = reads_of(run);
+  const bool images = reads == Reads::kOneGrid || reads == Reads::kSeveralGrids;
+  return images ? "" : std::string("reads ") + name_of(reads);
+}
+
+bool can(const std::function<void()>& look) {
+  try {
+    look();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+Tensor first_sample(const ShownRun& run) {
+  data::Collator collator(run.samples.fields(), 1, run.host);
+  data::Sample sample;
+  collator.next(sample);
+  run.samples.prepare(0, {}, sample);
+  collator.add(sample);
+  const std::string& name = models::info_of(run.model.interface()).reads.front().name;
+  return ops::to(collator.finish().at(name), run.device);
+}
+
+}  // namespace fovea::visualise

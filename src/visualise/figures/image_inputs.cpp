@@ -1,0 +1,151 @@
+#include "visualise/figures/image_inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/distinct_names.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "visualise/layouts/shown_samples.h"
+#include "visualise/maps/attention_maps.h"
+
+namespace fovea::visualise {
+namespace {
+
+const data::ImageDataset& images_of(const ShownRun& run) { return data::images_of(run.samples); }
+
+const data::ImageDataset& first_images(const FigureRequest& request) {
+  return images_of(request.runs.front());
+}
+
+// A sample's place in its files, wherever these lie.
+std::string file_of(const data::ImageDataset& dataset, std::int64_t i) {
+  const std::string name = dataset.name(i);
+  const std::string& root = dataset.root();
+  return name.rfind(root, 0) == 0 ? name.substr(root.size()) : name;
+}
+
+// The sample of `own` that is sample `i` of `first`; runs may be limited to different ones.
+std::int64_t same_sample(const data::ImageDataset& own, const data::ImageDataset& first,
+                         std::int64_t i, const std::string& run) {
+  const std::string file = file_of(first, i);
+  if (i < own.size() && file_of(own, i) == file) return i;
+  for (std::int64_t k = 0; k < own.size(); ++k) {
+    if (file_of(own, k) == file) return k;
+  }
+  throw ConfigError(fmt::format("--input {}: {} has no {} in its split; give the name of a file", i,
+                                run, first.name(i)));
+}
+
+// (c, h, w) in [0, 1].
+std::vector<float> values_of(const ImageInput& input, const data::ImageDataset& own,
+                             const data::ImageDataset& first, const std::string& run) {
+  const data::Sample sample =
+      input.index ? own.get(same_sample(own, first, *input.index, run)) : own.get_file(input.file);
+  const auto values = sample.at("image").values<float>();
+  return {values.begin(), values.end()};
+}
+
+// "7: cat", or where samples have masks instead of classes the name of the file, if there is one.
+std::string sample_name(const data::ImageDataset& dataset, std::int64_t i) {
+  if (dataset.has("label")) {
+    const auto label = static_cast<std::size_t>(dataset.label(i));
+    return fmt::format("{}: {}", i, dataset.class_names()[label]);
+  }
+  if (dataset.files().empty()) return fmt::format("{}", i);
+  return fmt::format("{}: {}", i, io::fs::path(dataset.name(i)).stem().string());
+}
+
+std::vector<ImageInput> named_inputs(const std::vector<std::string>& wanted,
+                                     const data::ImageDataset& first) {
+  std::vector<std::string> files;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(files),
+               [](const std::string& text) { return !is_index(text); });
+  const std::vector<std::string> short_names = file_names(files);
+  std::vector<std::string> names;
+  std::vector<ImageInput> inputs(wanted.size());
+  std::size_t file = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (is_index(wanted[i])) {
+      const std::int64_t index = sample_index(wanted[i], first.size());
+      inputs[i].index = index;
+      names.push_back(sample_name(first, index));
+    } else {
+      inputs[i].file = wanted[i];
+      names.push_back(short_names[file++]);
+    }
+  }
+  names = distinct(std::move(names));
+  for (std::size_t i = 0; i < wanted.size(); ++i) inputs[i].name = names[i];
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<std::string> standard_inputs(const FigureRequest& request) {
+  const data::Dataset& dataset = request.runs.front().samples;
+  std::vector<std::string> numbers;
+  if (!dataset.has("label")) {
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(4, dataset.size()); ++i)
+      numbers.push_back(std::to_string(i));
+    return numbers;
+  }
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < dataset.size(); ++i) labels.push_back(dataset.label(i));
+  const ShownSamples shown = one_of_each_class(labels);
+  for (const std::int64_t i : shown.samples) numbers.push_back(std::to_string(i));
+  if (std::ssize(shown.samples) < shown.classes) {
+    request.note(fmt::format("shown is a sample of each of {} of {} classes; --input chooses",
+                             shown.samples.size(), shown.classes));
+  }
+  return numbers;
+}
+
+std::vector<ImageInput> image_inputs(const FigureRequest& request) {
+  const std::string& run = request.runs.front().name;
+  FOVEA_CHECK(request.texts.empty(), ConfigError,
+              fmt::format("--text: {} reads images; give --input", run));
+  const data::ImageDataset& first = first_images(request);
+  std::vector<ImageInput> inputs =
+      named_inputs(request.inputs.empty() ? standard_inputs(request) : request.inputs, first);
+  for (ImageInput& input : inputs) {
+    input.picture = picture_of(values_of(input, first, first, run), first.channels(),
+                               first.height(), first.width());
+  }
+  return inputs;
+}
+
+Tensor prepared(const ImageInput& input, const ShownRun& run, const FigureRequest& request) {
+  const data::ImageDataset& own = images_of(run);
+  std::vector<float> values = values_of(input, own, first_images(request), run.name);
+  const data::Planes planes{own.channels(), own.height(), own.width(), values.data()};
+  data::normalise(planes, own.mean(), own.std());
+  return Tensor::from(values, {1, planes.channels, planes.height, planes.width}, run.device);
+}
+
+std::int64_t place_of(const ImageInput& input, const ShownRun& run, const FigureRequest& request) {
+  return same_sample(images_of(run), first_images(request), *input.index, run.name);
+}
+
+void check_size(const ShownRun& run, const FigureRequest& request) {
+  FOVEA_CHECK(
+      images_of(run).fields()[0].shape == first_images(request).fields()[0].shape, ConfigError,
+      fmt::format("{}: sees images of another size than {}", run.name, request.runs.front().name));
+}
+
+bool is_index(const std::string& text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::int64_t sample_index(const std::string& text, std::int64_t size) {
+  const std::int64_t index = std::stoll(text.substr(0, 18));
+  FOVEA_CHECK(index < size, ConfigError,
+              fmt::format("--input {}: the split has {} samples, counted from 0", text, size));
+  return index;
+}
+
+}  // namespace fovea::visualise

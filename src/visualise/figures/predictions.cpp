@@ -1,0 +1,86 @@
+// Segmentations of several networks beside the truth. gdla section 9, figures 4 and 5.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "metrics/label_maps.h"
+#include "visualise/figures/image_inputs.h"
+#include "visualise/figures/shared_options.h"
+#include "visualise/layouts/prediction_figure.h"
+
+namespace fovea::visualise {
+namespace {
+
+struct PredictionsOptions : ThicknessOption, FactorOption {};
+
+const schema::Fields<PredictionsOptions>& predictions_fields() {
+  static const auto fields =
+      schema::Fields<PredictionsOptions>{}.include(thickness_field()).include(factor_field());
+  return fields;
+}
+
+std::vector<std::int64_t> integers(const Tensor& classes) {
+  const auto values = classes.host_values<std::int64_t>();
+  return {values.begin(), values.end()};
+}
+
+// Mean over the foreground classes in truth or prediction, in percent.
+double dice_of(const PredictionRow& row, std::size_t network, std::int64_t classes) {
+  metrics::ConfusionMatrix confusion(std::max<std::int64_t>(2, classes));
+  confusion.add(row.truth, row.predicted[network], data::kIgnoreLabel);
+  return 100 * metrics::class_mean(metrics::class_dice(metrics::class_counts(confusion)), 1,
+                                   metrics::Empty::kOne);
+}
+
+void draw_predictions(const FigureRequest& request, const PredictionsOptions& options) {
+  const ShownRun& first = request.runs.front();
+  const std::vector<ImageInput> inputs = image_inputs(request);
+  PredictionFigure figure;
+  for (const ShownRun& run : request.runs) figure.networks.push_back(run.name);
+  figure.classes = first.samples.class_names();
+  figure.thickness = options.thickness;
+  figure.factor = options.enlargement(inputs[0].picture);
+  const std::int64_t classes = std::ssize(figure.classes);
+  for (const ImageInput& input : inputs) {
+    FOVEA_CHECK(
+        input.index, ConfigError,
+        fmt::format("--predictions: {} has no truth; give the number of a sample", input.file));
+    PredictionRow row{input.name, input.picture, {}, {}};
+    for (const ShownRun& run : request.runs) {
+      check_size(run, request);
+      FOVEA_CHECK(run.samples.class_names() == figure.classes, ConfigError,
+                  fmt::format("{}: has other classes than {}", run.name, first.name));
+      const PixelClasses seen = run.pixel_classes(place_of(input, run, request));
+      if (row.truth.empty()) row.truth = integers(seen.truth);
+      row.predicted.push_back(integers(seen.predicted));
+      request.say(fmt::format("{:<20} {:<20} Dice {:.2f} %", run.name, input.name,
+                              dice_of(row, row.predicted.size() - 1, classes)));
+    }
+    figure.rows.push_back(std::move(row));
+  }
+  io::make_directories(request.out);
+  write_png(request.out / "predictions.png", render(figure));
+  request.say_files({"predictions.png"});
+}
+
+FigureInfo predictions_info() {
+  return {.help =
+              "the samples with their truth and the segmentation of every run: contours of one "
+              "foreground, colours of several classes",
+          .files = {"predictions.png"},
+          .fits = "segmentation of images",
+          .misfit = [](const ShownRun& run) -> std::string {
+            if (run.model.interface() == models::Interface::kDenseNetwork)
+              return unless_images(run);
+            return "is " + models::info_of(run.model.interface()).name;
+          },
+          .flag = true};
+}
+
+}  // namespace
+
+FOVEA_FIGURE(predictions, predictions_info(), predictions_fields(), draw_predictions)
+
+}  // namespace fovea::visualise

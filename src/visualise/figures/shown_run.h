@@ -1,0 +1,54 @@
+// A run as figures see it. Those who open runs make it (experiment/pictures/shown_run.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "data/dataset.h"
+#include "models/model.h"
+#include "visualise/pages/case_volume.h"
+
+namespace fovea::visualise {
+
+/// Classes of the pixels of a sample, (h, w) int64 on the host; of soft masks 1 is foreground.
+struct PixelClasses {
+  Tensor truth, predicted;
+};
+
+/// What it refers to outlives it.
+struct ShownRun {
+  std::string name;     // of its folder or file
+  std::string title;    // of its experiment; as `name`, another one for every run of a figure
+  std::string weights;  // which they are, and what of them is random
+  std::string split;    // the part of the data that is looked at
+  models::Model& model;
+  const data::Dataset& samples;  // of that part
+  Device device, host;           // of the network; of samples
+  /// Whether weights of its attention over tokens may be negative; nothing for a network without
+  /// one (model.attention).
+  std::optional<bool> signed_maps;
+
+  /// Of sample i of a segmentation of images.
+  std::function<PixelClasses(std::int64_t i)> pixel_classes;
+  /// Sample i of a segmentation of volumes, without maps.
+  std::function<CaseVolume(std::int64_t i)> volume_case;
+  /// Adds the attention of every stage over sample i, from the windows that predictions are made
+  /// of: how much all tokens see of a place, or what the token of a voxel sees.
+  std::function<void(std::int64_t i, const std::optional<Sides3>& voxel, CaseVolume& to)>
+      add_rollouts;
+};
+
+/// What a network reads, and on how many grids its blocks work.
+enum class Reads {
+  kTexts,
+  kVolumes,
+  kOneGrid,       // images, all blocks on one grid of patches
+  kSeveralGrids,  // images, blocks on grids of several sizes, or none on a grid of tokens
+};
+Reads reads_of(const ShownRun& run);
+/// "texts", "volumes", "images", "images on grids of several sizes".
+const char* name_of(Reads reads);
+
+}  // namespace fovea::visualise
