@@ -29,7 +29,7 @@ struct UnaryParams {
   double b = 0;
 };
 
-/// dx = dy f'(x); y = f(x) may be x where the derivative is not cheaper from it.
+/// dx = dy f'(x); y = f(x) may be x where the derivative does not become cheaper with it.
 struct UnaryBackwardArgs {
   UnaryOp op = UnaryOp::kAffine;
   UnaryParams params;

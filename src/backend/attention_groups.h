@@ -10,8 +10,8 @@
 
 namespace fovea {
 
-/// The heads of an attention call in groups: gradients of different groups never lie in the same
-/// place, so that groups may run side by side. Heads of one group take turns, lowest first.
+/// The heads of an attention call in groups: gradients of different groups never overlap, so groups
+/// may run in parallel. Heads of one group take turns, lowest first.
 class HeadGroups {
  public:
   HeadGroups(const AttentionArgs& args, const Tensor& dq, const Tensor& dk, const Tensor& dv) {
@@ -55,7 +55,7 @@ class HeadGroups {
                   std::size_t head, std::vector<Span>& to) {
     if (!gradient.defined()) return;
     for (const HeadLayout* layout : layouts) {
-      if (layout->head_offsets.empty()) continue;  // there is no second stream
+      if (layout->head_offsets.empty()) continue;  // no second stream
       const std::int64_t begin = layout->head_offsets[head];
       to.push_back({gradient.buffer(), begin, begin + layout->dim});
     }

@@ -13,7 +13,7 @@ double Backend::seconds_between(const Moment& begin, const Moment& end) const {
   return 1e-9 * static_cast<double>(end.nanoseconds - begin.nanoseconds);
 }
 
-// (Here, since only this layer knows what a backend is.)
+// (Defined here, since only this layer knows what a backend is.)
 void Device::synchronize() const { backend().synchronize(); }
 
 bool are_finite(const std::vector<Tensor>& xs) {

@@ -18,18 +18,18 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
-  /// The widest floating type it computes in: float64, but where a graphics processor has none.
+  /// The widest floating type it computes in: float64, unless a graphics processor has none.
   virtual DType widest() const { return DType::kFloat64; }
   /// Library, instruction set and thread count, for logs and benchmarks.
   virtual std::string description() const { return name(); }
 
-  /// Waits until all work that was asked for is done. Nothing where kernels return when they are.
+  /// Waits until all queued work is done; does nothing where kernels return when they are done.
   virtual void synchronize() const {}
-  /// Between the two the host asks for a step, much like those before: a device may take the work
-  /// as a whole. Without `complete` the step is given up.
+  /// Around the kernels of a training step, which are much the same in every step: a device may
+  /// record and submit them as a whole. Without `complete` the step is abandoned.
   virtual void begin_step() const {}
   virtual void end_step(bool /*complete*/) const {}
-  /// Here, in the order of the work.
+  /// The present moment in the order of the work.
   virtual Moment moment() const;
   /// Seconds between two moments; waits for the later one.
   virtual double seconds_between(const Moment& begin, const Moment& end) const;
@@ -41,7 +41,7 @@ class Backend {
 
 inline const Backend& backend(const Tensor& tensor) { return tensor.device().backend(); }
 
-/// A step of a device from here to finish(), if `wanted`; given up where it does not get there.
+/// A step of a device from here to finish(), if `wanted`; abandoned where finish() is not called.
 class RecordedStep {
  public:
   RecordedStep(Device device, bool wanted) : device_(std::move(device)), open_(wanted) {
@@ -62,8 +62,8 @@ class RecordedStep {
   bool open_;
 };
 
-/// What all_finite finds in tensors of one device, read back in one go. True of no tensors and on
-/// the meta device.
+/// The result of all_finite for tensors of one device, read back at once. True without tensors and
+/// on the meta device.
 bool are_finite(const std::vector<Tensor>& xs);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
-// What the fused kernels of kernels.def are asked to do. In the structs that hold all of a call
-// what is written stands behind what is read; gradients that are undefined are not wanted.
+// Arguments of the fused kernels of kernels.def. In structs that hold a whole call, outputs follow
+// inputs; gradients that are undefined are not wanted.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct GatedArgs {
   bool gate_last = false;
 };
 
-/// y = keep(i / block) x / (1 - p), and draw i of the stream `key` keeps where it is not below p;
-/// block > 1 drops whole runs of elements (drop-path). x has a whole number of blocks.
+/// y = keep(i / block) x / (1 - p): block j is kept where draw j of the stream `key` is not below
+/// p; block > 1 drops whole runs of elements (drop path). x has a whole number of blocks.
 struct DropoutArgs {
   std::uint64_t key = 0;
   double p = 0;
@@ -76,7 +76,7 @@ struct NormedMap {
   bool fixed_stats = false;  // mean and rstd are constants (evaluation mode of batch norm)
 };
 
-/// Where gradients go. That of the residual is dy where the ReLU let it through.
+/// Where gradients go. That of the residual is dy where the ReLU is open, else 0.
 struct ChannelNormGradients {
   Tensor x = {}, weight = {}, bias = {}, residual = {};
 };
@@ -164,9 +164,9 @@ struct UnitAttentionGradients {
   Tensor q = {}, k = {}, v = {}, bias = {}, padding = {};
 };
 
-/// What linear attention makes of queries and keys first.
+/// The feature map phi of linear attention.
 enum class FeatureMap {
-  kNone,        // they are features already
+  kNone,        // phi(x) = x
   kEluPlusOne,  // phi(x) = elu(x) + 1: x + 1 above 0, else exp(x)
   kRelu,
   kExp,
@@ -190,9 +190,8 @@ struct MagnitudeArgs {
 ///   or y - lambda y2 with one lambda per head and channel, or by magnitude, of one map:
 ///   y = beta c Q S - gamma u,   u = the sum of the rows of v.
 /// With rotary positions Q and K are rotated where they meet, not in s.
-/// The heads may be finished: divided by their root mean square (of which norm_eps is the epsilon)
-/// and multiplied by a weight; plus a residual; multiplied by a function of a gate. No two heads
-/// share channels.
+/// The results of heads may go through an RMS norm (with norm_eps and a weight), a residual sum,
+/// and a product with a function of a gate, in this order. No two heads share channels.
 struct LinearAttentionArgs {
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
   HeadLayout q, k, v;
@@ -206,14 +205,14 @@ struct LinearAttentionArgs {
   HeadLayout gate;                   // the same
   UnaryOp gate_op = UnaryOp::kSilu;  // or kSigmoid, or kAffine: the gate itself
   bool add = true;  // backward adds to the gradients of what heads view; false: it writes them, and
-                    // they are covered by the heads
+                    // the heads cover them
 
   bool two_maps() const { return !q2.head_offsets.empty(); }
 };
 
 /// Both streams live in q and k. Of two maps lambda: (heads, v.dim), a parameter; of a norm weight:
 /// (v.dim), shared by the heads. mask: (batch, keys) uint8, 0 = a token that gives nothing and,
-/// where queries are as many as keys, whose result is 0 before it is finished; not where causal.
+/// where queries are as many as keys, has the result 0 before norm and gate; not where causal.
 /// cos, sin: (tokens, q.dim / 2), the angles of rotary positions (RotateArgs), or undefined; not
 /// of two maps. By magnitude beta, gamma: (heads, v.dim), parameters that multiply beta_i and
 /// gamma_i, or undefined: 1, and 0 for a gamma that is not by its formula; not where causal.
@@ -221,7 +220,7 @@ struct LinearAttentionInputs {
   Tensor q, k, v, lambda = {}, weight = {}, gate = {};
   Tensor residual = {}, mask = {}, cos = {}, sin = {}, beta = {}, gamma = {};
 };
-/// What forward knows of the keys in the end: S (batch, heads, depth, v.dim) with the depth of all
+/// The sums over the keys that forward leaves: S (batch, heads, depth, v.dim) with the depth of all
 /// maps, s (batch, heads, depth), u (batch, heads, v.dim); in the compute type.
 struct LinearAttentionSums {
   Tensor products, keys, values;
@@ -334,9 +333,9 @@ struct RunningValueArgs {
   double eps = 0;
   Tensor before = {}, w, x;
 };
-/// u is the gradient of ValueNorm::u, which is that of the sum before as well; if `adds`, it holds
-/// what comes from later layers. w is the weight that x has in u, x takes part in y and in u. x may
-/// be written over dy. u, kernel and scale are always wanted.
+/// u is the gradient of ValueNorm::u, which is also that of the sum before; if `adds`, it already
+/// holds the gradient from later layers. w is the gradient of the weight of x in u; that of x has a
+/// share of y and of u, and may be written over dy. u, kernel and scale are always wanted.
 struct ValueNormGradients {
   Tensor u = {}, w = {}, x = {}, kernel = {}, scale = {}, weight = {}, bias = {};
   bool adds = false;

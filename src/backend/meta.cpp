@@ -1,5 +1,5 @@
-// The meta device: shapes and accounting only. Fused kernels do nothing either, instead of being
-// composed: what they would allocate is not what a real device does.
+// The meta device: shapes and accounting only. Fused kernels do nothing instead of being composed:
+// default bodies allocate memory that a real device does not.
 #include "backend/backend.h"
 #include "backend/devices.h"
 
@@ -20,7 +20,7 @@ class MetaBackend final : public Backend {
 #include "backend/kernels.def"
 };
 
-// No memory: handles are numbers, and everything reads as zero.
+// No memory: handles are numbers, and every read gives zeros.
 MemorySource no_memory() {
   return {
       .allocate = [last = MemoryHandle{0}](std::int64_t) mutable { return ++last; },

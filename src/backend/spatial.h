@@ -13,7 +13,7 @@ namespace fovea {
 
 using Axes = std::array<std::int64_t, 3>;
 
-/// One value per spatial axis; `fill` stands for the axes that are not there.
+/// One value per spatial axis; `fill` stands for missing axes.
 inline Axes three_axes(const std::vector<std::int64_t>& values, std::int64_t fill) {
   Axes axes{fill, fill, fill};
   std::copy(values.begin(), values.end(), axes.end() - static_cast<std::ptrdiff_t>(values.size()));

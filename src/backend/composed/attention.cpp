@@ -7,7 +7,7 @@ using namespace composed;
 
 namespace {
 
-// One stream of queries and keys, its map and what multiplies the map.
+// One stream of queries and keys, its map, and the coefficient of the map.
 struct Stream {
   const HeadLayout& q_layout;
   const HeadLayout& k_layout;

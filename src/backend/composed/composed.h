@@ -1,5 +1,5 @@
-// The words in which default bodies of fused kernels are written: primitives that make their
-// result. What is stored as bfloat16 is widened first, so a body computes in one type.
+// Functions that default bodies of fused kernels are made of: primitives that return new tensors.
+// bfloat16 is widened first, so a body computes in one type.
 #pragma once
 
 #include <vector>
@@ -49,8 +49,8 @@ struct SoftRows {
 };
 SoftRows soft_rows(bool causal, const Tensor& x, const Tensor& mask);
 
-/// x (rows, n) back through rstd (x - mean) or, without a mean, rstd x; over the axes that are 1 in
-/// rstd. e: gradient of the normalised values.
+/// The gradient of x through rstd (x - mean) or, without a mean, rstd x; over the axes that are 1
+/// in rstd. e: gradient of the normalised values.
 Tensor norm_gradient(const Tensor& normed, const Tensor& e, const Tensor& rstd, bool centred);
 
 }  // namespace fovea::composed

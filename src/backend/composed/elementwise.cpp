@@ -73,7 +73,7 @@ Tensor mean_with(const Tensor& average, double decay, const Tensor& x, double re
   return add(affine(average, decay), affine(x, rest));
 }
 
-// Of an update: what multiplies gradients, and whether anything changes.
+// Of an update: the factor of gradients, and whether anything changes.
 struct UpdateScale {
   Tensor scale, finite;
 

@@ -3,7 +3,7 @@
 namespace fovea::composed {
 namespace {
 
-// Between one head of a projection and (batch, heads, tokens, dim).
+// The copy between one head of a projection and (batch, heads, tokens, dim).
 CopyArgs copy_of(const HeadLayout& layout, std::int64_t batch, std::int64_t tokens) {
   CopyArgs copy;
   copy.shape = {batch, tokens, layout.dim};

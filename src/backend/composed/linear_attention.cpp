@@ -11,7 +11,8 @@ Tensor lambda_of(const LinearAttentionArgs& args, const LinearAttentionInputs& i
   return wide(in.lambda).alias({1, args.heads, 1, args.v.dim});
 }
 
-// What is made of the heads' results y (batch, heads, queries, width), and the way back.
+// The norm, residual and gate of the heads' results y (batch, heads, queries, width), with
+// gradients.
 struct Finish {
   Tensor y, rstd, normed, weight;  // of the norm, or undefined
   Tensor before, gate, factor;     // of the gate: what it multiplies, and its function

@@ -16,7 +16,7 @@ Tensor features(FeatureMap map, const Tensor& x) {
     case FeatureMap::kExp:
       return unary(UnaryOp::kExp, x);
     case FeatureMap::kEluPlusOne: {
-      // The exponential below 0 itself, which elu(x) + 1 would round away.
+      // exp(x) itself below 0: elu(x) + 1 would lose the digits of small values.
       const Tensor below = unary(UnaryOp::kClamp, x, {-kInfinity, 0});
       return add(unary(UnaryOp::kRelu, x), unary(UnaryOp::kExp, below));
     }
@@ -25,7 +25,7 @@ Tensor features(FeatureMap map, const Tensor& x) {
   }
 }
 
-// The gradient of phi(x) -> that of x, by the slope as a function of phi.
+// From the gradient of phi(x) to that of x, by the slope as a function of phi.
 Tensor through(FeatureMap map, const Tensor& phi, const Tensor& gradient) {
   switch (map) {
     case FeatureMap::kRelu:
@@ -59,7 +59,7 @@ Tensor over_tokens(const Tensor& x) {
   return reduce(ReduceOp::kSum, x, {x.size(0), x.size(1), 1, x.size(3)});
 }
 
-// Of one matrix for all heads.
+// One matrix for all heads.
 Tensor for_all_heads(const Tensor& matrix, const Tensor& like) {
   return mul(matrix, filled({like.size(0), like.size(1), 1, 1}, 1, like.dtype(), like.device()));
 }

@@ -1,5 +1,5 @@
-// One map of linear attention, from primitives: forward, and the gradients of what it was made of.
-// gdla 2.3; mala 3.2 to 3.4.
+// One map of linear attention from primitives: forward, and the gradients of its inputs. gdla 2.3;
+// mala 3.2 to 3.4.
 #pragma once
 
 #include "backend/composed/heads.h"
@@ -18,7 +18,7 @@ class LinearMap {
   const Tensor& result() const { return y_; }
   /// As LinearAttentionSums has them; products of this map alone.
   LinearAttentionSums sums() const;
-  /// Values as the map sees them, and the gradient of these.
+  /// Values as the map sees them, and their gradient.
   Tensor backward(const Tensor& dy, const LinearAttentionGradients& to) const;
 
  private:
@@ -26,7 +26,7 @@ class LinearMap {
   Tensor by_mask(const Tensor& x) const;
   Tensor by_query_mask(const Tensor& x) const;
   Tensor turned(bool back, const Tensor& x) const;
-  // Sums over the keys that each query sees, (.., 1 or queries, ..), and the way back.
+  // Sums over the keys that each query sees, (.., 1 or queries, ..), and their gradient.
   Tensor over_keys(const Tensor& x) const;
   Tensor over_keys_backward(const Tensor& dsum) const;
   Tensor parameter(const Tensor& x) const;
@@ -39,10 +39,10 @@ class LinearMap {
   Tensor q_, k_, v_;       // features, and values
   Tensor qr_, kr_;         // with their positions
   Tensor s_, u_;           // sums of keys and of values
-  Tensor scores_;          // causal: what queries and keys they see have in common
+  Tensor scores_;          // causal: q . k of queries and the keys they see
   Tensor products_;        // else K^T v
   Tensor p_;               // similarities times values
-  Tensor keys_, c_;        // how many are seen, and the scale of similarities
+  Tensor keys_, c_;        // number of keys seen, and the scale of similarities
   Tensor z_, beta_, gamma_;
   Tensor y_;
 };

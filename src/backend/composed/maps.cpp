@@ -1,4 +1,4 @@
-// Default bodies: norms of channels, convolutions with something around them.
+// Default bodies: norms of channels, convolutions with a norm before or a residual behind them.
 #include "backend/composed/composed.h"
 
 namespace fovea {
@@ -7,8 +7,8 @@ using namespace composed;
 
 namespace {
 
-// A map (b, c, spatial...) as (b, groups, channels of a group, places) and the shapes of what
-// belongs to it: batch norm (groups = 0) has groups of one channel.
+// A map (b, c, spatial...) as (b, groups, channels of a group, places), and the shapes of its
+// statistics and parameters: batch norm (groups = 0) has groups of one channel.
 struct Grouped {
   Shape map, statistics, per_channel;
 
@@ -21,7 +21,7 @@ struct Grouped {
   }
 };
 
-// norm(x) before the residual, and the parts of it.
+// norm(x) before the residual, and its parts.
 struct Normed {
   Grouped as;
   Tensor rstd, values, scaled;

@@ -44,7 +44,7 @@ struct Pixels {
   }
 };
 
-// One a class of every item for all of its pixels: (pixels, k).
+// Numbers of every item and class, repeated for the item's pixels: (pixels, k).
 Tensor of_pixels(const Tensor& x, const RegionArgs& of) {
   const std::int64_t items = of.logits.size(0), k = x.numel() / items, n = of.logits.size(2);
   return add(filled({items, n, k}, 0, x.dtype(), x.device()), x.alias({items, 1, k}))

@@ -71,7 +71,7 @@ void Backend::softmax_backward(const SoftmaxArgs& args, const Tensor& y, const T
 
 namespace {
 
-// Rows of the last axis as a matrix in the compute type; statistics of rows stand beside it.
+// Rows of the last axis as a matrix in the compute type, with the statistics of the rows.
 Tensor matrix_of(const Tensor& x) {
   return wide(x).alias({x.shape().part(0, x.rank() - 1).numel(), x.size(-1)});
 }

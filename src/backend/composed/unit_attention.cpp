@@ -9,7 +9,7 @@ using namespace composed;
 
 namespace {
 
-// The table of an item's tokens behind which there is one more, padding.
+// The table of an item's tokens, extended by one token for padding.
 class UnitPlaces {
  public:
   UnitPlaces(const UnitAttentionArgs& args, const UnitAttentionInputs& in)
@@ -34,7 +34,7 @@ class UnitPlaces {
     return taken;
   }
 
-  /// The way back; what stands at padding adds up in `padding`, (batch, heads, 1, dim).
+  /// The reverse; what stands at padding is summed in `padding`, (batch, heads, 1, dim).
   struct Put {
     Tensor heads, padding;
   };
@@ -69,7 +69,7 @@ class UnitPlaces {
     return all;
   }
 
-  // Between `count` rows of a tensor of their own and those from `first` on of the extended one.
+  // The copy between a tensor of `count` rows and the rows from `first` on of the extended one.
   CopyArgs copy_of(std::int64_t dim, std::int64_t first, std::int64_t count, bool back) const {
     CopyArgs copy;
     copy.shape = {args_.batch * args_.heads, count * dim};

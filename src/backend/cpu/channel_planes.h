@@ -1,5 +1,5 @@
-// What batch and group norm know of the planes of a tensor: how they are shared out, sums over sets
-// of them, and what they are moved and scaled by.
+// The planes of batch and group norm: how they are divided among threads, statistics over sets of
+// planes, and the mean, scale and shift of each.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Planes {
   std::int64_t count() const { return batch * channels; }
   std::int64_t sets() const { return groups == 0 ? channels : batch * groups; }
   std::int64_t planes_per_set() const { return groups == 0 ? batch : channels / groups; }
-  /// Numbers that means are divided by: at least 1, so that those of an empty batch are 0.
+  /// What sums over a set are divided by: at least 1, so that means of an empty batch are 0.
   double divisor() const {
     return static_cast<double>(std::max<std::int64_t>(1, planes_per_set()));
   }
@@ -31,7 +31,7 @@ struct Planes {
   std::int64_t set_of(std::int64_t plane) const {
     return groups == 0 ? plane % channels : plane / (channels / groups);
   }
-  /// Planes that have numbers of their own: one of each channel, or all.
+  /// Planes with a mean, scale and shift of their own: one of each channel, or all.
   std::int64_t distinct() const { return groups == 0 ? channels : count(); }
 };
 
@@ -54,8 +54,8 @@ class PlaneNumbers {
       values_[2 * count_ + i] = bias != nullptr ? bias[c] : C{0};
     }
   }
-  /// `count` planes at x, `size` elements each; the first has the numbers of distinct plane
-  /// `first`.
+  /// `count` planes at x, `size` elements each; the first has the mean, scale and shift of the
+  /// distinct plane `first`.
   template <class S>
   simd::NormPlanes<S> of(const S* x, std::int64_t first, std::int64_t count,
                          std::int64_t size) const {
@@ -73,8 +73,8 @@ class PlaneNumbers {
   C* values_;
 };
 
-/// Calls body(first plane, planes, first of their numbers) so that all planes are visited; the
-/// planes of one call belong to one item.
+/// Calls body(first plane, number of planes, the first one's distinct plane) until all planes are
+/// visited; the planes of one call belong to one item.
 template <class Body>
 void for_planes(ThreadPool& pool, const Planes& planes, const Body& body) {
   if (planes.count() == 0) return;

@@ -1,4 +1,4 @@
-// How convolutions share out their work: sizes of pieces, scratch memory, the product of matrices
+// How convolutions divide their work: sizes of pieces, scratch memory, the product of matrices
 // inside a piece, and sums of the pieces' results.
 #pragma once
 
@@ -22,16 +22,16 @@ Tensor scratch(std::int64_t elements, const Tensor& like) {
   return Tensor::empty({elements}, kDTypeOf<T>, like.device());
 }
 
-/// Sees to it that every thread finds scratch<T>(elements, like) among what was given back before.
-/// What is allocated must not depend on how pieces happen to overlap.
+/// Allocates scratch<T>(elements, like) once for every thread and frees it, so that what is
+/// allocated does not depend on how pieces happen to overlap.
 template <class T>
 void reserve(const ThreadPool& pool, std::int64_t elements, const Tensor& like) {
   std::vector<Tensor> all;
   for (int i = 0; i < pool.threads(); ++i) all.push_back(scratch<T>(elements, like));
 }
 
-/// One thread's memory for `count` planes of `size` elements, with room around each as conv3x3 of
-/// simd.h wants it.
+/// One thread's memory for `count` planes of `size` elements, with the room around each that
+/// conv3x3 of simd.h reads.
 template <class T>
 class RoomyPlanes {
  public:
@@ -55,8 +55,8 @@ class RoomyPlanes {
   Tensor memory_;
 };
 
-/// Starts to bring n elements into the cache, for loops whose arithmetic on one plane is so long
-/// that the processor does not see by itself which plane comes next.
+/// Prefetches n elements, for loops that compute so long on one plane that the processor does not
+/// predict which plane comes next.
 enum class Access { kRead, kWrite };
 template <Access kAccess, class T>
 void bring_near(const T* x, std::int64_t n) {
@@ -66,7 +66,7 @@ void bring_near(const T* x, std::int64_t n) {
   }
 }
 
-/// A matrix as BLAS wants it: distance between rows as stored.
+/// A row-major matrix; ld is the distance between its rows as stored.
 template <class T>
 struct Matrix {
   const T* data;
@@ -80,14 +80,14 @@ template <class T, class C = T>
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a,
               const Matrix<T>& b, bool accumulate, C* c, std::int64_t ldc);
 
-/// How the items of a batch are gathered for the gradient of a weight: each chunk sums its own.
+/// How the items of a batch are divided for the gradient of a weight: each chunk has a partial sum.
 /// `units` are items or calls, `size` the elements of the weight.
 struct Chunks {
   std::int64_t chunk, chunks;
   Chunks(std::int64_t units, std::int64_t size);
 };
 
-/// to = sum of the `count` arrays of `size` elements in `parts`, in order; of none it is 0.
+/// to = sum of the `count` arrays of `size` elements in `parts`, in order; 0 without any.
 template <class T>
 void sum_parts(ThreadPool& pool, const T* parts, std::int64_t count, std::int64_t size, T* to);
 

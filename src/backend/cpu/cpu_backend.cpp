@@ -26,7 +26,7 @@ int host_threads(const Device& device) {
 
 namespace cpu {
 
-// BLAS is called single-threaded inside our own pieces: its own split of a product changes the last
+// BLAS runs single-threaded inside our own pieces: its own division of a product changes the last
 // bits with the number of threads.
 CpuBackend::CpuBackend(int threads) : pool_(threads) { openblas_set_num_threads(1); }
 

@@ -1,5 +1,5 @@
-// Lookups by integer tensors, and their reverse. Places may repeat, so the reverse is shared out
-// over what cannot collide: columns, never entries.
+// Lookups by integer tensors, and their reverse. Indices may repeat, so the pieces of the reverse
+// are columns, which cannot collide, and not entries.
 #include <algorithm>
 
 #include "backend/cpu/cpu_backend.h"

@@ -9,8 +9,8 @@
 namespace fovea::cpu {
 namespace {
 
-// Inputs [begin, end) of one output along one axis, and how many places the window has when those
-// of the padding count as well.
+// Inputs [begin, end) of one output along one axis, and the size of the window with those of its
+// places that lie in the padding.
 struct Window {
   std::int64_t begin, end, places;
   std::int64_t size() const { return end - begin; }
@@ -96,7 +96,7 @@ double divisor(bool count_include_pad, const Window& d, const Window& h, const W
                                                : d.size() * h.size() * w.size());
 }
 
-// In vectors and then in float64; short rows, where windows are small, straight in float64.
+// Sums in vectors, then in float64; short rows, as of small windows, in float64 from the start.
 template <class S>
 double row_sum(const S* x, std::int64_t n) {
   constexpr std::int64_t kStretch = 1 << 12;

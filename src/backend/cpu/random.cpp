@@ -30,8 +30,8 @@ void CpuBackend::random_normal(std::uint64_t key, const NormalArgs& args, const 
     T* to = y.data<T>();
     parallel(y.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        // One Philox block per try: four words, two of which make a normal. Tries of element i use
-        // counters of their own.
+        // One Philox block per try: four words, two of which make a normal. Each element has its
+        // own counters for its tries.
         constexpr std::uint64_t kTry = std::uint64_t{1} << 48;
         for (std::uint64_t attempt = 0;; ++attempt) {
           const auto words = philox_block(key, static_cast<std::uint64_t>(i) + attempt * kTry);

@@ -11,7 +11,7 @@ namespace fovea::cpu {
 namespace {
 
 constexpr std::int64_t kGrain = 1 << 14;
-// A long reduced axis is cut here; partial results are added in order.
+// A long reduced axis is cut into pieces of this size; partial results are added in order.
 constexpr std::int64_t kChunk = 512;
 
 // One run of neighbouring reduced axes: x viewed as (outer, length, inner) -> (outer, inner).
@@ -87,7 +87,7 @@ void reduce_columns(ReduceOp op, const S* x, std::int64_t begin, std::int64_t en
 template <class S>
 void reduce_run(ThreadPool& pool, ReduceOp op, const Run& run, const Device& device, const S* from,
                 Compute<S>* to) {
-  // What is added up from partial results is not squared again.
+  // Partial results are added up without being squared again.
   const ReduceOp again = op == ReduceOp::kSumSquares ? ReduceOp::kSum : op;
   const std::int64_t chunks = std::max<std::int64_t>(1, (run.length + kChunk - 1) / kChunk);
   if (run.inner == 1) {
@@ -130,7 +130,7 @@ class Pieces {
     }
   }
   std::size_t count() const { return first_.back(); }
-  /// First piece of tensor i; one behind the last tensor it is count().
+  /// The first piece of tensor i; count() for i one behind the last.
   std::size_t first(std::size_t i) const { return first_[i]; }
   /// Calls body(elements, how many, piece).
   template <class Body>
@@ -154,7 +154,7 @@ class Pieces {
 }  // namespace
 
 void CpuBackend::reduce(ReduceOp op, const Tensor& x, const Tensor& y) const {
-  // bfloat16 is summed as it lies; other reductions of it are rare.
+  // Sums read bfloat16 directly; its other reductions are rare and convert it first.
   const bool sums = op == ReduceOp::kSum || op == ReduceOp::kMean;
   if (x.dtype() == DType::kBFloat16 && !sums) {
     const Tensor wide = Tensor::empty(x.shape(), DType::kFloat32, x.device());
@@ -245,7 +245,7 @@ void CpuBackend::sum_squares(const std::vector<Tensor>& xs, const Tensor& sum) c
 void CpuBackend::all_finite(const std::vector<Tensor>& xs, const Tensor& finite) const {
   std::atomic<bool> all{true};
   Pieces(xs).run(pool_, [&]<class S>(const S* x, std::int64_t n, std::size_t) {
-    // x - x is 0 for finite x and NaN otherwise; a sum of zeros is quick.
+    // x - x is 0 for finite x and NaN otherwise, and the sum runs in vectors.
     Compute<S> sum = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       const auto value = static_cast<Compute<S>>(x[i]);

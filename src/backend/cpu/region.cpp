@@ -9,7 +9,7 @@
 namespace fovea::cpu {
 namespace {
 
-constexpr std::int64_t kStretch = 4096;  // pixels of a piece, whose sums are of the compute type
+constexpr std::int64_t kStretch = 4096;  // pixels of a piece, which are summed in the compute type
 
 // Calls body(item, piece, pixels, place of the first of them in the logits, memory for the loops).
 template <class S, class Body>
@@ -83,7 +83,7 @@ void CpuBackend::region_sums_backward(const RegionSumsBackwardArgs& args) const 
   });
 }
 
-// Rows of an image are few and counting is quick: one thread.
+// In one thread: an image has few rows, and counting is quick.
 void CpuBackend::region_areas(const RegionAreasArgs& args) const {
   const std::int64_t k = args.area.numel();
   const std::int64_t h = args.target.size(1);

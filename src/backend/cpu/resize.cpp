@@ -1,6 +1,6 @@
 // Nearest and (bi-, tri-)linear resizing, plane by plane. Linear interpolation is separable: the
 // source rows are stretched first, and an output row is a blend of two or four of them; backward
-// goes the other way round. Only whole rows meet, where one vector follows the other.
+// goes the other way round. So all loops run over whole rows, in vectors.
 // Planes of bfloat16 are widened first and the result is rounded once.
 #include <cmath>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace fovea::cpu {
 namespace {
 
-// Where an output index reads along one axis: low with weight 1 - fraction, high with fraction.
+// What an output index reads along one axis: low with weight 1 - fraction, high with fraction.
 struct Source {
   std::int64_t low = 0, high = 0;
   double fraction = 0;
@@ -147,8 +147,8 @@ void linear_plane_backward(const Resampling& r, const T* dy, T* stretched, T* dx
   }
 }
 
-// One thread's: the stretched rows of a plane, and where planes are not computed in place one of x
-// and of y.
+// A thread's memory: the stretched rows of a plane, and where planes are not computed in place one
+// of x and one of y.
 template <class S>
 struct Memory {
   using C = Compute<S>;

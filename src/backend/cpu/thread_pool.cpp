@@ -16,9 +16,8 @@ namespace {
 
 thread_local bool inside_piece = false;
 
-// Numbers under the smallest normal one count as zero while this lives, and only in this thread.
-// Processors take a hundred times as long for each, and deep networks and momenta that fade away
-// are full of them.
+// Subnormal numbers count as zero in this thread while this lives. Processors take a hundred times
+// as long for each, and deep networks and momenta that decay to zero are full of them.
 class SubnormalsAsZero {
  public:
   SubnormalsAsZero() : before_(control()) { set_control(before_ | kResults | kOperands); }
@@ -38,8 +37,8 @@ class SubnormalsAsZero {
   unsigned before_;
 };
 
-// True as soon as done() is, false after `turns`, twenty of which are about a microsecond. (Not
-// yielding: whoever does so beside programs that do not hardly gets the core back.)
+// Spins until done() and returns true, or false after `turns`, twenty of which take about a
+// microsecond. (No yielding: a thread that yields to programs that do not hardly runs again.)
 template <class Done>
 bool spin_until(int turns, const Done& done) {
   for (int i = 0; i < turns; ++i) {
@@ -51,8 +50,8 @@ bool spin_until(int turns, const Done& done) {
   return false;
 }
 
-// To be woken costs tens of microseconds, and a training step waits hundreds of times. Threads that
-// share cores should not keep each other from working.
+// Waking a thread costs tens of microseconds, and a training step waits hundreds of times. Threads
+// that share cores spin less, so as not to keep each other from working.
 int turns_of(int threads) {
   constexpr int kAlone = 4000, kShared = 500;
   return threads <= usable_cores() ? kAlone : kShared;
@@ -61,8 +60,8 @@ int turns_of(int threads) {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) : turns_(turns_of(threads)) {
-  // As many as the system gives: results do not depend on their number (a limit of processes or of
-  // memory; host_threads() tells how many there are).
+  // A limit of processes or of memory may allow fewer threads. Results do not depend on their
+  // number, which host_threads() returns.
   try {
     for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {

@@ -11,8 +11,8 @@
 
 namespace fovea::cpu {
 
-/// Threads without work spin for up to some 200 microseconds before they sleep: the next piece of
-/// work of a network mostly comes sooner than a sleeping thread would wake.
+/// Threads without work spin for up to some 200 microseconds before they sleep: the next kernel of
+/// a network mostly comes sooner than a sleeping thread would wake.
 ///
 /// Which thread runs a piece is not determined; what a piece computes must depend on its number
 /// alone. Inside a piece subnormal numbers count as zero. One caller at a time; a run() from inside

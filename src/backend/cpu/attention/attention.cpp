@@ -1,10 +1,10 @@
-// Softmax attention with one map a head, or two maps over one value stream. A block of queries at a
-// time meets all keys that it sees, so memory grows with the number of keys, not with its square,
-// and what lies above the diagonal of a causal map is left out; the backward pass computes the maps
-// again from the saved log-sum-exp. Heads are copied out of the projections into the compute type
-// first: what follows then runs on small contiguous matrices, and bfloat16 needs no code of its
-// own. (Where there are tile registers they multiply what came from bfloat16: queries, keys, values
-// and upstream gradients as they were, maps and gradients of scores rounded.)
+// Softmax attention with one map a head, or two maps over one value stream. Scores are computed for
+// a block of queries and all keys that it sees, so memory grows with the number of keys, not with
+// its square, and what lies above the diagonal of a causal map is left out; the backward pass
+// computes the maps again from the saved log-sum-exp. Heads are first copied out of the projections
+// into the compute type: the rest runs on small contiguous matrices, and bfloat16 needs no code of
+// its own. (Tile registers, where there are any, multiply bfloat16: queries, keys, values and
+// upstream gradients exactly, maps and gradients of scores rounded.)
 #include "backend/attention_groups.h"
 #include "backend/cpu/attention/attention_heads.h"
 #include "backend/cpu/attention/attention_lengths.h"
@@ -25,8 +25,7 @@ class Problem : public AttentionMaps<S> {
   using C = Compute<S>;
   using Base::Base;
 
-  // Queries are shared out in groups of blocks, so that a long row of keys is read in once for
-  // many.
+  // A piece is a group of blocks of queries, so that a long row of keys is read in once for many.
   std::int64_t groups() const { return (args_.queries + group() - 1) / group(); }
 
   void forward(std::int64_t piece, const AttentionInputs& in, const S* const* c, S* out,
@@ -246,7 +245,7 @@ class Problem : public AttentionMaps<S> {
   }
 };
 
-// Calls body(pair) for all heads of all items; heads that add to the same gradients in turn.
+// Calls body(pair) for all heads of all items; heads that add to the same gradients take turns.
 template <class Body>
 void for_pairs(ThreadPool& pool, const AttentionArgs& args, const HeadGroups& groups,
                const Body& body) {
@@ -255,7 +254,7 @@ void for_pairs(ThreadPool& pool, const AttentionArgs& args, const HeadGroups& gr
   });
 }
 
-// Forward over all items, each with the problem of its keys.
+// Forward over all items, each with the problem for its number of keys.
 template <class S, class Body>
 void run_forward(ThreadPool& pool, const Problems<Problem<S>>& problems, const AttentionArgs& args,
                  const Body& body) {

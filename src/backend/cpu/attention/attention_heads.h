@@ -10,7 +10,7 @@
 
 namespace fovea::cpu {
 
-// Which head of which item.
+// A head of an item.
 struct Pair {
   std::int64_t item, head;
 };
@@ -37,7 +37,7 @@ void load_transposed(const Tensor& x, const HeadLayout& layout, Pair at, std::in
                                        rows, layout.dim);
 }
 
-// (rows, dim) to, or added to, a head's rows of the gradient.
+// Writes (rows, dim) to a head's rows of the gradient, or adds it.
 template <class S>
 void put(const Compute<S>* from, bool add, const Tensor& gradient, const HeadLayout& layout,
          Pair at, std::int64_t first, std::int64_t rows) {
@@ -46,7 +46,7 @@ void put(const Compute<S>* from, bool add, const Tensor& gradient, const HeadLay
                                    layout.token_stride, rows, layout.dim);
 }
 
-// Scratch memory of one piece of work, handed out in aligned parts.
+// Scratch memory of one piece of work, allocated in aligned parts.
 template <class C>
 class Scratch {
  public:

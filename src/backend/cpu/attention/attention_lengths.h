@@ -1,6 +1,6 @@
-// Padding is not paid for: where the mask of an item forbids its last keys and no others, as behind
-// the end of a text, attention runs as if the item had fewer keys and no mask. Any other mask is
-// applied to the scores.
+// Padding costs nothing: where the mask of an item hides only its last keys, as behind the end of a
+// text, attention runs as if the item had fewer keys and no mask. Any other mask is applied to the
+// scores.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace fovea::cpu {
 
-// Number of allowed keys of an item if they are its first ones, else (and without any) -1.
+// Number of allowed keys of an item if they are its first ones; -1 otherwise, and without any key.
 inline std::int64_t leading_keys(const std::uint8_t* mask, std::int64_t keys) {
   const std::uint8_t* end = std::find(mask, mask + keys, std::uint8_t{0});
   const bool leading = end != mask && std::find_if(end, mask + keys, [](std::uint8_t allowed) {
@@ -21,8 +21,8 @@ inline std::int64_t leading_keys(const std::uint8_t* mask, std::int64_t keys) {
   return leading ? end - mask : -1;
 }
 
-/// The problems of one attention call. P is made from (const AttentionArgs&, mask) and
-/// keeps the reference.
+/// The problems of one attention call, one for each number of keys. P is built from (const
+/// AttentionArgs&, mask) and keeps the reference.
 template <class P>
 class Problems {
  public:
@@ -33,7 +33,7 @@ class Problems {
       return;
     }
     for (std::int64_t item = 0; item < args.batch; ++item) {
-      // (A causal mask counts from the last key, so that none may be cut off.)
+      // (A causal mask is aligned with the last key, so no key may be cut off.)
       const std::int64_t keys =
           args.causal ? -1 : leading_keys(mask.data<std::uint8_t>() + item * args.keys, args.keys);
       if (keys < 0) {
@@ -72,7 +72,7 @@ class Problems {
   }
 
   std::int64_t keys_;
-  std::deque<AttentionArgs> args_;  // a deque: problems keep references
+  std::deque<AttentionArgs> args_;  // a deque, since problems keep references
   std::vector<P> problems_;
 };
 

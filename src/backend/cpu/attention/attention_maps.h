@@ -14,8 +14,8 @@ namespace fovea::cpu {
 template <class C>
 constexpr C kNever = -std::numeric_limits<C>::infinity();
 
-// Rows of scores a block holds: a few tens of KiB to a few hundred, in blocks of nearly equal size.
-// Under a causal mask blocks are low, since each ends at the last key that one of its queries sees.
+// Rows of scores in a block: tens to hundreds of KiB, in blocks of nearly equal size. Causal blocks
+// have few rows, since each ends at the last key that one of its queries sees.
 inline std::int64_t block_rows(const AttentionArgs& args) {
   constexpr std::int64_t kLow = 32;
   const std::int64_t most =
@@ -32,14 +32,14 @@ struct Stream {
 };
 
 // Queries [first, first + rows) and the leading keys that at least one of them may attend to. Their
-// maps are (rows, ld): ld is the number of keys rounded up to whole vectors, and the columns behind
-// the last key are keys that nobody may attend to.
+// maps are (rows, ld): ld is the number of keys rounded up to whole vectors; no query attends to
+// the columns behind the last key.
 struct QueryBlock {
   std::int64_t first, rows, keys, ld;
 };
 
-// Never 0: the kernels of rows want a vector. Nor are long rows a multiple of 1 KiB, since a block
-// of columns would then lie in few sets of the first-level cache.
+// At least one vector, which the kernels of rows need. Long rows are no multiple of 1 KiB: a block
+// of columns would lie in few sets of the first-level cache.
 inline std::int64_t whole_vectors(std::int64_t keys) {
   constexpr std::int64_t kLong = 1024, kSame = 256;
   const std::int64_t vectors = std::max<std::int64_t>(1, (keys + simd::kSlack - 1) / simd::kSlack);
@@ -75,7 +75,7 @@ class AttentionMaps {
   std::int64_t row(const Stream& stream, Pair at, std::int64_t query) const {
     return ((stream.index * args_.batch + at.item) * args_.heads + at.head) * args_.queries + query;
   }
-  // Keys that query `query` sees if no mask forbids them.
+  // Keys that query `query` sees if the mask allows them.
   std::int64_t reach(std::int64_t query) const {
     if (!args_.causal) return args_.keys;
     return std::clamp<std::int64_t>(query + 1 + args_.keys - args_.queries, 0, args_.keys);
@@ -130,7 +130,7 @@ class AttentionMaps {
  private:
   using ProductKernel = void (*)(const simd::Product<C>&);
 
-  // Tile registers want matrices that fill them; small maps of narrow heads do not (measured).
+  // Small maps of narrow heads do not fill tile registers and are slower there (measured).
   static ProductKernel product_of(const AttentionArgs& args) {
     constexpr std::int64_t kFilled = 4096;
     if constexpr (std::is_same_v<S, BFloat16>) {

@@ -1,8 +1,8 @@
 // The chunked form of causal linear attention (mala 3.4): a block of rows sees the sums over all
 // keys before it, and the keys of its own block by a small matrix with zeros above the diagonal.
-// The sums at the start of every stretch are those of the stretches before it, so stretches do not
-// wait for each other. Backward goes through the queries in this order, and through the keys in the
-// reverse order with sums over the queries behind.
+// The sums at the start of every stretch are computed first, so stretches do not wait for each
+// other. Backward goes through the queries in this order, and through the keys in the reverse order
+// with sums over the queries behind.
 #include "backend/cpu/attention/causal_linear_attention.h"
 
 #include "backend/cpu/attention/linear_heads.h"
@@ -37,7 +37,7 @@ class CausalLinearHeads : LinearHeads<S> {
         advance(rows, b, state);
       });
     });
-    // Each stretch has brought its sums to its own end.
+    // By now the state of each stretch has the sums at its end.
     this->for_heads([&](Pair at) {
       const State state = state_of(states, (at.item + 1) * stretches_ - 1, at.head);
       std::copy_n(state.products, this->matrix_size(),
@@ -69,7 +69,7 @@ class CausalLinearHeads : LinearHeads<S> {
     return {this->matrix_of(states, at), this->row_sums(states, at), this->value_sums(states, at)};
   }
 
-  // What the way back through the keys needs of the queries: of each row the factor of its
+  // What the backward pass through the keys needs of the queries: for each row the factor of its
   // products, the gradient of its sum, and -gamma; and dy where that is not the upstream gradient.
   struct Kept {
     Tensor rows, dy;
@@ -148,7 +148,7 @@ class CausalLinearHeads : LinearHeads<S> {
     this->loops().sum_rows(nullptr, v, rows, width_, state.values);
   }
 
-  // Of every item: what lies before each part, or behind it, instead of the part.
+  // Replaces each part by the sum of the item's parts before it, or behind it.
   void exclusive(const Tensor& parts, bool behind) const {
     const std::int64_t size = this->sums_size();
     pool_.run(args_.batch, [&](std::int64_t item) {
@@ -178,7 +178,7 @@ class CausalLinearHeads : LinearHeads<S> {
     if (this->rotates()) this->rotated(false, first, rows, b.k, b.kr);
   }
 
-  // to (rows, n) = start + the rows of x up to each.
+  // to (rows, n): row r is start plus the rows of x up to r.
   static void running_sums(const C* start, const C* x, std::int64_t rows, std::int64_t n, C* to) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const C* before = r == 0 ? start : to + (r - 1) * n;
@@ -203,7 +203,7 @@ class CausalLinearHeads : LinearHeads<S> {
       std::fill(scores + r * rows + r + 1, scores + (r + 1) * rows, C{0});
   }
 
-  // Everything of a block but its products.
+  // Everything of a block but its results.
   void prepare(Pair at, std::int64_t first, std::int64_t rows, const State& state,
                const Rows& b) const {
     this->features(in_.q, q_, at, first, rows, b.q);
@@ -245,8 +245,8 @@ class CausalLinearHeads : LinearHeads<S> {
     return this->of_head(kept.dy, width_ * args_.queries, at) + width_ * first;
   }
 
-  // Writes the gradients of queries, residual and gates; of each stretch it gives what it adds to
-  // those of the sums, and of the weight.
+  // Writes the gradients of queries, residual and gates; returns what each stretch adds to those of
+  // the sums and of the weight.
   Tensor query_gradients(const Tensor& dout, const Kept& kept,
                          const LinearAttentionGradients& to) const {
     const Tensor states = states_before();
@@ -299,7 +299,7 @@ class CausalLinearHeads : LinearHeads<S> {
                                   depth_, nullptr);
   }
 
-  // dz, of the sums without their scale.
+  // dz, the gradient of the sums before they are scaled.
   void gradients_of_sums(std::int64_t rows, const Rows& b) const {
     if (by_magnitude()) {
       this->weigh_backward(rows, b.m, b.dbeta, b.dgamma, b.dz);
@@ -323,7 +323,7 @@ class CausalLinearHeads : LinearHeads<S> {
                            .ldc = depth_});
   }
 
-  // `sums`: of each stretch what query_gradients() gave.
+  // `sums`: what query_gradients() returned.
   void key_gradients(const Tensor& dout, const Tensor& sums, const Kept& kept,
                      const LinearAttentionGradients& to) const {
     exclusive(sums, true);
@@ -366,8 +366,8 @@ class CausalLinearHeads : LinearHeads<S> {
     this->loops().scale_rows(b.m.gamma, b.value_sums, rows, width_);
   }
 
-  // mala 3.4: dv in y, dk in dq. `behind`: sums over the queries behind, which become those behind
-  // the block before.
+  // mala 3.4: dv in y, dk in dq. `behind`: sums over the queries behind the block, to which those
+  // of the block are added.
   void key_block(std::int64_t first, std::int64_t rows, const State& behind, const Rows& b) const {
     const auto& loops = this->loops();
     triangle(b.u, b.kr, rows, depth_, b.scores);
@@ -388,7 +388,7 @@ class CausalLinearHeads : LinearHeads<S> {
     loops.key_gradient_rows(args_.feature_map, b.key_sums, depth_, b.k, b.dq, rows, depth_);
   }
 
-  // to (rows, n) = start + the rows of x from each on.
+  // to (rows, n): row r is start plus the rows of x from r on.
   static void sums_from_behind(const C* start, const C* x, std::int64_t rows, std::int64_t n,
                                C* to) {
     for (std::int64_t r = rows - 1; r >= 0; --r) {

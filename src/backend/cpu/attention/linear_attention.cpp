@@ -1,7 +1,7 @@
 // Linear attention with one map a head, or two over one value stream. Pieces are stretches of the
-// tokens of an item, with all of their heads: first the keys, whose pieces' sums are added up, then
-// the queries, a block of rows at a time, so that the rows of a projection are read in the order
-// they lie in, and only the sums over the keys and a few blocks are in memory.
+// tokens of an item, with all of their heads. The keys come first, and their pieces' sums are added
+// up; then the queries, a block of rows at a time. So the rows of a projection are read in the
+// order in which they are stored, and only the sums over the keys and a few blocks are in memory.
 //
 // Two maps share their products: with depth = 2 dim, K = [K1, K2] and u = [Q1 / z1, Q2 / z2],
 //   y1 - lambda y2 = u [S1; -lambda S2],   [S1; S2] = K^T v.
@@ -63,9 +63,10 @@ class WholeLinearHeads : LinearHeads<S> {
 
   C* products(Pair at) const { return this->of_head(sums_.products, this->matrix_size(), at); }
   C* key_sums(Pair at) const { return this->of_head(sums_.keys, depth_, at); }
-  // What features are multiplied by: [S1; -lambda S2] of a head, or c beta S by magnitude.
+  // The matrix that features are multiplied by: [S1; -lambda S2] of a head, or c beta S by
+  // magnitude.
   C* joined(Pair at) const { return this->of_head(joined_, this->matrix_size(), at); }
-  // What is taken off by magnitude: gamma u.
+  // What is subtracted, by magnitude: gamma u.
   C* levels(Pair at) const { return this->of_head(levels_, width_, at); }
   static const C* parameter_of(const Tensor& x, Pair at, std::int64_t width) {
     return x.defined() ? x.template data<C>() + at.head * width : nullptr;
@@ -88,7 +89,7 @@ class WholeLinearHeads : LinearHeads<S> {
           dgamma(memory.take(kRows)),
           dz(memory.take(kRows)) {}
     Scratch<C> memory;
-    C *q, *u, *du, *dq;  // features and what meets the sums: with their positions, or the same
+    C *q, *u, *du, *dq;  // features; and with their positions, or the same
     C *y, *dy, *finish;
     C* divisors;
     Magnitudes<C> m;
@@ -97,7 +98,8 @@ class WholeLinearHeads : LinearHeads<S> {
 
   // ---- Forward ----
 
-  // Features of queries over their denominators, or by magnitude with what weighs them.
+  // Features of queries divided by their denominators; by magnitude the features, and beta and
+  // gamma.
   void weighed_queries(Pair at, std::int64_t first, std::int64_t rows, const Rows& b) const {
     this->features(in_.q, q_, at, first, rows, b.q);
     if (by_magnitude()) {
@@ -156,7 +158,7 @@ class WholeLinearHeads : LinearHeads<S> {
     });
   }
 
-  // Of an item without any it is 1: nothing is divided by 0, and everything is 0.
+  // The number of keys of every item; 1 for an item without any, so that nothing is divided by 0.
   void count_keys() {
     keys_.assign(static_cast<std::size_t>(args_.batch), static_cast<C>(args_.keys));
     if (!in_.mask.defined()) return;
@@ -188,8 +190,8 @@ class WholeLinearHeads : LinearHeads<S> {
 
   // ---- Backward ----
 
-  // Writes the gradients of queries, residual and gates; gives those of `joined`, s, `levels`, and
-  // of the weight.
+  // Writes the gradients of queries, residual and gates; returns those of `joined`, s, `levels` and
+  // the weight.
   Tensor query_gradients(const Tensor& dout, const LinearAttentionGradients& to) const {
     const Tensor turned = transposed([&](Pair at) { return joined(at); });
     return this->sum_stretches(args_.queries, [&](const Stretch& stretch, const Tensor& sums) {
@@ -226,7 +228,7 @@ class WholeLinearHeads : LinearHeads<S> {
     this->near_gradient(to.gate, args_.gate, width_, item, first, first + rows);
   }
 
-  // `by`: the transpose of `joined`. Of a ratio u and q are the same, positions come first.
+  // `by`: the transpose of `joined`. u and q are both divided by the denominators.
   void divided_gradients(Pair at, std::int64_t first, std::int64_t rows, const C* by, const Rows& b,
                          const Tensor& sums) const {
     const Pair in_part{0, at.head};
@@ -267,7 +269,7 @@ class WholeLinearHeads : LinearHeads<S> {
                                   this->row_sums(sums, in_part));
   }
 
-  // The gradient of `joined` becomes that of S, and that of lambda is what is left of it.
+  // Turns the gradient of `joined` into that of S, and writes that of lambda.
   void part_lambda(const Tensor& sums, const Tensor& dlambda) const {
     for (std::int64_t head = 0; head < args_.heads; ++head) {
       const C* lambda = in_.lambda.template data<C>() + head * width_;
@@ -284,7 +286,7 @@ class WholeLinearHeads : LinearHeads<S> {
     }
   }
 
-  // The same by magnitude, with the gradient of `levels`.
+  // The same by magnitude, for the gradients of `joined` and `levels`.
   void part_magnitude(const Tensor& sums, const LinearAttentionGradients& to) const {
     const auto start = [&](const Tensor& x) {
       if (x.defined()) std::fill_n(x.template data<C>(), args_.heads * width_, C{0});
@@ -301,7 +303,7 @@ class WholeLinearHeads : LinearHeads<S> {
     }
   }
 
-  // d, the gradient of scale parameter x, becomes that of x; adds that of the parameter.
+  // Turns d, the gradient of scale * parameter * x, into that of x; adds that of the parameter.
   void part(const C* parameter, C scale, const C* x, std::int64_t size, C* d, const Tensor& to,
             Pair at) const {
     C* gradient = to.defined() ? to.template data<C>() + at.head * width_ : nullptr;
@@ -349,7 +351,7 @@ class WholeLinearHeads : LinearHeads<S> {
     });
   }
 
-  // dv = u dS + du, the latter by magnitude.
+  // dv = u dS, by magnitude plus du.
   void value_gradients(Pair at, std::int64_t rows, const C* u, const Tensor& sums, C* dv) const {
     for (std::int64_t r = 0; by_magnitude() && r < rows; ++r)
       std::copy_n(this->value_sums(sums, at), width_, dv + r * width_);
@@ -367,7 +369,7 @@ class WholeLinearHeads : LinearHeads<S> {
   }
 
   const LinearAttentionSums& sums_;
-  std::vector<C> keys_;  // of every item, that count
+  std::vector<C> keys_;  // number of keys of every item
   Tensor joined_, levels_;
 };
 

@@ -1,5 +1,5 @@
-// What the kernels of linear attention share: where heads and their sums lie, how tokens are shared
-// out, and the steps on a block of rows of a head.
+// What the kernels of linear attention share: the layout of heads and their sums, how tokens are
+// divided among threads, and the steps on a block of rows of a head.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace fovea::cpu {
 
-// The queries or keys of one map or two. Where both lie next to each other they are one of twice
+// The queries or keys of one map or two. Two that lie next to each other are read as one of twice
 // the width.
 struct LinearMaps {
   const HeadLayout* layouts[2];
@@ -61,7 +61,7 @@ class LinearHeads {
         k_(args, args.k, args.k2),
         out_(merged(args)) {}
 
-  // ---- Where things are ----
+  // ---- Layout ----
 
   static HeadLayout merged(const LinearAttentionArgs& args) {
     const std::int64_t width = args.heads * args.v.dim;
@@ -100,12 +100,12 @@ class LinearHeads {
   C* of_item(const Tensor& sums, std::int64_t item) const {
     return sums.template data<C>() + item * sums_size();
   }
-  // Of things of heads that lie one after the other, `size` each.
+  // The part of a head in `all`, which has `size` elements for each.
   C* of_head(const Tensor& all, std::int64_t size, Pair at) const {
     return all.template data<C>() + (at.item * args_.heads + at.head) * size;
   }
 
-  // ---- How work is shared out ----
+  // ---- Pieces of work ----
 
   // Calls body(number of the piece, its rows).
   template <class Body>
@@ -124,7 +124,7 @@ class LinearHeads {
     return std::max<std::int64_t>(1, divide_up(divide_up(tokens, kRows), stretches)) * kRows;
   }
 
-  // What body(rows, sums) adds to zeros for each stretch, one after the other.
+  // The sums of each stretch, one after the other; body(rows, sums) adds them to zeros.
   template <class Body>
   Tensor stretch_sums(std::int64_t tokens, const Body& body) const {
     const std::int64_t size = sums_size();
@@ -138,7 +138,7 @@ class LinearHeads {
     return parts;
   }
 
-  // The same over all tokens of each item.
+  // The sums over all tokens of each item.
   template <class Body>
   Tensor sum_stretches(std::int64_t tokens, const Body& body) const {
     const std::int64_t of_item = divide_up(tokens, stretch_length(tokens));
@@ -166,7 +166,7 @@ class LinearHeads {
     });
   }
 
-  // Rows that are about to be written, unless past the caches.
+  // Prefetches rows that are about to be written, unless they are written past the caches.
   void near_gradient(const Tensor& to, const HeadLayout& layout, std::int64_t width,
                      std::int64_t item, std::int64_t first, std::int64_t end) const {
     if (!to.defined() || past_caches(to, layout, row_of(to, layout, {item, 0}, first), width))
@@ -179,8 +179,8 @@ class LinearHeads {
       near_gradient(to, *maps.layouts[i], maps.width, item, first, end);
   }
 
-  // Rows that come next, read in order: heads are met one after the other, each a short part of
-  // every row, which the processor would fetch too late.
+  // Prefetches the next rows in order: each head reads a short part of every row, which the
+  // processor would fetch too late.
   template <Access kAccess = Access::kRead>
   static void near(const Tensor& x, const HeadLayout& layout, std::int64_t width, std::int64_t item,
                    std::int64_t first, std::int64_t end) {
@@ -216,7 +216,7 @@ class LinearHeads {
     }
   }
 
-  // phi of keys; of those that are masked 0.
+  // phi of keys, 0 for those that are masked.
   void key_features(Pair at, std::int64_t first, std::int64_t rows, C* to,
                     C* sums = nullptr) const {
     if (!in_.mask.defined()) return features(in_.k, k_, at, first, rows, to, sums);
@@ -231,7 +231,7 @@ class LinearHeads {
     hide(at.item, first, rows, width_, to);
   }
 
-  // Zeros for the rows (n wide) of tokens that are masked.
+  // Clears the rows (n wide) of tokens that are masked.
   void hide(std::int64_t item, std::int64_t first, std::int64_t rows, std::int64_t n, C* x) const {
     if (!in_.mask.defined()) return;
     const std::uint8_t* mask = in_.mask.template data<std::uint8_t>() + item * args_.keys + first;
@@ -239,13 +239,13 @@ class LinearHeads {
       if (mask[r] == 0) std::fill_n(x + r * n, n, C{0});
     }
   }
-  // The same for queries, where they are the same tokens.
+  // The same for queries, where these are the tokens of the keys.
   void hide_queries(std::int64_t item, std::int64_t first, std::int64_t rows, std::int64_t n,
                     C* x) const {
     if (args_.queries == args_.keys) hide(item, first, rows, n, x);
   }
 
-  // Rows with their positions: x itself without any, else turned in `room`.
+  // Rows of x turned by their rotary positions (`back`: the other way), in `room`.
   C* rotated(bool back, std::int64_t first, std::int64_t rows, const C* x, C* room) const {
     const C* cos = in_.cos.template data<C>() + first * dim_ / 2;
     const C* sin = in_.sin.template data<C>() + first * dim_ / 2;
@@ -254,7 +254,7 @@ class LinearHeads {
   }
   bool rotates() const { return in_.cos.defined(); }
 
-  // beta and gamma of rows, from z and the numbers of keys.
+  // beta and gamma of rows, from z and the number of keys.
   void weigh(std::int64_t rows, const Magnitudes<C>& m) const {
     const MagnitudeArgs& by = args_.magnitude;
     const C eps = static_cast<C>(args_.eps);
@@ -266,7 +266,7 @@ class LinearHeads {
     }
   }
 
-  // The gradients of z, from those of beta and gamma.
+  // The gradient of z, from those of beta and gamma.
   void weigh_backward(std::int64_t rows, const Magnitudes<C>& m, const C* dbeta, const C* dgamma,
                       C* dz) const {
     const MagnitudeArgs& by = args_.magnitude;
@@ -280,7 +280,7 @@ class LinearHeads {
     }
   }
 
-  // c where there are so many keys.
+  // c for this number of keys.
   C scale_of(C keys) const {
     const MagnitudeArgs& by = args_.magnitude;
     const C scale = static_cast<C>(by.scale);
@@ -339,8 +339,8 @@ class LinearHeads {
     return h;
   }
 
-  // The gradient dy of results y; writes those of residual and gate, adds to that of the weight.
-  // room: (2 rows, width).
+  // dy, the gradient of the results y. Writes the gradients of residual and gate, adds to that of
+  // the weight. room: (2 rows, width).
   void finish_backward(Pair at, std::int64_t first, std::int64_t rows, const C* y,
                        const Tensor& dout, const LinearAttentionGradients& to, C* dy, C* room,
                        C* dweight) const {
@@ -357,7 +357,7 @@ class LinearHeads {
       put_gradients(gradients.gate, width_, to.gate, args_.gate, at, first, rows);
   }
 
-  // Gradients (rows, n) of a head to its rows, or added to them.
+  // Writes the gradients (rows, n) of a head to its rows, or adds them.
   void put_gradients(const C* from, std::int64_t n, const Tensor& to, const HeadLayout& layout,
                      Pair at, std::int64_t first, std::int64_t rows) const {
     S* row = row_of(to, layout, at, first);
@@ -373,7 +373,7 @@ class LinearHeads {
            simd::goes_past_caches(to.bytes(), row, layout.token_stride * kBytes, n * kBytes);
   }
 
-  // (rows, depth), the maps next to each other, to the heads of each map.
+  // Writes (rows, depth), with the maps next to each other, to the heads of each map.
   void put_maps(const C* from, const Tensor& to, const LinearMaps& maps, Pair at,
                 std::int64_t first, std::int64_t rows) const {
     const std::int64_t at_once = maps.count == 1 ? rows : 1;

@@ -62,8 +62,8 @@ class Rows {
   std::vector<const S*> rows_;
 };
 
-// (c, 1, kernel...) with the channels last, and the taps in reverse if asked. A residual is one
-// more in the middle of the kernel.
+// (c, 1, kernel...) with the channels last, and the taps reversed if asked. A residual adds 1 to
+// the middle of the kernel.
 template <class C>
 Tensor channels_last(const Geometry& g, const Tensor& weight, bool reversed) {
   const Tensor result = scratch<C>(g.taps() * g.channels, weight);
@@ -77,7 +77,7 @@ Tensor channels_last(const Geometry& g, const Tensor& weight, bool reversed) {
   return result;
 }
 
-// Bands whose partial sums (taps + 1, channels) are added up in one place.
+// From sums (taps + 1, channels) to the gradients of weight and bias.
 template <class C>
 void write_sums(const Geometry& g, const C* sums, const Tensor& dweight, const Tensor& dbias) {
   for (std::int64_t c = 0; dweight.defined() && c < g.channels; ++c) {

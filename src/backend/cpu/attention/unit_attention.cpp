@@ -1,8 +1,8 @@
 // Softmax attention inside units of tokens. A unit's heads are copied out of the projections row by
 // row, wherever its tokens lie, into the compute type; scores of a block of queries stay in the
-// cache, and begin as the bias and the mask, to which the product is added. The backward pass makes
-// the maps again from the saved log-sum-exp. Pieces sum the gradients of bias and padding over
-// their own units; the sums of the pieces are added in order.
+// cache, and start from the bias and the mask, to which the product is added. The backward pass
+// computes the maps again from the saved log-sum-exp. Pieces sum the gradients of bias and padding
+// over their own units; the sums of the pieces are added in order.
 #include "backend/cpu/attention/unit_maps.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -168,7 +168,7 @@ class UnitHeads : public UnitMaps<S> {
                     .accumulate = add});
   }
 
-  // Of one head of a unit; those of keys and values stay in the state, too.
+  // The gradients of one head of a unit; those of keys and values also stay in the state.
   void head_gradients(const Unit& unit, const Piece& piece, std::int64_t item, std::int64_t head,
                       const Rows& rows, const Tensor& lse, const UnitAttentionGradients& to,
                       const Backward& state, C* bias) const {
@@ -215,7 +215,8 @@ class UnitHeads : public UnitMaps<S> {
     }
   }
 
-  // The gradient of the scores of some queries, (count, ld), to that of the bias (members, ld).
+  // Adds the gradient of the scores of some queries, (count, ld), to that of the bias (members,
+  // ld).
   void add_bias(const Unit& unit, std::int64_t first, std::int64_t count, const C* from,
                 C* to) const {
     if (unit.seats.full) {  // places are members

@@ -12,7 +12,7 @@
 
 namespace fovea::cpu {
 
-/// S: how the tensors are stored. Scores begin as the bias and the mask, to which the product is
+/// S: how the tensors are stored. Scores start from the bias and the mask, to which the product is
 /// added; a block has rows_ queries at most.
 template <class S>
 class UnitMaps {
@@ -41,7 +41,7 @@ class UnitMaps {
   }
 
  protected:
-  // A unit and what its scores begin as.
+  // A unit and what its scores start from.
   struct Unit {
     std::int64_t number = 0;
     std::int64_t ld = 0;  // of its scores
@@ -87,7 +87,8 @@ class UnitMaps {
       body(first, std::min(rows_, unit.queries() - first));
   }
 
-  // The rows of some tokens of x; `padding` stands for token -1. Nothing of an undefined tensor.
+  // Lists the rows of some tokens of x; `padding` stands for token -1. An undefined tensor has
+  // none.
   template <class T>
   void list(const Tensor& x, const HeadLayout& layout, std::int64_t item,
             const std::vector<std::int64_t>& tokens, std::vector<T*>& rows,
@@ -134,7 +135,7 @@ class UnitMaps {
   }
 
  private:
-  // Rows of scores a block holds: no more than the second-level cache does.
+  // Rows of scores in a block, which stays in the second-level cache.
   std::int64_t rows_of_block() const {
     constexpr std::int64_t kLow = 32, kScores = 1 << 15;
     const std::int64_t members = std::max<std::int64_t>(1, args_.members);

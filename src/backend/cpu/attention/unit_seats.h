@@ -1,4 +1,4 @@
-// Who takes part in units of tokens, and how units are shared out.
+// Which tokens take part in a unit, and how units are divided into pieces.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,16 @@
 
 namespace fovea::cpu {
 
-/// The members of one unit that take part: places in the unit, and the tokens there. Queries are
-/// real; keys may be padding, whose token is -1.
+/// The members of one unit that take part: places in the unit, and the tokens there. Keys may be
+/// padding, whose token is -1; queries are not.
 struct UnitSeats {
   std::vector<std::int64_t> queries, keys;
   std::vector<std::int64_t> query_tokens, key_tokens;
-  bool full = true;     // every member is real
-  bool masked = false;  // they are of more than one region
+  bool full = true;     // no member is padding
+  bool masked = false;  // keys are of more than one region
 };
 
-/// Padding that is masked is left out altogether, and so are its queries, whose results are thrown
-/// away.
+/// Masked padding is left out. So are the queries of any padding, whose results are not used.
 class UnitTable {
  public:
   UnitTable(const UnitAttentionArgs& args, const UnitAttentionInputs& in)
@@ -46,7 +45,7 @@ class UnitTable {
     to.full = std::ssize(to.queries) == args_.members;
   }
 
-  /// What is added to scores of one head before the softmax, (queries, ld) of a unit: bias
+  /// What is added to the scores of one head before the softmax, (queries, ld) of a unit: bias
   /// (members, members) or null, and the mask between regions; -infinity behind the last key.
   template <class C>
   void begin_scores(std::int64_t unit, const UnitSeats& seats, const C* bias, std::int64_t ld,
@@ -75,8 +74,8 @@ class UnitTable {
   const std::int64_t* regions_;
 };
 
-/// Pieces are stretches of (unit, item) pairs, the items of a unit next to each other, with all of
-/// their heads, or where there are few pairs with some.
+/// Pieces are stretches of (unit, item) pairs, with the items of a unit next to each other and all
+/// of their heads, or some of the heads where there are few pairs.
 class UnitPieces {
  public:
   struct Piece {
@@ -102,7 +101,6 @@ class UnitPieces {
     const std::int64_t head = i % groups_ * group_;
     return {first, std::min(first + stretch_, pairs_), head, std::min(group_, args_.heads - head)};
   }
-  /// The piece with a group of heads among those of one stretch, and that group of a head.
   std::int64_t stretches() const { return stretches_; }
   std::int64_t of(std::int64_t stretch, std::int64_t head) const {
     return stretch * groups_ + head / group_;

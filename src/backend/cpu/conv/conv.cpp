@@ -1,13 +1,12 @@
 // Convolution, four ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
 // conv_pointwise.cpp. Float32 and bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others
 // here, as a product of the weight with a matrix of input patches (im2col), made tile by tile so
-// that it stays in the cache; bfloat16 as float32.
+// that it stays in the cache; bfloat16 is computed as float32.
 //   forward           y = W patches(x)
-//   backward, data    stride 1: the forward pass with reversed weights, whose patches are of dy;
-//   with
-//                     other strides or far fewer channels of x, W^T dy, added back to the places
+//   backward, data    stride 1: the forward pass of dy with reversed weights;
+//                     other strides, or far fewer channels of x: W^T dy, added to the places that
 //                     the patches came from
-//   backward, weight  dy patches(x)^T, summed over a fixed number of pieces
+//   backward, weight  dy patches(x)^T, summed over pieces that do not depend on the threads
 #include <array>
 
 #include "backend/cpu/conv/conv_blocked.h"
@@ -21,8 +20,7 @@
 namespace fovea::cpu {
 namespace {
 
-// Columns of the patch matrix that are made at once: part of one item or, where items are small,
-// several whole ones.
+// Columns of the patch matrix that are made at once: part of one item, or several small items.
 struct Tile {
   std::int64_t item, items, begin, columns;
   std::int64_t width() const { return items * columns; }
@@ -58,7 +56,7 @@ class Tiling {
   std::int64_t items_ = 1, parts_ = 1, width_ = 0;
 };
 
-// The patches of a tile over `channels` planes from plane `first` of every item; memory holds them
+// The patches of a tile over `channels` planes from plane `first` of every item; in `memory`,
 // unless they are the input itself.
 template <class T>
 Matrix<T> patches(const ConvGeometry& g, const Tile& tile, const T* x, std::int64_t first,
@@ -103,7 +101,7 @@ void forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const T* 
              const T* bias, const Tensor& y) {
   const std::int64_t depth = g.c_in * g.taps();
   const Tiling tiling(g, depth, sizeof(T));
-  // Few tiles: the output channels are shared out as well, at the price of making patches twice.
+  // Where there are few tiles, output channels are divided too, and patches made more than once.
   const std::int64_t pieces = tiling.count() * g.groups;
   const std::int64_t blocks =
       pieces >= kPieces / 2 ? 1 : std::clamp<std::int64_t>(g.c_out / 64, 1, kPieces / pieces);
@@ -186,8 +184,8 @@ Matrix<T> output_rows(const ConvGeometry& g, const Tile& tile, const T* dy, std:
   return {memory, tile.width()};
 }
 
-// Pieces: a chunk of the tiles (each chunk has its own partial sum) and a block of input channels
-// (each block has its own columns of the weight). Large weights get few chunks and many blocks.
+// A piece is a chunk of the tiles, with a partial sum of its own, and a block of input channels,
+// with columns of the weight of its own. Large weights have few chunks and many blocks.
 template <class T>
 void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const Tensor& dy,
                      const Tensor& dweight) {
@@ -231,13 +229,13 @@ Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
   // Where the processor does not multiply bfloat16, float32 is faster.
   if (std::is_same_v<S, BFloat16> && !onednn::fast_bfloat16()) return Way::kPatches;
   if (is_large_pointwise(g)) return Way::kPointwise;
-  // oneDNN fills channels of x up to a vector: of the gradients by one channel it makes sixteen.
+  // oneDNN pads channels of x to a vector: for the gradients of one channel it computes sixteen.
   if (pass != onednn::ConvPass::kForward && g.groups == 1 && g.c_in == 1) return Way::kPatches;
   const bool blocked = !std::is_same_v<S, double> && blocked_is_fast(g, pass, kDTypeOf<S>);
   return blocked ? Way::kBlocked : Way::kPatches;
 }
 
-// Float and BFloat16 have a layout of oneDNN's.
+// oneDNN has layouts for float and BFloat16.
 template <class S>
 using Blocked = std::conditional_t<std::is_same_v<S, double>, float, S>;
 
@@ -247,7 +245,7 @@ Tensor widened(const CpuBackend& backend, const Tensor& x) {
   return wide;
 }
 
-// For the ways that read x itself.
+// relu(norm(x)) as a whole, for the ways that cannot make it piece by piece.
 Tensor whole(const CpuBackend& backend, const NormedMap& x) {
   if (!x.norm.mean.defined()) return x.x;
   const Tensor made = Tensor::empty_like(x.x);
@@ -318,7 +316,6 @@ void CpuBackend::conv_backward_weight(const ConvArgs& args, const Tensor& x, con
   conv_norm_backward_weight(args, {.x = x}, dy, dweight);
 }
 
-// x without a norm is read as it is.
 void CpuBackend::conv_norm_backward_weight(const ConvArgs& args, const NormedMap& x,
                                            const Tensor& dy, const Tensor& dweight) const {
   const ConvGeometry g = conv_geometry(args, x.x.shape(), dweight.shape(), dy.shape());

@@ -16,15 +16,15 @@ using onednn::convolution;
 using onednn::ConvPart;
 using onednn::ConvPass;
 
-// How a convolution is cut: chunks of calls of a few items each or, where there are few, of some
+// How a convolution is cut: chunks of calls, each of a few items or, where items are few, of some
 // slices of one; and blocks of channels (of the output, or of the input for its gradient) where
-// that leaves few to share out.
+// there are few calls.
 class Cut {
  public:
   /// `x_made`: the slices of x are made for each call, and lie next to each other.
   Cut(const ConvGeometry& g, ConvPass pass, DType stored, bool x_made = false)
       : g_(g), pass_(pass), stored_(stored), x_made_(x_made), axis_(g.first_axis()) {
-    constexpr std::int64_t kCacheBytes = 3 << 18;  // of x and y, which are there twice
+    constexpr std::int64_t kCacheBytes = 3 << 18;  // of x and y, of which there are two copies
     const std::int64_t most = std::max<std::int64_t>(1, g.batch / kPieces);
     items_ = std::clamp<std::int64_t>(kCacheBytes / item_bytes(), 1, most);
     items_ = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(items_)));
@@ -42,7 +42,7 @@ class Cut {
 
   std::int64_t w_row() const { return g_.c_in * g_.taps(); }
   std::int64_t calls() const { return divide_up(g_.batch, items_) * slabs_; }
-  /// Calls of one chunk, which only the gradient of the weight has more than one of.
+  /// Calls of one chunk: 1 but for the gradient of the weight.
   std::int64_t chunk() const { return chunk_; }
   std::int64_t chunks() const { return divide_up(calls(), chunk_); }
   std::int64_t blocks() const { return divide_up(cut_channels(), channels_); }
@@ -63,7 +63,7 @@ class Cut {
                         (of.x_end - of.x_begin) * x_slice(), made);
   }
 
-  /// Bytes that are enough for any call: of an x that is made, of what its convolution needs.
+  /// Bytes that suffice for any call: for an x that is made, and for the convolution's scratch.
   std::int64_t made_bytes() const {
     if (!x_made_) return 0;
     std::int64_t slices_of_x = 0;
@@ -100,7 +100,7 @@ class Cut {
   }
 
  private:
-  // Of x and y: those that are cut, and those of the other that belong to them.
+  // Slices of x and of y that belong together.
   struct Slices {
     std::int64_t x_begin, x_end, y_begin, y_end;
   };
@@ -122,9 +122,9 @@ class Cut {
     return (pass_ == ConvPass::kBackwardData ? g_.in : g_.out)[axis_];
   }
 
-  // For each slab the slices that border on it and the whole weight are read once more: it has at
-  // least as much of its own. Windows that leave gaps, or lie in the padding, could leave one
-  // without a slice of the other side.
+  // Each slab reads its neighbours' slices and the whole weight again, so it has at least as many
+  // bytes of its own. With windows that leave gaps, or lie in the padding, a slab of one side could
+  // have no slice of the other.
   std::int64_t most_slabs() const {
     constexpr std::int64_t kLeastBytes = 1 << 16;
     const std::int64_t reach = g_.reach(axis_);
@@ -137,7 +137,7 @@ class Cut {
   }
 
   void share_out(std::int64_t slabs) {
-    constexpr std::int64_t kLeastChannels = 32;  // for each block x is brought to its layout
+    constexpr std::int64_t kLeastChannels = 32;  // each block converts x to its layout again
     slabs_ = slabs;
     if (pass_ == ConvPass::kBackwardWeight)
       chunk_ = Chunks(calls(), g_.groups * g_.c_out * w_row()).chunk;
@@ -195,7 +195,7 @@ class PackedWeight {
   std::byte* operator[](std::int64_t block) const { return bytes_of(memory_) + block * size_; }
 
  private:
-  std::int64_t size_;  // the first block is a largest one
+  std::int64_t size_;  // of the first block; none is larger
   Tensor memory_;
 };
 
@@ -253,7 +253,7 @@ void blocked_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tensor
   });
 }
 
-// Pieces: a chunk of the calls, which has its own partial sum, and a block of output channels.
+// A piece is a chunk of the calls, with a partial sum of its own, and a block of output channels.
 template <class S>
 void blocked_backward_weight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x,
                              const Tensor& dy, const Tensor& dweight) {

@@ -1,4 +1,4 @@
-// Float32 and bfloat16 convolutions through oneDNN: a few items at a time are brought to its
+// Float32 and bfloat16 convolutions through oneDNN: a few items at a time are converted to its
 // layouts inside the second-level cache, and their result back to a row-major one.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace fovea::cpu {
 
-/// True if oneDNN is there and has fast kernels for the pass over x and y stored as `stored`.
+/// True if oneDNN was built in and has fast kernels for the pass over x and y stored as `stored`.
 bool blocked_is_fast(const ConvGeometry& g, onednn::ConvPass pass, DType stored);
 
 /// S: float or BFloat16. bias may be undefined.

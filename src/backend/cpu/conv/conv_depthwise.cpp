@@ -2,7 +2,8 @@
 // output position, so that the inner loops run over many rows at once:
 //   wide[i] = sum over taps of w[tap] padded[i + distance[tap]].
 // "Wide" outputs lie as far apart as their inputs do; what falls between rows or between strides is
-// thrown away (forward) or is zero (backward). All buffers end in zeros for whole vectors to read.
+// not used (forward) or zero (backward). All buffers end in zeros, so that vectors may be read
+// whole.
 #include "backend/cpu/conv/conv_depthwise.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace fovea::cpu {
 namespace {
 
-// Between how a row is stored and how it is computed.
+// Copies a row, converting between the type it is stored in and the one it is computed in.
 template <class From, class To>
 void copy_row(const From* from, std::int64_t n, To* to) {
   if constexpr (std::is_same_v<From, To>) {
@@ -136,7 +137,7 @@ class Padded {
 };
 
 // 3x3 windows around every element, one output channel per group: conv3x3 of simd.h, which needs no
-// padded copy. Planes are copied for the room around them, and into the compute type.
+// padded copy. Planes are copied to have room around them, and into the compute type.
 bool same3x3(const ConvGeometry& g) {
   constexpr Axes kOnes{1, 1, 1};
   return g.c_out == 1 && g.kernel == Axes{1, 3, 3} && g.padding == Axes{0, 1, 1} &&
@@ -271,7 +272,7 @@ void depthwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const Te
   const std::int64_t weights = g.c_out * g.taps();
   reserve<C>(pool, layout.elements() + layout.widest(), dweight);
   reserve<double>(pool, weights, dweight);
-  // A piece sums some channels, one where they are large, over all items.
+  // A piece sums a few channels, or one large one, over all items.
   const std::int64_t grain = plane_grain(g.batch * g.c_out * g.out_size());
   pool.run((g.groups + grain - 1) / grain, [&](std::int64_t piece) {
     const Tensor memory = scratch<C>(layout.elements() + layout.widest(), dweight);

@@ -13,7 +13,7 @@ namespace fovea::cpu {
 namespace {
 
 // How the products of all items and groups are cut: pixels, so that their part of the right operand
-// stays in the second-level cache, and rows of the result where there is little to share out.
+// stays in the second-level cache, and rows of the result where there are few pieces otherwise.
 struct Cut {
   std::int64_t width, columns, rows, blocks;
 
@@ -31,8 +31,8 @@ struct Cut {
   }
 };
 
-// A product walks across all planes at once, and where each lies on pages of its own the processor
-// cannot foresee that. Reading them one after another first brings them to the cache.
+// A product reads all planes side by side, which the processor does not prefetch where planes lie
+// on different pages. Reading one after another first brings them to the cache.
 template <class T>
 void fetch_planes(const T* from, std::int64_t planes, std::int64_t n, std::int64_t distance) {
   constexpr std::int64_t kPage = 4096 / sizeof(T);
@@ -106,7 +106,7 @@ void pointwise_backward_data(ThreadPool& pool, const ConvGeometry& g, const Tens
               nullptr, dx);
 }
 
-// Pieces: a chunk of the items, a group, and a block of output channels where chunks are few.
+// A piece is a chunk of the items, a group, and a block of output channels where chunks are few.
 template <class T>
 void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const NormedMap& x,
                                const Tensor& dy, const Tensor& dweight) {

@@ -1,5 +1,5 @@
-// What a convolution reads, as its kernels see it: x itself, or relu(norm(x)) made in scratch
-// memory a piece at a time, so that it is never written as a whole.
+// The input of a convolution for its kernels: x itself, or relu(norm(x)) made in scratch memory a
+// piece at a time, so that it is never written as a whole.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ class ConvSource {
 
   /// True if a piece needs scratch memory.
   bool made() const { return numbers_.has_value(); }
-  /// Elements [begin, begin + n) of every plane of `count` items: where the first is. Planes that
-  /// were made are n apart.
+  /// The address of elements [begin, begin + n) of every plane of `count` items. Planes that were
+  /// made are n apart.
   const T* items(std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t n,
                  T* scratch) const {
     const std::int64_t channels = planes_.channels;

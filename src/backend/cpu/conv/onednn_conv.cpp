@@ -35,7 +35,7 @@ struct Hash {
   }
 };
 
-// oneDNN knows two and three spatial axes.
+// oneDNN has kernels for two and three spatial axes.
 memory::dims spatial(const ConvGeometry& g, const Axes& axes, std::int64_t less = 0) {
   memory::dims dims;
   for (std::size_t i = g.first_axis(); i < 3; ++i) dims.push_back(axes[i] - less);
@@ -88,7 +88,7 @@ struct Plain {
   }
 };
 
-// One item of all slices, whose layout of the weight all parts share.
+// One item with all slices: all parts share its layout of the weight.
 ConvPart whole_item(const ConvPart& part) {
   const std::size_t first = part.g.first_axis();
   ConvPart one = part;
@@ -172,7 +172,7 @@ Primitive make_primitive(const ConvPart& part, const Plain& plain, const memory:
   });
 }
 
-// Kernels that gather patches or follow the definition are slower than our own way.
+// oneDNN's kernels that gather patches or follow the definition are slower than conv.cpp.
 bool is_fast(std::string_view name) {
   return name.find("ref") == name.npos && name.find("gemm") == name.npos;
 }

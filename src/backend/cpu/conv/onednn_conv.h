@@ -34,7 +34,7 @@ struct ConvPart {
   bool operator==(const ConvPart&) const = default;
 };
 
-/// Brings x, y and the weight to the layouts that oneDNN is fastest with, and back. The layout of
+/// Converts x, y and the weight to the layouts that oneDNN is fastest with, and back. The layout of
 /// the weight does not depend on the number of items or slices.
 class Convolution {
  public:
@@ -60,7 +60,7 @@ class Convolution {
   std::unique_ptr<Made> made_;
 };
 
-/// The calling thread's, made when first asked for.
+/// The calling thread's convolution, made at the first call.
 const Convolution& convolution(const ConvPart& part);
 
 }  // namespace fovea::cpu::onednn

@@ -1,4 +1,4 @@
-// Batch norm and group norm: statistics over channel planes. A set is what shares a mean: one
+// Batch norm and group norm: statistics over channel planes. The planes of a set share a mean: one
 // channel of all items (groups = 0) or one group of one item. Sums are taken plane by plane in
 // parallel and merged in order. Forward reads x twice, backward x and dy twice.
 #include <algorithm>
@@ -106,7 +106,7 @@ void CpuBackend::channel_norm_backward(const ChannelNormBackwardArgs& args) cons
                                    optional<C>(to.bias));
     }
     if (!to.x.defined()) return;
-    if (to.residual.defined()) {  // the ReLU is behind it
+    if (to.residual.defined()) {  // dy behind the ReLU
       dz = to.residual.data<S>();
       of.relu = false;
     }

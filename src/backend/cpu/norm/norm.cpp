@@ -13,7 +13,7 @@ constexpr std::int64_t kPieces = 32;
 
 std::int64_t grain(std::int64_t n) { return std::max<std::int64_t>(1, 16384 / n); }
 
-// Rows of dy go back through the normalisation; mean is undefined for RMS norm.
+// The backward pass of both norms; mean is undefined for RMS norm.
 template <class S>
 void backward(ThreadPool& pool, const LayerNormBackwardArgs& args) {
   using T = Compute<S>;

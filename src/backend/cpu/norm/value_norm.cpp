@@ -1,7 +1,7 @@
 // Layer attention over a running sum of maps, plane by plane: a plane, its convolution and all
-// gradients stay in the first-level cache, and the maps themselves are passed over as seldom as the
-// batch statistics allow: twice forward and twice backward. The convolution is made anew each time,
-// which is cheaper than to keep it. kcla 2.9, Eq. 8-11.
+// gradients stay in the first-level cache, and memory is read as seldom as the batch statistics
+// allow: twice forward and twice backward. The convolution is computed again in each pass, which is
+// cheaper than keeping it. kcla 2.9, Eq. 8-11.
 #include <algorithm>
 
 #include "backend/cpu/channel_planes.h"
@@ -47,7 +47,7 @@ struct Layer {
 
   const C* kernel_of(std::int64_t plane) const { return kernel + 9 * (plane % planes.channels); }
 
-  /// v of a plane, or of its gradient, from a copy that has the room conv3x3 wants.
+  /// v of a plane, or of its gradient, from a copy with the room around it that conv3x3 reads.
   void convolve(std::int64_t plane, const C* copy, bool reversed, C* v) const {
     C scaled[9];
     for (int tap = 0; tap < 9; ++tap) scaled[tap] = scale[plane] * kernel_of(plane)[tap];
@@ -70,7 +70,7 @@ void scaled_plane(std::int64_t size, const S* x, Compute<S> scale, const S* resi
   simd::kernels().of<S>().plane_normalise(plane, y);
 }
 
-// The first pass of backward: sums of dy behind keep and ReLU.
+// The first backward pass: sums of dy times keep, behind the ReLU.
 template <class S>
 void gradient_sums(ThreadPool& pool, const Layer<S>& layer, const PlaneNumbers<Compute<S>>& numbers,
                    const S* dy, const Tensor& like, const GradientSums& sums) {
@@ -95,7 +95,7 @@ void gradient_sums(ThreadPool& pool, const Layer<S>& layer, const PlaneNumbers<C
   });
 }
 
-// The second pass over one plane.
+// The second backward pass over one plane.
 template <class S>
 class PlaneGradient {
   using C = Compute<S>;
@@ -133,7 +133,7 @@ class PlaneGradient {
     const C* dy = widened(dy_ + at, size, buffers[2]);
     before_norm(p, channel, buffers[1], dy, buffers[3]);
     kernel_gradients(p, buffers[0], buffers[3]);
-    C* du = buffers[1];  // v is done with
+    C* du = buffers[1];  // v is no longer needed
     layer_.convolve(p, buffers[3], true, du);
     if (adds_) layer_.kernels().axpy(C{1}, widened(du_ + at, size, buffers[4]), du, size);
     simd::kernels().of<S>().narrow(du, du_ + at, size);
@@ -147,7 +147,7 @@ class PlaneGradient {
   }
 
  private:
-  // Gradient of v. What is kept scales dy, and so everything but the slopes, whose sums have it.
+  // Gradient of v. `keep` scales dy, and so everything but the slopes, whose sums include it.
   void before_norm(std::int64_t p, std::int64_t channel, const C* v, const C* dy, C* dv) const {
     simd::NormPlanes<C> plane = numbers_.of(v, channel, 1, layer_.planes.size);
     const C scale = *plane.scale * layer_.kept(p);
@@ -159,7 +159,7 @@ class PlaneGradient {
                                     slope_ + layer_.planes.distinct() + channel, dv);
   }
 
-  // That of the scale, and the plane's share of that of the kernel.
+  // The gradient of the scale, and the plane's share of that of the kernel.
   void kernel_gradients(std::int64_t p, const C* u, const C* dv) const {
     double sums[9] = {};
     layer_.kernels().conv3x3_sums(u, dv, layer_.height, layer_.width, sums);

@@ -13,7 +13,7 @@
 namespace fovea::cpu {
 namespace {
 
-// The library keeps a buffer for each call that runs at the same time, and never gives one back.
+// OpenBLAS keeps a buffer for each call that runs at the same time, and frees none.
 struct BlasBuffers {
   std::atomic<int> running = 0;
   std::atomic<int> had = 0;
@@ -25,9 +25,9 @@ BlasBuffers& blas_buffers() {
   return buffers;
 }
 
-// Where there is no memory for one more, OpenBLAS asks again and again for ever.
+// Where there is no memory for one more, OpenBLAS asks for it forever.
 void require_blas_buffer(BlasBuffers& buffers, int running) {
-  constexpr std::size_t kBytes = std::size_t{192} << 20;  // 128 MiB, and room for others meanwhile
+  constexpr std::size_t kBytes = std::size_t{192} << 20;  // 128 MiB, and room for other threads
   const std::lock_guard lock(buffers.mutex);
   if (running <= buffers.had) return;
   void* const place =

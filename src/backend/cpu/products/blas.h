@@ -7,7 +7,7 @@
 
 namespace fovea::cpu {
 
-/// Made around each call of OpenBLAS. Throws BackendError where it would find no memory.
+/// Lives around each call of OpenBLAS. Throws BackendError where OpenBLAS would find no memory.
 class BlasCall {
  public:
   BlasCall();

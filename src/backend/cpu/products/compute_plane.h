@@ -1,5 +1,5 @@
-// Stretches of memory seen in the type they are computed in: as they lie there or, where that type
-// is another (bfloat16), as a copy in memory of the caller.
+// Stretches of memory in the type they are computed in: the memory itself or, where it stores
+// another type (bfloat16), a copy in memory of the caller.
 #pragma once
 
 #include "backend/cpu/simd/simd.h"
@@ -16,7 +16,7 @@ const Compute<S>* widened(const S* x, std::int64_t n, Compute<S>* memory) {
   }
 }
 
-/// Where y is to be made; narrowed() then brings it to its place.
+/// Where y is computed; narrowed() then converts it to its place.
 template <class S>
 Compute<S>* room_for(S* y, Compute<S>* memory) {
   if constexpr (std::is_same_v<S, Compute<S>>) {
@@ -30,7 +30,7 @@ void narrowed(const Compute<S>* x, std::int64_t n, S* y) {
   if constexpr (!std::is_same_v<S, Compute<S>>) simd::kernels().of<S>().narrow(x, y, n);
 }
 
-/// Elements of such memory that a stretch of n needs.
+/// Elements of the caller's memory that a stretch of n needs.
 template <class S>
 constexpr std::int64_t copy_size(std::int64_t n) {
   return std::is_same_v<S, Compute<S>> ? 0 : n;

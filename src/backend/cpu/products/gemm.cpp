@@ -1,7 +1,7 @@
 // Matrix products: tiles whose size does not depend on the thread count, each multiplied in one
-// thread by the fastest kernel there is for it. Large ones on tile registers where the processor
-// has them, oneDNN where it has kernels for the processor, OpenBLAS elsewhere and for float64, our
-// own for small products.
+// thread by the fastest kernel for it: tile registers for large ones where the processor has them,
+// oneDNN where it has kernels for the processor, OpenBLAS elsewhere and for float64, our own for
+// small products.
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/products/blas.h"
 #include "backend/cpu/products/gemm_amx.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kTileRows = 256;
 constexpr std::int64_t kTileColumns = 256;
-// Where there are fewer tiles to share out, they are cut along the columns too.
+// Where there are fewer tiles, they are cut along the columns too.
 constexpr std::int64_t kEnoughTiles = 4;
 // Multiply-adds below which a call of a library costs more than it saves.
 constexpr std::int64_t kSmall = 1 << 17;
@@ -102,7 +102,7 @@ void multiply(const GemmArgs& args, const Tile& tile, const Operands<T>& at) {
   if constexpr (std::is_same_v<T, float>) {
     if (!small && onednn::available()) return multiply_onednn(args, tile, at);
   }
-  // Of an empty inner axis no kernel would write anything.
+  // With an empty inner axis no kernel would write anything.
   const bool accumulate = at.bias != nullptr || args.k == 0;
   if (accumulate) start(args, tile, at.bias, at.c);
   if (small) return multiply_small(args, tile, at, accumulate);
@@ -124,7 +124,7 @@ struct Cut {
     }
     rows = (args.m + tile_m - 1) / tile_m;
     columns = (args.n + tile_n - 1) / tile_n;
-    // Small products are shared out in groups.
+    // A piece is a group of small products.
     const std::int64_t macs = std::max<std::int64_t>(1, tile_m * tile_n * args.k);
     group = std::max<std::int64_t>(1, (1 << 20) / macs);
   }
@@ -164,7 +164,8 @@ Tensor widened(const CpuBackend& backend, const Tensor& x) {
 void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, const Tensor& bias,
                       const Tensor& c) const {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
-  // Where an operand holds what tile registers cannot take apart, the others begin anew.
+  // Where an operand holds a number that cannot be split for tile registers, another kernel begins
+  // again.
   if (amx_is_fast(args, a.dtype(), c.dtype()) && multiply_amx(pool_, args, a, b, bias, c)) return;
   if (a.dtype() == DType::kBFloat16) return gemm_bfloat16(args, a, b, bias, c);
   dispatch_float("gemm", c.dtype(), [&]<class T>(T) {
@@ -181,7 +182,7 @@ void CpuBackend::gemm_bfloat16(const GemmArgs& args, const Tensor& a, const Tens
     const Tensor wide =
         c.dtype() == DType::kFloat32 ? c : Tensor::empty(c.shape(), DType::kFloat32, c.device());
     const bool rounds = !wide.same_storage(c);
-    // What lies between the rows of c stays as it is.
+    // What lies between the rows of c must not change.
     if (rounds && c.numel() != args.batch * args.m * args.n) cast(c, wide);
     gemm(args, widened(*this, a), widened(*this, b), bias, wide);
     if (rounds) cast(wide, c);

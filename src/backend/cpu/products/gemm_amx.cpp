@@ -16,21 +16,21 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 // Bytes of the inner axis in one row or column of the packed operands: a panel of either and the
 // sums then stay in the second-level cache.
 constexpr std::int64_t kDepthBytes = 3072;
-// Of a weight gradient, whose inner axis is long and whose operands are read once in each wave,
-// both stay there if they are not larger than this; but waves are not short.
+// The packed operands of a weight gradient, whose inner axis is long, stay there in each wave if
+// they are not larger than this; but waves have at least kLeastDepth of the inner axis.
 constexpr std::int64_t kPackedBytes = 1 << 20;
 constexpr std::int64_t kLeastDepth = 128;
 // Packed rows and columns that meet in the cache before others are read.
 constexpr std::int64_t kRowPanels = 4;
 constexpr std::int64_t kColumnPanels = 8;
-// Pieces of rows from which on there are enough for many threads.
+// Pieces that are enough for many threads.
 constexpr std::int64_t kManyPieces = 16;
 
 std::int64_t parts_of(DType dtype) { return dtype == DType::kBFloat16 ? 1 : 3; }
 
-// How a product is cut; nothing here depends on the number of threads. The inner axis comes in
-// waves. For each all of b is packed first, then pieces of c are computed. Where c has many rows a
-// piece is some of them, whole, and packs its rows of a itself, to have them in its cache;
+// How a product is cut; nothing here depends on the number of threads. The inner axis is cut into
+// waves. In each wave all of b is packed first, then pieces of c are computed. Where c has many
+// rows, a piece is some whole rows and packs its rows of a itself, to have them in its cache;
 // elsewhere all of a is packed first too.
 struct Plan {
   std::int64_t waves, steps;            // steps of kPanel in a wave
@@ -79,7 +79,7 @@ class Product {
         packed_rows_(plan_.packs_rows ? memory(plan_.row_panels, a) : Tensor()),
         past_caches_(goes_past_caches()) {}
 
-  // False if an operand was refused.
+  // False if an operand holds a number that cannot be packed.
   bool run(ThreadPool& pool) const {
     // Panels that are packed at a time.
     constexpr std::int64_t kGroup = 4;
@@ -148,8 +148,8 @@ class Product {
     return {.x = packed, .step = simd::amx_panel_size(1, kernels_.parts)};
   }
 
-  // Panels [panel, end). Where the inner axis lies across the lines of memory they take turns at
-  // these, since their parts of a line lie next to each other.
+  // Packs panels [panel, end). Where the inner axis lies across the lines of memory, all panels
+  // take their parts of a line in turn, since these lie next to each other.
   void pack(bool left, const Operand& of, std::int64_t wave, std::int64_t panel, std::int64_t end,
             BFloat16* to) const {
     const std::int64_t at_once = of.lines_along_inner ? plan_.steps : 1;
@@ -239,7 +239,7 @@ class Product {
 bool amx_is_fast(const GemmArgs& args, DType operands, DType result) {
   if (simd::amx() == nullptr || operands == DType::kFloat64) return false;
   if (args.batch != 1) return false;
-  // Packing b must pay, and the last rows and columns of a panel not be most of it.
+  // Packing b must pay off, and panels must not be mostly empty.
   constexpr std::int64_t kRows = 128, kColumns = 16, kDepth = 32;
   if (args.m < kRows || args.n < kColumns || args.k < kDepth) return false;
   // Sums in bfloat16 would be rounded between two waves.

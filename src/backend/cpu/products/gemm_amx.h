@@ -1,4 +1,4 @@
-// Large matrix products on tile registers (simd/amx.h), shared out among threads.
+// Large matrix products on tile registers (simd/amx.h), divided among threads.
 #pragma once
 
 #include "backend/backend.h"
@@ -6,7 +6,7 @@
 
 namespace fovea::cpu {
 
-/// True where multiply_amx() is there and worth its preparations.
+/// True where multiply_amx() can run and is faster in spite of its packing.
 bool amx_is_fast(const GemmArgs& args, DType operands, DType result);
 
 /// As Backend::gemm: a and b both float32 or both bfloat16, c float32, or bfloat16 where they are.

@@ -43,7 +43,7 @@ dnnl::primitive_attr plain_attributes() {
 }
 
 void require_code_memory() {
-  // More than the kernels of one primitive take; nothing of it is touched.
+  // More than the code of one primitive takes; the memory is not touched.
   constexpr std::size_t kBytes = std::size_t{32} << 20;
   void* const place =
       ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -61,7 +61,7 @@ void require_code_memory() {
                   std::strerror(reason)));
 }
 
-std::mutex& making() {
+std::mutex& creation_mutex() {
   static std::mutex mutex;
   return mutex;
 }

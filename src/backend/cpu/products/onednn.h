@@ -10,7 +10,7 @@
 
 namespace fovea::cpu::onednn {
 
-/// True if oneDNN is built in and has its fast kernels for this processor (AVX-512).
+/// True if oneDNN was built in and has fast kernels for this processor (AVX-512).
 bool available();
 /// True if the processor multiplies bfloat16 matrices in hardware (AVX-512 BF16 or AMX).
 bool fast_bfloat16();

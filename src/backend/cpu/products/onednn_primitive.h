@@ -1,5 +1,5 @@
 // What the files that call oneDNN share: the calling thread's engine, and primitives with their
-// arguments. Nobody else includes this: it brings in oneDNN's own header.
+// arguments. No other file includes this: it includes oneDNN's own header.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 
 namespace fovea::cpu::onednn {
 
-/// What one thread needs to run primitives. oneDNN shares its work out with OpenMP; our own pieces
-/// are already shared out, so every thread that comes here asks OpenMP for itself alone.
+/// What one thread needs to run primitives. oneDNN divides its work with OpenMP; our pieces already
+/// run in parallel, so every thread sets OpenMP's number of threads to 1 for itself.
 struct Thread {
   Thread();
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::vector<std::byte> scratch;
 };
-/// The calling thread's.
+/// The calling thread's engine and stream.
 Thread& thread();
 
 dnnl::memory::data_type type_of(DType dtype);
@@ -34,22 +34,22 @@ std::size_t hash_of(std::span<const std::int64_t> numbers);
 /// Attributes of every primitive here: its scratch memory is the thread's.
 dnnl::primitive_attr plain_attributes();
 
-/// oneDNN 2.6 writes its code to memory without asking whether it got any, and dies where it did
-/// not. Throws BackendError where there is no memory for it, or where the system does not let
-/// programs make code.
+/// oneDNN 2.6 writes its code to memory without checking whether it got any, and crashes where it
+/// did not. Throws BackendError where there is no memory for it, or where the system does not let
+/// programs generate code.
 void require_code_memory();
 
 [[noreturn]] void refuse(const dnnl::error& error);
 
-/// What a thread holds while it makes something of oneDNN. Threads share a cache of primitives there,
-/// in which ThreadSanitizer sees races (oneDNN 2.6).
-std::mutex& making();
+/// Held while something of oneDNN is made. Threads share a cache of primitives there, in which
+/// ThreadSanitizer sees races (oneDNN 2.6).
+std::mutex& creation_mutex();
 
-/// Makes something of oneDNN, one thread at a time; what goes wrong there becomes BackendError, or
+/// Makes an object of oneDNN, one thread at a time; turns its errors into BackendError, or
 /// std::bad_alloc.
 template <class Make>
 decltype(auto) make_checked(const Make& make) {
-  const std::lock_guard lock(making());
+  const std::lock_guard lock(creation_mutex());
   try {
     return make();
   } catch (const dnnl::error& error) {
@@ -57,8 +57,7 @@ decltype(auto) make_checked(const Make& make) {
   }
 }
 
-/// A primitive with the memory objects that its arguments are put into; for the thread that made
-/// it.
+/// A primitive with the memory objects of its arguments; for the thread that made it.
 class Primitive {
  public:
   /// Arguments: DNNL_ARG_... and layout.

@@ -1,17 +1,17 @@
 // Matrix products on the tile registers of recent Intel processors (AMX), which multiply bfloat16
 // numbers and add in float32, some sixteen times as fast as vectors multiply float32.
 //
-// bfloat16 operands are taken as they are. A float32 operand is taken apart into three bfloat16
-// numbers that together hold its 24 bits, x = x0 + x1 + x2 with |x1| < 2^-8 |x0|, |x2| < 2^-16
-// |x0|. Of the nine partial products the six down to 2^-16 are added, so what is left out is of the
-// size of a float32 rounding of each product: as exact as a chain of float32 multiply-adds,
-// measurably more so.
+// bfloat16 operands are used as they are. A float32 operand is split into three bfloat16 numbers
+// that together hold its 24 bits, x = x0 + x1 + x2 with |x1| < 2^-8 |x0|, |x2| < 2^-16 |x0|. Of the
+// nine partial products the six down to 2^-16 are added, so what is left out is of the size of a
+// float32 rounding of each product: measured, the results are more exact than those of a chain of
+// float32 multiply-adds.
 //
-// The range of that: tiles count subnormal numbers as zero, so the parts of an operand below 2^-102
-// (2e-31) and the partial products of a product below 2^-110 (1e-33) lose bits. A term a b is then
-// wrong by up to 2^-123 + 2^-125 (|a| + |b|). Infinities, NaN and numbers of kAmxLimit and more
-// cannot be taken apart: gemm_amx.cpp looks for them while it packs, and another kernel takes such
-// a product. bfloat16 operands are taken whole and have no such limits.
+// The range of this: tiles count subnormal numbers as zero, so the parts of an operand below 2^-102
+// (2e-31) and the partial products of a product below 2^-110 (1e-33) lose bits. The error of a term
+// a b is then up to 2^-123 + 2^-125 (|a| + |b|). Infinities, NaN and numbers of kAmxLimit and more
+// cannot be split: gemm_amx.cpp looks for them while it packs, and another kernel computes such a
+// product. bfloat16 operands are used whole and have no such limits.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline constexpr std::int64_t kPanel = 32;
 /// From here on float32 numbers round to infinity in bfloat16.
 inline constexpr float kAmxLimit = 0x1.ffp127F;
 
-/// A panel of an operand as the tiles want it: elements it takes for a depth of `steps` times 32.
+/// Elements of a packed panel with a depth of `steps` times 32.
 inline constexpr std::int64_t amx_panel_size(std::int64_t steps, std::int64_t parts) {
   return steps * parts * kPanel * kPanel;
 }
@@ -42,8 +42,7 @@ struct AmxPanel {
   std::int64_t outer, inner;  // how many there are: outer <= kPanel; the rest are zeros
 };
 
-/// What becomes of a block of sums (kPanel, kPanel): c = sums + bias + c, the last two if asked
-/// for.
+/// Where a block of sums (kPanel, kPanel) goes: c = sums + bias + c, the last two if asked for.
 template <class C>
 struct AmxResult {
   C* c;
@@ -66,8 +65,8 @@ template <class S>
 struct AmxKernels {
   /// bfloat16 numbers that an element becomes.
   std::int64_t parts;
-  /// False if the panel has a number that cannot be taken apart into such: one that is not finite
-  /// or not below kAmxLimit. (bfloat16 numbers always can.)
+  /// False if the panel has a number that cannot be split: one that is not finite or not below
+  /// kAmxLimit. (bfloat16 numbers need no split.)
   bool (*pack)(bool left, const AmxPanel<S>&, std::int64_t steps, BFloat16* to);
   /// sums (kPanel, kPanel), 64-byte aligned; only the first 16 rows or columns if there are no
   /// more.
@@ -78,8 +77,8 @@ struct AmxKernels {
 struct AmxTable {
   AmxKernels<float> f32;
   AmxKernels<BFloat16> bf16;
-  /// As the loop `product` of simd.h with a and b rounded to bfloat16: for operands that came from
-  /// such, and maps between them. Each of the two has neighbours along one of its axes.
+  /// As the loop `product` of simd.h with a and b rounded to bfloat16: for operands converted from
+  /// bfloat16, and maps between them. Each is contiguous along one of its axes.
   void (*product)(const Product<float>&);
   void (*finish_f32)(const float* sums, const AmxResult<float>&);
   void (*finish_bf16)(const float* sums, const AmxResult<BFloat16>&);
@@ -97,13 +96,13 @@ struct AmxTable {
   }
 };
 
-/// Null where the processor or the operating system has no such registers, or FOVEA_SIMD forbids
-/// them.
+/// Null where the processor or the operating system does not support tile registers, or FOVEA_SIMD
+/// excludes them.
 const AmxTable* amx();
 
-/// Of amx_kernels.cpp, for amx() alone.
+/// Defined in amx_kernels.cpp, for amx() alone.
 AmxTable amx_table();
-/// Of amx_product.cpp, for the table alone.
+/// Defined in amx_product.cpp, for the table alone.
 void amx_product(const Product<float>&);
 
 }  // namespace fovea::cpu::simd

@@ -1,4 +1,4 @@
-// The kernels of amx.h but product().
+// The kernels of amx.h other than product().
 #include "backend/cpu/simd/amx_tiles_impl.h"
 #include "backend/cpu/simd/transpose_avx512.h"
 
@@ -29,7 +29,7 @@ struct FloatTile {
     transpose16(high);
     for (int i = 0; i < 16; ++i) rows[i] = {low[i], high[i]};
   }
-  // What rounds to an infinity or is none of the numbers leaves NaN as its last part.
+  // Infinities, NaN and what rounds to infinity leave NaN as the last part.
   static __mmask16 write(const Row& row, BFloat16* to, std::int64_t stride) {
     __m512 l = row.low;
     __m512 h = row.high;
@@ -86,7 +86,7 @@ __mmask16 pack_half(const S* x, std::int64_t ld, std::int64_t outer, std::int64_
     if constexpr (kLines) {
       return Tile::read_inner(x + i * ld, kWhole ? 32 : i < outer ? inner : 0);
     } else {
-      // The processor does not foresee rows that are far apart.
+      // The processor does not prefetch rows that are far apart.
       _mm_prefetch(x + (2 * kPanel + 2 * i) * ld, _MM_HINT_T0);
       _mm_prefetch(x + (2 * kPanel + 2 * i + 1) * ld, _MM_HINT_T0);
       return Tile::read_outer(i, x, ld, kWhole ? 32 : inner, kWhole ? 16 : outer);

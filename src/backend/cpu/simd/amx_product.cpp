@@ -116,11 +116,11 @@ void multiply_edge(const BFloat16* left, const BFloat16* right, std::int64_t ste
 
 }  // namespace
 
-// Panels of a are packed in groups that stay in the cache while the panels of b pass by, and the
-// inner axis comes in waves, so that scratch memory is small whatever the shape.
+// Panels of a are packed in groups that stay in the cache while the panels of b are read, and the
+// inner axis is cut into waves, so that scratch memory is small for any shape.
 void amx_product(const Product<float>& p) {
   constexpr std::int64_t kRowPanels = 4, kSteps = 8;
-  // (Of BFloat16 itself, which is born 0, arrays would be filled with zeros in every call.)
+  // (Arrays of BFloat16 itself, whose default is 0, would be filled with zeros in every call.)
   alignas(64) std::byte memory[(kRowPanels + 1) * kSteps * kPanel * kPanel * sizeof(BFloat16)];
   BFloat16* const left = reinterpret_cast<BFloat16*>(memory);
   BFloat16* const right = left + kRowPanels * kSteps * kPanel * kPanel;
@@ -129,7 +129,7 @@ void amx_product(const Product<float>& p) {
   begin();
   for (std::int64_t row = 0; row < p.m; row += kRowPanels * kPanel) {
     const std::int64_t end = least(p.m, row + kRowPanels * kPanel);
-    // (Once at least: without an inner axis c becomes 0.)
+    // (At least once: without an inner axis c becomes 0.)
     for (std::int64_t at = 0; at == 0 || at < p.k; at += kSteps * kPanel) {
       const std::int64_t depth = least(kSteps * kPanel, p.k - at);
       const std::int64_t steps = (depth + kPanel - 1) / kPanel;

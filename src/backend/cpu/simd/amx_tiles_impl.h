@@ -125,7 +125,7 @@ inline void begin() { _tile_loadconfig(&kShapes); }
 
 inline void end() {
   _tile_release();
-  _mm_sfence();  // what went past the caches is seen by other threads
+  _mm_sfence();  // other threads then see what was written past the caches
 }
 
 }  // namespace

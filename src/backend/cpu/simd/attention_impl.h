@@ -1,4 +1,4 @@
-// Rows of attention maps; part of kernels_impl.h, which see. Rows lie next to each other, n a
+// Rows of attention maps; part of kernels_impl.h. Rows lie next to each other, n a
 // multiple of kSlack.
 #pragma once
 
@@ -18,7 +18,7 @@ void softmax_rows(T* map, std::int64_t rows, std::int64_t n, T* sums, T* lse) {
     for (std::int64_t i = kLanes<T>; i < n; i += kLanes<T>)
       running = xsimd::max(running, load(row + i));
     lse[r] = horizontal_max<T>(running);
-    // Without this a row of which nothing is allowed would be exp(-inf + inf).
+    // Without this a row without an allowed key would be exp(-inf + inf).
     const B top(lse[r] == never ? T{0} : lse[r]);
     B total(T{0});
     for (std::int64_t i = 0; i < n; i += kLanes<T>) {

@@ -1,4 +1,4 @@
-// Loops over batches of elements; part of kernels_impl.h, which see. S is how elements are stored:
+// Loops over batches of elements; part of kernels_impl.h. S is how elements are stored:
 // float, double, or BFloat16, which is computed in float.
 #pragma once
 

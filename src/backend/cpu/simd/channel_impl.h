@@ -1,6 +1,6 @@
-// Planes of batch and group norm; part of kernels_impl.h, which see. A plane has one mean, one
-// scale and one shift, so these are loops over its elements with a few scalars. A call does many
-// planes, for a plane may be as small as a pixel.
+// Planes of batch and group norm; part of kernels_impl.h. A plane has one mean, one scale and one
+// shift, so these are loops over its elements with a few scalars. A call computes many planes,
+// since a plane may be as small as a pixel.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
@@ -59,8 +59,8 @@ inline float value_of(BFloat16 x) { return widen(x); }
 inline float value_of(float x) { return x; }
 inline double value_of(double x) { return x; }
 
-// The first element is taken off before anything is added up, so that a plane far from zero keeps
-// its digits. Where it was an odd one out, the squares are summed again around the mean.
+// The first element is subtracted before anything is added up, so that a plane far from zero keeps
+// its digits. Where it is an outlier, the squares are summed again around the mean.
 template <class S>
 void plane_moments(const S* x, std::int64_t planes, std::int64_t size, double* means,
                    double* squares) {

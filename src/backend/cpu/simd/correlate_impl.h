@@ -1,4 +1,4 @@
-// Inner loops of depthwise convolutions; part of kernels_impl.h, which see.
+// Inner loops of depthwise convolutions; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"

@@ -1,4 +1,4 @@
-// Maps of one to three operands; part of kernels_impl.h, which see.
+// Maps of one to three operands; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"

@@ -1,4 +1,4 @@
-// The exponential and what is made of it; part of kernels_impl.h, which see.
+// The exponential and functions made from it; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"

@@ -1,3 +1,3 @@
-// The kernels of bfloat16 once more, with the instruction that rounds to it.
+// The kernels of bfloat16 again, built with the AVX-512 instruction that rounds to it.
 #define FOVEA_SIMD_BFLOAT16 avx512_bfloat16_kernels
 #include "backend/cpu/simd/kernels_impl.h"

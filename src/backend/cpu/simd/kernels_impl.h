@@ -1,7 +1,7 @@
-// Body of the kernels of simd.h; included once per instruction set. Everything is in an unnamed
-// namespace and no standard template is instantiated: a function shared between the object files
-// would be taken from whichever comes first and might then use instructions the processor lacks.
-// (xsimd's templates carry the instruction set in their type.)
+// Bodies of the kernels of simd.h; included once per instruction set. Everything is in an unnamed
+// namespace and no standard template is instantiated: the linker would take a shared function from
+// any of the object files, perhaps with instructions that the processor lacks. (xsimd's templates
+// carry the instruction set in their type.)
 
 #include "backend/cpu/simd/attention_impl.h"
 #include "backend/cpu/simd/channel_impl.h"

@@ -1,4 +1,4 @@
-// Small matrices copied in and out of larger tensors; part of kernels_impl.h, which see.
+// Small matrices copied in and out of larger tensors; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"

@@ -1,5 +1,5 @@
-// Rows of linear attention, from features to what its results become; part of kernels_impl.h, which
-// see. A row of a head is a few vectors long.
+// Rows of linear attention, from features to the norm and gate of results; part of kernels_impl.h.
+// A row of a head is a few vectors long.
 #pragma once
 
 #include "backend/cpu/simd/elementwise_impl.h"
@@ -234,7 +234,7 @@ inline void with_head_gate(const FinishedRows<S>& h, Use use) {
   with_gate<C>(h.op, use);
 }
 
-// Of rows ld apart that may not be there.
+// Rows ld apart, or none.
 template <class S, class L>
 inline Batch<S> at_row(const S* x, std::int64_t ld, const L& lanes, std::int64_t row,
                        std::int64_t c) {

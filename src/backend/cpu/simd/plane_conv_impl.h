@@ -1,6 +1,6 @@
 // 3x3 depthwise convolution of one plane, for conv_depthwise.cpp and value_norm.cpp; part of
-// kernels_impl.h, which see. A strip of one vector's columns is walked down: every row is loaded
-// three times, a column apart, and meets all nine taps before it is left.
+// kernels_impl.h. The loops go down a strip of one vector's columns: every row is loaded three
+// times, a column apart, and all nine taps are applied to it at once.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
@@ -51,7 +51,7 @@ class Strip {
   xsimd::batch_bool<T> has_left_, inside_, has_right_;
 };
 
-// The strips of a plane, the last one first: what it writes behind a row is then written over.
+// The strips of a plane, the last one first: what a strip writes behind a row is then overwritten.
 template <class T, class Visit>
 inline void for_strips(std::int64_t width, Visit visit) {
   for (std::int64_t first = (width - 1) / kLanes<T> * kLanes<T>; first >= 0; first -= kLanes<T>)
@@ -120,7 +120,7 @@ inline void strip_sums(const Strip<T>& strip, const T* x, const T* dy, std::int6
 
 template <class T>
 void conv3x3_sums(const T* x, const T* dy, std::int64_t height, std::int64_t width, double* sums) {
-  constexpr std::int64_t kStretch = 128;  // rows that a lane adds up before float64 takes over
+  constexpr std::int64_t kStretch = 128;  // rows that a lane adds up in T, before float64
   for_strips<T>(width, [&](const Strip<T>& strip) {
     for (std::int64_t r = 0; r < height; r += kStretch) {
       const std::int64_t end = height - r < kStretch ? height : r + kStretch;

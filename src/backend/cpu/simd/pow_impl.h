@@ -1,4 +1,4 @@
-// x^a for one exponent and many x, with the limits of std::pow; part of kernels_impl.h, which see.
+// x^a for one exponent and many x, with the limits of std::pow; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
@@ -26,7 +26,7 @@ inline xsimd::batch<double> positive_power(const xsimd::batch<double>& x, double
   log2 = log2 * u + 0.96179669411267486;
   log2 = log2 * u + 2.8853900817778505;
   log2 = log2 * s + k;
-  // 1 has every power, also the infinite ones. Beyond +-200 float has come to its end.
+  // Every power of 1 is 1, also infinite ones. Beyond +-200 the result is out of float's range.
   const B power = xsimd::select(log2 == B(0.0), log2, a * log2);
   const B inside = xsimd::min(xsimd::max(power, B(-200.0)), B(200.0));
   // The nearest integer lies in the last bits of this sum.

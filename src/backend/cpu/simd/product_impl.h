@@ -1,4 +1,4 @@
-// Products of small matrices; part of kernels_impl.h, which see.
+// Products of small matrices; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
@@ -81,7 +81,7 @@ inline void pack(const Product<T>& p, const T* b, std::int64_t columns, std::int
 }
 
 // Two vectors of columns at a time, through all rows, a stretch of the depth at a time. A panel of
-// b that many rows will read is packed first: rows a power of two apart would share few cache
+// b that many rows read is packed first: rows a power of two apart would compete for few cache
 // lines.
 template <class T>
 void product(const Product<T>& p) {
@@ -89,7 +89,7 @@ void product(const Product<T>& p) {
   constexpr std::int64_t kPair = 2 * kLanes<T>;
   alignas(64) T packed[kDepth * kPair];
   const bool reused = p.m >= 4 * kTileRows<T> && p.b_row > kPair;
-  if (p.k == 0 && !p.accumulate) {  // a sum of nothing
+  if (p.k == 0 && !p.accumulate) {  // an empty sum
     for (std::int64_t i = 0; i < p.m; ++i) {
       for (std::int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] = T{0};
     }

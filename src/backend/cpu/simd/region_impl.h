@@ -1,4 +1,4 @@
-// Sums over pixels of maps of classes; part of kernels_impl.h, which see. A vector is as many
+// Sums over pixels of maps of classes; part of kernels_impl.h. A vector is as many
 // pixels of one class; maps of the classes are a plane apart.
 #pragma once
 
@@ -20,8 +20,8 @@ inline Batch<S> labels_of(const RegionPixels<S>& r, std::int64_t first, std::int
   return Batch<S>::load_aligned(labels);
 }
 
-// The probabilities of a few pixels, classes next to each other in `p`. Returns what makes them of
-// logits: p = exp(logit - that); 0 for a sigmoid.
+// The probabilities of a few pixels, classes next to each other in `p`. Returns the log-sum-exp, p
+// = exp(logit - that); 0 for a sigmoid.
 template <class S, class L>
 inline Batch<S> probabilities(const RegionPixels<S>& r, const L& lanes, std::int64_t first,
                               Compute<S>* p) {

@@ -1,4 +1,4 @@
-// Sums, softmax and normalisation of rows; part of kernels_impl.h, which see.
+// Sums, softmax and normalisation of rows; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
@@ -126,8 +126,8 @@ void normalise(const S* x, Compute<S> mean, Compute<S> rstd, const Compute<S>* w
 }
 
 // xhat = (x - mean) rstd, e = dy weight:
-//   layer norm  dx = rstd (e - mean(e) - xhat mean(e xhat)),   RMS norm  dx = rstd (e - xhat mean(e
-//   xhat))
+//   layer norm  dx = rstd (e - mean(e) - xhat mean(e xhat))
+//   RMS norm    dx = rstd (e - xhat mean(e xhat))
 template <class S>
 void normalise_backward(bool centred, const S* x, Compute<S> mean, Compute<S> rstd,
                         const Compute<S>* weight, const S* dy, S* dx, Compute<S>* dweight,

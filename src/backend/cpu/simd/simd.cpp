@@ -17,7 +17,7 @@
 namespace fovea::cpu::simd {
 namespace {
 
-// The wish of the environment; empty: none.
+// The instruction set that the environment asks for; empty: none.
 std::string_view wished() {
   const char* wish = std::getenv("FOVEA_SIMD");
   return wish == nullptr ? "" : wish;
@@ -44,8 +44,8 @@ Table choose() {
 }
 
 #if defined(FOVEA_HAS_AVX512)
-// Tile registers and their bfloat16 products, conversions to bfloat16 in vectors, and the leave of
-// Linux to use the registers, which a process has to ask for once.
+// Tile registers and their bfloat16 products, conversions to bfloat16 in vectors, and Linux's
+// permission to use the registers, which a process has to ask for once.
 bool tiles_usable() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;

@@ -12,9 +12,9 @@ namespace fovea::cpu::simd {
 inline constexpr std::int64_t kSlack = 16;
 
 /// True for parts of a result that are better written past the caches: no cache holds the `bytes`
-/// that are read and written for it, so that its lines need not be read in first (measured: a core
-/// then writes twice as fast). Parts start at `start` and are `apart` bytes from each other, `part`
-/// bytes each: whole lines.
+/// that are read and written for it, so reading its lines in first would be wasted (measured: a
+/// core writes twice as fast without). Parts start at `start` and are `apart` bytes from each
+/// other, `part` bytes each: whole lines.
 inline bool goes_past_caches(std::int64_t bytes, const void* start, std::int64_t apart,
                              std::int64_t part) {
   constexpr std::int64_t kLarge = 32 << 20, kLine = 64;
@@ -40,7 +40,7 @@ struct Product {
 
 /// Planes of batch or group norm that lie next to each other: (x - mean) scale + shift, plus the
 /// residual if there is one, and a ReLU if asked for. mean, scale and shift have one element a
-/// plane. Backward opens the ReLU where y is positive, or without a y where the sum would be.
+/// plane. In backward the ReLU is open where y is positive, or without y where the sum is.
 template <class S>
 struct NormPlanes {
   std::int64_t count = 0, size = 0;
@@ -72,7 +72,7 @@ struct FinishedRows {
   std::int64_t gate_ld = 0;
   UnaryOp op = UnaryOp::kSilu;  // or kSigmoid, or kAffine: the gate itself
 };
-/// Those of what finishes them; null: not wanted.
+/// Gradients of residual, gate and weight; null: not wanted.
 template <class C>
 struct FinishedGradients {
   C *residual = nullptr, *gate = nullptr;  // (rows, n)

@@ -1,4 +1,4 @@
-// Depthwise convolution of tokens, channels last; part of kernels_impl.h, which see. Vectors run
+// Depthwise convolution of tokens, channels last; part of kernels_impl.h. Vectors run
 // over the channels; a few tokens at once share what is loaded of the weight, or of its gradient.
 #pragma once
 
@@ -15,7 +15,7 @@ struct Taps {
   std::int64_t begin, end;
 };
 
-// Vectors of `lanes` channels, all of them (kFull) or the last few.
+// A vector of `lanes` channels: whole (kFull), or the last few channels.
 template <bool kFull>
 struct Lanes {
   std::int64_t count;
@@ -38,8 +38,8 @@ struct Lanes {
   }
 };
 
-// Calls visit(tokens at once as a type, first token, taps) for all tokens of a row; only tokens far
-// enough from its ends go together.
+// Calls visit(number of tokens as a type, first token, taps) for all tokens of a row; only tokens
+// far enough from its ends are computed together.
 template <class S, class Visit>
 inline void for_tokens(const TokenRows<S>& r, Visit visit) {
   const std::int64_t pad = r.kernel_w / 2;

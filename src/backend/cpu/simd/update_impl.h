@@ -1,4 +1,4 @@
-// Dropout and the AdamW update; part of kernels_impl.h, which see.
+// Dropout and the AdamW update; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
