@@ -14,7 +14,7 @@ Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>&)>& forwa
   {
     const NoGrad no_grad;
     const CallNumbers::Recording recording(numbers);
-    // Inside another checkpoint nothing is recorded: what is read here is for the outer one.
+    // Inside another checkpoint nothing is recorded: the outer one notes the leaves read here.
     const Scope<std::vector<Tensor>*> noting(mode().leaves, op.records() ? &leaves : mode().leaves);
     result = forward(inputs).detach();
   }

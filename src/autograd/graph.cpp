@@ -20,7 +20,7 @@ Tensor clone(const Tensor& x) {
   return y;
 }
 
-// sum += gradient, in place if nobody else can see sum.
+// sum += gradient, in place if no other tensor shares its memory.
 void accumulate(Tensor& sum, Tensor gradient) {
   if (!sum.defined()) {
     sum = std::move(gradient);
@@ -60,7 +60,7 @@ std::vector<std::shared_ptr<Node>> topological_order(const std::shared_ptr<Node>
   return order;
 }
 
-// What a watched value is to its operation.
+// The role of a watched value in its operation.
 std::string role(const Node& node, const Watched& watched) {
   if (watched.input == Watched::kResult) return "its result";
   if (watched.input == Watched::kRead) return "a value that it read";

@@ -35,8 +35,8 @@ class Gradients {
 
 /// Called once with the gradient of the output.
 using Backward = std::function<void(const Tensor& gradient, Gradients& inputs)>;
-/// The same for several outputs; undefined are the gradients of those that nothing depended on, but
-/// not of all of them.
+/// The same for several outputs; gradients of outputs that nothing depends on are undefined, but at
+/// least one is defined.
 using BackwardOfAll = std::function<void(std::vector<Tensor> gradients, Gradients& inputs)>;
 
 struct Node {
@@ -48,7 +48,7 @@ struct Node {
   BackwardOfAll backward;
   std::shared_ptr<Remake> remake;  // of the only output; or null: it cannot be made again
   std::vector<Tensor> gradients;   // of the outputs, accumulated until the node's turn
-  bool done = false;               // backward() has been through here and freed it
+  bool done = false;               // backward() has run through this node and freed it
   Node* next = nullptr;            // in the queue of nodes to be freed
 };
 
@@ -63,7 +63,7 @@ struct Node {
 ///     });
 ///   }
 ///
-/// What the closure captures it keeps in memory. Values that it reads go through keep(),
+/// What the closure captures stays in memory. Values that it reads go through keep(),
 /// keep_result() or keep_or_remake(): backward() throws Error if they were overwritten since
 /// (Tensor::written). For shapes alone use Gradients::empty. The class checks that all defined
 /// inputs are on one device, measures time for the profiler, and in anomaly mode checks the result.
@@ -74,7 +74,7 @@ class Op {
 
   /// Multiply-adds of the forward pass, for the profiler.
   void macs(std::int64_t count) { macs_ = count; }
-  /// True if backward will be recorded: save for it only then.
+  /// True if backward will be recorded: save values only then.
   bool records() const { return records_; }
   /// Records even though no input needs a gradient (recomputed modules with parameters inside).
   void force_recording();
@@ -82,14 +82,14 @@ class Op {
   /// A value for backward, usually an input: x outside the graph. Undefined if x is, if nothing is
   /// recorded, or if it is not needed after all.
   Tensor keep(const Tensor& x, bool needed = true);
-  /// The same for what the operation computed. (The result itself would keep its own node alive for
-  /// ever.)
+  /// The same for what the operation computed. (The result itself would keep its own node alive
+  /// forever.)
   Tensor keep_result(const Tensor& y);
-  /// The same for an input that backward reads once. Where the operation behind it has said how it
-  /// is made again, that is kept instead and the value is free to go.
+  /// The same for an input that backward reads once. Where the operation that made it has called
+  /// remake(), this is kept instead of the value, which may be freed.
   Kept keep_or_remake(const Tensor& x, bool needed = true);
-  /// Says how the result of output() is made again at little cost, from nothing but what this
-  /// operation keeps. To be called after keep_or_remake().
+  /// Says how the result of output() is made again at little cost, from what this operation keeps
+  /// anyway. Call it after keep_or_remake().
   void remake(std::function<Tensor()> make);
 
   /// Finishes the operation. An undefined `backward` marks a result that has no gradient.
@@ -112,11 +112,11 @@ class Op {
   Moment start_;
 };
 
-/// Multiply-adds that another operation does on its way, for the profiler: a factor that went into
-/// the kernel of a convolution still counts as one of the map.
+/// Multiply-adds that another operation does as part of its own, for the profiler: a factor that
+/// was folded into the kernel of a convolution still counts once per element of the map.
 void count_macs(const char* op, std::int64_t macs);
 
-/// How the operation behind x makes it again, or null: it does not, or x was overwritten.
+/// How the operation that made x makes it again; null if it cannot, or if x was overwritten.
 std::shared_ptr<Remake> remake_of(const Tensor& x);
 
 /// Adds d(output)/d(leaf) to the gradient of every leaf that requires one. Without `gradient` the
@@ -125,10 +125,10 @@ std::shared_ptr<Remake> remake_of(const Tensor& x);
 void backward(const Tensor& output, const Tensor& gradient = {});
 
 /// Runs `forward` without keeping what it computes inside, and runs it again during backward
-/// (activation checkpointing): memory for time. What it is run on is kept as an operation keeps its
-/// inputs, and so are the parameters that it reads: none may be overwritten before. Randomness
-/// inside must not depend on call order, which holds for RandomStream, and for modules that number
-/// their calls with call_number() (autograd/mode.h).
+/// (activation checkpointing): memory for time. Its inputs and the parameters that it reads are
+/// kept as an operation keeps its inputs: none may be overwritten before. Randomness inside must
+/// not depend on call order, which holds for RandomStream, and for modules that number their calls
+/// with call_number() (autograd/mode.h).
 Tensor checkpoint(const std::function<Tensor(const std::vector<Tensor>&)>& forward,
                   const std::vector<Tensor>& inputs);
 

@@ -9,7 +9,7 @@
 
 namespace fovea::autograd {
 
-/// A value that backward reads, and which version of it forward had.
+/// A value that backward reads, and its version in the forward pass.
 struct Watched {
   static constexpr int kResult = -1;  // of the operation itself
   static constexpr int kRead = -2;    // anything else that it read
@@ -21,28 +21,28 @@ struct Watched {
 
 /// How a result is made again from what its operation keeps anyway.
 struct Remake {
-  /// As many operations in a row are made again, the next one's input is kept: a long chain would
-  /// otherwise be made again from its start, by as many nested calls.
+  /// Behind this many operations in a row that are made again, an input is kept: a long chain would
+  /// otherwise be made again from its start, in as many nested calls.
   static constexpr int kMostInARow = 3;
 
   std::function<Tensor()> make;
-  int in_a_row = 1;           // with those that this one asks first
+  int in_a_row = 1;           // including those that this one calls first
   std::uint64_t version = 0;  // of the result when it was new
-  Tensor made;                // while somebody is still going to ask for it
+  Tensor made;                // until its last reader has asked for it
 };
 
 /// A value for backward that need not stay in memory until then: an input that is kept, or that the
-/// operation it came out of makes again (Op::keep_or_remake).
+/// operation that made it makes again (Op::keep_or_remake).
 class Kept {
  public:
   Kept() = default;
   explicit Kept(Tensor value) : value_(std::move(value)) {}
   explicit Kept(std::shared_ptr<Remake> remake) : remake_(std::move(remake)) {}
 
-  /// The value. Made once for all that keep it: the queries, keys and values of one norm.
+  /// The value. Made once for all of its readers, as the queries, keys and values of one norm.
   Tensor get() const;
-  /// How it is made again, where that is a `Form` (the function object that was given to
-  /// Op::remake), for kernels that do so on their way; else null: take get().
+  /// The function object that was given to Op::remake, if it is a `Form`: for kernels that make the
+  /// value as they read it. Else null: call get().
   template <class Form>
   const Form* made_by() const {
     return remake_ != nullptr ? remake_->make.target<Form>() : nullptr;

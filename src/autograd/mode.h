@@ -1,5 +1,5 @@
-// What surrounds an operation on this thread: whether gradients are recorded, whether values are
-// checked, who measures. Set by scopes only.
+// The mode of operations on this thread: whether gradients are recorded, whether values are
+// checked, which profiler measures. Set by scopes only.
 #pragma once
 
 #include <cstdint>
@@ -68,11 +68,11 @@ class Profile : Scope<Profiler*> {
   explicit Profile(Profiler& profiler) : Scope(mode().profiler, &profiler) {}
 };
 
-/// The numbers that the calls of modules had inside a function, so that they have them again when
-/// it is run again.
+/// The numbers of the calls of modules inside a function, which the calls get again when the
+/// function is run again.
 class CallNumbers {
  public:
-  /// Notes the numbers of all calls while it lives, also for whoever notes them around it.
+  /// Records the numbers of all calls while it lives, also for an outer recorder.
   class Recording {
    public:
     explicit Recording(CallNumbers& to);
@@ -84,7 +84,7 @@ class CallNumbers {
     CallNumbers& to_;
     CallNumbers* outer_;
   };
-  /// Hands the numbers out again, in their order.
+  /// Gives calls the recorded numbers, in their order.
   class Replay {
    public:
     explicit Replay(const CallNumbers& numbers);
@@ -101,9 +101,9 @@ class CallNumbers {
   std::size_t next_ = 0;
 };
 
-/// The number of a call of something that draws random numbers: how often it was called before in
-/// this pass, which `calls` counts. Where a part of a pass is computed again the calls keep the
-/// numbers they had.
+/// The number of a call of a module that draws random numbers: how often it was called before in
+/// this pass, which `calls` counts. Where a part of a pass is computed again, calls keep their
+/// numbers.
 std::uint64_t call_number(std::uint64_t& calls);
 
 /// Names the module whose operations run inside; an empty name (the root) adds nothing.

@@ -13,8 +13,8 @@
 namespace fovea::autograd {
 namespace {
 
-// Frees nodes one after another. A node holds the nodes before it in its inputs, and may do so in
-// its closure: each freeing the next from within would need stack for the length of the graph.
+// Frees nodes one after another. A node holds the nodes before it in its inputs, and perhaps in its
+// closure: freeing them recursively would need stack for the length of the graph.
 void free_node(Node* node) noexcept {
   thread_local Node* waiting = nullptr;
   thread_local bool freeing = false;

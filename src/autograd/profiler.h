@@ -23,21 +23,21 @@ struct Event {
 };
 
 /// Times come from the device, so that work which is only queued when an operation returns counts
-/// where it belongs.
+/// for that operation.
 class Profiler {
  public:
   /// An operation that took no time of its own.
   void add(Event event) { events_.push_back(std::move(event)); }
   /// One that began at `begin` and ends here.
   void add(Event event, const Device& device, const Moment& begin);
-  /// Waits for what is still being computed.
+  /// Waits for queued work.
   const std::vector<Event>& events() const;
   void clear();
   /// Multiply-adds of all forward operations.
   std::int64_t forward_macs() const;
 
  private:
-  // The time of an event that nobody has asked for yet.
+  // An event whose time has not been read yet.
   struct Timing {
     std::size_t event;
     Device device;
@@ -47,7 +47,7 @@ class Profiler {
   mutable std::vector<Timing> unknown_;
 };
 
-/// Where the profiler's clock of a device stands; nothing where nobody measures.
+/// The profiler's present moment on a device; nothing without a profiler.
 Moment moment_on(const Device& device);
 
 }  // namespace fovea::autograd

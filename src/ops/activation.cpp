@@ -42,7 +42,7 @@ Tensor forward(const Activation& f, const Tensor& x) {
 Tensor activate(const Activation& f, const Tensor& x) {
   autograd::Op op(name_of(f), {x});
   const Tensor y = forward(f, x);
-  // Where a ReLU was open its result says too, which what follows keeps anyway.
+  // The result of a ReLU also says where it was open, and the next layer keeps it.
   const bool from_result = f.kind == UnaryOp::kRelu && !f.gated;
   const autograd::Kept kept =
       from_result ? autograd::Kept(op.keep_result(y)) : op.keep_or_remake(x);

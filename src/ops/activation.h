@@ -14,8 +14,9 @@ struct Activation {
 };
 
 /// f(x): (..., n) -> (..., n), or (..., n / 2) where gated. Throws ShapeError if n is odd then.
-/// Layers behind it make it again in backward, all but a ReLU, which needs no more than its result:
-/// of the hidden layer of an FFN, the largest thing that training would keep, one copy is kept.
+/// The layer behind it makes f(x) again in backward, unless f is a ReLU, which needs only its
+/// result. So one copy of an FFN's hidden layer is kept, which is the largest tensor that training
+/// keeps.
 Tensor activate(const Activation& f, const Tensor& x);
 
 }  // namespace fovea::ops

@@ -15,8 +15,8 @@ void check_batch_norm(const char* op, const BatchNorm& norm, const Tensor& x);
 void update_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd,
                     std::int64_t count);
 
-/// Evaluation: mean and rstd (c) from the running statistics. Copies: training may move these
-/// before backward asks.
+/// Evaluation: mean and rstd (c) from the running statistics. Copies: training may change these
+/// before backward reads them.
 void read_running(const BatchNorm& norm, const Tensor& mean, const Tensor& rstd);
 
 }  // namespace fovea::ops

@@ -35,8 +35,8 @@ Tensor normalise(Op& op, const NormedMap& map) {
   Tensor y = Tensor::empty_like(map.x);
   backend(y).channel_norm(map, y);
   const bool gated = map.relu && map.residual.defined();
-  // Things are made again only from what is kept anyway. So along a chain of residual sums every
-  // second one is, with the one before it, which also says where the ReLU was open.
+  // A result is made again only from what is kept anyway. So along a chain of residual sums every
+  // second one is made again, from the one before it, which also says where the ReLU was open.
   const bool second = autograd::remake_of(map.residual) != nullptr;
   NormedMap kept = map;
   kept.x = op.keep(map.x);
@@ -47,7 +47,7 @@ Tensor normalise(Op& op, const NormedMap& map) {
   if (!second) op.remake(RemakeNormed{kept});
   if (!gated) kept.residual = {};
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
-    // Where nobody else holds dy, one of the gradients takes its memory.
+    // Where no other tensor holds dy, one of the gradients is written over it.
     const Tensor room = dy.unique_storage() ? dy : Tensor();
     const auto like_dy = [&](const Tensor& memory) {
       return memory.defined() ? memory : Tensor::empty_like(dy);

@@ -79,8 +79,7 @@ Tensor cast(const Tensor& x, DType dtype);
 /// A float32 tensor (a parameter) as bfloat16 where the activations it meets are that; else itself.
 /// The arithmetic above does so with both of its operands.
 Tensor as_activation(const Tensor& x, const Tensor& activations);
-/// A copy on another device, which then computes with it; differentiable. Returns x itself if it is
-/// there already (Device::is).
+/// A copy on another device; differentiable. Returns x itself if it is on that device (Device::is).
 Tensor to(const Tensor& x, const Device& device);
 
 }  // namespace fovea::ops

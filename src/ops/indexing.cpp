@@ -12,7 +12,7 @@ namespace {
 using autograd::Gradients;
 using autograd::Op;
 
-// Values can be looked at only on the host; elsewhere the kernels have to be trusted.
+// Values can be checked only on the host.
 void check_index(const char* op, const Tensor& index, std::int64_t length) {
   FOVEA_CHECK(index.dtype() == DType::kInt64, ShapeError,
               fmt::format("{}: index is {}; expected int64", op, name_of(index.dtype())));
@@ -53,7 +53,7 @@ Tensor embedding(const Tensor& weight, const Tensor& index, std::int64_t padding
       backend(dy).scatter_add_rows(dy, index, table);
       return;
     }
-    // What the padding row had is put back: cheaper than clearing its rows of dy.
+    // The padding row gets its old gradient back: cheaper than clearing its rows of dy.
     const Tensor row = table.rows(padding_index, padding_index + 1);
     const Tensor before = clone(row);
     backend(dy).scatter_add_rows(dy, index, table);

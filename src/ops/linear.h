@@ -10,7 +10,7 @@ namespace fovea::ops {
 Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a = false, bool trans_b = false);
 
 /// x W^T + b. x: (..., in), weight: (out, in), bias: (out) or undefined -> (..., out). Backward
-/// keeps x, or where the operation behind x can make it again (a norm, an activation), how.
+/// keeps x, unless the operation that made x (a norm, an activation) can make it again.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 }  // namespace fovea::ops

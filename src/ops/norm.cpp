@@ -20,8 +20,8 @@ void check_affine(const char* name, const Tensor& x, const Tensor& parameter) {
                           parameter.defined() ? to_string(parameter.shape()) : "none", x.size(-1)));
 }
 
-// The result of a norm's kernel, of which op knows how to make it again. What the kernel read and
-// its statistics, a number a row, stay in `args`.
+// Finishes a norm, whose result can be made again. What its kernel read, and its statistics, a
+// number a row, stay in `args`.
 template <class Args>
 Tensor normalised(Op& op, Args& args, void (Backend::*kernel)(const Args&) const) {
   const Shape rows = args.x.shape().part(0, args.x.rank() - 1);

@@ -24,8 +24,8 @@ struct BatchNorm {
 };
 
 /// x: (b, c, spatial...). residual, like x or undefined, is added to the result, and then comes a
-/// ReLU (gradient 0 at 0) if asked for: y = relu(norm(x) + residual) in one pass, of which only x
-/// and, with a residual, y are kept for backward.
+/// ReLU (gradient 0 at 0) if asked for: y = relu(norm(x) + residual) in one pass. Only x and, with
+/// a residual, y are kept for backward.
 Tensor batch_norm(const BatchNorm& norm, const Tensor& x, const Tensor& residual = {},
                   bool relu = false);
 

@@ -1,12 +1,11 @@
-// The result of a batch or group norm as it is made again (Op::remake).
+// How the result of a batch or group norm is made again (Op::remake).
 #pragma once
 
 #include "backend/fused_args.h"
 
 namespace fovea::ops {
 
-/// Makes the whole map. Convolutions know the form of a batch norm: their kernels make it piece by
-/// piece.
+/// Makes the whole map. Kernels of convolutions read a batch norm's map and make it piece by piece.
 struct RemakeNormed {
   NormedMap map;
   Tensor operator()() const;

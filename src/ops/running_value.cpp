@@ -36,7 +36,7 @@ void check(const BatchNorm& norm, const Tensor& before, const Tensor& w, const T
   if (keep.defined()) check_operand("keep", keep, planes, dtype);
 }
 
-// The gradient of the sum, to be added to if there is one from later layers.
+// The gradient of the sum, which already holds that of later layers, if there are any.
 Tensor gradient_of_sum(Tensor later, const Tensor& like) {
   if (!later.defined()) return Tensor::empty_like(like);
   if (later.unique_storage()) return later;

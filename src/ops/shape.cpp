@@ -93,8 +93,8 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> given) {
   std::vector<std::int64_t> sizes(given);
   const auto unknown = std::find(sizes.begin(), sizes.end(), std::int64_t{-1});
   if (unknown != sizes.end()) {
-    // Where an axis of size 0 is asked for, such axes are left out on both sides: they would leave
-    // nothing to divide.
+    // Where an axis of size 0 is given, axes of size 0 are left out on both sides, so that nothing
+    // is divided by 0.
     const bool empty = std::find(sizes.begin(), sizes.end(), std::int64_t{0}) != sizes.end();
     std::int64_t known = 1;
     bool fits = true;

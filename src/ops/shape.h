@@ -9,8 +9,8 @@
 
 namespace fovea::ops {
 
-/// Shares memory. One size may be -1: what is left for it. Of an empty tensor an axis of size 0
-/// stays one, so that (0, 3, 4) becomes (0, 12) with {0, -1}.
+/// Shares memory. One size may be -1: it follows from the others. Axes of size 0 stay as they are,
+/// so that (0, 3, 4) becomes (0, 12) with {0, -1}.
 Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> sizes);
 Tensor reshape(const Tensor& x, const Shape& shape);
 /// Axis i of the result is axis order[i] of x.

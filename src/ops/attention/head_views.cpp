@@ -10,7 +10,7 @@
 namespace fovea::ops::views {
 namespace {
 
-// How often each channel of x is taken by the heads of `views`.
+// How many heads of `views` read each channel of x.
 std::vector<int> times_taken(const Tensor& x, const std::vector<HeadView>& views) {
   std::vector<int> taken(static_cast<std::size_t>(x.size(-1)), 0);
   for (const HeadView& view : views) {

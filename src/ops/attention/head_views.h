@@ -12,16 +12,16 @@
 namespace fovea::ops::views {
 
 HeadLayout layout_of(const HeadView& view);
-/// Throws ShapeError, naming the operation and the view, for heads that are not in their tensor.
+/// Throws ShapeError, naming the operation and the view, for heads outside their tensor.
 void check_view(const char* op, const char* name, const HeadView& view);
-/// All three, and that they fit together: equal batch, heads and head_dim, as many keys as values.
+/// Checks all three, and that batch, heads and head_dim are equal, and keys as many as values.
 void check_views(const char* op, const HeadView& q, const HeadView& k, const HeadView& v);
-/// True if the heads of `views` take every channel of their tensors exactly once.
+/// True if the heads of `views` read every channel of their tensors exactly once.
 bool cover(const std::vector<Tensor>& tensors, const std::vector<HeadView>& views);
-/// True if no channel is taken twice.
+/// True if no channel is read twice.
 bool disjoint(const std::vector<Tensor>& tensors, const std::vector<HeadView>& views);
 using Tensors = std::vector<Tensor>;
-/// Without those that are there already.
+/// Each tensor once.
 Tensors distinct(const std::vector<Tensor>& tensors);
 
 /// Gradients for the distinct tensors behind q, k and v: a fused projection gets one. Zeroed where
@@ -29,7 +29,7 @@ Tensors distinct(const std::vector<Tensor>& tensors);
 class ViewGradients {
  public:
   ViewGradients(const std::vector<Tensor>& inputs, bool zeroed, autograd::Gradients& in);
-  /// The gradient of the tensor that `x` is.
+  /// The gradient of the input that `x` is.
   Tensor of(const Tensor& x) const;
   void hand_over();
 

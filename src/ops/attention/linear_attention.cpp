@@ -24,7 +24,7 @@ void set_options(const LinearAttentionOptions& options, const HeadFinish& finish
 }  // namespace
 
 Tensor elu_plus_one(const Tensor& x) {
-  // exp(x) itself below 0: elu(x) + 1 would round small values away.
+  // exp(x) itself below 0: elu(x) + 1 would lose the digits of small values.
   return add(relu(x), exp(clamp(x, -std::numeric_limits<double>::infinity(), 0)));
 }
 

@@ -20,12 +20,12 @@ struct LinearAttentionOptions {
   double eps = 1e-6;         // added to the denominator
   bool causal = false;       // one map only
   Tensor key_mask = {};      // (b, keys) uint8, 1 = valid; undefined = all; none where causal
-  RotaryTables rotary = {};  // of features where they meet, not in the denominator; one map only
+  RotaryTables rotary = {};  // of features in products, not in the denominator; one map only
 };
 
-/// What is made of each head's result in the same pass over memory: its RMS norm times `weight`
-/// (v.dim), plus a residual, then the product with a function of a gate; residual and gate are laid
-/// out like the result.
+/// What follows each head's result in the same pass over memory: an RMS norm with `weight` (v.dim),
+/// a residual sum, then the product with a function of a gate; residual and gate are laid out like
+/// the result.
 struct HeadFinish {
   Tensor weight;  // undefined: no norm
   double norm_eps = 1e-5;
@@ -42,7 +42,7 @@ Tensor elu_plus_one(const Tensor& x);
 /// y_n = (Q_n S) / (Q_n . s + eps),  S = sum_m K_m^T v_m,  s = sum_m K_m,  Q = phi(q), K = phi(k);
 /// heads concatenated: (b, queries, heads * v.dim). Time and memory are linear in the tokens.
 /// With features below 0 (feature_map kNone) the denominator may vanish. gdla 2.3.
-/// Tokens that are masked give nothing and, where queries are as many as keys, get 0.
+/// Masked tokens have no weight as keys and, where queries are as many as keys, the result 0.
 /// Throws ShapeError if heads share channels.
 Tensor linear_attention(const HeadView& q, const HeadView& k, const HeadView& v,
                         const LinearAttentionOptions& options, const HeadFinish& finish = {});
@@ -55,8 +55,8 @@ Tensor two_map_linear_attention(const HeadView& q1, const HeadView& k1, const He
                                 const HeadFinish& finish = {});
 
 /// Rows [first, first + count) of the map that linear_attention() does not store,
-/// Q_n . K_m / (Q_n . s + eps): (b, heads, count, keys). Made for these queries alone; count < 0 is
-/// all from `first` on.
+/// Q_n . K_m / (Q_n . s + eps): (b, heads, count, keys). Computed for these queries alone; count <
+/// 0 means all from `first` on.
 Tensor linear_attention_map(const HeadView& q, const HeadView& k,
                             const LinearAttentionOptions& options, std::int64_t first = 0,
                             std::int64_t count = -1);

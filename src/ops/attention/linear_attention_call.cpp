@@ -137,7 +137,7 @@ Tensor LinearAttentionCall::run() const {
   backend(in.q).linear_attention(call, in, out, sums);
   for (const Tensor& input : inputs) op.keep(input);
   for (const Tensor& constant : {in.mask, in.cos, in.sin}) op.keep(constant);
-  // Of each map: S, and the products of the queries with S and with s.
+  // For each map: S, and the products of the queries with S and with s.
   op.macs(args.batch * args.heads * depth *
           (args.keys * args.v.dim + args.queries * (args.v.dim + 1)));
   return op.output(out, [=, in = this->in](const Tensor& dout, autograd::Gradients& to) {
@@ -185,7 +185,7 @@ Similarities similarities(const HeadView& q, const HeadView& k, const LinearAtte
   };
   const Tensor queries = features_of(wanted);
   const Tensor all = features_of(k);
-  // What a query sees of the keys: (b or 1, 1, count or 1, keys).
+  // Which keys a query sees: (b or 1, 1, count or 1, keys).
   Tensor seen = ones({1, 1, 1, keys}, dtype, q.x.device());
   if (o.key_mask.defined())
     seen = cast(reshape(o.key_mask, {o.key_mask.size(0), 1, 1, keys}), dtype);

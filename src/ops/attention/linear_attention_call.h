@@ -1,5 +1,5 @@
-// What the operations on linear attention share: one call of its kernel, and the similarities that
-// it does not store. For their sources only.
+// What the operations on linear attention share: one call of the kernel, and the similarities that
+// the kernel does not store. For their sources only.
 #pragma once
 
 #include "ops/attention/head_views.h"
@@ -7,7 +7,7 @@
 
 namespace fovea::ops {
 
-/// A call being put together. Throws ShapeError, naming the operation, for what does not fit.
+/// Builds a call. Throws ShapeError, naming the operation, for shapes that do not fit.
 struct LinearAttentionCall {
   LinearAttentionCall(const char* op, const HeadView& q, const HeadView& k, const HeadView& v);
 
@@ -23,9 +23,9 @@ struct LinearAttentionCall {
   std::vector<HeadView> views;
 };
 
-/// Of queries [first, first + count) and all keys, in float32 or float64: products of features with
-/// their positions, 0 for keys that are not seen, (b, heads, count, keys), and sums of the products
-/// without positions over the keys that are, (b, heads, count, 1).
+/// For queries [first, first + count) and all keys, in float32 or float64: products of features
+/// with their positions, 0 for keys that are not seen, (b, heads, count, keys), and sums of the
+/// products without positions over the keys that are seen, (b, heads, count, 1).
 struct Similarities {
   Tensor products, sums;
   Tensor counts;  // how many keys are seen, broadcast to the sums

@@ -41,7 +41,7 @@ bool sums_are_rotated(const MagnitudeOptions& o) {
   return o.normaliser == Normaliser::kRotated && o.rotary.cos.defined();
 }
 
-// A given coefficient as what multiplies the rows of a head in the map.
+// A given coefficient as the factor of a head's rows in the map: its mean over channels.
 Tensor over_channels(const Tensor& given) {
   return reshape(mean(given, {1}), {1, given.size(0), 1, 1});
 }
@@ -99,7 +99,7 @@ MagnitudeMap magnitude_map(const HeadView& q, const HeadView& k, const Magnitude
   if (o.beta == Coefficient::kGiven) map.beta = add(none, over_channels(o.given_beta));
   if (o.gamma == Coefficient::kGiven) map.gamma = add(none, over_channels(o.given_gamma));
   map.scores = sub(mul(similarity, map.beta), map.gamma);
-  // What is not seen has no weight, and a token that is masked sees nothing.
+  // Keys that are not seen have no weight, and masked tokens see no key.
   if (o.causal) {
     const Tensor all = ones({1, 1, 1, keys.size(2)}, products.dtype(), products.device());
     const Tensor rows = add(counts, -1);

@@ -5,7 +5,7 @@
 
 namespace fovea::ops {
 
-/// c of the similarities: 1, or head_dim^-1/2 over the number of keys, as the authors' code has it.
+/// c of the similarities: 1, or head_dim^-1/2 over the number of keys, as in the authors' code.
 enum class SimilarityScale { kNone, kHeadDimMean };
 
 /// What beta and gamma are: by formula, left out (1 and 0), or parameters. mala 3.3.
@@ -31,12 +31,12 @@ struct MagnitudeOptions {
 ///   y_i = sum_j (beta_i Sim_ij - gamma_i) v_j,   beta_i = 1 + 1 / (z_i + eps),   gamma_i = z_i / n
 /// heads concatenated: (b, queries, heads * v.dim). Time and memory are linear in the tokens.
 /// Causal, i sees the keys j <= i, and n is their number. Where phi(q_i) is 0, so is y_i.
-/// Tokens that are masked give nothing and, where queries are as many as keys, get 0.
+/// Masked tokens have no weight as keys and, where queries are as many as keys, the result 0.
 /// Throws ShapeError if heads share channels.
 Tensor magnitude_attention(const HeadView& q, const HeadView& k, const HeadView& v,
                            const MagnitudeOptions& options, const HeadFinish& finish = {});
 
-/// The same map as matrices, of the queries [first, first + count) alone; count < 0 is all from
+/// The same map as matrices, for the queries [first, first + count) alone; count < 0 means all from
 /// `first` on. scores (b, heads, count, keys); of each row its sum of similarities, beta and gamma
 /// (b, heads, count, 1). Given coefficients, which differ by channel, are their means over
 /// channels. Throws ShapeError for a part of a causal map.
@@ -49,7 +49,7 @@ MagnitudeMap magnitude_map(const HeadView& q, const HeadView& k, const Magnitude
 /// Causal attention token by token, with a state of fixed size. mala 3.4.
 class MagnitudeState {
  public:
-  /// Options are those of the whole; rotary is given with every token.
+  /// Options are those of magnitude_attention(); rotary is given with every token.
   MagnitudeState(const MagnitudeOptions& options, std::int64_t batch, std::int64_t heads,
                  std::int64_t dim, std::int64_t width, DType dtype, const Device& device);
   /// q, k (b, heads, 1, dim), v (b, heads, 1, width) of the next token -> (b, heads, 1, width).

@@ -12,8 +12,8 @@ struct UnitAttentionOptions {
   Tensor bias =
       {};  // (heads, members, members) added to the scores, differentiable; undefined: none
   double region_mask = -100;  // added to the scores between different regions of a unit
-  /// False: the keys of padding places take no part (dformer's mask of -1e6). True: they do, as
-  /// in Swin, with what `padding` says.
+  /// False: the keys of padding places are masked (dformer's mask of -1e6). True: they attend, as
+  /// in Swin, with the values in `padding`.
   bool padding_attends = false;
   /// (width): what the tensor that k and v view holds at a padding place, differentiable: the bias
   /// of the projection, since a map is padded with zeros before it. Undefined: zeros.
@@ -30,7 +30,7 @@ Tensor unit_attention(const HeadView& q, const HeadView& k, const HeadView& v, c
 /// padding does not attend.
 Tensor unit_attention_map(const HeadView& q, const HeadView& k, const Units& units,
                           const UnitAttentionOptions& options);
-/// Such maps, perhaps changed (dropout), times the values: what unit_attention() gives for them.
+/// Such maps, perhaps after dropout, times the values: the result of unit_attention() with them.
 Tensor attend_units(const Tensor& maps, const HeadView& v, const Units& units,
                     const UnitAttentionOptions& options);
 

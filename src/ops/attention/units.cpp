@@ -26,11 +26,11 @@ struct UnitAxis {
   bool dilated, padded_first;
 
   std::int64_t places() const { return unit * count; }
-  // The place of a member, after rolling.
+  // The place of a member in the rolled grid.
   std::int64_t place(std::int64_t of, std::int64_t member) const {
     return dilated ? of + member * count : of * unit + member;
   }
-  // What was there before, or -1: padding.
+  // The place in the grid before rolling, or -1: padding.
   std::int64_t token(std::int64_t place) const {
     if (!padded_first && place >= n) return -1;
     const std::int64_t before = (place + shift) % (padded_first ? places() : n);

@@ -20,7 +20,7 @@ struct UnitPlan {
   /// edge are in different regions of a unit: those of the places [0, P - unit), [P - unit, P -
   /// shift) and [P - shift, P) of an axis.
   std::vector<std::int64_t> shift = {};
-  bool padded_first = true;  // then rolled, padding and all; false: rolled, then padded, as timm
+  bool padded_first = true;  // padded, then rolled; false: rolled, then padded, as in timm
 };
 
 /// Which tokens are in which unit.

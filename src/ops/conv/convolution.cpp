@@ -58,7 +58,7 @@ Tensor channel_sums(const Tensor& dy) {
   return sums;
 }
 
-// The gradient of a weight from a map that is there, or that the kernel makes again on its way.
+// The gradient of a weight, from an input in memory or one that the kernel makes again as it reads.
 void backward_weight(const ConvArgs& args, const autograd::Kept& x, const Tensor& dy,
                      const Tensor& dweight) {
   const auto* normed = x.made_by<RemakeNormed>();

@@ -20,7 +20,7 @@ struct ConvOptions {
 
 /// x: (b, c_in, spatial...), weight: (c_out, c_in / groups, kernel...), bias: (c_out) or undefined;
 /// parameters are float32 where x is bfloat16.
-/// Backward keeps x, or where the operation behind x can make it again, how.
+/// Backward keeps x, unless the operation that made x can make it again.
 Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options);
 /// weight: (c_in, c_out / groups, kernel...), as in PyTorch.
 Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -17,9 +17,9 @@ namespace {
 using autograd::Gradients;
 using autograd::Op;
 
-// A grid of three axes (of two: one plane) whose tokens have patches. A stretch is some rows of one
-// plane of tokens; of its patches one row of places is done at a time: those are whole rows of the
-// result, of which a plane has `patch_rows` times as many.
+// A grid of three axes (a grid of two is one plane) whose tokens have patches. A stretch is some
+// rows of one plane of tokens. One row of places of its patches is computed at a time: these are
+// whole rows of the result, a plane of which has `patch_rows` times as many.
 struct PatchGrid {
   std::int64_t batch, d, h, w, channels;
   std::array<std::int64_t, 3> patch;
@@ -65,7 +65,7 @@ struct StoredHead {
   }
 };
 
-// What forward and backward make of a row of places of a stretch.
+// A row of places of a stretch, in forward and backward.
 class Stretch {
  public:
   Stretch(const PatchGrid& g, const PatchHead& head, const StoredHead& stored, const Tensor& x)
@@ -145,7 +145,7 @@ class Stretch {
   }
 
  private:
-  // Between the whole map and the rows of these places.
+  // Copies between the whole map and the rows of these places.
   CopyArgs rows_of(bool from_map) const {
     CopyArgs args;
     args.shape = {g_.classes, rows_, g_.out_row()};
@@ -165,8 +165,8 @@ class Stretch {
   std::int64_t rows_ = 0, token_ = 0, place_ = 0, out_ = 0;
 };
 
-// Sums of gradients over stretches: the kernels of products and norms write, so each sum has a
-// place for one more term.
+// Sums of gradients over stretches: the kernels of products and norms overwrite their results, so
+// each sum has memory for one more term.
 struct Sum {
   Tensor total, term;
 
@@ -196,7 +196,7 @@ void backward(const PatchGrid& g, const PatchHead& head, const Tensor& x, const 
     kernels.gemm({.m = k, .n = c, .k = n, .lda = n, .ldb = c, .ldc = c}, dl, norm.y, {},
                  dclasses.term);
     dclasses.add();
-    const Tensor dnormed = norm.y;  // which nobody reads any more
+    const Tensor dnormed = norm.y;  // written over norm.y, which is no longer read
     kernels.gemm({.trans_a = true, .m = n, .n = c, .k = k, .lda = n, .ldb = c, .ldc = c}, dl,
                  stored.classes, {}, dnormed);
     const Tensor de = Tensor::empty_like(norm.x);

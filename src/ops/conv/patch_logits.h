@@ -13,11 +13,11 @@ struct PatchHead {
   double eps = 1e-5;
 };
 
-/// For every token: a linear layer makes c channels for each place of its patch, which are layer
-/// normed and then made logits of k classes. x: (b, grid..., c) on a grid of two or three axes,
-/// patch: a size for each -> (b, k, grid x patch...). dformer 3.8.
-/// The channels of places, p times x, are never there as a whole: some tokens are done at a time,
-/// and again in backward, which keeps x alone. Throws ShapeError for sizes that do not fit.
+/// For every token: a linear layer makes c channels for each place of its patch; a layer norm and a
+/// second linear layer make logits of k classes from them. x: (b, grid..., c) on a grid of two or
+/// three axes, patch: a size for each -> (b, k, grid x patch...). dformer 3.8. The channels of all
+/// places, p times as large as x, are never in memory as a whole: a few tokens are computed at a
+/// time, and again in backward, which keeps only x. Throws ShapeError for sizes that do not fit.
 Tensor patch_logits(const Tensor& x, const PatchHead& head, const Sizes& patch);
 
 }  // namespace fovea::ops

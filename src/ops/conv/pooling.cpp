@@ -28,7 +28,7 @@ Tensor pool(const char* name, const PoolArgs& args, const Tensor& x, const Shape
   backend(x).pool(args, x, y, argmax);
   const std::int64_t places = x.shape().part(2, x.rank()).numel();
   if (args.adaptive && args.kind == PoolKind::kAverage && y.numel() == x.size(0) * x.size(1)) {
-    // Of whole planes: a number for each, added to the gradient in place.
+    // The gradient of means over whole planes: one number for each, added in place.
     return op.output(y, [=](const Tensor& dy, Gradients& in) {
       const Tensor share = Tensor::empty_like(dy);
       backend(dy).unary(UnaryOp::kAffine, {1 / static_cast<double>(places), 0}, dy, share);

@@ -39,7 +39,7 @@ void check(const Tensor& x, const Tensor& weight, const Tensor& bias, const Size
 
 }  // namespace
 
-// It is made again too: what the hidden layer of an FFN keeps is what goes into this.
+// The result is made again too: the hidden layer of an FFN keeps only the input.
 Tensor token_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Sizes& sizes,
                   bool residual) {
   check(x, weight, bias, sizes);

@@ -94,7 +94,7 @@ Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& target,
   const Tensor log_p = log_softmax(reshape(logits, {rows, classes}));
   const Tensor losses = reshape(neg(sum(mul(mul(shares, weights), log_p), {1})), target.shape());
   if (options.reduction != Reduction::kMean) return reduced(losses, options.reduction);
-  // Nothing that counts: 0, as without weights.
+  // No row counts: 0, as without weights.
   const Tensor total = sum(mul(one_hot, weights));
   const Tensor least = full({}, kLeastWeight, total.dtype(), device);
   return div(sum(losses), maximum(total, least));

@@ -27,8 +27,8 @@ Tensor smoothed_target(const Tensor& target, double smoothing);
 /// sum over classes of -t log softmax(logits), t = smoothed_target(target,
 /// options.label_smoothing). logits and target: (..., classes), rows of the target are
 /// probabilities; with class_weights each class's part times its weight, and a plain mean, as in
-/// PyTorch. Of a mixture of classes the smoothing is that of each class mixed.
-/// options.ignore_index means nothing here. Throws ShapeError unless both have one shape. mala 7.1.
+/// PyTorch. Smoothing a mixture of classes equals mixing smoothed classes. options.ignore_index is
+/// not used. Throws ShapeError unless both have one shape. mala 7.1.
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& target,
                           const CrossEntropyOptions& options = {});
 /// softplus(x) - x t, stable for all x. logits and target of one shape.

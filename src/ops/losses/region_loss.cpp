@@ -56,7 +56,7 @@ Tensor boundary_dou(const Tensor& logits, const Tensor& target, const RegionLoss
               fmt::format("boundary_dou: logits are {}; expected (b, classes, h, w)",
                           to_string(logits.shape())));
   const Regions of = regions_of("boundary_dou", logits, target, o);
-  // 0, as of every loss; not 1 as of missing classes.
+  // 0, as for every loss of an empty batch; not 1, as for missing classes.
   if (target.numel() == 0) return sum(logits);
   const Tensor share = div(add(of.boundary, o.smooth), add(of.labels, o.smooth));
   const Tensor by_both = affine(clamp(affine(share, -2, 1), -1, 0.8), 1, 1);  // 1 + alpha

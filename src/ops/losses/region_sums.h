@@ -1,5 +1,5 @@
-// Sums over the pixels of maps of classes that the losses of regions are made of, in one pass over
-// the logits: soft overlaps of predictions and labels, and the cross-entropy.
+// The sums over pixels that region losses are made of, in one pass over the logits: soft overlaps
+// of predictions and labels for each class, and the cross-entropy.
 #pragma once
 
 #include "backend/fused_args.h"

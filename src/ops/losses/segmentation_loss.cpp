@@ -87,7 +87,7 @@ Tensor label_dice(const Tensor& logits, const Tensor& target, const LabelDiceOpt
   const Device& device = target.device();
   const auto whole = [&](double value) { return full({}, value, DType::kInt64, device); };
   const std::vector<int> over = options.batch ? std::vector<int>{0, 1, 2} : std::vector<int>{1, 2};
-  // A pixel that does not count is of no class and has no probabilities.
+  // A pixel that does not count has zeros as labels and as probabilities.
   const Tensor counts =
       cast(not_equal(label, whole(static_cast<double>(options.ignore_index))), logits.dtype());
   const Tensor given = options.sigmoid ? sigmoid(rows) : softmax(rows);
