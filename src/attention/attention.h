@@ -15,14 +15,14 @@
 
 namespace fovea::attention {
 
-/// How tokens lie.
+/// The layout of tokens.
 struct Layout {
   std::int64_t prefix_tokens = 0;  // class or register tokens before the grid
   std::int64_t grid_h = 0;         // tokens of the grid, row by row; 0 = no grid
   std::int64_t grid_w = 0;
 };
 
-/// Where a variant sits in a network: what every variant may need to be built.
+/// The place of a variant in a network: what every variant may need to be built.
 struct Slot {
   nn::Build build;
   std::int64_t dim = 0;    // channels of the tokens
@@ -31,14 +31,14 @@ struct Slot {
   Layout layout = {};      // no grid where it is not known before the first pass
 };
 
-/// What comes with the tokens of one forward pass.
+/// What a forward pass gives a variant beside the tokens.
 struct Context : Layout {
   Tensor key_mask;  // (b, n) uint8, 1 = valid; undefined = all valid
   bool causal = false;
   Tensor rope_cos, rope_sin;  // (n, head_dim / 2), undefined = no rotary positions
   Probe* probe = nullptr;     // records maps; never changes the result
 
-  /// Rows of the map that the probe wants; count 0 where that is none.
+  /// Rows of the map that the probe wants; count 0 for none.
   Probe::Rows wanted_rows() const {
     return probe == nullptr ? Probe::Rows{0, 0} : probe->rows(prefix_tokens, grid_h, grid_w);
   }
@@ -57,7 +57,7 @@ struct Info {
   MapKind map = MapKind::kStochastic;
   bool masks = false;       // honours key_mask
   bool needs_grid = false;  // needs grid_h and grid_w
-  bool ordered = false;     // sees the order of the tokens without a grid
+  bool ordered = false;     // depends on the order of the tokens, without a grid
   /// The feed-forward network that belongs behind it, by its name in nn::ffn_choices().
   std::string ffn = "mlp";
 };
@@ -85,7 +85,7 @@ struct Variant : schema::Choice {
 const schema::Registry<Variant>& variants();
 std::unique_ptr<Attention> make(const schema::Component& component, const Slot& slot);
 
-/// Throws ConfigError, with the numbers that would do, unless `parts` x num_heads divides dim.
+/// Throws ConfigError, with the possible numbers, unless `parts` x num_heads divides dim.
 void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads, std::int64_t parts);
 
 /// Records "queries" and "keys" where a probe asks for them.

@@ -1,7 +1,7 @@
 // DIFF attention (Ye et al.): A = softmax(q1 k1^T) - lambda softmax(q2 k2^T), one scalar lambda a
-// layer. dgsa 2.3; names and head convention of the public reference (8 heads = 16 maps). With
-// other lengths of lambda, its schedule, rotary positions and one projection it is that of
-// gdla 2.9.
+// layer. dgsa 2.3; names and head convention of the public reference (8 heads = 16 maps). Options
+// for the length of lambda's vectors, its schedule, rotary positions and one projection make it
+// that of gdla 2.9.
 
 #include <fmt/format.h>
 
@@ -28,11 +28,11 @@ using schema::at_least;
 using schema::greater_than;
 using schema::in_range;
 
-// How the maps of one head are formed when keys are shared (grouped): from the repeated list of key
-// heads (the reference's plain file), or from stored pairs (its flash variants).
+// How heads are paired to maps when keys are shared (grouped): the repeated list of key heads (the
+// reference's plain file), or the stored pairs (its flash variants).
 enum class Pairing { kPlain, kPaired };
 
-// Numbers in each of the four vectors that lambda is made of: the width of a map's queries, or of a
+// The length of the four vectors that lambda is made of: the width of a map's queries, or of a
 // head.
 enum class LambdaDim { kHalf, kHead };
 

@@ -1,6 +1,6 @@
 // Efficient attention (Shen et al.): queries are softmaxed over the channels of a head, keys over
 // the tokens. mala 3.8, 6. Rows of the map sum to 1 by construction, so it is linear attention of
-// these features: what that divides by is 1.
+// these features, whose denominators are 1.
 
 #include "attention/linear_forms.h"
 #include "attention/qkv_attention.h"

@@ -54,7 +54,7 @@ class FocusedLinear final : public attention::QkvAttention {
  protected:
   Tensor attend(const Heads& heads, const Context& ctx, bool) override {
     const Heads focused = with_queries_and_keys(features(queries_and_keys(heads)), heads);
-    // Its denominator is q . mean k + eps.
+    // The denominator is q . mean k + eps.
     const ops::LinearAttentionOptions options{.feature_map = FeatureMap::kNone,
                                               .eps = eps_ * static_cast<double>(heads.k.x.size(1))};
     if (const auto [first, count] = ctx.wanted_rows(); count != 0) {

@@ -1,4 +1,4 @@
-// Parts of gated differential linear attention that can be had by themselves. gdla 2.4, 2.5.
+// The parts of gated differential linear attention, each usable alone. gdla 2.4, 2.5.
 #pragma once
 
 #include "attention/attention.h"
@@ -9,7 +9,7 @@ namespace fovea::attention {
 
 enum class Gate { kNone, kSigmoid, kSilu };
 
-/// How the heads of a packed projection are attended.
+/// The heads of a packed projection, and how they attend.
 struct GdlaHeads {
   std::int64_t num_heads = 8;
   Gate gate = Gate::kSilu;

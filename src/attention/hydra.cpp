@@ -1,5 +1,5 @@
-// Hydra attention (Bolya et al.): as many heads as channels, so that a product of keys and values
-// by element, summed over the tokens, is all there is to keep. mala 3.8, 5.
+// Hydra attention (Bolya et al.): as many heads as channels, so that keys and values enter only as
+// their elementwise product, summed over the tokens. mala 3.8, 5.
 
 #include "attention/linear_forms.h"
 #include "attention/qkv_attention.h"
@@ -39,8 +39,7 @@ class Hydra final : public attention::QkvAttention {
   }
 
  private:
-  // The map of channel c is q_ic k_jc (mala 9). Here the mean over the channels of every
-  // num_heads-th part.
+  // The map of channel c is q_ic k_jc (mala 9). Recorded are means over num_heads runs of channels.
   Tensor map(const Tensor& q, const Tensor& k, std::int64_t first, std::int64_t count) const {
     const std::int64_t dim = q.size(-1);
     const auto heads = [&](const Tensor& x) {

@@ -83,7 +83,7 @@ class Inline final : public attention::QkvAttention {
     const std::int64_t dim = cells.size(2);
     const Tensor weight =
         ops::cast(ops::reshape(kernels, {b * dim, 1, 3, 3}), compute_dtype(kernels.dtype()));
-    // Images side by side as channels, each with its own kernel.
+    // The images of a batch become channels of one, each with its own kernel.
     const Tensor map =
         ops::reshape(ops::transpose(cells, 1, 2), {1, b * dim, ctx.grid_h, ctx.grid_w});
     const Tensor y = ops::conv(map, weight, {}, {.padding = {1}, .groups = b * dim});

@@ -24,7 +24,7 @@ const attention::Info kLinear{.title = "Linear attention",
                               .masks = false,
                               .needs_grid = false};
 
-// A row of a query whose features are all 0 is 0.
+// Where all features of a query are 0, so is its row of the map.
 const attention::Info kEnhancedLinear{.title = "Enhanced linear attention",
                                       .source = "mala 3.8; Cai et al., EfficientViT",
                                       .map = attention::MapKind::kStochastic,

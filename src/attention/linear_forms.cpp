@@ -59,7 +59,7 @@ Tensor angular_attention(const ops::HeadView& q, const ops::HeadView& k, const o
   const Tensor queries = unit_vectors(ops::take_heads(q), q.dim);
   const Tensor keys = unit_vectors(ops::take_heads(k), k.dim);
   const Tensor values = ops::take_heads(v);
-  // 0.5 v is not divided by the number of tokens: so does the public code.
+  // 0.5 v is not divided by the number of tokens, as in the public code.
   const Tensor product = ops::mul(ops::matmul(keys, values, true), std::numbers::inv_pi);
   Tensor y = ops::add(ops::matmul(queries, product), ops::mul(values, 0.5));
   if (sparse.defined()) y = ops::add(y, ops::matmul(sparse, values));
@@ -87,7 +87,7 @@ Tensor angular_map(const ops::HeadView& q, const ops::HeadView& k, Probe::Rows r
                   diagonal);
 }
 
-// A is MALA's map without beta, and 1/n: rows of the one sum to 0.
+// A is MALA's map without beta, whose rows sum to 0, plus 1/n.
 Tensor inline_attention(const ops::HeadView& q, const ops::HeadView& k, const ops::HeadView& v) {
   return ops::add(ops::magnitude_attention(q, k, v, centred()), ops::mean(tokens_of(v), {1}, true));
 }
@@ -101,7 +101,8 @@ Tensor focused(const Tensor& x, const Tensor& scale, double factor) {
   const std::int64_t width = x.size(-1);
   const Tensor t = ops::mul(ops::add(ops::relu(x), 1e-6), ops::reciprocal(scale));
   const Tensor length = ops::sqrt(ops::sum(ops::square(t), {-1}, true));
-  // Entries about 1: the cubes of small ones would vanish. The length is put right in the end.
+  // Entries are scaled to about 1, since cubes of small ones would vanish; the length is restored
+  // in the end.
   const Tensor even = ops::rms_norm(t, {}, 0);
   const Tensor power = factor == 3 ? ops::mul(ops::square(even), even) : ops::pow(even, factor);
   return ops::mul(unit_vectors(power, width), length);

@@ -1,6 +1,6 @@
-// What the attentions around MALA make of queries, keys and values, without projections: features,
-// where linear attention follows, or the whole form. mala 3.1, 3.8. Time and memory are linear in
-// the tokens but for the maps, which are for the probe and the tests.
+// The linear attentions beside MALA, without projections: features of queries and keys where linear
+// attention follows, or the whole attention. mala 3.1, 3.8. Time and memory are linear in the
+// tokens, except for the maps, which are for the probe and the tests.
 #pragma once
 
 #include "attention/attention.h"

@@ -1,6 +1,6 @@
 // LiteMLA (Cai et al., EfficientViT): ReLU linear attention of the tokens and, as further heads, of
-// what depthwise convolutions of several sizes make of them. mala 3.9; names of the public code,
-// which has maps where these are tokens.
+// their depthwise convolutions of several sizes. mala 3.9; names of the public code, which has maps
+// in place of tokens.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ struct LiteMlaOptions {
   double eps = 1e-15;
 };
 
-// A row of a query whose features are all 0 is 0.
+// Where all features of a query are 0, so is its row of the map.
 const attention::Info kLiteMla{.title = "LiteMLA, linear attention at several scales",
                                .source = "mala 3.9; Cai et al., EfficientViT",
                                .map = attention::MapKind::kStochastic,

@@ -1,5 +1,5 @@
-// Magnitude-aware linear attention (MALA): similarities of features times beta, less gamma, so that
-// weights grow with a query's magnitude and still sum to 1. mala 3.2 to 3.5, 3.8 item 4.
+// Magnitude-aware linear attention (MALA): similarities of features times beta, minus gamma, so
+// that weights grow with a query's magnitude and still sum to 1. mala 3.2 to 3.5, 3.8 item 4.
 #include "attention/mala.h"
 
 #include <fmt/format.h>
@@ -104,7 +104,7 @@ ops::MagnitudeOptions Mala::options(const Context& context, const ops::RotaryTab
           .given_gamma = of_channels(gamma_),
           .normaliser = o_.normaliser,
           .causal = context.causal,
-          // Behind the end of a text are tokens that no other sees.
+          // A causal mask already hides the padding behind the end of a text.
           .key_mask = context.causal ? Tensor() : context.key_mask,
           .rotary = rotary};
 }

@@ -1,5 +1,5 @@
-// Magnitude-aware linear attention (MALA) on heads that are there: what the token attention `mala`
-// and MAViT's attention share. mala 3.2, 3.3.
+// Magnitude-aware linear attention (MALA) on given heads: what the token attention `mala` and
+// MAViT's attention share. mala 3.2, 3.3.
 #pragma once
 
 #include <optional>
@@ -39,7 +39,7 @@ class Mala final : public nn::Module {
   Tensor operator()(const Heads& heads, const Context& context,
                     const ops::RotaryTables& rotary = {}, const ops::HeadFinish& finish = {});
 
-  /// The call's options: what is learned is filled in.
+  /// The options of a call, with the learned parameters.
   ops::MagnitudeOptions options(const Context& context, const ops::RotaryTables& rotary) const;
 
  private:

@@ -10,21 +10,21 @@
 
 namespace fovea::attention {
 
-/// Handed down in Context. A variant that sees a probe also computes its maps in the composed form
-/// and records them; what it returns does not change.
+/// Passed in Context. A variant with a probe also computes its maps in the composed form and
+/// records them; its result does not change.
 class Probe {
  public:
   Probe() = default;
-  /// keep_graph: records stay in the graph, so that tests can differentiate what was seen.
+  /// keep_graph: records stay in the graph, so that tests can differentiate them.
   explicit Probe(bool keep_graph) : keep_graph_(keep_graph) {}
 
   /// A place of the image, from 0 at its top and left to 1 at its bottom and right.
   struct Place {
     double y = 0, x = 0;
   };
-  /// Of maps over a grid only the row of the token that covers this place is recorded, and no other
-  /// is made; but whole maps of grids of at most `whole_up_to` tokens. Without this, whole maps
-  /// are.
+  /// Of maps over a grid, computes and records only the row of the token that covers this place,
+  /// except for grids of at most `whole_up_to` tokens. Without this call maps are recorded as a
+  /// whole.
   void only(Place place, std::int64_t whole_up_to = 0) {
     place_ = place;
     whole_up_to_ = whole_up_to;
@@ -37,8 +37,8 @@ class Probe {
   void with_queries_and_keys() { queries_and_keys_ = true; }
   bool wants_queries_and_keys() const { return queries_and_keys_; }
 
-  /// The rows that are wanted of a map whose tokens are `prefix_tokens` and behind them the grid:
-  /// `count` from `first` on, all of them for -1.
+  /// The rows to record of a map whose tokens are `prefix_tokens` and behind them the grid: `count`
+  /// from `first` on; -1: all.
   struct Rows {
     std::int64_t first = 0, count = -1;
   };
@@ -57,11 +57,11 @@ class Probe {
     bool is_signed = false;  // a map of weights that may be negative
   };
 
-  /// Records under the module that is running, or a part of it: "stages.0".
+  /// Records for the module that is running, or for a part of it: "stages.0".
   void record(const std::string& name, const Tensor& value, const std::string& part = "");
   /// A map "attn" of an attention whose weights may be negative (MapKind::kSigned).
   void record_signed(const Tensor& map);
-  /// Maps of units, and which tokens are in them; those of a part of the module that is running.
+  /// Maps of units, and which tokens are in them, for a part of the module that is running.
   void record_units(const Tensor& maps, const Tensor& tokens, bool is_signed = false,
                     const std::string& part = "");
   const std::vector<Record>& records() const { return records_; }

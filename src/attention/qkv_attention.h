@@ -18,24 +18,24 @@ struct QkvOptions {
   std::optional<double> rope_base;
 };
 
-/// A variant says what it makes of the heads: (b, n, dim) -> qkv -> attend -> proj.
+/// (b, n, dim) -> qkv -> attend -> proj, where a variant defines attend().
 class QkvAttention : public Attention {
  protected:
   struct Heads {
     ops::HeadView q, k, v;
   };
 
-  /// Throws ConfigError, in the name of `variant`, if num_heads does not divide dim.
+  /// Throws ConfigError, naming `variant`, if num_heads does not divide dim.
   QkvAttention(const char* variant, const Slot& slot, const QkvOptions& options);
 
   Tensor forward(const Tensor& x, const Context& context) final;
 
   /// Heads concatenated: (b, n, dim). `rotated`: q and k have rotary positions.
   virtual Tensor attend(const Heads& heads, const Context& context, bool rotated) = 0;
-  /// What is added to that before the output projection, (b, n, dim): a branch that sees the
-  /// neighbours of a token. x is what was projected; undefined: nothing.
+  /// A branch that sees the neighbours of a token, (b, n, dim): added to attend()'s result before
+  /// the output projection. x is the input of the projection; undefined: no branch.
   virtual Tensor local_branch(const Tensor& x, const ops::HeadView& v, const Context& context);
-  /// What of queries and keys, (b, n, 2 dim), is rotated where there are rotary positions.
+  /// Queries and keys, (b, n, 2 dim), as rotary positions are applied to them.
   virtual Tensor before_rotation(const Tensor& qk) const { return qk; }
   // The papers call the output projection out_proj, as PyTorch does.
   std::string translated(const std::string& name) const override;
@@ -57,14 +57,14 @@ class QkvAttention : public Attention {
 /// The tokens (b, n, heads * dim) of heads that lie beside each other.
 Tensor tokens_of(const ops::HeadView& heads);
 
-/// Adds those of the biases to the fields of a variant.
+/// Adds the keys of the biases to the fields of a variant.
 template <class Options>
 schema::Fields<Options>& add_biases(schema::Fields<Options>& fields) {
   return fields.add("qkv_bias", &Options::qkv_bias, "bias on the fused q, k, v projection")
       .add("proj_bias", &Options::proj_bias, "bias on the output projection");
 }
 
-/// The fields of QkvOptions but rope_base (add_rope).
+/// The fields of QkvOptions without rope_base (add_rope).
 template <class Options>
 schema::Fields<Options> qkv_fields(const Options& defaults = Options{}) {
   return add_biases(schema::Fields<Options>(defaults).add(

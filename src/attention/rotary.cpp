@@ -11,7 +11,7 @@
 namespace fovea::attention {
 namespace {
 
-// In float64 up to here: the angles of far tokens have no digits to lose.
+// In float64 up to here, since the angles of far tokens are large.
 ops::RotaryTables tables_of(const std::vector<double>& angles, const Shape& shape, DType dtype,
                             const Device& device) {
   const auto table = [&](double (*f)(double)) {

@@ -14,8 +14,8 @@ namespace fovea::attention {
 ops::RotaryTables sequence_rotary(std::int64_t n, std::int64_t head_dim, double base, DType dtype,
                                   const Device& device);
 
-/// head_dim / 4 rates from 1 down to 1 / 10000, both included. Throws ConfigError, in the name of
-/// `place`, unless 4 divides head_dim.
+/// head_dim / 4 rates from 1 down to 1 / 10000, both included. Throws ConfigError, naming `place`,
+/// unless 4 divides head_dim.
 std::vector<double> grid_rates(const char* place, std::int64_t head_dim);
 /// The first half of the pairs turns by row * rate, the second by column * rate, both counted from
 /// 0; tokens before the grid do not turn. mala 3.5.
@@ -25,13 +25,14 @@ ops::RotaryTables grid_rotary(const std::vector<double>& rates, std::int64_t pre
 
 enum class RotaryKind { kNone, kSequence, kGrid };
 
-/// Positions of heads of one width: the tables of the context or, where it has none, those of the
-/// kind, made once for each size.
+/// Positions of heads of one width: the context's tables or, where it has none, tables of the given
+/// kind, which are made once for each size.
 class Rotary {
  public:
   static constexpr double kBase = 10000;
 
-  /// Sequence with this base, or none. Throws ConfigError if there is a base and head_dim is odd.
+  /// Positions in a sequence with this base; none without. Throws ConfigError if there is a base
+  /// and head_dim is odd.
   Rotary(std::optional<double> base, std::int64_t head_dim);
   /// Throws ConfigError if head_dim does not fit.
   Rotary(RotaryKind kind, std::int64_t head_dim);

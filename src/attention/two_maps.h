@@ -20,7 +20,7 @@ double lambda_schedule(std::int64_t layer);
 /// c1 A1 + c2 A2 as a tensor (b, heads, n, n), from its two maps. c1, c2: (b, n, heads).
 Tensor fused_map(const Tensor& map1, const Tensor& map2, const Tensor& c1, const Tensor& c2);
 
-/// Gives the probe, if it wants maps, the wanted rows of A1, of A2 and of fused_map() as "attn".
+/// Records the rows that the probe wants of A1, of A2 and of fused_map(), as "attn".
 void record_maps(const Context& context, const TwoMaps& maps, const Tensor& c1, const Tensor& c2,
                  const char* name1, const char* name2);
 

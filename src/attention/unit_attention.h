@@ -18,7 +18,7 @@ struct UnitOptions {
   std::optional<double> qk_scale = std::nullopt;  // null: head_dim^-0.5
   /// Members along each axis of the units of a relative position bias; empty: there is none.
   std::vector<std::int64_t> bias_unit = {};
-  /// Padding takes part with the bias of qkv, as in Swin; false: it is masked.
+  /// Padding attends with the bias of qkv, as in Swin; false: it is masked.
   bool padding_attends = false;
   double attn_drop = 0;  // of weights; while training, maps are then made in full
   double proj_drop = 0;  // behind proj
@@ -28,7 +28,7 @@ struct UnitOptions {
 /// starts as a normal of 0.02 truncated at +-2.
 class UnitAttention final : public nn::Module {
  public:
-  /// Throws ConfigError, in the name of `network`, if num_heads does not divide dim.
+  /// Throws ConfigError, naming `network`, if num_heads does not divide dim.
   UnitAttention(const nn::Build& build, const char* network, std::int64_t dim,
                 const UnitOptions& options);
   std::string type() const override { return "UnitAttention"; }

@@ -27,7 +27,7 @@ const AugmentedConvOptions& checked(const AugmentedConvOptions& o) {
   return o;
 }
 
-// Row j - i + n - 1 of a table for places i (rows) and j: (n, n, dim).
+// Row j - i + n - 1 of a table, for places i and j: (n, n, dim).
 Tensor differences(const Tensor& table, std::int64_t n) {
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -63,7 +63,7 @@ Tensor AugmentedConv::logits(const Tensor& q, const Tensor& k) const {
   FOVEA_CHECK(
       h == o_.height && w == o_.width, ShapeError,
       fmt::format("augmented_conv: x is {} x {}; expected {} x {}", h, w, o_.height, o_.width));
-  // Queries of one column (row) meet the rows of the table for it: (w, items h, dim) x (w, dim, w).
+  // Queries of one column (row) times the rows of its table: (w, items h, dim) x (w, dim, w).
   const Tensor by_x = ops::reshape(ops::permute(q, {3, 0, 1, 2, 4}), {w, items * h, dim});
   const Tensor along_x = ops::matmul(by_x, differences(rel_w_, w), false, true);
   const Tensor by_y = ops::reshape(ops::permute(q, {2, 0, 1, 3, 4}), {h, items * w, dim});

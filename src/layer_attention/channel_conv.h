@@ -17,7 +17,7 @@ enum class KernelInit {
 };
 
 /// f_Q and f_K: the channels as a sequence with zeros at both ends, one kernel without bias:
-/// (b, c) -> (b, c). Heads do not bound it. Parameter: weight (1, 1, k), k odd.
+/// (b, c) -> (b, c). It reaches across heads. Parameter: weight (1, 1, k), k odd.
 class ChannelConv final : public nn::UnaryModule {
  public:
   ChannelConv(const nn::Build& build, std::int64_t kernel, KernelInit init = KernelInit::kTorch);

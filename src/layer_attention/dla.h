@@ -6,7 +6,8 @@
 
 namespace fovea::layer_attention {
 
-/// Whose state refreshes a sample: its own, or (the public code's slip) that of the batch's first.
+/// The state that refreshes a sample: its own, or (a defect of the public code) that of the first
+/// sample of the batch.
 enum class DsuState { kPerSample, kBatch0 };
 
 struct DlaOptions : HeadOptions {
@@ -32,7 +33,7 @@ class DlaShared : public nn::Module {
   nn::Conv2d* excite_ = nullptr;
 };
 
-/// The state that refreshes: all rows, or the first one for all.
+/// The refreshing state of each sample, or the first one for all.
 CellState refreshing(const CellState& state, DsuState kind);
 
 /// (b, c) as a factor of maps: (b, c, 1, 1).

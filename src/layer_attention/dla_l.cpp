@@ -29,7 +29,7 @@ DlaShared::DlaShared(const Slot& slot, const DlaOptions& options, bool excite)
     : unit_(child<SharingUnit>("lstm", slot.build, slot.channels,
                                options.reduction_for(slot.family), false)) {
   if (!excite) return;
-  // (sic)
+  // "extict" is the spelling of the public code.
   const char* name = slot.family == Family::kImageNet ? "extict" : "excite";
   excite_ = &child(name, ValueConv::make(slot.build.at(name), slot.channels));
 }
@@ -77,7 +77,7 @@ class DlaL final : public LayerAttention {
   Tensor forward(const Layer& in, State& state, attention::Probe* probe) override {
     auto& cell = state.get<CellState>(first_);
     const Tensor y = pooled(in.x);
-    count_pooling(in.x, 1);  // there once for the cell and once for query and key
+    count_pooling(in.x, 1);  // the public code pools once for the cell, once for query and key
     cell = shared_.unit()(y, cell);
     const Tensor& p = in.shortcut;
     const Tensor m = shared_.unit()(pooled(p), refreshing(cell, o_.dsu_state)).hidden;

@@ -59,7 +59,7 @@ class Focused final : public layer_attention::Headwise {
     return p_.split(ops::mul(sharp, ops::div(norm(v), norm(sharp))));
   }
 
-  // The map is shifted first, and the shifted one is kept.
+  // The map is shifted first, and kept shifted.
   Tensor recompute(const Tensor& x, layer_attention::State& state) {
     auto& seen = state.get<layer_attention::History>(first());
     const Tensor shifted = ops::add(x, position_);

@@ -45,7 +45,7 @@ struct Cache {
 /// (b, heads, 1, n) of every layer -> (b, heads, layers, n).
 Tensor stack(const std::vector<Tensor>& layers);
 
-/// One number for each head -> one for each channel: (b, heads) -> (b, channels).
+/// Repeats one number for each head over its channels: (b, heads) -> (b, channels).
 Tensor per_channel(const Tensor& x, std::int64_t channels);
 
 /// Depthwise 3x3 convolution without bias.
@@ -53,8 +53,8 @@ struct ValueConv {
   static std::unique_ptr<nn::Conv2d> make(const nn::Build& build, std::int64_t channels);
 };
 
-/// Wq, Wk (channel convolutions) and Wv (depthwise 3x3), and how heads lie in their results: head i
-/// is the i-th run of head_dim channels. Registered under the empty name.
+/// Wq, Wk (channel convolutions) and Wv (depthwise 3x3), and their heads: head i is the i-th run of
+/// head_dim channels. Registered under the empty name.
 class Projections final : public nn::Module {
  public:
   Projections(const nn::Build& build, std::int64_t channels, std::int64_t num_heads,
@@ -90,7 +90,7 @@ class Projections final : public nn::Module {
   nn::Conv2d& v_;
 };
 
-/// Base of the variants whose results are normed and added to the block's output.
+/// Base of the variants whose results are normalised and added to the block's output.
 class Headwise : public LayerAttention {
  public:
   Headwise(const char* name, const Slot& slot, const HeadOptions& options, bool relu,
@@ -100,7 +100,7 @@ class Headwise : public LayerAttention {
  protected:
   bool first() const { return slot_.layer == 0; }
   const Slot& slot() const { return slot_; }
-  /// What this layer makes of the maps of all; `key` is given each of them pooled.
+  /// This layer's keys and values of all maps so far; `key` is called with each map pooled.
   KeysAndValues recomputed(const History& seen, const std::function<Tensor(const Tensor&)>& key);
   KeysAndValues recomputed(const History& seen) {
     return recomputed(seen, [this](const Tensor& y) { return p_.key(y); });

@@ -46,21 +46,21 @@ KclaOptions resolved(KclaOptions o, Family family) {
 }
 
 Tensor key_norms(const Tensor& k) {
-  // Below the bound the gradient is cut off, so that a key of zero gives no NaN.
+  // Below the bound the gradient is 0, so that a key of zero gives no NaN.
   const Tensor squares = ops::clamp(ops::sum(ops::square(k), {2, 3}), 1e-24, 1e30);
   return ops::sqrt(squares);
 }
 
 namespace {
 
-// The mean of a map in the compute type: weights of maps have it.
+// The mean of a map in the compute type, which weights of maps have.
 Tensor summary(const Tensor& map) { return ops::cast(pooled(map), compute_dtype(map.dtype())); }
 
 Tensor scaled(const Tensor& map, const Tensor& z) {
   return ops::scaled_sum({}, per_channel(z, map.size(1)), map);
 }
 
-// The same uncounted: no multiply-add of the paper's (kcla section 7, figure 6).
+// The same without counting multiply-adds, as in the paper (kcla section 7, figure 6).
 Tensor times(const Tensor& map, const Tensor& z) {
   const Tensor factor = per_channel(z, map.size(1));
   return ops::mul(map, ops::reshape(factor, {map.size(0), map.size(1), 1, 1}));
@@ -170,8 +170,8 @@ class Kcla final : public LayerAttention {
     return ops::exp(o_.clamp ? ops::clamp(exponent, -1e30, *o_.clamp) : exponent);
   }
 
-  // Takes the layer into the running sum and returns act(BN(g f_V of the average)); scale
-  // is what multiplies a whole head, g and 1 / z. kcla Eq. 8-9, 11.
+  // Adds the layer to the running sum and returns act(BN(g f_V of the average)); scale is the
+  // factor of a whole head, g / z. kcla Eq. 8-9, 11.
   Tensor attended(const Layer& in, KclaState& state, const Tensor& w, const Tensor& scale) {
     const ops::RunningValue result = ops::running_value(
         bn_.take(), {*o_.relu_after_bn, in.add, in.keep}, state.u, per_channel(w, slot_.channels),
@@ -180,7 +180,7 @@ class Kcla final : public LayerAttention {
     return result.y;
   }
 
-  // The same where every layer transforms its own map (ablation d).
+  // The same, where every layer transforms its own map (ablation d).
   Tensor attended_transformed(const Layer& in, KclaState& state, const Tensor& w,
                               const Tensor& scale) {
     const Tensor added = ops::conv(in.x, v_, {}, {.padding = {1}, .groups = slot_.channels});
@@ -201,7 +201,7 @@ class Kcla final : public LayerAttention {
     if (g.defined()) probe.record("gate", g);
   }
 
-  // The state enters the stage as one more layer. kcla 2.9, cross-stage transition.
+  // The state enters the stage as an additional layer. kcla 2.9, cross-stage transition.
   void cross(KclaState& state, const Tensor& x) {
     if (algorithm_ != nullptr) {
       state = (*algorithm_)(state, num_heads_);
@@ -254,7 +254,7 @@ class Kcla final : public LayerAttention {
   nn::BatchNorm2d& bn_;
   Tensor phi_;     // (heads, heads)
   Tensor norm_d_;  // (1, heads, 1, 1, 1)
-  // Of layers that open a stage.
+  // Parameters of layers that open a stage.
   nn::Conv2d* adjust_ = nullptr;
   nn::BatchNorm2d* adjust_bn_ = nullptr;
   ChannelConv* adjust_k_ = nullptr;

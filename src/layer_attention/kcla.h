@@ -1,4 +1,4 @@
-// What key-correlated layer attention is made of, for its variant and the golden cases. kcla 2.9.
+// The parts of key-correlated layer attention, for its variant and the golden cases. kcla 2.9.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ struct KclaOptions : HeadOptions {
   std::optional<bool> reset_inside_stage;
   std::optional<std::int64_t> reinit_index;
 };
-/// With every choice made for a family.
+/// With every null option resolved for a family.
 KclaOptions resolved(KclaOptions options, Family family);
 
 /// The running sum of maps and of their weights.

@@ -20,8 +20,8 @@ namespace fovea::layer_attention {
 /// kcla 3.1, 3.3, 3.5.
 enum class Family { kSmallImages, kImageNet, kSegmentation };
 
-/// Where a layer sits in a network. A stage is a run of blocks of one width and resolution; layers
-/// and stages are counted from 0.
+/// The place of a layer in a network. A stage is a run of blocks of one width and resolution;
+/// layers and stages are counted from 0.
 struct Slot {
   nn::Build build;
   Family family = Family::kSmallImages;
@@ -40,17 +40,17 @@ struct Slot {
 struct Layer {
   Tensor x;         // (b, c, h, w): the block's output, or its branch before the sum
   Tensor shortcut;  // like x: what is added to the branch
-  // x + keep o is wanted instead of o; only of variants whose Join says that they add. keep (b, c)
-  // is of drop path, undefined: 1.
+  // True: the variant returns x + keep o instead of o, which Join::adds says it can. keep (b, c)
+  // are the weights of drop path; undefined: 1.
   bool add = false;
   Tensor keep = {};
 };
 
 /// What is carried from layer to layer during one forward pass. A network makes an empty one for
-/// every pass and hands it to all layers in turn; each variant keeps one value of its own type.
+/// every pass and passes it to all layers in turn; each variant keeps one value of its own type.
 class State {
  public:
-  /// The value, made anew where there is none or `start_over` is set.
+  /// The value; a new one where there is none or `start_over` is set.
   template <class T>
   T& get(bool start_over = false) {
     if (start_over || !value_.has_value()) value_.emplace<T>();
@@ -64,19 +64,19 @@ class State {
 
 /// What a block does with the result o of its layer attention.
 struct Join {
-  /// The attention sees the branch, and o takes its place before the sum with the shortcut. All
-  /// that follows is for the others, which see the block's output x.
+  /// The attention reads the branch, and o replaces it before the sum with the shortcut. Otherwise
+  /// the attention reads the block's output x, and the other members apply.
   bool on_branch = false;
   bool norm = true;      // o <- batch norm of o
   bool relu = false;     // then a ReLU
   bool replace = false;  // the block's output is o instead of x + drop_path(o)
-  bool adds = false;     // the variant does that sum itself when asked to (Layer::add)
+  bool adds = false;     // the variant can do that sum itself (Layer::add)
   double drop_path = 0;
 };
 
 /// Names of parameters in one family of networks, those of the public code.
 struct Names {
-  const char* stage = "layer";  // numbered from 1 where it is that, else ("stages") from 0
+  const char* stage = "layer";  // "layer" is numbered from 1, others ("stages") from 0
   const char* blocks = "";      // between the stage and the block's number
   bool beside = false;          // <stage>.attention.<i> instead of inside the block
   const char* core = "";        // of the attention, from the block or from attention.<i>
@@ -114,8 +114,8 @@ struct Variant : schema::Choice {
 /// All of variants.def.
 const schema::Registry<Variant>& variants();
 
-/// Heads of `head_dim` channels in `channels`. Throws ConfigError, with the numbers that would do,
-/// unless they fit.
+/// The number of heads of `head_dim` channels. Throws ConfigError, with the possible numbers,
+/// unless head_dim divides `channels`.
 std::int64_t heads_of(const char* variant, std::int64_t channels, std::int64_t head_dim);
 
 template <class Class, class Options>

@@ -1,4 +1,4 @@
-// The light form of MRLA, which DLA-L takes over. kcla 2.3.
+// The light form of MRLA, which DLA-L also uses. kcla 2.3.
 #pragma once
 
 #include "layer_attention/heads.h"

@@ -1,5 +1,5 @@
-// Linear attention over layers, phi = elu + 1: with keys and values made again by every layer and
-// no normalisation, or with a running sum of their products. kcla 2.8.
+// Linear attention over layers, phi = elu + 1: every layer computes all keys and values again,
+// without normalisation, or there is a running sum of their products. kcla 2.8.
 
 #include "ops/linear.h"
 #include "layer_attention/heads.h"

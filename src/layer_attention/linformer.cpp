@@ -1,6 +1,6 @@
 // Linformer over layers: standard layer attention whose keys and values are mapped to `rank` along
 // the axis of layers where there are more than `threshold`. kcla 2.8. (In the public code the layer
-// index stops at 1, so that its projection is never made.)
+// index stops at 1, so it never makes its projection.)
 
 #include <cmath>
 

@@ -43,5 +43,5 @@ class MrlaB final : public layer_attention::Headwise {
 
 }  // namespace
 
-// 16 channels a head for ImageNet too.
+// 16 channels a head, for ImageNet too.
 FOVEA_LAYER_ATTENTION(mrla_b, MrlaB, kMrlaB, layer_attention::head_fields())

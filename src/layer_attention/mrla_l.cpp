@@ -61,7 +61,7 @@ class MrlaL final : public LayerAttention {
       return light_(in.x, pooled(in.x), in.shortcut, probe);
     }
     auto& previous = state.get<Tensor>(first_);
-    // Zeros and not nothing: lambda then has a gradient in every layer.
+    // Zeros instead of an undefined tensor: lambda then has a gradient in every layer.
     if (!previous.defined()) previous = ops::zeros_like(in.x.detach());
     previous = light_(in.x, pooled(in.x), previous, probe);
     return previous;

@@ -34,7 +34,7 @@ class Performer final : public layer_attention::Headwise {
   std::string type() const override { return "PerformerLayerAttention"; }
 
  protected:
-  // All features are this layer's, also those of earlier keys.
+  // Features of all keys, also earlier ones, use this layer's matrix.
   Tensor forward(const layer_attention::Layer& in, layer_attention::State& state,
                  attention::Probe*) override {
     auto& cache = state.get<layer_attention::Cache>(first());
@@ -48,7 +48,7 @@ class Performer final : public layer_attention::Headwise {
 
  private:
   // f(u) = sqrt(2 / m) [sin(u W), cos(u W)]: (b, heads, layers, head_dim) -> (..., m). Float32 in
-  // mixed precision too: what comes of them is a sum of terms of either sign.
+  // mixed precision too, since terms of either sign are summed.
   Tensor features(const Tensor& u) const {
     const Tensor w =
         ops::expand(ops::reshape(directions_, {1, p_.num_heads(), p_.head_dim(), features_ / 2}),

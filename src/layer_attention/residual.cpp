@@ -13,7 +13,7 @@ namespace {
 
 std::unique_ptr<LayerAttention> make_core(const Slot& slot, const schema::Component& component) {
   Slot inside = slot;
-  // One step for every part of the name, so that initial weights depend on the whole of it.
+  // One step for every part of the name, so that initial weights depend on the whole name.
   inside.build = slot.build.at(names_of(component, slot.family).core);
   return variants().find(component.type).make(inside, component);
 }

@@ -1,4 +1,4 @@
-// A layer attention with what surrounds it in a network: names, batch norm, drop path, sum.
+// A layer attention as part of a block: names, batch norm, drop path and residual sum.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ class Attached final : public nn::Module {
   nn::DropPath* drop_path_ = nullptr;
 };
 
-/// Names in a family of networks, of the variant or of a network without one.
+/// Names in a family of networks: the variant's, or those of a network without one.
 const Names& names_of(const std::optional<schema::Component>& component, Family family);
 /// "layer1" or "stages.0" for stage 0.
 std::string stage_name(const Names& names, std::int64_t stage);
@@ -44,10 +44,10 @@ struct Stage {
   std::unique_ptr<nn::Module> shared;  // of all its layers, or null; its names have no prefix
   std::vector<std::unique_ptr<Attached>> layers;
 };
-/// One for each of slot.layers, from layer 0 on; `slot` says the rest.
+/// One for each of slot.layers, from layer 0 on; the rest is as in `slot`.
 Stage make_stage(Slot slot, const schema::Component& component);
-/// Under which name a stage has the attention of a layer: "attention.3", or that of the block which
-/// has it inside.
+/// The name of a layer's attention in its stage: "attention.3", or that of the block that contains
+/// it.
 std::string layer_name(const Names& names, std::int64_t layer);
 
 }  // namespace fovea::layer_attention

@@ -56,5 +56,5 @@ FOVEA_LAYER_ATTENTION(se, Se, kSe,
                           .add("reduction", &SeOptions::reduction, fovea::schema::at_least(1),
                                "by how much the hidden layer is narrower")
                           .add("skip_last_stage", &SeOptions::skip_last_stage,
-                               "leave it out of the last stage, whose parameters are there all the "
+                               "leave it out of the last stage, whose parameters exist all the "
                                "same (the authors' code for CIFAR)"))

@@ -40,7 +40,7 @@ class Standard final : public layer_attention::Headwise {
                  attention::Probe* probe) override {
     auto& seen = state.get<layer_attention::History>(first());
     seen.add(layer_attention::pooled(in.x), in.x);
-    // There every layer pools all maps for its keys, and its own again for its query.
+    // In that code every layer pools all maps for its keys, and its own again for its query.
     layer_attention::count_pooling(in.x, std::ssize(seen.maps));
     const Tensor q = p_.query(seen.pooled.back());
     const auto [k, v] = recomputed(seen);

@@ -1,5 +1,5 @@
-// Pyramid backbones by name: the encoders of dense networks and detectors, whatever they are made
-// of. A backbone is one source file and one line in backbones.def.
+// Pyramid backbones by name: the encoders of dense networks and detectors. A backbone is one source
+// file and one line in backbones.def.
 #pragma once
 
 #include <functional>
@@ -45,22 +45,25 @@ struct BackboneOptions {
 /// One line of the registry.
 struct BackboneEntry : schema::Choice {
   static constexpr const char* kKind = "backbone";
-  /// What files of the whole classifier hold besides, and a backbone leaves out: patterns in which
-  /// `*` stands for anything.
+  /// Tensors of the classifier's head, which files have and a backbone leaves out: patterns in
+  /// which
+  /// `*` matches anything.
   std::vector<std::string> head;
-  /// What such files lack: patterns of the backbone's own names, which stay as they began.
+  /// Tensors that such files lack: patterns of the backbone's names; these keep their initial
+  /// values.
   std::vector<std::string> fresh;
   std::function<std::unique_ptr<Backbone>(const nn::Build&, const schema::Component&,
                                           std::int64_t in_chans)>
       make;
 };
 
-/// All of backbones.def, and what was added since.
+/// All of backbones.def, and what was added at run time.
 schema::Registry<BackboneEntry>& backbones();
 
-/// Reads the file of pretrained weights that the options name into the backbone, and says what of
-/// it was left out; `host` is where files are read to. Nothing, where they name none. Throws
-/// FileError as nn::load_weights() does: everything but the classifier's head must agree.
+/// Reads the file of pretrained weights that the options name into the backbone, and returns notes
+/// about what was left out; `host` is the device that files are read to. Does nothing without a
+/// file. Throws FileError as nn::load_weights() does: everything but the classifier's head must
+/// agree.
 std::vector<std::string> load_pretrained(const Backbone& backbone,
                                          const schema::Component& component, const Device& host);
 

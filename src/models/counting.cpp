@@ -7,7 +7,7 @@
 namespace fovea::models {
 namespace {
 
-// Of a transposed convolution by the size of its output.
+// The multiply-adds of a transposed convolution, counted at the size of its output.
 std::int64_t at_outputs(const autograd::Event& event) {
   const std::int64_t outputs = event.output.numel() / event.output[1];  // places
   const std::int64_t inputs = event.input.numel() / event.input[1];
@@ -17,7 +17,7 @@ std::int64_t at_outputs(const autograd::Event& event) {
 std::int64_t count(const autograd::Event& event) {
   if (event.op == "conv" || event.op == "linear") return event.macs;
   if (event.op == "batch_norm" || event.op == "batch_norm_relu") return 4 * event.output.numel();
-  // Its convolution and its norm; the running sum is not counted.
+  // The convolution and the norm of the operation; its running sum is not counted.
   if (event.op == "running_value") return (9 + 4) * event.output.numel();
   if (event.op == "avg_pool") return event.output.numel();
   if (event.op == "adaptive_avg_pool" || event.op == "pooled_again")

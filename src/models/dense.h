@@ -23,7 +23,7 @@ class DenseNetwork : public ModelOf<Interface::kDenseNetwork> {
   std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const override;
 
  protected:
-  /// Resolves what is null. Throws ConfigError where that is impossible.
+  /// Resolves options that are null. Throws ConfigError where that is impossible.
   DenseNetwork(const nn::Build& build, const ImageOptions& options, const DataShape& data);
   std::int64_t in_chans() const { return shape_.channels; }
   std::int64_t num_classes() const { return shape_.classes; }

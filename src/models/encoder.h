@@ -16,7 +16,7 @@ namespace fovea::models {
 enum class NormPosition { kPre, kPost };
 /// What is added to the tokens before the first block.
 enum class Positions { kLearned, kSinusoidal, kNone };
-/// What a head sees of the tokens: a class token before the others, or the mean over the others.
+/// The input of a head: the class token, or the mean over the other tokens.
 enum class Pool { kToken, kAvg };
 
 /// Options of every encoder. Keys are timm's where timm has them.
@@ -24,8 +24,8 @@ struct EncoderOptions {
   std::int64_t embed_dim = 256;
   std::int64_t depth = 8;
   schema::Component attention{"softmax", {}};
-  std::optional<schema::Component> ffn = schema::Component{"mlp", {}};  // none: the attention's own
-  std::optional<double> mlp_ratio;  // of the attention's own; none: 4
+  std::optional<schema::Component> ffn = schema::Component{"mlp", {}};  // none: that of Info::ffn
+  std::optional<double> mlp_ratio;  // of that of Info::ffn; none: 4
   nn::NormKind norm = nn::NormKind::kLayerNorm;
   double norm_eps = 1e-6;
   NormPosition norm_position = NormPosition::kPre;

@@ -1,4 +1,4 @@
-// What networks for images are told about their input and output.
+// Options of networks for images about their input and output.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ schema::Fields<Options>& add_image_fields(
 
 /// The options with what is null filled in.
 struct ImageShape {
-  std::int64_t height = 0, width = 0;  // 0: neither says
+  std::int64_t height = 0, width = 0;  // 0: unknown
   std::int64_t channels = 0;
   std::int64_t classes = 0;
 };

@@ -19,7 +19,7 @@
 
 namespace fovea::models {
 
-/// What the data set says of itself; options left null take these values.
+/// The shape of a data set; options that are null take these values.
 struct DataShape {
   std::int64_t channels = 3;  // of images
   std::int64_t height = 0;
@@ -32,24 +32,24 @@ struct DataShape {
   bool regions = false;         // of label maps: maps are of regions of classes, which overlap
 };
 
-/// A network: from what its interface reads to what that gives.
+/// A network: from the inputs of its interface to the outputs.
 class Model : public nn::Module {
  public:
   /// `probe` records attention maps. Results are float32 in mixed precision too: losses and metrics
-  /// are computed from them. Throws ShapeError where an input is not there.
+  /// are computed from them. Throws ShapeError where an input is missing.
   Outputs operator()(const Inputs& in, attention::Probe* probe = nullptr);
   virtual Interface interface() const = 0;
-  /// Maps of a dense network, 0 where it does not say.
+  /// Number of maps of a dense network; 0: unknown.
   virtual std::int64_t num_maps() const { return 0; }
-  /// How its attention maps lie over the input; grid_h = 0 where there is none.
+  /// The layout of its attention maps over the input; grid_h = 0 without a grid.
   virtual attention::Context geometry() const { return {}; }
   /// Multiply-adds of the forward pass with these events as the network's paper counts them;
   /// nothing where that is the engine's own count.
   virtual std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const {
     return std::nullopt;
   }
-  /// Reads the pretrained weights that the options of its backbones name, and says what was read;
-  /// `host` is where files are read to. Throws FileError (models::load_pretrained).
+  /// Reads the pretrained weights that the options of its backbones name, and returns notes about
+  /// them; `host` is the device that files are read to. Throws FileError (models::load_pretrained).
   std::vector<std::string> load_pretrained(const Device& host);
 
  protected:
@@ -62,7 +62,7 @@ class Model : public nn::Module {
   std::vector<std::pair<Backbone*, schema::Component>> backbones_;
 };
 
-/// A network of one interface: what classes of the registry derive from.
+/// A network of one interface, the base of the registry's classes.
 template <Interface I>
 class ModelOf : public Model {
  public:

@@ -1,5 +1,5 @@
-// What goes into a network and what comes out, by name. The names of inputs are those that samples
-// and batches have for the same tensors.
+// The inputs and outputs of networks, by name. The names of inputs are those that samples and
+// batches use for the same tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace fovea::models {
 
-/// What a network reads; the others stay undefined.
+/// The inputs of a network; those that it does not read are undefined.
 struct Inputs {
   Tensor image = {};   // (b, c, h, w) floating; of volumes (b, c, d, h, w)
   Tensor tokens = {};  // (b, n) int64 ids of words, 0 = padding behind the end of a text
 };
 
-/// What a network gives. Networks speak logits: sigmoid and softmax belong to losses, metrics and
+/// The outputs of a network. They are logits: sigmoid and softmax belong to losses, metrics and
 /// reports.
 struct Outputs {
   Tensor logits = {};             // classifiers: (b, classes)
   std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first
 
-  /// All that are there.
+  /// All that are defined.
   std::vector<Tensor> tensors() const;
 };
 
-/// What a network takes and gives. Tasks, tools and reports ask for this, never for a network by
-/// its name.
+/// The inputs and outputs of a kind of network. Tasks, tools and reports ask for this, never for a
+/// network by its name.
 enum class Interface {
   kImageClassifier,  // image -> logits
   kTextClassifier,   // tokens -> logits

@@ -11,7 +11,7 @@ namespace {
 
 const ops::ConvOptions kSame{.padding = {1}};
 
-// The two that the paper's code begins with Xavier's numbers. gdla 2.11.
+// The two that the paper's code initialises with Xavier's numbers. gdla 2.11.
 bool begins_as_xavier(const schema::Component& ffn) {
   return ffn.type == "mlp" || ffn.type == "swiglu";
 }

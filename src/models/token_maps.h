@@ -1,4 +1,4 @@
-// Between tokens of a grid, row by row, and maps.
+// Conversion between maps and tokens of a grid, row by row.
 #pragma once
 
 #include "nn/ffn.h"

@@ -151,7 +151,7 @@ class MixFfn final : public Ffn {
   Tensor mix(const Tensor& x, const Grid& grid) override {
     return on_grid("mix_ffn", dwconv_, relu_first_ ? ops::relu(x) : x, grid);
   }
-  // timm has no module between.
+  // timm has no module in between.
   std::string translated(const std::string& name) const override {
     return name == "dwconv.weight" || name == "dwconv.bias" ? "dwconv." + name : name;
   }

@@ -11,7 +11,7 @@
 
 namespace fovea::nn {
 
-/// How tokens lie on a grid, row by row, behind `prefix` others; 0: they do not.
+/// The grid that tokens lie on, row by row, behind `prefix` other tokens; 0: no grid.
 struct Grid {
   std::int64_t h = 0, w = 0;
   std::int64_t prefix = 0;

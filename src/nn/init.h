@@ -11,7 +11,7 @@ Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in);
 /// the kernel's elements, its fan_out c_out times them, as in PyTorch; divided by the groups only
 /// for Init::kPvt.
 Tensor init_conv_weight(const Build& build, const Shape& shape, std::int64_t groups = 1);
-/// Bias of either.
+/// Bias of a linear layer or a convolution.
 Tensor init_bias(const Build& build, std::int64_t size, std::int64_t fan_in);
 /// Normal(0, stddev) truncated at +-2, as timm starts class tokens and position tables.
 Tensor init_truncated_normal(const Build& build, const Shape& shape, double stddev = 0.02);

@@ -54,7 +54,7 @@ const std::vector<Sign>& network_parts() {
   return all;
 }
 
-// Networks of other names than those of this one.
+// Networks whose names differ from those of this one.
 const std::vector<Sign>& network_signs() {
   static const std::vector<Sign> all = {
       {{"vit.encoder.layer.*", "*.embeddings.patch_embeddings.projection.weight"},

@@ -1,5 +1,5 @@
-// Networks of other programs that are recognised by the names of their weights, so that a file of
-// another network is called what it is.
+// Networks of other programs that are recognised by the names of their weights, so that messages
+// say what network a file is of.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace fovea::nn {
 
-/// What is recognised of a file, given the names that a network has no tensor for:
-///   parts      a variant of the network, with more than the network has: "a ViT with register
+/// What is recognised in a file, given the names that a network has no tensor for:
+///   parts      a variant of the network with parts that it lacks: "a ViT with register
 ///              tokens (timm: *_reg4_*)", "a distilled DeiT", ...; its other tensors may fit
-///   network    wholly another one, "a Swin Transformer"
-/// `has`: what to do, with the types here that read it, or that none does.
+///   network    another network, "a Swin Transformer"
+/// `has`: what to do: the types here that read it, or that none does.
 struct KnownNetwork {
   std::string what;
   std::string has;
   bool part = false;
 };
 
-/// All parts that `left_over` shows, or else the network; empty where none is known. A part speaks
-/// for the names that `explains` tells.
+/// All parts that the names `left_over` belong to, or else the network; empty where none is known.
+/// A part accounts for the names that `explains` matches.
 std::vector<KnownNetwork> known_networks(const std::vector<std::string>& left_over);
 
-/// Whether a name belongs to a part of known_networks(), so that no near name is meant.
+/// Whether a name belongs to a part of known_networks(), and so is no misspelt name.
 bool explains(const std::string& name);
 
 }  // namespace fovea::nn

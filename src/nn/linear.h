@@ -11,7 +11,7 @@ class Linear final : public UnaryModule {
   Linear(const Build& build, std::int64_t in, std::int64_t out, bool bias = true);
   std::string type() const override { return "Linear"; }
   const Tensor& weight() const { return weight_; }
-  const Tensor& bias() const { return bias_; }  // undefined without one
+  const Tensor& bias() const { return bias_; }  // undefined: none
 
  protected:
   Tensor forward(const Tensor& x) override;

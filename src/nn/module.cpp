@@ -45,7 +45,7 @@ std::int64_t Module::parameter_count() const {
 std::string Module::own_name(const std::string& name, const HasName& in_file) const {
   std::string own = in_file ? translated_in_file(name, in_file) : translated(name);
   for (const auto& [child, module] : children_) {
-    // Asked before anything is built: a name passes by all blocks of a deep network.
+    // Checked before any string is built: a name is compared with all blocks of a deep network.
     const bool below_child =
         child.empty() || (own.size() > child.size() && own[child.size()] == '.' &&
                           own.compare(0, child.size(), child) == 0);

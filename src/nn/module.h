@@ -63,14 +63,14 @@ class Module {
   std::vector<NamedTensor> parameters() const;
   std::vector<NamedTensor> buffers() const;
   std::int64_t parameter_count() const;
-  /// Whether the file that a name is from has another one.
+  /// Whether the file that a name is from also has the given name.
   using HasName = std::function<bool(const std::string& name)>;
-  /// The dotted name here of what other public code of the same network calls `name`; that itself
-  /// where nothing below has another name for it, and "" for what is computed here, not kept.
+  /// The dotted name of the tensor that other public code of the same network calls `name`; `name`
+  /// itself where it is not translated, and "" for a tensor that is computed here and not stored.
   /// `in_file`: for networks whose names mean different things in different files.
   std::string own_name(const std::string& name, const HasName& in_file = nullptr) const;
-  /// Whether public code of this network keeps a tensor of this dotted name that its forward pass
-  /// never uses: files have it, and nothing here does.
+  /// Whether public code of this network stores a tensor of this dotted name that its forward pass
+  /// never uses: files have it, this module has not.
   bool is_unused(const std::string& name) const;
 
   /// Calls visit(dotted name, module) for this module ("") and everything below, parents first.
@@ -106,17 +106,17 @@ class Module {
     return child(name, std::make_unique<M>(build.at(name), std::forward<Args>(args)...));
   }
   /// A stream for one call of this module in the current pass. Every call has its own: a module
-  /// that is used in two places does not draw the same mask twice. What is computed again for
-  /// backward (autograd::checkpoint) draws as it did the first time.
+  /// that is used in two places does not draw the same mask twice. A call that is computed again
+  /// for backward (autograd::checkpoint) draws the same numbers.
   RandomStream next_random();
-  /// own_name() for what lies in this module, before its children are asked: a module whose names
-  /// differ between public programs translates here.
+  /// own_name() of this module, before its children are asked: a module whose names differ between
+  /// public programs translates here.
   virtual std::string translated(const std::string& name) const { return name; }
-  /// The same where it depends on the other names of the file.
+  /// The same, where the translation depends on the other names of the file.
   virtual std::string translated_in_file(const std::string& name, const HasName&) const {
     return translated(name);
   }
-  /// is_unused() for what lies in this module.
+  /// is_unused() of this module, before its children are asked.
   virtual bool keeps_unused(const std::string&) const { return false; }
   /// Names this module in profiles and anomaly messages while the scope lasts.
   autograd::ModuleScope enter() const { return autograd::ModuleScope(name_); }

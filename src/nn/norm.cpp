@@ -31,7 +31,7 @@ BatchNorm2d::BatchNorm2d(const Build& build, std::int64_t channels, const BatchN
       num_batches_tracked_(
           buffer("num_batches_tracked", ops::zeros(Shape{}, DType::kInt64, build.device))) {}
 
-// Nothing here reads the count; files exchanged with PyTorch carry it.
+// The count is not read here; files exchanged with PyTorch have it.
 void BatchNorm2d::count_batch() {
   const Backend& kernels = backend(num_batches_tracked_);
   const Tensor count = Tensor::empty(Shape{}, kernels.widest(), num_batches_tracked_.device());

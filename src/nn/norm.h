@@ -29,7 +29,7 @@ class RMSNorm final : public UnaryModule {
   RMSNorm(const Build& build, std::int64_t dim, double eps, bool affine = true);
   std::string type() const override { return "RMSNorm"; }
 
-  /// For an operation that has the norm inside.
+  /// For an operation that contains the norm.
   const Tensor& weight() const { return weight_; }
   double eps() const { return eps_; }
 
@@ -44,7 +44,7 @@ class RMSNorm final : public UnaryModule {
 struct BatchNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;        // share of the batch in the running statistics
-  double initial_weight = 1.0;  // 0 makes a residual branch start as nothing
+  double initial_weight = 1.0;  // with 0 a residual branch starts at zero
 };
 
 /// Over all axes but c: (x - mean) / sqrt(var + eps) * weight + bias, x (b, c, h, w). In training
@@ -60,7 +60,7 @@ class BatchNorm2d final : public UnaryModule {
 
   /// ReLU(norm(x) + residual) in one pass over memory; residual is like x, or undefined.
   Tensor with_relu(const Tensor& x, const Tensor& residual = {});
-  /// For an operation that has the norm inside; one call is one batch.
+  /// The norm for an operation that contains it, which is called once a batch.
   ops::BatchNorm take();
 
  protected:

@@ -20,10 +20,10 @@ bool any_matches(const std::vector<std::string>& patterns, const std::string& na
                      [&](const std::string& pattern) { return matches_pattern(name, pattern); });
 }
 
-// Of a batch norm; PyTorch wrote none at first.
+// Of a batch norm; early versions of PyTorch wrote none.
 bool is_batch_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
 
-// What files have and the network's own public code does not use either.
+// Tensors that files have although the network's public code does not use them.
 void take_out_unused(const Module& module, const std::map<std::string, Tensor>& own,
                      std::map<std::string, Tensor>& tensors, LoadReport& report) {
   std::erase_if(tensors, [&](const auto& named) {

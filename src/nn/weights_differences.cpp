@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostListed = 5;
 
-// "head.weight" -> "head.*": what a user would most likely want to treat together.
+// "head.weight" -> "head.*": the tensors that a user most likely treats together.
 std::string pattern_for(const std::string& name) {
   const std::size_t dot = name.rfind('.');
   return dot == std::string::npos ? name : name.substr(0, dot) + ".*";
@@ -74,8 +74,8 @@ void WeightsDifferences::left_over(const std::string& name) {
                   explains(name) ? "" : did_you_mean(name, own_names_)));
 }
 
-// What the file is, where it is known to be of another network: leaving out what is too much, or
-// near names, would make a network that nobody trained.
+// The network that the file is of, where another one is recognised: leaving out surplus tensors, or
+// using near names, would make a network that was never trained.
 std::string WeightsDifferences::other_network() const {
   const std::vector<KnownNetwork> known = known_networks(left_over_);
   if (known.empty() || (!known.front().part && 2 * without_value_ <= own_.size())) return {};
@@ -84,7 +84,7 @@ std::string WeightsDifferences::other_network() const {
   return text + ": " + known.front().has;
 }
 
-// The beginning of the file's names without which most of the network's have a tensor.
+// The prefix of the file's names without which most of the network's names have a tensor.
 std::string WeightsDifferences::prefix_to_strip() const {
   std::set<std::string> prefixes;
   for (const auto& [name, tensor] : given_) {

@@ -1,4 +1,4 @@
-// What is wrong between a file of weights and a network, as one sentence with what to do about it.
+// The differences between a file of weights and a network, as one sentence with advice.
 #pragma once
 
 #include <map>
@@ -13,15 +13,15 @@ namespace fovea::nn {
 class WeightsDifferences {
  public:
   using Tensors = std::map<std::string, Tensor>;
-  /// All are used until throw_if_any().
+  /// The arguments are used until throw_if_any().
   WeightsDifferences(const Tensors& own, const Tensors& given, const LoadOptions& options);
 
   void missing(const std::string& name);
   void other_shape(const std::string& name);
   void left_over(const std::string& name);
 
-  /// Throws FileError unless nothing differs. The advice never is to leave most of a network at
-  /// random numbers.
+  /// Throws FileError if anything differs. It never advises to leave most of a network at random
+  /// numbers.
   void throw_if_any(const std::string& file) const;
 
  private:

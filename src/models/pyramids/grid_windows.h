@@ -1,4 +1,4 @@
-// Windows of a token grid for attentions that know no masks: each is a part of the grid by itself.
+// Windows of a token grid for attentions that have no masks: each window is a part of the grid.
 #pragma once
 
 #include <functional>
@@ -9,23 +9,23 @@
 
 namespace fovea::models {
 
-/// A grid cut into windows of `side`, smaller ones at its end, or shifted by half a window. What
-/// Swin masks inside a shifted window, or pads, is cut off here: a window whose tokens lie at two
-/// edges of the grid is two (of a grid that is padded first and then rolled). mala 3.2 (pairwise
+/// A grid cut into windows of `side`, smaller ones at its end, or shifted by half a window. Where
+/// Swin masks or pads inside a window, windows are cut here: a window whose tokens lie at two edges
+/// of the grid becomes two (for a grid that is padded first and then rolled). mala 3.2 (pairwise
 /// 0/1 masks).
 class GridWindows {
  public:
   GridWindows(const nn::Grid& grid, std::int64_t side, bool shifted);
 
-  /// f((b windows, h w, dim), (h, w)) -> the same shape, of the windows of every size: (b, n, dim)
-  /// -> (b, n, dim).
+  /// Calls f((b windows, h w, dim), (h, w)) -> the same shape for the windows of every size: (b, n,
+  /// dim) -> (b, n, dim).
   using Function = std::function<Tensor(const Tensor& x, const nn::Grid& window)>;
   Tensor map(const Tensor& x, const Function& f) const;
 
   /// Tokens of the largest window.
   std::int64_t members() const;
-  /// Which tokens are in which window, row by row: (windows, members) int64, -1 behind the tokens
-  /// of smaller ones. Windows of a size follow each other, sizes in the order in which map() calls.
+  /// The tokens of each window, row by row: (windows, members) int64, -1 behind the tokens of
+  /// smaller windows. Windows are ordered by size, sizes in the order of map()'s calls.
   Tensor tokens(const Device& device) const;
 
  private:

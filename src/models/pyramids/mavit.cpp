@@ -41,7 +41,7 @@ void check_mavit(const MavitOptions& o) {
                           o.flags, stages, blocks));
 }
 
-// Of block `made` of all, in stage s.
+// The letter of block `made`, counted over all stages, in stage s.
 MavitMechanism mechanism_of(const MavitOptions& o, std::size_t s, std::size_t made) {
   const char flag = o.flags[o.flags.size() == o.depths.size() ? s : made];
   return flag == 'l' ? MavitMechanism::kMala : MavitMechanism::kSoftmax;
@@ -175,7 +175,7 @@ MavitRope::MavitRope(const nn::Build& build, std::int64_t head_dim)
 }
 
 ops::RotaryTables MavitRope::operator()(const nn::Grid& grid, DType activations) {
-  if (angle_.version() != version_) {  // a file was read into it
+  if (angle_.version() != version_) {  // a file was read into angle_
     version_ = angle_.version();
     const std::vector<double> values = host_doubles(angle_);
     for (std::size_t i = 0; i < rates_.size(); ++i) rates_[i] = values[2 * i];

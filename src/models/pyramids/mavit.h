@@ -107,17 +107,17 @@ class MavitRope final : public nn::Module {
  private:
   std::vector<double> rates_;
   Tensor angle_;
-  std::uint64_t version_;  // of the buffer that rates_ are of
+  std::uint64_t version_;  // of the buffer when rates_ were read from it
   nn::Grid grid_;
   ops::RotaryTables tables_;
 };
 
-/// One level a stage, strides 4, 8, 16, 32, with a layer norm before each (extra_norms) where the
-/// maps are for dense prediction.
+/// One level a stage, strides 4, 8, 16, 32, each through a layer norm (extra_norms) where the maps
+/// are for dense prediction.
 class MavitBackbone final : public Backbone {
  public:
   static constexpr std::array<const char*, 3> kHead = {"proj.*", "norm.*", "head.*"};
-  /// Of classifiers' files these are missing.
+  /// Patterns of the tensors that files of classifiers lack.
   static constexpr std::array<const char*, 1> kFresh = {"extra_norms.*"};
 
   /// Throws ConfigError unless the options have a number for every stage.

@@ -15,11 +15,11 @@ struct MavitAttentionOptions : attention::MalaOptions {
 };
 schema::Fields<MavitAttentionOptions> mavit_attention_fields();
 
-/// Which mechanism a block has: "l" and "v" in the authors' code.
+/// The mechanism of a block: "l" and "v" in the authors' code.
 enum class MavitMechanism { kMala, kSoftmax };
 
-/// A 1x1 convolution to several parts of equal width, each a tensor of its own, so that nothing is
-/// cut out of another. Names: weight (sum of widths, in, 1, 1), bias.
+/// A 1x1 convolution to several parts of equal width. Each part is a tensor of its own, so that
+/// none has to be copied out. Names: weight (sum of widths, in, 1, 1), bias.
 class SplitPointwise final : public nn::Module {
  public:
   SplitPointwise(const nn::Build& build, std::int64_t in, std::vector<std::int64_t> widths);

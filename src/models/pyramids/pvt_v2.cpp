@@ -100,7 +100,7 @@ SpatialReductionAttention::SpatialReductionAttention(const nn::Build& build, std
   norm_ = &child<nn::LayerNorm>("norm", build, dim, kInnerEps);
 }
 
-// The tokens that keys and values are made of.
+// The tokens that keys and values are projected from.
 Tensor SpatialReductionAttention::reduced(const Tensor& x, const nn::Grid& grid) {
   if (sr_ == nullptr) return x;
   const Tensor map = map_of(x, grid);

@@ -37,8 +37,8 @@ void check_stages(const SwinOptions& o) {
 
 bool in_windows(const Component& kind) { return kind.type == "softmax"; }
 
-// The heads are the stage's. Softmax in windows is a module of its own, without the options of the
-// registry's.
+// The number of heads is that of the stage. Softmax in windows is a module of its own, without the
+// registry's options.
 Component with_heads(const Component& kind, std::int64_t num_heads) {
   const attention::Variant& variant = attention::variants().find(kind.type);
   if (in_windows(kind)) {
@@ -58,8 +58,8 @@ std::int64_t window_of(std::int64_t window, std::int64_t tokens) {
   return tokens == 0 ? window : std::min(window, tokens);
 }
 
-// What an attention that knows no windows records of each, as one record of units. (The maps alone:
-// gates and parts of a map say nothing without their window.)
+// Collects what an attention records in each window as one record of units. (Maps alone: gates and
+// parts of a map mean nothing without their window.)
 class WindowMaps {
  public:
   WindowMaps(std::int64_t b, std::int64_t members) : b_(b), members_(members) {}
@@ -188,7 +188,7 @@ Tensor SwinBlock::operator()(const Tensor& x, const SwinTokens& tokens, attentio
   return y;
 }
 
-// Buffers of the official code, which follow from the sizes.
+// Buffers of the official code, which are computed from the sizes.
 std::string SwinBlock::translated(const std::string& name) const {
   return name == "attn_mask" || name == "attn.relative_position_index" ? "" : name;
 }
@@ -220,7 +220,8 @@ Tensor SwinPatchEmbed::operator()(const Tensor& image) {
 
 namespace {
 
-// As the official code starts: truncated normals in linear layers, PyTorch's own in convolutions.
+// Initial values as in the official code: truncated normals in linear layers, PyTorch's in
+// convolutions.
 nn::Build starting_as(const nn::Build& build, nn::Init init) {
   nn::Build made = build;
   made.init = init;
@@ -274,7 +275,7 @@ std::vector<PyramidLevel> SwinStages::levels() const {
   return levels;
 }
 
-// As timm lays windows: the grid is rolled first and padded afterwards.
+// Windows as in timm: the grid is rolled first and padded afterwards.
 const SwinTokens& SwinStages::tokens_of(Stage& stage, const nn::Grid& grid) {
   SwinTokens& tokens = stage.tokens;
   if (tokens.grid.h == grid.h && tokens.grid.w == grid.w) return tokens;
@@ -312,7 +313,7 @@ std::vector<SwinStages::Level> SwinStages::operator()(const Tensor& image,
   return levels;
 }
 
-// timm counts a merging to the stage that it leads to, the official code to the one before.
+// timm names a merging after the stage behind it, the official code after the one before.
 std::string SwinStages::translated_in_file(const std::string& name, const HasName& in_file) const {
   if (in_file("layers.0.downsample.reduction.weight")) return name;
   for (std::size_t s = 1; s < stages_.size(); ++s) {

@@ -17,7 +17,7 @@
 
 namespace fovea::models {
 
-/// Where attentions other than softmax look.
+/// The tokens that attentions other than softmax see.
 enum class LinearWindow { kGlobal, kLocal };
 
 struct SwinOptions {
@@ -35,13 +35,13 @@ schema::Fields<SwinOptions> swin_fields(const SwinOptions& defaults);
 /// The published sizes: "t", "s", "b".
 SwinOptions swin_size(const std::string& size);
 
-/// One stage of the pyramid as its blocks see it.
+/// The sizes of a stage, for its blocks.
 struct SwinStageShape {
   std::int64_t dim = 0, num_heads = 1;
   nn::Grid grid = {};  // of the tokens; 0: not known before the first pass
 };
 
-/// What the blocks of a stage share in one pass: how tokens lie, and their windows.
+/// What the blocks of a stage share in one pass: the layout of tokens, and their windows.
 struct SwinTokens {
   nn::Grid grid;
   std::array<ops::Units, 2> windows;  // as they are, and shifted

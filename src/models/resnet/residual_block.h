@@ -1,4 +1,4 @@
-// The residual blocks of ResNets and how their shortcuts fit. kcla 3.1, 3.3.
+// The residual blocks of ResNets and their shortcuts. kcla 3.1, 3.3.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@ namespace fovea::models {
 
 enum class BlockKind { kBasic, kBottleneck };
 
-/// What the shortcut of a block is.
+/// The shortcut of a block.
 enum class ShortcutKind {
   kZeroPad,        // the input itself, every stride-th pixel, new channels zero; no parameters
   kProjection,     // 1x1 convolution and BN where stride or width change, else the input itself
   kProjectionAll,  // 1x1 convolution and BN in every block
 };
 
-/// Channels that a block of `planes` puts out: planes (basic) or 4 planes (bottleneck).
+/// Output channels of a block of `planes`: planes (basic) or 4 planes (bottleneck).
 std::int64_t block_width(BlockKind kind, std::int64_t planes);
 
 struct BlockOptions {
@@ -27,7 +27,7 @@ struct BlockOptions {
   ShortcutKind shortcut = ShortcutKind::kProjection;
   bool zero_init_last = false;  // the last BN of the branch starts with weight 0
   std::int64_t in = 0;          // channels of the input
-  std::int64_t extra = 0;       // channels that the branch sees besides
+  std::int64_t extra = 0;       // further channels that the branch reads
   std::int64_t planes = 0;
   std::int64_t stride = 1;
 };
@@ -35,7 +35,7 @@ struct BlockOptions {
 /// What a block reads besides its input.
 struct BlockContext {
   Tensor extra = {};                        // (b, extra, h, w): the branch sees it behind x
-  layer_attention::State* state = nullptr;  // where the block has a layer attention
+  layer_attention::State* state = nullptr;  // of the block's layer attention
   attention::Probe* probe = nullptr;
 };
 

@@ -16,7 +16,7 @@ struct StageOptions {
   layer_attention::Family family = layer_attention::Family::kSmallImages;
   std::int64_t stage = 0;  // from 0
   bool last_stage = false;
-  // Channels of the map that the attention of the stage before hands over; 0: there is none.
+  // Channels of the map that the stage before hands to the attention; 0: there is none.
   std::int64_t previous_channels = 0;
 };
 
@@ -34,7 +34,7 @@ class ResidualStage final : public nn::Module {
   std::vector<ResidualBlock*> blocks_;
 };
 
-/// "layer1", "stages.0": the name that a network gives the stage.
+/// The name that a network gives the stage: "layer1", "stages.0".
 std::string stage_name(const StageOptions& options);
 
 }  // namespace fovea::models

@@ -134,7 +134,7 @@ ResNetBackbone::ResNetBackbone(const nn::Build& outer, const ResNetOptions& o,
   bn1_ = &child<nn::BatchNorm2d>("bn1", build, width);
   const bool stem_is_level = o.stem == ResNetStem::kConv7x7;
   if (stem_is_level) levels_.push_back({width, 1});
-  // A stem that is a level hands its map over as a stage does.
+  // Where the stem is a level, its map is handed to the layer attention as a stage's is.
   std::int64_t before = stem_is_level ? width : 0;
   std::int64_t reduction = pools(o.stem) ? 4 : 1;
   for (std::size_t s = 0; s < o.depths.size(); ++s) {

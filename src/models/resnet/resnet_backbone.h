@@ -10,8 +10,8 @@
 
 namespace fovea::models {
 
-/// What comes before the first stage. It also says whose public code the names of blocks and the
-/// defaults of layer attentions follow (layer_attention::Family).
+/// The layers before the first stage. They also determine whose public code the names of blocks and
+/// the defaults of layer attentions follow (layer_attention::Family).
 enum class ResNetStem {
   kConv3x3,      // stride 1: small images
   kConv7x7,      // stride 1: segmentation
@@ -34,7 +34,8 @@ struct ResNetOptions {
 };
 schema::Fields<ResNetOptions> resnet_fields(const ResNetOptions& defaults);
 
-/// Of the ImageNet networks, bottleneck blocks or basic ones; their last batch norms start at 0.
+/// Options of the ImageNet networks, with bottleneck or basic blocks; their last batch norms start
+/// at 0.
 ResNetOptions imagenet_resnet(BlockKind block, std::vector<std::int64_t> depths);
 
 /// Stem and stages. Levels: the end of every stage, and before these the stem where that is a
@@ -50,7 +51,7 @@ class ResNetBackbone final : public Backbone {
   ResNetBackbone(const nn::Build& build, const ResNetOptions& options, std::int64_t in_chans,
                  const char* place = "model.backbone");
   std::string type() const override { return "ResNetBackbone"; }
-  /// The last level alone; the others are freed on the way.
+  /// The last level alone; the others are freed as soon as they have been read.
   Tensor last_level(const Tensor& image, attention::Probe* probe);
 
  protected:

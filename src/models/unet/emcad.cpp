@@ -106,7 +106,7 @@ class Emcad final : public models::DenseNetwork {
   }
 
  protected:
-  // The public code makes the convolution of grey images for every number of channels.
+  // The public code has the convolution for grey images with any number of channels.
   bool keeps_unused(const std::string& name) const override {
     return grey_conv_ == nullptr && (name.starts_with("conv.0.") || name.starts_with("conv.1."));
   }

@@ -11,7 +11,7 @@
 namespace fovea::models {
 namespace {
 
-// Channel g c / groups + i goes to i groups + g: the groups meet in what follows.
+// Channel g c / groups + i goes to i groups + g, so that the next layer mixes the groups.
 Tensor shuffled(const Tensor& x, std::int64_t groups) {
   const Shape& s = x.shape();
   const Tensor split = ops::reshape(x, {s[0], groups, s[1] / groups, s[2], s[3]});
@@ -94,7 +94,8 @@ UpConv::UpConv(const nn::Build& build, std::int64_t in, std::int64_t out)
       norm_(child<nn::BatchNorm2d>("up_dwc.2", build, in)),
       pwc_(child<nn::Conv2d>("pwc.0", build, in, out, ops::Sizes{1})) {}
 
-// (The public code shuffles channels in as many groups as there are channels, which is nothing.)
+// (The public code shuffles channels in as many groups as there are channels, which changes
+// nothing.)
 Tensor UpConv::forward(const Tensor& x) {
   const Tensor large = ops::resize(x, {2 * x.size(2), 2 * x.size(3)}, ops::Interpolation::kNearest);
   return pwc_(norm_.with_relu(dwc_(large)));

@@ -1,5 +1,4 @@
-// What the EMCAD decoder is made of (Rahman et al., "EMCAD", 2024). gdla 3.3; names of its public
-// code.
+// Parts of the EMCAD decoder (Rahman et al., "EMCAD", 2024). gdla 3.3; names of its public code.
 #pragma once
 
 #include <vector>
@@ -9,8 +8,8 @@
 
 namespace fovea::models {
 
-/// sigmoid(fc2(relu(fc1(mean))) + fc2(relu(fc1(max)))) over all places: (b, c, h, w) -> (b, c, 1,
-/// 1), what x is multiplied by. Hidden width c / 16, at least 1. Names: fc1, fc2.
+/// The factor of each channel, sigmoid(fc2(relu(fc1(mean))) + fc2(relu(fc1(max)))) over all places:
+/// (b, c, h, w) -> (b, c, 1, 1). Hidden width c / 16, at least 1. Names: fc1, fc2.
 class ChannelAttention final : public nn::UnaryModule {
  public:
   ChannelAttention(const nn::Build& build, std::int64_t channels, std::int64_t ratio = 16);

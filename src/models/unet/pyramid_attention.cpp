@@ -59,7 +59,7 @@ class PyramidAttention final : public models::DenseNetwork {
   }
   std::string type() const override { return "PyramidAttention"; }
 
-  // The softmax of a decoder's attention is a function there, which counts 1 per score.
+  // In the public code a decoder's softmax is a function, which counts 1 per score.
   std::optional<std::int64_t> paper_macs(
       const std::vector<autograd::Event>& events) const override {
     std::int64_t total = models::ptflops_macs(events, *this);
@@ -80,7 +80,7 @@ class PyramidAttention final : public models::DenseNetwork {
     FOVEA_CHECK(images.size(2) % reduction == 0 && images.size(3) % reduction == 0, ShapeError,
                 fmt::format("model: images are {} x {}; this network needs multiples of {}",
                             images.size(2), images.size(3), reduction));
-    // An encoder that knows three colours sees grey as three equal ones.
+    // An encoder for three colours gets grey images as three equal channels.
     const bool grey = images.size(1) == 1;
     const std::vector<Tensor> levels =
         backbone_(grey ? ops::concat({images, images, images}, 1) : images, probe);

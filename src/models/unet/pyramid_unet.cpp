@@ -42,7 +42,7 @@ class PyramidUNet final : public models::DenseNetwork {
   std::string type() const override { return "PyramidUNet"; }
 
  protected:
-  // Of two levels of one size the map is enlarged all the same, and its middle goes on. kcla 3.5.
+  // Levels of one size: the map is enlarged all the same, then cropped. kcla 3.5.
   std::vector<Tensor> maps(const Tensor& images, attention::Probe* probe) override {
     const std::vector<Tensor> levels = encoder_(images, probe);
     Tensor x = levels.back();

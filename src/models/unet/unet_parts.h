@@ -1,4 +1,4 @@
-// What U-Nets are built from. kcla 3.5.
+// Parts of U-Nets. kcla 3.5.
 #pragma once
 
 #include "nn/convolution.h"

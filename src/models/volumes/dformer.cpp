@@ -81,7 +81,7 @@ std::vector<models::StageShape> shapes_of(const DFormerOptions& o, std::optional
   return shapes;
 }
 
-// The maps of tokens that heads see, the finest first.
+// The maps of tokens that heads read, the finest first.
 using Pyramid = std::array<TokenVolume, 3>;
 
 // Everything but the heads.

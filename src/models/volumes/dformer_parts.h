@@ -1,5 +1,5 @@
-// What D-Former is built from, between its blocks. Tokens are (b, n, c), channels last, row by row
-// of a grid (d, h, w). dformer 3.1, 3.6 to 3.9, 3.12.
+// The parts of D-Former beside its blocks. Tokens are (b, n, c), channels last, row by row of a
+// grid (d, h, w). dformer 3.1, 3.6 to 3.9, 3.12.
 #pragma once
 
 #include "models/volumes/volume_network.h"
@@ -17,7 +17,7 @@ struct TokenVolume {
   std::int64_t channels() const { return x.size(-1); }
   /// (b, d, h, w, c).
   Tensor as_grid() const;
-  /// Of (b, d, h, w, c).
+  /// The reverse.
   static TokenVolume of(const Tensor& volume);
 };
 
@@ -74,7 +74,7 @@ class VolumeHead final : public nn::Module {
   VolumeHead(const nn::Build& build, std::int64_t dim, const Size3& patch, std::int64_t classes);
   std::string type() const override { return "VolumeHead"; }
   Tensor operator()(const TokenVolume& tokens);
-  /// Multiply-adds for so many tokens.
+  /// Multiply-adds for this number of tokens.
   std::int64_t macs(std::int64_t tokens) const;
 
  private:

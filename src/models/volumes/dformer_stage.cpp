@@ -9,7 +9,7 @@
 namespace fovea::models {
 namespace {
 
-// Zeros behind the sides of `grid`, up to those of `to`, or away with them.
+// Pads the sides of `grid` with zeros to those of `to`, or crops them.
 Tensor on_grid_of(const Size3& to, const Tensor& x, const Size3& grid) {
   const TokenVolume from{x, grid};
   return TokenVolume::of(ops::pad(from.as_grid(), {{0, 0},
@@ -26,7 +26,7 @@ std::unique_ptr<nn::FeedForward> make_mlp(const nn::Build& build, std::int64_t d
   return nn::make_ffn(mlp, build, dim, o.drop_rate);
 }
 
-// A table of relative positions is of the units that the plan for this grid has.
+// A table of relative positions has the size of the units in the plan for this grid.
 std::vector<std::int64_t> bias_unit(const ScopeOptions& options, const StageShape& stage,
                                     UnitScheme scheme) {
   if (options.positions != PositionEncoding::kRpe) return {};

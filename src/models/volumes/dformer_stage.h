@@ -18,7 +18,7 @@ enum class OddBlocks { kGlobal, kLocal, kShifted };
 /// Of block number `block` of a stage.
 UnitScheme scheme_of(OddBlocks odd, std::size_t block);
 
-/// Where the position convolution of a stage stands.
+/// The place of the position convolution in a stage.
 enum class DpePosition { kBefore, kAfterLsm, kAfterGsm };
 
 enum class PositionEncoding {
@@ -63,7 +63,7 @@ class ScopeAttention final : public nn::Module {
   attention::UnitAttention& attn_;
 };
 
-/// LSM or GSM, by the units that it is given:
+/// LSM or GSM, depending on its units:
 ///   z' = z + MSA(norm1(z)),  z'' = z' + mlp(norm2(z'))                              dformer 3.4
 /// Names: norm1, attn, norm2, mlp.
 class ScopeBlock final : public nn::Module {

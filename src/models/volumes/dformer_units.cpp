@@ -28,7 +28,7 @@ ops::UnitPlan by_unit(const Size3& grid, UnitScheme scheme, const Size3& wanted)
   return plan;
 }
 
-// Nothing where units of the gap that the public code takes do not cover the padded axis.
+// No plan where units with the gap of the public code do not cover the padded axis.
 std::optional<ops::UnitPlan> by_reference(const Size3& grid, UnitScheme scheme,
                                           const PartitionOptions& o) {
   if (grid[1] < o.unit[1])
@@ -75,7 +75,7 @@ void PartitionedGrid::set(const Size3& grid, const Device& device) {
   Size3 padded;
   for (std::size_t axis = 0; axis < 3; ++axis) padded[axis] = plan.unit[axis] * plan.count[axis];
   const bool only_depth = padded[1] == grid[1] && padded[2] == grid[2] && padded[0] > grid[0];
-  // Unmasked padding is tokens like others.
+  // Padding that is not masked counts as tokens.
   if (scheme_ == UnitScheme::kShifted
           ? !options_.mask_shifted
           : options_.mask == PaddingMask::kReference && plan.dilated && only_depth) {

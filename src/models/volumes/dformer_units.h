@@ -12,11 +12,11 @@ enum class UnitScheme {
   kShifted,  // windows of 3D Swin, moved by half a window
 };
 
-/// What fixes the sizes of padding, units and gaps.
+/// The rule for the sizes of padding, units and gaps.
 enum class PartitionRule {
   kReference,  // the public code: padding to the interval, and the gap follows from the unit
   kUnit,       // the paper's n = g u: padding to multiples of the unit
-  kAuto,       // kReference, and kUnit where that leaves something over
+  kAuto,       // kReference, or kUnit where that has no plan
 };
 
 /// Whether the keys of padding are masked.
@@ -33,12 +33,11 @@ struct PartitionOptions {
   bool mask_shifted = true;              // whether shifted windows mask the keys of padding
 };
 
-/// The plan for a grid. Where the grid is lower than a unit the reference rule makes one unit of
-/// all of it in either scheme. Throws ConfigError where the rule has no plan for the grid.
+/// The plan for a grid. Where the grid is smaller than a unit, the reference rule makes one unit of
+/// the whole grid in either scheme. Throws ConfigError where the rule has no plan for the grid.
 ops::UnitPlan partition(const Size3& grid, UnitScheme scheme, const PartitionOptions& options);
 
-/// Units of one scheme, for grids as they come: made anew only where the grid is not that of the
-/// call before.
+/// Units of one scheme, made again only when the grid changes.
 class PartitionedGrid {
  public:
   PartitionedGrid(UnitScheme scheme, const PartitionOptions& options)

@@ -21,7 +21,8 @@ struct UNet3dOptions : models::VolumeOptions {
   std::int64_t num_groups = 8;
 };
 
-// Group norm, 3x3x3 convolution without bias, ReLU. Fewer channels than groups are one group.
+// Group norm, 3x3x3 convolution without bias, ReLU. With fewer channels than groups there is one
+// group.
 class SingleConv3d final : public nn::UnaryModule {
  public:
   SingleConv3d(const nn::Build& build, std::int64_t in, std::int64_t out, std::int64_t groups)

@@ -24,8 +24,8 @@ using schema::at_least;
 constexpr std::int64_t kPatch = 16;
 constexpr double kNormEps = 1e-5;
 
-// How patches become tokens: a convolution, or a linear layer of the voxels, channels last, which
-// are the same but for the order of weights.
+// How patches become tokens: a convolution, or a linear layer of the voxels, channels last. The two
+// differ only in the order of weights.
 enum class PatchProjection { kConv, kPerceptron };
 
 struct UnetrOptions : models::VolumeOptions, models::UnetrBlocks {
@@ -71,7 +71,7 @@ class UnetrBlock final : public nn::Module {
   }
 
  protected:
-  // MONAI's blocks have a cross attention for networks of another kind.
+  // MONAI's blocks also have a cross attention, which UNETR does not use.
   bool keeps_unused(const std::string& name) const override {
     return name.starts_with("norm_cross_attn.") || name.starts_with("cross_attn.");
   }
@@ -135,7 +135,7 @@ class UnetrViT final : public nn::Module {
   }
 
  protected:
-  // Of some versions of MONAI, for a network of another kind.
+  // Some versions of MONAI store a class token, which UNETR does not use.
   bool keeps_unused(const std::string& name) const override {
     return name == "patch_embedding.cls_token";
   }

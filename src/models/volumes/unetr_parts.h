@@ -1,4 +1,4 @@
-// What UNETR is built from beside its ViT: blocks of convolutions. dformer 4.3.
+// The parts of UNETR beside its ViT: blocks of convolutions. dformer 4.3.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class VolumeResBlock final : public nn::UnaryModule {
 
  protected:
   Tensor forward(const Tensor& x) override;
-  // Some versions of MONAI make the 1x1x1 convolution and its norm also where nothing needs them.
+  // Some versions of MONAI make the 1x1x1 convolution and its norm also where they are not used.
   bool keeps_unused(const std::string& name) const override {
     return name.starts_with("norm3.") || (conv3_ == nullptr && name.starts_with("conv3."));
   }

@@ -45,13 +45,13 @@ class VolumeNetwork : public ModelOf<Interface::kDenseNetwork> {
   std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const override;
 
  protected:
-  /// Resolves what is null. Throws ConfigError where that is impossible.
+  /// Resolves options that are null. Throws ConfigError where that is impossible.
   VolumeNetwork(const nn::Build& build, const VolumeOptions& options, const DataShape& data);
   std::int64_t in_chans() const { return channels_; }
   std::int64_t num_classes() const { return classes_; }
-  /// Of the volumes; nothing where neither the options nor the data set say it.
+  /// The size of the volumes; nothing where neither the options nor the data set give it.
   const std::optional<Size3>& size() const { return size_; }
-  /// The same for networks that cannot do without. Throws ConfigError that says what needs it.
+  /// The same for networks that need it. Throws ConfigError naming `what` needs it.
   const Size3& known_size(const std::string& what) const;
   /// (b, in_chans, d, h, w) in the type of the activations -> logits, the finest first.
   virtual std::vector<Tensor> maps(const Tensor& volumes, attention::Probe* probe) = 0;
