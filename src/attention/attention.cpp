@@ -20,7 +20,7 @@ const schema::Registry<Variant>& variants() {
   return all;
 }
 
-std::unique_ptr<Attention> make(const schema::Component& component, const Slot& slot) {
+std::unique_ptr<Attention> make_attention(const schema::Component& component, const Slot& slot) {
   return variants().find(component.type).make(slot, component);
 }
 

@@ -83,7 +83,7 @@ struct Variant : schema::Choice {
 
 /// All of variants.def.
 const schema::Registry<Variant>& variants();
-std::unique_ptr<Attention> make(const schema::Component& component, const Slot& slot);
+std::unique_ptr<Attention> make_attention(const schema::Component& component, const Slot& slot);
 
 /// Throws ConfigError, with the possible numbers, unless `parts` x num_heads divides dim.
 void check_heads(const char* variant, std::int64_t dim, std::int64_t num_heads, std::int64_t parts);

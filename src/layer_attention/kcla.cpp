@@ -174,8 +174,8 @@ class Kcla final : public LayerAttention {
   // factor of a whole head, g / z. kcla Eq. 8-9, 11.
   Tensor attended(const Layer& in, KclaState& state, const Tensor& w, const Tensor& scale) {
     const ops::RunningValue result = ops::running_value(
-        bn_.take(), {*o_.relu_after_bn, in.add, in.keep}, state.u, per_channel(w, slot_.channels),
-        in.x, v_, per_channel(scale, slot_.channels));
+        bn_.next_batch(), {*o_.relu_after_bn, in.add, in.keep}, state.u,
+        per_channel(w, slot_.channels), in.x, v_, per_channel(scale, slot_.channels));
     state.u = result.sum;
     return result.y;
   }

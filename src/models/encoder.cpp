@@ -87,8 +87,8 @@ EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std:
                            const attention::Layout& layout)
     : pre_norm_(o.norm_position == NormPosition::kPre),
       norm1_(child("norm1", nn::make_norm(o.norm, build.at("norm1"), o.embed_dim, o.norm_eps))),
-      attn_(child("attn", attention::make(o.attention, {build.at("attn"), o.embed_dim, layer,
-                                                        o.depth, layout}))),
+      attn_(child("attn", attention::make_attention(o.attention, {build.at("attn"), o.embed_dim,
+                                                                  layer, o.depth, layout}))),
       norm2_(child("norm2", nn::make_norm(o.norm, build.at("norm2"), o.embed_dim, o.norm_eps))),
       mlp_(child("mlp", nn::make_ffn(ffn_of(o), build.at("mlp"), o.embed_dim, o.drop_rate))) {
   if (o.drop_rate > 0) drop_ = &child<nn::Dropout>("drop", build, o.drop_rate);

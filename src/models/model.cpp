@@ -51,8 +51,8 @@ const schema::Registry<Entry>& entries() {
   return all;
 }
 
-std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
-                            const DataShape& data) {
+std::unique_ptr<Model> make_model(const schema::Component& component, const nn::Build& build,
+                                  const DataShape& data) {
   return entries().find(component.type, "model.type").make(build, component, data);
 }
 

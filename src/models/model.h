@@ -85,8 +85,8 @@ struct Entry : schema::Choice {
 /// All of models.def.
 const schema::Registry<Entry>& entries();
 /// Throws ConfigError for an unknown name or sizes that do not fit together.
-std::unique_ptr<Model> make(const schema::Component& component, const nn::Build& build,
-                            const DataShape& data);
+std::unique_ptr<Model> make_model(const schema::Component& component, const nn::Build& build,
+                                  const DataShape& data);
 
 template <class Class>
 constexpr int axes_of() {

@@ -50,7 +50,7 @@ TokenDecoderBlock::TokenDecoderBlock(const attention::Slot& slot, std::int64_t h
   attention.options.set("num_heads", heads);
   attention::Slot inner = slot;
   inner.build = build.at("attn");
-  attn_ = &child("attn", attention::make(attention, inner));
+  attn_ = &child("attn", attention::make_attention(attention, inner));
   norm2_ = &child<nn::LayerNorm>("norm2", build, slot.dim, o.norm_eps);
   nn::Build ffn = build.at("mlp");
   if (begins_as_xavier(o.ffn)) ffn.init = nn::Init::kXavier;

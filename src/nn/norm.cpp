@@ -49,10 +49,10 @@ Tensor BatchNorm2d::with_relu(const Tensor& x, const Tensor& residual) {
 Tensor BatchNorm2d::apply(const Tensor& x, const Tensor& residual, bool relu) {
   FOVEA_CHECK(x.rank() == 4, ShapeError,
               fmt::format("BatchNorm2d: x is {}; expected (b, c, h, w)", to_string(x.shape())));
-  return ops::batch_norm(take(), x, residual, relu);
+  return ops::batch_norm(next_batch(), x, residual, relu);
 }
 
-ops::BatchNorm BatchNorm2d::take() {
+ops::BatchNorm BatchNorm2d::next_batch() {
   if (training()) count_batch();
   return {weight_, bias_, running_mean_, running_var_, training(), options_.momentum, options_.eps};
 }

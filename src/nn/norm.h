@@ -61,7 +61,7 @@ class BatchNorm2d final : public UnaryModule {
   /// ReLU(norm(x) + residual) in one pass over memory; residual is like x, or undefined.
   Tensor with_relu(const Tensor& x, const Tensor& residual = {});
   /// The norm for an operation that contains it, which is called once a batch.
-  ops::BatchNorm take();
+  ops::BatchNorm next_batch();
 
  protected:
   Tensor forward(const Tensor& x) override { return apply(x, {}, false); }

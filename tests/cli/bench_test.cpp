@@ -112,7 +112,8 @@ TEST_CASE("bench: a part alone gives the mean of its output times the upstream g
     return schema::Component{value.at("type").as_string(), value};
   };
 
-  const auto attention = attention::make(component("attention"), {bench.build(), 16, 1, 1});
+  const auto attention =
+      attention::make_attention(component("attention"), {bench.build(), 16, 1, 1});
   const json first = bench.result({"--attention-only", "--tokens", "5", "--init",
                                    bench.weights(*attention), "--inputs", inputs});
   CHECK(first["attention_only"] == true);

@@ -23,8 +23,8 @@ inline std::unique_ptr<models::Model> build(const schema::Value& options, const 
                                             std::optional<DType> activations = std::nullopt) {
   const schema::Choice choice =
       schema::find_choice(models::entries().choices(), options.at("type"), "model");
-  return models::make({choice.name, choice.fields->resolve_component(options, "model")},
-                      {device, dtype, RandomStream(3), nn::Init::kTorch, activations}, data);
+  return models::make_model({choice.name, choice.fields->resolve_component(options, "model")},
+                            {device, dtype, RandomStream(3), nn::Init::kTorch, activations}, data);
 }
 
 using Options = std::vector<std::pair<std::string, schema::Value>>;

@@ -16,7 +16,7 @@ TEST_CASE("dgvit: three steps of the vision recipe follow the reference", "[trai
   const TensorFile file = read_safetensors(
       test::source_dir() + "/tests/fixtures/dgsa/train_dgvit_steps.safetensors", test::cpu());
   const nn::Build build{test::cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch};
-  const auto model = models::make(
+  const auto model = models::make_model(
       test::component(R"({"type": "dgvit", "patch_size": 4, "embed_dim": 16, "depth": 2,
                           "attention": {"type": "m_dgsa", "num_heads": 4, "q_residual": true},
                           "ffn": {"type": "swiglu", "expansion": 2}})"),

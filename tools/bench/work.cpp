@@ -106,7 +106,7 @@ std::pair<std::shared_ptr<nn::Module>, Forward> make_part(Part part, const schem
     return {ffn, [ffn](const Tensor& x) { return (*ffn)(x, grid_of(x.size(1))); }};
   }
   const std::shared_ptr<attention::Attention> module =
-      attention::make(component, {build, dim, 1, 1});
+      attention::make_attention(component, {build, dim, 1, 1});
   return {module, [module](const Tensor& x) {
             const nn::Grid grid = grid_of(x.size(1));
             attention::Context context;

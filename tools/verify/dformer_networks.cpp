@@ -56,7 +56,7 @@ void compare_norms(const Case& c, const nn::Module& network, Checker& check) {
 
 void run_network(const Case& c, const Value& options, Checker& check) {
   const auto network =
-      models::make(resolved(models::entries().choices(), options), build_for(c), {});
+      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
   if (network->parameter_count() != c.metadata("num_params").as_int())
     check.fail(fmt::format("{} parameters, expected {}", network->parameter_count(),
                            c.metadata("num_params").as_int()));

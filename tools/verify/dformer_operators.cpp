@@ -101,7 +101,7 @@ void check_block(const Case& c) {
 void run_attention(const Case& c, Checker& check) {
   const models::UnitScheme scheme = scheme_at(c.config());
   const models::PartitionOptions partition = partition_at(c.config());
-  const TokenVolume x = TokenVolume::of(c.at("input/x"));
+  const TokenVolume x = TokenVolume::from_grid(c.at("input/x"));
   const ops::UnitPlan plan = models::partition(x.grid, scheme, partition);
   if (c.given("expected_plan")) check_plan(c.config().at("expected_plan"), "unit", plan, check);
   check_fixed(c, plan);
@@ -116,7 +116,7 @@ void run_attention(const Case& c, Checker& check) {
   run_module(
       c, attn,
       [&](const Inputs& inputs) -> Tensors {
-        const Tensor y = attn.module(TokenVolume::of(inputs.at("x")), units);
+        const Tensor y = attn.module(TokenVolume::from_grid(inputs.at("x")), units);
         return {{"y", TokenVolume{y, x.grid}.as_grid()}};
       },
       check);
@@ -134,14 +134,14 @@ void run_block(const Case& c, Checker& check) {
   o.mlp_ratio = c.number("mlp_ratio", 4);
   o.qkv_bias = c.flag("qkv_bias", true);
   check_block(c);
-  check_fixed(c, models::partition(TokenVolume::of(c.at("input/x")).grid, scheme_at(c.config()),
-                                   partition_at(c.config())));
+  check_fixed(c, models::partition(TokenVolume::from_grid(c.at("input/x")).grid,
+                                   scheme_at(c.config()), partition_at(c.config())));
   models::PartitionedGrid units(scheme_at(c.config()), partition_at(c.config()));
   models::ScopeBlock block(build_for(c), o, stage_at(c, 1), {}, 0);
   run_module(
       c, block,
       [&](const Inputs& inputs) -> Tensors {
-        const TokenVolume x = TokenVolume::of(inputs.at("x"));
+        const TokenVolume x = TokenVolume::from_grid(inputs.at("x"));
         units.set(x.grid, c.device());
         return {{"y", block(x, units).as_grid()}};
       },
@@ -186,7 +186,7 @@ void run_stage(const Case& c, Checker& check) {
   run_module(
       c, stage,
       [&](const Inputs& inputs) -> Tensors {
-        const auto result = stage(TokenVolume::of(inputs.at("x")));
+        const auto result = stage(TokenVolume::from_grid(inputs.at("x")));
         return {{"features", result.features.as_grid()}, {"y", result.next.as_grid()}};
       },
       check);
@@ -198,7 +198,7 @@ void run_tokens(const Case& c, M& module, Checker& check) {
   run_module(
       c, module,
       [&](const Inputs& inputs) -> Tensors {
-        return {{"y", module(TokenVolume::of(inputs.at("x"))).as_grid()}};
+        return {{"y", module(TokenVolume::from_grid(inputs.at("x"))).as_grid()}};
       },
       check);
 }
@@ -220,7 +220,7 @@ void run_head(const Case& c, Checker& check) {
   run_module(
       c, head,
       [&](const Inputs& inputs) -> Tensors {
-        return {{"y", head(TokenVolume::of(inputs.at("x")))}};
+        return {{"y", head(TokenVolume::from_grid(inputs.at("x")))}};
       },
       check);
 }
@@ -231,8 +231,8 @@ void run_fusion(const Case& c, Checker& check) {
   run_module(
       c, fusion,
       [&](const Inputs& inputs) -> Tensors {
-        const TokenVolume decoder = TokenVolume::of(inputs.at("x"));
-        return {{"y", fusion(decoder, TokenVolume::of(inputs.at("skip"))).as_grid()}};
+        const TokenVolume decoder = TokenVolume::from_grid(inputs.at("x"));
+        return {{"y", fusion(decoder, TokenVolume::from_grid(inputs.at("skip"))).as_grid()}};
       },
       check);
 }
@@ -303,7 +303,7 @@ void run_unit_rollout(const Case& c, Checker& check) {
   load_parameters(c, row, check);
   const autograd::NoGrad no_grad;
   attention::Probe probe;
-  TokenVolume x = TokenVolume::of(c.at("input/x"));
+  TokenVolume x = TokenVolume::from_grid(c.at("input/x"));
   for (std::size_t i = 0; i < row.blocks.size(); ++i) {
     models::PartitionedGrid units(schemes[i], partition_at(c.config()));
     units.set(x.grid, c.device());

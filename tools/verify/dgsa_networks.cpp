@@ -89,7 +89,7 @@ attention::Context context_of(const Inputs& inputs, bool causal) {
 Runner attention_runner(const std::string& kind) {
   return [kind](const Case& c, Checker& check) {
     const attention::Slot slot{build_for(c), c.integer("dim"), c.integer("layer", 1), 1};
-    const auto module = attention::make(attention_of(c, kind, true), slot);
+    const auto module = attention::make_attention(attention_of(c, kind, true), slot);
     const bool causal = c.flag("causal");
     attention::Probe probe;
     run_module(
@@ -233,7 +233,7 @@ std::unique_ptr<models::Model> make_network(const Case& c, bool text) {
   options.set("pos_embed", c.text("pos", text ? "sinusoidal" : "learned"));
   options.set("attention", attention_of(c, attention_name(c.text("attn"))).options);
   options.set("ffn", ffn_of(c, c.text("ffn"), "ffn_expand", "ffn_bias").options);
-  return models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  return models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
 }
 
 Table dgsa_networks() {

@@ -74,7 +74,8 @@ void run_block(const Case& c, Checker& check) {
 
 // Maps by the name of the level they come from: p1 is the finest.
 void run_network(const Case& c, const Value& options, Checker& check) {
-  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  const auto model =
+      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
       [&](const Inputs& inputs) {
@@ -120,7 +121,7 @@ Runner unet_runner(const char* type) {
           {"output_ch", "num_classes"},
           {"n_classes", "num_classes"}});
     const auto model =
-        models::make(resolved(models::entries().choices(), options), build_for(c), {});
+        models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
     run_module(
         c, *model,
         [&](const Inputs& inputs) -> Tensors {

@@ -98,7 +98,8 @@ void run_classifier(const Case& c, Checker& check) {
   take(c, options, {{"num_classes", "num_classes"}});
   options.set("in_chans", 3);
   check_keys(c);
-  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  const auto model =
+      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
   const std::string name = c.has("output/logits") ? "logits" : "y";
   run_module(
       c, *model,

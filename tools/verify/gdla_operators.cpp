@@ -91,8 +91,8 @@ void run_local_mix(const Case& c, Checker& check) {
 
 Runner attention_runner(const char* variant) {
   return [variant](const Case& c, Checker& check) {
-    const auto module = attention::make(gdla_attention(c, variant),
-                                        {build_for(c), c.integer("dim"), c.integer("depth", 1), 3});
+    const auto module = attention::make_attention(
+        gdla_attention(c, variant), {build_for(c), c.integer("dim"), c.integer("depth", 1), 3});
     attention::Context grid;
     if (variant == std::string_view("gated_differential_linear")) {
       grid = on_grid(c);

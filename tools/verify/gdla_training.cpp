@@ -93,7 +93,7 @@ const char* decay_rule(const Case& c) {
 
 void run_steps(const Case& c, Checker& check) {
   const auto model =
-      models::make(resolved(models::entries().choices(), gdla_decoder(c)), build_for(c), {});
+      models::make_model(resolved(models::entries().choices(), gdla_decoder(c)), build_for(c), {});
   training::TrainerSetup setup;
   setup.train.clip_grad = c.number("max_grad_norm", 0);
   c.config().only("optimizer", "AdamW");

@@ -120,7 +120,8 @@ void run_model(const Case& c, Value options, Checker& check) {
   c.config().only("network", c.op());
   options.set("in_chans", input.at(1));
   options.set("img_size", Value::array({input.at(2), input.at(3)}));
-  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  const auto model =
+      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
       [&](const Inputs& inputs) -> Tensors {

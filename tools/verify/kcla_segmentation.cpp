@@ -249,7 +249,8 @@ void run_network(const Case& c, const Value& options, Checker& check) {
   c.config().only("network", c.op());
   c.config().only("output", "sigmoid probabilities");
   c.config().only("input", Value::array(c.at("input/x").shape().to_vector()));
-  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  const auto model =
+      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
   const auto forward = [&](const Inputs& inputs) -> Tensors {
     return {{"prob", ops::sigmoid((*model)({.image = inputs.at("x")}).maps.front())}};
   };

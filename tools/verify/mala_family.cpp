@@ -191,8 +191,9 @@ void run_vit_attention(const Case& c, Checker& check) {
   const Tensor& x = c.at("input/x");
   c.config().only("dim", x.size(2));
   if (layout.prefix_tokens + layout.grid_h * layout.grid_w != x.size(1)) c.config().refuse("grid");
-  const auto module = attention::make(resolved(attention::variants().choices(), family_options(c)),
-                                      {build_for(c), c.integer("dim"), 1, 1, layout});
+  const auto module =
+      attention::make_attention(resolved(attention::variants().choices(), family_options(c)),
+                                {build_for(c), c.integer("dim"), 1, 1, layout});
   run_module(
       c, *module,
       [&](const Inputs& in) -> Tensors {
@@ -215,7 +216,8 @@ void run_deit(const Case& c, Checker& check) {
         {"in_chans", "in_chans"},
         {"norm_eps", "norm_eps"},
         {"num_classes", "num_classes"}});
-  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  const auto model =
+      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
       [&](const Inputs& in) -> Tensors {
@@ -231,8 +233,8 @@ void run_lite_mla(const Case& c, Checker& check) {
   take(c, options, {{"scales", "scales"}, {"eps", "eps"}});
   c.config().only("norm", "bn on proj only");
   c.config().only("out_channels", channels);
-  const auto module = attention::make(resolved(attention::variants().choices(), options),
-                                      {build_for(c), channels, 1, 1});
+  const auto module = attention::make_attention(resolved(attention::variants().choices(), options),
+                                                {build_for(c), channels, 1, 1});
   run_module(
       c, *module,
       [&](const Inputs& in) -> Tensors {

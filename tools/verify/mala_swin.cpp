@@ -29,7 +29,8 @@ void run_swin(const Case& c, Checker& check) {
   c.config().only("norm_eps", 1e-5);
   c.config().only("qkv_bias", true);
   c.config().nothing_dropped({"drop_path_rate", "drop_rate", "attn_drop_rate"}, c.training());
-  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  const auto model =
+      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
       [&](const auto& inputs) -> std::map<std::string, Tensor> {

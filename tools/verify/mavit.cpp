@@ -153,7 +153,8 @@ void run_classifier(const Case& c, Checker& check) {
   Value options = network_of(c);
   take(c, options, {{"num_classes", "num_classes"}, {"projection", "projection"}});
   options.set("in_chans", c.integer("in_chans", 3));
-  const auto model = models::make(resolved(models::entries().choices(), options), build_for(c), {});
+  const auto model =
+      models::make_model(resolved(models::entries().choices(), options), build_for(c), {});
   run_module(
       c, *model,
       [&](const Inputs& inputs) -> Tensors {

@@ -57,8 +57,8 @@ class PlaneNumbers {
   /// `count` planes at x, `size` elements each; the first has the mean, scale and shift of the
   /// distinct plane `first`.
   template <class S>
-  simd::NormPlanes<S> of(const S* x, std::int64_t first, std::int64_t count,
-                         std::int64_t size) const {
+  simd::NormPlanes<S> planes_at(const S* x, std::int64_t first, std::int64_t count,
+                                std::int64_t size) const {
     return {.count = count,
             .size = size,
             .x = x,

@@ -232,11 +232,11 @@ std::unique_ptr<models::Model> make_model(const Experiment& experiment, const De
                                           const models::DataShape& shape) {
   const RandomStream random =
       RandomStream(static_cast<std::uint64_t>(experiment.seed)).fork("init");
-  return models::make(experiment.model,
-                      {.device = device,
-                       .random = random,
-                       .activations = dtype_from_name(experiment.train.precision)},
-                      shape);
+  return models::make_model(experiment.model,
+                            {.device = device,
+                             .random = random,
+                             .activations = dtype_from_name(experiment.train.precision)},
+                            shape);
 }
 
 models::DataShape seen_shape(const Experiment& experiment, const models::DataShape& shape) {

@@ -146,7 +146,7 @@ SwinBlock::SwinBlock(const nn::Build& build, const SwinOptions& o, const Compone
     slot.dim = shape.dim;
     slot.layout.grid_h = local_ > 0 ? local_ : shape.grid.h;
     slot.layout.grid_w = local_ > 0 ? local_ : shape.grid.w;
-    tokens_ = &child("attn", attention::make(kind, slot));
+    tokens_ = &child("attn", attention::make_attention(kind, slot));
   }
   const std::string& ffn = attention::variants().find(kind.type).info.ffn;
   const Component mlp = schema::with_options(ffn, {{"expansion", o.mlp_ratio}});

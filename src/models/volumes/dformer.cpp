@@ -159,7 +159,7 @@ class DFormerBackbone final : public nn::Module {
                             "ape is of {} x {} x {}",
                             tokens.grid[0], tokens.grid[1], tokens.grid[2], of[0], of[1], of[2]));
     const Tensor rows = ops::permute(table_, {0, 2, 3, 4, 1});
-    return {ops::add(tokens.x, TokenVolume::of(rows).x), tokens.grid};
+    return {ops::add(tokens.x, TokenVolume::from_grid(rows).x), tokens.grid};
   }
 
   SkipSource skip_source_;

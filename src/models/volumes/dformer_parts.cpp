@@ -34,7 +34,7 @@ Tensor TokenVolume::as_grid() const {
   return ops::reshape(x, {x.size(0), grid[0], grid[1], grid[2], x.size(2)});
 }
 
-TokenVolume TokenVolume::of(const Tensor& volume) {
+TokenVolume TokenVolume::from_grid(const Tensor& volume) {
   const Size3 grid{volume.size(1), volume.size(2), volume.size(3)};
   return {ops::reshape(volume, {volume.size(0), grid[0] * grid[1] * grid[2], volume.size(4)}),
           grid};

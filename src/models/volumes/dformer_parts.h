@@ -18,7 +18,7 @@ struct TokenVolume {
   /// (b, d, h, w, c).
   Tensor as_grid() const;
   /// The reverse.
-  static TokenVolume of(const Tensor& volume);
+  static TokenVolume from_grid(const Tensor& volume);
 };
 
 /// The epsilon of every layer norm.

@@ -12,11 +12,11 @@ namespace {
 // Pads the sides of `grid` with zeros to those of `to`, or crops them.
 Tensor on_grid_of(const Size3& to, const Tensor& x, const Size3& grid) {
   const TokenVolume from{x, grid};
-  return TokenVolume::of(ops::pad(from.as_grid(), {{0, 0},
-                                                   {0, to[0] - grid[0]},
-                                                   {0, to[1] - grid[1]},
-                                                   {0, to[2] - grid[2]},
-                                                   {0, 0}}))
+  return TokenVolume::from_grid(ops::pad(from.as_grid(), {{0, 0},
+                                                          {0, to[0] - grid[0]},
+                                                          {0, to[1] - grid[1]},
+                                                          {0, to[2] - grid[2]},
+                                                          {0, 0}}))
       .x;
 }
 

@@ -57,10 +57,10 @@ class UnetrBlock final : public nn::Module {
  public:
   UnetrBlock(const nn::Build& build, const UnetrOptions& o, std::int64_t layer, std::int64_t depth)
       : norm1_(child<nn::LayerNorm>("norm1", build, o.hidden_size, kNormEps)),
-        attn_(child("attn",
-                    attention::make(schema::with_options("softmax", {{"num_heads", o.num_heads},
-                                                                     {"qkv_bias", o.qkv_bias}}),
-                                    {build.at("attn"), o.hidden_size, layer, depth}))),
+        attn_(child("attn", attention::make_attention(
+                                schema::with_options("softmax", {{"num_heads", o.num_heads},
+                                                                 {"qkv_bias", o.qkv_bias}}),
+                                {build.at("attn"), o.hidden_size, layer, depth}))),
         norm2_(child<nn::LayerNorm>("norm2", build, o.hidden_size, kNormEps)),
         mlp_(child<UnetrMlp>("mlp", build, o.hidden_size, o.mlp_dim)) {}
   std::string type() const override { return "UnetrBlock"; }

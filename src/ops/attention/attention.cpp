@@ -72,9 +72,10 @@ Tensor attention(const HeadView& q, const HeadView& k, const HeadView& v,
   op.macs(args.batch * args.heads * args.queries * args.keys * (q.dim + v.dim));
   return op.output(out, [=](const Tensor& dout, Gradients& in) {
     ViewGradients gradients(inputs, args.add, in);
-    backend(dout).attention_backward(
-        args, given, {.lse = lse, .dout = dout},
-        {.q = gradients.of(given.q), .k = gradients.of(given.k), .v = gradients.of(given.v)});
+    backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout},
+                                     {.q = gradients.gradient_of(given.q),
+                                      .k = gradients.gradient_of(given.k),
+                                      .v = gradients.gradient_of(given.v)});
     gradients.hand_over();
   });
 }
@@ -116,9 +117,9 @@ Tensor two_map_attention(const HeadView& q1, const HeadView& k1, const HeadView&
     Tensor dc1 = in.wanted(views) ? Tensor::empty_like(c1) : Tensor();
     Tensor dc2 = in.wanted(views + 1) ? Tensor::empty_like(c2) : Tensor();
     backend(dout).attention_backward(args, given, {.lse = lse, .dout = dout},
-                                     {.q = gradients.of(given.q),
-                                      .k = gradients.of(given.k),
-                                      .v = gradients.of(given.v),
+                                     {.q = gradients.gradient_of(given.q),
+                                      .k = gradients.gradient_of(given.k),
+                                      .v = gradients.gradient_of(given.v),
                                       .c1 = dc1,
                                       .c2 = dc2});
     gradients.hand_over();

@@ -81,7 +81,7 @@ ViewGradients::ViewGradients(const std::vector<Tensor>& inputs, bool zeroed,
   }
 }
 
-Tensor ViewGradients::of(const Tensor& x) const {
+Tensor ViewGradients::gradient_of(const Tensor& x) const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].id() == x.id()) return gradients_[i];
   }

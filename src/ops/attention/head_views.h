@@ -30,7 +30,7 @@ class ViewGradients {
  public:
   ViewGradients(const std::vector<Tensor>& inputs, bool zeroed, autograd::Gradients& in);
   /// The gradient of the input that `x` is.
-  Tensor of(const Tensor& x) const;
+  Tensor gradient_of(const Tensor& x) const;
   void hand_over();
 
  private:

@@ -142,15 +142,17 @@ Tensor LinearAttentionCall::run() const {
           (args.keys * args.v.dim + args.queries * (args.v.dim + 1)));
   return op.output(out, [=, in = this->in](const Tensor& dout, autograd::Gradients& to) {
     views::ViewGradients gradients(viewed, call.add, to);
-    const auto of_view = [&](const Tensor& x) { return x.defined() ? gradients.of(x) : Tensor(); };
+    const auto of_view = [&](const Tensor& x) {
+      return x.defined() ? gradients.gradient_of(x) : Tensor();
+    };
     Tensor dlambda = to.empty(first);
     Tensor dweight = to.empty(first + 1);
     Tensor dbeta = to.empty(first + 2);
     Tensor dgamma = to.empty(first + 3);
     backend(dout).linear_attention_backward(call, in, {.sums = sums, .dout = dout},
-                                            {.q = gradients.of(in.q),
-                                             .k = gradients.of(in.k),
-                                             .v = gradients.of(in.v),
+                                            {.q = gradients.gradient_of(in.q),
+                                             .k = gradients.gradient_of(in.k),
+                                             .v = gradients.gradient_of(in.v),
                                              .lambda = dlambda,
                                              .weight = dweight,
                                              .gate = of_view(in.gate),

@@ -89,9 +89,9 @@ Tensor unit_attention(const HeadView& q, const HeadView& k, const HeadView& v, c
     Tensor dbias = in.empty(bias);
     Tensor dpadding = in.empty(bias + 1);
     backend(dout).unit_attention_backward(args, given, {.lse = lse, .dout = dout},
-                                          {.q = gradients.of(given.q),
-                                           .k = gradients.of(given.k),
-                                           .v = gradients.of(given.v),
+                                          {.q = gradients.gradient_of(given.q),
+                                           .k = gradients.gradient_of(given.k),
+                                           .v = gradients.gradient_of(given.v),
                                            .bias = dbias,
                                            .padding = dpadding});
     gradients.hand_over();

@@ -12,8 +12,8 @@ experiment::Summary summary_of(const char* type, std::int64_t side) {
   const schema::Component model{
       type, choice.fields->resolve_component(Value::object({{"type", type}}), "model")};
   const auto make = [&](const Device& device) {
-    return models::make(model, {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch},
-                        {3, side, side, 10});
+    return models::make_model(model, {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch},
+                              {3, side, side, 10});
   };
   return experiment::summarise(make, {3, side, side}, 2, 1);
 }

@@ -114,7 +114,7 @@ TEST_CASE("text transformers: bfloat16 is near float32", "[models]") {
   const schema::Component component{choice.name,
                                     choice.fields->resolve_component(options, "model")};
   const auto logits = [&](std::optional<DType> activations) {
-    const auto model = models::make(
+    const auto model = models::make_model(
         component, {.device = cpu(), .random = RandomStream(3), .activations = activations}, {});
     const Tensor y = (*model)({.tokens = ids({{4, 2, 9}, {1, 7, 8, 3, 5, 6}}, 6)}).logits;
     autograd::backward(y, ops::ones_like(y));

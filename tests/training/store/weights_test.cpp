@@ -48,8 +48,8 @@ TEST_CASE("weights: PyTorch's habits are taken: no batch counters, a wrapper's p
       schema::find_choice(models::entries().choices(), "resnet20", "model");
   const auto make = [&](std::uint64_t seed) {
     const nn::Build build{test::cpu(), DType::kFloat32, RandomStream(seed), nn::Init::kTorch};
-    return models::make({"resnet20", choice.fields->resolve(schema::Value::object())}, build,
-                        {3, 8, 8, 4});
+    return models::make_model({"resnet20", choice.fields->resolve(schema::Value::object())}, build,
+                              {3, 8, 8, 4});
   };
   const auto from = make(1);
   const auto to = make(2);
@@ -201,7 +201,8 @@ std::unique_ptr<models::Model> network(const std::string& type, const char* opti
                                        const models::DataShape& data) {
   const schema::Choice choice = schema::find_choice(models::entries().choices(), type, "model");
   const nn::Build build{test::cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch};
-  return models::make({type, choice.fields->resolve(schema::parse(options, "test"))}, build, data);
+  return models::make_model({type, choice.fields->resolve(schema::parse(options, "test"))}, build,
+                            data);
 }
 
 std::unique_ptr<models::Model> small_vit() {

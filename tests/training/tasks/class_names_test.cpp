@@ -48,9 +48,9 @@ struct ImageRun {
           split);
     };
     const nn::Build build{test::cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch};
-    model = models::make(test::component(R"({"type": "vit", "patch_size": 4, "embed_dim": 8,
+    model = models::make_model(test::component(R"({"type": "vit", "patch_size": 4, "embed_dim": 8,
                                              "depth": 1, "attention": {"num_heads": 2}})"),
-                         build, {3, 8, 8, 3});
+                               build, {3, 8, 8, 3});
     training::BatchOptions options;
     options.train.batch_size = 4;
     options.host = test::cpu();

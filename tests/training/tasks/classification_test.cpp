@@ -31,7 +31,7 @@ std::shared_ptr<const data::Dataset> synthetic(data::Split split, const std::str
 
 std::unique_ptr<models::Model> small_model(const Device& device) {
   const nn::Build build{device, DType::kFloat32, RandomStream(1).fork("init"), nn::Init::kTorch};
-  return models::make(test::component(kModel), build, {3, 8, 8, 4});
+  return models::make_model(test::component(kModel), build, {3, 8, 8, 4});
 }
 
 struct StopAfterSteps final : training::ProgressSink {

@@ -20,11 +20,11 @@ std::unique_ptr<models::Model> network_for(const training::TaskInfo& info, const
   const nn::Build build{device, DType::kFloat32, RandomStream(1), nn::Init::kTorch};
   const models::DataShape shape{3, 16, 16, 4, 12, 6};
   if (info.network == models::Interface::kDenseNetwork)
-    return models::make(
+    return models::make_model(
         test::component(R"({"type": "unet", "widths": [2, 4], "decoder_channels": [2]})"), build,
         {3, 16, 16, classes});
   const bool texts = info.network == models::Interface::kTextClassifier;
-  return models::make(
+  return models::make_model(
       test::component(texts ? R"({"type": "transformer", "embed_dim": 8, "depth": 1,
                                   "attention": {"num_heads": 2}})"
                             : R"({"type": "vit", "patch_size": 4, "embed_dim": 8, "depth": 1,
@@ -86,9 +86,9 @@ TEST_CASE("tasks: a made-up batch of volumes goes through a network and its loss
   shape.depth = 4;
   shape.label_maps = true;
   const Device device = make_cpu(1);
-  const auto model =
-      models::make(test::component(R"({"type": "unet3d", "f_maps": [2, 4], "num_groups": 1})"),
-                   {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch}, shape);
+  const auto model = models::make_model(
+      test::component(R"({"type": "unet3d", "f_maps": [2, 4], "num_groups": 1})"),
+      {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch}, shape);
   const training::TaskEntry& task = training::tasks().find("segmentation");
   const auto made = task.make(*model, nullptr, {"nnunet", {}});
   const training::DataBatch batch(task.random_batch(shape, 2, device));

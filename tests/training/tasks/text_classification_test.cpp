@@ -44,7 +44,7 @@ std::unique_ptr<models::Model> small_model(const data::Dataset& data, const Devi
   shape.vocab_size = data.shape().vocab_size;
   shape.max_len = data.shape().max_len;
   const nn::Build build{device, DType::kFloat32, RandomStream(1).fork("init"), nn::Init::kTorch};
-  return models::make(test::component(kModel), build, shape);
+  return models::make_model(test::component(kModel), build, shape);
 }
 
 // A network, a task and a trainer on one folder.

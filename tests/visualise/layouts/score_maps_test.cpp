@@ -25,7 +25,7 @@ std::unique_ptr<models::Model> small_vit(const std::string& attention) {
           attention + R"(", "num_heads": 2}})",
       "test");
   const nn::Build build{cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch};
-  return models::make({"vit", options}, build, {3, 16, 12, 5});
+  return models::make_model({"vit", options}, build, {3, 16, 12, 5});
 }
 
 Tensor picture() { return random_tensor({1, 3, 16, 12}, 4, DType::kFloat32); }

@@ -40,21 +40,21 @@ class Problem : public AttentionMaps<S> {
     const auto maps = static_cast<std::int64_t>(streams_.size());
     Scratch<C> scratch(seen * width + maps * ld * dim + rows_ * (maps * ld + dim + width + 4),
                        in.q);
-    C* values = scratch.take(seen * width);
-    load<S>(in.v, args_.v, at, 0, seen, values);
-    C* keys = scratch.take(maps * ld * dim);  // transposed
+    C* values = scratch.allocate(seen * width);
+    load_rows<S>(in.v, args_.v, at, 0, seen, values);
+    C* keys = scratch.allocate(maps * ld * dim);  // transposed
     for (const Stream& stream : streams_)
       load_transposed<S>(in.k, stream.k, at, seen, ld, keys + stream.index * ld * dim);
-    C* queries = scratch.take(rows_ * dim);
-    C* sums[2] = {scratch.take(rows_), scratch.take(rows_)};
-    C* scales[2] = {scratch.take(rows_), scratch.take(rows_)};
-    C* map = scratch.take(maps * rows_ * ld);
-    C* result = scratch.take(rows_ * width);
+    C* queries = scratch.allocate(rows_ * dim);
+    C* sums[2] = {scratch.allocate(rows_), scratch.allocate(rows_)};
+    C* scales[2] = {scratch.allocate(rows_), scratch.allocate(rows_)};
+    C* map = scratch.allocate(maps * rows_ * ld);
+    C* result = scratch.allocate(rows_ * width);
     for (std::int64_t first = begin; first < end; first += rows_) {
       const QueryBlock now = block(first, end);
       const std::int64_t rows = now.rows;
       for (const Stream& stream : streams_) {
-        load<S>(in.q, stream.q, at, first, rows, queries);
+        load_rows<S>(in.q, stream.q, at, first, rows, queries);
         C* here = map + stream.index * rows_ * ld;
         scores(queries, keys + stream.index * ld * dim, ld, at.item, now, here);
         kernels_.softmax_rows(here, rows, now.ld, sums[stream.index], lse + row(stream, at, first));
@@ -114,7 +114,7 @@ class Problem : public AttentionMaps<S> {
                    .b = state.keys[stream.index],
                    .b_row = args_.q.dim,
                    .c = gradients});
-          put<S>(gradients, args_.add, to.q, stream.q, at, first, now.rows);
+          store_rows<S>(gradients, args_.add, to.q, stream.q, at, first, now.rows);
         }
         if (!to.k.defined()) continue;
         product({.m = now.keys,
@@ -132,9 +132,11 @@ class Problem : public AttentionMaps<S> {
     }
     for (const Stream& stream : streams_) {
       if (to.k.defined())
-        put<S>(state.key_gradients[stream.index], args_.add, to.k, stream.k, at, 0, args_.keys);
+        store_rows<S>(state.key_gradients[stream.index], args_.add, to.k, stream.k, at, 0,
+                      args_.keys);
     }
-    if (to.v.defined()) put<S>(state.value_gradients, args_.add, to.v, args_.v, at, 0, args_.keys);
+    if (to.v.defined())
+      store_rows<S>(state.value_gradients, args_.add, to.v, args_.v, at, 0, args_.keys);
   }
 
  private:
@@ -157,19 +159,19 @@ class Problem : public AttentionMaps<S> {
 
     Backward(const Problem& of, const Tensor& like)
         : scratch(of.backward_size(), like),
-          values(scratch.take(of.ld_ * of.args_.v.dim)),
-          value_gradients(scratch.take(of.args_.keys * of.args_.v.dim)),
-          query_gradients(scratch.take(of.rows_ * of.args_.q.dim)),
-          dy(scratch.take(of.rows_ * of.args_.v.dim)),
-          dots(scratch.take(of.rows_)),
-          fused(scratch.take(of.rows_ * of.ld_)),
-          dfused(scratch.take(of.rows_ * of.ld_)) {
+          values(scratch.allocate(of.ld_ * of.args_.v.dim)),
+          value_gradients(scratch.allocate(of.args_.keys * of.args_.v.dim)),
+          query_gradients(scratch.allocate(of.rows_ * of.args_.q.dim)),
+          dy(scratch.allocate(of.rows_ * of.args_.v.dim)),
+          dots(scratch.allocate(of.rows_)),
+          fused(scratch.allocate(of.rows_ * of.ld_)),
+          dfused(scratch.allocate(of.rows_ * of.ld_)) {
       for (std::size_t i = 0; i < of.streams_.size(); ++i) {
         for (C** part : {keys, keys_transposed, key_gradients})
-          part[i] = scratch.take(of.ld_ * of.args_.q.dim);
-        queries[i] = scratch.take(of.rows_ * of.args_.q.dim);
-        c[i] = scratch.take(of.rows_);
-        map[i] = scratch.take(of.rows_ * of.ld_);
+          part[i] = scratch.allocate(of.ld_ * of.args_.q.dim);
+        queries[i] = scratch.allocate(of.rows_ * of.args_.q.dim);
+        c[i] = scratch.allocate(of.rows_);
+        map[i] = scratch.allocate(of.rows_ * of.ld_);
       }
     }
   };
@@ -185,7 +187,7 @@ class Problem : public AttentionMaps<S> {
   void load_keys(Pair at, const Tensor& k, const Tensor& v, const Backward& to) const {
     for (const Stream& stream : streams_) {
       const auto i = static_cast<std::size_t>(stream.index);
-      load<S>(k, stream.k, at, 0, args_.keys, to.keys[i]);
+      load_rows<S>(k, stream.k, at, 0, args_.keys, to.keys[i]);
       load_transposed<S>(k, stream.k, at, args_.keys, ld_, to.keys_transposed[i]);
       std::fill_n(to.key_gradients[i], args_.keys * args_.q.dim, C{0});
     }
@@ -202,7 +204,7 @@ class Problem : public AttentionMaps<S> {
                                       args_.heads * width, to.dy, now.rows, width);
     for (const Stream& stream : streams_) {
       const std::int64_t i = stream.index;
-      load<S>(q, stream.q, at, now.first, now.rows, to.queries[i]);
+      load_rows<S>(q, stream.q, at, now.first, now.rows, to.queries[i]);
       scores(to.queries[i], to.keys_transposed[i], ld_, at.item, now, to.map[i]);
       if (streams_.size() == 2) coefficients(c[i], at, now.first, now.rows, to.c[i]);
       kernels_.probability_rows(to.map[i], now.rows, now.ld, lse + row(stream, at, now.first));
@@ -261,12 +263,12 @@ void run_forward(ThreadPool& pool, const Problems<Problem<S>>& problems, const A
   std::vector<std::int64_t> first(static_cast<std::size_t>(args.batch) + 1, 0);  // piece of an item
   for (std::int64_t item = 0; item < args.batch; ++item) {
     const auto i = static_cast<std::size_t>(item);
-    first[i + 1] = first[i] + args.heads * problems.of(item).groups();
+    first[i + 1] = first[i] + args.heads * problems.of_item(item).groups();
   }
   pool.run(first.back(), [&](std::int64_t piece) {
     const auto after = std::upper_bound(first.begin(), first.end(), piece);
     const std::int64_t item = after - first.begin() - 1;
-    const Problem<S>& problem = problems.of(item);
+    const Problem<S>& problem = problems.of_item(item);
     const std::int64_t offset = item * args.heads * problem.groups();
     body(problem, offset + piece - first[static_cast<std::size_t>(item)]);
   });
@@ -293,7 +295,7 @@ void CpuBackend::attention_backward(const AttentionArgs& args, const AttentionIn
     const S* const c[2] = {optional<S>(in.c1), optional<S>(in.c2)};
     S* const dc[2] = {optional<S>(to.c1), optional<S>(to.c2)};
     for_pairs(pool_, args, HeadGroups(args, to.q, to.k, to.v), [&](Pair at) {
-      problems.of(at.item).backward(at, in, c, upstream, to, dc);
+      problems.of_item(at.item).backward(at, in, c, upstream, to, dc);
       problems.template clear_cut<S>(at, to.k, to.v);
     });
   });

@@ -23,8 +23,8 @@ S* start_of(const Tensor& x, const HeadLayout& layout, Pair at) {
 
 // Rows [first, first + rows) of a head -> (rows, dim).
 template <class S>
-void load(const Tensor& x, const HeadLayout& layout, Pair at, std::int64_t first, std::int64_t rows,
-          Compute<S>* to) {
+void load_rows(const Tensor& x, const HeadLayout& layout, Pair at, std::int64_t first,
+               std::int64_t rows, Compute<S>* to) {
   simd::kernels().of<S>().take_rows(start_of<S>(x, layout, at) + first * layout.token_stride,
                                     layout.token_stride, to, rows, layout.dim);
 }
@@ -39,8 +39,8 @@ void load_transposed(const Tensor& x, const HeadLayout& layout, Pair at, std::in
 
 // Writes (rows, dim) to a head's rows of the gradient, or adds it.
 template <class S>
-void put(const Compute<S>* from, bool add, const Tensor& gradient, const HeadLayout& layout,
-         Pair at, std::int64_t first, std::int64_t rows) {
+void store_rows(const Compute<S>* from, bool add, const Tensor& gradient, const HeadLayout& layout,
+                Pair at, std::int64_t first, std::int64_t rows) {
   simd::kernels().of<S>().put_rows(1, from, add,
                                    start_of<S>(gradient, layout, at) + first * layout.token_stride,
                                    layout.token_stride, rows, layout.dim);
@@ -54,7 +54,7 @@ class Scratch {
   Scratch(std::int64_t size, const Tensor& like)
       : memory_(Tensor::empty({size + kParts * simd::kSlack}, kDTypeOf<C>, like.device())),
         next_(memory_.data<C>()) {}
-  C* take(std::int64_t size) {
+  C* allocate(std::int64_t size) {
     const std::int64_t whole = (size + simd::kSlack - 1) / simd::kSlack * simd::kSlack;
     return std::exchange(next_, next_ + whole);
   }

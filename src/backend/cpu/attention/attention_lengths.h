@@ -48,14 +48,14 @@ class Problems {
   Problems(const Problems&) = delete;
   Problems& operator=(const Problems&) = delete;
 
-  const P& of(std::int64_t item) const {
+  const P& of_item(std::int64_t item) const {
     return problems_.size() == 1 ? problems_.front() : problems_[static_cast<std::size_t>(item)];
   }
 
-  /// Zeros in the gradients of the keys that of(at.item) does not have.
+  /// Zeros in the gradients of the keys that of_item(at.item) does not have.
   template <class S>
   void clear_cut(Pair at, const Tensor& dk, const Tensor& dv) const {
-    const AttentionArgs& args = of(at.item).args();
+    const AttentionArgs& args = of_item(at.item).args();
     if (args.keys == keys_ || args.add) return;  // added to: they are zero already
     if (dv.defined()) clear<S>(dv, args.v, at, args.keys);
     if (!dk.defined()) return;

@@ -79,26 +79,27 @@ class CausalLinearHeads : LinearHeads<S> {
   struct Rows {
     explicit Rows(const CausalLinearHeads& h)
         : memory(kRows * (7 * h.depth_ + 6 * h.width_ + 2 * kRows + 9), h.in_.q),
-          q(memory.take(kRows * h.depth_)),
-          u(h.rotates() ? memory.take(kRows * h.depth_) : q),
-          k(memory.take(kRows * h.depth_)),
-          kr(h.rotates() ? memory.take(kRows * h.depth_) : k),
-          key_sums(memory.take(kRows * h.depth_)),
-          du(memory.take(kRows * h.depth_)),
-          dq(h.rotates() ? memory.take(kRows * h.depth_) : du),
-          v(memory.take(kRows * h.width_)),
-          value_sums(memory.take(kRows * h.width_)),
-          y(memory.take(kRows * h.width_)),
-          dy(memory.take(kRows * h.width_)),
-          finish(memory.take(2 * kRows * h.width_)),
-          scores(memory.take(kRows * kRows)),
-          dscores(memory.take(kRows * kRows)),
-          m{memory.take(kRows), memory.take(kRows), memory.take(kRows), memory.take(kRows)},
-          factors(memory.take(kRows)),
-          scales(memory.take(kRows)),
-          dbeta(memory.take(kRows)),
-          dgamma(memory.take(kRows)),
-          dz(memory.take(kRows)) {}
+          q(memory.allocate(kRows * h.depth_)),
+          u(h.rotates() ? memory.allocate(kRows * h.depth_) : q),
+          k(memory.allocate(kRows * h.depth_)),
+          kr(h.rotates() ? memory.allocate(kRows * h.depth_) : k),
+          key_sums(memory.allocate(kRows * h.depth_)),
+          du(memory.allocate(kRows * h.depth_)),
+          dq(h.rotates() ? memory.allocate(kRows * h.depth_) : du),
+          v(memory.allocate(kRows * h.width_)),
+          value_sums(memory.allocate(kRows * h.width_)),
+          y(memory.allocate(kRows * h.width_)),
+          dy(memory.allocate(kRows * h.width_)),
+          finish(memory.allocate(2 * kRows * h.width_)),
+          scores(memory.allocate(kRows * kRows)),
+          dscores(memory.allocate(kRows * kRows)),
+          m{memory.allocate(kRows), memory.allocate(kRows), memory.allocate(kRows),
+            memory.allocate(kRows)},
+          factors(memory.allocate(kRows)),
+          scales(memory.allocate(kRows)),
+          dbeta(memory.allocate(kRows)),
+          dgamma(memory.allocate(kRows)),
+          dz(memory.allocate(kRows)) {}
     Scratch<C> memory;
     C *q, *u, *k, *kr, *key_sums, *du, *dq;
     C *v, *value_sums, *y, *dy, *finish;
@@ -174,7 +175,7 @@ class CausalLinearHeads : LinearHeads<S> {
 
   void load_keys(Pair at, std::int64_t first, std::int64_t rows, const Rows& b) const {
     this->features(in_.k, k_, at, first, rows, b.k);
-    load<S>(in_.v, args_.v, at, first, rows, b.v);
+    load_rows<S>(in_.v, args_.v, at, first, rows, b.v);
     if (this->rotates()) this->rotated(false, first, rows, b.k, b.kr);
   }
 
@@ -337,7 +338,7 @@ class CausalLinearHeads : LinearHeads<S> {
           const Pair at{stretch.item, head};
           load_block(at, first, rows, dout, kept, b);
           key_block(first, rows, state_of(sums, piece, head), b);
-          if (to.v.defined()) put<S>(b.y, args_.add, to.v, args_.v, at, first, rows);
+          if (to.v.defined()) store_rows<S>(b.y, args_.add, to.v, args_.v, at, first, rows);
           if (to.k.defined()) this->put_maps(b.dq, to.k, k_, at, first, rows);
         }
       }
@@ -353,7 +354,7 @@ class CausalLinearHeads : LinearHeads<S> {
     if (kept.dy.defined()) {
       std::copy_n(kept_dy(kept, at, first), rows * width_, b.dy);
     } else {
-      load<S>(dout, out_, at, first, rows, b.dy);
+      load_rows<S>(dout, out_, at, first, rows, b.dy);
     }
     std::copy_n(b.dy, rows * width_, b.value_sums);
     for (std::int64_t r = 0; r < rows; ++r) {

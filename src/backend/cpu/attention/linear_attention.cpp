@@ -76,18 +76,19 @@ class WholeLinearHeads : LinearHeads<S> {
   struct Rows {
     explicit Rows(const WholeLinearHeads& h)
         : memory(kRows * (4 * h.depth_ + 4 * h.width_ + h.maps_ + 7), h.in_.q),
-          q(memory.take(kRows * h.depth_)),
-          u(h.rotates() ? memory.take(kRows * h.depth_) : q),
-          du(memory.take(kRows * h.depth_)),
-          dq(h.rotates() ? memory.take(kRows * h.depth_) : du),
-          y(memory.take(kRows * h.width_)),
-          dy(memory.take(kRows * h.width_)),
-          finish(memory.take(2 * kRows * h.width_)),
-          divisors(memory.take(kRows * h.maps_)),
-          m{memory.take(kRows), memory.take(kRows), memory.take(kRows), memory.take(kRows)},
-          dbeta(memory.take(kRows)),
-          dgamma(memory.take(kRows)),
-          dz(memory.take(kRows)) {}
+          q(memory.allocate(kRows * h.depth_)),
+          u(h.rotates() ? memory.allocate(kRows * h.depth_) : q),
+          du(memory.allocate(kRows * h.depth_)),
+          dq(h.rotates() ? memory.allocate(kRows * h.depth_) : du),
+          y(memory.allocate(kRows * h.width_)),
+          dy(memory.allocate(kRows * h.width_)),
+          finish(memory.allocate(2 * kRows * h.width_)),
+          divisors(memory.allocate(kRows * h.maps_)),
+          m{memory.allocate(kRows), memory.allocate(kRows), memory.allocate(kRows),
+            memory.allocate(kRows)},
+          dbeta(memory.allocate(kRows)),
+          dgamma(memory.allocate(kRows)),
+          dz(memory.allocate(kRows)) {}
     Scratch<C> memory;
     C *q, *u, *du, *dq;  // features; and with their positions, or the same
     C *y, *dy, *finish;
@@ -132,9 +133,9 @@ class WholeLinearHeads : LinearHeads<S> {
     const Tensor total =
         this->sum_stretches(args_.keys, [&](const Stretch& stretch, const Tensor& sums) {
           Scratch<C> memory(kRows * (2 * depth_ + width_), in_.q);
-          C* k = memory.take(kRows * depth_);
-          C* room = memory.take(kRows * depth_);
-          C* v = memory.take(kRows * width_);
+          C* k = memory.allocate(kRows * depth_);
+          C* room = memory.allocate(kRows * depth_);
+          C* v = memory.allocate(kRows * width_);
           this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
             this->near(in_.k, k_, stretch.item, first + rows, next);
             this->near(in_.v, args_.v, stretch.item, first + rows, next);
@@ -318,12 +319,12 @@ class WholeLinearHeads : LinearHeads<S> {
     const Tensor turned = transposed([&](Pair at) { return this->matrix_of(sums, at); });
     this->for_stretches(args_.keys, [&](std::int64_t, const Stretch& stretch) {
       Scratch<C> memory(kRows * (4 * depth_ + 2 * width_), in_.q);
-      C* k = memory.take(kRows * depth_);
-      C* u = this->rotates() ? memory.take(kRows * depth_) : k;
-      C* du = memory.take(kRows * depth_);
-      C* dk = this->rotates() ? memory.take(kRows * depth_) : du;
-      C* v = memory.take(kRows * width_);
-      C* dv = memory.take(kRows * width_);
+      C* k = memory.allocate(kRows * depth_);
+      C* u = this->rotates() ? memory.allocate(kRows * depth_) : k;
+      C* du = memory.allocate(kRows * depth_);
+      C* dk = this->rotates() ? memory.allocate(kRows * depth_) : du;
+      C* v = memory.allocate(kRows * width_);
+      C* dv = memory.allocate(kRows * width_);
       this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
         this->near(in_.k, k_, stretch.item, first + rows, next);
         this->near(in_.v, args_.v, stretch.item, first + rows, next);
@@ -339,7 +340,7 @@ class WholeLinearHeads : LinearHeads<S> {
             this->put_gradients(dv, width_, to.v, args_.v, at, first, rows);
           }
           if (!to.k.defined()) continue;
-          load<S>(in_.v, args_.v, at, first, rows, v);
+          load_rows<S>(in_.v, args_.v, at, first, rows, v);
           this->times(v, this->of_head(turned, this->matrix_size(), at), rows, width_, depth_, du);
           if (this->rotates()) this->rotated(true, first, rows, du, dk);
           this->loops().key_gradient_rows(args_.feature_map, this->row_sums(sums, at), 0, k, dk,

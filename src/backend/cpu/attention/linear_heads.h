@@ -227,7 +227,7 @@ class LinearHeads {
 
   // Values, with zeros where they are masked.
   void values(Pair at, std::int64_t first, std::int64_t rows, C* to) const {
-    load<S>(in_.v, args_.v, at, first, rows, to);
+    load_rows<S>(in_.v, args_.v, at, first, rows, to);
     hide(at.item, first, rows, width_, to);
   }
 
@@ -344,7 +344,7 @@ class LinearHeads {
   void finish_backward(Pair at, std::int64_t first, std::int64_t rows, const C* y,
                        const Tensor& dout, const LinearAttentionGradients& to, C* dy, C* room,
                        C* dweight) const {
-    if (!finishes()) return load<S>(dout, out_, at, first, rows, dy);
+    if (!finishes()) return load_rows<S>(dout, out_, at, first, rows, dy);
     const simd::FinishedGradients<C> gradients{
         .residual = to.residual.defined() ? room : nullptr,
         .gate = to.gate.defined() ? room + rows * width_ : nullptr,

@@ -28,14 +28,14 @@ class UnitHeads : public UnitMaps<S> {
       const std::int64_t members = args_.members;
       Scratch<C> memory(
           starts_size() + members * width_ + ld_ * dim_ + rows_ * (dim_ + ld_ + width_ + 2), in_.q);
-      C* starts = memory.take(starts_size());
-      C* keys = memory.take(ld_ * dim_);  // transposed
-      C* values = memory.take(members * width_);
-      C* queries = memory.take(rows_ * dim_);
-      C* map = memory.take(rows_ * ld_);
-      C* result = memory.take(rows_ * width_);
-      C* sums = memory.take(rows_);
-      C* log_sums = memory.take(rows_);
+      C* starts = memory.allocate(starts_size());
+      C* keys = memory.allocate(ld_ * dim_);  // transposed
+      C* values = memory.allocate(members * width_);
+      C* queries = memory.allocate(rows_ * dim_);
+      C* map = memory.allocate(rows_ * ld_);
+      C* result = memory.allocate(rows_ * width_);
+      C* sums = memory.allocate(rows_);
+      C* log_sums = memory.allocate(rows_);
       Rows rows;
       for_units(piece, starts, [&](const Unit& unit, std::int64_t item) {
         list(item, unit, rows);
@@ -115,19 +115,19 @@ class UnitHeads : public UnitMaps<S> {
         : memory(of.starts_size() + of.ld_ * (3 * of.dim_ + 2 * of.width_) +
                      of.rows_ * (2 * of.ld_ + 2 * of.dim_ + of.width_ + 2),
                  of.in_.q),
-          starts(memory.take(of.starts_size())),
-          keys(memory.take(of.ld_ * of.dim_)),
-          keys_transposed(memory.take(of.ld_ * of.dim_)),
-          values(memory.take(of.ld_ * of.width_)),
-          key_gradients(memory.take(of.ld_ * of.dim_)),
-          value_gradients(memory.take(of.ld_ * of.width_)),
-          queries(memory.take(of.rows_ * of.dim_)),
-          query_gradients(memory.take(of.rows_ * of.dim_)),
-          dy(memory.take(of.rows_ * of.width_)),
-          map(memory.take(of.rows_ * of.ld_)),
-          dmap(memory.take(of.rows_ * of.ld_)),
-          logs(memory.take(of.rows_)),
-          dots(memory.take(of.rows_)) {}
+          starts(memory.allocate(of.starts_size())),
+          keys(memory.allocate(of.ld_ * of.dim_)),
+          keys_transposed(memory.allocate(of.ld_ * of.dim_)),
+          values(memory.allocate(of.ld_ * of.width_)),
+          key_gradients(memory.allocate(of.ld_ * of.dim_)),
+          value_gradients(memory.allocate(of.ld_ * of.width_)),
+          queries(memory.allocate(of.rows_ * of.dim_)),
+          query_gradients(memory.allocate(of.rows_ * of.dim_)),
+          dy(memory.allocate(of.rows_ * of.width_)),
+          map(memory.allocate(of.rows_ * of.ld_)),
+          dmap(memory.allocate(of.rows_ * of.ld_)),
+          logs(memory.allocate(of.rows_)),
+          dots(memory.allocate(of.rows_)) {}
   };
 
   Tensor zeros(std::int64_t elements) const {
@@ -245,7 +245,7 @@ class UnitHeads : public UnitMaps<S> {
       std::fill_n(gradient, members * members, C{0});
       for (std::int64_t stretch = 0; stretch < pieces_.stretches(); ++stretch) {
         const std::int64_t place =
-            pieces_.of(stretch, head) * pieces_.heads() + head % pieces_.heads();
+            pieces_.index_of(stretch, head) * pieces_.heads() + head % pieces_.heads();
         const C* from = sums.data<C>() + place * members * ld_;
         for (std::int64_t r = 0; r < members; ++r)
           maps().axpy(C{1}, from + r * ld_, gradient + r * members, members);

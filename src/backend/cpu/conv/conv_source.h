@@ -49,7 +49,7 @@ class ConvSource {
  private:
   void make(std::int64_t at, std::int64_t channel, std::int64_t channels, std::int64_t n,
             T* to) const {
-    simd::NormPlanes<T> planes = numbers_->of(x_ + at, channel, channels, n);
+    simd::NormPlanes<T> planes = numbers_->planes_at(x_ + at, channel, channels, n);
     planes.residual = residual_ == nullptr ? nullptr : residual_ + at;
     planes.relu = relu_;
     simd::kernels().of<T>().plane_normalise(planes, to);

@@ -30,7 +30,7 @@ struct Operands {
 
   simd::NormPlanes<S> at(std::int64_t plane, std::int64_t count, std::int64_t first) const {
     const std::int64_t offset = plane * planes.size;
-    simd::NormPlanes<S> part = numbers.of(x + offset, first, count, planes.size);
+    simd::NormPlanes<S> part = numbers.planes_at(x + offset, first, count, planes.size);
     part.residual = residual == nullptr ? nullptr : residual + offset;
     part.y = y == nullptr ? nullptr : y + offset;
     part.relu = relu;

@@ -85,7 +85,7 @@ void gradient_sums(ThreadPool& pool, const Layer<S>& layer, const PlaneNumbers<C
         bring_near<Access::kRead>(dy + layer.at(p + 1), size);
       }
       layer.value(p, buffers[0], buffers[1]);
-      simd::NormPlanes<C> v = numbers.of(buffers[1], channel + i, 1, size);
+      simd::NormPlanes<C> v = numbers.planes_at(buffers[1], channel + i, 1, size);
       v.relu = layer.relu;
       layer.kernels().plane_gradient_sums(v, widened(dy + layer.at(p), size, buffers[2]), nullptr,
                                           sums.sums + p, sums.products + p);
@@ -149,7 +149,7 @@ class PlaneGradient {
  private:
   // Gradient of v. `keep` scales dy, and so everything but the slopes, whose sums include it.
   void before_norm(std::int64_t p, std::int64_t channel, const C* v, const C* dy, C* dv) const {
-    simd::NormPlanes<C> plane = numbers_.of(v, channel, 1, layer_.planes.size);
+    simd::NormPlanes<C> plane = numbers_.planes_at(v, channel, 1, layer_.planes.size);
     const C scale = *plane.scale * layer_.kept(p);
     const C shift = *plane.shift * layer_.kept(p);
     plane.scale = &scale;
@@ -227,7 +227,7 @@ void CpuBackend::value_norm(const ValueNorm& args, const Tensor& x, const Tensor
     Buffers<S>::reserve_all(pool_, size, y);
     const auto plane = [&](std::int64_t p, std::int64_t channel, const Buffers<S>& buffers) {
       layer.value(p, buffers[0], buffers[1]);
-      simd::NormPlanes<C> v = numbers.of(buffers[1], channel, 1, size);
+      simd::NormPlanes<C> v = numbers.planes_at(buffers[1], channel, 1, size);
       v.relu = layer.relu;
       layer.kernels().plane_normalise(v, buffers[2]);
       S* to = result + layer.at(p);
