@@ -52,7 +52,7 @@ class Problems {
     return problems_.size() == 1 ? problems_.front() : problems_[static_cast<std::size_t>(item)];
   }
 
-  /// Zeros in the gradients of the keys that of_item(at.item) does not have.
+  /// Clears the gradients of the keys that of_item(at.item) leaves out.
   template <class S>
   void clear_cut(Pair at, const Tensor& dk, const Tensor& dv) const {
     const AttentionArgs& args = of_item(at.item).args();

@@ -137,7 +137,7 @@ class CausalLinearHeads : LinearHeads<S> {
             const State state = state_of(sums, 0, at.head);
             load_keys(at, first, rows, b);
             add_sums(rows, b.k, b.v, state);
-            this->add_outer(b.kr, b.v, rows, depth_, width_, state.products);
+            this->add_outer(b.kr, b.v, rows, state.products);
           });
         });
     exclusive(parts, false);
@@ -166,7 +166,7 @@ class CausalLinearHeads : LinearHeads<S> {
   }
 
   void advance(std::int64_t rows, const Rows& b, const State& state) const {
-    this->add_outer(b.kr, b.v, rows, depth_, width_, state.products);
+    this->add_outer(b.kr, b.v, rows, state.products);
     std::copy_n(b.key_sums + (rows - 1) * depth_, depth_, state.keys);
     std::copy_n(b.value_sums + (rows - 1) * width_, width_, state.values);
   }
@@ -190,16 +190,7 @@ class CausalLinearHeads : LinearHeads<S> {
   // scores (rows, rows) = left right^T, zeros above the diagonal.
   static void triangle(const C* left, const C* right, std::int64_t rows, std::int64_t n,
                        C* scores) {
-    Base::loops().product({.m = rows,
-                           .n = rows,
-                           .k = n,
-                           .a = left,
-                           .a_row = n,
-                           .b = right,
-                           .b_row = 1,
-                           .b_column = n,
-                           .c = scores,
-                           .ldc = rows});
+    times_transposed({rows, rows, n}, left, right, scores);
     for (std::int64_t r = 0; r < rows; ++r)
       std::fill(scores + r * rows + r + 1, scores + (r + 1) * rows, C{0});
   }
@@ -228,8 +219,8 @@ class CausalLinearHeads : LinearHeads<S> {
 
   // y, from the sums before the block and its own scores.
   void results(std::int64_t rows, const State& state, const Rows& b) const {
-    this->times(b.u, state.products, rows, depth_, width_, b.y);
-    this->times(b.scores, b.v, rows, rows, width_, b.y, true);
+    times({rows, width_, depth_}, b.u, depth_, state.products, b.y);
+    times({rows, width_, rows}, b.scores, rows, b.v, b.y, {.accumulate = true});
     if (by_magnitude()) {
       this->loops().magnitude_rows(b.factors, b.m.gamma, b.value_sums, width_, b.y, rows, width_);
     } else {
@@ -279,9 +270,9 @@ class CausalLinearHeads : LinearHeads<S> {
   void query_block(std::int64_t first, std::int64_t rows, const State& state, const Rows& b,
                    const State& sums) const {
     const auto& loops = this->loops();
-    times_transposed(b.dy, state.products, rows, b.du);
+    times_transposed({rows, depth_, width_}, b.dy, state.products, b.du);
     triangle(b.dy, b.v, rows, width_, b.dscores);
-    this->times(b.dscores, b.kr, rows, rows, depth_, b.du, true);
+    times({rows, depth_, rows}, b.dscores, rows, b.kr, b.du, {.accumulate = true});
     loops.row_dots(b.du, depth_, b.u, depth_, rows, depth_, b.dbeta);
     loops.row_dots(b.dy, width_, b.value_sums, width_, rows, width_, b.dgamma);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -293,7 +284,7 @@ class CausalLinearHeads : LinearHeads<S> {
     loops.sum_rows(b.m.gamma, b.dy, rows, width_, sums.values);
     loops.scale_rows(b.factors, b.du, rows, depth_);
     loops.scale_rows(b.factors, b.dy, rows, width_);
-    this->add_outer(b.u, b.dy, rows, depth_, width_, sums.products);
+    this->add_outer(b.u, b.dy, rows, sums.products);
     loops.sum_rows(b.dz, b.q, rows, depth_, sums.keys);
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
     loops.magnitude_gradient_rows(args_.feature_map, b.key_sums, depth_, b.dz, b.q, b.dq, rows,
@@ -308,20 +299,6 @@ class CausalLinearHeads : LinearHeads<S> {
       for (std::int64_t r = 0; r < rows; ++r) b.dz[r] = -b.dbeta[r] * b.factors[r] * b.factors[r];
     }
     for (std::int64_t r = 0; r < rows; ++r) b.dz[r] *= b.scales[r];
-  }
-
-  // to (rows, depth) = x (rows, width) products^T.
-  void times_transposed(const C* x, const C* products, std::int64_t rows, C* to) const {
-    this->loops().product({.m = rows,
-                           .n = depth_,
-                           .k = width_,
-                           .a = x,
-                           .a_row = width_,
-                           .b = products,
-                           .b_row = 1,
-                           .b_column = width_,
-                           .c = to,
-                           .ldc = depth_});
   }
 
   // `sums`: what query_gradients() returned.
@@ -375,11 +352,11 @@ class CausalLinearHeads : LinearHeads<S> {
     triangle(b.dy, b.v, rows, width_, b.dscores);
     sums_from_behind(behind.values, b.value_sums, rows, width_, b.y);
     std::copy_n(b.y, width_, behind.values);
-    this->times(b.kr, behind.products, rows, depth_, width_, b.y, true);
-    this->add_outer(b.scores, b.dy, rows, rows, width_, b.y);
-    times_transposed(b.v, behind.products, rows, b.du);
-    this->add_outer(b.dscores, b.u, rows, rows, depth_, b.du);
-    this->add_outer(b.u, b.dy, rows, depth_, width_, behind.products);
+    times({rows, width_, depth_}, b.kr, depth_, behind.products, b.y, {.accumulate = true});
+    transposed_times({rows, width_, rows}, b.scores, rows, b.dy, b.y, {.accumulate = true});
+    times_transposed({rows, depth_, width_}, b.v, behind.products, b.du);
+    transposed_times({rows, depth_, rows}, b.dscores, rows, b.u, b.du, {.accumulate = true});
+    this->add_outer(b.u, b.dy, rows, behind.products);
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t i = 0; i < depth_; ++i) b.q[r * depth_ + i] *= b.dz[r];

@@ -122,7 +122,7 @@ class WholeLinearHeads : LinearHeads<S> {
   }
 
   void results(Pair at, std::int64_t first, std::int64_t rows, const Rows& b) const {
-    this->times(b.u, joined(at), rows, depth_, width_, b.y);
+    times({rows, width_, depth_}, b.u, depth_, joined(at), b.y);
     if (by_magnitude())
       this->loops().magnitude_rows(b.m.beta, b.m.gamma, levels(at), 0, b.y, rows, width_);
     this->hide_queries(at.item, first, rows, width_, b.y);
@@ -147,7 +147,7 @@ class WholeLinearHeads : LinearHeads<S> {
               if (by_magnitude())
                 this->loops().sum_rows(nullptr, v, rows, width_, this->value_sums(sums, in_part));
               const C* turned = this->rotates() ? this->rotated(false, first, rows, k, room) : k;
-              this->add_outer(turned, v, rows, depth_, width_, this->matrix_of(sums, in_part));
+              this->add_outer(turned, v, rows, this->matrix_of(sums, in_part));
             }
           });
         });
@@ -233,8 +233,8 @@ class WholeLinearHeads : LinearHeads<S> {
   void divided_gradients(Pair at, std::int64_t first, std::int64_t rows, const C* by, const Rows& b,
                          const Tensor& sums) const {
     const Pair in_part{0, at.head};
-    this->add_outer(b.u, b.dy, rows, depth_, width_, this->matrix_of(sums, in_part));
-    this->times(b.dy, by, rows, width_, depth_, b.du);
+    this->add_outer(b.u, b.dy, rows, this->matrix_of(sums, in_part));
+    times({rows, depth_, width_}, b.dy, width_, by, b.du);
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
     for (std::int64_t map = 0; map < maps_; ++map) {
       this->loops().query_gradient_rows(
@@ -250,7 +250,7 @@ class WholeLinearHeads : LinearHeads<S> {
     const Pair in_part{0, at.head};
     const auto& loops = this->loops();
     const C scale = this->scale_of(keys_[static_cast<std::size_t>(at.item)]);
-    this->times(b.dy, by, rows, width_, depth_, b.du);
+    times({rows, depth_, width_}, b.dy, width_, by, b.du);
     loops.row_dots(b.du, depth_, b.u, depth_, rows, depth_, b.dbeta);
     loops.row_dots(b.dy, width_, levels(at), 0, rows, width_, b.dgamma);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -264,7 +264,7 @@ class WholeLinearHeads : LinearHeads<S> {
       loops.scale_rows(b.m.beta, b.dy, rows, width_);
       loops.scale_rows(b.m.beta, b.du, rows, depth_);
     }
-    this->add_outer(b.u, b.dy, rows, depth_, width_, this->matrix_of(sums, in_part));
+    this->add_outer(b.u, b.dy, rows, this->matrix_of(sums, in_part));
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
     loops.magnitude_gradient_rows(args_.feature_map, key_sums(at), 0, b.dz, b.q, b.dq, rows, depth_,
                                   this->row_sums(sums, in_part));
@@ -341,7 +341,8 @@ class WholeLinearHeads : LinearHeads<S> {
           }
           if (!to.k.defined()) continue;
           load_rows<S>(in_.v, args_.v, at, first, rows, v);
-          this->times(v, this->of_head(turned, this->matrix_size(), at), rows, width_, depth_, du);
+          times({rows, depth_, width_}, v, width_, this->of_head(turned, this->matrix_size(), at),
+                du);
           if (this->rotates()) this->rotated(true, first, rows, du, dk);
           this->loops().key_gradient_rows(args_.feature_map, this->row_sums(sums, at), 0, k, dk,
                                           rows, depth_);
@@ -356,7 +357,8 @@ class WholeLinearHeads : LinearHeads<S> {
   void value_gradients(Pair at, std::int64_t rows, const C* u, const Tensor& sums, C* dv) const {
     for (std::int64_t r = 0; by_magnitude() && r < rows; ++r)
       std::copy_n(this->value_sums(sums, at), width_, dv + r * width_);
-    this->times(u, this->matrix_of(sums, at), rows, depth_, width_, dv, by_magnitude());
+    times({rows, width_, depth_}, u, depth_, this->matrix_of(sums, at), dv,
+          {.accumulate = by_magnitude()});
   }
 
   // The matrices (depth, width) of all heads as (width, depth).

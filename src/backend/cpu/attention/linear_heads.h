@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cpu/attention/attention_heads.h"
+#include "backend/cpu/attention/small_products.h"
 #include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
 
@@ -287,38 +288,12 @@ class LinearHeads {
     return by.over_keys ? scale / keys : scale;
   }
 
-  // to (rows, n) = x (rows, k) m (k, n), or += that.
-  static void times(const C* x, const C* m, std::int64_t rows, std::int64_t k, std::int64_t n,
-                    C* to, bool accumulate = false) {
-    loops().product({.m = rows,
-                     .n = n,
-                     .k = k,
-                     .a = x,
-                     .a_row = k,
-                     .b = m,
-                     .b_row = n,
-                     .c = to,
-                     .ldc = n,
-                     .accumulate = accumulate});
+  // m (depth, width) += left^T right, of `rows` rows.
+  void add_outer(const C* left, const C* right, std::int64_t rows, C* m) const {
+    transposed_times({depth_, width_, rows}, left, depth_, right, m, {.accumulate = true});
   }
 
-  // m (k, n) += left^T right, of `rows` rows.
-  static void add_outer(const C* left, const C* right, std::int64_t rows, std::int64_t k,
-                        std::int64_t n, C* m) {
-    loops().product({.m = k,
-                     .n = n,
-                     .k = rows,
-                     .a = left,
-                     .a_row = 1,
-                     .a_column = k,
-                     .b = right,
-                     .b_row = n,
-                     .c = m,
-                     .ldc = n,
-                     .accumulate = true});
-  }
-
-  // Something is made of the heads' results.
+  // Whether a norm, a gate or a residual sum follows the heads' results.
   bool finishes() const {
     return in_.weight.defined() || in_.gate.defined() || in_.residual.defined();
   }

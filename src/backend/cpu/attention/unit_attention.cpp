@@ -51,7 +51,7 @@ class UnitHeads : public UnitMaps<S> {
                                      dim_);
             scores(unit, piece, head, first, count, queries, keys, map);
             maps().softmax_rows(map, count, unit.ld, sums, log_sums);
-            times(map, unit.ld, values, count, unit.keys(), width_, result);
+            times({count, width_, unit.keys()}, map, unit.ld, values, result);
             for (std::int64_t r = 0; r < count; ++r) {
               sums[r] = C{1} / sums[r];
               logs[unit.seats.queries[index(first + r)]] = log_sums[r];
@@ -136,38 +136,6 @@ class UnitHeads : public UnitMaps<S> {
     return sums;
   }
 
-  // to (rows, n) = x (rows, k), rows ld apart, times m (k, n).
-  static void times(const C* x, std::int64_t ld, const C* m, std::int64_t rows, std::int64_t k,
-                    std::int64_t n, C* to, C alpha = 1) {
-    maps().product({.m = rows,
-                    .n = n,
-                    .k = k,
-                    .alpha = alpha,
-                    .a = x,
-                    .a_row = ld,
-                    .b = m,
-                    .b_row = n,
-                    .c = to,
-                    .ldc = n});
-  }
-
-  // to (columns, n), or added to it, = x^T m for x (rows, columns), rows ld apart, and m (rows, n).
-  static void transposed_times(const C* x, std::int64_t ld, const C* m, std::int64_t rows,
-                               std::int64_t columns, std::int64_t n, bool add, C* to, C alpha = 1) {
-    maps().product({.m = columns,
-                    .n = n,
-                    .k = rows,
-                    .alpha = alpha,
-                    .a = x,
-                    .a_row = 1,
-                    .a_column = ld,
-                    .b = m,
-                    .b_row = n,
-                    .c = to,
-                    .ldc = n,
-                    .accumulate = add});
-  }
-
   // The gradients of one head of a unit; those of keys and values also stay in the state.
   void head_gradients(const Unit& unit, const Piece& piece, std::int64_t item, std::int64_t head,
                       const Rows& rows, const Tensor& lse, const UnitAttentionGradients& to,
@@ -189,20 +157,21 @@ class UnitHeads : public UnitMaps<S> {
       scores(unit, piece, head, first, count, state.queries, state.keys_transposed, state.map);
       maps().probability_rows(state.map, count, unit.ld, state.logs);
       if (to.v.defined() || to.padding.defined()) {
-        transposed_times(state.map, unit.ld, state.dy, count, keys, width_, first > 0,
-                         state.value_gradients);
+        transposed_times({keys, width_, count}, state.map, unit.ld, state.dy, state.value_gradients,
+                         {.accumulate = first > 0});
       }
-      times(state.dy, width_, state.values, count, width_, unit.ld, state.dmap);
+      times({count, unit.ld, width_}, state.dy, width_, state.values, state.dmap);
       maps().score_gradient_rows(nullptr, state.dmap, state.map, count, unit.ld, state.dots);
       if (bias != nullptr) add_bias(unit, first, count, state.map, bias);
       if (to.q.defined()) {
-        times(state.map, unit.ld, state.keys, count, keys, dim_, state.query_gradients, scale);
+        times({count, dim_, keys}, state.map, unit.ld, state.keys, state.query_gradients,
+              {.alpha = scale});
         loops().put_listed_rows(nullptr, state.query_gradients, rows.dq.data() + first,
                                 at(args_.q, head), count, dim_);
       }
       if (to.k.defined() || to.padding.defined()) {
-        transposed_times(state.map, unit.ld, state.queries, count, keys, dim_, first > 0,
-                         state.key_gradients, scale);
+        transposed_times({keys, dim_, count}, state.map, unit.ld, state.queries,
+                         state.key_gradients, {.alpha = scale, .accumulate = first > 0});
       }
     });
     if (to.k.defined()) {
@@ -266,7 +235,6 @@ class UnitHeads : public UnitMaps<S> {
     pool_.run(pieces_.count(), [&](std::int64_t i) { body(i, pieces_[i]); });
   }
 
-  // body(unit, item) for the pairs of a piece that have tokens.
   ThreadPool& pool_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/attention/attention_heads.h"
 #include "backend/cpu/attention/attention_maps.h"
+#include "backend/cpu/attention/small_products.h"
 #include "backend/cpu/attention/unit_seats.h"
 #include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
@@ -118,17 +119,8 @@ class UnitMaps {
       const C* start = unit.starts + (head - piece.head) * unit.next_start;
       std::copy_n(start + first * unit.ld, count * unit.ld, to);
     }
-    maps().product({.m = count,
-                    .n = unit.ld,
-                    .k = dim_,
-                    .alpha = static_cast<C>(args_.scale),
-                    .a = queries,
-                    .a_row = dim_,
-                    .b = keys_transposed,
-                    .b_row = unit.ld,
-                    .c = to,
-                    .ldc = unit.ld,
-                    .accumulate = begun});
+    times({count, unit.ld, dim_}, queries, dim_, keys_transposed, to,
+          {.alpha = static_cast<C>(args_.scale), .accumulate = begun});
     if (begun || unit.keys() == unit.ld) return;
     for (std::int64_t r = 0; r < count; ++r)
       std::fill(to + r * unit.ld + unit.keys(), to + (r + 1) * unit.ld, kNever<C>);

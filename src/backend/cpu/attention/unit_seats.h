@@ -102,6 +102,7 @@ class UnitPieces {
     return {first, std::min(first + stretch_, pairs_), head, std::min(group_, args_.heads - head)};
   }
   std::int64_t stretches() const { return stretches_; }
+  /// The piece of a stretch that has a head.
   std::int64_t index_of(std::int64_t stretch, std::int64_t head) const {
     return stretch * groups_ + head / group_;
   }
