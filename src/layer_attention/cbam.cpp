@@ -1,6 +1,6 @@
 // Convolutional block attention: a gate of channels, then one of places. kcla 2.6.
 
-#include "layer_attention/layer_attention.h"
+#include "layer_attention/gated_channels.h"
 #include "nn/convolution.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
@@ -48,7 +48,7 @@ class ChannelGate final : public nn::UnaryModule {
       const Tensor z = up_(ops::relu(down_(y)));
       sum = sum.defined() ? ops::add(sum, z) : z;
     }
-    return ops::mul(x, ops::reshape(ops::sigmoid(sum), {x.size(0), x.size(1), 1, 1}));
+    return ops::mul(x, layer_attention::channel_factor(ops::sigmoid(sum)));
   }
 
  private:

@@ -1,8 +1,9 @@
 // DIANet: one cell with memory for all blocks of a stage scales the channels of their branches.
 // kcla 2.5.
 
-#include "layer_attention/dla.h"
-#include "ops/elementwise.h"
+#include "layer_attention/channel_conv.h"
+#include "layer_attention/gated_channels.h"
+#include "layer_attention/sharing_unit.h"
 
 namespace {
 
@@ -20,7 +21,7 @@ const layer_attention::Info kDia{
     .source = "kcla 2.5",
     .names = {{{.blocks = "ModuleList"}, {.blocks = "ModuleList"}, {.blocks = "ModuleList"}}}};
 
-class Dia final : public layer_attention::LayerAttention {
+class Dia final : public layer_attention::GatedChannels {
  public:
   class Shared final : public nn::Module {
    public:
@@ -38,15 +39,12 @@ class Dia final : public layer_attention::LayerAttention {
   Dia(const Slot& slot, const DiaOptions&)
       : first_(slot.layer == 0), shared_(dynamic_cast<Shared&>(*slot.shared)) {}
   std::string type() const override { return "DIA"; }
-  layer_attention::Join join() const override { return {.on_branch = true, .norm = false}; }
 
  protected:
-  Tensor forward(const layer_attention::Layer& in, layer_attention::State& state,
-                 attention::Probe* probe) override {
+  Tensor gate(const Tensor& x, layer_attention::State& state) override {
     auto& cell = state.get<layer_attention::CellState>(first_);
-    cell = shared_.unit(layer_attention::pooled(in.x), cell);
-    if (probe != nullptr) probe->record("gate", cell.hidden);
-    return ops::mul(in.x, layer_attention::per_channel(cell.hidden));
+    cell = shared_.unit(layer_attention::pooled(x), cell);
+    return cell.hidden;
   }
 
  private:

@@ -36,7 +36,4 @@ class DlaShared : public nn::Module {
 /// The refreshing state of each sample, or the first one for all.
 CellState refreshing(const CellState& state, DsuState kind);
 
-/// (b, c) as a factor of maps: (b, c, 1, 1).
-Tensor per_channel(const Tensor& x);
-
 }  // namespace fovea::layer_attention

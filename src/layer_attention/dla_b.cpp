@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "layer_attention/dla.h"
+#include "layer_attention/gated_channels.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
 #include "ops/reduce.h"
@@ -74,7 +75,7 @@ class DlaB final : public layer_attention::LayerAttention {
     for (Tensor& value : carried.cache.values) {
       const Tensor v = ops::reshape(value, map);
       const Tensor m = shared_.unit()(layer_attention::pooled(v), from).hidden;
-      value = ops::reshape(ops::mul(v, layer_attention::per_channel(m)), value.shape());
+      value = ops::reshape(ops::mul(v, layer_attention::channel_factor(m)), value.shape());
     }
   }
 

@@ -1,6 +1,7 @@
 // DLA-L: MRLA-L whose shortcut is refreshed by a cell that all layers of the stage share. kcla 2.4.
 
 #include "layer_attention/dla.h"
+#include "layer_attention/gated_channels.h"
 #include "layer_attention/light.h"
 #include "layer_attention/paper_counts.h"
 #include "ops/elementwise.h"
@@ -31,7 +32,7 @@ DlaShared::DlaShared(const Slot& slot, const DlaOptions& options, bool excite)
   if (!excite) return;
   // "extict" is the spelling of the public code.
   const char* name = slot.family == Family::kImageNet ? "extict" : "excite";
-  excite_ = &child(name, ValueConv::make(slot.build.at(name), slot.channels));
+  excite_ = &child(name, make_value_conv(slot.build.at(name), slot.channels));
 }
 
 std::array<Names, 3> dla_names() {
@@ -46,8 +47,6 @@ CellState refreshing(const CellState& state, DsuState kind) {
   if (kind == DsuState::kPerSample) return state;
   return {ops::slice(state.hidden, 0, 0, 1), ops::slice(state.cell, 0, 0, 1)};
 }
-
-Tensor per_channel(const Tensor& x) { return ops::reshape(x, {x.size(0), x.size(1), 1, 1}); }
 
 namespace {
 
@@ -81,7 +80,7 @@ class DlaL final : public LayerAttention {
     cell = shared_.unit()(y, cell);
     const Tensor& p = in.shortcut;
     const Tensor m = shared_.unit()(pooled(p), refreshing(cell, o_.dsu_state)).hidden;
-    const Tensor refreshed = ops::add(ops::mul(p, per_channel(m)), shared_.excite()(p));
+    const Tensor refreshed = ops::add(ops::mul(p, channel_factor(m)), shared_.excite()(p));
     return light_(in.x, y, refreshed, probe);
   }
 

@@ -4,9 +4,8 @@
 
 #include "base/error.h"
 #include "layer_attention/channel_conv.h"
-#include "layer_attention/layer_attention.h"
+#include "layer_attention/gated_channels.h"
 #include "ops/elementwise.h"
-#include "ops/shape.h"
 
 namespace {
 
@@ -22,19 +21,15 @@ const layer_attention::Info kEca{
     .source = "kcla 2.6",
     .names = {{{.core = "eca"}, {.core = "eca"}, {.blocks = "layers", .core = "eca"}}}};
 
-class Eca final : public layer_attention::LayerAttention {
+class Eca final : public layer_attention::GatedChannels {
  public:
   Eca(const Slot& slot, const EcaOptions& o)
       : conv_(child<layer_attention::ChannelConv>("conv", slot.build, kernel(slot, o))) {}
   std::string type() const override { return "ECA"; }
-  layer_attention::Join join() const override { return {.on_branch = true, .norm = false}; }
 
  protected:
-  Tensor forward(const layer_attention::Layer& in, layer_attention::State&,
-                 attention::Probe* probe) override {
-    const Tensor gate = ops::sigmoid(conv_(layer_attention::pooled(in.x)));
-    if (probe != nullptr) probe->record("gate", gate);
-    return ops::mul(in.x, ops::reshape(gate, {gate.size(0), gate.size(1), 1, 1}));
+  Tensor gate(const Tensor& x, layer_attention::State&) override {
+    return ops::sigmoid(conv_(layer_attention::pooled(x)));
   }
 
  private:

@@ -33,7 +33,7 @@ Tensor per_channel(const Tensor& x, std::int64_t channels) {
   return ops::reshape(wide, {b, channels});
 }
 
-std::unique_ptr<nn::Conv2d> ValueConv::make(const nn::Build& build, std::int64_t channels) {
+std::unique_ptr<nn::Conv2d> make_value_conv(const nn::Build& build, std::int64_t channels) {
   return std::make_unique<nn::Conv2d>(build, channels, channels, ops::Sizes{3},
                                       ops::ConvOptions{.padding = {1}, .groups = channels}, false);
 }
@@ -43,7 +43,7 @@ Projections::Projections(const nn::Build& build, std::int64_t channels, std::int
     : num_heads_(num_heads),
       head_dim_(channels / num_heads),
       q_(child<ChannelConv>("Wq", build, channel_kernel(channels))),
-      v_(child("Wv", ValueConv::make(build.at("Wv"), channels))) {
+      v_(child("Wv", make_value_conv(build.at("Wv"), channels))) {
   if (with_keys) k_ = &child<ChannelConv>("Wk", build, channel_kernel(channels));
 }
 

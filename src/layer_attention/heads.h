@@ -49,9 +49,7 @@ Tensor stack(const std::vector<Tensor>& layers);
 Tensor per_channel(const Tensor& x, std::int64_t channels);
 
 /// Depthwise 3x3 convolution without bias.
-struct ValueConv {
-  static std::unique_ptr<nn::Conv2d> make(const nn::Build& build, std::int64_t channels);
-};
+std::unique_ptr<nn::Conv2d> make_value_conv(const nn::Build& build, std::int64_t channels);
 
 /// Wq, Wk (channel convolutions) and Wv (depthwise 3x3), and their heads: head i is the i-th run of
 /// head_dim channels. Registered under the empty name.

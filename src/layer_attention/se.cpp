@@ -1,10 +1,9 @@
 // Squeeze-and-excitation: channels are scaled by a small network of their means. kcla 2.6.
 
 #include "layer_attention/channel_conv.h"
-#include "layer_attention/layer_attention.h"
+#include "layer_attention/gated_channels.h"
 #include "nn/linear.h"
 #include "ops/elementwise.h"
-#include "ops/shape.h"
 
 namespace {
 
@@ -21,22 +20,18 @@ const layer_attention::Info kSe{
     .source = "kcla 2.6",
     .names = {{{.core = "se"}, {.core = "se"}, {.blocks = "layers", .core = "se"}}}};
 
-class Se final : public layer_attention::LayerAttention {
+class Se final : public layer_attention::GatedChannels {
  public:
   Se(const Slot& slot, const SeOptions& o)
       : skip_(o.skip_last_stage && slot.last_stage),
         down_(child<nn::Linear>("fc.0", slot.build, slot.channels, hidden(slot, o), false)),
         up_(child<nn::Linear>("fc.2", slot.build, hidden(slot, o), slot.channels, false)) {}
   std::string type() const override { return "SE"; }
-  layer_attention::Join join() const override { return {.on_branch = true, .norm = false}; }
 
  protected:
-  Tensor forward(const layer_attention::Layer& in, layer_attention::State&,
-                 attention::Probe* probe) override {
-    if (skip_) return in.x;
-    const Tensor gate = ops::sigmoid(up_(ops::relu(down_(layer_attention::pooled(in.x)))));
-    if (probe != nullptr) probe->record("gate", gate);
-    return ops::mul(in.x, ops::reshape(gate, {gate.size(0), gate.size(1), 1, 1}));
+  Tensor gate(const Tensor& x, layer_attention::State&) override {
+    if (skip_) return {};
+    return ops::sigmoid(up_(ops::relu(down_(layer_attention::pooled(x)))));
   }
 
  private:
