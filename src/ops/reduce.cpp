@@ -96,13 +96,6 @@ Tensor min(const Tensor& x, const std::vector<int>& axes, bool keepdim) {
   return extremum("min", ReduceOp::kMin, x, axes, keepdim);
 }
 
-Tensor var(const Tensor& x, const std::vector<int>& axes, double correction, bool keepdim) {
-  const Tensor squares = square(sub(x, mean(x, axes, true)));
-  const double count = static_cast<double>(x.numel()) /
-                       static_cast<double>(std::max<std::int64_t>(1, kept_shape(x, axes).numel()));
-  return mul(sum(squares, axes, keepdim), count == 0 ? 0.0 : 1.0 / (count - correction));
-}
-
 namespace {
 
 Tensor arg_extremum(const char* name, bool maximum, const Tensor& x) {

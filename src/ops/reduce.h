@@ -16,9 +16,6 @@ Tensor mean(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = f
 /// everything. Throws ShapeError if an axis has no elements.
 Tensor max(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const std::vector<int>& axes = {}, bool keepdim = false);
-/// Divided by n - correction; 0 of nothing.
-Tensor var(const Tensor& x, const std::vector<int>& axes = {}, double correction = 1,
-           bool keepdim = false);
 /// Index (int64) of the first maximum along the last axis, or of the first NaN; no gradient.
 Tensor argmax(const Tensor& x);
 Tensor argmin(const Tensor& x);

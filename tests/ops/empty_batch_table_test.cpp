@@ -257,8 +257,6 @@ std::vector<Case> reduction_cases() {
       {"mean over the rest", {rows}, {}, [](const auto& t) { return ops::mean(t[0], {1}); }, {0}},
       {"max", {rows}, {}, [](const auto& t) { return ops::max(t[0], {1}); }, {0}, false},
       {"min", {rows}, {}, [](const auto& t) { return ops::min(t[0], {1}, true); }, {0, 1}, false},
-      {"var", {rows}, {}, [](const auto& t) { return ops::var(t[0], {0}, 0); }, {4}, false},
-      {"var", {rows}, {}, [](const auto& t) { return ops::var(t[0], {1}); }, {0}, false},
       {"argmax", {rows}, {}, [](const auto& t) { return ops::argmax(t[0]); }, {0}, false},
       {"argmin", {rows}, {}, [](const auto& t) { return ops::argmin(t[0]); }, {0}, false},
       {"reduce_to", {rows}, {}, [](const auto& t) { return ops::reduce_to(t[0], {4}); }, {4}},

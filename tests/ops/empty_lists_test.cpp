@@ -83,7 +83,6 @@ std::vector<Case> list_cases() {
       {"swiglu without columns", {list}, {}, [](const auto& t) { return ops::swiglu(t[0]); }, list},
       {"sum of nothing", {list}, {}, [](const auto& t) { return ops::sum(t[0], {1}); }, {2}},
       {"mean of nothing", {list}, {}, [](const auto& t) { return ops::mean(t[0], {1}); }, {2}},
-      {"var of nothing", {list}, {}, [](const auto& t) { return ops::var(t[0], {1}); }, {2}, false},
       {"max of no rows",
        {tokens},
        {},

@@ -426,7 +426,6 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "neg",
                                   "transpose",
                                   "split",
-                                  "var",
                                   "bce_with_logits",
                                   "mse",
                                   "bce",
