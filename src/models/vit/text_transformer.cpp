@@ -5,10 +5,9 @@
 
 #include <cmath>
 
-#include "models/encoder.h"
 #include "models/model.h"
+#include "models/vit/token_input.h"
 #include "nn/embedding.h"
-#include "nn/init.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -18,41 +17,29 @@ namespace {
 
 using namespace fovea;
 using models::DataShape;
-using models::EncoderOptions;
 using models::Pool;
 using models::Positions;
 using schema::at_least;
 
-struct TextOptions : EncoderOptions {
+struct TextOptions : models::TokenOptions {
+  TextOptions() {
+    pos_embed = Positions::kSinusoidal;
+    global_pool = Pool::kAvg;
+  }
   std::optional<std::int64_t> vocab_size;
   std::optional<std::int64_t> max_len;
-  std::optional<std::int64_t> num_classes;
   bool scale_embed = true;
-  Positions pos_embed = Positions::kSinusoidal;
-  Pool global_pool = Pool::kAvg;
-  std::optional<std::int64_t> head_hidden;
 };
 
 class TextTransformer final : public models::TextClassifier {
  public:
   TextTransformer(const nn::Build& outer, const TextOptions& o, const DataShape& data)
-      : build_(with_init(outer, o.init)),
+      : build_(models::with_init(outer, o.init)),
         o_(o),
         max_len_(given("max_len", o.max_len, data.max_len)),
+        input_(child<models::TokenInput>("", build_, o, prefix() > 0, max_len_ + prefix())),
         embed_(child<nn::Embedding>(
             "embed", build_, given("vocab_size", o.vocab_size, data.vocab_size), o.embed_dim)) {
-    const std::int64_t rows = max_len_ + prefix();
-    if (o.global_pool == Pool::kToken) {
-      cls_token_ = parameter(
-          "cls_token", nn::init_truncated_normal(build_.at("cls_token"), {1, 1, o.embed_dim}));
-    }
-    if (o.pos_embed == Positions::kLearned) {
-      pos_embed_ = parameter(
-          "pos_embed", nn::init_truncated_normal(build_.at("pos_embed"), {1, rows, o.embed_dim}));
-    } else if (o.pos_embed == Positions::kSinusoidal) {
-      positions_ = nn::sinusoidal_positions(rows, o.embed_dim, build_.dtype, Device(build_.device));
-    }
-    if (o.drop_rate > 0) pos_drop_ = &child<nn::Dropout>("pos_drop", build_, o.drop_rate);
     encoder_ = &child<models::Encoder>("", build_, o);
     head_ =
         &child("head", models::make_head(build_.at("head"), o.embed_dim, o.head_hidden,
@@ -70,31 +57,22 @@ class TextTransformer final : public models::TextClassifier {
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
     const Tensor& ids = in.tokens;
     check_ids(ids);
-    const std::int64_t b = ids.size(0);
     const Tensor valid = ops::not_equal(ids, ops::zeros({}, DType::kInt64, ids.device()));
     Tensor x = ops::cast(embed_(ids), build_.activation_dtype());
     if (o_.scale_embed) x = ops::mul(x, std::sqrt(static_cast<double>(o_.embed_dim)));
     attention::Context context = geometry();
     context.probe = probe;
     context.key_mask = valid;
-    if (cls_token_.defined()) {
-      x = ops::concat({ops::expand(ops::as_activation(cls_token_, x), {b, 1, o_.embed_dim}), x}, 1);
-      const Tensor always = ops::ones({b, 1}, DType::kUint8, ids.device());
+    if (prefix() > 0) {
+      const Tensor always = ops::ones({ids.size(0), prefix()}, DType::kUint8, ids.device());
       context.key_mask = ops::concat({always, valid}, 1);
     }
-    if (pos_embed_.defined()) x = ops::add(x, ops::slice(pos_embed_, 1, 0, x.size(1)));
-    if (positions_.defined()) x = ops::add(x, ops::slice(positions_, 1, 0, x.size(1)));
-    if (pos_drop_ != nullptr) x = (*pos_drop_)(x);
-    const Tensor pooled = pool((*encoder_)(x, context), valid);
+    const Tensor pooled = pool((*encoder_)(input_(x), context), valid);
     if (probe != nullptr) probe->record("pooled", pooled);
     return {.logits = (*head_)(pooled)};
   }
 
  private:
-  static nn::Build with_init(nn::Build build, nn::Init init) {
-    build.init = init;
-    return build;
-  }
   static std::int64_t given(const char* key, const std::optional<std::int64_t>& option,
                             std::int64_t of_data) {
     const std::int64_t value = option.value_or(of_data);
@@ -114,8 +92,7 @@ class TextTransformer final : public models::TextClassifier {
 
   // (b, n, dim) -> (b, dim): the class token, or the mean over words.
   Tensor pool(const Tensor& x, const Tensor& valid) const {
-    if (o_.global_pool == Pool::kToken)
-      return ops::reshape(ops::slice(x, 1, 0, 1), {x.size(0), x.size(2)});
+    if (o_.global_pool == Pool::kToken) return models::class_token_of(x);
     const Tensor weights = ops::cast(valid, compute_dtype(x.dtype()));
     const Tensor words = ops::reshape(ops::cast(weights, x.dtype()), {x.size(0), x.size(1), 1});
     const Tensor sum = ops::sum(ops::mul(x, words), {1});
@@ -127,9 +104,8 @@ class TextTransformer final : public models::TextClassifier {
   nn::Build build_;
   TextOptions o_;
   std::int64_t max_len_;
+  models::TokenInput& input_;
   nn::Embedding& embed_;
-  Tensor cls_token_, pos_embed_, positions_;
-  nn::Dropout* pos_drop_ = nullptr;
   models::Encoder* encoder_ = nullptr;
   nn::UnaryModule* head_ = nullptr;
 };

@@ -5,10 +5,9 @@
 
 #include "autograd/mode.h"
 #include "models/counting.h"
-#include "models/encoder.h"
 #include "models/model.h"
+#include "models/vit/token_input.h"
 #include "nn/embedding.h"
-#include "nn/init.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -17,49 +16,28 @@ namespace {
 
 using namespace fovea;
 using models::DataShape;
-using models::EncoderOptions;
 using models::Pool;
 using models::Positions;
 using schema::at_least;
 
-struct ViTOptions : EncoderOptions {
+struct ViTOptions : models::TokenOptions {
   std::optional<std::array<std::int64_t, 2>> img_size;
   std::int64_t patch_size = 4;
   std::optional<std::int64_t> in_chans;
-  std::optional<std::int64_t> num_classes;
   bool class_token = true;
-  Pool global_pool = Pool::kToken;
-  Positions pos_embed = Positions::kLearned;
   std::optional<std::int64_t> pos_rows;
-  std::optional<std::int64_t> head_hidden;
   bool paper_counts_modules = false;  // of presets: the paper leaves out the products of attention
 };
 
 class ViT final : public models::ImageClassifier {
  public:
   ViT(const nn::Build& outer, const ViTOptions& o, const DataShape& data)
-      : build_(with_init(outer, o.init)),
+      : build_(models::with_init(outer, o.init)),
         o_(o),
         grid_(checked_grid(o, data)),
+        input_(child<models::TokenInput>("", build_, o, o.class_token, position_rows())),
         patch_embed_(child<nn::PatchEmbed>("patch_embed", build_, o.patch_size,
                                            o.in_chans.value_or(data.channels), o.embed_dim)) {
-    const std::int64_t tokens = grid_[0] * grid_[1] + prefix();
-    if (o.class_token) {
-      cls_token_ = parameter(
-          "cls_token", nn::init_truncated_normal(build_.at("cls_token"), {1, 1, o.embed_dim}));
-    }
-    if (o.pos_embed == Positions::kLearned) {
-      const std::int64_t rows = o.pos_rows.value_or(tokens);
-      FOVEA_CHECK(rows >= tokens, ConfigError,
-                  fmt::format("model.pos_rows: {} rows for {} tokens; expected at least as many",
-                              rows, tokens));
-      pos_embed_ = parameter(
-          "pos_embed", nn::init_truncated_normal(build_.at("pos_embed"), {1, rows, o.embed_dim}));
-    } else if (o.pos_embed == Positions::kSinusoidal) {
-      positions_ =
-          nn::sinusoidal_positions(tokens, o.embed_dim, build_.dtype, Device(build_.device));
-    }
-    if (o.drop_rate > 0) pos_drop_ = &child<nn::Dropout>("pos_drop", build_, o.drop_rate);
     encoder_ = &child<models::Encoder>("", build_, o, geometry());
     const std::int64_t classes = o.num_classes.value_or(data.num_classes);
     head_ =
@@ -85,24 +63,24 @@ class ViT final : public models::ImageClassifier {
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
     const Tensor& images = in.image;
     check_images(images);
-    Tensor x = ops::cast(patch_embed_(images), build_.activation_dtype());
-    const std::int64_t b = x.size(0);
-    if (cls_token_.defined())
-      x = ops::concat({ops::expand(cls_token_, {b, 1, o_.embed_dim}), x}, 1);
-    if (pos_embed_.defined()) x = ops::add(x, ops::slice(pos_embed_, 1, 0, x.size(1)));
-    if (positions_.defined()) x = ops::add(x, positions_);
-    if (pos_drop_ != nullptr) x = (*pos_drop_)(x);
+    const Tensor x = input_(ops::cast(patch_embed_(images), build_.activation_dtype()));
     attention::Context context = geometry();
     context.probe = probe;
     return {.logits = (*head_)(pool((*encoder_)(x, context)))};
   }
 
  private:
-  static nn::Build with_init(nn::Build build, nn::Init init) {
-    build.init = init;
-    return build;
-  }
   std::int64_t prefix() const { return o_.class_token ? 1 : 0; }
+
+  std::int64_t position_rows() const {
+    const std::int64_t tokens = grid_[0] * grid_[1] + prefix();
+    if (o_.pos_embed != Positions::kLearned) return tokens;
+    const std::int64_t rows = o_.pos_rows.value_or(tokens);
+    FOVEA_CHECK(rows >= tokens, ConfigError,
+                fmt::format("model.pos_rows: {} rows for {} tokens; expected at least as many",
+                            rows, tokens));
+    return rows;
+  }
 
   static std::array<std::int64_t, 2> checked_grid(const ViTOptions& o, const DataShape& data) {
     const auto size = o.img_size.value_or(std::array<std::int64_t, 2>{data.height, data.width});
@@ -128,18 +106,15 @@ class ViT final : public models::ImageClassifier {
 
   // (b, n, dim) -> (b, dim): the class token, or the mean over patches.
   Tensor pool(const Tensor& x) const {
-    if (o_.global_pool == Pool::kToken) {
-      return ops::reshape(ops::slice(x, 1, 0, 1), {x.size(0), x.size(2)});
-    }
+    if (o_.global_pool == Pool::kToken) return models::class_token_of(x);
     return ops::mean(ops::slice(x, 1, prefix(), x.size(1) - prefix()), {1});
   }
 
   nn::Build build_;
   ViTOptions o_;
   std::array<std::int64_t, 2> grid_;
+  models::TokenInput& input_;
   nn::PatchEmbed& patch_embed_;
-  Tensor cls_token_, pos_embed_, positions_;
-  nn::Dropout* pos_drop_ = nullptr;
   models::Encoder* encoder_ = nullptr;
   nn::UnaryModule* head_ = nullptr;
 };
