@@ -55,7 +55,7 @@ struct Info {
   std::string title;
   std::string source;  // paper key and equations
   MapKind map = MapKind::kStochastic;
-  bool masks = false;       // honours key_mask
+  bool masks = false;       // honours key_mask; networks for texts take no other
   bool needs_grid = false;  // needs grid_h and grid_w
   bool ordered = false;     // depends on the order of the tokens, without a grid
   /// The feed-forward network that belongs behind it, by its name in nn::ffn_choices().

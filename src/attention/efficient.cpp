@@ -18,7 +18,8 @@ struct EfficientOptions : attention::QkvOptions {};
 
 const attention::Info kEfficient{.title = "Efficient attention",
                                  .source = "mala 3.8; Shen et al., Efficient Attention",
-                                 .map = attention::MapKind::kStochastic};
+                                 .map = attention::MapKind::kStochastic,
+                                 .masks = true};
 
 class Efficient final : public attention::QkvAttention {
  public:
@@ -31,8 +32,10 @@ class Efficient final : public attention::QkvAttention {
       return ops::heads(x, num_heads(), head_dim(), 0, head_dim());
     };
     const auto q = all(attention::efficient_queries(attention::tokens_of(heads.q), head_dim()));
-    const auto k = all(attention::efficient_keys(attention::tokens_of(heads.k)));
-    const ops::LinearAttentionOptions options{.feature_map = FeatureMap::kNone, .eps = 0};
+    const auto k = all(attention::efficient_keys(attention::tokens_of(heads.k), ctx.key_mask));
+    // The epsilon vanishes beside 1, and keeps an item without keys from a division by 0.
+    const ops::LinearAttentionOptions options{
+        .feature_map = FeatureMap::kNone, .eps = 1e-30, .key_mask = ctx.key_mask};
     if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
       ctx.probe->record("attn", ops::linear_attention_map(q, k, options, first, count));

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attention/linear_forms.h"
 #include "autograd/mode.h"
 #include "nn/init.h"
 #include "nn/linear.h"
@@ -60,7 +61,7 @@ void record(Probe& probe, const GdlaHeads& o, const GdlaViews& views, const Tens
 Tensor attend_gdla(const GdlaHeads& o, const Tensor& t, const Tensor& lambda,
                    const nn::RMSNorm& norm, const Context& context) {
   const GdlaViews views = views_of(o, t);
-  const ops::LinearAttentionOptions options{.eps = o.eps};
+  const ops::LinearAttentionOptions options{.eps = o.eps, .key_mask = context.key_mask};
   if (const Probe::Rows rows = context.wanted_rows(); rows.count != 0)
     record(*context.probe, o, views, lambda, options, rows);
   const ops::HeadFinish finish{
@@ -120,7 +121,7 @@ struct GdlaOptions {
 const attention::Info kGdla{.title = "Gated differential linear attention",
                             .source = "gdla 2.6",
                             .map = attention::MapKind::kSigned,
-                            .masks = false,
+                            .masks = true,
                             .needs_grid = true};
 
 class GatedDifferentialLinear final : public attention::Attention {
@@ -149,7 +150,10 @@ class GatedDifferentialLinear final : public attention::Attention {
     const Tensor t = qkv_(x);  // q | k | v | g
     const Tensor y = attention::attend_gdla(heads_, t, lambda_main_, ln_, ctx);
     if (mix_ == nullptr) return (*out_proj_)(y);
-    const Tensor local = attention::attend_gdla(heads_, (*mix_)(t, ctx), lambda_aux_, ln_, {});
+    Context unprobed;
+    unprobed.key_mask = ctx.key_mask;
+    const Tensor mixed = (*mix_)(attention::masked_tokens(t, ctx.key_mask), ctx);
+    const Tensor local = attention::attend_gdla(heads_, mixed, lambda_aux_, ln_, unprobed);
     return (*out_proj_)(ops::concat({y, local}, -1));
   }
 

@@ -18,7 +18,8 @@ struct HydraOptions : attention::QkvOptions {};
 
 const attention::Info kHydra{.title = "Hydra attention",
                              .source = "mala 3.8; Bolya et al., Hydra Attention",
-                             .map = attention::MapKind::kSigned};
+                             .map = attention::MapKind::kSigned,
+                             .masks = true};
 
 class Hydra final : public attention::QkvAttention {
  public:
@@ -30,7 +31,7 @@ class Hydra final : public attention::QkvAttention {
     const Tensor qk = queries_and_keys(heads);
     const std::int64_t dim = qk.size(-1) / 2;
     const Tensor q = ops::slice(qk, -1, 0, dim);
-    const Tensor k = ops::slice(qk, -1, dim, dim);
+    const Tensor k = attention::masked_tokens(ops::slice(qk, -1, dim, dim), ctx.key_mask);
     if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
       ctx.probe->record_signed(map(q, k, first, count));

@@ -21,13 +21,14 @@ struct LinearOptions : attention::QkvOptions {
 const attention::Info kLinear{.title = "Linear attention",
                               .source = "gdla 2.8; Katharopoulos et al., Transformers are RNNs",
                               .map = attention::MapKind::kStochastic,
-                              .masks = false,
+                              .masks = true,
                               .needs_grid = false};
 
 // Where all features of a query are 0, so is its row of the map.
 const attention::Info kEnhancedLinear{.title = "Enhanced linear attention",
                                       .source = "mala 3.8; Cai et al., EfficientViT",
                                       .map = attention::MapKind::kStochastic,
+                                      .masks = true,
                                       .ffn = "mix_ffn"};
 
 class Linear final : public attention::QkvAttention {
@@ -40,7 +41,8 @@ class Linear final : public attention::QkvAttention {
   Tensor attend(const Heads& heads, const Context& ctx, bool rotated) override {
     const auto& [q, k, v] = heads;
     const ops::LinearAttentionOptions options{.feature_map = rotated ? FeatureMap::kNone : kernel_,
-                                              .eps = eps_};
+                                              .eps = eps_,
+                                              .key_mask = ctx.key_mask};
     if (const auto [first, count] = ctx.wanted_rows(); count != 0) {
       const autograd::NoGrad no_grad;
       ctx.probe->record("attn", ops::linear_attention_map(q, k, options, first, count));

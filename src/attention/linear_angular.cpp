@@ -28,6 +28,7 @@ struct LinearAngularOptions : attention::QkvOptions {
 const attention::Info kLinearAngular{.title = "Linear angular attention",
                                      .source = "mala 3.8; You et al., Castling-ViT",
                                      .map = attention::MapKind::kSigned,
+                                     .masks = true,
                                      .ordered = true};
 
 class LinearAngular final : public attention::QkvAttention {
@@ -46,23 +47,30 @@ class LinearAngular final : public attention::QkvAttention {
 
  protected:
   Tensor attend(const Heads& heads, const Context& ctx, bool) override {
-    const auto& [q, k, v] = heads;
+    const auto& [q, all_keys, v] = heads;
+    const ops::HeadView k =
+        ctx.key_mask.defined()
+            ? ops::heads(attention::masked_tokens(attention::tokens_of(all_keys), ctx.key_mask),
+                         num_heads(), head_dim(), 0, head_dim())
+            : all_keys;
     const bool sparse = sparse_reg_ && training();
     if (const Probe::Rows rows = ctx.wanted_rows(); rows.count != 0) {
       const autograd::NoGrad no_grad;
       const Tensor map = attention::angular_map(q, k, rows);
-      ctx.probe->record_signed(sparse ? ops::add(map, attention::sparse_map(q, k, rows)) : map);
+      ctx.probe->record_signed(
+          sparse ? ops::add(map, attention::sparse_map(q, k, ctx.key_mask, rows)) : map);
     }
-    return attention::angular_attention(q, k, v, sparse ? attention::sparse_map(q, k) : Tensor());
+    return attention::angular_attention(
+        q, k, v, sparse ? attention::sparse_map(q, k, ctx.key_mask) : Tensor());
   }
 
   // Every head has one kernel, for all of its channels.
-  Tensor local_branch(const Tensor&, const ops::HeadView& v, const Context&) override {
+  Tensor local_branch(const Tensor&, const ops::HeadView& v, const Context& ctx) override {
     if (!dconv_.defined()) return {};
     const std::int64_t size = dconv_.size(2);
     const Tensor kernels = ops::reshape(ops::expand(dconv_, {num_heads(), head_dim(), size, 1}),
                                         {num_heads() * head_dim(), 1, size, 1});
-    const Tensor values = attention::tokens_of(v);
+    const Tensor values = attention::masked_tokens(attention::tokens_of(v), ctx.key_mask);
     return ops::token_conv(values, kernels, {}, values.size(1), 1);
   }
 

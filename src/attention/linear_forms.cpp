@@ -33,6 +33,12 @@ double per_root(std::int64_t dim) { return 1 / std::sqrt(static_cast<double>(dim
 
 }  // namespace
 
+Tensor masked_tokens(const Tensor& x, const Tensor& key_mask) {
+  if (!key_mask.defined()) return x;
+  const Tensor factor = ops::cast(ops::cast(key_mask, compute_dtype(x.dtype())), x.dtype());
+  return ops::mul(x, ops::reshape(factor, {x.size(0), x.size(1), 1}));
+}
+
 Tensor unit_vectors(const Tensor& x, std::int64_t width) {
   const Tensor weight = ops::full({width}, per_root(width), compute_dtype(x.dtype()), x.device());
   const Tensor runs = ops::reshape(x, {x.numel() / width, width});
@@ -44,8 +50,8 @@ Tensor efficient_queries(const Tensor& q, std::int64_t head_dim) {
   return ops::reshape(ops::softmax(ops::reshape(q, {q.numel() / head_dim, head_dim})), q.shape());
 }
 
-Tensor efficient_keys(const Tensor& k) {
-  return ops::transpose(ops::softmax(ops::transpose(k, 1, 2)), 1, 2);
+Tensor efficient_keys(const Tensor& k, const Tensor& key_mask) {
+  return ops::transpose(ops::softmax(ops::transpose(k, 1, 2), key_mask), 1, 2);
 }
 
 Tensor hydra_attention(const Tensor& q, const Tensor& k, const Tensor& v) {
@@ -66,8 +72,10 @@ Tensor angular_attention(const ops::HeadView& q, const ops::HeadView& k, const o
   return ops::merge_heads(unit_vectors(y, v.dim));
 }
 
-Tensor sparse_map(const ops::HeadView& q, const ops::HeadView& k, Probe::Rows rows) {
-  const Tensor map = ops::attention_map(q, k, {per_root(q.dim), false, {}}, rows.first, rows.count);
+Tensor sparse_map(const ops::HeadView& q, const ops::HeadView& k, const Tensor& key_mask,
+                  Probe::Rows rows) {
+  const Tensor map =
+      ops::attention_map(q, k, {per_root(q.dim), false, key_mask}, rows.first, rows.count);
   const auto constant = [&](double value) {
     return ops::full({}, value, map.dtype(), map.device());
   };

@@ -8,14 +8,17 @@
 
 namespace fovea::attention {
 
+/// x (b, n, c) with zeros for the tokens that the mask (b, n) hides; without a mask x itself.
+Tensor masked_tokens(const Tensor& x, const Tensor& key_mask);
+
 /// x / sqrt(|x|^2 + 1e-24) for every run of `width` channels of x (..., channels); zeros stay
 /// zeros.
 Tensor unit_vectors(const Tensor& x, std::int64_t width);
 
 /// Queries (b, n, channels) as softmax over the channels of each head.
 Tensor efficient_queries(const Tensor& q, std::int64_t head_dim);
-/// Keys (b, n, channels) as softmax over the tokens, each channel alone.
-Tensor efficient_keys(const Tensor& k);
+/// Keys (b, n, channels) as softmax over the tokens, each channel alone; 0 where they are masked.
+Tensor efficient_keys(const Tensor& k, const Tensor& key_mask = {});
 
 /// y_n = q_n * sum_m (k_m * v_m), q and k unit vectors over all channels, products by element:
 /// (b, n, dim) each. Attention with a head for every channel. mala 3.8, 5.
@@ -26,7 +29,8 @@ Tensor hydra_attention(const Tensor& q, const Tensor& k, const Tensor& v);
 Tensor angular_attention(const ops::HeadView& q, const ops::HeadView& k, const ops::HeadView& v,
                          const Tensor& sparse = {});
 /// softmax(q k^T / sqrt(d)) where it is above 0.02, else 0: (b, heads, count, n).
-Tensor sparse_map(const ops::HeadView& q, const ops::HeadView& k, Probe::Rows rows = {});
+Tensor sparse_map(const ops::HeadView& q, const ops::HeadView& k, const Tensor& key_mask = {},
+                  Probe::Rows rows = {});
 /// I / 2 + q k^T / pi, the map before y is divided by its length: (b, heads, count, n).
 Tensor angular_map(const ops::HeadView& q, const ops::HeadView& k, Probe::Rows rows = {});
 

@@ -40,6 +40,7 @@ class TextTransformer final : public models::TextClassifier {
         input_(child<models::TokenInput>("", build_, o, prefix() > 0, max_len_ + prefix())),
         embed_(child<nn::Embedding>(
             "embed", build_, given("vocab_size", o.vocab_size, data.vocab_size), o.embed_dim)) {
+    check_masks(o.attention.type);
     encoder_ = &child<models::Encoder>("", build_, o);
     head_ =
         &child("head", models::make_head(build_.at("head"), o.embed_dim, o.head_hidden,
@@ -81,6 +82,14 @@ class TextTransformer final : public models::TextClassifier {
     return value;
   }
   std::int64_t prefix() const { return o_.global_pool == Pool::kToken ? 1 : 0; }
+
+  // Padding would count as words, and a text's logits would depend on the batch around it.
+  static void check_masks(const std::string& attention) {
+    FOVEA_CHECK(attention::variants().find(attention).info.masks, ConfigError,
+                fmt::format("model.attention: {} does not honour the padding mask of texts; choose "
+                            "another attention (run: inspect --list attention)",
+                            attention));
+  }
 
   void check_ids(const Tensor& ids) const {
     FOVEA_CHECK(ids.rank() == 2 && ids.dtype() == DType::kInt64 && ids.size(1) <= max_len_,

@@ -1,3 +1,6 @@
+#include <cmath>
+
+#include "attention/attention.h"
 #include "autograd/graph.h"
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
@@ -101,6 +104,53 @@ TEST_CASE("text transformers: padding and the other texts of a batch change noth
       CHECK(max_difference(batch.rows(2, 3), (*model)({.tokens = ids({{10}}, 5)}).logits) < 1e-13);
     }
   }
+}
+
+TEST_CASE("text transformers: padding changes nothing with any attention that honours the mask",
+          "[models]") {
+  for (const attention::Variant& variant : attention::variants()) {
+    if (!variant.info.masks) continue;
+    for (const char* pool : {"avg", "token"}) {
+      INFO(variant.name << " " << pool);
+      Value attention = Value::object({{"type", variant.name}, {"num_heads", 2}});
+      if (variant.fields->find("local") != nullptr) attention.set("local", false);  // needs a grid
+      Value options = small("transformer");
+      options.set("attention", attention);
+      options.set("global_pool", pool);
+      const auto model = build(options, cpu(), {}, DType::kFloat64);
+      const autograd::NoGrad no_grad;
+      const Tensor batch =
+          (*model)({.tokens = ids({{4, 2, 9}, {1, 7, 8, 3, 5, 6}, {10}, {}}, 7)}).logits;
+      CHECK(max_difference(batch.rows(0, 1), (*model)({.tokens = ids({{4, 2, 9}}, 3)}).logits) <
+            1e-12);
+      CHECK(max_difference(batch.rows(2, 3), (*model)({.tokens = ids({{10}}, 1)}).logits) < 1e-12);
+      for (const double value : to_doubles(batch)) CHECK(std::isfinite(value));
+    }
+  }
+}
+
+TEST_CASE("text transformers: gradients with padding and a text of nothing else", "[models]") {
+  for (const attention::Variant& variant : attention::variants()) {
+    if (!variant.info.masks) continue;
+    INFO(variant.name);
+    Value attention = Value::object({{"type", variant.name}, {"num_heads", 2}});
+    if (variant.fields->find("local") != nullptr) attention.set("local", false);
+    Value options = small("transformer");
+    options.set("depth", 1);
+    options.set("attention", attention);
+    const auto model = build(options, cpu(), {}, DType::kFloat64);
+    const Tensor x = ids({{4, 2, 9, 4, 5}, {1, 7}, {}}, 6);
+    const Tensor labels = Tensor::from<std::int64_t>({2, 0, 1}, {3}, cpu());
+    check_directions(*model,
+                     [&] { return ops::cross_entropy((*model)({.tokens = x}).logits, labels); });
+  }
+}
+
+TEST_CASE("text transformers: an attention without the padding mask is refused", "[models]") {
+  Value options = small("transformer");
+  options.set("attention", Value::object({{"type", "inline"}, {"num_heads", 2}}));
+  CHECK_THROWS_WITH(build(options, cpu(), {}),
+                    Catch::Contains("model.attention: inline does not honour the padding mask"));
 }
 
 TEST_CASE("text transformers: bfloat16 is near float32", "[models]") {
