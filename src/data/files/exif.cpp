@@ -6,16 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "data/files/bytes.h"
+
 namespace fovea::data {
 namespace {
-
-using Bytes = std::span<const std::byte>;
-
-bool starts_with(Bytes bytes, std::string_view magic) {
-  if (bytes.size() < magic.size()) return false;
-  return std::equal(magic.begin(), magic.end(), bytes.begin(),
-                    [](char c, std::byte b) { return static_cast<std::byte>(c) == b; });
-}
 
 // `count` bytes at `i` as a number; 0 outside, which no field that is looked for has.
 std::uint32_t number(Bytes bytes, std::size_t i, std::size_t count, bool little) {

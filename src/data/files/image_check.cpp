@@ -11,26 +11,10 @@
 #include <string>
 #include <string_view>
 
+#include "data/files/bytes.h"
+
 namespace fovea::data {
 namespace {
-
-using Bytes = std::span<const std::byte>;
-
-std::uint32_t at(Bytes file, std::size_t i) { return std::to_integer<std::uint32_t>(file[i]); }
-
-std::uint32_t big32(Bytes file, std::size_t i) {
-  return at(file, i) << 24 | at(file, i + 1) << 16 | at(file, i + 2) << 8 | at(file, i + 3);
-}
-
-std::uint32_t little32(Bytes file, std::size_t i) {
-  return at(file, i + 3) << 24 | at(file, i + 2) << 16 | at(file, i + 1) << 8 | at(file, i);
-}
-
-bool starts_with(Bytes file, std::string_view magic) {
-  if (file.size() < magic.size()) return false;
-  return std::equal(magic.begin(), magic.end(), file.begin(),
-                    [](char c, std::byte b) { return static_cast<std::byte>(c) == b; });
-}
 
 // Bytes a PNG of this header may inflate to: rows of pixels with a filter byte each, twice that for
 // the passes of an interlaced one.
@@ -38,7 +22,7 @@ std::uint64_t png_raw_bytes(Bytes header) {
   const std::uint64_t width = big32(header, 0);
   const std::uint64_t height = big32(header, 4);
   if (width > (1u << 30) || height > (1u << 30)) return 0;  // refused by the size check later
-  const std::uint64_t bits = at(header, 8) * 4;             // at most four channels
+  const std::uint64_t bits = byte_at(header, 8) * 4;        // at most four channels
   return 2 * height * (width * bits / 8 + 2) + 4096;
 }
 
@@ -88,7 +72,7 @@ std::string png_damage(Bytes file) {
         ::crc32(0, reinterpret_cast<const Bytef*>(typed.data()), static_cast<uInt>(typed.size()));
     std::string type;
     for (std::size_t k = 0; k < 4; ++k) {
-      const auto c = static_cast<char>(at(typed, k));
+      const auto c = static_cast<char>(byte_at(typed, k));
       type += (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ? c : '?';
     }
     if (crc != big32(file, i + 8 + length)) return fmt::format("chunk {} fails its checksum", type);
@@ -114,13 +98,13 @@ bool huffman_tables_are_valid(Bytes payload, HuffmanTables& given) {
   while (!payload.empty()) {
     if (payload.size() < 17) return false;
     std::size_t codes = 0;
-    for (std::size_t k = 1; k <= 16; ++k) codes += at(payload, k);
+    for (std::size_t k = 1; k <= 16; ++k) codes += byte_at(payload, k);
     if (codes > 256 || payload.size() - 17 < codes) return false;
-    const bool dc = at(payload, 0) >> 4 == 0;
+    const bool dc = byte_at(payload, 0) >> 4 == 0;
     for (std::size_t k = 17; dc && k < 17 + codes; ++k) {
-      if (at(payload, k) > 15) return false;
+      if (byte_at(payload, k) > 15) return false;
     }
-    given |= 1u << (4 * (at(payload, 0) >> 4 & 1) + (at(payload, 0) & 3));
+    given |= 1u << (4 * (byte_at(payload, 0) >> 4 & 1) + (byte_at(payload, 0) & 3));
     payload = payload.subspan(17 + codes);
   }
   return true;
@@ -135,12 +119,12 @@ bool is_arithmetic(std::uint32_t marker) {
 // A scan of n components: n, then a name and two table numbers (DC, AC) each, then the first and
 // the last coefficient. stb does not ask whether the tables were ever given.
 bool scan_has_its_tables(Bytes payload, HuffmanTables given, bool progressive) {
-  const std::size_t n = payload.empty() ? 0 : at(payload, 0);
+  const std::size_t n = payload.empty() ? 0 : byte_at(payload, 0);
   if (n == 0 || payload.size() < 2 * n + 4) return false;
-  const bool dc = !progressive || at(payload, 2 * n + 1) == 0;
+  const bool dc = !progressive || byte_at(payload, 2 * n + 1) == 0;
   const bool ac = !progressive || !dc;
   for (std::size_t k = 0; k < n; ++k) {
-    const std::uint32_t numbers = at(payload, 2 * k + 2);
+    const std::uint32_t numbers = byte_at(payload, 2 * k + 2);
     if (dc && (given >> (numbers >> 4 & 3) & 1u) == 0) return false;
     if (ac && (given >> (4 + (numbers & 3)) & 1u) == 0) return false;
   }
@@ -163,19 +147,19 @@ std::string jpeg_damage(Bytes file) {
   for (;;) {
     // Between segments, and inside scan data, everything up to the next true marker is passed over.
     while (i + 1 < file.size()) {
-      const std::uint32_t next = at(file, i + 1);
-      if (at(file, i) == 0xFF && next != 0 && next != 0xFF && !is_restart(next)) break;
+      const std::uint32_t next = byte_at(file, i + 1);
+      if (byte_at(file, i) == 0xFF && next != 0 && next != 0xFF && !is_restart(next)) break;
       ++i;
     }
     if (i + 1 >= file.size()) return "cut short: no end-of-image marker";
-    const std::uint32_t marker = at(file, i + 1);
+    const std::uint32_t marker = byte_at(file, i + 1);
     if (marker == kEnd) return "";
     if (marker == 0x01 || marker == 0xD8) {  // no length follows
       i += 2;
       continue;
     }
     if (file.size() - i < 4) return "cut short inside a segment";
-    const std::size_t length = at(file, i + 2) << 8 | at(file, i + 3);
+    const std::size_t length = byte_at(file, i + 2) << 8 | byte_at(file, i + 3);
     if (length < 2) return fmt::format("segment {:02x} has length {}", marker, length);
     if (file.size() - i - 2 < length) {
       return marker == kScan ? "cut short before its pixels" : "cut short inside a segment";
@@ -200,13 +184,14 @@ std::string bmp_damage(Bytes file) {
   if (file.size() < 30) return "cut short inside the header";
   const std::uint64_t offset = little32(file, 10);
   const bool core = little32(file, 14) == 12;  // the OS/2 header with 16-bit sizes
-  const std::uint64_t width = core ? at(file, 18) | at(file, 19) << 8 : little32(file, 18);
+  const std::uint64_t width =
+      core ? byte_at(file, 18) | byte_at(file, 19) << 8 : little32(file, 18);
   const auto signed_height = static_cast<std::int32_t>(little32(file, 22));
   const std::uint64_t height =
-      core ? at(file, 20) | at(file, 21) << 8
+      core ? byte_at(file, 20) | byte_at(file, 21) << 8
            : static_cast<std::uint64_t>(std::abs(std::int64_t{signed_height}));
-  const std::uint64_t bits =
-      core ? at(file, 24) | at(file, 25) << 8 : at(file, 28) | at(file, 29) << 8;
+  const std::uint64_t bits = core ? byte_at(file, 24) | byte_at(file, 25) << 8
+                                  : byte_at(file, 28) | byte_at(file, 29) << 8;
   if (bits > 32) return fmt::format("{} bits a pixel, at most 32 expected", bits);
   const std::uint64_t row = (width * bits + 31) / 32 * 4;
   if (height != 0 && row > (std::uint64_t{1} << 40) / height) return "declares an impossible size";

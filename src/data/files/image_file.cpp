@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/files/bytes.h"
 #include "data/files/exif.h"
 #include "data/files/image_check.h"
 #include "data/files/jpeg_file.h"
@@ -37,8 +38,6 @@
 
 namespace fovea::data {
 namespace {
-
-using Bytes = std::span<const std::byte>;
 
 // A small file must not decode to a large picture: deflate cannot pass 1032 to 1, which is 8256
 // pixels of one bit, and a JPEG block of 64 pixels needs at least a few bits.

@@ -13,12 +13,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/files/bytes.h"
 #include "data/files/packed_file.h"
 
 namespace fovea::data {
 namespace {
-
-using Bytes = std::span<const std::byte>;
 
 constexpr int kHeaderBytes = sizeof(nifti_1_header);
 static_assert(kHeaderBytes == 348);

@@ -12,11 +12,10 @@
 #include <memory>
 
 #include "base/error.h"
+#include "data/files/bytes.h"
 
 namespace fovea::data {
 namespace {
-
-using Bytes = std::span<const std::byte>;
 
 static_assert(std::endian::native == std::endian::little);
 

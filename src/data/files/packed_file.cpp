@@ -8,13 +8,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/files/bytes.h"
 
 namespace fovea::data {
 namespace {
 
 namespace fs = std::filesystem;
-using Bytes = std::span<const std::byte>;
-
 class Inflater {
  public:
   Inflater(Bytes file, std::string_view name) : file_(file), name_(name) {

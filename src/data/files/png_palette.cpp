@@ -4,24 +4,16 @@
 
 #include <string>
 
+#include "data/files/bytes.h"
 #include "data/files/image_check.h"
 
 namespace fovea::data {
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
 constexpr std::size_t kSignature = 8;
 constexpr std::size_t kHeaderChunk = 25;  // length, type, 13 bytes, checksum
 constexpr std::size_t kDepthAt = kSignature + 16;
 constexpr std::size_t kColourTypeAt = kSignature + 17;
-
-std::uint32_t big32(Bytes file, std::size_t i) {
-  std::uint32_t value = 0;
-  for (std::size_t k = 0; k < 4; ++k)
-    value = value << 8 | std::to_integer<std::uint32_t>(file[i + k]);
-  return value;
-}
 
 bool has_colour(Bytes palette) {
   for (std::size_t i = 0; i + 3 <= palette.size(); i += 3) {
