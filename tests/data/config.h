@@ -41,6 +41,11 @@ inline Sample prepared(const Dataset& d, std::int64_t i, const Draw& draw = {}) 
   return sample;
 }
 
+/// A transform of pictures as an `augment` list has it.
+inline std::unique_ptr<const PictureTransform> picture(const std::string& json) {
+  return make_picture_transform(component(json), "dataset.augment");
+}
+
 /// A table of sentences of 2 to 10 words over a small vocabulary, with their class among them.
 inline std::string text_table(int rows) {
   std::string text = "text,label\n";

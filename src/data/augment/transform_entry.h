@@ -1,10 +1,11 @@
-// What a transform of transforms.def is to the list of them. Sources of transforms end in
-// FOVEA_TRANSFORM.
+// What a transform of transforms.def is to the list of them. A transform is one source file, which
+// ends in FOVEA_TRANSFORM, and one line in transforms.def.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "data/augment/transforms.h"
@@ -15,26 +16,44 @@ namespace fovea::data {
 
 struct TransformEntry : schema::Choice {
   static constexpr const char* kKind = "transform";
-  std::function<std::unique_ptr<const Transform>(const schema::Component&, const std::string&)>
-      make;
+  template <class Transform>
+  using Maker = std::function<std::unique_ptr<const Transform>(const schema::Component&,
+                                                               const std::string& path)>;
+  Changes changes;
+  Maker<PictureTransform> make_for_pictures = {};  // where it changes any
+  Maker<VolumeTransform> make_for_volumes = {};
 };
 
-template <class Options>
+/// Of transforms without options.
+struct NoOptions {};
+
+template <Changes kChanges, class Transform, class Options>
 TransformEntry make_transform_entry(std::string name, std::string help,
-                                    std::unique_ptr<Transform> (*make)(const Options&),
-                                    const schema::Fields<Options>& fields) {
-  const auto shared = std::make_shared<const schema::Fields<Options>>(fields);
-  return {{std::move(name), std::move(help), shared},
-          [shared, make](const schema::Component& component, const std::string& path) {
-            return make(shared->parse(component, path));
-          }};
+                                    schema::Fields<Options> fields) {
+  constexpr bool kOfPictures = std::is_base_of_v<PictureTransform, Transform>;
+  constexpr bool kOfVolumes = std::is_base_of_v<VolumeTransform, Transform>;
+  static_assert(kOfPictures == (kChanges.has(kPictures) || kChanges.has(kMaskedPictures)));
+  static_assert(kOfVolumes == kChanges.has(kVolumes));
+  const auto shared = std::make_shared<const schema::Fields<Options>>(std::move(fields));
+  const auto make = [shared](const schema::Component& component, const std::string& path) {
+    return std::make_unique<const Transform>(shared->parse(component, path));
+  };
+  TransformEntry entry{{std::move(name), std::move(help), shared}, kChanges};
+  if constexpr (kOfPictures) entry.make_for_pictures = make;
+  if constexpr (kOfVolumes) entry.make_for_volumes = make;
+  return entry;
 }
+
+/// All of transforms.def, and what was added since.
+schema::Registry<TransformEntry>& transforms();
 
 }  // namespace fovea::data
 
-/// FOVEA_TRANSFORM(name, help, Fields<Options>{}...): defines the entry that a line of
-/// transforms.def refers to, made by make_<name>(const Options&). Inside namespace fovea::data.
-#define FOVEA_TRANSFORM(name, help, ...)                                  \
-  TransformEntry transform_entry_##name() {                               \
-    return make_transform_entry(#name, help, make_##name, (__VA_ARGS__)); \
+/// FOVEA_TRANSFORM(name, Class, kPictures | kMaskedPictures, help, Fields<Options>{}...): defines
+/// the entry that a line of transforms.def refers to. Class has a constructor of const Options& and
+/// derives from PictureTransform, VolumeTransform or both, by what it changes. Inside namespace
+/// fovea::data.
+#define FOVEA_TRANSFORM(name, Class, changes, help, ...)                     \
+  TransformEntry transform_entry_##name() {                                  \
+    return make_transform_entry<changes, Class>(#name, help, (__VA_ARGS__)); \
   }

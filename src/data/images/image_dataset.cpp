@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "data/registry.h"
+#include "schema/json/value.h"
 
 namespace fovea::data {
 namespace {
@@ -79,22 +81,20 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
     : Dataset(source, split, options, options.noise, image_noise()),
       source_(std::move(source)),
       options_(std::move(options)) {
-  for (const schema::Component& transform : options_.augment) {
-    augment_.push_back(make_transform(transform, "dataset.augment"));
-  }
   const SourceInfo& info = source_->info();
   fields_ = fields_of(info);
+  for (std::size_t k = 0; k < options_.augment.size(); ++k) {
+    const schema::Component& chosen = options_.augment[k];
+    const std::string path = schema::join_path("dataset.augment", std::to_string(k));
+    augment_.push_back(
+        make_picture_transform(chosen, path, has_masks() ? kMaskedPictures : kPictures));
+    FOVEA_CHECK(has_masks() || info.height == info.width || !augment_.back()->turns(), ConfigError,
+                fmt::format("{}: {} turns by quarters, but the samples are {} x {}; expected "
+                            "squares",
+                            path, chosen.type, info.height, info.width));
+  }
   cuts_files_ = info.own_sizes && !has_masks() && split == Split::kTrain && !augment_.empty() &&
                 augment_[0]->cuts();
-  for (const auto& transform : augment_) {
-    FOVEA_CHECK(!has_masks() || transform->takes_masks(), ConfigError,
-                "dataset.augment: rand_augment, and random_resized_crop with an interpolation, are "
-                "of images with classes; the samples have masks");
-    FOVEA_CHECK(has_masks() || info.height == info.width || !transform->turns(), ConfigError,
-                fmt::format("dataset.augment: a transform turns by quarters, but the samples are "
-                            "{} x {}; expected squares",
-                            info.height, info.width));
-  }
   FOVEA_CHECK(!has_masks() || !options_.mix.is_on(), ConfigError,
               "dataset.mix: blends classes of whole images, but the samples have masks; expected "
               "mixup and cutmix 0");

@@ -93,7 +93,7 @@ class ImageDataset final : public Dataset {
   std::shared_ptr<const Source> source_;
   ImageOptions options_;
   std::vector<Field> fields_;
-  std::vector<std::unique_ptr<const Transform>> augment_;
+  std::vector<std::unique_ptr<const PictureTransform>> augment_;
   bool cuts_files_ = false;  // pictures are decoded, and kept, as large as their files have them
   std::vector<double> mean_;
   std::vector<double> std_;

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/identity.h"
-#include "data/volumes/volume_augment.h"
 #include "data/volumes/volume_cache.h"
 #include "data/volumes/volume_headers.h"
 #include "data/volumes/volume_regions.h"
@@ -179,8 +178,8 @@ void VolumeDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) cons
       draw_crop(*volume, options_.img_size, foreground,
                 draw.augment ? draws.fork("crop") : RandomStream(draw.seed).fork("crop"));
   const VolumeCrop crop = draw.augment && options_.augment
-                              ? augmented_crop(*volume, options_.img_size, first, options_.outside,
-                                               draws.fork("augment"))
+                              ? augmentation_.crop(*volume, options_.img_size, first,
+                                                   options_.outside, draws.fork("augment"))
                               : crop_volume(*volume, options_.img_size, first, options_.outside);
   std::copy(crop.values.begin(), crop.values.end(), into.at("image").data<float>());
   std::ranges::copy(sample_labels(crop.labels), into.at("mask").data<std::int64_t>());

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "data/augment/volumes/volume_augment.h"
 #include "data/dataset.h"
 #include "data/registry.h"
 #include "data/volumes/volume_options.h"
@@ -91,6 +92,7 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
   VolumeSetOptions options_;
   std::shared_ptr<const PreparedVolumes> prepared_;
   Samples samples_;
+  VolumeAugmentation augmentation_;
   std::vector<Field> fields_;
   std::vector<std::string> output_names_;
 };

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/parts/split.h"
-#include "data/volumes/volume_augment.h"
+#include "data/augment/volumes/volume_crop.h"
 #include "schema/fields.h"
 
 namespace fovea::data {

@@ -141,6 +141,10 @@ Choice find_choice(const Choices& choices, const Value& type, const std::string&
     if (choice.name == type.as_string()) return std::move(choice);
     names.push_back(choice.name);
   }
+  if (choices.misfit) {
+    const std::string reason = choices.misfit(type.as_string());
+    FOVEA_CHECK(reason.empty(), ConfigError, where(type.origin(), path) + reason);
+  }
   const std::string suggestion = did_you_mean(type.as_string(), names);
   throw ConfigError(fmt::format(
       "{}no {} called {}{} run: fovea inspect --list {}", where(type.origin(), path), choices.kind,

@@ -57,6 +57,9 @@ struct Choices {
 
   std::string kind;
   std::function<std::vector<Choice>()> list;
+  /// Of choices that are a part of a registry: why another name is not among them, "" for a name
+  /// that is unknown altogether.
+  std::function<std::string(const std::string& name)> misfit = {};
 };
 
 /// The entry called `type` (a string value). Throws ConfigError with its position:

@@ -5,18 +5,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "data/augment/transforms.h"
-#include "schema/json/parse.h"
+#include "tests/data/config.h"
 
 using namespace fovea;
 using namespace fovea::data;
+using fovea::data::test::picture;
 
 namespace {
-
-std::unique_ptr<const Transform> make(const std::string& json) {
-  schema::Value value = schema::parse(json, "test.json");
-  return make_transform({value.at("type").as_string(), value}, "dataset.augment");
-}
 
 std::vector<float> squares(std::int64_t h, std::int64_t w) {
   std::vector<float> x;
@@ -28,8 +23,8 @@ std::vector<float> squares(std::int64_t h, std::int64_t w) {
 }  // namespace
 
 TEST_CASE("rotate: mirrored edges bring in no black, masks keep their values", "[data]") {
-  const auto reflect = make(R"({"type": "rotate", "prob": 1})");
-  const auto black = make(R"({"type": "rotate", "prob": 1, "reflect": false})");
+  const auto reflect = picture(R"({"type": "rotate", "prob": 1})");
+  const auto black = picture(R"({"type": "rotate", "prob": 1, "reflect": false})");
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     std::vector<float> image = squares(16, 12), mask = image, dark = image;
     reflect->apply({1, 16, 12, image.data()}, {RandomStream(seed), {}});
@@ -41,14 +36,14 @@ TEST_CASE("rotate: mirrored edges bring in no black, masks keep their values", "
     }
     CHECK(dark[0] < 0.25f);
   }
-  const auto none = make(R"({"type": "rotate", "prob": 1, "limit": 0})");
+  const auto none = picture(R"({"type": "rotate", "prob": 1, "limit": 0})");
   std::vector<float> image = squares(5, 7);
   none->apply({1, 5, 7, image.data()}, {RandomStream(1), {}});
   CHECK(image == squares(5, 7));
 }
 
 TEST_CASE("random_brightness_contrast: one line for all pixels, cut to [0, 1]", "[data]") {
-  const auto transform = make(R"({"type": "random_brightness_contrast", "prob": 1})");
+  const auto transform = picture(R"({"type": "random_brightness_contrast", "prob": 1})");
   CHECK_FALSE(transform->moves_pixels());
   std::vector<float> x = {0.3f, 0.5f, 0.7f, 0.0f, 1.0f};
   transform->apply({1, 1, 5, x.data()}, {RandomStream(4), {}});
@@ -60,7 +55,7 @@ TEST_CASE("random_brightness_contrast: one line for all pixels, cut to [0, 1]", 
 }
 
 TEST_CASE("gaussian_blur: a plane stays, a point spreads over the kernel alone", "[data]") {
-  const auto transform = make(R"({"type": "gaussian_blur", "prob": 1, "blur_limit": [3, 3]})");
+  const auto transform = picture(R"({"type": "gaussian_blur", "prob": 1, "blur_limit": [3, 3]})");
   std::vector<float> flat(30, 0.4f);
   transform->apply({1, 5, 6, flat.data()}, {RandomStream(1), {}});
   for (const float value : flat) CHECK(value == Approx(0.4f));
@@ -71,16 +66,17 @@ TEST_CASE("gaussian_blur: a plane stays, a point spreads over the kernel alone",
   CHECK(std::count(point.begin(), point.end(), 0.0f) == 40);
   // sigma 0.8 of OpenCV's rule for 3 pixels.
   CHECK(point[25] / point[24] == Approx(std::exp(-0.5 / 0.64)));
-  CHECK_THROWS_WITH(make(R"({"type": "gaussian_blur", "blur_limit": [4, 6]})"),
+  CHECK_THROWS_WITH(picture(R"({"type": "gaussian_blur", "blur_limit": [4, 6]})"),
                     Catch::Contains("two odd numbers"));
 }
 
 TEST_CASE("elastic_transform: far below a pixel at its defaults, more where asked", "[data]") {
-  const auto slight = make(R"({"type": "elastic_transform", "prob": 1})");
+  const auto slight = picture(R"({"type": "elastic_transform", "prob": 1})");
   std::vector<float> mask = squares(16, 16), image = mask;
   slight->apply({1, 16, 16, mask.data()}, {RandomStream(1), {}, {}, true});
   CHECK(mask == squares(16, 16));
-  const auto strong = make(R"({"type": "elastic_transform", "prob": 1, "alpha": 40, "sigma": 3})");
+  const auto strong =
+      picture(R"({"type": "elastic_transform", "prob": 1, "alpha": 40, "sigma": 3})");
   strong->apply({1, 16, 16, image.data()}, {RandomStream(1), {}});
   strong->apply({1, 16, 16, mask.data()}, {RandomStream(1), {}, {}, true});
   CHECK(image != squares(16, 16));
@@ -89,7 +85,7 @@ TEST_CASE("elastic_transform: far below a pixel at its defaults, more where aske
 }
 
 TEST_CASE("rot_flip_or_rotate: quarters say whether the sides changed places", "[data]") {
-  const auto transform = make(R"({"type": "rot_flip_or_rotate"})");
+  const auto transform = picture(R"({"type": "rot_flip_or_rotate"})");
   CHECK(transform->turns());
   int swapped = 0, zeros = 0, same = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {

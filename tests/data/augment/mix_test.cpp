@@ -170,7 +170,7 @@ TEST_CASE("mix: evaluation is left alone, images with masks are refused", "[data
   CHECK_THROWS_WITH(
       make_dataset(component(R"({"type": "synthetic_segmentation", "augment": ["rand_augment"]})"),
                    Split::kTrain),
-      Catch::Contains("images with classes"));
+      Catch::Contains("\"rand_augment\" applies to pictures, not to pictures with masks"));
 }
 
 TEST_CASE("repeated augmentation: each sample so often in a row, augmented in another way",

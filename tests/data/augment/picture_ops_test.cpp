@@ -1,12 +1,12 @@
 // RandAugment's operations against Pillow and timm.
-#include "data/augment/picture_ops.h"
+#include "data/augment/pictures/picture_ops.h"
 
 #include <catch2/catch.hpp>
 
 #include <charconv>
 #include <set>
 
-#include "data/augment/rand_augment.h"
+#include "data/augment/pictures/rand_augment.h"
 #include "data/augment/transforms.h"
 #include "tensor/safetensors.h"
 #include "tests/data/config.h"
@@ -134,11 +134,11 @@ TEST_CASE("rand_augment: flat, tiny and grey pictures", "[data]") {
 
 TEST_CASE("rand_augment: draws two of the operations, each with its probability", "[data]") {
   const auto make = [](const std::string& more) {
-    return make_transform(component("{\"type\": \"rand_augment\"" + more + "}"), "augment");
+    return make_picture_transform(component("{\"type\": \"rand_augment\"" + more + "}"), "augment");
   };
   const std::vector<float> original = planes(3 * 8 * 8, 1);
   const std::vector<double> mean = {0.5, 0.5, 0.5};
-  const auto changed = [&](const Transform& transform, int count) {
+  const auto changed = [&](const PictureTransform& transform, int count) {
     int changes = 0;
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(count); ++seed) {
       std::vector<float> x = original;

@@ -8,10 +8,14 @@
 
 #include "base/error.h"
 #include "data/augment/resize.h"
+#include "data/augment/transform_entry.h"
+#include "data/augment/volumes/volume_augment.h"
 #include "schema/json/parse.h"
+#include "tests/data/config.h"
 
 using namespace fovea;
 using namespace fovea::data;
+using fovea::data::test::picture;
 
 namespace {
 
@@ -26,8 +30,8 @@ std::vector<float> counting(std::int64_t c, std::int64_t h, std::int64_t w) {
 }  // namespace
 
 TEST_CASE("transforms: every entry keeps the shape and repeats itself", "[data]") {
-  for (const schema::Choice& choice : transform_choices().list()) {
-    const auto transform = make_transform({choice.name, {}}, "dataset.augment");
+  for (const schema::Choice& choice : transform_choices(kPictures).list()) {
+    const auto transform = make_picture_transform({choice.name, {}}, "dataset.augment");
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
       INFO(choice.name << " seed " << seed);
       for (const auto& [h, w] : {std::pair{9, 7}, {1, 1}, {3, 2}}) {
@@ -46,7 +50,7 @@ TEST_CASE("transforms: every entry keeps the shape and repeats itself", "[data]"
 }
 
 TEST_CASE("random_crop: shifts by at most the padding and fills with zeros", "[data]") {
-  const auto crop = make_random_crop({2});
+  const auto crop = picture(R"({"type": "random_crop", "padding": 2})");
   const std::vector<float> original = counting(1, 5, 6);
   std::set<std::pair<int, int>> shifts;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
@@ -78,7 +82,7 @@ TEST_CASE("random_crop: shifts by at most the padding and fills with zeros", "[d
 TEST_CASE("random_resized_crop: parts lie inside, with shares and ratios in their ranges",
           "[data]") {
   constexpr std::int64_t kHeight = 90, kWidth = 120;
-  const auto crop = make_random_resized_crop();
+  const auto crop = picture(R"({"type": "random_resized_crop"})");
   double least = 1, most = 0, sum = 0, log_ratio = 0;
   std::set<std::int64_t> tops, lefts;
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
@@ -108,7 +112,8 @@ TEST_CASE("random_resized_crop: parts lie inside, with shares and ratios in thei
 
 TEST_CASE("random_resized_crop: what never fits is the largest centred part of a near ratio",
           "[data]") {
-  const auto crop = make_random_resized_crop({.scale = {1, 1}, .ratio = {0.75, 1.25}});
+  const auto crop =
+      picture(R"({"type": "random_resized_crop", "scale": [1, 1], "ratio": [0.75, 1.25]})");
   const auto check = [&](std::int64_t height, std::int64_t width, const Box& expected) {
     const Box box = crop->cut(height, width, {RandomStream(1), {}});
     CHECK(box.top == expected.top);
@@ -122,7 +127,7 @@ TEST_CASE("random_resized_crop: what never fits is the largest centred part of a
 }
 
 TEST_CASE("random_resized_crop: the part is resized to the old size", "[data]") {
-  const auto crop = make_random_resized_crop();
+  const auto crop = picture(R"({"type": "random_resized_crop"})");
   const std::vector<float> original = counting(2, 8, 6);
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const TransformContext context{RandomStream(seed), {}};
@@ -149,23 +154,26 @@ TEST_CASE("random_resized_crop: the part is resized to the old size", "[data]") 
 TEST_CASE("horizontal_flip: mirrors every row, with its probability", "[data]") {
   const std::vector<float> original = counting(2, 2, 3);
   std::vector<float> x = original;
-  make_horizontal_flip({1.0})->apply({2, 2, 3, x.data()}, {RandomStream(0), {}});
+  picture(R"({"type": "horizontal_flip", "prob": 1.0})")
+      ->apply({2, 2, 3, x.data()}, {RandomStream(0), {}});
   for (std::size_t row = 0; row < 4; ++row) {
     for (std::size_t j = 0; j < 3; ++j) CHECK(x[row * 3 + j] == original[row * 3 + 2 - j]);
   }
-  make_horizontal_flip({0.0})->apply({2, 2, 3, x.data()}, {RandomStream(0), {}});
+  picture(R"({"type": "horizontal_flip", "prob": 0.0})")
+      ->apply({2, 2, 3, x.data()}, {RandomStream(0), {}});
   CHECK(x != original);
   int flipped = 0;
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     std::vector<float> y = {0.0f, 1.0f};
-    make_horizontal_flip()->apply({1, 1, 2, y.data()}, {RandomStream(seed), {}});
+    picture(R"({"type": "horizontal_flip"})")->apply({1, 1, 2, y.data()}, {RandomStream(seed), {}});
     flipped += y[0] == 1.0f ? 1 : 0;
   }
   CHECK(flipped == Approx(500).margin(60));
 }
 
 TEST_CASE("random_erasing: one rectangle in the given share of the area", "[data]") {
-  const auto erase = make_random_erasing({.prob = 1.0, .min_area = 0.1, .max_area = 0.3});
+  const auto erase =
+      picture(R"({"type": "random_erasing", "prob": 1, "min_area": 0.1, "max_area": 0.3})");
   const std::vector<double> mean = {0.25, 0.75};
   int erased = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
@@ -190,21 +198,23 @@ TEST_CASE("normalise: removes mean and deviation of each channel", "[data]") {
       ShapeError);
 }
 
-TEST_CASE("make_transform: unknown names and options out of range are refused", "[data]") {
-  CHECK_THROWS_WITH(make_transform({"random_crp", {}}, "dataset.augment.0"),
+TEST_CASE("transforms: unknown names and options out of range are refused", "[data]") {
+  CHECK_THROWS_WITH(make_picture_transform({"random_crp", {}}, "dataset.augment.0"),
                     Catch::Contains("did you mean \"random_crop\"?"));
   schema::Value options = schema::Value::object({{"type", "random_crop"}, {"padding", -1}});
-  CHECK_THROWS_AS(make_transform({"random_crop", options}, "dataset.augment.0"), ConfigError);
+  CHECK_THROWS_AS(make_picture_transform({"random_crop", options}, "dataset.augment.0"),
+                  ConfigError);
   options = schema::parse(R"({"type": "random_resized_crop", "scale": [0.5, 0.2]})", "test");
-  CHECK_THROWS_WITH(make_transform({"random_resized_crop", options}, "dataset.augment.0"),
+  CHECK_THROWS_WITH(make_picture_transform({"random_resized_crop", options}, "dataset.augment.0"),
                     Catch::Contains("a smallest and a largest number"));
   options = schema::Value::object({{"type", "random_erasing"}, {"min_area", 0.9}});
-  CHECK_THROWS_AS(make_transform({"random_erasing", options}, "dataset.augment.0"), ConfigError);
+  CHECK_THROWS_AS(make_picture_transform({"random_erasing", options}, "dataset.augment.0"),
+                  ConfigError);
 }
 
 TEST_CASE("random_erasing: pixel noise is standard normal behind the normalisation", "[data]") {
-  RandomErasingOptions options{.prob = 1, .min_area = 0.3, .max_area = 0.3, .fill = "pixel"};
-  const auto erasing = make_random_erasing(options);
+  const auto erasing = picture(
+      R"({"type": "random_erasing", "prob": 1, "min_area": 0.3, "max_area": 0.3, "fill": "pixel"})");
   const std::vector<double> mean = {0.2, 0.8}, deviation = {0.1, 0.4};
   double sum = 0, squares = 0;
   std::int64_t count = 0;
@@ -228,8 +238,7 @@ TEST_CASE("random_erasing: pixel noise is standard normal behind the normalisati
 }
 
 TEST_CASE("random_resized_crop: bicubic as pictures of 8 bits are resized", "[data]") {
-  const auto crop = make_random_resized_crop({.interpolation = Resampling::kBicubic});
-  CHECK_FALSE(crop->takes_masks());
+  const auto crop = picture(R"({"type": "random_resized_crop", "interpolation": "bicubic"})");
   const std::vector<float> original = counting(3, 12, 10);
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const TransformContext context{RandomStream(seed), {}};
@@ -241,4 +250,115 @@ TEST_CASE("random_resized_crop: bicubic as pictures of 8 bits are resized", "[da
               {3, 12, 10, expected.data()});
     CHECK(x == expected);
   }
+}
+
+TEST_CASE("transforms: one that does not apply to the data is refused by name", "[data]") {
+  const std::string masked =
+      "; those that do: random_crop, random_resized_crop, horizontal_flip, vertical_flip, "
+      "random_rotation, crop_flip, random_erasing, rotate, random_brightness_contrast, "
+      "gaussian_blur, elastic_transform, rot_flip_or_rotate";
+  CHECK_THROWS_WITH(
+      make_picture_transform({"rand_augment", {}}, "dataset.augment.1", kMaskedPictures),
+      Catch::StartsWith("dataset.augment.1.type: \"rand_augment\" applies to pictures, not to "
+                        "pictures with masks" +
+                        masked));
+  CHECK_THROWS_WITH(
+      make_picture_transform(
+          test::component(R"({"type": "random_resized_crop", "interpolation": "bicubic"})"),
+          "dataset.augment.0", kMaskedPictures),
+      "dataset.augment.0.interpolation: interpolation is an option of \"random_resized_crop\" for "
+      "pictures, not for pictures with masks");
+  CHECK_THROWS_WITH(
+      make_dataset(test::component(R"({"type": "synthetic", "augment": ["blur"]})"), Split::kTrain),
+      Catch::Contains("dataset.augment.0.type: \"blur\" applies to volumes, not to "
+                      "pictures; those that do: random_crop, "));
+  CHECK_THROWS_WITH(make_volume_transform({"rotate", {}}, "dataset.augment"),
+                    Catch::Contains("applies to pictures and pictures with masks, not to volumes; "
+                                    "those that do: turn, noise, "));
+}
+
+namespace fovea::data {
+namespace {
+
+struct ToyOptions {
+  double factor = 0.5;
+};
+
+// What source files of new transforms hold: one of pictures, one of volumes, one of all.
+class ToyDarken final : public PictureTransform {
+ public:
+  explicit ToyDarken(const ToyOptions& o) : o_(o) {}
+  void apply(Planes x, const TransformContext& /*context*/) const override {
+    for (float& value : x.values()) value *= static_cast<float>(o_.factor);
+  }
+
+ private:
+  ToyOptions o_;
+};
+
+FOVEA_TRANSFORM(toy_darken, ToyDarken, kPictures, "multiply by a factor",
+                schema::Fields<ToyOptions>{}.add("factor", &ToyOptions::factor,
+                                                 schema::in_range(0, 1), "of all values"))
+
+class ToyNegate final : public ChannelTransform {
+ public:
+  explicit ToyNegate(const NoOptions&) : ChannelTransform(1) {}
+
+ private:
+  void change(std::span<float> values, const VolumeSides& /*size*/,
+              const RandomStream& /*draws*/) const override {
+    for (float& value : values) value = -value;
+  }
+};
+
+FOVEA_TRANSFORM(toy_negate, ToyNegate, kVolumes, "the negated values", schema::Fields<NoOptions>{})
+
+class ToyClear final : public PictureTransform, public VolumeTransform {
+ public:
+  explicit ToyClear(const NoOptions&) {}
+  void apply(Planes x, const TransformContext& /*context*/) const override {
+    std::ranges::fill(x.values(), 0.0f);
+  }
+  void apply(VolumeCrop& crop, const RandomStream& /*draws*/) const override {
+    std::ranges::fill(crop.values, 0.0f);
+  }
+};
+
+FOVEA_TRANSFORM(toy_clear, ToyClear, kPictures | kMaskedPictures | kVolumes, "zeros",
+                schema::Fields<NoOptions>{})
+
+}  // namespace
+}  // namespace fovea::data
+
+TEST_CASE("transforms: a new one is a source file and a line", "[data]") {
+  transforms().add(transform_entry_toy_darken());
+  transforms().add(transform_entry_toy_negate());
+  transforms().add(transform_entry_toy_clear());
+  const auto first = [](const std::string& augment) {
+    const auto dataset = test::make_images(
+        test::component(R"({"type": "synthetic", "img_size": 8, "normalise": false, "augment": [)" +
+                        augment + "]}"),
+        Split::kTrain);
+    return test::image_of(test::prepared(*dataset, 0, {.augment = true}));
+  };
+  std::vector<float> expected = first("");
+  for (float& value : expected) value *= 0.25f;
+  CHECK(first(R"({"type": "toy_darken", "factor": 0.25})") == expected);
+  CHECK(first("\"toy_clear\"") == std::vector<float>(expected.size(), 0.0f));
+  CHECK_THROWS_WITH(first("\"toy_negate\""), Catch::Contains("applies to volumes"));
+  CHECK_THROWS_WITH(make_picture_transform({"toy_darken", {}}, "", kMaskedPictures),
+                    Catch::Contains("applies to pictures, not to pictures with masks"));
+  CHECK_NOTHROW(make_picture_transform({"toy_clear", {}}, "", kMaskedPictures));
+
+  PreparedVolume volume;
+  volume.size = {2, 1, 2};
+  volume.values = {1, 2, 3, 4};
+  const auto changed = [&](const char* name) {
+    return VolumeAugmentation(std::vector<schema::Component>{{name, {}}})
+        .crop(volume, volume.size, {0, 0, 0}, Outside::kZeros, RandomStream(1))
+        .values;
+  };
+  CHECK(changed("toy_negate") == std::vector<float>{-1, -2, -3, -4});
+  CHECK(changed("toy_clear") == std::vector<float>{0, 0, 0, 0});
+  CHECK_THROWS_WITH(changed("toy_darken"), Catch::Contains("not to volumes"));
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "data/survey.h"
-#include "data/volumes/volume_augment.h"
+#include "data/augment/volumes/volume_augment.h"
 #include "data/volumes/volume_cache.h"
 #include "data/volumes/volume_dataset.h"
 #include "data/volumes/volume_regions.h"

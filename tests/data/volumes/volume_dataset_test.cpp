@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "data/loader.h"
-#include "data/volumes/volume_augment.h"
+#include "data/augment/volumes/volume_augment.h"
 #include "data/volumes/volume_dataset.h"
 #include "tests/data/config.h"
 #include "tests/data/files.h"
@@ -370,14 +370,15 @@ TEST_CASE("volumes: turned crops are zero outside as well", "[data][volumes]") {
   std::fill(volume.values.begin(), volume.values.end(), 1.0F);
   std::fill(volume.labels.begin(), volume.labels.end(), std::uint8_t{1});
   note_voxels(volume, 2);
+  const VolumeAugmentation augmentation;
   int zeros = 0;
   for (std::uint64_t k = 0; k < 40; ++k) {
     const VolumeCrop crop =
-        augmented_crop(volume, {8, 8, 8}, {3, 0, 0}, Outside::kZeros, RandomStream(k));
+        augmentation.crop(volume, {8, 8, 8}, {3, 0, 0}, Outside::kZeros, RandomStream(k));
     // (A constant that is blurred, or seen at low resolution, goes over into the zeros.)
     for (std::size_t i = 0; i < crop.values.size(); ++i) zeros += crop.values[i] == 0 ? 1 : 0;
     const VolumeCrop edge =
-        augmented_crop(volume, {8, 8, 8}, {3, 0, 0}, Outside::kEdge, RandomStream(k));
+        augmentation.crop(volume, {8, 8, 8}, {3, 0, 0}, Outside::kEdge, RandomStream(k));
     CHECK(edge.labels == crop.labels);
   }
   CHECK(zeros > 40 * 3 * 64 / 2);
@@ -393,11 +394,12 @@ TEST_CASE(
     volume.values[i] = volume.labels[i] == 1 ? 1.0f : -1.0f;
   }
   note_voxels(volume, 2);
+  const VolumeAugmentation augmentation;
   int changed = 0;
   for (std::uint64_t k = 0; k < 40; ++k) {
     const RandomStream stream(k);
     const auto drawn = [&] {
-      return augmented_crop(volume, {8, 8, 8}, {4, 4, 4}, Outside::kZeros, stream);
+      return augmentation.crop(volume, {8, 8, 8}, {4, 4, 4}, Outside::kZeros, stream);
     };
     const VolumeCrop a = drawn(), b = drawn();
     CHECK(a.values == b.values);

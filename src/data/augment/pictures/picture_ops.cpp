@@ -1,4 +1,4 @@
-#include "data/augment/picture_ops.h"
+#include "data/augment/pictures/picture_ops.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "data/augment/rand_augment.h"
+#include "data/augment/pictures/rand_augment.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "data/augment/interpolation_names.h"
-#include "data/augment/picture_ops.h"
+#include "data/augment/pictures/picture_ops.h"
 #include "data/augment/transform_entry.h"
 
 namespace fovea::data {
@@ -49,7 +49,7 @@ struct RandAugmentOptions {
   Resampling interpolation = Resampling::kBicubic;
 };
 
-class RandAugment final : public Transform {
+class RandAugment final : public PictureTransform {
  public:
   explicit RandAugment(const RandAugmentOptions& o) : o_(o) {}
 
@@ -72,15 +72,10 @@ class RandAugment final : public Transform {
     }
     if (!picture.pixels.empty()) to_planes(picture, 255, x);
   }
-  bool takes_masks() const override { return false; }
 
  private:
   RandAugmentOptions o_;
 };
-
-std::unique_ptr<Transform> make_rand_augment(const RandAugmentOptions& options) {
-  return std::make_unique<RandAugment>(options);
-}
 
 }  // namespace
 
@@ -140,7 +135,7 @@ void apply(AugmentOp op, double level, bool other_way, const AugmentStyle& style
 }
 
 FOVEA_TRANSFORM(
-    rand_augment,
+    rand_augment, RandAugment, kPictures,
     "RandAugment as timm has it, of pictures rounded to 8 bits; the defaults are its "
     "rand-m9-mstd0.5-inc1",
     schema::Fields<RandAugmentOptions>{}

@@ -1,10 +1,13 @@
-// Crops of volumes and their random changes while training, as nnU-Net makes them. dformer 7.4.
+// Crops of volumes: where they lie, and their voxels. dformer 7.4.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "data/augment/volumes/volume_turn.h"
 #include "data/volumes/volume_plan.h"
 #include "tensor/random.h"
 
@@ -18,15 +21,16 @@ struct VolumeCrop {
   std::vector<std::uint8_t> labels;  // 0 outside of the volume
 
   std::int64_t voxels() const { return size[0] * size[1] * size[2]; }
+  std::span<float> channel(std::int64_t c) {
+    return {values.data() + c * voxels(), static_cast<std::size_t>(voxels())};
+  }
 };
 
-/// Whether crops have so few slices that they are turned in their plane alone: longest side over
-/// depth above 3.
-bool turns_in_plane(const VolumeSides& size);
-
-/// Where crops may lie: the size of the part that a crop is turned and scaled in, of which it is
-/// the middle.
-VolumeSides margin_size(const VolumeSides& size);
+/// The place of a voxel in the values of a channel.
+inline std::int64_t voxel_index(const VolumeSides& size, std::int64_t d, std::int64_t h,
+                                std::int64_t w) {
+  return (d * size[1] + h) * size[2] + w;
+}
 
 /// The first voxel of a crop, which may lie outside of the volume: anywhere, or with `foreground`
 /// around a random voxel of a random class that the volume has. Where only some voxels are of a
@@ -34,19 +38,15 @@ VolumeSides margin_size(const VolumeSides& size);
 std::array<double, 3> draw_crop(const PreparedVolume& volume, const VolumeSides& size,
                                 bool foreground, const RandomStream& stream);
 
-/// What values are outside of a volume: 0, as windows of an evaluation have them
-/// (nnunet_windows.h), or those of its border.
+/// Values outside of a volume: 0, as windows of an evaluation have them (nnunet_windows.h), or
+/// those of its border.
 enum class Outside { kZeros, kEdge };
 
-/// The voxels from there on.
+/// The voxels of a crop that begins at `first`.
 VolumeCrop crop_volume(const PreparedVolume& volume, const VolumeSides& size,
                        const std::array<double, 3>& first, Outside outside);
-
-/// The same, perhaps turned (each angle within 30 degrees, in the plane alone any, p 0.2) and
-/// scaled (0.7 to 1.4, p 0.2), linear between voxels, labels nearest; then noise, blur, brightness,
-/// contrast, low resolution, gamma and mirrors. A function of the stream.
-VolumeCrop augmented_crop(const PreparedVolume& volume, const VolumeSides& size,
-                          const std::array<double, 3>& first, Outside outside,
-                          const RandomStream& stream);
+/// The same, turned and scaled about its middle: linear between voxels, labels nearest.
+VolumeCrop crop_volume(const PreparedVolume& volume, const VolumeSides& size,
+                       const std::array<double, 3>& first, Outside outside, const CropMatrix& turn);
 
 }  // namespace fovea::data
