@@ -6,40 +6,48 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
+#include <string_view>
 
 #include "base/error.h"
+#include "metrics/cases/case_metric.h"
 #include "metrics/classification.h"
 #include "metrics/label_maps.h"
 #include "metrics/surface.h"
 
 namespace fovea::metrics {
+
+#define FOVEA_ENTRY(name) CaseMetricEntry case_metric_entry_##name();
+#include "metrics/cases/case_metrics.def"
+#undef FOVEA_ENTRY
+
 namespace {
 
 using CaseValues = std::vector<std::vector<double>>;  // by case and class but the background
 
-bool is_overlap(const MetricInfo& info) { return info == kCaseDice || info == kCaseIou; }
-
-// Under one policy.
-CaseValues values_of(const MetricInfo& info, const std::vector<CaseScores>& cases,
+// All values of a metric under one rule for empty masks.
+CaseValues values_of(const CaseMetricEntry& entry, const std::vector<CaseScores>& cases,
                      EmptyMasks empty) {
   CaseValues values;
   for (const CaseScores& one : cases) {
     std::vector<double>& row = values.emplace_back();
-    if (is_overlap(info)) {
-      const auto share = info == kCaseDice ? case_dice : case_iou;
-      const ClassCounts& n = one.counts;
-      for (std::size_t c = 1; c < n.truth.size(); ++c)
-        row.push_back(100 * share(n.truth[c], n.predicted[c], n.both[c], empty));
+    if (entry.is_distance()) {
+      for (const double distance : one.distances.at(entry.name))
+        row.push_back(case_distance(distance, empty));
       continue;
     }
-    for (const double distance : distances_of(info, one))
-      row.push_back(case_distance(distance, empty));
+    for (std::size_t c = 1; c < one.counts.truth.size(); ++c)
+      row.push_back(100 * entry.share(one.counts, c, empty));
   }
   return values;
 }
 
-// Columns of the table at these places of classes.
+// Whether the rule leaves undefined values out; otherwise it puts a number in their place.
+bool leaves_out(const CaseMetricEntry& entry, EmptyMasks empty) {
+  if (empty == EmptyMasks::kStrict) return true;
+  return empty == (entry.is_distance() ? EmptyMasks::kDformer : EmptyMasks::kGdla);
+}
+
+// The columns of these classes.
 CaseValues columns_at(const CaseValues& values, const std::vector<std::size_t>& classes) {
   CaseValues taken;
   for (const std::vector<double>& row : values) {
@@ -49,7 +57,7 @@ CaseValues columns_at(const CaseValues& values, const std::vector<std::size_t>& 
   return taken;
 }
 
-// Of one case; `row` has the given classes.
+// The value of one case: its mean over the given classes, of which `row` has the values.
 double case_value(const std::vector<double>& row, const ClassCounts& counts,
                   const std::vector<std::size_t>& classes) {
   RunningMean mean;
@@ -63,7 +71,7 @@ double case_value(const std::vector<double>& row, const ClassCounts& counts,
   return mean.weight() > 0 ? mean.value() : of_nothing(Empty::kLeftOut);
 }
 
-// 32-bit FNV-1a of what is there and what is not.
+// How many values are defined; a 32-bit FNV-1a hash tells which ones.
 Coverage coverage_of(const CaseValues& values) {
   Coverage coverage;
   std::uint32_t hash = 2166136261u;
@@ -79,25 +87,29 @@ Coverage coverage_of(const CaseValues& values) {
   return coverage;
 }
 
-// Of all cases and classes, from which a metric of some classes is made.
+// A metric's values for all cases and classes; means over some of the classes are made from it.
 struct CaseTable {
-  const MetricInfo& info;
+  const CaseMetricEntry& entry;
+  EmptyMasks empty;
   const std::vector<CaseScores>& cases;
   CaseValues values, strict;
 };
 
 CaseMeasurement measure(const CaseTable& table, const MetricInfo& named,
                         const std::vector<std::size_t>& classes) {
-  const Empty none = is_overlap(table.info) ? Empty::kZero : Empty::kLeftOut;
+  const bool distance = table.entry.is_distance();
+  const Empty none = distance ? Empty::kLeftOut : Empty::kZero;
   const CaseValues values = columns_at(table.values, classes);
   const CaseValues strict = columns_at(table.strict, classes);
   CaseMeasurement measured;
+  measured.entry = &table.entry;
+  measured.left_out = leaves_out(table.entry, table.empty);
   measured.metric = {named, means_over_cases(values, none).mean, {}};
   for (std::size_t i = 0; i < table.cases.size(); ++i)
     measured.metric.per_sample.push_back(case_value(values[i], table.cases[i].counts, classes));
   measured.metric.of_volumes = !table.cases.empty() && !table.cases.front().volume.empty();
-  // A distance that a rule puts 0 for was not measured.
-  measured.metric.coverage = coverage_of(is_overlap(table.info) ? values : strict);
+  // Where a rule replaces a missing distance by 0, the distance still counts as missing.
+  measured.metric.coverage = coverage_of(distance ? strict : values);
   measured.strict = means_over_cases(strict, none).mean;
   const Coverage defined = coverage_of(strict);
   measured.compared = defined.compared;
@@ -107,17 +119,56 @@ CaseMeasurement measure(const CaseTable& table, const MetricInfo& named,
 
 }  // namespace
 
-const std::vector<double>& distances_of(const MetricInfo& info, const CaseScores& one) {
-  if (info == kHd95) return one.pixels.hd95;
-  if (info == kHd) return one.pixels.hd;
-  return info == kHd95Mm ? one.mm.hd95 : one.mm.hd;
+schema::Registry<CaseMetricEntry>& case_metric_entries() {
+  static schema::Registry<CaseMetricEntry> all = {
+#define FOVEA_ENTRY(name) case_metric_entry_##name(),
+#include "metrics/cases/case_metrics.def"
+#undef FOVEA_ENTRY
+  };
+  return all;
 }
 
-bool CaseMetrics::has(const MetricInfo& info) const {
-  return std::find(names.begin(), names.end(), info.name) != names.end();
+MetricInfo CaseMetricEntry::info() const {
+  return {.name = name,
+          .unit = rule.unit,
+          .larger_is_better = rule.larger_is_better,
+          .decimals = 2,
+          .per_sample = true};
 }
 
-std::vector<MetricInfo> case_metrics() { return {kCaseDice, kCaseIou, kHd95, kHd95Mm, kHd, kHdMm}; }
+std::string CaseMetricEntry::share_name() const {
+  constexpr std::string_view kPrefix = "case_";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+}
+
+const CaseMetricEntry* in_pixels(const CaseMetricEntry& entry) {
+  for (const CaseMetricEntry& other : case_metric_entries())
+    if (other.rule.distance == entry.rule.distance && !other.rule.needs_spacing) return &other;
+  return nullptr;
+}
+
+bool CaseMetrics::has_pixel_distances() const {
+  return std::ranges::any_of(asked_entries(*this), [](const CaseMetricEntry* entry) {
+    return entry->is_distance() && !entry->rule.needs_spacing;
+  });
+}
+
+bool CaseMetrics::has_distances() const {
+  return std::ranges::any_of(asked_entries(*this), &CaseMetricEntry::is_distance);
+}
+
+std::vector<MetricInfo> case_metrics() {
+  std::vector<MetricInfo> infos;
+  for (const CaseMetricEntry& entry : case_metric_entries()) infos.push_back(entry.info());
+  return infos;
+}
+
+std::string case_metrics_help() {
+  std::vector<std::string> lines;
+  for (const CaseMetricEntry& entry : case_metric_entries())
+    lines.push_back(entry.name + ": " + entry.help);
+  return fmt::format("{}", fmt::join(lines, "; "));
+}
 
 MetricInfo per_class(MetricInfo info) {
   info.name += "_*";
@@ -137,37 +188,25 @@ std::vector<MetricInfo> case_metrics(const CaseMetrics& asked,
   return infos;
 }
 
-bool leaves_out(const MetricInfo& info, EmptyMasks empty) {
-  if (empty == EmptyMasks::kStrict) return true;
-  const bool overlap = info.name.starts_with("case_");
-  return overlap ? empty == EmptyMasks::kGdla : empty == EmptyMasks::kDformer;
-}
-
-std::vector<MetricInfo> case_metrics(const CaseMetrics& asked) {
-  std::vector<MetricInfo> infos = case_metrics();
+std::vector<const CaseMetricEntry*> asked_entries(const CaseMetrics& asked) {
+  std::vector<const CaseMetricEntry*> entries;
   std::vector<std::string> known;
-  for (const MetricInfo& info : infos) known.push_back(info.name);
+  for (const CaseMetricEntry& entry : case_metric_entries()) {
+    known.push_back(entry.name);
+    if (std::ranges::count(asked.names, entry.name) > 0) entries.push_back(&entry);
+  }
   for (const std::string& name : asked.names) {
     FOVEA_CHECK(std::find(known.begin(), known.end(), name) != known.end(), ConfigError,
                 fmt::format("eval.metrics: no metric called \"{}\"; expected some of {}", name,
                             fmt::join(known, ", ")));
   }
-  std::erase_if(infos, [&](const MetricInfo& info) { return !asked.has(info); });
+  return entries;
+}
+
+std::vector<MetricInfo> case_metrics(const CaseMetrics& asked) {
+  std::vector<MetricInfo> infos;
+  for (const CaseMetricEntry* entry : asked_entries(asked)) infos.push_back(entry->info());
   return infos;
-}
-
-double case_dice(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty) {
-  if (truth == 0) {
-    if (empty == EmptyMasks::kDformer) return predicted > 0 ? 0 : 1;
-    if (empty != EmptyMasks::kTransUnet) return of_nothing(Empty::kLeftOut);
-    return predicted > 0 ? 1 : 0;
-  }
-  return 2 * static_cast<double>(both) / static_cast<double>(truth + predicted);
-}
-
-double case_iou(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty) {
-  const double dice = case_dice(truth, predicted, both, empty);
-  return dice / (2 - dice);
 }
 
 double case_distance(double distance, EmptyMasks empty) {
@@ -183,15 +222,8 @@ ClassCounts class_counts(const MaskCounts& n) {
       .both = {n.true_negatives(), n.true_positives()}};
 }
 
-ClassDistances class_distances(std::span<const std::int64_t> truth,
-                               std::span<const std::int64_t> predicted, std::int64_t classes,
-                               std::int64_t ignore, const Grid& grid) {
-  LabelSets sets;
-  for (std::int64_t c = 0; c < classes; ++c) sets.push_back({c});
-  return class_distances(truth, predicted, sets, ignore, grid);
-}
-
-ClassDistances class_distances(std::span<const std::int64_t> truth,
+ClassDistances class_distances(const std::vector<const CaseMetricEntry*>& metrics,
+                               std::span<const std::int64_t> truth,
                                std::span<const std::int64_t> predicted, const LabelSets& sets,
                                std::int64_t ignore, const Grid& grid) {
   check_grid(truth.size(), grid);
@@ -206,10 +238,10 @@ ClassDistances class_distances(std::span<const std::int64_t> truth,
       there[i] = in_set(truth[i]) ? 1 : 0;
       found[i] = truth[i] != ignore && in_set(predicted[i]) ? 1 : 0;
     }
-    std::vector<double> all = surface_distances(there, found, grid);
-    distances.hd.push_back(all.empty() ? of_nothing(Empty::kLeftOut)
-                                       : *std::max_element(all.begin(), all.end()));
-    distances.hd95.push_back(quantile(std::move(all), kHd95Share));
+    const std::vector<double> all = surface_distances(there, found, grid);
+    for (const CaseMetricEntry* entry : metrics)
+      distances[entry->name].push_back(all.empty() ? of_nothing(Empty::kLeftOut)
+                                                   : entry->rule.distance(all));
   }
   return distances;
 }
@@ -235,15 +267,16 @@ ClassMeans means_over_cases(const std::vector<std::vector<double>>& cases, Empty
 std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
                                            const std::vector<CaseScores>& cases,
                                            const std::vector<std::string>& class_names) {
-  // Without names the cases themselves say how many classes there are.
+  // Without names the number of classes is that of the cases' counts.
   std::vector<std::string> names = class_names;
   if (names.empty() && !cases.empty()) names.resize(cases.front().counts.truth.size());
   const std::vector<std::size_t> chosen =
       chosen_classes(class_names.empty() ? std::vector<std::string>() : asked.classes, names);
   std::vector<CaseMeasurement> means, of_classes;
-  for (const MetricInfo& info : case_metrics(asked)) {
-    const CaseTable table{info, cases, values_of(info, cases, asked.empty),
-                          values_of(info, cases, EmptyMasks::kStrict)};
+  for (const CaseMetricEntry* entry : asked_entries(asked)) {
+    const CaseTable table{*entry, asked.empty, cases, values_of(*entry, cases, asked.empty),
+                          values_of(*entry, cases, EmptyMasks::kStrict)};
+    const MetricInfo info = entry->info();
     means.push_back(measure(table, info, chosen));
     if (class_names.empty()) continue;
     const std::vector<std::string> words = class_words(class_names);

@@ -1,8 +1,9 @@
 // Metrics that compare case by case (an image, or a volume) and class by class, as papers on
-// medical images do: Dice and HD95. gdla 7.
+// medical images do: Dice and HD95. gdla 7. The metrics themselves are in cases/case_metrics.def.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,89 +15,72 @@
 
 namespace fovea::metrics {
 
-/// Of CaseMetrics::volumes.
+/// A value of CaseMetrics::volumes.
 inline constexpr const char* kNoVolumes = "none";
 
-/// What a case counts whose truth or prediction is without the class.
+/// How a case counts for a class that is missing in its truth or prediction.
 enum class EmptyMasks {
-  kStrict,     // Dice is undefined without truth, HD95 where either is empty: left out of the mean
-  kGdla,       // Dice as strict; HD95 is 0 where either is empty, and counts
-  kTransUnet,  // both are 0 and count, but Dice is 1 where only the prediction holds the class
-  kDformer,    // Dice is 1 where both are empty and 0 where one is; HD95 as strict. dformer 7.8
+  kStrict,     // left out: Dice where the truth is empty, HD95 where either mask is empty
+  kGdla,       // Dice as kStrict; HD95 counts as 0 where either mask is empty
+  kTransUnet,  // both count as 0, but Dice as 1 where only the prediction has the class
+  kDformer,    // Dice is 1 where both are empty, 0 where one is; HD95 as kStrict (dformer 7.8)
 };
 
-/// Mean over classes of the mean over cases of Dice and IoU; of HD95; and of the largest distance,
-/// Hausdorff's, in pixels or millimetres.
-inline const MetricInfo kCaseDice{
-    .name = "case_dice", .unit = "%", .decimals = 2, .per_sample = true};
-inline const MetricInfo kCaseIou{
-    .name = "case_iou", .unit = "%", .decimals = 2, .per_sample = true};
-inline const MetricInfo kHd95{
-    .name = "hd95", .unit = "px", .larger_is_better = false, .decimals = 2, .per_sample = true};
-inline const MetricInfo kHd95Mm{
-    .name = "hd95_mm", .unit = "mm", .larger_is_better = false, .decimals = 2, .per_sample = true};
-inline const MetricInfo kHd{
-    .name = "hd", .unit = "px", .larger_is_better = false, .decimals = 2, .per_sample = true};
-inline const MetricInfo kHdMm{
-    .name = "hd_mm", .unit = "mm", .larger_is_better = false, .decimals = 2, .per_sample = true};
-
-/// At what size truth and prediction are compared.
+/// The size at which truth and prediction are compared.
 enum class ScoreSize {
-  kAuto,      // that of the files for slices, volumes and wherever distances are asked for, else
-              // what the network sees
-  kNetwork,   // what the network sees
-  kOriginal,  // that of the files: the prediction is brought back to it
+  kAuto,      // kOriginal for slices, for volumes and where distances are asked for, else
+              // kNetwork
+  kNetwork,   // the size that the network sees
+  kOriginal,  // the size of the files, to which predictions are brought back
 };
 
-/// What an experiment says of its scores. The metrics named cost time.
+/// What an experiment asks for. These metrics cost time.
 struct CaseMetrics {
   std::vector<std::string> names;  // of case_metrics()
   EmptyMasks empty = EmptyMasks::kStrict;
-  /// Of what images are slices, by their names (data::Grouping); "": what the data say; kNoVolumes:
-  /// each image is a case.
+  /// How to tell from its name which volume an image is a slice of (data::Grouping). "": as the
+  /// data say; kNoVolumes: each image is a case.
   std::string volumes = "";
   ScoreSize size = ScoreSize::kAuto;
-  /// Names of the classes that means over classes are of; none: all but the background.
+  /// Names of the classes that means are taken over; none: all but the background.
   std::vector<std::string> classes = {};
 
-  bool has(const MetricInfo& info) const;
-  bool has_pixel_distances() const { return has(kHd95) || has(kHd); }
-  bool has_distances() const { return has_pixel_distances() || has(kHd95Mm) || has(kHdMm); }
+  bool has_pixel_distances() const;
+  bool has_distances() const;
 };
-/// All that there are.
+/// All case metrics. Each is the mean over classes of the mean over cases.
 std::vector<MetricInfo> case_metrics();
-/// Those asked for, each once. Throws ConfigError for an unknown name.
+/// "case_dice: Dice; hd95: ...".
+std::string case_metrics_help();
+/// The metrics asked for, each once. Throws ConfigError for an unknown name.
 std::vector<MetricInfo> case_metrics(const CaseMetrics& asked);
-/// One of them for a single class: "case_dice_*".
+/// The metric of a single class: "case_dice_*".
 MetricInfo per_class(MetricInfo info);
-/// Those asked for, and behind them each of every class but the first of these names; where there
-/// are none yet, with a *.
+/// The metrics asked for, followed by each of them for every class but the first; while there are
+/// no class names yet, with a *.
 std::vector<MetricInfo> case_metrics(const CaseMetrics& asked,
                                      const std::vector<std::string>& class_names);
 
-/// 2 both / (truth + predicted), a share of 1; and both / (truth + predicted - both), which is 0, 1
-/// or undefined where Dice is.
+/// Dice, 2 both / (truth + predicted), and IoU, both / (truth + predicted - both), from 0 to 1. IoU
+/// is 0, 1 or undefined exactly where Dice is.
 double case_dice(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty);
 double case_iou(std::int64_t truth, std::int64_t predicted, std::int64_t both, EmptyMasks empty);
 /// `distance` is NaN where either mask was empty.
 double case_distance(double distance, EmptyMasks empty);
 
-/// Distances between the borders of each class but the first, which is the background, in a grid
-/// of labels: the 95th percentile and the largest. NaN where truth or prediction is without it. A
-/// pixel whose truth is `ignore` is of no class in either. Throws ShapeError as check_grid.
-struct ClassDistances {
-  std::vector<double> hd95, hd;
-};
-ClassDistances class_distances(std::span<const std::int64_t> truth,
+struct CaseMetricEntry;
+/// For each distance metric, by name, the value of every class but the background (the first). NaN
+/// where truth or prediction lacks the class.
+using ClassDistances = std::map<std::string, std::vector<double>>;
+/// The distances of `metrics` on a grid of labels. A pixel whose truth is `ignore` belongs to no
+/// class in truth and prediction. Throws ShapeError as check_grid.
+ClassDistances class_distances(const std::vector<const CaseMetricEntry*>& metrics,
+                               std::span<const std::int64_t> truth,
                                std::span<const std::int64_t> predicted, const LabelSets& sets,
                                std::int64_t ignore, const Grid& grid);
-/// The same of single labels, 0 to classes - 1.
-ClassDistances class_distances(std::span<const std::int64_t> truth,
-                               std::span<const std::int64_t> predicted, std::int64_t classes,
-                               std::int64_t ignore, const Grid& grid);
 
-/// Of each class the mean over the cases where it is defined, `none` where there are none; and the
-/// mean over the classes, NaN left out. cases: by case and class.
+/// For each class the mean over the cases where it is defined, `none` where there are no such
+/// cases; and the mean over the classes, without NaN. cases: by case and class.
 struct ClassMeans {
   std::vector<double> of_class;
   double mean = 0;
@@ -106,36 +90,31 @@ ClassMeans means_over_cases(const std::vector<std::vector<double>>& cases, Empty
 /// Background and foreground as two classes.
 ClassCounts class_counts(const MaskCounts& counts);
 
-/// One case: pixels by class, and what class_distances() gave for it in pixels and in millimetres,
-/// where that was asked for.
+/// One case: pixels by class, and the distances that were asked for.
 struct CaseScores {
   ClassCounts counts;
-  ClassDistances pixels = {}, mm = {};
-  std::string volume = "";  // its name; "": an image
+  ClassDistances distances = {};
+  std::string volume = "";  // name of the volume; "" for an image
   std::int64_t images = 1;
-  bool incomplete = false;  // a volume without some of its slices
+  bool incomplete = false;  // some slices of the volume are missing
 };
-
-/// Of the classes of a case, by a metric of distances.
-const std::vector<double>& distances_of(const MetricInfo& info, const CaseScores& one);
 
 struct CaseMeasurement {
   Measurement metric;
-  double strict = 0;           // the same with EmptyMasks::kStrict
-  std::int64_t undefined = 0;  // cases and classes that strict leaves out
-  std::int64_t compared = 0;   // all cases and classes
-  bool of_class = false;       // of a single one
+  const CaseMetricEntry* entry = nullptr;
+  bool left_out = true;        // undefined values; else a rule puts a number in their place
+  double strict = 0;           // the value under EmptyMasks::kStrict
+  std::int64_t undefined = 0;  // values that kStrict leaves out, one a case and class
+  std::int64_t compared = 0;   // all values
+  bool of_class = false;       // the metric of a single class
 };
-/// Of those asked for, over all cases and the classes that `asked` chooses; then, where class names
-/// are given, each of every class but the first. Dice and IoU are in percent. A class that is
-/// defined in no case has a Dice of 0, as MONAI's, and no distances. The value of a single case
-/// (per_sample) is the mean over its classes that are defined; with EmptyMasks::kStrict it is
-/// undefined where a class of the truth was not found at all, so that missing one does not bring
-/// borders nearer. The coverage of a distance counts what a rule replaces by 0 as missing.
+/// The metrics asked for, over all cases and the classes that `asked` chooses; then, where class
+/// names are given, each metric for every class but the first. Shares are in percent. The value of
+/// a single case (per_sample) is the mean over its classes that are defined; with
+/// EmptyMasks::kStrict it is undefined where a class of the truth was not found at all, so that
+/// overlooking a class does not shorten distances. The coverage of a distance counts values that a
+/// rule replaces by 0 as missing.
 std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
                                            const std::vector<CaseScores>& cases,
                                            const std::vector<std::string>& class_names = {});
-/// Whether the rule leaves out what is undefined, rather than to put a number in its place.
-bool leaves_out(const MetricInfo& info, EmptyMasks empty);
-
 }  // namespace fovea::metrics

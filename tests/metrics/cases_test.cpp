@@ -4,14 +4,17 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "tests/metrics/distances.h"
 
 using namespace fovea;
 using namespace fovea::metrics;
+using fovea::test::distances;
 
 namespace {
 
@@ -21,8 +24,10 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // the truth.
 std::vector<CaseScores> two_cases() {
   const std::vector<double> none = {kNone, kNone};
-  return {{{{50, 10, 4}, {52, 8, 4}, {48, 6, 2}}, {{2, 5}, {4, 7}}, {{3, 8}, {6, 9}}},
-          {{{60, 0, 4}, {60, 4, 0}, {56, 0, 0}}, {none, none}, {none, none}}};
+  return {{{{50, 10, 4}, {52, 8, 4}, {48, 6, 2}},
+           {{"hd95", {2, 5}}, {"hd", {4, 7}}, {"hd95_mm", {3, 8}}, {"hd_mm", {6, 9}}}},
+          {{{60, 0, 4}, {60, 4, 0}, {56, 0, 0}},
+           {{"hd95", none}, {"hd", none}, {"hd95_mm", none}, {"hd_mm", none}}}};
 }
 
 }  // namespace
@@ -34,7 +39,7 @@ TEST_CASE("cases: Dice and HD95 by the three conventions for empty masks", "[met
   const double first = 100 * 12.0 / 18, second = 50;  // Dice of the first case
   const auto strict = measured(EmptyMasks::kStrict);
   REQUIRE(strict.size() == 3);
-  CHECK(strict[0].metric.info == kCaseDice);
+  CHECK(strict[0].metric.info.name == "case_dice");
   CHECK(strict[0].metric.value == Approx((first + second / 2) / 2));
   CHECK(strict[0].undefined == 1);
   CHECK(strict[0].compared == 4);
@@ -61,7 +66,7 @@ TEST_CASE("cases: every case has a value of its own, undefined where a class was
   };
   const auto strict = measured(EmptyMasks::kStrict);
   REQUIRE(strict.size() == 3);
-  CHECK(strict[1].metric.info == kCaseIou);
+  CHECK(strict[1].metric.info.name == "case_iou");
   CHECK(strict[1].metric.value == Approx(100 * (0.5 + (1.0 / 3 + 0) / 2) / 2));
   const std::vector<double>& dice = strict[0].metric.per_sample;
   const std::vector<double>& iou = strict[1].metric.per_sample;
@@ -95,20 +100,19 @@ TEST_CASE("class_distances: each class but the first; ignored pixels are of no c
   // Two columns of class 1, one further right in the prediction; class 2 only where it is ignored.
   const std::vector<std::int64_t> truth = {1, 0, 0, 0, -100, 1, 0, 0, 0, -100};
   const std::vector<std::int64_t> predicted = {0, 1, 0, 0, 2, 0, 1, 0, 0, 1};
-  const ClassDistances distances = class_distances(truth, predicted, 3, -100, {{2, 5}});
-  REQUIRE(distances.hd95.size() == 2);
-  CHECK(distances.hd95[0] == 1);
-  CHECK(std::isnan(distances.hd95[1]));
-  CHECK(distances.hd[0] == 1);
-  CHECK(std::isnan(distances.hd[1]));
-  CHECK(class_distances(truth, predicted, 3, -100, {{2, 5}, {1, 0.5}}).hd95[0] == 0.5);
+  for (const char* metric : {"hd95", "hd"}) {
+    const std::vector<double> found = distances(metric, truth, predicted, 3, -100, {{2, 5}});
+    REQUIRE(found.size() == 2);
+    CHECK(found[0] == 1);
+    CHECK(std::isnan(found[1]));
+  }
+  CHECK(distances("hd95", truth, predicted, 3, -100, {{2, 5}, {1, 0.5}})[0] == 0.5);
   // One pixel of 25 lies 4 further off: the largest distance sees it, the 95th percentile hardly.
   std::vector<std::int64_t> line(30, 0), longer(30, 0);
   for (std::size_t i = 0; i < 25; ++i) line[i] = longer[i] = 1;
   longer[28] = 1;
-  const ClassDistances off = class_distances(line, longer, 2, -100, {{1, 30}});
-  CHECK(off.hd[0] == 4);
-  CHECK(off.hd95[0] == 0);
+  CHECK(distances("hd", line, longer, 2, -100, {{1, 30}})[0] == 4);
+  CHECK(distances("hd95", line, longer, 2, -100, {{1, 30}})[0] == 0);
 }
 
 TEST_CASE("cases: D-Former's rule counts 1 where both are empty and 0 where one is", "[metrics]") {
@@ -226,4 +230,52 @@ TEST_CASE("case metrics: an unknown name is refused with those that there are", 
   CHECK_THROWS_WITH(case_metrics({{"hd96"}}),
                     "eval.metrics: no metric called \"hd96\"; expected some "
                     "of case_dice, case_iou, hd95, hd95_mm, hd, hd_mm");
+}
+
+namespace fovea::metrics {
+namespace {
+
+double recall(std::int64_t truth, std::int64_t /*predicted*/, std::int64_t both,
+              EmptyMasks /*empty*/) {
+  return truth == 0 ? kNone : static_cast<double>(both) / static_cast<double>(truth);
+}
+double mean(const std::vector<double>& distances) {
+  return std::accumulate(distances.begin(), distances.end(), 0.0) /
+         static_cast<double>(distances.size());
+}
+
+// What source files of new metrics hold.
+FOVEA_CASE_METRIC(case_toy, "share of the truth that was found", {.unit = "%", .share = recall})
+FOVEA_CASE_METRIC(toy_distance, "mean distance between borders",
+                  {.unit = "px", .larger_is_better = false, .distance = mean})
+
+}  // namespace
+}  // namespace fovea::metrics
+
+TEST_CASE("case metrics: a new one is a source file and a line", "[metrics]") {
+  case_metric_entries().add(case_metric_entry_case_toy());
+  case_metric_entries().add(case_metric_entry_toy_distance());
+  CHECK_THAT(case_metrics_help(),
+             Catch::EndsWith("; case_toy: share of the truth that was found; toy_distance: mean "
+                             "distance between borders"));
+  const CaseMetrics asked{{"toy_distance", "case_toy"}};
+  CHECK(asked.has_pixel_distances());
+  const std::vector<std::string> names = {"background", "liver", "spleen"};
+  std::vector<CaseScores> cases = two_cases();
+  cases[0].distances["toy_distance"] = {1, 2};
+  cases[1].distances["toy_distance"] = {kNone, kNone};
+  const std::vector<CaseMeasurement> measured = measure_cases(asked, cases, names);
+  REQUIRE(measured.size() == 6);
+  CHECK(measured[0].metric.info.name == "case_toy");
+  CHECK(measured[0].metric.value == Approx(100 * (0.6 + (0.5 + 0) / 2) / 2));
+  CHECK(measured[1].metric.info == MetricInfo{.name = "toy_distance",
+                                              .unit = "px",
+                                              .larger_is_better = false,
+                                              .decimals = 2,
+                                              .per_sample = true});
+  CHECK(measured[1].metric.value == 1.5);
+  CHECK(measured[1].undefined == 2);
+  CHECK(measured[5].metric.info.name == "toy_distance_spleen");
+  const std::vector<std::int64_t> truth = {1, 1, 0, 0, 0, 0}, found = {1, 1, 0, 0, 0, 1};
+  CHECK(distances("toy_distance", truth, found, 2, -100, {{1, 6}})[0] == Approx(4.0 / 5));
 }

@@ -6,12 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "metrics/cases.h"
+#include "metrics/cases/case_metric.h"
 #include "metrics/classification.h"
 #include "metrics/label_maps.h"
 #include "metrics/segmentation.h"
 
 using namespace fovea::metrics;
+
+namespace {
+
+MetricInfo info_of(const char* case_metric) {
+  return case_metric_entries().find(case_metric).info();
+}
+
+}  // namespace
 
 TEST_CASE("metric info: values and titles for people", "[metrics]") {
   const MetricInfo distance{
@@ -58,8 +66,9 @@ TEST_CASE("metric info: a sample is right among the first k by its rank", "[metr
 
 TEST_CASE("metric info: an older name is understood, and the closest name stands for a class",
           "[metrics]") {
-  const std::vector<MetricInfo> known = {kPooledDice, kDicePerImage,    kClassDice,        kHd95,
-                                         kHd95Mm,     per_class(kHd95), per_class(kHd95Mm)};
+  const MetricInfo hd95 = info_of("hd95"), hd95_mm = info_of("hd95_mm");
+  const std::vector<MetricInfo> known = {kPooledDice, kDicePerImage,   kClassDice,        hd95,
+                                         hd95_mm,     per_class(hd95), per_class(hd95_mm)};
   for (const char* name : {"pooled_dice", "mean_dice", "dsc"})
     CHECK(current_name(known, name) == "pooled_dice");
   CHECK(current_name(known, "dice_liver") == "pooled_dice_liver");
@@ -77,5 +86,5 @@ TEST_CASE("metric info: an older name is understood, and the closest name stands
 TEST_CASE("metric info: what is left under noise is a share of 1 where less is better too",
           "[metrics]") {
   CHECK(retention(kPooledDice, 60, 80) == 0.75);
-  CHECK(retention(kHd95, 12, 4) == Approx(1.0 / 3));  // three times as far is a third
+  CHECK(retention(info_of("hd95"), 12, 4) == Approx(1.0 / 3));  // three times as far is a third
 }

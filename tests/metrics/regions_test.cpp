@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "metrics/cases.h"
 #include "metrics/label_maps.h"
+#include "tests/metrics/distances.h"
 
 using namespace fovea::metrics;
+namespace test = fovea::test;
 
 namespace {
 
@@ -38,7 +39,9 @@ TEST_CASE("regions: counts and distances are those of their masks", "[metrics]")
   confusion.add(kTruth, kFound, -100);
   const ClassCounts counts = class_counts(confusion, kSets);
   const Grid grid{{3, 4}, {1.5, 0.5}};
-  const ClassDistances distances = class_distances(kTruth, kFound, kSets, -100, grid);
+  const auto of_regions = [&](const char* metric) {
+    return test::distances(metric, kTruth, kFound, kSets, -100, grid);
+  };
   for (std::size_t r = 1; r < kSets.size(); ++r) {
     CAPTURE(r);
     const Labels truth = mask_of(kTruth, kSets[r], kTruth),
@@ -48,13 +51,14 @@ TEST_CASE("regions: counts and distances are those of their masks", "[metrics]")
     CHECK(counts.truth[r] == std::count(truth.begin(), truth.end(), 1));
     CHECK(counts.predicted[r] == std::count(found.begin(), found.end(), 1));
     CHECK(counts.both[r] == both);
-    const ClassDistances alone = class_distances(truth, found, 2, -100, grid);
-    CHECK((distances.hd95[r - 1] == alone.hd95[0] || std::isnan(alone.hd95[0])));
-    CHECK(std::isnan(distances.hd95[r - 1]) == std::isnan(alone.hd95[0]));
-    CHECK((distances.hd[r - 1] == alone.hd[0] || std::isnan(alone.hd[0])));
+    for (const char* metric : {"hd95", "hd"}) {
+      const double alone = test::distances(metric, truth, found, 2, -100, grid)[0];
+      CHECK((of_regions(metric)[r - 1] == alone || std::isnan(alone)));
+      CHECK(std::isnan(of_regions(metric)[r - 1]) == std::isnan(alone));
+    }
   }
   CHECK(counts.truth[3] == 0);
-  CHECK(std::isnan(distances.hd95[2]));  // without truth
+  CHECK(std::isnan(of_regions("hd95")[2]));  // without truth
   // Of single labels both are what they were.
   const ClassCounts single = class_counts(confusion, {{0}, {1}, {2}, {3}});
   CHECK(single.both == class_counts(confusion).both);

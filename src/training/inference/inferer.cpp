@@ -301,14 +301,11 @@ const schema::Fields<EvalOptions>& eval_fields() {
           .add_component("inferer", &O::inferer, inferer_choices(),
                          "how a dense network's maps of whole samples are made, in evaluations "
                          "while training too")
-          .add(
-              "metrics", &O::names, schema::one_of(names),
-              "of segmentations: further metrics, which take time, in evaluations while training "
-              "too: mean over classes of the mean over cases, images or volumes, of Dice "
-              "(case_dice), of IoU (case_iou), of the 95th percentile of the distances between "
-              "borders "
-              "in pixels (hd95) or millimetres (hd95_mm), and of the largest distance, Hausdorff's "
-              "(hd, hd_mm); of label maps each class by itself too (case_dice_liver)")
+          .add("metrics", &O::names, schema::one_of(names),
+               "of segmentations: further metrics, which take time, in evaluations while training "
+               "too; each is the mean over classes of the mean over cases (images or volumes), for "
+               "label maps also of every class (case_dice_liver). " +
+                   metrics::case_metrics_help())
           .add("classes", &O::classes,
                "of segmentations with several classes: names of those that means over classes are "
                "of (case_*, hd*, pooled_dice, dice_per_image, iou_per_image); []: all but the "

@@ -13,26 +13,24 @@
 #include "base/file.h"
 #include "data/images/image_dataset.h"
 #include "data/volumes/volume_dataset.h"
+#include "metrics/cases/case_metric.h"
 #include "metrics/label_maps.h"
 #include "training/store/run_state.h"
 #include "training/tasks/segmentation/segmentation.h"
 
 namespace fovea::training {
 
-std::vector<double> pixel_spacing(const data::Geometry& geometry,
-                                  const std::vector<std::int64_t>& size) {
+std::optional<std::vector<double>> pixel_spacing(const data::Geometry& geometry,
+                                                 const std::vector<std::int64_t>& size) {
   constexpr std::size_t kPlane = 2;  // axes
   const data::Geometry own = size.size() == kPlane ? geometry.in_plane() : geometry;
   const bool known = own.spacing.size() == size.size() && own.original_size.size() == size.size();
-  FOVEA_CHECK(known, ConfigError,
-              fmt::format("eval.metrics: {}, but the data set does not say how large pixels are; "
-                          "choose {}",
-                          metrics::kHd95Mm.name, metrics::kHd95.name));
+  if (!known) return {};
   // Slices that lie on one another are as far apart as in their volume.
   const bool stacked = size.size() > kPlane && !own.offset.empty();
   if (stacked) {
-    std::vector<double> spacing = pixel_spacing(own.in_plane(), {size.end() - kPlane, size.end()});
-    spacing.insert(spacing.begin(), own.spacing.front());
+    auto spacing = pixel_spacing(own.in_plane(), {size.end() - kPlane, size.end()});
+    if (spacing) spacing->insert(spacing->begin(), own.spacing.front());
     return spacing;
   }
   std::vector<double> spacing = own.spacing;
@@ -134,15 +132,26 @@ std::string CaseCollector::volume_of(const Image& image) const {
 
 metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
                                              const Image& image) const {
-  metrics::Grid grid{image.size};
-  const auto distances = [&] {
-    return metrics::class_distances(image.truth, image.predicted, sets_, data::kIgnoreLabel, grid);
-  };
+  std::vector<const metrics::CaseMetricEntry*> in_pixels, in_millimetres;
+  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked_)) {
+    if (entry->is_distance())
+      (entry->rule.needs_spacing ? in_millimetres : in_pixels).push_back(entry);
+  }
   metrics::CaseScores scores{counts};
-  if (asked_.has_pixel_distances()) scores.pixels = distances();
-  if (asked_.has(metrics::kHd95Mm) || asked_.has(metrics::kHdMm)) {
-    grid.spacing = pixel_spacing(image.geometry, grid.size);
-    scores.mm = distances();
+  const auto add = [&](const auto& entries, const metrics::Grid& grid) {
+    scores.distances.merge(metrics::class_distances(entries, image.truth, image.predicted, sets_,
+                                                    data::kIgnoreLabel, grid));
+  };
+  if (!in_pixels.empty()) add(in_pixels, {image.size});
+  if (!in_millimetres.empty()) {
+    const auto spacing = pixel_spacing(image.geometry, image.size);
+    const metrics::CaseMetricEntry* other = metrics::in_pixels(*in_millimetres.front());
+    FOVEA_CHECK(spacing.has_value(), ConfigError,
+                fmt::format("eval.metrics: {}, but the data set does not say how large pixels "
+                            "are; {}",
+                            in_millimetres.front()->name,
+                            other != nullptr ? "choose " + other->name : "leave it out"));
+    add(in_millimetres, {image.size, *spacing});
   }
   return scores;
 }
@@ -212,12 +221,11 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
     set_number(detail, "strict", one.strict);
     report.details.set(info.name, detail);
     if (one.undefined == 0 || one.of_class) continue;
-    const bool left_out = metrics::leaves_out(info, asked_.empty);
     report.lines.push_back(fmt::format(
         "{}: {} of {} cases and classes are undefined, since truth or prediction is empty; {}",
         info.name, one.undefined, one.compared,
-        left_out ? "they are left out"
-                 : fmt::format("without them it is {}", value_text(info, one.strict))));
+        one.left_out ? "they are left out"
+                     : fmt::format("without them it is {}", value_text(info, one.strict))));
   }
 }
 
@@ -225,13 +233,12 @@ namespace {
 
 std::string case_cell(double value) { return std::isnan(value) ? "," : fmt::format(",{}", value); }
 
-std::vector<metrics::MetricInfo> distance_metrics() {
-  return {metrics::kHd95, metrics::kHd95Mm, metrics::kHd, metrics::kHdMm};
-}
-
-// Of one class the mean over the classes is its own column.
-bool has_column_of_means(const metrics::MetricInfo& info, std::size_t classes) {
-  return classes > 1 || info == metrics::kCaseDice || info == metrics::kCaseIou;
+// A column of each class, behind others.
+std::string class_heads(const std::string& name, const std::vector<std::string>& class_words) {
+  std::string heads;
+  for (const std::string& word : class_words)
+    heads += fmt::format(",{}", csv_field(word.empty() ? name : fmt::format("{}_{}", name, word)));
+  return heads;
 }
 
 }  // namespace
@@ -239,19 +246,16 @@ bool has_column_of_means(const metrics::MetricInfo& info, std::size_t classes) {
 std::string case_heads(const metrics::CaseMetrics& asked,
                        const std::vector<std::string>& class_words) {
   std::string heads;
-  for (const metrics::MetricInfo& info : distance_metrics()) {
-    if (!asked.has(info)) continue;
-    for (const std::string& word : class_words)
-      heads += fmt::format(",{}", csv_field(word.empty() ? info.name : info.name + "_" + word));
-  }
+  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked))
+    if (entry->is_distance()) heads += class_heads(entry->name, class_words);
   return heads;
 }
 
 std::string case_cells(const metrics::CaseMetrics& asked, const metrics::CaseScores& scores) {
   std::string cells;
-  for (const metrics::MetricInfo& info : distance_metrics()) {
-    if (!asked.has(info)) continue;
-    for (const double distance : metrics::distances_of(info, scores)) cells += case_cell(distance);
+  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked)) {
+    if (!entry->is_distance()) continue;
+    for (const double distance : scores.distances.at(entry->name)) cells += case_cell(distance);
   }
   return cells;
 }
@@ -260,26 +264,21 @@ void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics
                    const std::vector<metrics::CaseScores>& cases,
                    const std::vector<std::string>& class_words) {
   std::vector<metrics::Measurement> means;
+  // Of one class the mean over the classes would be the column of its distances again.
   for (metrics::CaseMeasurement& one : metrics::measure_cases(asked, cases))
-    if (has_column_of_means(one.metric.info, class_words.size()))
-      means.push_back(std::move(one.metric));
+    if (class_words.size() > 1 || !one.entry->is_distance()) means.push_back(std::move(one.metric));
   std::string text = "volume,slices";
   for (const metrics::Measurement& mean : means) text += "," + mean.info.name;
-  const std::pair<const char*, decltype(&metrics::case_dice)> shares[] = {
-      {"dice", metrics::case_dice}, {"iou", metrics::case_iou}};
-  for (const auto& [name, share] : shares) {
-    for (const std::string& word : class_words)
-      text += fmt::format(",{}", csv_field(word.empty() ? name : fmt::format("{}_{}", name, word)));
-  }
+  for (const metrics::CaseMetricEntry& entry : metrics::case_metric_entries())
+    if (!entry.is_distance()) text += class_heads(entry.share_name(), class_words);
   text += case_heads(asked, class_words) + "\n";
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const metrics::ClassCounts& n = cases[i].counts;
     text += fmt::format("{},{}", csv_field(cases[i].volume), cases[i].images);
     for (const metrics::Measurement& mean : means) text += case_cell(mean.per_sample[i]);
-    for (const auto& [name, share] : shares) {
-      for (std::size_t c = 1; c < n.truth.size(); ++c)
-        text +=
-            case_cell(share(n.truth[c], n.predicted[c], n.both[c], metrics::EmptyMasks::kStrict));
+    for (const metrics::CaseMetricEntry& entry : metrics::case_metric_entries()) {
+      for (std::size_t c = 1; !entry.is_distance() && c < n.truth.size(); ++c)
+        text += case_cell(entry.share(n, c, metrics::EmptyMasks::kStrict));
     }
     text += case_cells(asked, cases[i]) + "\n";
   }

@@ -18,9 +18,9 @@ namespace fovea::training {
 
 /// Millimetres between the pixels of a sample of that size, one an axis: those of its file, scaled
 /// by how it was resized; a part that was taken has the file's own pixels, and slices that lie on
-/// one another the distances of their volume. Throws ConfigError where the data do not say.
-std::vector<double> pixel_spacing(const data::Geometry& geometry,
-                                  const std::vector<std::int64_t>& size);
+/// one another the distances of their volume. Nothing where the data do not say.
+std::optional<std::vector<double>> pixel_spacing(const data::Geometry& geometry,
+                                                 const std::vector<std::int64_t>& size);
 
 class CaseCollector {
  public:

@@ -9,6 +9,7 @@
 #include "data/registry.h"
 #include "metrics/surface.h"
 #include "nn/convolution.h"
+#include "tests/metrics/distances.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 #include "training/tasks/segmentation/segmentation.h"
@@ -46,7 +47,7 @@ std::shared_ptr<BatchSource> shapes(std::int64_t eval_batch, const std::string& 
   return std::make_shared<BatchSource>(
       data::make(test::component(R"({"type": "synthetic_segmentation", "num_classes": 4,
           "img_size": 16, "train_size": 8, "test_size": 5, "ignore_edges": true)" +
-                                 more + "}")),
+                                        more + "}")),
       options);
 }
 
@@ -101,8 +102,7 @@ TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", 
     const Tensor labels = metrics::predicted_labels(task.output(sample).maps.front());
     const auto truth = sample.at("mask").values<std::int64_t>();
     const auto found = labels.values<std::int64_t>();
-    distances.push_back(
-        metrics::class_distances(truth, found, 4, data::kIgnoreLabel, {{16, 16}}).hd95);
+    distances.push_back(test::distances("hd95", truth, found, 4, data::kIgnoreLabel, {{16, 16}}));
     for (double& distance : distances.back()) distance = std::isnan(distance) ? 0 : distance;
     metrics::ConfusionMatrix confusion(4);
     confusion.add(truth, found, data::kIgnoreLabel);
@@ -138,7 +138,8 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   const auto full = task.evaluate_in_full("test");
   std::int64_t undefined = 0;
   for (const metrics::CaseScores& scores : full.cases)
-    for (const double distance : scores.pixels.hd95) undefined += std::isnan(distance) ? 1 : 0;
+    for (const double distance : scores.distances.at("hd95"))
+      undefined += std::isnan(distance) ? 1 : 0;
   const schema::Value& detail = with.details.at("hd95");
   CHECK(detail.at("undefined").as_int() == undefined);
   CHECK(detail.at("compared").as_int() == 15);
@@ -210,7 +211,7 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
   double dice = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(full.cases[i].counts.truth == std::vector<std::int64_t>{119, 25});
-    CHECK(full.cases[i].pixels.hd95.size() == 1);
+    CHECK(full.cases[i].distances.at("hd95").size() == 1);
     dice += 100 * full.by_sample[i].dice() / 3;
   }
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(dice));
@@ -243,8 +244,8 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
     for (const float p : prob.values<float>()) found.push_back(p >= 0.5f ? 1 : 0);
   }
   const double distance = metrics::hd95(truth, found, {{3, 12, 12}});
-  CHECK(std::isnan(distance) == std::isnan(full.cases[0].pixels.hd95[0]));
-  if (!std::isnan(distance)) CHECK(full.cases[0].pixels.hd95[0] == distance);
+  CHECK(std::isnan(distance) == std::isnan(full.cases[0].distances.at("hd95")[0]));
+  if (!std::isnan(distance)) CHECK(full.cases[0].distances.at("hd95")[0] == distance);
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(100 * full.counts.dice()));
   task.report({.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   const std::string table = io::read_text(out.path / "volumes.csv");
@@ -272,12 +273,12 @@ TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]
   REQUIRE(scores.size() == 2);
   CHECK(scores[0].volume == "p1");
   CHECK(scores[0].images == 2);
-  CHECK(scores[0].pixels.hd95 ==
+  CHECK(scores[0].distances.at("hd95") ==
         std::vector<double>{1});  // a plane apart; each plane alone has none
   CHECK(scores[0].counts.truth == std::vector<std::int64_t>{14, 2});
   CHECK(scores[0].counts.both == std::vector<std::int64_t>{12, 0});
   CHECK(scores[1].volume == "p2");
-  CHECK(scores[1].pixels.hd95 == std::vector<double>{1});
+  CHECK(scores[1].distances.at("hd95") == std::vector<double>{1});
   CHECK_THROWS_WITH(
       add("other", 3, bar, bar),
       "eval.volumes: \"(p\\d)_\" finds nothing in other; expected a volume for every image");
@@ -298,4 +299,50 @@ TEST_CASE("segmentation cases: millimetres need data that know them", "[training
         std::vector<double>{1, 1});
   CHECK(pixel_spacing({.original_size = {100, 60}, .spacing = {0.5, 2}, .offset = {10, 0}},
                       {50, 40}) == std::vector<double>{0.5, 2});
+  CHECK_FALSE(pixel_spacing({}, {50, 40}).has_value());
+}
+
+namespace fovea::metrics {
+namespace {
+
+double nearest(const std::vector<double>& distances) { return std::ranges::min(distances); }
+double volume_ratio(std::int64_t truth, std::int64_t predicted, std::int64_t /*both*/,
+                    EmptyMasks /*empty*/) {
+  return truth == 0 ? of_nothing(Empty::kLeftOut)
+                    : static_cast<double>(predicted) / static_cast<double>(truth);
+}
+
+FOVEA_CASE_METRIC(
+    toy_nearest, "smallest distance between borders, in millimetres",
+    {.unit = "mm", .larger_is_better = false, .distance = nearest, .needs_spacing = true})
+FOVEA_CASE_METRIC(case_toy, "predicted pixels over true ones", {.unit = "%", .share = volume_ratio})
+
+}  // namespace
+}  // namespace fovea::metrics
+
+TEST_CASE("segmentation cases: reports have new metrics without further ado", "[training]") {
+  metrics::case_metric_entries().add(metrics::case_metric_entry_toy_nearest());
+  metrics::case_metric_entries().add(metrics::case_metric_entry_case_toy());
+  training::CaseCollector collector({{"toy_nearest", "case_toy"}}, {{0}, {1}});
+  const std::vector<std::int64_t> truth = {1, 0, 0, 0, 0, 0}, found = {0, 0, 1, 1, 0, 0};
+  metrics::ConfusionMatrix confusion(2);
+  confusion.add(truth, found);
+  collector.add(metrics::class_counts(confusion),
+                {truth,
+                 found,
+                 {1, 6},
+                 {.original_size = {1, 1, 6}, .spacing = {5, 3, 0.5}, .offset = {0, 0, 0}},
+                 0,
+                 "a",
+                 "patient 1",
+                 1});
+  const test::Folder out("toy_metrics");
+  const metrics::CaseMetrics asked{{"toy_nearest", "case_toy"}};
+  training::write_volumes(out.path / "volumes.csv", asked, collector.finish(), {""});
+  CHECK(io::read_text(out.path / "volumes.csv") ==
+        "volume,slices,case_toy,dice,iou,toy,toy_nearest\npatient 1,1,200,0,0,2,1\n");
+  CHECK_THROWS_WITH(
+      collector.add(metrics::class_counts(confusion), {truth, found, {1, 6}, {}, 0, "a"}),
+      "eval.metrics: toy_nearest, but the data set does not say how large pixels are; leave it "
+      "out");
 }

@@ -11,6 +11,7 @@
 #include "data/registry.h"
 #include "nn/convolution.h"
 #include "tests/data/nifti_files.h"
+#include "tests/metrics/distances.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
 #include "training/tasks/segmentation/segmentation.h"
@@ -69,8 +70,8 @@ std::shared_ptr<BatchSource> hearts(const io::fs::path& root, const std::string&
   options.train.batch_size = 4;
   options.host = test::cpu();
   return std::make_shared<BatchSource>(
-      data::make(test::component(R"({"type": "acdc", "img_size": 12, "root": ")" + root.string() +
-                                 "\"" + more + "}")),
+      data::make(test::component(R"({"type": "acdc", "img_size": 12, "root": ")" +
+                                        root.string() + "\"" + more + "}")),
       options);
 }
 
@@ -107,15 +108,15 @@ TEST_CASE("segmentation volumes: scored at the size of the files, in millimetres
     const auto [truth, found] =
         truth_and_prediction(task, *source, kDepth * static_cast<std::int64_t>(v));
     const metrics::Grid grid{{kDepth, kHeight, kWidth}};
-    pixels.push_back(metrics::class_distances(truth, found, 4, data::kIgnoreLabel, grid).hd95);
-    millimetres.push_back(
-        metrics::class_distances(truth, found, 4, data::kIgnoreLabel, {grid.size, {8, 1.25, 1.5}})
-            .hd95);
+    pixels.push_back(test::distances("hd95", truth, found, 4, data::kIgnoreLabel, grid));
+    millimetres.push_back(test::distances("hd95_mm", truth, found, 4, data::kIgnoreLabel,
+                                          {grid.size, {8, 1.25, 1.5}}));
     CHECK(full.cases[v].volume == (v == 0 ? "patient002_frame01" : "patient002_frame07"));
     CHECK(full.cases[v].images == kDepth);
     for (std::size_t c = 0; c < 3; ++c) {
-      CHECK((full.cases[v].pixels.hd95[c] == pixels[v][c] || std::isnan(pixels[v][c])));
-      CHECK((full.cases[v].mm.hd95[c] == millimetres[v][c] || std::isnan(pixels[v][c])));
+      CHECK((full.cases[v].distances.at("hd95")[c] == pixels[v][c] || std::isnan(pixels[v][c])));
+      CHECK((full.cases[v].distances.at("hd95_mm")[c] == millimetres[v][c] ||
+             std::isnan(pixels[v][c])));
     }
     metrics::ConfusionMatrix confusion(4);
     confusion.add(truth, found);
