@@ -12,7 +12,7 @@ namespace fovea::apps {
 
 int inspect_dataset(const schema::Value& resolved, bool json) {
   const experiment::Experiment e = experiment::parse(resolved);
-  const data::Splits splits = data::make(e.dataset, {.survey = true});
+  const data::Splits splits = data::make_splits(e.dataset, {.survey = true});
   const int threads = e.train.threads > 0 ? static_cast<int>(e.train.threads) : usable_cores();
   data::SurveyProgress progress;
   if (stderr_is_terminal() && !json) {

@@ -84,8 +84,8 @@ Kind kind_of(const schema::Component& component, const std::string& path) {
   return find(component, path).kind_of(component.options);
 }
 
-Splits make(const schema::Component& component, const MakeOptions& options,
-            const std::string& path) {
+Splits make_splits(const schema::Component& component, const MakeOptions& options,
+                   const std::string& path) {
   Opened opened(configure(component, path, options));
   Splits splits;
   if (options.only) {
@@ -108,7 +108,7 @@ Splits make(const schema::Component& component, const MakeOptions& options,
 
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
                                             const std::string& path) {
-  return make(component, {.only = split}, path).find(name_of(split));
+  return make_splits(component, {.only = split}, path).find(name_of(split));
 }
 
 std::optional<SampleShape> known_shape(const schema::Component& component,

@@ -74,8 +74,8 @@ Kind kind_of(const schema::Component& component, const std::string& path = "data
 /// messages. A vocabulary of texts is counted on train, after limits and without what is held out,
 /// unless one is given. Throws ConfigError for options, for one part that is asked for alone and
 /// not there, and where there is neither val nor test; FileError for files.
-Splits make(const schema::Component& component, const MakeOptions& options = {},
-            const std::string& path = "dataset");
+Splits make_splits(const schema::Component& component, const MakeOptions& options = {},
+                   const std::string& path = "dataset");
 /// One part alone.
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
                                             const std::string& path = "dataset");

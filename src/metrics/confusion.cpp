@@ -68,11 +68,6 @@ std::vector<double> ConfusionMatrix::per_class_accuracy() const {
   return {shares.begin(), shares.end()};
 }
 
-double ConfusionMatrix::balanced_accuracy() const {
-  const std::vector<double> shares = per_class_accuracy();
-  return xt::nanmean(as_xtensor(std::span(shares), {std::ssize(shares)}))();
-}
-
 ClassCounts class_counts(const ConfusionMatrix& confusion) {
   const auto counts = matrix(confusion);
   return {.truth = listed(xt::sum(counts, {1})),

@@ -13,7 +13,7 @@ class ConfusionMatrix {
  public:
   explicit ConfusionMatrix(std::int64_t num_classes);
 
-  /// What the truth has as `ignore` does not count. Throws ShapeError for different lengths or
+  /// Elements whose truth is `ignore` do not count. Throws ShapeError for different lengths or
   /// values outside [0, classes).
   void add(std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted,
            std::optional<std::int64_t> ignore = {});
@@ -28,8 +28,6 @@ class ConfusionMatrix {
   double accuracy() const;
   /// Accuracy among the samples of each class; NaN for a class without samples.
   std::vector<double> per_class_accuracy() const;
-  /// Mean of per_class_accuracy over the classes that occur; NaN when empty.
-  double balanced_accuracy() const;
 
  private:
   std::int64_t classes_;
@@ -42,9 +40,10 @@ struct ClassCounts {
 };
 ClassCounts class_counts(const ConfusionMatrix& confusion);
 
-/// Of everything that is scored as one class its labels, the background first; they may overlap.
+/// The labels of everything that is scored as one class, the background first. The sets may
+/// overlap.
 using LabelSets = std::vector<std::vector<std::int64_t>>;
-/// As above, of sets of the matrix's classes.
+/// The counts of sets of the matrix's classes.
 ClassCounts class_counts(const ConfusionMatrix& confusion, const LabelSets& sets);
 
 }  // namespace fovea::metrics

@@ -70,7 +70,7 @@ struct Texts {
   std::shared_ptr<const TextDataset> train, val, test;
 };
 inline Texts make_texts(const schema::Component& component, const MakeOptions& options = {}) {
-  const Splits splits = make(component, options);
+  const Splits splits = make_splits(component, options);
   const auto texts = [](const std::shared_ptr<const Dataset>& part) {
     return std::dynamic_pointer_cast<const TextDataset>(part);
   };

@@ -23,7 +23,7 @@ void write_pictures(const Folder& folder, bool backwards = false) {
 }
 
 schema::Value of_images(const Folder& folder, const std::string& more = "") {
-  return fingerprint(make(component("image_folder", folder.path, more)));
+  return fingerprint(make_splits(component("image_folder", folder.path, more)));
 }
 
 std::string hash(const schema::Value& fingerprint) { return fingerprint.at("hash").as_string(); }
@@ -77,8 +77,8 @@ TEST_CASE("identity: masks, texts and packed files count too", "[data]") {
     folder.write(std::string("masks/") + name, encode_png(mask_pattern(4, 4)));
   }
   const auto masks = [&] {
-    return hash(
-        fingerprint(make(component("paired_folder", folder.path, R"("split": {"test": 0.5})"))));
+    return hash(fingerprint(
+        make_splits(component("paired_folder", folder.path, R"("split": {"test": 0.5})"))));
   };
   const std::string before = masks();
   folder.write("masks/b.png", encode_png(mask_pattern(4, 4, 5)));
@@ -86,7 +86,7 @@ TEST_CASE("identity: masks, texts and packed files count too", "[data]") {
 
   const auto texts = [&](const std::string& last) {
     folder.write("train.csv", "text,label\na word,yes\nb word,no\nc word,yes\n" + last);
-    return fingerprint(make(component("text_csv", folder.path, R"("split": {"val": 0.4})")));
+    return fingerprint(make_splits(component("text_csv", folder.path, R"("split": {"val": 0.4})")));
   };
   const schema::Value table = texts("d word,no\n");
   CHECK(texts("d word,no\n") == table);
@@ -112,7 +112,7 @@ TEST_CASE("identity: large files are sampled, first and last bytes included", "[
 
 TEST_CASE("identity: data made in memory are known by what they are made by", "[data]") {
   const auto made = [](const std::string& more) {
-    return hash(fingerprint(make(component(R"({"type": "synthetic")" + more + "}"))));
+    return hash(fingerprint(make_splits(component(R"({"type": "synthetic")" + more + "}"))));
   };
   CHECK(made("") == made(R"(, "root": "elsewhere", "augment": ["horizontal_flip"])"));
   for (const char* key : {R"("shape_seed": 1)", R"("pixel_noise": 0.06)", R"("test_size": 129)",
@@ -123,7 +123,7 @@ TEST_CASE("identity: data made in memory are known by what they are made by", "[
 TEST_CASE("sample lists: every part with its names below root, one a line", "[data]") {
   const Folder folder;
   write_pictures(folder);
-  CHECK(sample_lists(make(component("image_folder", folder.path))) == R"({
+  CHECK(sample_lists(make_splits(component("image_folder", folder.path))) == R"({
   "train": [
     "train/cat/0.png",
     "train/cat/1.png",

@@ -15,7 +15,9 @@ using namespace fovea::data::test;
 
 namespace {
 
-Splits opened(const schema::Component& component) { return make(component, {.survey = true}); }
+Splits opened(const schema::Component& component) {
+  return make_splits(component, {.survey = true});
+}
 
 Image grey(std::int64_t height, std::int64_t width, std::uint8_t value) {
   return {height, width, 1,
@@ -35,7 +37,7 @@ TEST_CASE("survey: images, their sizes, channels and broken files", "[data]") {
       "augment": ["random_resized_crop"])");
   const Splits splits = opened(images);
   const Survey found = survey(splits, 1);
-  CHECK(found.hash == fingerprint(make(images)).at("hash").as_string());
+  CHECK(found.hash == fingerprint(make_splits(images)).at("hash").as_string());
   CHECK(found.class_names == std::vector<std::string>{"cat", "dog"});
   REQUIRE(found.parts.size() == 2);
   const PartSurvey& train = found.parts[0];

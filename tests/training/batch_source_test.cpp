@@ -94,7 +94,7 @@ TEST_CASE("batch source: samples that were left out are counted", "[training]") 
     io::write_atomic(folder.path / (std::string(part) + "-images-idx3-ubyte"), images);
     io::write_atomic(folder.path / (std::string(part) + "-labels-idx1-ubyte"), labels);
   }
-  const auto mnist = data::make(test::component(
+  const auto mnist = data::make_splits(test::component(
       R"({"type": "mnist", "on_bad_sample": "skip", "root": ")" + folder.path.string() + "\"}"));
   CHECK(BatchSource(mnist, options).skipped_samples() == 2);  // a label of 99 in each part
 }

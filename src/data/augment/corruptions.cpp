@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/suggest.h"
 
 namespace fovea::data {
 namespace {
@@ -71,12 +70,7 @@ std::span<const Corruption> all_corruptions() { return kAll; }
 std::string_view name_of(Corruption type) { return kNames[static_cast<std::size_t>(type)]; }
 
 Corruption corruption_from_name(std::string_view name) {
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  FOVEA_CHECK(
-      found != kNames.end(), ConfigError,
-      fmt::format("no corruption called \"{}\"{} (known: {})", name,
-                  did_you_mean(name, {kNames.begin(), kNames.end()}), fmt::join(kNames, ", ")));
-  return kAll[static_cast<std::size_t>(found - kNames.begin())];
+  return kAll[find_noise_type("corruption", name, kNames)];
 }
 
 void gaussian(Planes x, double s, std::span<const float> z) {

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
+
+#include "base/error.h"
+#include "base/suggest.h"
 
 namespace fovea::data {
 namespace {
@@ -62,6 +65,16 @@ std::optional<NoiseLevel> draw_noise(const Noise& noise, const RandomStream& str
   // Counter 1 of below() uses words 2 and 3, clear of the word of the decision above.
   const std::string& type = noise.types[pick(noise.types.size(), 1)];
   return NoiseLevel{type, noise.levels[pick(noise.levels.size(), 2)]};
+}
+
+std::size_t find_noise_type(const char* what, std::string_view name,
+                            std::span<const std::string_view> names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  FOVEA_CHECK(found != names.end(), ConfigError,
+              fmt::format("no {} called \"{}\"{} (known: {})", what, name,
+                          did_you_mean(name, {names.begin(), names.end()}),
+                          fmt::join(names, ", ")));
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 }  // namespace fovea::data

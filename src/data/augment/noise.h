@@ -1,10 +1,13 @@
 // Noise on samples, for training and for measuring robustness (dgsa section 8): the keys of an
-// experiment file, and the draw of training noise. What a type does is in corruptions.h, of images,
-// and text_noise.h.
+// experiment file, and the draw of training noise. The types themselves are in corruptions.h
+// (images) and text_noise.h.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schema/fields.h"
@@ -29,7 +32,7 @@ struct Noise {
   bool empty() const { return types.empty() || levels.empty(); }
 };
 
-/// What a kind of data knows of its noise.
+/// The noise of a kind of data.
 struct NoiseKind {
   std::vector<std::string> types;   // all there are
   std::vector<std::string> preset;  // those of "noisy_train"
@@ -44,8 +47,13 @@ struct NoiseBySplit {
 /// The keys of dataset.noise.
 schema::Fields<NoiseBySplit> noise_fields(const NoiseKind& kind);
 
-/// The same with the types of its preset.
+/// The noise with the types of its preset filled in.
 Noise resolved(Noise noise, const NoiseKind& kind);
+
+/// The index of a type by its name; `what` is the word for a type. Throws ConfigError with the
+/// nearest name.
+std::size_t find_noise_type(const char* what, std::string_view name,
+                            std::span<const std::string_view> names);
 
 /// Training noise: with probability `prob` one type and one level, drawn uniformly.
 std::optional<NoiseLevel> draw_noise(const Noise& noise, const RandomStream& stream);

@@ -16,14 +16,14 @@
 namespace fovea::data {
 namespace {
 
-// What is drawn as one: a sample, or all samples of a group.
+// A unit that is drawn as a whole: a sample, or all samples of a group.
 struct Unit {
   std::string name;
   std::int64_t label = 0;
   std::vector<std::int64_t> members;
 };
 
-// Of the labels of a group the most frequent, the smallest of equally frequent ones.
+// The most frequent label of a group, the smallest of equally frequent ones.
 std::int64_t usual_label(const Samples& samples, const std::vector<std::int64_t>& members) {
   std::map<std::int64_t, std::int64_t> counts;
   for (const std::int64_t i : members) ++counts[samples.labels[static_cast<std::size_t>(i)]];
@@ -45,7 +45,7 @@ std::vector<Unit> units_of(const Samples& samples, const std::vector<std::int64_
   const Grouping grouping(by_group);
   std::map<std::string, std::vector<std::int64_t>> groups;
   for (const std::int64_t i : indices)
-    groups[grouping.of(samples.names[static_cast<std::size_t>(i)])].push_back(i);
+    groups[grouping.group_of(samples.names[static_cast<std::size_t>(i)])].push_back(i);
   for (auto& [name, members] : groups) {
     const std::int64_t label = usual_label(samples, members);
     units.push_back({name, label, std::move(members)});
@@ -147,7 +147,7 @@ Grouping::Grouping(const std::string& by_group)
     : text_(by_group),
       pattern_(new Pattern{std::regex(by_group, std::regex::ECMAScript | std::regex::optimize)}) {}
 
-std::string Grouping::of(const std::string& name) const {
+std::string Grouping::group_of(const std::string& name) const {
   if (text_ == "folder") return std::filesystem::path(name).parent_path().string();
   std::smatch match;
   const bool found = std::regex_search(name, match, pattern_->regex);
@@ -270,7 +270,7 @@ void Division::check() {
     if (options_.split.by_group.empty()) continue;
     for (const std::int64_t i : places->indices) {
       const std::string& name = own_(places->part)->names[static_cast<std::size_t>(i)];
-      const std::string group = grouping.of(name);
+      const std::string group = grouping.group_of(name);
       const auto [known, added] = group_in.emplace(group, split);
       FOVEA_CHECK(added || known->second == split, ConfigError,
                   fmt::format("dataset.split.by_group: group \"{}\" lies in {} and in {} ({}); "

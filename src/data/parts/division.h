@@ -16,7 +16,7 @@
 
 namespace fovea::data {
 
-/// What is known of the samples of a part before they are read.
+/// The samples of a part before they are read.
 struct Samples {
   std::vector<std::int64_t> labels;
   std::vector<std::string> names;  // below root
@@ -29,7 +29,7 @@ struct Places {
   std::vector<std::int64_t> indices;  // ascending
 };
 
-/// What a data set may add to `dataset.split`.
+/// Rules of a data set besides `dataset.split`.
 struct DivisionRules {
   std::int64_t val_every = 0;  // regular_split instead of a draw; 0: off
   bool lists_test = false;     // names of the test samples are listed: nothing is drawn
@@ -38,7 +38,7 @@ struct DivisionRules {
 class Division {
  public:
   /// The samples of a part as the files provide it, null if there is none; train is always there.
-  /// Asked for no more parts than are used.
+  /// Only called for parts that are used.
   using Own = std::function<const Samples*(Split)>;
   Division(const SplitOptions& options, const DivisionRules& rules, Own own);
 
@@ -79,7 +79,7 @@ class Grouping {
  public:
   explicit Grouping(const std::string& by_group);
   /// Throws ConfigError for a name without a group.
-  std::string of(const std::string& name) const;
+  std::string group_of(const std::string& name) const;
 
  private:
   struct Pattern;  // <regex> is long
@@ -87,12 +87,12 @@ class Grouping {
   std::shared_ptr<const Pattern> pattern_;
 };
 
-/// What nnU-Net would call the samples: the names of their files without folder and ending; where
-/// two would be equal, with the folder, and then with the ending too.
+/// nnU-Net's names of the samples: file names without folder and ending; where two are equal, with
+/// the folder, then with the ending too.
 std::vector<std::string> case_names(const std::vector<std::string>& names);
 
 /// Fold of a splits_final.json, a list of {"train": [...], "val": [...]}: positions in `cases`.
-/// Cases that it does not name are in neither. Throws FileError.
+/// Cases that it does not name belong to neither. Throws FileError.
 SplitIndices listed_fold(const std::string& file, const std::vector<std::string>& cases,
                          const Fold& fold);
 

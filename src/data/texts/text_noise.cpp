@@ -1,7 +1,6 @@
 #include "data/texts/text_noise.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +10,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/suggest.h"
 #include "data/texts/vocabulary.h"
 
 namespace fovea::data {
@@ -55,12 +53,7 @@ std::span<const TextCorruption> all_text_corruptions() { return kAll; }
 std::string_view name_of(TextCorruption type) { return kNames[static_cast<std::size_t>(type)]; }
 
 TextCorruption text_corruption_from_name(std::string_view name) {
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  FOVEA_CHECK(
-      found != kNames.end(), ConfigError,
-      fmt::format("no corruption of texts called \"{}\"{} (known: {})", name,
-                  did_you_mean(name, {kNames.begin(), kNames.end()}), fmt::join(kNames, ", ")));
-  return kAll[static_cast<std::size_t>(found - kNames.begin())];
+  return kAll[find_noise_type("corruption of texts", name, kNames)];
 }
 
 Ids corrupt(const Ids& ids, TextCorruptionLevel what, std::span<const float> u,

@@ -86,7 +86,7 @@ OpenedData Run::open_data(training::BatchOptions options) const {
   data::MakeOptions how;
   if (options.overfit) how.only = data::Split::kTrain;
   how.vocabulary = options_.vocabulary;
-  data::Splits splits = data::make(experiment_.dataset, how);
+  data::Splits splits = data::make_splits(experiment_.dataset, how);
   const models::DataShape shape = shape_of(*splits.train);
   const schema::Value* rows = experiment_.model.options.find("vocab_size");
   FOVEA_CHECK(rows == nullptr || rows->is_null() || rows->as_int() >= shape.vocab_size, ConfigError,

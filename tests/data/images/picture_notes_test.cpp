@@ -126,7 +126,7 @@ TEST_CASE("parts: valid and validation are val", "[data]") {
   folder.write("train/cat/0.png", encode_png(pattern(4, 4, 3)));
   folder.write(name + "/cat/0.png", encode_png(pattern(4, 4, 3)));
   folder.write("train/cat/text.txt", "a cat");
-  const Splits splits = make(component("image_folder", folder.path));
+  const Splits splits = make_splits(component("image_folder", folder.path));
   REQUIRE(splits.val != nullptr);
   CHECK(splits.val->size() == 1);
   CHECK(splits.test == nullptr);
@@ -137,19 +137,19 @@ TEST_CASE("parts: valid and validation are val", "[data]") {
   pairs.write("splits/" + name + ".txt",
               "\xEF\xBB\xBF"
               "b\n");
-  const Splits of_pairs = make(component("paired_folder", pairs.path));
+  const Splits of_pairs = make_splits(component("paired_folder", pairs.path));
   REQUIRE(of_pairs.val != nullptr);
   CHECK(of_pairs.val->size() == 1);
   // Tables.
   const Folder texts;
   texts.write("train.csv", "text,label\none,a\ntwo,b\n");
   texts.write(name + ".csv", "text,label\nthree,a\n");
-  const Splits of_texts = make(component("text_csv", texts.path));
+  const Splits of_texts = make_splits(component("text_csv", texts.path));
   REQUIRE(of_texts.val != nullptr);
   CHECK(of_texts.val->size() == 1);
   if (name == "val") return;
   folder.write("val/cat/0.png", encode_png(pattern(4, 4, 3)));
-  CHECK_THROWS_WITH(make(component("image_folder", folder.path)),
+  CHECK_THROWS_WITH(make_splits(component("image_folder", folder.path)),
                     Catch::Contains("are both there, and both are val"));
 }
 
@@ -198,7 +198,8 @@ TEST_CASE("exclude: samples that belong to no part", "[data]") {
   folder.write("test/cat/t.png", encode_png(pattern(4, 4, 3)));
   folder.write("test/cat/u.png", encode_png(pattern(4, 4, 3)));
   const auto opened = [&](const std::string& names, const std::string& more = "") {
-    return make(component("image_folder", folder.path, "\"exclude\": [" + names + "]" + more));
+    return make_splits(
+        component("image_folder", folder.path, "\"exclude\": [" + names + "]" + more));
   };
   const Splits two = opened(R"("b", "test/cat/u.png")");
   CHECK(two.train->size() == 3);

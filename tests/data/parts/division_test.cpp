@@ -66,7 +66,7 @@ void write_cases(const Folder& folder, int count) {
 }
 
 Parts images(const std::string& type, const Folder& folder, const std::string& split) {
-  return Parts(make(component(type, folder.path, "\"split\": {" + split + "}")));
+  return Parts(make_splits(component(type, folder.path, "\"split\": {" + split + "}")));
 }
 
 // From case_1 to case_12 by scikit-learn: KFold(5, shuffle=True, random_state=12345) over the
@@ -115,7 +115,7 @@ TEST_CASE("split: a group never lies in two parts", "[data]") {
   const Grouping grouping("p(\\d+)_");
   int number = 0;
   for (const Names* list : {&parts.train, &parts.val, &parts.test}) {
-    for (const std::string& name : *list) parts_of[grouping.of(name)].insert(number);
+    for (const std::string& name : *list) parts_of[grouping.group_of(name)].insert(number);
     ++number;
   }
   CHECK(parts_of.size() == 30);
@@ -128,7 +128,7 @@ TEST_CASE("split: a group never lies in two parts", "[data]") {
   const Parts folds = images("image_folder", folder, R"("fold": "1/5", "by_group": "p(\\d+)_")");
   CHECK(folds.val.size() == 18);
   std::set<std::string> held;
-  for (const std::string& name : folds.val) held.insert(grouping.of(name));
+  for (const std::string& name : folds.val) held.insert(grouping.group_of(name));
   CHECK(held.size() == 6);
   CHECK(folds.distinct() == 90);
   CHECK_THROWS_WITH(images("image_folder", folder, R"("test": 0.2, "by_group": "q(\\d+)_")"),
@@ -170,7 +170,7 @@ TEST_CASE("split: folds are those of nnU-Net, for every kind of data", "[data]")
   std::sort(val.begin(), val.end());
   CHECK(val == kFolds[3]);
   const auto component_of = component("text_folder", texts.path, "\"split\": {" + fold(3) + "}");
-  val = stems(Parts(make(component_of)).val);
+  val = stems(Parts(make_splits(component_of)).val);
   std::sort(val.begin(), val.end());
   CHECK(val == kFolds[3]);
   // A test part is taken first; the folds part what is left.
@@ -219,7 +219,7 @@ TEST_CASE("split: plain folders of texts, and tables without a test file", "[dat
   for (int i = 0; i < 20; ++i)
     folder.write((i % 2 == 0 ? "no/" : "yes/") + std::to_string(i) + ".txt", "some words");
   const auto open = [&](const std::string& split) {
-    return Parts(make(component("text_folder", folder.path, "\"split\": {" + split + "}")));
+    return Parts(make_splits(component("text_folder", folder.path, "\"split\": {" + split + "}")));
   };
   CHECK_THROWS_WITH(open(""), Catch::Contains("has class folders, but no train and test"));
   const Parts parts = open(R"("val": 0.2, "test": 0.2)");
@@ -231,7 +231,7 @@ TEST_CASE("split: plain folders of texts, and tables without a test file", "[dat
   const Folder table;
   table.write("train.csv", "text,label\na word,yes\nb word,no\nc word,yes\nd word,no\n");
   const auto csv = [&](const std::string& more) {
-    return Parts(make(component("text_csv", table.path, more)));
+    return Parts(make_splits(component("text_csv", table.path, more)));
   };
   CHECK_THROWS_WITH(csv(""), Catch::Contains("has neither a val nor a test part"));
   CHECK(csv(R"("split": {"val": 0.5})").test.empty());

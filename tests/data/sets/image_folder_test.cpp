@@ -103,12 +103,12 @@ TEST_CASE("image_folder: val is read, and never stands in for a missing test", "
   fs::remove_all(folder.path / "test");
   CHECK_THROWS_WITH(open("image_folder", folder, "", Split::kTest),
                     Catch::Contains("no split \"test\"; set dataset.split.test"));
-  const Splits parts = make(component("image_folder", folder.path));
+  const Splits parts = make_splits(component("image_folder", folder.path));
   CHECK(parts.train->size() == 4);
   CHECK(parts.val->size() == 1);
   CHECK(parts.test == nullptr);
   fs::remove_all(folder.path / "val");
-  CHECK_THROWS_WITH(make(component("image_folder", folder.path)),
+  CHECK_THROWS_WITH(make_splits(component("image_folder", folder.path)),
                     Catch::Contains("has neither a val nor a test part; set dataset.split.test"));
 }
 

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "data/survey.h"
 #include "data/augment/volumes/volume_augment.h"
+#include "data/survey.h"
 #include "data/volumes/volume_cache.h"
 #include "data/volumes/volume_dataset.h"
 #include "data/volumes/volume_regions.h"
@@ -80,7 +80,7 @@ TEST_CASE("nnunet: lists of labels make regions", "[data][volumes]") {
     seen.insert(label);
   CHECK(seen == std::set<std::int64_t>{0, 1, 2, 3});
   const std::string found =
-      to_text(survey(make(component("nnunet", folder.path, R"("split": {"val": 0.5})")), 1));
+      to_text(survey(make_splits(component("nnunet", folder.path, R"("split": {"val": 0.5})")), 1));
   CHECK_THAT(found, Catch::Contains("regions, which networks learn: whole_tumor 1+2+3 (written as "
                                     "1), tumor_core 2+3 (written as 2), enhancing_tumor 3 (written "
                                     "as 3)"));

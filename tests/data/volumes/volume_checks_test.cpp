@@ -183,7 +183,7 @@ TEST_CASE("volumes: bad ones are left out and counted, if that is asked for", "[
   write_cases_two_bad(folder);
   check_refused(cases(folder), "c_1_0000.nii.gz");
   const auto set = cases(folder, R"(, "on_bad_sample": "skip", "split": {"val": 0.34})");
-  const Splits splits = make(set);
+  const Splits splits = make_splits(set);
   CHECK(splits.train->skips_bad_samples());
   std::size_t bad = 0;
   for (const auto& part : splits.all()) {
@@ -214,7 +214,7 @@ TEST_CASE("survey of volumes: all bad files, the fingerprint and the plan", "[da
   turned.sform = kLas;
   write_pair(folder, "c_0", turned, labels_for(turned));
   const auto set = cases(folder);
-  const Survey found = survey(make(set, {.survey = true}), 2);
+  const Survey found = survey(make_splits(set, {.survey = true}), 2);
   REQUIRE(found.parts.size() == 1);
   const PartSurvey& train = found.parts[0];
   CHECK(train.samples == 3);
@@ -246,7 +246,8 @@ TEST_CASE("survey: pictures and volumes of one value everywhere are listed", "[d
   const Folder folder;
   folder.write("train/cat/0.png", encode_png(pattern(4, 4, 3)));
   folder.write("train/cat/1.png", encode_png({4, 4, 3, std::vector<std::uint8_t>(48, 9)}));
-  const Survey found = survey(make(component("image_folder", folder.path), {.survey = true}), 1);
+  const Survey found =
+      survey(make_splits(component("image_folder", folder.path), {.survey = true}), 1);
   REQUIRE(found.parts[0].constant.size() == 1);
   CHECK_THAT(to_text(found), Catch::Contains("  constant    1 samples of one value everywhere\n") &&
                                  Catch::Contains("cat/1.png"));

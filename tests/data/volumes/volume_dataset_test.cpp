@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "data/loader.h"
 #include "data/augment/volumes/volume_augment.h"
+#include "data/loader.h"
 #include "data/volumes/volume_dataset.h"
 #include "tests/data/config.h"
 #include "tests/data/files.h"
@@ -318,7 +318,7 @@ TEST_CASE("volumes: crops are the same for any number of threads, and from any b
 }
 
 TEST_CASE("volumes: evaluations see whole volumes, one in a batch", "[data][volumes]") {
-  const Splits splits = make(component(kPhantoms));
+  const Splits splits = make_splits(component(kPhantoms));
   CHECK_FALSE(one_a_batch(splits.train->fields()));
   const auto whole = splits.train->for_evaluation();
   CHECK(whole->size() == splits.train->size());

@@ -34,7 +34,7 @@ data::Splits texts(const io::fs::path& folder, const std::string& more = "",
   io::make_directories(folder);
   io::write_atomic(folder / "train.csv", table(44, extra));
   io::write_atomic(folder / "test.csv", table(20));
-  return data::make(
+  return data::make_splits(
       test::component(R"({"type": "text_csv", "root": ")" + folder.string() + "\"" + more + "}"));
 }
 

@@ -146,7 +146,7 @@ class ChunkReader {
     entries.expect("FADB");
     entries.skip(2 + o);
     if (!paged) return read_elements(entries, 0, chunks_.size(), size_bytes, filtered);
-    const auto made = entries.take((pages + 7) / 8);
+    const auto made = entries.take_bytes((pages + 7) / 8);
     for (std::size_t p = 0; p < pages; ++p) {
       const std::size_t first = p * page, in_page = std::min(page, chunks_.size() - first);
       if ((static_cast<unsigned>(made[p / 8]) >> (7 - p % 8) & 1) == 0) continue;

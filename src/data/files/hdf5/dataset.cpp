@@ -1,4 +1,4 @@
-// A data set as the messages of its object header describe it.
+// Reads the description of a data set from the messages of its object header.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -140,7 +140,7 @@ class DatasetReader {
   }
 
   void compact(Cursor& cursor, std::uint64_t bytes) {
-    const auto data = cursor.take(bytes);
+    const auto data = cursor.take_bytes(bytes);
     result_.layout.kind = Layout::Kind::kCompact;
     result_.layout.data.assign(data.begin(), data.end());
   }
@@ -241,7 +241,7 @@ class DatasetReader {
     const std::uint64_t bytes = cursor.number(4);
     if (bytes == 0 || bytes >= std::uint64_t{1} << 31) return;  // none was chosen
     if (bytes != result_.type.bytes) damaged("has a fill value of another type");
-    const auto value = cursor.take(bytes);
+    const auto value = cursor.take_bytes(bytes);
     result_.fill.assign(value.begin(), value.end());
   }
 

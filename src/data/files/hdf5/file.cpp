@@ -46,7 +46,7 @@ class HeaderReader {
       }
     }
   }
-  std::vector<Message> take() { return std::move(messages_); }
+  std::vector<Message> take_messages() { return std::move(messages_); }
 
  private:
   std::vector<std::byte> piece(std::uint64_t address, std::uint64_t bytes) const {
@@ -69,7 +69,7 @@ class HeaderReader {
       const std::uint64_t bytes = cursor.number(2);
       message.flags = cursor.number(1);
       cursor.skip(3);
-      add(std::move(message), cursor.take(bytes));
+      add(std::move(message), cursor.take_bytes(bytes));
     }
   }
 
@@ -102,7 +102,7 @@ class HeaderReader {
       const std::uint64_t bytes = cursor.number(2);
       message.flags = cursor.number(1);
       cursor.skip(order);
-      add(std::move(message), cursor.take(bytes));
+      add(std::move(message), cursor.take_bytes(bytes));
     }
   }
 
@@ -127,7 +127,7 @@ class HeaderReader {
 };
 
 std::uint64_t find_superblock(const Bytes& bytes) {
-  // It may stand behind a block of the user, of 512 bytes times a power of two.
+  // A user block of 512 bytes times a power of two may precede it.
   for (std::uint64_t at = 0; at + 16 <= bytes.size; at = at == 0 ? 512 : 2 * at) {
     const std::vector<std::byte> begin = bytes.piece(at, kFileSignature.size());
     const bool same =
@@ -158,13 +158,13 @@ std::vector<std::byte> Bytes::piece(std::uint64_t offset, std::uint64_t count) c
 }
 
 std::uint64_t Cursor::number(std::size_t bytes) {
-  const std::span<const std::byte> data = take(bytes);
+  const std::span<const std::byte> data = take_bytes(bytes);
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < bytes; ++i) value |= static_cast<std::uint64_t>(data[i]) << (8 * i);
   return value;
 }
 
-std::span<const std::byte> Cursor::take(std::uint64_t bytes) {
+std::span<const std::byte> Cursor::take_bytes(std::uint64_t bytes) {
   if (bytes > data_.size()) damaged("a structure ends early");
   const auto count = static_cast<std::size_t>(bytes);
   const std::span<const std::byte> taken = data_.first(count);
@@ -173,7 +173,7 @@ std::span<const std::byte> Cursor::take(std::uint64_t bytes) {
 }
 
 std::string Cursor::text(std::uint64_t bytes) {
-  const std::span<const std::byte> taken = take(bytes);
+  const std::span<const std::byte> taken = take_bytes(bytes);
   return {reinterpret_cast<const char*>(taken.data()), taken.size()};
 }
 
@@ -202,7 +202,7 @@ File::File(Bytes bytes) : bytes_(std::move(bytes)) {
   if (version < 2) cursor.skip(version == 0 ? 8 : 12);
   cursor.skip(2 * offset_bytes_);  // base; free space, or the extension
   const std::uint64_t end = cursor.number(offset_bytes_);
-  // What a copy that was cut short lacks is at the end.
+  // Truncated copies lack the end of the file.
   if (end > bytes_.size)
     bytes_.damaged(fmt::format("it should hold {} bytes and holds {}", end, bytes_.size));
   if (version < 2) {
@@ -237,7 +237,7 @@ void File::read(std::uint64_t address, std::span<std::byte> out) const {
 }
 
 std::vector<Message> read_messages(const File& file, std::uint64_t address) {
-  return HeaderReader(file, address).take();
+  return HeaderReader(file, address).take_messages();
 }
 
 std::uint32_t checksum(std::span<const std::byte> bytes) {

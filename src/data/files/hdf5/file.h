@@ -1,6 +1,6 @@
-// What an HDF5 file says of a data set: size, type, layout, filters. Read by ourselves, since the
-// library of the HDF Group crashes or hangs on damaged files and opens whatever other file a file
-// names. Format: "HDF5 File Format Specification Version 3.0".
+// The description of a data set in an HDF5 file: size, type, layout, filters. This reader is our
+// own, since the library of the HDF Group crashes or hangs on damaged files and opens other files
+// that a file names. Format: "HDF5 File Format Specification Version 3.0".
 //
 // Every number of the file is checked before it is used: addresses against its length, counts
 // against what there can be. Nothing outside the file is ever opened.
@@ -25,21 +25,21 @@ struct Bytes {
 
   /// Throws FileError "<name>: <what>".
   [[noreturn]] void refuse(const std::string& what) const;
-  /// The same for what no program writes: "... is damaged, or the copy was cut short: <what>".
+  /// For content that no program writes: "... is damaged, or the copy was cut short: <what>".
   [[noreturn]] void damaged(const std::string& what) const;
-  /// A piece of the file; damaged() where it reaches behind the end.
+  /// A piece of the file; damaged() where it exceeds the file.
   std::vector<std::byte> piece(std::uint64_t offset, std::uint64_t count) const;
 };
 
-/// Reads numbers one after another; damaged() behind the end.
+/// Reads numbers one after another; damaged() at the end.
 class Cursor {
  public:
   Cursor(const Bytes& file, std::span<const std::byte> data) : file_(&file), data_(data) {}
   /// `bytes` from 1 to 8, the lowest first.
   std::uint64_t number(std::size_t bytes);
   std::uint8_t byte() { return static_cast<std::uint8_t>(number(1)); }
-  std::span<const std::byte> take(std::uint64_t bytes);
-  void skip(std::uint64_t bytes) { take(bytes); }
+  std::span<const std::byte> take_bytes(std::uint64_t bytes);
+  void skip(std::uint64_t bytes) { take_bytes(bytes); }
   std::size_t left() const { return data_.size(); }
   std::string text(std::uint64_t bytes);
   /// damaged() unless these letters come next.
@@ -65,7 +65,7 @@ struct Filter {
   std::vector<std::uint32_t> values;
 };
 
-/// Which table says where chunks lie.
+/// The kind of table that locates chunks.
 enum class ChunkIndex { kTree, kSingle, kImplicit, kFixedArray };
 
 struct Layout {
@@ -77,7 +77,7 @@ struct Layout {
   std::vector<std::uint64_t> chunk;  // size of a chunk
   ChunkIndex index = ChunkIndex::kTree;
   bool whole_edges = false;        // chunks at the edges are not filtered
-  std::uint64_t single_bytes = 0;  // of the only chunk once filtered, and the filters left out
+  std::uint64_t single_bytes = 0;  // of a single chunk after filtering
   std::uint32_t single_mask = 0;
 };
 
@@ -94,13 +94,13 @@ class File {
  public:
   explicit File(Bytes bytes);
   /// The data set at a path such as "image" or "group/image". Throws FileError for a file that is
-  /// damaged, has no such data set, keeps it in a form that is not read here, or outside itself.
+  /// damaged, has no such data set, or keeps it in another file or in an unsupported form.
   Dataset dataset(const std::string& path) const;
 
   const Bytes& bytes() const { return bytes_; }
   std::size_t offset_bytes() const { return offset_bytes_; }
   std::size_t length_bytes() const { return length_bytes_; }
-  /// True for the address of nothing.
+  /// True for the undefined address.
   bool undefined(std::uint64_t address) const;
   /// A piece at an address, which counts from the beginning of the superblock.
   std::vector<std::byte> at(std::uint64_t address, std::uint64_t count) const;

@@ -41,7 +41,8 @@ std::vector<std::byte> inflated(const Bytes& file, const std::vector<std::byte>&
   return out;
 }
 
-// Bytes of one place of all values stand together; what is left over stands at the end as it was.
+// Shuffle: the first bytes of all values, then the second bytes, ...; a remainder follows
+// unchanged.
 std::vector<std::byte> unshuffled(const std::vector<std::byte>& chunk, std::size_t each) {
   if (each <= 1) return chunk;
   const std::size_t count = chunk.size() / each;
@@ -87,7 +88,7 @@ void check_fletcher(const Bytes& file, std::vector<std::byte>& chunk) {
   if (noted != sum && noted != swapped) file.damaged("a chunk differs from its checksum");
 }
 
-// Marc Lehmann's LZF: pieces as they are, and pieces that were there before.
+// Marc Lehmann's LZF: literal pieces, and references to earlier ones.
 std::vector<std::byte> expanded_lzf(const Bytes& file, const std::vector<std::byte>& chunk,
                                     std::size_t most) {
   std::vector<std::byte> out;
@@ -99,7 +100,7 @@ std::vector<std::byte> expanded_lzf(const Bytes& file, const std::vector<std::by
   while (in.left() > 0) {
     const std::size_t control = in.byte();
     if (control < 32) {
-      const auto plain = in.take(control + 1);
+      const auto plain = in.take_bytes(control + 1);
       check(plain.size());
       out.insert(out.end(), plain.begin(), plain.end());
       continue;

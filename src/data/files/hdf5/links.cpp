@@ -1,5 +1,5 @@
-// Groups of both kinds: a tree of names with a heap of letters, and links among the messages of the
-// group itself.
+// Both kinds of groups: a tree of names with a heap of characters, and links among the messages of
+// the group's own header.
 #include "data/files/hdf5/links.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ class SymbolTable {
     read_heap(cursor.number(file.offset_bytes()));
     read_node(tree, 255);
   }
-  std::vector<Member> take() { return std::move(members_); }
+  std::vector<Member> take_members() { return std::move(members_); }
 
  private:
   void read_heap(std::uint64_t address) {
@@ -133,7 +133,7 @@ Member read_link(const File& file, const Message& message) {
 std::vector<Member> members_of(const File& file, std::uint64_t group) {
   std::vector<Member> members;
   for (const Message& message : read_messages(file, group)) {
-    if (message.type == kSymbolTable) return SymbolTable(file, message).take();
+    if (message.type == kSymbolTable) return SymbolTable(file, message).take_members();
     if (message.type == kLink) members.push_back(read_link(file, message));
     if (message.type != kLinkInfo) continue;
     Cursor cursor(file.bytes(), message.data);

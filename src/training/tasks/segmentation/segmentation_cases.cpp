@@ -121,7 +121,7 @@ std::string CaseCollector::volume_of(const Image& image) const {
   if (asked_.volumes == metrics::kNoVolumes) return "";
   if (!grouping_) return image.volume;
   try {
-    return grouping_->of(image.name);
+    return grouping_->group_of(image.name);
   } catch (const ConfigError&) {
     throw ConfigError(
         fmt::format("eval.volumes: \"{}\" finds nothing in {}; expected a volume for "

@@ -45,7 +45,7 @@ std::shared_ptr<BatchSource> shapes(std::int64_t eval_batch, const std::string& 
   options.train.eval_batch_size = eval_batch;
   options.host = test::cpu();
   return std::make_shared<BatchSource>(
-      data::make(test::component(R"({"type": "synthetic_segmentation", "num_classes": 4,
+      data::make_splits(test::component(R"({"type": "synthetic_segmentation", "num_classes": 4,
           "img_size": 16, "train_size": 8, "test_size": 5, "ignore_edges": true)" +
                                         more + "}")),
       options);

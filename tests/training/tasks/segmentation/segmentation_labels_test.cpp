@@ -51,7 +51,7 @@ std::shared_ptr<BatchSource> shapes(std::int64_t eval_batch = 0, const std::stri
       R"({"type": "synthetic_segmentation", "num_classes": 4, "img_size": 16, "train_size": 24,
           "test_size": 7, "ignore_edges": true)" +
       more + "}");
-  return std::make_shared<BatchSource>(data::make(set), options);
+  return std::make_shared<BatchSource>(data::make_splits(set), options);
 }
 
 double value(const training::Metrics& metrics, const char* name) {

@@ -59,9 +59,9 @@ std::shared_ptr<BatchSource> source_of(const io::fs::path& root) {
   options.train.batch_size = 2;
   options.host = test::cpu();
   return std::make_shared<BatchSource>(
-      data::make(test::component(R"({"type": "nnunet", "img_size": [4, 8, 8], "root": ")" +
-                                 root.string() +
-                                 R"(", "split": {"val": 0.5}, "spacing": [1, 1, 1]})")),
+      data::make_splits(test::component(R"({"type": "nnunet", "img_size": [4, 8, 8], "root": ")" +
+                                        root.string() +
+                                        R"(", "split": {"val": 0.5}, "spacing": [1, 1, 1]})")),
       options);
 }
 

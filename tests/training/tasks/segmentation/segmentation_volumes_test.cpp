@@ -70,7 +70,7 @@ std::shared_ptr<BatchSource> hearts(const io::fs::path& root, const std::string&
   options.train.batch_size = 4;
   options.host = test::cpu();
   return std::make_shared<BatchSource>(
-      data::make(test::component(R"({"type": "acdc", "img_size": 12, "root": ")" +
+      data::make_splits(test::component(R"({"type": "acdc", "img_size": 12, "root": ")" +
                                         root.string() + "\"" + more + "}")),
       options);
 }
