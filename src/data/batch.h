@@ -1,10 +1,10 @@
-// What a network learns from: samples, and batches of them, as tensors with names.
+// Samples and batches, as named tensors.
 //   "image" (c, h, w) float32                       "label" () int64
 //   "target" (classes) float32, only of batches whose images are mixed (mix.h): their shares
 //   "mask" (k, h, w) float32 in [0, 1], soft masks; or (h, w) int64, the class of every pixel
 //   "tokens" (n) int64, 0 behind the end of a text
-// In a batch each has a leading axis. Kinds of data differ in their names and in how these are put
-// together (collate.h), not in what carries them.
+// In a batch each has a leading axis. Kinds of data differ in the names and in how they are
+// collated (collate.h).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace fovea::data {
 
-/// What an int64 mask has where a pixel is to be ignored; ops::CrossEntropyOptions knows the same.
+/// The value of ignored pixels in an int64 mask, as in ops::CrossEntropyOptions.
 inline constexpr std::int64_t kIgnoreLabel = -100;
 
 /// A few tensors by name, in the order in which they were set.
@@ -26,9 +26,9 @@ class NamedTensors {
  public:
   using Entry = std::pair<std::string, Tensor>;
 
-  /// Throws ConfigError, which lists the names there are.
+  /// Throws ConfigError that lists the known names.
   const Tensor& at(std::string_view name) const;
-  /// Null for a name that is not there.
+  /// Null for an unknown name.
   const Tensor* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// Adds a tensor, or replaces that of the same name.
@@ -41,15 +41,14 @@ class NamedTensors {
   std::vector<Entry> tensors_;
 };
 
-/// Where a sample lies in what its file holds, so that results can be brought back there. One value
-/// an axis, in the order of the axes: (h, w), of volumes (d, h, w). Empty where it means nothing.
+/// Where a sample lies in its file, so that results can be mapped back. One value for each axis:
+/// (h, w), for volumes (d, h, w). Empty where it has no meaning.
 struct Geometry {
   std::vector<std::int64_t> original_size;  // of the file's picture or volume, in its pixels
   std::vector<double> spacing;              // of these pixels, in millimetres; empty: unknown
   std::vector<std::int64_t> offset;         // of the part that was taken; empty: all of it
 
-  /// Of a slice, whose axes are those of its volume: (h, w) of the slice itself. Others as they
-  /// are.
+  /// For a slice, whose axes are those of its volume: (h, w) of the slice. Others stay as they are.
   Geometry in_plane() const;
 };
 
@@ -62,9 +61,9 @@ struct Sample : NamedTensors {
 
 /// Samples that go through a network together, on the host.
 struct Batch : NamedTensors {
-  /// Of tensors that were padded: what each sample had along its first axis.
+  /// For padded tensors the length of each sample along its first axis.
   std::map<std::string, std::vector<std::int64_t>> lengths;
-  /// What is neither stacked nor padded: one tensor a sample.
+  /// Tensors that are neither stacked nor padded: one for each sample.
   std::map<std::string, std::vector<Tensor>> lists;
   std::vector<Geometry> geometry;
   std::vector<std::int64_t> indices;  // of the samples in their split

@@ -1,4 +1,4 @@
-// From samples to a batch. Every name has one rule, so that a loader knows no kind of data.
+// Collates samples to a batch. Every name has one rule, so that the loader knows no kind of data.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fovea::data {
 
-/// How the tensors of one name are put together.
+/// How the tensors of one name are collated.
 enum class Collate {
   kStack,  // all have one shape: (b, shape)
   kPad,    // they differ along their first axis: (b, longest, shape), zeros behind the end, lengths
@@ -18,7 +18,7 @@ enum class Collate {
   kAlone,  // of any shape, one sample to a batch: (1, shape)
 };
 
-/// What a data set says of one name.
+/// One name of a data set's samples.
 struct Field {
   std::string name;
   DType dtype = DType::kFloat32;
@@ -37,14 +37,13 @@ class Collator {
   /// `rows`: the most samples that may be added.
   Collator(const std::vector<Field>& fields, std::int64_t rows, const Device& device);
 
-  /// Makes `sample` one to be filled: its stacked tensors become the next row of the batch, so that
-  /// they are written where they stay. The others are for its data set to set. One sample may serve
-  /// for all rows.
+  /// Prepares `sample` to be filled: its stacked tensors are the next row of the batch, so that
+  /// they are written in place. The data set sets the others. One sample may serve for all rows.
   void next(Sample& sample) const;
-  /// Keeps it; a sample that is not kept leaves its row to the one after it. Throws ShapeError for
-  /// a tensor of another type or shape than its field says.
+  /// Keeps the sample; the row of a sample that is not kept is used for the next one. Throws
+  /// ShapeError for a tensor of another type or shape than its field says.
   void add(Sample& sample);
-  /// All samples that were added; without any there are no tensors.
+  /// The batch of all samples added; without samples it has no tensors.
   Batch finish();
 
  private:

@@ -1,5 +1,6 @@
-// A split of a data set, ready for training: what loaders and tasks know of data of every kind.
-// Kinds derive from it: images with classes or masks (image_dataset.h), texts (text_dataset.h).
+// A split of a data set, ready for training: the interface that loaders and tasks use for every
+// kind of data. Kinds derive from it: images with classes or masks (image_dataset.h), texts
+// (text_dataset.h).
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,10 @@ struct Draw {
   bool augment = false;                       // augmentation and training noise
   std::optional<NoiseLevel> corruption = {};  // evaluation noise, on every sample
   std::int64_t position = 0;                  // in the epoch
-  std::int64_t place = 0, batch_size = 1;     // in its batch, and how many that has
+  std::int64_t place = 0, batch_size = 1;     // in its batch, and the batch's size
 };
 
-/// What networks take from a data set; 0 where it has none.
+/// The shape of a data set's samples; 0 where it does not apply.
 struct SampleShape {
   std::int64_t channels = 0, height = 0, width = 0;
   std::int64_t classes = 0;  // outputs
@@ -52,7 +53,7 @@ class Dataset {
   std::int64_t size() const { return std::ssize(indices_); }
   const std::vector<std::string>& class_names() const { return part_->class_names(); }
   std::int64_t num_classes() const { return std::ssize(class_names()); }
-  /// What a network has an output for each: the classes, or regions that are made of them.
+  /// The names of a network's outputs: the classes, or regions made of them.
   virtual const std::vector<std::string>& output_names() const { return class_names(); }
   /// Samples left out when the data set was opened, with the reason.
   const std::vector<std::string>& left_out() const { return left_out_; }
@@ -74,26 +75,26 @@ class Dataset {
   virtual const std::vector<Field>& fields() const = 0;
   bool has(std::string_view field) const;
   virtual SampleShape shape() const = 0;
-  /// As a network sees it. `into` comes from a Collator and has the tensors of stacked fields. Sets
-  /// everything but the name. Throws FileError if the sample cannot be read.
+  /// The sample as a network sees it. `into` comes from a Collator and has the tensors of stacked
+  /// fields. Sets everything but the name. Throws FileError if the sample cannot be read.
   virtual void prepare(std::int64_t i, const Draw& draw, Sample& into) const = 0;
   /// Changes a batch of prepared samples as a whole, in memory of the host; a function of the draw
   /// and the batch's number.
   virtual void mix(Batch& /*batch*/, const Draw& /*draw*/) const {}
-  /// As a person would look at it. Throws FileError.
+  /// The sample for people to look at. Throws FileError.
   virtual Sample get(std::int64_t i) const = 0;
-  /// A sample whose stacked tensors are there, in memory of the host, to be prepared.
+  /// A sample with its stacked tensors allocated in host memory, ready for prepare().
   Sample blank() const;
 
-  /// Batches put samples of about equal length together (plan.h); 0 where all are equal.
+  /// The length by which samples are grouped into batches (plan.h); 0 where all are equal.
   virtual std::int64_t length(std::int64_t /*i*/) const { return 0; }
-  /// Shuffled samples are sorted by length within so many batches; 0: not.
+  /// Shuffled samples are sorted by length within this many batches; 0: not sorted.
   virtual std::int64_t bucket_batches() const { return 0; }
   /// How often a training epoch takes a sample (PlanOptions::repeats).
   virtual std::int64_t repeats() const { return 1; }
-  /// Training draws so many samples with replacement in an epoch; 0: every one once.
+  /// Samples that an epoch of training draws with replacement; 0: every sample once.
   virtual std::int64_t draws_per_epoch() const { return 0; }
-  /// The same samples as evaluations see them; null: as they are.
+  /// The samples as evaluations see them; null: no different.
   virtual std::shared_ptr<const Dataset> for_evaluation() const { return nullptr; }
   /// Whether a sample that prepare() cannot read is left out of its batch.
   virtual bool skips_bad_samples() const { return false; }
@@ -103,9 +104,9 @@ class Dataset {
   /// Every type of noise there is.
   const std::vector<std::string>& noise_types() const { return noise_types_; }
 
-  /// Texts without which weights mean nothing, by file name, e.g. a vocabulary.
+  /// Files that belong to the weights, e.g. a vocabulary: name and text.
   virtual std::map<std::string, std::string> weight_files() const { return {}; }
-  /// Throws FileError if those that lie beside weights, in `folder`, do not fit this data set.
+  /// Throws FileError if such files from `folder`, where weights lie, do not fit this data set.
   virtual void check_weight_files(const std::map<std::string, std::string>& /*files*/,
                                   const std::string& /*folder*/) const {}
 
@@ -113,8 +114,9 @@ class Dataset {
   Dataset(std::shared_ptr<const Part> part, Split split, const SplitOptions& options,
           const NoiseBySplit& noise, const NoiseKind& kind);
 
-  /// Sets indices_ to those of `indices` that the part has no problem with, and left_out_. Throws
-  /// FileError for one that it has, unless skips_bad_samples(), and where none is left.
+  /// Sets indices_ to the good samples among `indices`, and left_out_ to the messages of the
+  /// others. Throws FileError for a bad sample unless skips_bad_samples(), and where no sample is
+  /// left.
   void choose(const std::vector<std::int64_t>& indices);
   /// The stream of one sample in one epoch, or of one of its repeats.
   RandomStream stream(const Draw& draw, std::int64_t source_index) const;
@@ -141,18 +143,18 @@ class Dataset {
 /// The parts of one data set by name; any may be null.
 struct Splits {
   std::shared_ptr<const Dataset> train, val, test;
-  /// What a user should know of how the parts were made.
+  /// Notes for the user on how the parts were made.
   std::vector<std::string> notes = {};
 
   /// "train", "val" or "test"; null for anything else.
   std::shared_ptr<const Dataset> find(std::string_view name) const;
   /// Throws ConfigError for a part that is not there.
   const Dataset& at(std::string_view name) const;
-  /// Those that are there.
+  /// All parts that exist.
   std::vector<std::shared_ptr<const Dataset>> all() const;
-  /// Of all of them, each once.
+  /// The notes of all parts, each once.
   std::vector<std::string> all_notes() const;
-  /// One of those that are there, for what they share.
+  /// Any part that exists, for what all parts share.
   const Dataset& any() const { return train ? *train : val ? *val : *test; }
 };
 

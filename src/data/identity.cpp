@@ -61,7 +61,7 @@ struct Known {
   std::string digest;
 };
 
-// Opening a file is slow rather than work, so several are opened at once.
+// Opening a file is mostly waiting, so several are opened at once.
 void digest_all(std::vector<Known>& files) {
   const std::size_t workers =
       std::clamp<std::size_t>(files.size() / 128, 1, std::clamp(usable_cores(), 1, 8));

@@ -1,6 +1,6 @@
-// What a run was made with: the content of the data set's files, and the names of the samples of
-// every part. Both are independent of where the data set lies, of the order in which the file
-// system lists it, and of times.
+// The data of a run: a hash of the content of the data set's files, and the names of the samples of
+// every part. Both are independent of where the data set lies, of the order of directory listings,
+// and of file times.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct Origin {
 /// 32 hexadecimal digits of the files' names below root, their sizes and samples of their bytes,
 /// and of the recipe. Small files are read whole, of larger ones up to 64 pieces of 4 KiB, the
 /// first and the last among them: a change elsewhere in a large file is not seen. A file that
-/// cannot be read counts as such.
+/// cannot be read is hashed as unreadable.
 std::string content_hash(const Origin& origin);
 
 /// {"hash": content_hash(), "samples": {"train": n, ...}}.

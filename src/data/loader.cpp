@@ -23,7 +23,7 @@ namespace {
 struct Epoch {
   std::int64_t number = 0;
   PlannedBatches batches;
-  std::atomic<bool> cancelled = false;  // nobody wants its batches any more
+  std::atomic<bool> cancelled = false;  // its batches are no longer needed
 };
 
 struct Ready {
@@ -183,8 +183,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options, De
   state_->dataset = std::move(dataset);
   state_->options = options;
   state_->device = std::move(device);
-  // As many as the system gives; without any, batches are prepared in next(). Batches do not depend
-  // on their number.
+  // As many threads as the system allows; without any, next() prepares the batches. Batches do not
+  // depend on their number.
   try {
     for (std::int64_t k = 0; k < options.num_workers; ++k)
       state_->workers.emplace_back([state = state_.get()] { state->run_worker(); });

@@ -1,5 +1,5 @@
-// The samples of one part of a data set as its files provide them: what is known of them before any
-// is read. Derived: Source, of images (source.h), and TextPart (text_dataset.h).
+// The samples of one part of a data set as its files provide them: all that is known before any is
+// read. Derived: Source, of images (source.h), and TextPart (text_dataset.h).
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ class Part {
   virtual std::string name(std::int64_t index) const = 0;
   /// The files that the samples come from, masks included; none where they are made in memory.
   virtual std::vector<std::filesystem::path> files() const = 0;
-  /// What samples that are made in memory are made by, with all that changes them.
+  /// For samples that are generated: the generator with all its options.
   virtual std::string recipe() const { return ""; }
-  /// What a user should know of the files, e.g. that some were left out; one line each.
+  /// Notes for the user, e.g. on files that were left out; one line each.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// In the order of the samples; one may have several.
+  /// In the order of the samples. A sample may have several problems.
   const std::vector<Problem>& problems() const { return problems_; }
 
  protected:

@@ -12,10 +12,10 @@ struct PlanOptions {
   std::int64_t batch_size = 1;
   bool shuffle = false;
   std::uint64_t seed = 0;
-  /// Shuffled: every sample comes so many times in a row, each time augmented in another way, and
-  /// an epoch ends when it has had as many samples as there are (Hoffer et al., "Augment your
-  /// batch", CVPR 2020, as timm's RepeatAugSampler cuts it: from 256 samples on at a whole multiple
-  /// of 256). So it sees about one in `repeats` of them. mala 7.1.
+  /// Shuffled: every sample comes this many times in a row, each time augmented differently, and an
+  /// epoch ends after as many samples as the data set has (Hoffer et al., "Augment your batch",
+  /// CVPR 2020, as timm's RepeatAugSampler cuts it: from 256 samples on at a whole multiple of
+  /// 256). So it sees about one in `repeats` of them. mala 7.1.
   std::int64_t repeats = 1;
 };
 
@@ -33,7 +33,7 @@ using PlannedBatches = std::vector<std::vector<PlannedSample>>;
 /// that their length says nothing about their place in the epoch.
 /// Otherwise the longest samples come first, equally long ones in the order of the data set.
 PlannedBatches plan_batches(const Dataset& dataset, const PlanOptions& options, std::int64_t epoch);
-/// How many samples that are, of so many there are to choose or draw.
+/// How many samples an epoch has, from how many samples.
 std::int64_t planned_samples(std::int64_t size, const PlanOptions& options);
 std::int64_t planned_samples(const Dataset& dataset, const PlanOptions& options);
 

@@ -96,7 +96,7 @@ Splits make_splits(const schema::Component& component, const MakeOptions& option
                                     : splits.test) = std::move(part);
     return splits;
   }
-  // First train: what is wrong with the files is said before what is wrong with the parts.
+  // Train first, so that problems of files are reported before problems of parts.
   splits.train = opened.make(Split::kTrain);
   if (!options.survey) opened.division().check();
   splits.val = opened.make(Split::kVal);

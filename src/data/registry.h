@@ -25,12 +25,12 @@ namespace fovea::data {
 
 /// How a data set is opened.
 struct MakeOptions {
-  /// One part alone; nothing: all there are.
+  /// One part alone; nothing: all parts.
   std::optional<Split> only = {};
-  /// Of texts, instead of one counted on train.
+  /// For texts: the vocabulary, instead of one counted on train.
   std::shared_ptr<const Vocabulary> vocabulary = nullptr;
-  /// For one look at every sample (survey.h): samples that are known to be bad are left out and
-  /// named instead of ending the run, parts may be missing, texts are whole, nothing is cached.
+  /// For a survey (survey.h): bad samples are left out and reported instead of ending the run,
+  /// parts may be missing, texts are not truncated, nothing is cached.
   bool survey = false;
 };
 
@@ -44,7 +44,7 @@ struct Chosen {
 struct Configured {
   SplitOptions options;
   DivisionRules rules;
-  /// What is known of all copies before their files are there.
+  /// The shape of all copies, if it is known without files.
   std::optional<SampleShape> shape;
   /// The samples of a part as the files provide them, null if there is no such part (never train).
   std::function<std::shared_ptr<const Part>(Split)> open;
@@ -55,7 +55,7 @@ struct Configured {
 
 struct DatasetEntry : schema::Choice {
   static constexpr const char* kKind = "dataset";
-  std::string page;           // how to get it, relative to the project's root
+  std::string page;           // how to get the data, relative to the project's root
   Kind kind = Kind::kImages;  // where the options say no other
   std::function<Kind(const schema::Value& options)> kind_of;
   std::function<Configured(const schema::Component&, const std::string& path, const MakeOptions&)>
@@ -65,8 +65,8 @@ struct DatasetEntry : schema::Choice {
 /// All of datasets.def.
 const schema::Registry<DatasetEntry>& datasets();
 
-/// What `component` holds. Its options need not be valid yet. Throws ConfigError for an unknown
-/// type.
+/// The kind of data of `component`, whose options need not be valid yet. Throws ConfigError for an
+/// unknown type.
 Kind kind_of(const schema::Component& component, const std::string& path = "dataset");
 
 /// The parts of a configured data set, e.g. schema::Component{"digits"}. A relative root is
@@ -85,7 +85,7 @@ std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, 
 std::optional<SampleShape> known_shape(const schema::Component& component,
                                        const std::string& path = "dataset");
 
-// What the kinds of data make of their options and of a function that opens a part.
+// The data sets of each kind, from their options and a function that opens a part.
 using OpenImages = std::function<std::unique_ptr<Source>(Split)>;
 Configured configured(ImageOptions options, OpenImages open, const MakeOptions& how);
 using OpenTexts = std::function<std::optional<TextSource>(Split)>;

@@ -18,11 +18,11 @@
 
 namespace fovea::data {
 
-/// kSoft: every pixel belongs to the foreground as much as its value in [0, 1] says. kLabels: every
-/// pixel has a class.
+/// kSoft: the value of a pixel in [0, 1] is its share of foreground. kLabels: every pixel has a
+/// class.
 enum class Masks { kNone, kSoft, kLabels };
 
-/// What is the same for every sample of a data set.
+/// What all samples of a data set have in common.
 struct SourceInfo {
   std::vector<std::string> class_names;
   std::int64_t channels = 3;
@@ -34,8 +34,7 @@ struct SourceInfo {
   std::vector<double> std;
   /// Every image is stretched to [0, 1] by its own extremes before it is augmented.
   bool stretch = false;
-  /// Instead: as it enters noise and normalisation, after augmentation and resizing. Where there
-  /// are masks.
+  /// As `stretch`, but after augmentation and resizing. For images with masks.
   bool stretch_last = false;
   /// Whether a mask belongs to every image. Files may then have any size; image and mask are
   /// brought to height x width after augmentation.
@@ -44,20 +43,20 @@ struct SourceInfo {
   Resampling image_resize = Resampling::kBilinear;
   /// How soft masks are resized; maps of labels always by the nearest pixel.
   Resampling mask_resize = Resampling::kNearest;
-  /// Of maps of labels: what a pixel is that comes in from outside, or has no class.
+  /// For label maps: the label of pixels from outside, or without a class.
   std::int64_t no_label = kIgnoreLabel;
-  /// Of maps of labels: what files have for each class.
+  /// For label maps: the value in files for each class.
   std::vector<int> label_values = {};
   /// read() gives pictures as large as their files have them, which fitted() brings to height x
   /// width. Masks then follow by fitted_mask(), and augmentation sees both at that size.
   bool own_sizes = false;
-  /// How fitted() does that.
+  /// The options of fitted().
   FitOptions fit = {};
 };
 
-/// What a sample is a slice of.
+/// The volume that a sample is a slice of.
 struct SliceOf {
-  std::string volume;          // its name, which no other volume has
+  std::string volume;          // its unique name
   std::int64_t place = 0;      // from 0
   std::int64_t depth = 0;      // slices of the volume
   std::filesystem::path file;  // of the volume, or of the slice
@@ -78,15 +77,16 @@ class Source : public Part {
   Image fitted(const Image& picture) const;
   /// The mask of such a picture, as fitted() leaves that: pixel floor(i in / out).
   Image fitted_mask(const Image& mask) const;
-  /// Nothing for a picture of its own.
+  /// Nothing for a picture that is no slice.
   virtual std::optional<SliceOf> slice_of(std::int64_t /*index*/) const { return {}; }
-  /// Between a sample's pixels in millimetres, (h, w), of a slice (d, h, w); empty: unknown.
+  /// The spacing of a sample's pixels in millimetres: (h, w), for a slice (d, h, w); empty:
+  /// unknown.
   virtual std::vector<double> spacing(std::int64_t /*index*/) const { return {}; }
   /// The mask of an image of this size, one channel: soft 0..white, of labels 1 + class, and 0
   /// where a pixel has none. Only where info().masks says that there are masks.
   virtual Image read_mask(std::int64_t index, const Image& image) const;
-  /// Throws FileError if these samples of a split cannot be learned from or measured, as masks
-  /// without any foreground. Those that cannot be read are left to read().
+  /// Throws FileError if these samples of a split are useless for training or evaluation, e.g.
+  /// masks without any foreground. Unreadable samples are reported by read().
   virtual void check_targets(const std::vector<std::int64_t>& /*indices*/, Split /*split*/) const {}
   /// True if read() does not touch a file, so that caching would only double the memory.
   virtual bool in_memory() const { return true; }
@@ -98,7 +98,7 @@ class Source : public Part {
   SourceInfo info_;
 };
 
-/// Where a reader looks, and for which part.
+/// Where a reader looks for files, and for which part.
 struct Place {
   std::filesystem::path root;
   Split split = Split::kTrain;

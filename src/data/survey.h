@@ -1,5 +1,5 @@
-// One look at every sample of a data set: what it holds, what cannot be read, and what options need
-// to know (mean and std, sizes, lengths of texts).
+// A survey of every sample of a data set: its content, samples that cannot be read, and numbers for
+// options (mean and std, sizes, lengths of texts).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace fovea::data {
 
-/// What was found in one part. Lists are empty where samples have no such thing.
+/// The findings for one part. Lists are empty where they do not apply.
 struct PartSurvey {
   std::string name;
   std::int64_t samples = 0;                                 // that were read
@@ -44,14 +44,14 @@ struct Survey {
   std::vector<PartSurvey> parts;
   std::vector<std::string> notes;
   std::optional<VolumePlan> plan;  // of whole volumes
-  schema::Value regions;           // what networks learn of them in place of the classes, or null
+  schema::Value regions;           // regions that networks learn instead of classes, or null
 };
 
-/// Called now and then, by one thread at a time.
+/// Reports progress, by one thread at a time.
 using SurveyProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 /// Reads every sample once, on `threads` threads; results do not depend on their number. `splits`
-/// are best opened with MakeOptions::survey.
+/// should be opened with MakeOptions::survey.
 Survey survey(const Splits& splits, int threads, const SurveyProgress& progress = {});
 
 schema::Value to_json(const Survey& survey);

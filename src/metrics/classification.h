@@ -23,7 +23,7 @@ std::vector<std::int64_t> ranks(const Tensor& logits, const Tensor& labels);
 /// for more than five classes, top5 (of fewer it would always be 100 %).
 std::vector<Measurement> measure_classes(double loss, const std::vector<std::int64_t>& ranks,
                                          std::int64_t num_classes);
-/// The same without values.
+/// The metrics without their values.
 std::vector<MetricInfo> class_metrics(std::int64_t num_classes);
 
 /// Rows whose label is among their k largest logits, by ranks().

@@ -29,7 +29,7 @@ class LowerEnvelope {
       values_[at] = line[q * stride] / (step * step);
       if (values_[at] == kInfinity) continue;
       double begin = -kInfinity;
-      // One that begins only where the next one is lower already is nowhere the lowest.
+      // A parabola that begins only beyond the start of the next one is never the lowest.
       while (parabolas > 0) {
         begin = meeting(centre_[parabolas - 1], q);
         if (begin > begins_[parabolas - 1]) break;

@@ -21,8 +21,9 @@ struct Grid {
 /// Throws ShapeError unless `values` fill the grid and its spacing fits.
 void check_grid(std::size_t values, const Grid& grid);
 
-/// Of every pixel the squared distance to the nearest one where `mask` is not 0; infinity where
-/// there is none. One pass an axis, each linear in the pixels. Throws ShapeError as check_grid.
+/// The squared distance of every pixel to the nearest pixel where `mask` is not 0; infinity where
+/// there is none. One pass for each axis, linear in the number of pixels. Throws ShapeError as
+/// check_grid.
 std::vector<double> squared_distances(std::span<const std::uint8_t> mask, const Grid& grid);
 
 }  // namespace fovea::metrics

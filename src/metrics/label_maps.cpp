@@ -40,7 +40,7 @@ ClassCounts summed(const std::vector<ClassCounts>& images, std::size_t classes) 
   return all;
 }
 
-// The mean of one share of 1 an image, in percent.
+// The mean over the images, in percent, of one share of 1 for each image.
 Measurement per_image(const MetricInfo& info, const std::vector<double>& shares) {
   Measurement metric{info, 0, {}};
   for (const double share : shares) metric.per_sample.push_back(100 * share);

@@ -19,7 +19,7 @@ inline const MetricInfo kClassDice{
 inline const MetricInfo kClassIou{
     .name = "pooled_iou_*", .unit = "%", .decimals = 2, .aliases = {"iou_*"}};
 
-/// The class of the largest logit of every pixel. Of equal ones it is the first; NaN ranks below
+/// The class of the largest logit of every pixel. The first of equal logits wins; NaN ranks below
 /// everything. logits: (b, classes, spatial...) float32 or float64 on the host -> (b, spatial...)
 /// int64. Throws ShapeError for fewer than three axes.
 Tensor predicted_labels(const Tensor& logits);
@@ -31,12 +31,12 @@ std::vector<double> class_iou(const ClassCounts& counts);
 /// Mean of what is not NaN, from class `first` on. If nothing is left, `none` says what it is.
 double class_mean(const std::vector<double>& shares, std::size_t first, Empty none);
 
-/// The places of the classes called `chosen`; of none, all but the first, which is the background.
-/// Throws ConfigError, which names eval.classes, for an unknown name, one given twice and the
-/// background.
+/// The indices of the classes called `chosen`; of all classes but the background (the first) where
+/// none is named. Throws ConfigError, which names eval.classes, for an unknown name, one given
+/// twice and the background.
 std::vector<std::size_t> chosen_classes(const std::vector<std::string>& chosen,
                                         const std::vector<std::string>& class_names);
-/// Those of `shares` at these places.
+/// The shares at these indices.
 std::vector<double> shares_at(const std::vector<double>& shares,
                               const std::vector<std::size_t>& places);
 
@@ -46,23 +46,24 @@ std::vector<double> shares_at(const std::vector<double>& shares,
 /// accuracy, and Dice and IoU of each class; and means over the images, dice_per_image and
 /// iou_per_image, of the mean over the chosen classes that occur in an image's truth or prediction.
 /// Classes that occur in neither are left out everywhere, as in nnU-Net; an image without any of
-/// the classes in both counts 1. Of two classes it is what measure_masks() makes of their masks.
+/// the classes in both counts 1. For two classes the result is that of measure_masks().
 std::vector<Measurement> measure_label_maps(double loss, const std::vector<ClassCounts>& images,
                                             const std::vector<std::string>& class_names,
                                             const std::vector<std::size_t>& chosen = {});
-/// The same without values. Without names, one with a * stands for those of all classes.
+/// The metrics without their values. Without class names, one metric with a * stands for those of
+/// all classes.
 std::vector<MetricInfo> label_map_metrics(const std::vector<std::string>& class_names = {});
 
-/// As measure_label_maps(), of classes that may overlap: without miou, accuracy and what is of the
-/// first class alone, the background, which is no region.
+/// As measure_label_maps(), for regions, which may overlap: without miou, accuracy and the metrics
+/// of the background (the first class), which is no region.
 std::vector<Measurement> measure_regions(double loss, const std::vector<ClassCounts>& images,
                                          const std::vector<std::string>& class_names,
                                          const std::vector<std::size_t>& chosen = {});
 std::vector<MetricInfo> region_metrics(const std::vector<std::string>& class_names = {});
 
-/// What metrics of single classes have in place of the *: letters, digits, dots and dashes of the
-/// classes' names, others as "_"; where that makes two metrics of one name, with the class's
-/// number.
+/// What replaces the * in the names of metrics of single classes: the class name, in which only
+/// letters, digits, dots and dashes stay and others become "_"; with the number of the class where
+/// two metrics would have one name.
 std::vector<std::string> class_words(const std::vector<std::string>& class_names);
 
 }  // namespace fovea::metrics

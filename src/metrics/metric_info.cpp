@@ -28,7 +28,8 @@ MetricInfo of_class(MetricInfo info, const std::string& word) {
 
 namespace {
 
-// How much of `name` the metric says: all of it, or what stands before the *; 0 for another one.
+// How many letters of `name` match the metric: all, or those before the *; 0 where it is another
+// metric.
 std::size_t letters_in_common(const std::string& metric, const std::string& name) {
   if (metric == name) return std::string::npos;
   const std::size_t place = metric.find('*');
@@ -47,7 +48,7 @@ FoundMetric find_closest(const std::vector<MetricInfo>& metrics, const std::stri
     const std::size_t letters = letters_in_common(own, name);
     if (letters > found.letters) found = {&info, letters};
   };
-  // A name of today comes before an older one of as many letters.
+  // A current name wins over an older name that matches as many letters.
   for (const MetricInfo& info : metrics) look(info, info.name);
   for (const MetricInfo& info : metrics) {
     for (const std::string& alias : info.aliases) look(info, alias);

@@ -18,7 +18,7 @@ Measurement pooled(const char* name, double share) {
   return {{.name = name, .unit = "%", .decimals = 2}, 100 * share, {}};
 }
 
-// The mean of one share of 1 an image, in percent.
+// The mean over the images, in percent, of one share of 1 for each image.
 Measurement per_image(const MetricInfo& info, const std::vector<double>& shares) {
   Measurement metric{info, 0, {}};
   double sum = 0;

@@ -9,16 +9,16 @@
 
 namespace fovea::metrics {
 
-/// What a share is whose whole is nothing, as the Dice of a class that is neither in the truth nor
-/// in the prediction.
+/// The value of a share 0 / 0, such as the Dice of a class that is neither in the truth nor in the
+/// prediction.
 enum class Empty {
   kZero,     // 0
   kOne,      // 1: finding nothing is right where there is nothing; MONAI's ignore_empty=False
-  kLeftOut,  // NaN, which means leave out
+  kLeftOut,  // NaN, which means are taken without
 };
 double of_nothing(Empty empty);
 
-/// From what probability on, and from what part of a pixel, a mask is foreground.
+/// From this probability, or this part of a pixel, on a mask is foreground.
 inline constexpr float kForeground = 0.5f;
 
 /// Pixels (or voxels) by truth and prediction. Foreground is where a value is at least the
@@ -27,8 +27,8 @@ class MaskCounts {
  public:
   explicit MaskCounts(float threshold = kForeground) : threshold_(threshold) {}
 
-  /// Any number of elements in one order. NaN is background. Throws ShapeError for different
-  /// lengths.
+  /// Any number of elements, both in the same order. NaN is background. Throws ShapeError for
+  /// different lengths.
   void add(std::span<const float> prob, std::span<const float> target);
   void add(const MaskCounts& other);
 
@@ -38,7 +38,7 @@ class MaskCounts {
   std::int64_t true_negatives() const { return tn_; }
   std::int64_t total() const { return tp_ + fp_ + fn_ + tn_; }
 
-  /// No foreground in the truth; nor in the prediction.
+  /// Whether the truth, or truth and prediction, have no foreground.
   bool truth_is_empty() const { return tp_ + fn_ == 0; }
   bool both_are_empty() const { return truth_is_empty() && fp_ == 0; }
 
@@ -55,15 +55,15 @@ class MaskCounts {
   std::int64_t tp_ = 0, fp_ = 0, fn_ = 0, tn_ = 0;
 };
 
-// These are also of maps of labels (label_maps.h).
-/// Dice over all pixels of a split taken together: that of the foreground, or the mean over the
-/// classes but the background.
+// Label maps have these metrics too (label_maps.h).
+/// Dice over all pixels of a split: of the foreground, or the mean over all classes but the
+/// background.
 inline const MetricInfo kPooledDice{
     .name = "pooled_dice", .unit = "%", .decimals = 2, .aliases = {"dsc", "mean_dice"}};
 /// IoU of the foreground over all pixels of a split.
 inline const MetricInfo kPooledIou{
     .name = "pooled_iou", .unit = "%", .decimals = 2, .aliases = {"iou_pooled"}};
-/// Mean of the IoU of all classes, the background too, over all pixels of a split.
+/// IoU over all pixels of a split, mean over all classes with the background.
 inline const MetricInfo kMiou{.name = "miou", .unit = "%", .decimals = 2};
 /// Share of the pixels of a split that have the right class.
 inline const MetricInfo kPixelAccuracy{.name = "accuracy", .unit = "%", .decimals = 2};
@@ -80,7 +80,7 @@ inline const MetricInfo kIouPerImage{
 /// foreground in truth and prediction counts 1 in these, as in MONAI with ignore_empty=False; one
 /// with foreground in only one of the two counts 0.
 std::vector<Measurement> measure_masks(double loss, const std::vector<MaskCounts>& images);
-/// The same without values.
+/// The metrics without their values.
 std::vector<MetricInfo> mask_metrics();
 
 }  // namespace fovea::metrics

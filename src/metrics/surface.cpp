@@ -8,8 +8,8 @@
 namespace fovea::metrics {
 namespace {
 
-// The smallest box that holds both masks, and what lies in it. Borders and the ways between them
-// are the same there, and a mask is often a small part of its image.
+// Both masks cut to the smallest box that holds them. Borders and their distances stay the same,
+// and masks are often a small part of their image.
 struct Cut {
   Grid grid;
   std::vector<std::uint8_t> a, b;

@@ -9,8 +9,8 @@
 
 namespace fovea::metrics {
 
-/// What is not 0 and has a neighbour along an axis (4 in a plane, 6 in a volume) that is 0 or
-/// outside of the grid: 1, anything else 0. Throws ShapeError as check_grid.
+/// The border of a mask: 1 where a pixel is not 0 and a neighbour along an axis (4 in a plane, 6 in
+/// a volume) is 0 or outside of the grid, else 0. Throws ShapeError as check_grid.
 std::vector<std::uint8_t> border_of(std::span<const std::uint8_t> mask, const Grid& grid);
 
 /// From every pixel of each mask's border the distance to the nearest of the other's, in units of
@@ -25,8 +25,8 @@ double quantile(std::vector<double> values, double share);
 
 inline constexpr double kHd95Share = 0.95;
 
-/// 95th percentile of surface_distances, of both directions together; and their largest. NaN where
-/// either mask is empty.
+/// The 95th percentile, and the largest, of surface_distances() in both directions together. NaN
+/// where either mask is empty.
 double hd95(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, const Grid& grid);
 double hausdorff(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b,
                  const Grid& grid);

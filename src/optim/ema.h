@@ -19,12 +19,12 @@ class Ema {
 
   void update();
 
-  /// Averages by the names of the weights; they share memory.
+  /// The averages by the names of the weights. They share memory with this object.
   std::map<std::string, Tensor> state() const;
   /// Throws FileError naming the first tensor that is missing, unexpected or of another shape.
   void load_state(const std::map<std::string, Tensor>& state);
 
-  /// While this lives, the weights hold the averages; then their own values again.
+  /// While this object lives, the weights hold the averages; afterwards their own values again.
   class Applied {
    public:
     explicit Applied(const Ema& ema);

@@ -27,7 +27,7 @@ bool is_bias(const std::string& name) {
   return last == "bias" || last.ends_with("_bias");
 }
 
-// Rank 2 and more: what no_weight_decay() of timm's networks lists.
+// Parameters of rank 2 and above that no_weight_decay() of timm's networks lists.
 bool is_exempt_in_timm(const std::string& name) {
   constexpr std::string_view kExempt[] = {
       "pos_embed",          "cls_token", "dist_token", "reg_token", "relative_position_bias_table",

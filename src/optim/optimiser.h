@@ -1,4 +1,5 @@
-// What every optimiser has: parameters with or without weight decay, and a state that can be saved.
+// The base of all optimisers: parameters with or without weight decay, and a state that can be
+// saved.
 #pragma once
 
 #include <map>
@@ -17,12 +18,12 @@ struct Parameter {
   Tensor tensor;
 };
 
-/// Which parameters weight decay leaves alone.
+/// Which parameters decay, and which do not.
 enum class NoDecay {
   kNone,            // all decay, as in the vision recipe of dgsa 6.1
-  kNormAndBias,     // biases and the weights of normalisations do not, by role (dgsa 6.2)
-  kOneDimensional,  // nothing of rank 0 or 1, and no bias, does (gdla 6.1, mala 7.1)
-  kTimm,            // nor do tables of positions and tokens that are learned
+  kNormAndBias,     // not biases and weights of normalisations, by role (dgsa 6.2)
+  kOneDimensional,  // not parameters of rank 0 or 1, nor biases (gdla 6.1, mala 7.1)
+  kTimm,            // as kOneDimensional, nor learned position tables and tokens
 };
 
 /// By role: a bias is called "bias" or "..._bias"; the weight of a normalisation is the only kind
@@ -50,7 +51,7 @@ class Optimiser {
   /// The rate from the configuration, which schedules scale.
   double base_lr() const { return options_.lr; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// Of each parameter: options' weight_decay, or 0 where it does not decay.
+  /// The weight decay of each parameter: that of the options, or 0.
   const std::vector<double>& weight_decay() const { return weight_decay_; }
 
   /// One update of all parameters from their gradients, in place. Gradients count times `scale`,
@@ -62,8 +63,8 @@ class Optimiser {
   /// Everything a later step depends on besides the parameters, as "<parameter>.<what>". The
   /// tensors share memory with the optimiser.
   std::map<std::string, Tensor> state() const;
-  /// Takes over the state of another run of the same network. Throws FileError naming the first
-  /// tensor that is missing, unexpected or of another shape or dtype; then nothing has changed.
+  /// Loads the state of another run of the same network. Throws FileError naming the first tensor
+  /// that is missing, unexpected or of another shape or dtype; then nothing has changed.
   void load_state(const std::map<std::string, Tensor>& state);
 
  protected:
@@ -75,12 +76,12 @@ class Optimiser {
     std::int64_t step = 0;
     std::vector<Tensor> buffers;
   };
-  /// What errors call it.
+  /// The name in error messages.
   virtual const char* name() const = 0;
   /// Names of the buffers of a slot, PyTorch's words.
   virtual std::vector<std::string> buffer_names() const = 0;
-  /// What parameters that are updated together have in common: their backend is told of them in
-  /// one call. `step` is counted from 1.
+  /// What parameters that are updated in one call of the backend have in common. `step` counts from
+  /// 1.
   struct Update {
     double lr = 0, weight_decay = 0;
     std::int64_t step = 1;
@@ -99,12 +100,13 @@ class Optimiser {
   std::vector<Slot> slots_;
 };
 
-/// Sum over all gradients of g^2, () of the backend's widest type on the device of the parameters,
-/// which are at least one: nothing has been waited for yet.
+/// Sum over all gradients of g^2: a scalar of the backend's widest type on the device of the
+/// parameters (at least one), without waiting for the device.
 Tensor grad_square_sum(const std::vector<Parameter>& parameters);
-/// What an optimiser is to multiply all gradients by, made on the device. With `scalars` (n) losses
-/// of a step and last of all its grad_square_sum(): min(1, max_norm / (norm + 1e-6)) (dgsa 6.4), or
-/// 1 if max_norm is 0; not finite if one of the scalars is not. () as grad_square_sum().
+/// The factor that an optimiser multiplies all gradients by, computed on the device. `scalars` (n)
+/// are the losses of a step, then its grad_square_sum(): min(1, max_norm / (norm + 1e-6)) (dgsa
+/// 6.4), or 1 if max_norm is 0; not finite if one of the scalars is not. A scalar as
+/// grad_square_sum().
 Tensor step_scale(const Tensor& scalars, double max_norm);
 /// Clamps every element of every gradient to [-limit, limit].
 void clip_grad_value(const std::vector<Parameter>& parameters, double limit);

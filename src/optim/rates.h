@@ -1,4 +1,4 @@
-// The learning rates of a whole run, as people look at them before it begins.
+// A summary of the learning rates of a run, shown before it begins.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace fovea::optim {
 
-/// Of the rates of a run's steps, which are at least one.
+/// A summary of the rates of a run's steps (at least one).
 struct RateSummary {
   double first = 0, first_epoch_end = 0;  // of the first and the last step of epoch 1
   double highest = 0;
-  std::int64_t highest_step = 1;  // the first one that has it, counted from 1
+  std::int64_t highest_step = 1;  // the first step with this rate, counted from 1
   double last = 0;
   std::int64_t zero_steps = 0;  // with rate 0
 };
@@ -21,7 +21,7 @@ RateSummary summarise_rates(const Schedule& schedule, const RunLength& run);
 /// "epoch 1: 0 to 0.0008, highest 0.001 in step 501 of 2400 (epoch 6), last 0; 0 in 2 steps".
 std::string rates_text(const Schedule& schedule, const RunLength& run);
 
-/// A sentence about epochs at the beginning in which all rates are 0; "" where there are none.
+/// A warning about epochs at the beginning in which all rates are 0; "" where there are none.
 /// Throws ConfigError if no step of a run has another rate, though its base rate is not 0.
 std::string check_rates(const Schedule& schedule, const RunLength& run);
 

@@ -11,7 +11,7 @@ const schema::Fields<ScheduleOptions>& schedule_fields() {
       schema::Fields<ScheduleOptions>{}
           .add_enum("unit", &ScheduleOptions::unit,
                     {{"step", Unit::kStep}, {"epoch", Unit::kEpoch}},
-                    "how often the rate changes behind the warm-up")
+                    "how often the rate changes after the warm-up")
           .add("warmup_epochs", &ScheduleOptions::warmup_epochs, schema::at_least(0),
                "length of a linear warm-up")
           .add("warmup_steps", &ScheduleOptions::warmup_steps, schema::at_least(0),
@@ -29,8 +29,8 @@ const schema::Fields<ScheduleOptions>& schedule_fields() {
                "it "
                "spans the whole run and the warm-up replaces its beginning")
           .add("lag", &ScheduleOptions::lag, schema::at_least(0),
-               "units (steps or epochs, as unit says) by which the rate follows late, for recipes "
-               "that step the schedule late")
+               "delay of the rate, in steps or epochs as unit says, for recipes that step the "
+               "schedule late")
           .check([](const ScheduleOptions& options) -> std::string {
             if (options.warmup_unit == Unit::kEpoch && options.warmup_steps > 0) {
               return "warmup_steps needs warmup_unit \"step\"";

@@ -11,7 +11,7 @@ namespace fovea::optim {
 /// The rate of the step that follows `completed` steps; the first step uses schedule(0).
 using Schedule = std::function<double(std::int64_t completed)>;
 
-/// What a schedule needs to know of the run.
+/// What a schedule needs to know about the run.
 struct RunLength {
   double lr = 0;  // base rate, of the optimiser
   std::int64_t steps = 0;
@@ -32,12 +32,12 @@ struct ScheduleOptions {
   std::int64_t warmup_steps = 0;  // added to warmup_epochs; only with warmup_unit kStep
   double warmup_lr = 0;
   double warmup_floor = 0;
-  bool warmup_prefix = true;  // the schedule starts after the warm-up, else it ran along unused
+  bool warmup_prefix = true;  // the schedule starts after the warm-up, else in the first step
   std::int64_t lag = 0;       // of `unit`: time p uses the rate of max(p - lag, 0)
 };
 const schema::Fields<ScheduleOptions>& schedule_fields();
 
-/// Times of the part after the warm-up, in the chosen unit.
+/// The part after the warm-up, in the chosen unit.
 struct Span {
   double total = 0;  // length of this part
   double epoch = 1;  // length of an epoch

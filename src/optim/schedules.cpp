@@ -124,7 +124,7 @@ ScheduleEntry cosine_schedule() {
   return entry("min_lr + (lr - min_lr) (1 + cos(pi t / T)) / 2",
                shared_fields<Cosine>()
                    .add("min_lr", &Cosine::min_lr, at_least(0),
-                        "rate at the end, of each cycle where there are several")
+                        "rate at the end of the run, or of each cycle")
                    .add("period_epochs", &Cosine::period_epochs, at_least(0),
                         "epochs from lr to min_lr; 0 = to the end of the run"),
                [](const Cosine& o, const Span& span, double lr) -> Rate {
@@ -138,7 +138,7 @@ ScheduleEntry cosine_restarts_schedule() {
   return entry("a cosine that starts again after each cycle",
                shared_fields<CosineRestarts>()
                    .add("min_lr", &CosineRestarts::min_lr, at_least(0),
-                        "rate at the end, of each cycle where there are several")
+                        "rate at the end of the run, or of each cycle")
                    .add("cycle_epochs", &CosineRestarts::cycle_epochs, greater_than(0),
                         "length of the first cycle")
                    .add("cycle_mult", &CosineRestarts::cycle_mult, at_least(1),
@@ -164,7 +164,7 @@ ScheduleEntry polynomial_schedule() {
                shared_fields<Polynomial>()
                    .add("power", &Polynomial::power, greater_than(0), "exponent")
                    .add("min_lr", &Polynomial::min_lr, at_least(0),
-                        "rate at the end, of each cycle where there are several"),
+                        "rate at the end of the run, or of each cycle"),
                [](const Polynomial& o, const Span& span, double lr) -> Rate {
                  const double total = std::max(span.total, 1.0);
                  return [=](double t) {
@@ -176,16 +176,15 @@ ScheduleEntry polynomial_schedule() {
 
 // dgsa 6.4 with warmup_steps: lr k / W, then lr (S - k) / (S - W) after k completed steps.
 ScheduleEntry linear_schedule() {
-  return entry(
-      "lr max(0, (T - t) / T), not below min_lr",
-      shared_fields<Linear>().add("min_lr", &Linear::min_lr, at_least(0),
-                                  "rate at the end, of each cycle where there are several"),
-      [](const Linear& o, const Span& span, double lr) -> Rate {
-        const double total = std::max(span.total, 1.0);
-        return [=](double t) {
-          return o.min_lr + (lr - o.min_lr) * std::max((span.total - t) / total, 0.0);
-        };
-      });
+  return entry("lr max(0, (T - t) / T), not below min_lr",
+               shared_fields<Linear>().add("min_lr", &Linear::min_lr, at_least(0),
+                                           "rate at the end of the run, or of each cycle"),
+               [](const Linear& o, const Span& span, double lr) -> Rate {
+                 const double total = std::max(span.total, 1.0);
+                 return [=](double t) {
+                   return o.min_lr + (lr - o.min_lr) * std::max((span.total - t) / total, 0.0);
+                 };
+               });
 }
 
 // PyTorch's OneCycleLR with cosine annealing; lr is its max_lr.

@@ -86,7 +86,7 @@ void corrupt(Planes x, CorruptionLevel what, const RandomStream& stream, double 
 /// The same with a type by its name. Throws ConfigError also for an unknown one.
 void corrupt(Planes x, const NoiseLevel& what, const RandomStream& stream, double fill = 0.0);
 
-/// What options and reports say of these types; the preset is that of dgsa section 8.
+/// Names, preset (dgsa section 8) and help of these types, for options and reports.
 const NoiseKind& image_noise();
 
 }  // namespace fovea::data

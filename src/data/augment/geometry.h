@@ -1,5 +1,5 @@
-// Moving the pixels of planes: what geometric augmentation and resizing are made of. A mask goes
-// through the same functions as its image.
+// Moving the pixels of planes, for geometric augmentation and resizing. A mask goes through the
+// same functions as its image.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Box {
 };
 /// The pixels of a box, which lies inside.
 Image crop(const Image& image, Box box);
-/// The same into `to`, which has the channels of `from` and the size of the box.
+/// Copies the box into `to`, which has its size and the channels of `from`.
 void crop(Planes from, Box box, Planes to);
 
 /// Mirrors left and right, in place.
@@ -28,17 +28,17 @@ void shift(Planes x, std::int64_t down, std::int64_t right);
 /// of the old image (ties to even), 0 outside: torchvision's `rotate` of tensors. kcla 5.4.
 void rotate(Planes x, double degrees);
 
-/// `white` becomes 1; of an image of 16 bits 65535 does. `to` has the image's shape.
+/// `white` becomes 1; in a 16-bit image 65535 does. `to` has the image's shape.
 void to_planes(const Image& image, float white, Planes to);
-/// The other way: 1 becomes 255, values are rounded and those outside [0, 1] cut off.
+/// The inverse: 1 becomes 255; values are rounded and clipped to [0, 1].
 Image to_image(Planes from);
 
 enum class Resampling {
-  kBilinear,       // of the four pixels around; PyTorch's align_corners=False
+  kBilinear,       // four neighbours; PyTorch's align_corners=False
   kNearest,        // PyTorch's "nearest-exact", which lies on the same grid
-  kBicubic,        // of the sixteen around; pictures only (resize.h)
+  kBicubic,        // sixteen neighbours; pictures only (resize.h)
   kNearestCorner,  // floor(i in / out): PyTorch's and OpenCV's "nearest"; pictures only
-  kSpline,         // zoom.h, of masks its zoom_nearest(): scipy's zoom; planes only
+  kSpline,         // scipy's zoom (zoom.h), for masks zoom_nearest(); planes only
 };
 /// Half-pixel centres, replicated edges, no antialiasing; kBilinear, kNearest or kSpline, which has
 /// a grid of its own. The channels must be equal; `to` must not overlap `from`.

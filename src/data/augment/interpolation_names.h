@@ -9,7 +9,7 @@
 
 namespace fovea::data {
 
-/// Those that Pillow has.
+/// Interpolations that Pillow has.
 inline std::vector<std::pair<std::string, Resampling>> interpolation_names() {
   return {{"bilinear", Resampling::kBilinear},
           {"bicubic", Resampling::kBicubic},

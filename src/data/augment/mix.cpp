@@ -43,7 +43,8 @@ const schema::Fields<MixOptions>& mix_fields() {
                "alpha of mixup: two images are blended, the share of one is drawn from "
                "Beta(alpha, alpha); 0 = off")
           .add("cutmix", &O::cutmix, schema::at_least(0),
-               "alpha of CutMix: a box of such a share comes from the other image; 0 = off")
+               "alpha of CutMix: a box with a share drawn from Beta(alpha, alpha) comes from the "
+               "other image; 0 = off")
           .add("prob", &O::prob, schema::in_range(0, 1), "probability that a batch is mixed")
           .add("switch_prob", &O::switch_prob, schema::in_range(0, 1),
                "probability of CutMix where both are on");

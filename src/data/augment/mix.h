@@ -14,7 +14,7 @@
 namespace fovea::data {
 
 struct MixOptions {
-  double mixup = 0;   // alpha of Beta(alpha, alpha), of which the share is drawn; 0 = off
+  double mixup = 0;   // alpha of Beta(alpha, alpha) for the share; 0 = off
   double cutmix = 0;  // likewise
   double prob = 1;
   double switch_prob = 0.5;
@@ -29,12 +29,13 @@ struct Mix {
   std::optional<Box> box;  // CutMix: the part that comes from the other image; none: all is blended
 };
 
-/// What a batch of images of height x width gets, a function of the stream. The share of CutMix is
-/// that of the pixels which stay.
+/// Draws how a batch of images of height x width is mixed; a function of the stream. The share of
+/// CutMix is that of the pixels that stay.
 Mix draw_mix(const MixOptions& options, std::int64_t height, std::int64_t width,
              const RandomStream& stream);
 
-/// A box of the shape of an image and 1 - share of its area around a pixel, cut off at the edges.
+/// A box around a pixel with the aspect ratio of the image and 1 - share of its area, clipped at
+/// the edges.
 Box cutmix_box(std::int64_t height, std::int64_t width, double share, std::int64_t row,
                std::int64_t column);
 /// images (b, c, h, w) float32 on the host, in place.

@@ -1,5 +1,5 @@
-// Resizing pictures, and how one of any size becomes what a network sees: as PIL does it, and so
-// torchvision and timm, which call PIL.
+// Resizing pictures, and fitting pictures of any size to what a network sees, as PIL does it (and
+// torchvision and timm, which call PIL).
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace fovea::data {
 
-/// Where the pixels of a smaller or larger picture come from. Half-pixel centres.
+/// How pixels of a resized picture are computed. Half-pixel centres.
 struct ResizeOptions {
   Resampling how = Resampling::kBilinear;
   /// When shrinking, average over all pixels that fall into one, as PIL always does. Off: only the
   /// 2 x 2 or 4 x 4 neighbours of a centre are read, as PyTorch does with antialias=False.
   bool antialias = true;
-  /// Pillow rounds 8 bits after each of the two axes; on: once at the end, as torchvision does with
-  /// tensors.
+  /// Round once at the end, as torchvision does with tensors. Off: after each of the two axes, as
+  /// Pillow.
   bool round_once = false;
 };
 
@@ -42,7 +42,7 @@ struct FitOptions {
 /// A picture of any size at height x width, its aspect ratio kept unless the options say otherwise.
 Image fit(const Image& image, std::int64_t height, std::int64_t width,
           const FitOptions& options = {});
-/// What fit() keeps of a picture of that size, in the picture's own pixels, rounded.
+/// The part of a picture of this size that fit() keeps, in the picture's own pixels, rounded.
 Box fitted_part(std::int64_t from_height, std::int64_t from_width, std::int64_t height,
                 std::int64_t width, const FitOptions& options = {});
 

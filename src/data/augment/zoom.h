@@ -8,9 +8,10 @@ namespace fovea::data {
 
 /// Output place o reads input place o (in - 1) / (out - 1): first on first and last on last. Cubic
 /// B-splines whose coefficients come from a picture mirrored at its ends: scipy's zoom of order 3.
-/// It may pass the values around. The channels must be equal; `to` must not overlap `from`.
+/// Results may lie outside the range of the inputs. The channels must be equal; `to` must not
+/// overlap `from`.
 void zoom_spline(Planes from, Planes to);
-/// The same grid, every place takes the input floor(place + 0.5): order 0.
+/// The same grid with the input floor(place + 0.5): order 0.
 void zoom_nearest(Planes from, Planes to);
 
 /// Turns counter-clockwise as it is seen, about the centre on the same canvas; every pixel takes
@@ -18,8 +19,8 @@ void zoom_nearest(Planes from, Planes to);
 /// geometry.h is torchvision's, which differs where a place lies between two pixels.)
 void rotate_nearest(Planes x, double degrees);
 
-/// numpy's rot90: `turns` quarters counter-clockwise, of any sign. After an odd number x.data holds
-/// planes of x.width x x.height; the planes as they are then.
+/// numpy's rot90: `turns` quarters counter-clockwise, of any sign. Returns the turned planes; after
+/// an odd number of turns x.data holds planes of x.width x x.height.
 Planes rot90(Planes x, std::int64_t turns);
 
 }  // namespace fovea::data

@@ -117,7 +117,7 @@ bool is_arithmetic(std::uint32_t marker) {
 }
 
 // A scan of n components: n, then a name and two table numbers (DC, AC) each, then the first and
-// the last coefficient. stb does not ask whether the tables were ever given.
+// the last coefficient. stb does not check whether the tables were defined.
 bool scan_has_its_tables(Bytes payload, HuffmanTables given, bool progressive) {
   const std::size_t n = payload.empty() ? 0 : byte_at(payload, 0);
   if (n == 0 || payload.size() < 2 * n + 4) return false;

@@ -1,5 +1,5 @@
-// What decoders do not check: that an image file is whole. stb_image fills what is missing from a
-// cut JPEG or BMP with grey and does not verify the checksums of a PNG.
+// Checks that decoders do not make: that an image file is complete. stb_image fills what is missing
+// from a cut JPEG or BMP with grey and does not verify the checksums of a PNG.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace fovea::data {
 
 enum class ImageFormat { kUnknown, kPng, kJpeg, kBmp, kPnm };
 
-/// By the first bytes; the name of a file says nothing.
+/// Decided by the first bytes, not by the name of the file.
 ImageFormat image_format(std::span<const std::byte> file);
 
 /// Empty if the file is complete, else what is wrong with it ("cut short: ...", "chunk IDAT fails

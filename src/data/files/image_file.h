@@ -34,7 +34,7 @@ struct Image {
   }
 };
 
-/// f(pixels) or f(deep): what the image has.
+/// Calls f(pixels) or f(deep), whichever the image has.
 template <class F>
 decltype(auto) visit_values(const Image& image, F&& f) {
   return image.deep.empty() ? f(image.pixels) : f(image.deep);
@@ -51,7 +51,7 @@ bool has_image_extension(const std::filesystem::path& path);
 /// Whether a picture is turned as the EXIF orientation of its JPEG file says (exif.h).
 enum class Exif { kIgnore, kApply };
 
-/// What decodes JPEG files in this program: "libjpeg-turbo 2.1.5", or "stb_image".
+/// The decoder of JPEG files in this program: "libjpeg-turbo 2.1.5", or "stb_image".
 std::string jpeg_decoder();
 
 /// Decodes a whole file that is in memory. `channels` 1 or 3 converts (alpha is dropped, grey =
@@ -65,8 +65,8 @@ Image decode_image(std::span<const std::byte> file, std::string_view name,
 Image read_image(const std::filesystem::path& path, std::int64_t channels = 0,
                  Exif exif = Exif::kIgnore);
 
-/// What a mask's values are. kStored: as in the file, so of a palette of colours the numbers of its
-/// entries (a palette that holds only greys stands for those greys). kGrey: of its colours.
+/// How a mask's values are read. kStored: as in the file; for a colour palette the indices of its
+/// entries (a grey palette gives its greys). kGrey: the greys of its colours.
 enum class MaskPixels { kStored, kGrey };
 /// One channel.
 struct MaskFile {

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 
-// (Behind <cstdio>, which it needs and does not include.)
+// (After <cstdio>, which it needs and does not include.)
 #include <jpeglib.h>
-// (Behind jpeglib.h.)
+// (After jpeglib.h.)
 #include <jerror.h>
 
 namespace fovea::data {
@@ -20,8 +20,8 @@ namespace {
 // What progressive files may take besides their pixels; the largest picture needs 512 MiB.
 constexpr long kMaxDecoderBytes = long{1} << 30;
 
-// All that the functions below touch while libjpeg may jump out of them: nothing here has a
-// destructor, and neither have their own variables.
+// The state that the functions below use while libjpeg may longjmp out of them: neither it nor
+// their local variables have destructors.
 struct Session {
   jpeg_decompress_struct info{};
   jpeg_error_mgr errors{};
@@ -35,8 +35,8 @@ struct Session {
   std::longjmp(session->back, 1);
 }
 
-// Warnings of damaged data are passed over, as in Pillow; but that the file has ended is an error
-// there, since Pillow waits for more of it.
+// Warnings about damaged data are ignored, as in Pillow. A premature end of the file is an error,
+// since Pillow would wait for more data.
 void warn(j_common_ptr info, int level) {
   if (level < 0 && info->err->msg_code == JWRN_JPEG_EOF) leave(info);
 }

@@ -27,9 +27,9 @@ class JpegFile {
   /// 1 or 3. Cyan, magenta, yellow and black become red, green and blue as in Pillow: values are
   /// Adobe's, which are inverted.
   std::int64_t channels() const { return channels_; }
-  /// Once. Upsampling is fancy and the cosine transform exact (islow), as is libjpeg's standard.
-  /// As in Pillow, a file whose scan runs into a marker is filled up and one that ends too soon is
-  /// refused: throws FileError.
+  /// May be called once. Fancy upsampling and the exact cosine transform (islow), libjpeg's
+  /// defaults. As in Pillow, a scan that runs into a marker is padded, and a file that ends too
+  /// soon throws FileError.
   virtual Image decode() = 0;
 
  protected:

@@ -57,7 +57,7 @@ nifti_1_header raw_header(Bytes file, std::string_view name) {
   return header;
 }
 
-// All that the library would only warn of, or not look at.
+// Checks that the library does not make, or only warns about.
 void check(const nifti_1_header& header, std::string_view name) {
   const int axes = header.dim[0];
   if (axes < 2 || axes > 7) refuse(name, fmt::format("has {} axes, 2 to 7 expected", axes));
@@ -112,9 +112,9 @@ double spacing(float step, double unit) {
   return std::isfinite(size) && size > 0 ? size : 1.0;
 }
 
-// The quaternion of the header as a rotation, its columns as long as voxels are. The library's own
-// is of 32 bits and takes a negative step for 1. Of half a turn what rounding to 32 bits leaves for
-// `a` is taken for 0, as nibabel does: its root is large (0.0002 of 3e-8).
+// The quaternion of the header as a rotation whose columns have the voxels' lengths. The library's
+// version works in 32 bits and takes a negative step for 1. For half turns the rounding error in
+// `a`^2 is taken for 0, as in nibabel: its square root would be large (0.0002 for 3e-8).
 Affine affine_of_qform(const nifti_image& image, const std::array<double, 3>& steps, double unit) {
   constexpr double kRounding = 3 * double{std::numeric_limits<float>::epsilon()};
   double b = double{image.quatern_b}, c = double{image.quatern_c}, d = double{image.quatern_d};
@@ -220,7 +220,7 @@ Volume decode_plain(Bytes file, std::string_view name, Values what) {
   }
   const bool real =
       header->datatype == NIFTI_TYPE_FLOAT32 || header->datatype == NIFTI_TYPE_FLOAT64;
-  // A slope of 0 says that nothing is scaled.
+  // A slope of 0 means no scaling.
   const bool scaled = (what == Values::kScaled || real) && header->scl_slope != 0 &&
                       std::isfinite(header->scl_slope) && std::isfinite(header->scl_inter);
   volume.values.resize(static_cast<std::size_t>(volume.voxels()));
@@ -236,7 +236,7 @@ Volume decode_plain(Bytes file, std::string_view name, Values what) {
 
 Volume decode(Bytes file, std::string_view name, Values what) {
   if (!is_gzip(file)) return decode_plain(file, name, what);
-  // Not more than what the header promises is expanded.
+  // Expands no more than the header promises.
   const Header header = parse(inflate_prefix(file, kHeaderBytes, name), name);
   const std::size_t most = static_cast<std::size_t>(header->iname_offset) +
                            header->nvox * static_cast<std::size_t>(header->nbyper);

@@ -30,7 +30,7 @@ struct NpyHeader {
   std::size_t data = 0;  // first byte of the values
 };
 
-// What follows 'key': in the dictionary that a header is.
+// The text after 'key': in the dictionary of a header.
 std::string_view after_key(std::string_view text, std::string_view key, std::string_view name) {
   const std::string quoted = fmt::format("'{}':", key);
   const std::size_t at = text.find(quoted);
@@ -111,7 +111,7 @@ constexpr ElementType kElementTypes[] = {
     {"<i4", 4, to_floats<std::int32_t>}, {"<u8", 8, to_floats<std::uint64_t>},
     {"<i8", 8, to_floats<std::int64_t>}};
 
-// numpy keeps slices of arrays from elsewhere as they lie, the first axis fastest.
+// Arrays in Fortran order, first axis fastest, in C order.
 std::vector<float> rows_first(const std::vector<float>& values,
                               const std::vector<std::int64_t>& shape) {
   std::vector<float> result;

@@ -11,9 +11,8 @@
 
 namespace fovea::data {
 
-/// `path` if it is a regular file, else `path` + ".gz". Throws FileError
-/// "dataset.root: PATH: not found; see PAGE" if there is neither, and says so if it is a folder or
-/// a device.
+/// `path` if it is a regular file, else `path` + ".gz". Throws FileError "dataset.root: PATH: not
+/// found; see PAGE" if neither exists, with its own message for a folder or a device.
 std::filesystem::path find_data_file(const std::filesystem::path& path, std::string_view page);
 
 bool is_gzip(std::span<const std::byte> file);

@@ -7,7 +7,8 @@
 
 namespace fovea::data {
 
-/// The content of a file of `image.deep`, 1 to 4 channels. Throws FileError where memory ends.
+/// The content of a PNG file of `image.deep`, 1 to 4 channels. Throws FileError if there is not
+/// enough memory.
 std::string encode_deep_png(const Image& image);
 
 }  // namespace fovea::data

@@ -47,7 +47,7 @@ std::optional<ColourPalette> find_colour_palette(Bytes file) {
                                                                    : depth == 4 ? 17
                                                                                 : 1)};
   bool colour = false;
-  // A grey picture has no palette, and its transparency is written otherwise.
+  // A grey PNG must not have a palette, and stores its transparency differently.
   for (std::size_t i = kSignature + kHeaderChunk; file.size() - i >= 12;) {
     const std::size_t length = big32(file, i);
     if (file.size() - i - 12 < length) return std::nullopt;

@@ -8,7 +8,7 @@ namespace fovea::data {
 
 enum class TextEncoding {
   kAuto,    // a byte order mark decides; else UTF-8 if all of it is valid, else Windows-1252
-  kUtf8,    // bytes that are none become U+FFFD
+  kUtf8,    // invalid bytes become U+FFFD
   kLatin1,  // read as Windows-1252, which has letters where Latin-1 has control codes
   kUtf16,   // little-endian unless a byte order mark says otherwise; halves of pairs become U+FFFD
 };
@@ -16,8 +16,8 @@ enum class TextEncoding {
 /// Valid UTF-8 without a byte order mark.
 std::string to_utf8(std::string_view bytes, TextEncoding encoding);
 
-/// Of a list of names: what follows a byte order mark, as UTF-8; without one the bytes as they are,
-/// since names of files need not be UTF-8.
+/// For lists of file names: with a byte order mark decoded to UTF-8, without one the bytes as they
+/// are, since file names need not be UTF-8.
 std::string without_mark(std::string bytes);
 
 }  // namespace fovea::data

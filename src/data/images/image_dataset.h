@@ -33,14 +33,13 @@ class ImageDataset final : public Dataset {
 
   const std::vector<Field>& fields() const override { return fields_; }
   SampleShape shape() const override;
-  /// Of maps of labels: what files have for each class; else empty.
+  /// For label maps, the value in files for each class; else empty.
   const std::vector<int>& label_values() const { return source_->info().label_values; }
-  /// Nothing where a sample is no slice of a volume.
+  /// Nothing for a sample that is not a slice.
   std::optional<SliceOf> slice_of(std::int64_t i) const {
     return source_->slice_of(source_index(i));
   }
-  /// The mask of a sample as large as its file has it: as "mask", but for its size. Throws
-  /// FileError.
+  /// The mask of a sample at the size of its file, otherwise as "mask". Throws FileError.
   Tensor original_mask(std::int64_t i) const;
   /// Labels (h, w) int64 of what a network sees, brought back to height x width of a file by the
   /// nearest pixel, on the grid by which images are resized: where that is scipy's zoom, its
@@ -52,13 +51,13 @@ class ImageDataset final : public Dataset {
   /// and the mask follows its image. A random resized crop that is the first of the list is cut
   /// from the picture as its file has it.
   void prepare(std::int64_t i, const Draw& draw, Sample& into) const override;
-  /// Mixes images (mix.h), where the draw is to augment; the batch then has a "target".
+  /// Mixes images (mix.h) if draw.augment; the batch then has a "target".
   void mix(Batch& batch, const Draw& draw) const override;
-  /// In [0, 1].
+  /// The image in [0, 1].
   Sample get(std::int64_t i) const override;
-  /// Any picture file as the samples are prepared: of a file of the data set what get() gives,
-  /// without its label and mask. Where the samples have no picture files, or all one size, pictures
-  /// of other sizes are fitted (resize.h, fit). Throws FileError.
+  /// Any picture file, prepared as the samples are: for a file of the data set what get() gives,
+  /// without label and mask. Where samples have no picture files, or all one size, other sizes are
+  /// fitted (resize.h, fit). Throws FileError.
   Sample get_file(const std::filesystem::path& file) const;
 
  private:
@@ -68,9 +67,9 @@ class ImageDataset final : public Dataset {
   };
   struct Cache;
   bool has_masks() const { return source_->info().masks != Masks::kNone; }
-  /// Where `part` lies in a picture of that size; as augmentation has mirrored and turned it.
+  /// Where `part` lies in a picture of that size, after mirrors and turns of augmentation.
   static Geometry geometry_of(std::int64_t height, std::int64_t width, const Box& part);
-  /// The same with what the source knows: of a slice, its place in its volume.
+  /// The geometry with what the source knows: for a slice its place in the volume.
   Geometry placed(Geometry in_plane, std::int64_t source_index) const;
   /// The tensor of one image.
   static Planes planes_of(const Sample& sample);
@@ -82,7 +81,7 @@ class ImageDataset final : public Dataset {
   /// A picture of the data set's size as planes in [0, 1].
   void scale(const Image& image, float white, Planes out) const;
   // image_masks.cpp:
-  /// The same of a picture of any size, where samples are resized as planes.
+  /// As scale(), for a picture of any size, where samples are resized as planes.
   void scale_whole(const Image& image, float white, Planes out) const;
   /// Image and mask at the data set's size; a stream if they are to be augmented.
   void read_pair(std::int64_t source_index, const RandomStream* augment, Sample& into) const;
@@ -100,7 +99,7 @@ class ImageDataset final : public Dataset {
   std::unique_ptr<Cache> cache_;
 };
 
-/// For those who look at images themselves. Throws ConfigError for a data set of another kind.
+/// The data set as images. Throws ConfigError for another kind.
 const ImageDataset& images_of(const Dataset& dataset);
 
 }  // namespace fovea::data

@@ -10,7 +10,7 @@
 namespace fovea::data {
 namespace {
 
-// Pixels that are worked on.
+// The pixels of one picture while it is augmented.
 struct Picture {
   explicit Picture(const Image& image)
       : values(static_cast<std::size_t>(image.height * image.width * image.channels)),
@@ -30,7 +30,7 @@ struct Picture {
   Planes planes;
 };
 
-// Numbers of classes as they are: every transform that moves pixels keeps their values.
+// Labels as floats: transforms that move pixels keep their values.
 void copy_labels(const Image& mask, Picture& to) {
   visit_values(mask, [&](const auto& labels) {
     std::transform(labels.begin(), labels.end(), to.values.begin(),
@@ -99,7 +99,7 @@ void ImageDataset::resize_labels(Planes from, Planes to) const {
   }
 }
 
-// 1 + class, or 0, to what "mask" has.
+// Converts 1 + class, or 0, to the labels of "mask".
 void ImageDataset::write_labels(const std::vector<float>& from, const Tensor& to) const {
   std::transform(from.begin(), from.end(), to.data<std::int64_t>(), [&](float value) {
     const auto label = static_cast<std::int64_t>(value) - 1;

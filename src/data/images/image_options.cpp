@@ -17,8 +17,8 @@ schema::Fields<ImageOptions> make_keys() {
       .add_component("augment", &O::augment, transform_choices(kPictures),
                      "random changes of training samples, in this order, before the noise")
       .add("aug_repeats", &O::aug_repeats, schema::at_least(1),
-           "repeated augmentation: an epoch takes each sample so many times in a row and ends when "
-           "it has had as many as there are")
+           "repeated augmentation: each sample comes this many times in a row, and an epoch ends "
+           "after as many samples as there are")
       .add_object(
           "mix", &O::mix, mix_fields(),
           "blends the images of a training batch and their classes, the first with the last")

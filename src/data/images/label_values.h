@@ -1,4 +1,4 @@
-// Maps of labels: mask files in which every value is a class, and perhaps one says "ignore".
+// Label maps: mask files in which every value is a class, or one value for "ignore".
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace fovea::data {
 
-/// Which values of mask files are which classes.
+/// Which value in mask files is which class.
 class LabelRule {
  public:
-  /// values: those of the classes, in the order of their numbers; ignore: that of pixels without a
-  /// class. All different, 0..65535.
+  /// values: one for each class, in their order; ignore: the value of pixels without a class. All
+  /// different, 0..65535.
   LabelRule(std::vector<int> values, std::optional<int> ignore);
   /// The values that occur in mask files, ascending, but `ignore`. All files are read; those that
   /// cannot be, JPEG files among them, which keep no exact values, are passed over. Throws
@@ -28,8 +28,8 @@ class LabelRule {
   bool ignores() const { return ignore_.has_value(); }
 
   MaskFile read(const std::filesystem::path& file) const;
-  /// 1 + class of every pixel, and 0 where it is to be ignored. Throws FileError starting with
-  /// `name` for another value, with its place, and for a JPEG file.
+  /// 1 + class of every pixel, 0 for ignored pixels. Throws FileError starting with `name` for
+  /// another value, with its place, and for a JPEG file.
   Image apply(const MaskFile& mask, const std::string& name) const;
   /// Whether a pixel has another class than the first.
   bool has_foreground(const MaskFile& mask) const;

@@ -1,6 +1,6 @@
 // Which values of mask files are foreground. Files hold 0 and 255, 0 and 1, grey levels with soft
-// borders, JPEG noise around the ends, or numbers of classes; what is meant is recognised from the
-// masks of train, or said in the experiment file.
+// borders, JPEG noise around the ends, or numbers of classes; the meaning is recognised from the
+// masks of train, or given in the experiment file.
 #pragma once
 
 #include <cstdint>
@@ -36,32 +36,32 @@ class MaskValues {
   std::int64_t files_ = 0;
 };
 
-/// What makes a pixel foreground.
+/// The rule for what is foreground.
 class MaskRule {
  public:
-  /// value x 255 / white from here on (1 to 255).
+  /// A threshold on value x 255 / white (1 to 255).
   static MaskRule threshold(int least);
-  /// Every pixel as much as value / white says.
+  /// Soft masks: value / white.
   static MaskRule soft();
-  /// These values and no others.
+  /// Exactly these values.
   static MaskRule values(std::vector<int> foreground);
   static MaskRule nonzero();
   /// By dataset.mask_threshold (0: soft) and dataset.mask_values (a list of values, "nonzero");
   /// nothing if both are null.
   static std::optional<MaskRule> given(std::optional<std::int64_t> threshold,
                                        const schema::Value& values);
-  /// What is wrong with these two keys, or "".
+  /// A complaint about these two keys, or "".
   static std::string complaint(std::optional<std::int64_t> threshold, const schema::Value& values);
   /// From mask files: 0 and 1 make 1 the foreground; 0 and white, also with soft borders or JPEG
-  /// noise, make it half of white and more. Sixteen files spread over the list are looked at, or
-  /// fewer if they say it at once, or all if those show nothing but 0. Throws ConfigError with the
+  /// noise, make it half of white and more. Sixteen files spread over the list are looked at, fewer
+  /// if they are already conclusive, all if those hold nothing but 0. Throws ConfigError with the
   /// values found if neither fits, FileError if there is nothing but 0 in any file. Files that
   /// cannot be read are passed over.
   static MaskRule recognise(std::span<const std::filesystem::path> files);
 
   MaskFile read(const std::filesystem::path& file) const;
-  /// 0 and 255, or of soft() the file's own grey values. Throws FileError starting with `name` for
-  /// a file that contradicts what was recognised, and for exact values of a JPEG file.
+  /// 0 and 255; for soft() the grey values of the file. Throws FileError starting with `name` for a
+  /// file that contradicts what was recognised, and for exact values of a JPEG file.
   Image apply(const MaskFile& mask, const std::string& name) const;
   bool has_foreground(const MaskFile& mask) const;
   /// "128 and more of 255", "the value 1 (recognised in train)".

@@ -1,4 +1,4 @@
-// What the headers of picture files say that a data set should not pass over in silence.
+// Notes on picture files whose headers say something that the user should know.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,7 @@ struct PictureReading {
 void note_pictures(std::span<const std::filesystem::path> files, const PictureReading& how,
                    std::vector<std::string>& notes);
 
-/// What EXIF has to do with a picture whose size (h, w) is not the expected one, for the end of a
+/// The role of EXIF where the size (h, w) of a picture is not the expected one, for the end of a
 /// message: "; its EXIF orientation is 6: dataset.exif=true turns it to 30 x 40". Else "".
 std::string exif_hint(const std::filesystem::path& file, Exif how, const Image& picture,
                       std::int64_t height, std::int64_t width);

@@ -1,5 +1,5 @@
-// Lists that lie beside folders of pictures: what classes are called whose folders have numbers for
-// names, and of which class the pictures of a part without class folders are. As of ImageNet.
+// Lists beside folders of pictures, as ImageNet has them: the names of classes whose folders have
+// numbers, and the classes of pictures in a part without class folders.
 #pragma once
 
 #include <cstdint>

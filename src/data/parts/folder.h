@@ -25,7 +25,8 @@ std::filesystem::file_type type_of(const char* reader,
 /// Pictures in formats that are not read, by their endings.
 class LeftOut {
  public:
-  /// Counts a file that is named like such a picture; notes and thumbnail caches are not.
+  /// Counts a file with the ending of such a picture. Other files, such as notes or thumbnail
+  /// caches, do not count.
   void add(const std::filesystem::path& file);
   bool empty() const { return endings_.empty(); }
   /// "12 files left out: .webp 10, .tif 2; convert them to PNG".

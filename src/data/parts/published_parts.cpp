@@ -49,7 +49,7 @@ std::vector<std::int64_t> places_in(const std::vector<std::string>& ids, const N
   return places;
 }
 
-// The part of names that no paper lists.
+// Draws the parts of names that no paper lists.
 Names drawn(const PartRule& rule, Split split, const Names& rest) {
   const std::vector<std::string> names(rest.begin(), rest.end());
   std::vector<std::int64_t> all(names.size());

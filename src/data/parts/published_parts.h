@@ -1,5 +1,5 @@
-// Which samples of a data set belong to which part: as its paper lists them, as lists below root
-// say, or none, so that dataset.split makes the parts.
+// Which samples of a data set belong to which part: by the lists of its paper, by lists below root,
+// or by dataset.split alone.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct PartRule {
   std::string set;  // "ph2": of published_parts.def
   PartsFrom from = PartsFrom::kPaper;
   std::filesystem::path lists;  // the folder of train.txt, val.txt, test.txt
-  /// Of the names in no published list, where there is none for train. They are drawn by a fixed
-  /// seed from the sorted names, so equal copies are divided equally.
+  /// Shares of the names in no published list, where train has no list. Names are sorted and drawn
+  /// by a fixed seed, so that equal copies are divided equally.
   DrawnShares drawn;
 };
 

@@ -61,12 +61,11 @@ Fields<CutOptions> make_cut_fields() {
            "seed of these draws; does not follow the seed of the run")
       .add("stratified", &CutOptions::stratified,
            "draw the shares within each class; null: where samples have classes")
-      .add(
-          "by_group", &CutOptions::by_group,
-          "samples of one group, such as a patient, never lie in two parts, and shares are shares "
-          "of the groups. \"folder\": the folder that a file is in; else a regular expression that "
-          "is searched in a sample's name below root, whose first (...), or whole match, is the "
-          "group")
+      .add("by_group", &CutOptions::by_group,
+           "samples of one group, such as a patient, never lie in two parts; val and test are then "
+           "shares of the groups. \"folder\": the folder that a file is in; else a regular "
+           "expression that is searched in a sample's name below root, whose first (...), or whole "
+           "match, is the group")
       .add(
           "fold", &CutOptions::fold,
           "\"i/k\": fold i of k, counted from 0, is val, as nnU-Net has it: \"0/5\" is its fold_0. "

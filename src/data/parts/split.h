@@ -18,8 +18,8 @@ enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts };
 /// "images", "images with masks", "images with maps of labels", "texts".
 std::string_view name_of(Kind kind);
 
-/// The three parts of a data set. Val and test are parts that the data set comes with, or pieces
-/// cut from train. A part that is not there is never another one.
+/// The three parts of a data set. Val and test come with the data set or are cut from train. A
+/// missing part is never replaced by another one.
 enum class Split { kTrain, kVal, kTest };
 
 /// "train", "val", "test".
@@ -60,8 +60,8 @@ struct Fold {
 /// Nothing for a text that is not "i/k" with 0 <= i < k and k >= 2.
 std::optional<Fold> parse_fold(std::string_view text);
 
-/// What happens when a sample cannot be read: the run ends with its name, or it is left out and
-/// counted. The key on_bad_sample.
+/// What happens when a sample cannot be read (key on_bad_sample): the run ends with its name, or
+/// the sample is left out and counted.
 enum class OnBadSample { kFail, kSkip };
 std::vector<std::pair<std::string, OnBadSample>> bad_sample_words();
 inline constexpr const char* kBadSampleHelp =
@@ -75,12 +75,12 @@ struct SplitOptions {
 };
 const schema::Fields<SplitOptions>& split_fields();
 
-/// Those of the lists of samples below root that are there; without root, of which nothing is known
-/// then, that itself. For Fields::names_files.
+/// The lists of samples below root that exist; where root itself is missing, root. For
+/// Fields::names_files.
 std::vector<std::filesystem::path> lists_below(const std::string& root,
                                                const std::vector<std::string>& names);
 
-/// A file, or a file and a record, as it is called below the root of its data set.
+/// The name of a file, or of a file and a record, relative to the root of its data set.
 std::string below(const std::string& root, const std::string& name);
 
 /// The samples that a limit keeps. Throws ConfigError if there are none.

@@ -9,10 +9,10 @@
 
 namespace fovea::data {
 
-/// The first `count` of a round over the classes (class 0's first sample, class 1's first, ...,
-/// class 0's second, ...), each class in the order of `indices`; all of them if there are no more.
-/// A smaller count chooses a subset of what a larger one does. indices: positions in `labels`,
-/// ascending. Returned ascending. count >= 0.
+/// The first `count` samples, taken from the classes in turn (class 0's first sample, class 1's
+/// first, ..., class 0's second, ...), each class in the order of `indices`; all samples if there
+/// are fewer. A smaller count chooses a subset of what a larger one does. indices: positions in
+/// `labels`, ascending. Returned ascending. count >= 0.
 std::vector<std::int64_t> balanced_subset(const std::vector<std::int64_t>& labels,
                                           const std::vector<std::int64_t>& indices,
                                           std::int64_t count);

@@ -160,7 +160,7 @@ FOVEA_DATASET(
     "datasets/image_folder.md",
     schema::Fields<Options>{}
         .add("img_size", &Options::img_size, schema::in_range(0, 8192),
-             "pixels a side of what the network sees: pictures are resized, keeping their aspect "
+             "side in pixels of what the network sees: pictures are resized, keeping their aspect "
              "ratio, and the centre is cut out; 0: all have the size of the first")
         .add("crop_pct", &Options::crop_pct, schema::greater_than(0) && schema::at_most(1),
              "the shorter side is resized to floor(img_size / crop_pct) before the centre is cut "
@@ -168,19 +168,19 @@ FOVEA_DATASET(
         .add_enum("interpolation", &Options::interpolation, interpolation_names(),
                   "how pictures are resized, as PIL does")
         .add("antialias", &Options::antialias,
-             "average over all pixels that fall into one, as PIL always does; false: as PyTorch's "
-             "interpolate without antialiasing")
+             "when shrinking, average over all pixels that fall into one, as PIL always does; "
+             "false: as PyTorch's interpolate without antialiasing")
         .add("exif", &Options::exif,
              "turn pictures as the EXIF orientation of their JPEG files says; the loaders of "
              "torchvision and timm do not")
         .add("in_chans", &Options::in_chans, schema::in_range(1, 3),
              "1 converts to grey, 3 to colour")
         .add("class_names", &Options::class_names,
-             "file below root of lines \"<class folder> <name>\"; empty: classes are called as "
-             "their folders are")
+             "file below root of lines \"<class folder> <name>\"; empty: classes are named after "
+             "their folders")
         .add("val_labels", &Options::val_labels,
-             "file below root that says the classes of the pictures in val, which then lie in no "
-             "class folders; a test folder like that is no part")
+             "file below root with the classes of the pictures in val, which then lie in no class "
+             "folders; a test folder without class folders is not used")
         .names_files(folder_lists)
         .check([](const Options& o) {
           if (o.in_chans == 2) return std::string("in_chans is 2, expected 1 or 3");

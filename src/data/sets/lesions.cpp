@@ -182,7 +182,7 @@ schema::Fields<Options> fields() {
       .add_enum(kMaskTypeKey, &Options::mask_type, mask_type_words(),
                 "labels: two classes, background and lesion, as in the paper; foreground: one mask")
       .add("mask_minmax", &Options::mask_minmax,
-           "as the public code: a mask of nothing but foreground counts as one without any");
+           "as in the public code, a mask that is all foreground counts as empty");
 }
 
 }  // namespace

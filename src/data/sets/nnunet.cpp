@@ -203,8 +203,8 @@ FOVEA_DATASET(
                   "mr: every volume by its own mean and deviation; ct: all by those of the "
                   "training foreground; auto: as dataset.json names the first channel")
         .add("foreground_voxels", &NnUnetOptions::foreground_voxels, schema::at_least(0),
-             "of CT: of each case and channel at most this many voxels of the foreground, drawn, "
-             "make the scale of intensities, as in nnU-Net; 0: all of them")
+             "for CT: how many foreground voxels are drawn from each case and channel for the "
+             "scale of intensities, as in nnU-Net; 0: all")
         .add("canonical", &NnUnetOptions::canonical, kCanonicalHelp))
 
 }  // namespace fovea::data

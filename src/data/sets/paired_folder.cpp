@@ -274,8 +274,8 @@ schema::Fields<Options> fields() {
       .add("images", &O::images, "folder of the images in the first two layouts")
       .add("masks", &O::masks, "folder of the masks in the first two layouts")
       .add("mask_suffix", &O::mask_suffix,
-           "what a mask's name has after its image's, e.g. \"_segmentation\"; the endings may "
-           "differ")
+           "what the name of a mask has after that of its image, e.g. \"_segmentation\"; the "
+           "endings may differ")
       .add(
           "splits", &O::splits,
           "folder of train.txt and optionally val.txt (valid.txt, validation.txt) and test.txt "
@@ -294,20 +294,20 @@ schema::Fields<Options> fields() {
       .add_enum(kMaskTypeKey, &O::mask_type, mask_type_words(),
                 "foreground: one class, by the next two keys; labels: every value is a class")
       .add("mask_threshold", &O::mask_threshold, schema::in_range(0, 255),
-           "grey values from here on, of 0 to 255, are foreground; 0: value / 255, which may be "
-           "soft; null: recognised from the masks of train, if mask_values is null too")
+           "grey values (0 to 255) from this one on are foreground; 0: soft masks, value / 255; "
+           "null: recognised from the masks of train, if mask_values is null too")
       .add_any("mask_values", &O::mask_values,
-               "instead: the values that are foreground, e.g. [1, 2], or \"nonzero\"; of PNG files "
-               "with a palette of colours the numbers of its entries. Of labels: the values of the "
-               "classes in their order; null: 0, 1, ... where classes are named, else all that "
-               "occur in train")
-      .add("classes", &O::classes, "names of the classes of labels; empty: their values")
+               "instead of a threshold: the values that are foreground, e.g. [1, 2], or "
+               "\"nonzero\"; for PNG files with a colour palette the indices of its entries. For "
+               "labels: the value of each class, in order; null: 0, 1, ... where classes are "
+               "named, else all values in train")
+      .add("classes", &O::classes, "for labels: names of the classes; empty: their values")
       .add("ignore_value", &O::ignore_value, schema::in_range(0, 65535),
-           "of labels: the value of pixels that count nowhere, often 255; null: there are none")
-      .add_enum(
-          "mask_resize", &O::mask_resize,
-          {{"nearest", Resampling::kNearest}, {"bilinear", Resampling::kBilinear}},
-          "how masks are resized; bilinear makes their borders soft (kcla 5.4), not of labels")
+           "for labels: the value of ignored pixels, often 255; null: none")
+      .add_enum("mask_resize", &O::mask_resize,
+                {{"nearest", Resampling::kNearest}, {"bilinear", Resampling::kBilinear}},
+                "how masks are resized; bilinear makes their borders soft (kcla 5.4) and is not "
+                "for labels")
       .add_enum("intensity", &O::intensity,
                 {{"unit", Intensity::kUnit}, {"min_max_255", Intensity::kMinMax255}},
                 "unit: value / 255, then mean and std; min_max_255: every image is stretched to "

@@ -272,8 +272,8 @@ FOVEA_DATASET(synthetic_segmentation, open<SyntheticSegmentation>,
               "datasets/synthetic.md",
               drawing_fields<MaskOptions>(11, "the background, and a class for each shape")
                   .add("shapes", &MaskOptions::shapes, schema::in_range(1, 100),
-                       "shapes on a picture, the later ones over the earlier")
+                       "shapes on a picture; later ones cover earlier ones")
                   .add("ignore_edges", &MaskOptions::ignore_edges,
-                       "whether pixels beside one of another class count nowhere"))
+                       "ignore pixels next to a pixel of another class"))
 
 }  // namespace fovea::data

@@ -76,10 +76,10 @@ class TextDataset final : public Dataset {
   std::vector<std::string> words(std::int64_t i) const;
   /// What prepare() gives as tokens.
   Ids encode(std::int64_t i, const Draw& draw = {}) const;
-  // Any text, read like those of the data set.
+  // Any text, tokenised like those of the data set.
   /// Its first max_len words.
   std::vector<std::string> words_of(std::string_view text) const;
-  /// One unknown word if there is none.
+  /// A text without words is one unknown word.
   Ids ids_of(const std::vector<std::string>& words) const;
 
  private:
@@ -92,7 +92,7 @@ class TextDataset final : public Dataset {
   std::vector<std::vector<std::int32_t>> ids_;  // of every text of the split, not truncated
 };
 
-/// For those who look at texts themselves. Throws ConfigError for a data set of another kind.
+/// The data set as texts. Throws ConfigError for another kind.
 const TextDataset& texts_of(const Dataset& dataset);
 
 }  // namespace fovea::data

@@ -48,7 +48,7 @@ Ids corrupt(const Ids& ids, TextCorruptionLevel what, const RandomStream& stream
 Ids corrupt(const Ids& ids, const NoiseLevel& what, const RandomStream& stream,
             std::int64_t vocab_size);
 
-/// What options and reports say of these types; the preset is that of dgsa section 8.
+/// Names, preset (dgsa section 8) and help of these types, for options and reports.
 const NoiseKind& text_noise();
 
 }  // namespace fovea::data

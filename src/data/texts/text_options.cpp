@@ -15,7 +15,7 @@ Fields<TextOptions> make_text_keys() {
   return Fields<O>{}
       .include(split_fields())
       .add("val_every", &O::val_every, schema::in_range(0, 1000000),
-           "every so many-th text of each class of train is held out as val, in the order of the "
+           "hold out every val_every-th text of each class of train as val, in the order of the "
            "files, instead of split.val; 0: off")
       .add_enum("encoding", &O::encoding,
                 {{"auto", TextEncoding::kAuto},
@@ -29,7 +29,7 @@ Fields<TextOptions> make_text_keys() {
                  {"whitespace", Tokeniser::kWhitespace},
                  {"word", Tokeniser::kWord},
                  {"wordpunct", Tokeniser::kWordpunct}},
-                "how texts are cut into words; all make ASCII letters lower case (dgsa 7)")
+                "how texts are split into words; all make ASCII letters lower case (dgsa 7)")
       .add("min_freq", &O::min_freq, at_least(1),
            "words that occur less often in train are unknown words")
       .add("max_vocab", &O::max_vocab, at_least(0),
@@ -38,8 +38,8 @@ Fields<TextOptions> make_text_keys() {
       .add("pad_to_max", &O::pad_to_max,
            "pad every batch to max_len instead of its longest text; results are the same")
       .add("bucket_batches", &O::bucket_batches, at_least(0),
-           "training texts are shuffled and sorted by length within so many batches, so that those "
-           "of one batch are about as long; 0: plain shuffling")
+           "training texts are shuffled, then sorted by length within this many batches, so that "
+           "the texts of a batch have about the same length; 0: shuffled only")
       .add_enum("on_empty", &O::on_empty,
                 {{"fail", OnEmpty::kFail}, {"keep", OnEmpty::kKeep}, {"skip", OnEmpty::kSkip}},
                 "a text without a word ends the run, is one unknown word, or is left out and "

@@ -10,7 +10,7 @@
 
 namespace fovea::data {
 
-/// What becomes of a text without a single word.
+/// What happens to a text without a single word.
 enum class OnEmpty {
   kFail,  // the run ends with its name
   kKeep,  // it is one unknown word (dgsa section 7)

@@ -28,7 +28,7 @@ class Vocabulary {
 
   /// Special ids included.
   std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
-  /// kUnknown for a word that is not there; a text cannot name a special id.
+  /// kUnknown for an unknown word. No word has a special id.
   std::int64_t id(const std::string& word) const;
   /// id in [0, size()).
   const std::string& token(std::int64_t id) const { return tokens_[static_cast<std::size_t>(id)]; }

@@ -12,7 +12,7 @@ namespace {
 
 using Matrix = std::array<std::array<double, 3>, 3>;
 
-// Where a step along one axis of voxels leads to.
+// The direction of one axis of voxels.
 struct Heading {
   std::size_t world = 0;  // right, front, up
   bool against = false;
@@ -57,8 +57,8 @@ bool make_orthogonal(Matrix& x) {
   return true;
 }
 
-// Of i, j, k. The axis that lies closest to one of the world's is settled first; each of those is
-// taken once.
+// The world axes of i, j, k. The pair that is closest is assigned first; each world axis is used
+// once.
 std::array<Heading, 3> headings(const Affine& affine, std::string_view name) {
   Matrix m;
   bool good = true;

@@ -18,7 +18,7 @@ namespace fovea::data {
 /// first voxel.
 using Affine = std::array<std::array<double, 4>, 3>;
 
-/// Where i, j and k point to, a letter each of R or L, A or P, S or I. Throws FileError starting
+/// The directions of i, j and k, one letter each: R or L, A or P, S or I. Throws FileError starting
 /// with `name` for an affine that is not finite or has no inverse.
 std::string axis_codes(const Affine& affine, std::string_view name);
 
@@ -33,17 +33,17 @@ struct Turn {
 /// nibabel.as_closest_canonical of version 5.4. Throws as axis_codes() does.
 Turn turn_to_ras(const Affine& affine, std::string_view name);
 
-/// `of`: one thing for each axis of the file, given in the order of the turned axes.
+/// Values for each axis of the file, in the order of the turned axes.
 template <class T>
 std::array<T, 3> turned(const std::array<T, 3>& of, const Turn& turn) {
   return {of[turn.from[0]], of[turn.from[1]], of[turn.from[2]]};
 }
 /// The affine of a volume of `file` voxels (d, h, w) once it is turned.
 Affine turned(const Affine& affine, const VolumeSides& file, const Turn& turn);
-/// Maps (any, file) with their axes turned. T: float or uint8.
+/// Turns the axes of maps (any, file). T: float or uint8.
 template <class T>
 std::vector<T> turned(std::span<const T> maps, const VolumeSides& file, const Turn& turn);
-/// The way back: `maps` have the turned axes, the result is (any, file).
+/// The inverse: `maps` have the turned axes, the result is (any, file).
 template <class T>
 std::vector<T> turned_back(std::span<const T> maps, const VolumeSides& file, const Turn& turn);
 

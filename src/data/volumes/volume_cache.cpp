@@ -18,7 +18,7 @@ constexpr const char* kHash = "hash";
 
 Device heap() { return Device(DeviceType::kCpu, heap_memory(), nullptr); }
 
-// Of names, types, shapes and values, whatever the metadata.
+// A hash of names, types, shapes and values, without the metadata.
 std::string hash_of(const TensorFile& file) {
   return hash_bytes(serialise_safetensors({file.tensors, {}}));
 }

@@ -1,5 +1,5 @@
 // Prepared volumes and plans as files of dataset.cache_folder. Each holds a hash of its content, so
-// that what is damaged is never taken for data.
+// that damaged files are never used.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace fovea::data {
 
 /// The bytes of a safetensors file: image, labels, place, spacing, and the hash of all of them.
 std::string pack_volume(const PreparedVolume& volume);
-/// The other way. `name` starts the message of the FileError thrown for anything else than what
-/// pack_volume() made of a volume with that many classes. (Of regions nothing is stored.)
+/// The inverse. Throws FileError starting with `name` for anything but the result of pack_volume()
+/// for a volume with that many classes. (Regions are not stored.)
 PreparedVolume unpack_volume(std::string_view bytes, const std::string& name,
                              std::size_t num_classes, const std::vector<Region>& regions = {});
 

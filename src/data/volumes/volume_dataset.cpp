@@ -19,14 +19,14 @@
 namespace fovea::data {
 namespace {
 
-constexpr int kCacheVersion = 3;  // of the files in cache_folder: what made them
+constexpr int kCacheVersion = 3;  // of what makes the files in cache_folder
 
-// What files have for each class, and where it is not known.
+// The values in files for each class, and for ignored voxels.
 std::string values_text(const VolumeInfo& info) {
   return fmt::format("{} {}", fmt::join(info.label_values, ","), info.ignore_value.value_or(-1));
 }
 
-// What a file of cache_folder holds; made again, and written, where there is none or it is damaged.
+// The content of a file in cache_folder. A missing or damaged file is made again.
 template <class Unpack, class Fresh, class Pack>
 auto kept_in(const std::filesystem::path& file, const Unpack& unpack, const Fresh& fresh,
              const Pack& pack) {
@@ -83,7 +83,7 @@ std::shared_ptr<const PreparedVolume> PreparedVolumes::get(std::int64_t source_i
     const std::lock_guard lock(mutex_);
     if (const auto known = kept_.find(source_index); known != kept_.end()) return known->second;
   }
-  // Two threads may prepare the same one; what they get is equal.
+  // Two threads may prepare the same volume; their results are equal.
   auto volume = std::make_shared<const PreparedVolume>(prepare(source_index));
   const std::lock_guard lock(mutex_);
   if (volume->bytes() > left_ || kept_.contains(source_index)) return volume;
@@ -212,7 +212,7 @@ void VolumeDataset::check_weight_files(const std::map<std::string, std::string>&
                           "its training volumes, dataset.spacing or dataset.canonical have changed "
                           "since the weights were trained",
                           name));
-  // Weights of classes have no such file; their names are compared elsewhere.
+  // Weights that were trained on classes have no such file; class names are compared elsewhere.
   if (const auto regions = files.find(kRegionsFile); regions != files.end())
     check_regions(regions->second, info(), folder + "/" + kRegionsFile);
 }
@@ -245,17 +245,17 @@ const schema::Fields<VolumeSetOptions>& VolumeSetOptions::keys() {
           .add("img_size", &O::img_size, schema::at_least(1),
                "depth, height and width of the crops that networks are trained on, in voxels")
           .add("spacing", &O::spacing, schema::greater_than(0),
-               "of the voxels to which volumes are resampled: depth, height, width in "
+               "spacing of the voxels to which volumes are resampled: depth, height, width in "
                "millimetres; []: by the rule of nnU-Net (dformer 7.3)")
           .add("augment", &O::augment,
                "random turns, scales, noise, blur, brightness, contrast, low resolution, gamma "
                "and mirrors of training crops (dformer 7.4)")
           .add("foreground", &O::foreground, schema::in_range(0, 1),
-               "share of each batch that lies around a voxel of a random class; the last samples "
-               "of a batch are such")
+               "share of the crops of each batch, its last samples, that lie around a voxel of a "
+               "random class")
           .add_enum("outside", &O::outside, {{"zeros", Outside::kZeros}, {"edge", Outside::kEdge}},
-                    "values of training crops where they overhang their volume: zeros, as windows "
-                    "of an evaluation have them, or the volume's border (dformer 7.4)")
+                    "values of training crops outside of their volume: zeros, as in windows of an "
+                    "evaluation, or the values at the volume's border (dformer 7.4)")
           .add("samples_per_epoch", &O::samples_per_epoch, schema::at_least(0),
                "crops of an epoch, their volumes drawn with replacement; 0: one of each volume")
           .add("cache_folder", &O::cache_folder,
@@ -277,11 +277,11 @@ const schema::Fields<VolumeSetOptions>& VolumeSetOptions::keys() {
 
 namespace {
 
-// Of the training volumes; kept in cache_folder, since all of them are read for it.
+// The plan of the training volumes, cached in cache_folder, since making it reads all of them.
 VolumePlan plan_of(const Chosen& train, const VolumeSetOptions& options, TrainingVolumes& volumes) {
   const auto& part = static_cast<const VolumePart&>(*train.part);
   const auto fresh = [&] {
-    // (The last of them has been looked at when the plan is about to be made.)
+    // (After the last volume was read, before the plan is made.)
     const auto read = [&](std::int64_t i) {
       LabelledVoxels volume = volumes.read(i);
       if (i + 1 == volumes.size()) volumes.check();
@@ -321,10 +321,10 @@ Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOpti
   result.open = [open = std::move(open)](Split split) -> std::shared_ptr<const Part> {
     return open(split);
   };
-  // Of each part; the plan is made once, of train.
+  // The prepared volumes of each part. The plan is made once, from train.
   auto prepared = std::make_shared<std::map<const Part*, std::shared_ptr<const PreparedVolumes>>>();
   auto plan = std::make_shared<std::optional<VolumePlan>>();
-  // Of all of train; those who made the plan of them know what they found.
+  // The training volumes, with what was found when the plan was made.
   struct Train {
     Chosen chosen;
     TrainingVolumes volumes;

@@ -52,9 +52,10 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
   VolumeDataset(std::shared_ptr<const VolumePart> part, Split split,
                 const std::vector<std::int64_t>& indices, const VolumeSetOptions& options,
                 std::shared_ptr<const PreparedVolumes> prepared, Samples samples);
-  /// Of train, what was found when the plan was made of its volumes.
+  /// For train: notes what was found in its volumes when the plan was made.
   void note_training(const TrainingVolumes& volumes);
-  /// That volumes lie in different ways and are not turned; `others`: the headers of another part.
+  /// Notes that volumes have different orientations and are not turned. `others`: the headers of
+  /// another part.
   void note_orientations(const std::vector<VolumeSize>& others);
 
   const std::vector<Field>& fields() const override { return fields_; }
@@ -72,15 +73,15 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
 
   const VolumeInfo& info() const { return part_->info(); }
   const VolumePlan& plan() const { return prepared_->plan(); }
-  /// What the headers of the samples say; empty for what is made in memory.
+  /// The headers of the samples; empty for generated volumes.
   std::vector<VolumeSize> headers() const;
   VolumeCase files_of(std::int64_t i) const { return part_->files_of(source_index(i)); }
-  /// What nnU-Net would call a sample: its file without folder, ending and number of the channel.
+  /// nnU-Net's name of a sample: its file name without ending and channel number.
   std::string case_name(std::int64_t i) const;
-  /// The labels of a sample as its file has them, (d, h, w) int64. Throws FileError.
+  /// The labels of a sample on the grid of its file, (d, h, w) int64. Throws FileError.
   Tensor original_mask(std::int64_t i) const;
-  /// The labels that probabilities (outputs, d, h, w) of a whole sample make on the grid of its
-  /// file, as labels_on_file() (volume_regions.h): (d, h, w) int64.
+  /// The labels on the grid of the file, (d, h, w) int64, from probabilities (outputs, d, h, w) of
+  /// a whole sample: labels_on_file() (volume_regions.h).
   Tensor labels_at_original(const Tensor& prob, std::int64_t i) const;
   /// Where a sample lies in its file.
   VolumePlace place(std::int64_t i) const { return prepared_->get(source_index(i))->place; }

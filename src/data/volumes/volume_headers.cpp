@@ -24,7 +24,7 @@ std::string codes_of(const VolumeSize& size) {
   }
 }
 
-// Files round spacings in different ways.
+// Files round spacings differently.
 void check_spacing(const VolumeSize& expected, const VolumeSize& size,
                    const std::filesystem::path& file, const std::filesystem::path& image) {
   constexpr double kRounding = 1e-3;
@@ -57,8 +57,7 @@ double distance_of(const VolumeSize& a, const VolumeSize& b) {
   return largest;
 }
 
-// What an affine of labels says otherwise than that of their image; nothing for less than half a
-// voxel.
+// How the affine of labels differs from that of their image; nothing for less than half a voxel.
 std::optional<std::string> elsewhere(const VolumeSize& image, const VolumeSize& labels) {
   const std::string own = codes_of(labels), of_image = codes_of(image);
   if (own != of_image) return fmt::format("axes {}, of the image {}", own, of_image);
@@ -68,7 +67,7 @@ std::optional<std::string> elsewhere(const VolumeSize& image, const VolumeSize& 
   return fmt::format("up to {:.3g} mm away", distance);
 }
 
-// The first image of a volume, and what is told of its labels.
+// The first image of a volume, and how its labels differ.
 VolumeSize check_volume(const VolumeCase& files, const VolumeInfo& info,
                         std::vector<std::string>& moved) {
   check_channels(files, info);

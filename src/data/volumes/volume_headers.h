@@ -1,5 +1,6 @@
-// The headers of all volumes of a part, read when it is opened: what does not fit together is known
-// before anything is trained. What nnU-Net's verify_dataset_integrity refuses is refused here.
+// The headers of all volumes of a part, read when it is opened, so that files that do not fit
+// together are reported before training begins. Refuses what nnU-Net's verify_dataset_integrity
+// refuses.
 #pragma once
 
 #include <map>
@@ -12,18 +13,18 @@
 namespace fovea::data {
 
 struct VolumeHeaders {
-  /// Of the first file of each volume; without voxels where it cannot be read.
+  /// The header of the first file of each volume; without voxels where it cannot be read.
   std::vector<VolumeSize> sizes;
   /// Headers that cannot be read, channels that are too few or too many, files of one volume that
   /// differ in size or spacing.
   std::vector<Problem> problems;
-  /// How many labels have another affine than their image.
+  /// A note on the number of labels whose affine differs from their image's.
   std::vector<std::string> notes;
 };
 VolumeHeaders read_headers(const std::vector<VolumeCase>& cases, const VolumeInfo& info);
 
-/// How many volumes lie in which way, by axis_codes(): of columns, rows, slices. "unknown": the
-/// affine has no inverse. Volumes without a header that could be read are left out.
+/// The number of volumes with each orientation, as axis_codes() of columns, rows, slices.
+/// "unknown": the affine has no inverse. Volumes without a header that could be read are left out.
 std::map<std::string, std::int64_t> orientations(const std::vector<VolumeSize>& headers);
 
 /// "RAS 18, LPS 2", the most frequent first.

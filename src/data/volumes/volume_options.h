@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "data/parts/split.h"
 #include "data/augment/volumes/volume_crop.h"
+#include "data/parts/split.h"
 #include "schema/fields.h"
 
 namespace fovea::data {
 
-/// Of "canonical".
+/// The help of "canonical".
 inline constexpr const char* kCanonicalHelp =
     "volumes are turned to the closest RAS+ axes by their affine (as nibabel.as_closest_canonical) "
     "before all else; predictions are written on the file's own grid all the same. nnU-Net's usual "
@@ -25,8 +25,8 @@ struct VolumeSetOptions : SplitOptions {
 
   std::array<std::int64_t, 3> img_size = {16, 32, 32};
   std::vector<double> spacing;             // empty: nnU-Net's rule
-  bool canonical = false;                  // a key of those that read files
-  std::int64_t foreground_voxels = 10000;  // a key of those that may be CT
+  bool canonical = false;                  // a key of data sets that read files
+  std::int64_t foreground_voxels = 10000;  // a key of data sets that may be CT
   bool augment = true;
   double foreground = 0.33;
   Outside outside = Outside::kZeros;

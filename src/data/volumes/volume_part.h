@@ -16,7 +16,7 @@
 
 namespace fovea::data {
 
-/// Classes that a network has one map for; those of several regions may overlap. nnU-Net's.
+/// One or several classes for which a network has one map, as in nnU-Net. Regions may overlap.
 struct Region {
   std::string name;
   std::string key;                    // in nnU-Net's summary.json: "(1, 2, 3)", or "3"
@@ -26,33 +26,33 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-/// What is the same for every volume of a data set.
+/// What all volumes of a data set have in common.
 struct VolumeInfo {
   std::vector<std::string> class_names;  // the background first
-  std::vector<int> label_values;         // what files have for each class
-  std::optional<int> ignore_value = {};  // what files have where nobody said which class it is
+  std::vector<int> label_values;         // the value in files for each class
+  std::optional<int> ignore_value = {};  // the value in files of unlabelled voxels
   std::int64_t channels = 1;
   bool ct = false;  // values are comparable between volumes (Hounsfield units)
   std::optional<std::int64_t> declared_cases = {};  // of train, as the data set says
-  /// What networks learn in place of the classes, in the order in which predictions are written, a
-  /// later one over those before it; empty: the classes themselves.
+  /// Regions that networks learn instead of the classes, in the order in which predictions are
+  /// written, later ones over earlier ones; empty: the classes themselves.
   std::vector<Region> regions = {};
 };
 
-/// In place of the number of a class: a voxel that counts nowhere. Samples have kIgnoreLabel there.
+/// The label of an ignored voxel, for which samples have kIgnoreLabel.
 inline constexpr std::uint8_t kIgnoredVoxel = 255;
 inline bool is_foreground(std::uint8_t label) { return label > 0 && label != kIgnoredVoxel; }
-/// Labels of voxels as samples have them.
+/// Converts the labels of voxels to those of samples.
 std::vector<std::int64_t> sample_labels(std::span<const std::uint8_t> labels);
 
-/// A volume as its files have it. (Of several files the first says where it lies.)
+/// A volume as in its files. (The first of several files gives the orientation.)
 struct LabelledVoxels : VolumeSize {
   std::filesystem::path file;        // the first, for messages; empty for none
   std::vector<float> values;         // (channels, d, h, w)
   std::vector<std::uint8_t> labels;  // of classes, or kIgnoredVoxel; empty where there are none
 };
 
-/// In which files a volume lies.
+/// The files of a volume.
 struct VolumeCase {
   std::vector<std::filesystem::path> images;  // NIfTI, one a channel
   std::filesystem::path labels;               // empty: none
@@ -67,11 +67,11 @@ class VolumePart : public Part {
   bool has_classes() const override { return false; }
   /// Throws FileError that names the file.
   virtual LabelledVoxels read(std::int64_t index) const = 0;
-  /// The labels alone.
+  /// Reads the labels only.
   virtual LabelledVoxels read_labels(std::int64_t index) const { return read(index); }
-  /// The files of one volume; empty for what is made in memory.
+  /// The files of one volume; empty for generated volumes.
   virtual VolumeCase files_of(std::int64_t /*index*/) const { return {}; }
-  /// What the headers say, one a volume (volume_headers.h); empty for what is made in memory.
+  /// The header of each volume (volume_headers.h); empty for generated volumes.
   const std::vector<VolumeSize>& headers() const { return headers_; }
 
  protected:

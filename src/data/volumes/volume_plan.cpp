@@ -32,7 +32,7 @@ bool anisotropic(const std::array<double, 3>& spacing) {
          kAnisotropic * *std::min_element(spacing.begin(), spacing.end());
 }
 
-// Calls `row` with where rows of the box begin in the volume, in order.
+// Calls `row` with the start of every row of the box in the volume, in order.
 template <class Row>
 void each_row(const VolumeSides& size, const VolumeSides& first, const VolumeSides& box,
               const Row& row) {
@@ -76,7 +76,7 @@ void add_foreground(std::span<const float> values, std::span<const std::uint8_t>
   const std::int64_t count = std::ranges::count_if(labels, is_foreground);
   const std::int64_t taken = most == 0 ? count : std::min(count, most);
   const auto begin_of = [&](std::int64_t stretch) { return stretch * count / taken; };
-  // Which one of the foreground's voxels a stretch gives.
+  // The foreground voxel that a stretch contributes.
   const auto drawn = [&](std::int64_t stretch) {
     const std::int64_t first = begin_of(stretch);
     return first + draws.below(begin_of(stretch + 1) - first, static_cast<std::uint64_t>(stretch));
@@ -352,7 +352,7 @@ VolumePlan VolumePlan::parse(const std::string& text, const std::string& name) {
   try {
     const schema::Value value = schema::parse(text, name);
     VolumePlan plan;
-    // Plans from before there was a choice do not name it.
+    // Plans of older versions do not have the key.
     const schema::Value* canonical = value.find("canonical");
     plan.canonical = canonical != nullptr && canonical->as_bool();
     for (std::size_t axis = 0; axis < 3; ++axis)

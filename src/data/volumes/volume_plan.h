@@ -22,7 +22,7 @@ struct VolumePlan {
   bool canonical = false;                     // volumes are turned to RAS+ first
   std::array<double, 3> spacing = {1, 1, 1};  // of all volumes, in millimetres
   bool ct = false;
-  bool nonzero = false;               // of MR: scale and offset are of the voxels that are not 0
+  bool nonzero = false;               // MR: scale and offset from the voxels that are not 0
   std::vector<Intensities> channels;  // of CT
 
   schema::Value json() const;
@@ -46,7 +46,7 @@ struct PreparedVolume {
   VolumePlace place;
   std::vector<float> values;         // (channels, size)
   std::vector<std::uint8_t> labels;  // or kIgnoredVoxel; empty where the file has none
-  /// Of the classes behind the first, or of the regions: where their voxels are.
+  /// The voxels of each class but the first, or of each region.
   std::vector<std::vector<std::int32_t>> voxels;
   std::int64_t labelled = 0;  // voxels that are of a class
 
@@ -57,15 +57,15 @@ struct PreparedVolume {
 void note_voxels(PreparedVolume& volume, std::size_t num_classes,
                  const std::vector<Region>& regions = {});
 
-/// Along which axis slices stay by themselves when a volume goes from one spacing to the other:
-/// that of the largest spacing, where it is more than 3 times the smallest; looked for in `from`,
-/// then in `to`. None where two axes share the largest. As nnU-Net v2 decides.
+/// The axis along which slices are resampled separately when a volume changes its spacing: the axis
+/// of the largest spacing, where that is more than 3 times the smallest, in `from` or else in `to`.
+/// None where two axes share the largest. As in nnU-Net v2.
 std::optional<std::size_t> separate_axis(const std::array<double, 3>& from,
                                          const std::array<double, 3>& to);
 
 /// The bounding box of the voxels that are not 0 in some channel; everything where all are 0.
 void nonzero_box(const LabelledVoxels& volume, VolumeSides& first, VolumeSides& box);
-/// 1 where a voxel is not 0 in some channel, or lies in a hole of such voxels.
+/// 1 where a voxel is not 0 in some channel, or lies in a hole of these voxels.
 std::vector<std::uint8_t> filled_mask(std::span<const float> values, std::int64_t channels,
                                       const VolumeSides& size);
 
@@ -78,24 +78,25 @@ std::array<double, 3> target_spacing(const std::vector<std::array<double, 3>>& s
 struct PlanRules {
   std::vector<double> spacing = {};  // if given, instead of target_spacing()
   bool canonical = false;
-  /// Of CT: of each case and channel at most so many voxels of the foreground are looked at, of
-  /// more one out of each of as many stretches of equal length, drawn. 0: all.
+  /// For CT: the number of foreground voxels that are read for each case and channel. Where there
+  /// are more, they are split into as many stretches of equal length, and one voxel of each is
+  /// drawn. 0: all.
   std::int64_t foreground_voxels = 10000;
 };
-/// Reads all training volumes: `read` gives them, 0..count-1, or one without voxels for what is
-/// left out, but not for all. Throws as prepare_volume() does.
+/// Reads all training volumes: `read` returns volume 0..count-1, without voxels if it is left out
+/// (not all may be). Throws as prepare_volume() does.
 VolumePlan make_plan(const std::function<LabelledVoxels(std::int64_t)>& read, std::int64_t count,
                      const VolumeInfo& info, const PlanRules& rules);
 
-/// Turned if the plan says so, cut to what is not 0, at the plan's spacing (dformer 7.3; linear
-/// where nnU-Net is cubic), at the plan's scale of intensities. Throws FileError for a volume that
-/// is to be turned and does not say how it lies.
+/// Turned if the plan says so, cropped to the voxels that are not 0, at the plan's spacing (dformer
+/// 7.3; linear where nnU-Net is cubic), at the plan's scale of intensities. Throws FileError for a
+/// volume that should be turned but has no orientation.
 PreparedVolume prepare_volume(LabelledVoxels volume, const VolumePlan& plan,
                               std::size_t num_classes, const std::vector<Region>& regions = {});
 
-/// Maps (maps, d, h, w) of a prepared volume on the grid of its file, linear between voxels, and of
-/// each voxel the map that is largest, of equal ones the first; the first outside of the part that
-/// was taken.
+/// The index of the largest of the maps (maps, d, h, w) of a prepared volume for each voxel of its
+/// file, linear between voxels. The first of equal maps wins; the first map outside of the cropped
+/// part.
 std::vector<std::uint8_t> labels_on_file(std::span<const float> maps, std::int64_t count,
                                          const VolumeSides& size, const VolumePlace& place);
 /// One map alone, with a value for what lies outside.

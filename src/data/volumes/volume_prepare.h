@@ -27,12 +27,12 @@ std::vector<float> resample_volume(std::span<const float> values, const VolumeSi
 std::vector<std::int64_t> resample_labels(std::span<const std::int64_t> labels,
                                           const VolumeSides& size, const VolumeSides& to);
 
-/// Of the voxels of the foreground of all training volumes.
+/// Statistics of the foreground voxels of all training volumes.
 struct Intensities {
   double low = 0, high = 0;  // the percentiles 0.5 and 99.5, linear between values
   double mean = 0, std = 1;  // std with n
 };
-/// Throws ConfigError where there are none.
+/// Throws ConfigError without any.
 Intensities intensities_of(std::vector<float> foreground);
 
 /// Computed tomography: cut to [low, high], minus mean, divided by max(std, 1e-8); in place.

@@ -15,22 +15,22 @@ namespace fovea::data {
 
 inline constexpr const char* kRegionsFile = "regions.json";
 
-/// What a network has an output for each: the regions' names, or without regions the classes'.
+/// The names of a network's outputs: the regions, or without regions the classes.
 std::vector<std::string> output_names(const VolumeInfo& info);
 
-/// What is scored: the background, and each output but that of the background.
+/// What is scored: the background, then each output but the background.
 std::vector<std::string> scored_names(const VolumeInfo& info);
-/// The classes of each of them; those of no region are the background.
+/// The classes of each; classes in no region belong to the background.
 std::vector<std::vector<std::int64_t>> scored_labels(const VolumeInfo& info);
 
-/// Where the probability of a region is above a half its voxels get the region's class, region
-/// after region; others the first class. nnU-Net's rule. prob: (b, regions, spatial...) float32 on
+/// Voxels where the probability of a region is above 1/2 get the region's class, region after
+/// region; other voxels the first class. nnU-Net's rule. prob: (b, regions, spatial...) float32 on
 /// the host -> (b, spatial...) int64. Throws ShapeError for another number of maps.
 Tensor region_labels(const Tensor& prob, const std::vector<Region>& regions);
 
 /// Probabilities (outputs, d, h, w) of a prepared volume on the grid of its file, linear between
 /// voxels, and from them the class of each voxel: the most probable one, or by region_labels(); the
-/// first outside of the part that was taken.
+/// first class outside of the cropped part.
 std::vector<std::uint8_t> labels_on_file(std::span<const float> prob, const VolumeInfo& info,
                                          const VolumeSides& size, const VolumePlace& place);
 

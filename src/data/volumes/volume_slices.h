@@ -20,14 +20,14 @@ namespace fovea::data {
 struct LabelledVolume {
   std::filesystem::path image;
   std::filesystem::path labels;
-  std::string name;  // one of its own
+  std::string name;  // unique
   /// Of a file that is a single slice: of which volume.
   std::optional<SliceOf> part_of = {};
 };
 
 /// How files hold volumes. All throw FileError that names the file.
 struct VolumeFormat {
-  /// From as little of the file as will do; height and width are not needed.
+  /// Reads as little of the file as possible; height and width are not needed.
   VolumeSize (*size)(const LabelledVolume& volume);
   struct Both {
     Volume image, labels;
@@ -39,8 +39,8 @@ struct VolumeFormat {
 /// Two NIfTI files.
 VolumeFormat nifti_format();
 
-/// What slices are to networks (gdla 6.4): one channel, squares of img_size, brought there by
-/// splines; labels are the numbers of the classes.
+/// Slices as networks see them (gdla 6.4): one channel, zoomed to squares of img_size by splines;
+/// labels are class numbers.
 SourceInfo slices_info(std::vector<std::string> classes, std::int64_t img_size);
 
 /// One channel. Values are those of [0, 1] and kept in 16 bits, which loses at most 2^-17 of that

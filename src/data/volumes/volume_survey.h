@@ -1,5 +1,5 @@
-// What nnU-Net calls the fingerprint of a data set of volumes, and the plan made of it, for a look
-// at all of it (survey.h).
+// nnU-Net's fingerprint of a data set of volumes, and the plan made from it, for surveys
+// (survey.h).
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace fovea::data {
 
-/// Of the volumes of one part.
+/// The fingerprint of one part.
 struct VolumeFingerprint {
   std::map<std::string, std::int64_t> orientations;          // by axes (volume_headers.h)
   std::array<double, 3> least = {}, median = {}, most = {};  // spacings, (d, h, w) in millimetres

@@ -1,5 +1,4 @@
-// The training volumes as the plan is made of them: read once, with an eye on what cannot be
-// trained on.
+// Reads the training volumes once for the plan, and checks that they can be trained on.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +19,15 @@ class TrainingVolumes {
   TrainingVolumes(const VolumePart& part, const std::vector<std::int64_t>& indices, bool skip);
 
   std::int64_t size() const { return std::ssize(indices_); }
-  /// Number i of train, 0 to size() - 1. Without voxels if it is left out. Throws FileError.
+  /// Volume i of train, 0 to size() - 1; without voxels if it is left out. Throws FileError.
   LabelledVoxels read(std::int64_t i);
   /// After all were read: throws FileError if all are left out, or if none holds anything but the
   /// background.
   void check() const;
 
-  /// Those that were left out because read() failed, by their places in the part.
+  /// Volumes that were left out because read() failed, by their index in the part.
   const std::vector<Problem>& unreadable() const { return unreadable_; }
-  /// Volumes that hold one value everywhere; one line.
+  /// A note on volumes that hold one value everywhere.
   std::vector<std::string> notes() const;
 
  private:

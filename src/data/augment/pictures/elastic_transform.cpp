@@ -43,7 +43,7 @@ FOVEA_TRANSFORM(elastic_transform, Elastic, kPictures | kMaskedPictures,
                 schema::Fields<ElasticOptions>{}
                     .add("prob", &ElasticOptions::prob, schema::in_range(0, 1), "probability")
                     .add("alpha", &ElasticOptions::alpha, schema::at_least(0),
-                         "pixels that noise of 1 displaces, before it is smoothed")
+                         "displacement in pixels for noise of 1, before smoothing")
                     .add("sigma", &ElasticOptions::sigma,
                          schema::greater_than(0) && schema::at_most(200),
                          "of the Gaussian that smooths the noise, in pixels"))

@@ -1,6 +1,6 @@
-// Changes of pictures of 8 bits, value for value as Pillow makes them (ImageOps, ImageEnhance,
-// Image.transform): what RandAugment is made of. All work in place; channels are one grey, or three
-// of colour, else each on its own.
+// Changes of 8-bit pictures with exactly Pillow's values (ImageOps, ImageEnhance, Image.transform),
+// for RandAugment. All work in place. One channel is grey, three are colour; other numbers of
+// channels are handled one by one.
 #pragma once
 
 #include <array>
@@ -22,19 +22,19 @@ void invert(Image& picture);
 void solarize(Image& picture, int threshold);
 /// v + add, at most 255, of values below 128.
 void solarize_add(Image& picture, int add);
-/// The highest bits alone; 0 leaves black.
+/// Keeps the highest bits only; 0 gives black.
 void posterize(Image& picture, int bits);
 
-// A factor of 1 changes nothing, 0 leaves the first picture of each: blends of it and the picture,
-// beyond 1 extrapolated.
+// Blends of the picture and a degenerate one (named beside each): a factor of 1 gives the picture,
+// 0 the degenerate one, above 1 an extrapolation.
 void enhance_colour(Image& picture, double factor);      // grey
 void enhance_contrast(Image& picture, double factor);    // the mean of the grey picture
 void enhance_brightness(Image& picture, double factor);  // black
 void enhance_sharpness(Image& picture, double factor);   // smoothed over 3 x 3, but for the edge
 
 /// The pixel at (x, y) becomes that at (m0 x + m1 y + m2, m3 x + m4 y + m5), with half-pixel
-/// centres; kNearest, kBilinear or kBicubic (a = -1). What comes from outside is `fill`, one value
-/// a channel.
+/// centres; kNearest, kBilinear or kBicubic (a = -1). Pixels from outside are `fill`, one value for
+/// each channel.
 void affine(Image& picture, const std::array<double, 6>& matrix, Resampling how,
             std::span<const std::uint8_t> fill);
 /// Counter-clockwise about the centre, by affine().

@@ -134,24 +134,24 @@ void apply(AugmentOp op, double level, bool other_way, const AugmentStyle& style
   }
 }
 
-FOVEA_TRANSFORM(
-    rand_augment, RandAugment, kPictures,
-    "RandAugment as timm has it, of pictures rounded to 8 bits; the defaults are its "
-    "rand-m9-mstd0.5-inc1",
-    schema::Fields<RandAugmentOptions>{}
-        .add("magnitude", &RandAugmentOptions::magnitude, schema::in_range(0, 10),
-             "strength of the operations, timm's m")
-        .add("magnitude_std", &RandAugmentOptions::magnitude_std, schema::at_least(0),
-             "deviation of the normal distribution, cut off at 0 and 10, that it is drawn from "
-             "around magnitude; timm's mstd")
-        .add("num_ops", &RandAugmentOptions::num_ops, schema::in_range(0, 100),
-             "operations that are drawn for a picture, timm's n")
-        .add("prob", &RandAugmentOptions::prob, schema::in_range(0, 1),
-             "probability that a drawn operation is done, timm's p")
-        .add("increasing", &RandAugmentOptions::increasing,
-             "the set whose changes grow with the magnitude, timm's inc1")
-        .add_enum("interpolation", &RandAugmentOptions::interpolation, interpolation_names(),
-                  "of rotations, shears and translations; what comes in from outside is the mean "
-                  "of the data set"))
+FOVEA_TRANSFORM(rand_augment, RandAugment, kPictures,
+                "RandAugment as in timm, on pictures rounded to 8 bits; the defaults are its "
+                "rand-m9-mstd0.5-inc1",
+                schema::Fields<RandAugmentOptions>{}
+                    .add("magnitude", &RandAugmentOptions::magnitude, schema::in_range(0, 10),
+                         "strength of the operations, timm's m")
+                    .add("magnitude_std", &RandAugmentOptions::magnitude_std, schema::at_least(0),
+                         "standard deviation of the strength around magnitude, normal and clipped "
+                         "to [0, 10]; timm's mstd")
+                    .add("num_ops", &RandAugmentOptions::num_ops, schema::in_range(0, 100),
+                         "operations that are drawn for a picture, timm's n")
+                    .add("prob", &RandAugmentOptions::prob, schema::in_range(0, 1),
+                         "probability that a drawn operation is done, timm's p")
+                    .add("increasing", &RandAugmentOptions::increasing,
+                         "operations whose changes grow with the magnitude, timm's inc1")
+                    .add_enum("interpolation", &RandAugmentOptions::interpolation,
+                              interpolation_names(),
+                              "of rotations, shears and translations; pixels from outside have the "
+                              "mean of the data set"))
 
 }  // namespace fovea::data

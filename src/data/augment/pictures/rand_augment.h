@@ -36,15 +36,15 @@ std::string_view name_of(AugmentOp op);
 
 /// What all operations share.
 struct AugmentStyle {
-  /// The set whose changes grow with the level; else posterize, solarize and the enhancements are
-  /// as in AutoAugment.
+  /// All changes grow with the level; else posterize, solarize and the enhancements are as in
+  /// AutoAugment.
   bool increasing = true;
   Resampling interpolation = Resampling::kBicubic;
-  std::vector<std::uint8_t> fill;  // what comes in from outside, one value a channel
+  std::vector<std::uint8_t> fill;  // pixels from outside, one value for each channel
 };
 
-/// level in [0, 10]. other_way: of rotations, shears, translations and increasing enhancements,
-/// which have two directions, the other one.
+/// level in [0, 10]. other_way: the opposite direction of operations that have two (rotations,
+/// shears, translations, increasing enhancements).
 void apply(AugmentOp op, double level, bool other_way, const AugmentStyle& style, Image& picture);
 
 }  // namespace fovea::data

@@ -78,7 +78,8 @@ class RandomResizedCrop final : public PictureTransform {
 
 FOVEA_TRANSFORM(
     random_resized_crop, RandomResizedCrop, kPictures | kMaskedPictures,
-    "keep a random part, resized; first in the list it is cut from the picture as its file has it",
+    "keep a random part, resized; as the first of the list it is cut from the picture at its "
+    "file's size",
     schema::Fields<RandomResizedCropOptions>{}
         .add("scale", &RandomResizedCropOptions::scale,
              schema::greater_than(0) && schema::at_most(1),

@@ -1,4 +1,4 @@
-// The values of an HDF5 data set, from wherever in its file they lie.
+// Reads the values of an HDF5 data set in any layout.
 #pragma once
 
 #include <cstddef>

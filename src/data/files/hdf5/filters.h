@@ -11,9 +11,9 @@
 
 namespace fovea::data::hdf5 {
 
-/// What a chunk was before it was filtered, `bytes` of them. Bit i of `mask`: filter i was left
-/// out. Deflate (gzip), shuffle, fletcher32 and lzf are undone. Throws FileError for any other,
-/// with its name, and for a chunk that is damaged; `path` is the data set's.
+/// A chunk before filtering, `bytes` long. Bit i of `mask`: filter i was skipped. Deflate (gzip),
+/// shuffle, fletcher32 and lzf are undone. Throws FileError for any other, with its name, and for a
+/// chunk that is damaged; `path` is the data set's.
 std::vector<std::byte> unfiltered(const Bytes& file, const std::string& path,
                                   std::vector<std::byte> chunk, const std::vector<Filter>& filters,
                                   std::uint32_t mask, std::size_t bytes);

@@ -1,4 +1,4 @@
-// Where in an HDF5 file an object of a name lies.
+// Finds an object in an HDF5 file by its path.
 #pragma once
 
 #include <cstdint>
