@@ -10,8 +10,8 @@ void* at(void* object, std::ptrdiff_t offset) { return static_cast<std::byte*>(o
 
 }  // namespace
 
-void MemberFields::put(std::string key, std::ptrdiff_t offset, Codec codec, Range range,
-                       std::string help, const void* defaults) {
+void MemberFields::add_field(std::string key, std::ptrdiff_t offset, Codec codec, Range range,
+                             std::string help, const void* defaults) {
   Field field;
   field.key = std::move(key);
   field.type = std::move(codec.type);

@@ -1,6 +1,6 @@
-// Fields<Options>: how a plain struct with default member values is written in JSON. One line a
-// member gives its key, range and help; parsing, validation, suggestions, dumping and documentation
-// follow from it.
+// Fields<Options>: how a plain struct with default member values is written in JSON. One line for
+// each member gives its key, range and help; parsing, validation, suggestions, dumping and
+// documentation follow from these lines.
 //
 //   struct Options { std::int64_t num_heads = 8; double attn_drop = 0.0; };
 //   const auto fields = Fields<Options>{}
@@ -24,7 +24,7 @@
 
 namespace fovea::schema {
 
-/// What Fields does without knowing the struct: members are known by their distance from its start.
+/// The part of Fields that does not depend on the struct: members are known by their offset.
 class MemberFields : public Description {
  protected:
   struct Member {
@@ -34,9 +34,9 @@ class MemberFields : public Description {
     std::function<void(Field&, const void*)> set_default;  // from the member of the defaults
   };
 
-  void put(std::string key, std::ptrdiff_t offset, Codec codec, Range range, std::string help,
-           const void* defaults);
-  /// Those of a base, which begins at `offset`.
+  void add_field(std::string key, std::ptrdiff_t offset, Codec codec, Range range, std::string help,
+                 const void* defaults);
+  /// The fields of a base, which begins at `offset`.
   void include_all(const MemberFields& base, std::ptrdiff_t offset, const void* defaults);
   void take_defaults(const void* defaults);
   Value read(const void* options) const;
@@ -57,8 +57,8 @@ class Fields : public MemberFields {
   template <class T, class Owner>
   requires std::derived_from<Options, Owner> Fields& add(std::string key, T Owner::*member,
                                                          Range range, std::string help) {
-    return put(std::move(key), member, scalar_codec<innermost_t<T>>(), std::move(range),
-               std::move(help));
+    return add_field(std::move(key), member, scalar_codec<innermost_t<T>>(), std::move(range),
+                     std::move(help));
   }
   template <class T, class Owner>
   requires std::derived_from<Options, Owner> Fields& add(std::string key, T Owner::*member,
@@ -74,8 +74,8 @@ class Fields : public MemberFields {
       std::string help) {
     std::vector<std::string> words;
     for (const auto& name : names) words.push_back(name.first);
-    return put(std::move(key), member, enum_codec(std::move(names)), one_of(std::move(words)),
-               std::move(help));
+    return add_field(std::move(key), member, enum_codec(std::move(names)), one_of(std::move(words)),
+                     std::move(help));
   }
 
   /// A nested struct, an optional one, or a list of them. The defaults of a plain nested struct are
@@ -84,7 +84,7 @@ class Fields : public MemberFields {
   requires std::derived_from<Options, Owner> Fields& add_object(
       std::string key, T Owner::*member, const Fields<innermost_t<T>>& fields, std::string help) {
     using Inner = innermost_t<T>;
-    put(std::move(key), member, object_codec<Inner>(fields), any(), std::move(help));
+    add_field(std::move(key), member, object_codec<Inner>(fields), any(), std::move(help));
     if constexpr (std::same_as<T, Inner>) {
       members_.back().set_default = [fields](Field& field, const void* object) {
         const Inner& defaults = *static_cast<const Inner*>(object);
@@ -105,21 +105,22 @@ class Fields : public MemberFields {
   requires std::derived_from<Options, Owner> && std::same_as<innermost_t<T>, Component> Fields&
   add_component(std::string key, T Owner::*member, Choices choices, std::string help) {
     if (choices.kind.empty()) choices.kind = key;
-    return put(std::move(key), member, component_codec(std::move(choices)), any(), std::move(help));
+    return add_field(std::move(key), member, component_codec(std::move(choices)), any(),
+                     std::move(help));
   }
 
-  /// Of the component added last: where another type than the default is chosen, these options of
-  /// the default hold as well, if that type has them and they are not given.
+  /// For the component added last: these options of the default also apply to other types that have
+  /// them, unless they are given.
   Fields& for_every_type(std::vector<std::string> keys) {
     fields_.back().for_every_type = std::move(keys);
     return *this;
   }
 
-  /// A free-form value, kept as it is.
+  /// A value of any form, kept as it is.
   template <class Owner>
   requires std::derived_from<Options, Owner> Fields& add_any(std::string key, Value Owner::*member,
                                                              std::string help) {
-    return put(std::move(key), member, any_codec(), any(), std::move(help));
+    return add_field(std::move(key), member, any_codec(), any(), std::move(help));
   }
 
   /// The field added last must be given.
@@ -128,8 +129,8 @@ class Fields : public MemberFields {
     return *this;
   }
 
-  /// No result of a run depends on the field added last, nor on anything inside it: two runs that
-  /// differ in it give equal weights and scores.
+  /// Results do not depend on the field added last, nor on anything inside it: runs that differ in
+  /// it give equal weights and scores.
   Fields& no_effect() {
     fields_.back().effect = Effect::kNone;
     return *this;
@@ -141,15 +142,15 @@ class Fields : public MemberFields {
     return *this;
   }
 
-  /// The field added last names files whose content results depend on: those that the function
-  /// finds in a resolved object with this field (contents.h).
+  /// The field added last names files whose content results depend on; the function finds them in a
+  /// resolved object with this field (contents.h).
   Fields& names_files(std::function<std::vector<std::filesystem::path>(const Value&)> files) {
     fields_.back().files = std::move(files);
     return *this;
   }
 
-  /// The field added last is the name of such a file, "" of none: two runs that differ in the name
-  /// alone are the same.
+  /// The field added last is the name of such a file, or "": runs that differ only in the name are
+  /// the same.
   Fields& is_file() {
     fields_.back().effect = Effect::kFile;
     return names_files([key = fields_.back().key](const Value& object) {
@@ -159,7 +160,7 @@ class Fields : public MemberFields {
     });
   }
 
-  /// The field added last, of the root, keeps the hashes of these files.
+  /// The field added last, of the root, holds the hashes of these files.
   Fields& is_content() {
     fields_.back().effect = Effect::kContent;
     return *this;
@@ -172,7 +173,7 @@ class Fields : public MemberFields {
     return *this;
   }
 
-  /// A condition on several fields: returns the complaint, or "". Sees the fields added before.
+  /// A condition on several fields: returns the complaint, or "". It sees the fields added so far.
   Fields& check(std::function<std::string(const Options&)> complaint) {
     checks_.push_back([so_far = *this, complaint = std::move(complaint)](const Value& resolved) {
       return complaint(so_far.from_resolved(resolved));
@@ -180,7 +181,7 @@ class Fields : public MemberFields {
     return *this;
   }
 
-  /// Strict parsing: see Description::resolve for what is refused.
+  /// Strict parsing: Description::resolve says what is refused.
   Options parse(const Value& object, const std::string& path = "") const {
     return from_resolved(resolve(object, path));
   }
@@ -191,7 +192,7 @@ class Fields : public MemberFields {
   /// Every key, fully resolved: parse(dump(o)) == o. Throws ConfigError if `options` are not valid.
   Value dump(const Options& options) const { return resolve(raw(options)); }
 
-  /// The struct behind the defaults.
+  /// The struct that the defaults come from.
   const Options& defaults() const { return defaults_; }
   Fields& set_defaults(const Options& defaults) {
     defaults_ = defaults;
@@ -199,9 +200,9 @@ class Fields : public MemberFields {
     return *this;
   }
 
-  /// The members as they stand, unchecked.
+  /// The members as they are, unchecked.
   Value raw(const Options& options) const { return read(&options); }
-  /// The struct of an object that was resolved by this description.
+  /// The struct, from an object that was resolved by this description.
   Options from_resolved(const Value& resolved) const {
     Options options = defaults_;
     write(resolved, &options);
@@ -215,10 +216,11 @@ class Fields : public MemberFields {
   }
 
   template <class T, class Owner>
-  Fields& put(std::string key, T Owner::*member, Codec innermost, Range range, std::string help) {
-    MemberFields::put(std::move(key), distance(&(defaults_.*member)),
-                      Lift<T>::from(std::move(innermost)), std::move(range), std::move(help),
-                      &defaults_);
+  Fields& add_field(std::string key, T Owner::*member, Codec innermost, Range range,
+                    std::string help) {
+    MemberFields::add_field(std::move(key), distance(&(defaults_.*member)),
+                            Lift<T>::from(std::move(innermost)), std::move(range), std::move(help),
+                            &defaults_);
     return *this;
   }
 

@@ -18,14 +18,15 @@ namespace fovea {
 namespace {
 
 constexpr std::int64_t kAlignment = 64;
-// Large blocks ask for pages of this size: kernels that walk across planes would else spend their
-// time on finding pages.
+// Large blocks ask for pages of this size; otherwise kernels that walk across planes lose much time
+// to TLB misses.
 constexpr std::int64_t kHugePage = 2 << 20;
-// Pieces from here on are cut to size, if what is left is worth keeping. Small tensors, many of
-// which live long, have regions of their own, lest they keep large ones apart.
+// Pieces from this size on are cut to size, if the rest is worth keeping. Small tensors, many of
+// which live long, have regions of their own; otherwise they would fragment large ones.
 constexpr std::int64_t kLarge = 1 << 20;
 constexpr std::int64_t kRest = 64 << 10;
-// More is refused, so that sums of sizes do not overflow (the meta device has no other end).
+// Larger requests are refused, so that sums of sizes do not overflow (the meta device has no other
+// limit).
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 61;
 
 // Sizes are rounded up to sixteenths of a power of two (waste below 1/16), so that tensors of
@@ -85,7 +86,7 @@ void CachingAllocator::remove_idle(const Idle& piece) {
   if (is_whole(piece)) whole_.erase(piece);
 }
 
-// From what is idle; an empty block if nothing fits. A small one may waste a quarter.
+// A block from idle memory; empty if nothing fits. A small one may waste a quarter.
 Block CachingAllocator::take_idle(std::int64_t size) {
   const std::int64_t most = large(size) ? kMostBytes : std::min(size + size / 4, kLarge - 1);
   auto at = idle_.lower_bound({.size = size, .before = -stats_.requests, .region = 0, .offset = 0});
@@ -105,7 +106,7 @@ Block CachingAllocator::take_idle(std::int64_t size) {
   return {{found.region, found.offset}, piece.size};
 }
 
-// From the source; an empty block if there is nothing left.
+// A block from the source; empty if there is no memory left.
 Block CachingAllocator::take_new(std::int64_t size) {
   make_room(size);
   MemoryHandle memory = source_.allocate(size);
@@ -135,7 +136,7 @@ bool CachingAllocator::give_back_oldest() {
   return true;
 }
 
-// For `size` bytes from the source.
+// Makes room for `size` bytes from the source.
 void CachingAllocator::make_room(std::int64_t size) {
   const auto before = given_back_.find(size);
   if (before != given_back_.end() && before->second > 0) {
@@ -159,9 +160,8 @@ Block CachingAllocator::allocate(std::int64_t bytes) {
   const bool countable = bytes <= kMostBytes && stats_.bytes_in_use <= kMostBytes;
   const std::int64_t size = countable ? size_class(bytes) : 0;
   if (stats_.bytes_reserved > kMostBytes) trim_locked();
-  const bool over_limit = !countable || (limit_ > 0 && stats_.bytes_in_use + size > limit_);
   Block block;
-  if (!over_limit) {
+  if (countable) {
     block = take_idle(size);
     if (block.size == 0) block = take_new(size);
   }
@@ -208,11 +208,6 @@ void CachingAllocator::trim_locked() {
   while (!whole_.empty()) give_back(Idle(*whole_.begin()));
   given_back_.clear();
   missed_ = 0;
-}
-
-void CachingAllocator::set_limit(std::int64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  limit_ = bytes;
 }
 
 MemoryStats CachingAllocator::stats() const {

@@ -1,7 +1,7 @@
-// Caching allocator: memory given back by tensors is kept and handed out again, so that a training
-// step allocates nothing once warm. Large pieces are cut to size and grow together again. What is
-// kept is bounded by the peak of what was in use: where sizes grow, regions that fit nothing any
-// more go back to the source.
+// Caching allocator: memory released by tensors is kept and reused, so that a training step
+// allocates nothing once warm. Large pieces are split and merged again. The cache is bounded by the
+// peak of memory in use: where sizes grow, regions that no longer fit anything go back to the
+// source.
 #pragma once
 
 #include <compare>
@@ -15,11 +15,11 @@
 
 namespace fovea {
 
-/// Names a piece of a device's memory: an address on the host, elsewhere whatever the device makes
-/// of it (a device pointer, a number); no two pieces in use have one name. 0: none.
+/// Identifies a piece of a device's memory: an address on the host, on other devices whatever the
+/// device uses (a device pointer, a number). Pieces in use have different handles. 0: none.
 using MemoryHandle = std::uint64_t;
 
-/// Where a tensor begins: `offset` bytes into a piece of memory. Only the device may join the two.
+/// Where a tensor begins: `offset` bytes into a piece of memory. Only the device may add the two.
 struct Buffer {
   MemoryHandle memory = 0;
   std::int64_t offset = 0;
@@ -27,16 +27,16 @@ struct Buffer {
 };
 
 /// Where memory comes from (the heap, a device, or nowhere: the meta device) and how the host
-/// reaches it. Copies wait for the work that was asked for before them.
+/// accesses it. Copies wait for work that was queued before them.
 struct MemorySource {
   std::function<MemoryHandle(std::int64_t bytes)> allocate;  // returns 0 when there is none left
   std::function<void(MemoryHandle)> release;
   std::function<void(const void* from, Buffer to, std::int64_t bytes)> upload;
   std::function<void(Buffer from, void* to, std::int64_t bytes)> download;
-  /// What a tensor holds now, for later: the result waits for the copy and writes it. Empty where
-  /// download() is as good, since nothing is queued.
+  /// Starts a copy of what a tensor holds now; the returned function waits for the copy and writes
+  /// it. Empty on devices without a queue, where download() does the same.
   std::function<std::function<void(void* to)>(Buffer from, std::int64_t bytes)> read_later = {};
-  /// Where the kernels of another device run on the host: the address of its memory while one does.
+  /// For kernels of another device that run on the host (emulation): the address of its memory.
   /// Else empty.
   std::function<std::byte*(MemoryHandle)> address = {};
 };
@@ -52,16 +52,16 @@ struct MemoryStats {
   std::int64_t allocations = 0;     // of these, how many went to the source
 };
 
-/// A region that came from the source, or a part of one.
+/// A region from the source, or a part of one.
 struct Block {
   Buffer at;
   std::int64_t size = 0;  // bytes
 };
 
-/// Before it asks the source for more, it gives back idle regions, those first that have lain idle
-/// longest, until bytes_reserved stays within a quarter above peak_bytes. A loop of steps that
-/// needs more is recognised by asking again, while the peak stays, for sizes that were given back:
-/// each adds its size to what may be reserved, up to twice peak_bytes. kFree bytes may always stay.
+/// Before it asks the source for more, it releases idle regions, longest idle first, until
+/// bytes_reserved is at most a quarter above peak_bytes. A loop of steps that needs more requests
+/// sizes that were released before, while the peak stays the same; each of these adds its size to
+/// what may be reserved, up to twice peak_bytes. kFree bytes may always stay reserved.
 ///
 /// Thread-safe.
 class CachingAllocator {
@@ -75,14 +75,12 @@ class CachingAllocator {
 
   const MemorySource& source() const { return source_; }
 
-  /// Memory for at least `bytes`. Throws BackendError with the sizes when there is none left, after
-  /// having given all cached memory back first.
+  /// Memory for at least `bytes`. Throws BackendError with the sizes when there is none left even
+  /// after all cached memory was released.
   Block allocate(std::int64_t bytes);
   void release(const Block& block);
-  /// Gives all cached memory back to the source.
+  /// Releases all cached memory to the source.
   void trim();
-  /// Refuses requests that would bring bytes_in_use above this; 0 = no limit.
-  void set_limit(std::int64_t bytes);
   MemoryStats stats() const;
   void reset_peak();
 
@@ -92,12 +90,12 @@ class CachingAllocator {
     bool idle;
     std::int64_t since;  // stats_.requests when it became idle
   };
-  // Pieces by the offset they begin at; idle ones are never neighbours.
+  // Pieces by offset; idle pieces are never neighbours.
   struct Region {
     std::int64_t size;
     std::map<std::int64_t, Piece> pieces;
   };
-  // An idle piece: of several that fit the smallest is taken, of these the last that was in use.
+  // An idle piece. Of those that fit, the smallest is used; of equal ones the most recently used.
   struct Idle {
     std::int64_t size, before;  // before: -since
     MemoryHandle region;
@@ -132,7 +130,6 @@ class CachingAllocator {
   std::map<std::int64_t, std::int64_t> given_back_;  // how many regions of a size, by make_room()
   std::int64_t missed_ = 0;                          // bytes of these that were asked for again
   MemoryStats stats_;
-  std::int64_t limit_ = 0;
 };
 
 }  // namespace fovea
