@@ -39,7 +39,7 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value;
 }
 
-// Microseconds of work in a period of so many; "max" and -1 mean no quota.
+// CPU time of a group in a period, both in microseconds; "max" and -1 mean no quota.
 int cores_of(std::string_view quota, std::string_view period) {
   const auto work = number(quota);
   const auto time = number(period);
@@ -49,7 +49,7 @@ int cores_of(std::string_view quota, std::string_view period) {
 
 int tighter(int a, int b) { return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b); }
 
-// The quota of one group by either version's files.
+// The quota of one group, from the files of version 1 or 2.
 int quota_of(const fs::path& group) {
   const std::string both = content(group / "cpu.max");
   std::string_view left = both;
@@ -60,7 +60,7 @@ int quota_of(const fs::path& group) {
 
 int affinity_cores() {
 #if defined(__linux__)
-  // The mask must be as long as that of the system.
+  // The call fails while the mask is shorter than the system's.
   for (std::size_t most = CPU_SETSIZE; most <= std::size_t{1} << 20; most *= 2) {
     std::vector<cpu_set_t> mask(most / CPU_SETSIZE);
     const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
@@ -90,7 +90,7 @@ int quota_cores(std::string_view groups, const fs::path& root) {
       mounts.push_back(root / "cpu");
     }
     for (const fs::path& mount : mounts) {
-      // A container may not see the folders of its outer groups; those that are there count.
+      // A container may not see the folders of its outer groups; missing ones are skipped.
       for (fs::path group = fs::path(path).relative_path();; group = group.parent_path()) {
         cores = tighter(cores, quota_of(mount / group));
         if (group.empty()) break;

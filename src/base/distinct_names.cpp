@@ -12,8 +12,8 @@
 namespace fovea {
 namespace {
 
-// Level 0: the name without ending; 1: with it; 2 and more: so many parts of the path. Empty beyond
-// the whole path.
+// Level 0: the name without ending; 1: with ending; from 2 on: the last `level` parts of the path.
+// Empty where the path has fewer parts.
 std::string name_at(const std::filesystem::path& path, int level) {
   if (level == 0) return path.stem().string();
   auto part = path.end();

@@ -56,7 +56,7 @@ class Descriptor {
   int fd_;
 };
 
-// What a path names where a file is expected; nothing for a file.
+// What a path names instead of a file; nothing for a file.
 const char* no_file(mode_t mode) {
   if (S_ISREG(mode)) return nullptr;
   if (S_ISDIR(mode)) return "a folder";
@@ -70,8 +70,9 @@ void refuse_no_file(const fs::path& path, mode_t mode) {
     throw FileError(fmt::format("{}: is {}, expected a file", path.string(), what));
 }
 
-// The one place where files are opened to be read. Looked at first, since to open a device may
-// already do something; a pipe that takes its place meanwhile is not waited for.
+// The only place that opens files for reading. The type is checked first, since opening a device
+// may already have an effect. O_NONBLOCK: a pipe that takes the file's place meanwhile does not
+// block.
 int open_to_read(const fs::path& path) {
   struct stat info {};
   const bool found = ::stat(path.c_str(), &info) == 0;
@@ -96,8 +97,8 @@ Container read_all(const fs::path& path, std::uint64_t max_bytes) {
       fmt::format("{}: holds {} bytes, at most {} expected", path.string(), size, max_bytes));
   Container content;
   content.reserve(static_cast<std::size_t>(size) + 1);
-  // One byte more than the file is said to hold, so that its end is seen without growing: clearing
-  // a fixed large chunk costs far more than reading a small file.
+  // One byte more than the reported size, so that the end is seen without growing the buffer:
+  // clearing a fixed large chunk costs far more than reading a small file.
   constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
   const auto chunk = static_cast<std::size_t>(std::clamp<std::uint64_t>(size + 1, 256, kMost));
   for (;;) {
@@ -161,7 +162,8 @@ std::vector<std::byte> read_bytes(const fs::path& path, std::uint64_t max_bytes)
 }
 
 File::File(const fs::path& path, Mode mode) : path_(path) {
-  // Without waiting for a reader of a pipe; emptied only once it is known to be a file.
+  // O_NONBLOCK: a pipe without a reader does not block. Truncated only once it is known to be a
+  // file.
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
                     (mode == Mode::kAppend ? O_APPEND : 0);
   struct stat info {};
@@ -211,7 +213,7 @@ void File::close() {
 }
 
 void write_atomic(const fs::path& path, std::string_view content) {
-  // A link itself is replaced, whatever it names.
+  // A link is replaced itself; its target stays.
   struct stat info {};
   const bool there = ::lstat(path.c_str(), &info) == 0;
   if (there && !S_ISLNK(info.st_mode)) refuse_no_file(path, info.st_mode);

@@ -1,6 +1,6 @@
-// Every file is opened here, and every write and commit goes through here, so that a file is either
-// the old complete one or the new complete one, that what is no file (a pipe, a socket, a device)
-// is refused before anything waits for it, and that tests can fail the k-th system call.
+// All files are opened and written here. A write leaves either the complete old file or the
+// complete new one. Whatever is no regular file (a pipe, a socket, a device) is refused before it
+// can block. Tests can make the k-th system call fail.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class ReadFile {
   /// Reads up to `to.size()` bytes from `offset` on and returns how many there were; fewer only at
   /// the end of the file.
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> to) const;
-  /// All of them; FileError where the file ends before.
+  /// Reads exactly `to.size()` bytes. Throws FileError where the file ends before.
   void read_all_at(std::uint64_t offset, std::span<std::byte> to) const;
 
  private:
@@ -51,8 +51,8 @@ std::vector<std::byte> read_beginning(const fs::path& path, std::size_t count);
 void write_atomic(const fs::path& path, std::string_view content);
 
 /// An append-only or new file with checked writes. Used for logs and for tensors too large to hold
-/// twice. Throws FileError on every failed call, and where there is a link or no file: what a link
-/// leads to is somebody else's.
+/// twice. Throws FileError on every failed call, and where the path is a link or no regular file:
+/// the target of a link belongs to someone else.
 class File {
  public:
   enum class Mode { kCreate, kAppend };

@@ -18,8 +18,8 @@ std::string hash_bytes(std::string_view bytes) {
     std::uint64_t word = 0;
     const std::size_t taken = std::min<std::size_t>(bytes.size(), 8);
     std::memcpy(&word, bytes.data(), taken);
-    // Each line is a bijection of the hash, so that differences never cancel in one step; the shift
-    // brings the upper bits, which the product leaves to themselves, back down.
+    // Each line is a bijection of the hash, so differences never cancel in one step. A product
+    // carries bits only upwards; the shift brings the upper ones back down.
     hash = (hash ^ word) * kPrime;
     hash ^= hash >> 32;
     bytes.remove_prefix(taken);

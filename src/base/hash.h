@@ -1,4 +1,4 @@
-// A short name for content, to tell equal from different; not against forgers.
+// A short hash of content, to tell equal from different. It is not cryptographic.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace fovea {
 /// 16 hexadecimal digits: FNV-1a over 8-byte words. Any single changed bit changes it.
 std::string hash_bytes(std::string_view bytes);
 
-/// The same of a whole file, read in pieces: other digits than those of its bytes in one. Throws
+/// The hash of a whole file, read in pieces. It differs from hash_bytes() of the same bytes. Throws
 /// FileError.
 std::string hash_file(const std::filesystem::path& file);
 

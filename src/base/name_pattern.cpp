@@ -7,7 +7,7 @@ namespace fovea {
 bool matches_pattern(const std::string& name, const std::string& pattern) {
   std::size_t p = 0;
   std::size_t t = 0;
-  std::size_t star = std::string::npos;  // last '*' seen, and what it has taken so far
+  std::size_t star = std::string::npos;  // last '*' seen; its match ends at `taken`
   std::size_t taken = 0;
   while (t < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

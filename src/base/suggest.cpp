@@ -25,14 +25,14 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
-  // The table of two long names would fill the memory, and nobody mistypes one.
+  // The distance table of two very long names would fill the memory.
   constexpr std::size_t kLongest = 1000;
   if (name.size() > kLongest) return "";
   const std::size_t limit = std::clamp<std::size_t>(name.size() / 3, 1, 3);
   int best = static_cast<int>(limit) + 1;
   std::string found;
   for (const std::string& candidate : known) {
-    // Lengths that differ by more are further apart.
+    // The distance is at least the difference in length.
     if (candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
     const int distance = edit_distance(name, candidate);
     if (distance < best) {

@@ -10,7 +10,7 @@ std::vector<std::jthread> start_threads(std::size_t count, const std::function<v
   threads.reserve(count);
   try {
     while (threads.size() < count) threads.emplace_back(work);
-  } catch (const std::system_error&) {  // those that run will do
+  } catch (const std::system_error&) {  // the threads that did start suffice
   } catch (const std::bad_alloc&) {
   }
   return threads;

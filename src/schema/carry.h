@@ -1,6 +1,6 @@
-// Changing the type of a component: options that both types know stay, the others are dropped and
-// named. Merging knows no schema, so it only marks what may have to go (Value::carried,
-// Value::covered); with the schema at hand drop_foreign_options() decides.
+// Changing the type of a component: options that both types know stay, others are dropped with a
+// note. Merging does not know the schema, so it only marks options that may have to go
+// (Value::carried, Value::covered); drop_foreign_options(), which knows the schema, decides.
 #pragma once
 
 #include "schema/describe/description.h"
@@ -9,16 +9,15 @@
 
 namespace fovea::schema {
 
-/// `name` laid over `covered`: a type chosen by its name alone, which remembers what it was laid
-/// over.
+/// `name`, a type chosen by its name alone, with a memory of the value that it replaces.
 Value laid_over(Value name, const Value& covered);
 
-/// Marks the options of an object whose type is about to be chosen anew.
+/// Marks the options of an object whose type is about to change.
 void mark_carried(Value& object);
 
-/// Takes away the marked options that the type beside them does not have but another of its
-/// registry does, and notes `model.attention: dropped qk_norm, which m_dgsa does not have`. What no
-/// type knows stays and is refused as unknown later.
+/// Removes marked options that the object's type does not have but another type of its registry
+/// does, and notes `model.attention: dropped qk_norm, which m_dgsa does not have`. Options that no
+/// type knows stay, and are refused as unknown later.
 void drop_foreign_options(const Description& root, Value& value, Notes& notes);
 
 }  // namespace fovea::schema

@@ -1,6 +1,6 @@
 // How one C++ type is written in JSON: a codec for each innermost type, lifted through
-// std::optional, std::vector and std::array. Used by fields.h only. Codecs do not carry the type in
-// theirs: the description of a struct is then mostly compiled once for all structs.
+// std::optional, std::vector and std::array. Used by fields.h only. A codec's own type does not
+// depend on the C++ type, so that most of a description is compiled once for all structs.
 #pragma once
 
 #include <array>

@@ -26,7 +26,7 @@ bool holds_objects(const Value& array) {
   });
 }
 
-// A value that is shown and compared as one setting.
+// Whether a value is shown and compared as one setting.
 bool is_leaf(const Value& value) {
   if (value.is_object()) return value.size() == 0;
   return !value.is_array() || !holds_objects(value);
@@ -78,7 +78,7 @@ void collect_provenance(const Value& value, const std::string& path,
 }  // namespace
 
 std::string content_hash(const Value& value) {
-  // 64-bit FNV is too short for names that must never meet; the 128-bit one is as simple.
+  // 64-bit FNV is too short for names that must never collide; the 128-bit one is as simple.
   __extension__ using Wide = unsigned __int128;
   constexpr Wide kPrime = (Wide{1} << 88) + 0x13B;
   Wide hash = (Wide{0x6c62272e07bb0142} << 64) + 0x62b821756295c58d;

@@ -12,18 +12,18 @@ namespace fovea::schema {
 /// equal hashes whatever their origins and the order of their members, on every machine.
 std::string content_hash(const Value& value);
 
-/// One line for each difference, `train.epochs: 100 -> 90`, in the order of `a`, then what only `b`
-/// has; a side that lacks the key reads `(none)`.
+/// One line for each difference, `train.epochs: 100 -> 90`, in the order of `a`, then the keys that
+/// only `b` has. A side without the key reads `(none)`.
 std::vector<std::string> diff(const Value& a, const Value& b);
 
 /// One setting of a resolved configuration.
 struct Provenance {
   std::string path;   // "model.attention.num_heads"
   std::string value;  // as JSON on one line
-  Origin origin;      // default where nobody gave it
+  Origin origin;      // "default" where nobody set it
 };
 
-/// All settings in order; arrays without objects inside count as one setting.
+/// All settings in order. An array without objects is one setting.
 std::vector<Provenance> provenance(const Value& resolved);
 
 }  // namespace fovea::schema

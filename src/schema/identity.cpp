@@ -15,7 +15,7 @@ class Identity {
       const std::string at = join_path(path, field.key);
       const Value& value = resolved.at(field.key);
       if (field.effect == Effect::kContent) {
-        // (Without files it is not there at all: older programs had no such field.)
+        // (Without files the field is left out: older programs did not have it.)
         if (const Value known = known_contents(value); known.size() > 0)
           result.set(field.key, known);
       } else if (counts(field.effect, at)) {

@@ -1,4 +1,4 @@
-// What makes two runs the same run: the settings their results depend on.
+// The settings that results depend on. Runs that agree in them are the same run.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace fovea::schema {
 
-/// Whether places of data (Effect::kPlace) count: only to tell two parts of one plan apart.
+/// Whether places of data (Effect::kPlace) count; only used to tell parts of one plan apart.
 enum class Places { kIgnored, kCounted };
 
 struct Counted {
   Places places = Places::kIgnored;
-  /// Paths of settings whose files count by their names, since their content is not known
+  /// Paths of settings whose files are compared by name, since their content is not known
   /// (contents.h).
   std::vector<std::string> by_name = {};
 };
 
-/// A resolved object without the fields of no effect, here, in objects inside and in components.
+/// A resolved object without the fields that have no effect, in inner objects and components too.
 Value identity(const Description& description, const Value& resolved, const Counted& counted = {});
 
 }  // namespace fovea::schema

@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Symlinked folders could otherwise give one file endlessly many names.
+// Through symlinked folders one file could have endlessly many names.
 constexpr std::size_t kMaxChain = 32;
 
 struct Link {
   fs::path absolute;
-  std::string name;  // as shown: relative to where the user stands
+  std::string name;  // as shown: relative to the current directory
 };
 
 fs::path absolute_of(const fs::path& path) { return fs::absolute(path).lexically_normal(); }

@@ -20,10 +20,10 @@ namespace fovea::schema {
 using EachFile = std::function<void(Value& content)>;
 Value load(const std::filesystem::path& file, const EachFile& each = {}, const Limits& limits = {});
 
-/// `over` laid over `base`: objects are merged key by key, everything else is replaced. A null in
-/// `over` clears what it covers: the setting is then as if never given (Fields), or none where the
-/// setting is optional. Where `over` chooses another type, by an object or by its name alone, the
-/// options that the new type knows stay (carry.h).
+/// Merges `over` into `base`: objects key by key, everything else is replaced. A null in `over`
+/// clears the value below it: the setting is then as if never given (Fields), or none where it is
+/// optional. Where `over` chooses another type, by an object or by its name alone, the options that
+/// the new type knows stay (carry.h).
 Value merge(Value base, const Value& over);
 
 /// `train.epochs=1`, `model.attention=m_dgsa`, `dataset.augment.0.type=crop`, `a.b=null`. The right

@@ -1,5 +1,5 @@
-// What was done to a configuration on the way that its writer should know, one sentence an item.
-// The library collects; an app prints.
+// Changes to a configuration that its writer should know about, one sentence each. The library
+// collects them; programs print them.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace fovea::schema {
 
 class Notes {
  public:
-  /// Each note once, however many rows or files give rise to it.
+  /// Keeps each note once, however many rows or files cause it.
   void add(std::string note) {
     if (std::find(list_.begin(), list_.end(), note) == list_.end())
       list_.push_back(std::move(note));

@@ -96,7 +96,7 @@ void set_path(Value& root, const std::string& path, Value value) {
   }
   value.set_clears(value.is_null() && inherited);
   if (value.is_string()) value = laid_over(std::move(value), *node);
-  // A type chosen by its key: what is beside it was meant for another.
+  // A type chosen by its key: the options beside it belong to the old type.
   const bool new_type = keys.back() == "type" && holder->is_object() && !(value == *node);
   if (new_type) mark_carried(*holder);
   *node = std::move(value);

@@ -1,4 +1,4 @@
-// Ranges and the words for types: what stands after "expected" in messages and in tables.
+// Ranges and the names of types: the text after "expected" in messages and tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace fovea::schema {
 namespace {
 
-// What the bounds accept.
+// Whether a value lies within the bounds.
 Range numeric(std::string text, Range bounds) {
   bounds.text = std::move(text);
   bounds.accepts = [low = bounds.low, high = bounds.high, above = bounds.above,

@@ -14,8 +14,8 @@
 namespace fovea::schema {
 
 /// `Entry` derives from Choice, and its kKind is the word for one entry, as in Choices. Registries
-/// live as long as the program, since choices() refer to them; each is in the order of its .def
-/// file.
+/// live as long as the program, since choices() refers to them. Entries are in the order of the
+/// .def file.
 template <class Entry>
 class Registry {
  public:
@@ -38,8 +38,8 @@ class Registry {
   Choices choices() const {
     return {Entry::kKind, [this] { return std::vector<Choice>(begin(), end()); }};
   }
-  /// At run time, before any experiment is read: for the tests, whose entries are no part of the
-  /// library. Throws ConfigError for a name that is taken.
+  /// Adds an entry at run time, before any experiment is read. For tests, whose entries are not
+  /// part of the library. Throws ConfigError for a name that is taken.
   void add(Entry entry) {
     FOVEA_CHECK(named(entry.name) == end(), ConfigError,
                 std::string(Entry::kKind) + ": there are two called \"" + entry.name + "\"");

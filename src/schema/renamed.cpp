@@ -14,7 +14,7 @@ namespace {
 
 std::string first_key(const std::string& path) { return path.substr(0, path.find('.')); }
 
-// Removes the value at a dotted path of members and gives it back.
+// Removes the value at a dotted path and returns it.
 std::optional<Value::Member> take(Value& object, const std::string& path) {
   if (!object.is_object()) return std::nullopt;
   const std::string key = first_key(path);
@@ -31,7 +31,7 @@ std::optional<Value::Member> take(Value& object, const std::string& path) {
   return std::nullopt;
 }
 
-// Whether a description has the whole of a path.
+// Whether a description has every key of a path.
 bool has_path(const Description& description, const std::string& path) {
   const std::string key = first_key(path);
   const Field* field = description.find(key);
@@ -92,7 +92,7 @@ class Renaming {
     }
   }
 
-  // Keeps the place the old key was written at, for what may be wrong with the value.
+  // The origin stays that of the old key, for messages about the value.
   static void put(Value& object, const std::string& path, Value::Member old) {
     const std::string key = first_key(path);
     Value* slot = object.find(key);

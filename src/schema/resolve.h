@@ -1,4 +1,4 @@
-// Inside of description.cpp: resolving one field, and the complaint about an unknown key.
+// Used by description.cpp only: resolving one field, and the message about an unknown key.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ Value resolve_value(const Field& field, const Value& given, const std::string& p
 /// True for a value that came from apply_override.
 bool is_override(const Origin& origin);
 
-/// What is said about an unknown key.
+/// The parts of the message about an unknown key.
 struct UnknownKeyParts {
   Origin origin;
   std::string parent;  // path of the object
   std::string key;
-  std::string suggestion;  // path from the root of the key that was probably meant, or ""
+  std::string suggestion;  // path from the root of the key that was probably meant; "" if none
   std::string known;       // "type, num_heads, ..."
   std::string hint;
 };
@@ -36,11 +36,11 @@ class UnknownKey : public ConfigError {
   UnknownKeyParts parts_;
 };
 
-/// `type` is the chosen variant if the object is that of a component and says so, else nullptr.
+/// `type` is the chosen type if the object is a component that names it, else nullptr.
 UnknownKey unknown_key(const Description& description, const Value::Member& member,
                        const std::string& path, bool component, const Value* type);
 
-/// The same complaint with a suggestion from anywhere in the file, if it had none.
+/// The same message with a suggestion from anywhere in the file, if it had none.
 UnknownKey searched(const UnknownKey& error, const Description& root);
 
 }  // namespace fovea::schema

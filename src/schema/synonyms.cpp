@@ -8,7 +8,7 @@
 namespace fovea::schema {
 namespace {
 
-// Words for one thing, in several tools' spelling (timm, PyTorch, Hugging Face, Lightning, nnU-Net,
+// Words for one thing, as several tools spell it (timm, PyTorch, Hugging Face, Lightning, nnU-Net,
 // MONAI, the papers). A word may stand in several rows.
 constexpr std::array kGroups = std::to_array<std::string_view>({
     "num_heads heads n_heads nhead n_head head num_attention_heads attention_heads nheads",

@@ -18,8 +18,8 @@ struct Candidate {
   std::string path;
 };
 
-// All objects below (and with) one, nearest first; each kind of registry once, since registries may
-// contain themselves.
+// An object and all objects below it, nearest first; each kind of registry once, since registries
+// may contain themselves.
 std::vector<Candidate> all_below(const Description& root, const std::string& path) {
   std::vector<Candidate> found;
   std::deque<Candidate> queue{{nullptr, &root, path}};
@@ -41,7 +41,7 @@ std::vector<Candidate> all_below(const Description& root, const std::string& pat
   return found;
 }
 
-// `self` is the path of the unknown key, which other variants of a registry may well have.
+// `self` is the path of the unknown key, which other types of the registry may have.
 std::string exact_match(const std::vector<Candidate>& candidates, const std::string& key,
                         const std::string& self) {
   for (const Candidate& candidate : candidates) {
@@ -101,7 +101,7 @@ UnknownKey unknown_key(const Description& description, const Value::Member& memb
     parts.suggestion = exact_match(below, member.key, join_path(path, member.key));
     if (parts.suggestion.empty()) parts.suggestion = near_match(below, member.key);
   }
-  // A key for another variant than the one that another file, or an override, chooses.
+  // The key belongs to another type than the one that another file, or an override, chose.
   const bool elsewhere = type != nullptr && !type->origin().is_default() &&
                          type->origin().file != member.key_origin.file;
   if (elsewhere && parts.suggestion.empty() && !is_override(member.key_origin)) {

@@ -1,4 +1,4 @@
-// Where a tensor lives: the allocator that holds its memory and the kernels that work on it.
+// Where a tensor lives: the allocator of its memory and the kernels that work on it.
 #pragma once
 
 #include <memory>
@@ -14,19 +14,19 @@ class Backend;  // backend/backend.h
 /// multiply-adds and peak memory of networks that are never run.
 enum class DeviceType { kCpu, kMeta, kOpenCl, kCuda };
 
-/// A place in the order of a device's work: the time at which the host passes it, or on a device
-/// with a queue an event in the queue.
+/// A point in a device's work: the time at which the host reaches it, or an event in the queue of a
+/// device.
 struct Moment {
   std::int64_t nanoseconds = 0;
   std::shared_ptr<void> event;
 };
 
 /// A cheap handle; copies name the same device. Made by backend/ (make_cpu(), make_meta(), ...),
-/// never global: what needs a device is handed one, or takes it from a tensor.
+/// never global: code that needs a device gets one as an argument, or from a tensor.
 class Device {
  public:
   Device() = default;
-  /// index: which of several devices of one type.
+  /// index: which of several devices of a type.
   Device(DeviceType type, MemorySource memory, std::shared_ptr<const Backend> backend,
          int index = 0);
 
@@ -40,13 +40,13 @@ class Device {
   CachingAllocator& allocator() const { return state_->allocator; }
   const MemorySource& memory() const { return state_->allocator.source(); }
   const Backend& backend() const { return *state_->backend; }
-  /// Waits until all work that was asked of the device is done.
+  /// Waits until all queued work is done.
   void synchronize() const;
-  /// True if tensors of the two may meet in an operation: all devices on the host's memory are
-  /// equal, whatever their numbers of threads, and all meta devices. What an operation makes lives
-  /// on the device of its first input.
+  /// True if tensors of both may be inputs of one operation: all devices in host memory count as
+  /// equal, whatever their number of threads, and so do all meta devices. Results live on the
+  /// device of the first input.
   bool operator==(const Device& other) const;
-  /// True for copies of one handle: one allocator, one set of threads.
+  /// True for copies of one handle, with one allocator and one set of threads.
   bool is(const Device& other) const { return state_ == other.state_; }
 
  private:

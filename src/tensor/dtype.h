@@ -67,7 +67,7 @@ struct DTypeOf<std::uint8_t> {
 template <class T>
 inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 
-/// What values stored as S are computed in.
+/// The type in which values stored as S are computed.
 template <class S>
 using Compute = std::conditional_t<std::is_same_v<S, BFloat16>, float, S>;
 

@@ -66,7 +66,7 @@ void fill(std::string_view stored_type, const char* data, const Tensor& tensor) 
   }
 }
 
-// `why` it is no safetensors file, unless it is known as another one.
+// Throws with `why` it is no safetensors file, or with the other format that it is.
 [[noreturn]] void refuse(std::string_view bytes, const std::string& name, const std::string& why) {
   const std::string other = safetensors::other_format(bytes, name);
   throw FileError(other.empty() ? fmt::format("{}: {}", name, why)

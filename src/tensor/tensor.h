@@ -22,13 +22,13 @@ template <class T>
 class HostValues;
 
 /// Copies of a Tensor share its storage, its gradient and its place in the graph. Operations live
-/// in ops/; this class only holds and names memory.
+/// in ops/; this class only manages memory.
 class Tensor {
  public:
   /// An undefined tensor: "none".
   Tensor() = default;
-  /// Uninitialised memory. Throws ShapeError where its bytes are more than an int64 counts, and
-  /// BackendError when there is none left.
+  /// Uninitialised memory. Throws ShapeError where the number of bytes overflows an int64,
+  /// BackendError when there is no memory left.
   static Tensor empty(const Shape& shape, DType dtype, const Device& device);
   /// Same shape, dtype and device as `other`; uninitialised, outside the graph.
   static Tensor empty_like(const Tensor& other);
@@ -57,7 +57,7 @@ class Tensor {
   DType dtype() const;
   const Device& device() const;
 
-  /// The elements as the host reads them: in place on the host, else a copy from the device. Throws
+  /// The elements for reading on the host: in place on a host device, else a copy. Throws
   /// ShapeError if T is not the dtype, BackendError on the meta device.
   template <class T>
   HostValues<T> host_values() const;
@@ -67,8 +67,8 @@ class Tensor {
   /// Copies bytes() bytes from or to the host.
   void upload(const void* from) const;
   void download(void* to) const;
-  /// The bytes as they are now, on their way: the result waits for them, and for nothing that was
-  /// asked of the device since, and writes them.
+  /// Starts a copy of the bytes as they are now. The returned function waits for that copy, not for
+  /// work queued since, and writes the bytes.
   std::function<void(void* to)> read_later() const;
   /// The same values on another device, outside the graph (ops::to is the differentiable one).
   Tensor copy_on(const Device& device) const;
@@ -94,8 +94,8 @@ class Tensor {
   Tensor rows(std::int64_t begin, std::int64_t end) const;
   /// The same memory outside the graph.
   Tensor detach() const;
-  /// The same shape, dtype, device and place in the graph without the values: what a later gradient
-  /// needs to find its way.
+  /// The same shape, dtype, device and place in the graph, without the values: enough to pass a
+  /// gradient on.
   Tensor without_values() const;
   /// True if nobody else holds this storage, so that it may be written in place.
   bool unique_storage() const;
@@ -114,14 +114,14 @@ class Tensor {
   int result_number() const;
   void set_node(std::shared_ptr<autograd::Node> node, int result_number = 0) const;
 
-  // Changes in place. Whoever overwrites values that others may have seen (an optimiser, a fill)
-  // says so, so that backward notices where a value it needs is no longer there. Writes through
-  // data() go unnoticed.
+  // Changes in place. Code that overwrites values that others may have read (an optimiser, a fill)
+  // marks the change, so that backward notices when a value it needs is gone. Writes through data()
+  // go unnoticed.
   /// `by` names the operation and must outlive the storage: a literal.
   void written(const char* by) const;
-  /// How often the storage was written to so; whoever shares it counts together.
+  /// How often the storage was overwritten; counted for all tensors that share it.
   std::uint64_t version() const;
-  /// Who wrote last; "" if nobody did.
+  /// The operation that wrote last; "" if none did.
   const char* writer() const;
 
  private:
@@ -134,8 +134,8 @@ class Tensor {
   std::shared_ptr<Impl> impl_;
 };
 
-/// What Tensor::host_values() returns: elements to be read while this lives, whatever becomes of
-/// the tensor's handle. A std::span<const T> can be made of them.
+/// The result of Tensor::host_values(): elements that can be read while this object lives, whatever
+/// happens to the tensor's handle. A std::span<const T> can be made of them.
 template <class T>
 class HostValues {
  public:

@@ -7,8 +7,8 @@
 //   const xt::xtensor<double, 2> mean = xt::mean(a, {0});                // over heads
 //   const Tensor doubled = from_xtensor(2 * mean, maps.device());
 //
-// The headers below take seconds to compile, so this one is for sources, not for headers. Views and
-// expressions are lazy: give a result a type (xt::xtensor<double, 2>), not `auto`.
+// The headers below take seconds to compile, so include this one in sources, not in headers. Views
+// and expressions are lazy: give a result a type (xt::xtensor<double, 2>), not `auto`.
 #pragma once
 
 #include <algorithm>
@@ -33,11 +33,11 @@ namespace fovea {
 template <class T>
 concept ArrayElement = std::is_arithmetic_v<T>;
 
-/// The memory of a view, and what keeps it alive.
+/// The memory of a view, and its owner.
 template <ArrayElement T>
 using ArrayMemory = xt::xbuffer_adaptor<T*, xt::smart_ownership, std::shared_ptr<const void>>;
 
-/// A view of fixed rank, and one whose rank is known when the program runs.
+/// A view of fixed rank, and one of a rank known at run time.
 template <ArrayElement T, std::size_t rank>
 using XTensorView = xt::xtensor_adaptor<ArrayMemory<T>, rank, xt::layout_type::row_major>;
 template <ArrayElement T>

@@ -13,7 +13,7 @@ namespace {
 using Files = std::vector<std::filesystem::path>;
 using Visit = std::function<void(const std::string& path, const Files& files)>;
 
-// Every setting that names files.
+// All settings that name files.
 void each_setting(const Description& description, const Value& object, const std::string& path,
                   const Visit& visit);
 
@@ -42,7 +42,8 @@ void each_setting(const Description& description, const Value& object, const std
   }
 }
 
-// Null where a file is not there. Of several, their names say what each is for.
+// The hash of the files, null where one is missing. Names count where there are several, since they
+// tell what each file is for.
 Value hash_of(const Files& files) {
   std::string hashes;
   std::error_code code;
@@ -54,7 +55,7 @@ Value hash_of(const Files& files) {
   return hash_bytes(hashes);
 }
 
-// The field of the root that keeps the hashes.
+// The field of the root that holds the hashes.
 const Field* keeper(const Description& root) {
   for (const Field& field : root.fields()) {
     if (field.effect == Effect::kContent) return &field;

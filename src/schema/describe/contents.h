@@ -1,6 +1,6 @@
-// Files that an experiment names belong to what its results depend on, not by their names but by
-// what is in them. A field says which files it names (Fields::names_files); a field of the root
-// keeps their hashes (Fields::is_content), so that a stored configuration tells them too.
+// Results depend on the content of files that an experiment names, not on their names. A field says
+// which files it names (Fields::names_files); a field of the root holds their hashes
+// (Fields::is_content), so that stored configurations have them too.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace fovea::schema {
 
-/// Notes in the field that keeps them {"model.backbone.weights": "0123456789abcdef", ...}: the
-/// settings that name files, each with a hash of their content, null where one is not there. Hashes
-/// that are noted already stay: a run began with them, or its author asks for them. Throws
-/// FileError for a file that cannot be read.
+/// Fills the field of hashes: {"model.backbone.weights": "0123456789abcdef", ...}, every setting
+/// that names files with a hash of their content, null where a file is missing. Hashes that are
+/// there already stay: a run began with them, or its author asks for them. Throws FileError for a
+/// file that cannot be read.
 void note_contents(const Description& root, Value& resolved);
 
-/// Paths of the settings of which a file is not there and no hash is noted.
+/// Paths of settings with a missing file and without a hash.
 std::vector<std::string> unknown_contents(const Description& root, const Value& resolved);
 
-/// Throws FileError that names the setting and the file where the content is not what was noted. A
-/// file that is not there is left to whoever reads it.
+/// Throws FileError that names the setting and the file where the content differs from its hash.
+/// Missing files are not reported here, but by whoever reads them.
 void check_contents(const Description& root, const Value& resolved);
 
 }  // namespace fovea::schema

@@ -8,17 +8,18 @@
 
 namespace fovea::schema {
 
-/// Every registry that a description leads to, each once; one inside another's options follows it.
+/// All registries that a description reaches, each once. A registry inside another one's options
+/// follows it.
 std::vector<Choices> registries(const Description& description);
 
-/// A Markdown table of key, type, default and meaning, where the keys of objects inside have dotted
-/// paths; then a section for each registry (registry_markdown). `title` is the heading and `level`
-/// its depth.
+/// A Markdown table of key, type, default and meaning, with dotted paths for the keys of inner
+/// objects; then a section for each registry (registry_markdown). `title` is the heading and
+/// `level` its depth.
 std::string describe_markdown(const Description& description, const std::string& title,
                               int level = 2);
 
 /// The same facts for a terminal: one line for each key in aligned columns, nested keys indented;
-/// of registries only the names.
+/// registries by their names only.
 std::string describe_text(const Description& description, int indent = 2);
 
 }  // namespace fovea::schema

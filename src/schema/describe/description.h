@@ -1,6 +1,6 @@
-// What an object of an experiment file may contain, without the C++ type it ends up in: keys,
-// types, ranges, defaults, help. Validation, documentation and the registries of components
-// (attention variants, models, optimisers, ...) work on this.
+// What an object of an experiment file may contain: keys, types, ranges, defaults, help,
+// independent of the C++ type it is read into. Validation, documentation and the registries of
+// components (attention variants, models, optimisers, ...) are built on it.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class Description;
 struct Component {
   std::string type;
   Value options;
-  /// The options; where there are none, since it was made in code, the type alone, which stands for
-  /// all defaults.
+  /// The options. For a component made in code without any: the type alone, which stands for all
+  /// defaults.
   Value object() const { return options.is_null() ? Value::object({{"type", type}}) : options; }
   bool operator==(const Component&) const = default;
 };
@@ -38,7 +38,7 @@ struct Component {
 Component with_options(const std::string& type,
                        std::initializer_list<std::pair<std::string, Value>> options);
 
-/// One entry of a registry. No `fields`: it has no options.
+/// One entry of a registry. `fields` is null for an entry without options.
 struct Choice {
   std::string name;
   std::string help;
@@ -57,8 +57,8 @@ struct Choices {
 
   std::string kind;
   std::function<std::vector<Choice>()> list;
-  /// Of choices that are a part of a registry: why another name is not among them, "" for a name
-  /// that is unknown altogether.
+  /// For choices that are only a part of a registry: why another name of the registry is not among
+  /// them; "" for an unknown name.
   std::function<std::string(const std::string& name)> misfit = {};
 };
 
@@ -74,8 +74,8 @@ struct Range {
   std::vector<std::string> names = {};  // of one_of
   std::optional<double> low = {};       // of numbers
   std::optional<double> high = {};
-  bool above = false;  // low itself is left out
-  bool below = false;  // high itself is left out
+  bool above = false;  // low itself is excluded
+  bool below = false;  // high itself is excluded
 };
 Range any();
 Range at_least(double low);
@@ -93,7 +93,7 @@ struct Type {
   enum class Kind { kBool, kInteger, kNumber, kString, kAny, kArray, kObject, kComponent };
   Kind kind = Kind::kAny;
   bool nullable = false;
-  std::int64_t min = std::numeric_limits<std::int64_t>::min();  // integers: what the member holds
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();  // integers: as the member
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::int64_t length = -1;                   // arrays: how many items, -1 for any number
   std::shared_ptr<const Type> item;           // arrays
@@ -111,9 +111,9 @@ struct Type {
 enum class Effect {
   kResult,
   kNone,     // threads, logging: two runs that differ in it give equal weights and scores
-  kPlace,    // where data lie: what they are is told by their content
-  kFile,     // the name of a file, which counts only where its content is not known
-  kContent,  // what tells the content of such files (contents.h)
+  kPlace,    // where data lie; runs are compared by the content of the data
+  kFile,     // the name of a file; it counts only where the content is not known
+  kContent,  // the hashes of such files (contents.h)
 };
 
 struct Field {
@@ -125,15 +125,16 @@ struct Field {
   bool required = false;
   Effect effect = Effect::kResult;
   std::vector<std::string> for_every_type = {};  // components: see Fields::for_every_type
-  /// Files that are named by the setting in a resolved object that has it; empty: none ever are.
+  /// The files that the setting names, from the resolved object that contains it. Empty for
+  /// settings that name no files.
   std::function<std::vector<std::filesystem::path>(const Value& object)> files = {};
 
   bool must_be_given() const;
   /// "`integer >= 1`"-like text without quotes, e.g. `integer >= 1`.
   std::string expected() const;
-  /// The default as JSON on one line, a component by its name, "required" where there is none.
+  /// The default as JSON on one line, of a component its name; "required" without a default.
   std::string default_text() const;
-  /// The help, and where results do not depend on the field, that they do not.
+  /// The help, with a remark where results do not depend on the field.
   std::string documentation() const;
 };
 
@@ -150,7 +151,7 @@ class Description {
   /// Throws ConfigError for unknown keys, wrong types, values out of range, missing required keys.
   Value resolve(const Value& object, const std::string& path = "") const;
 
-  /// The same for the options of a component, which also have the key "type".
+  /// As resolve(), for the options of a component, which also have the key "type".
   Value resolve_component(const Value& object, const std::string& path) const;
 
  protected:

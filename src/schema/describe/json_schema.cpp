@@ -56,7 +56,7 @@ Value of_array(const Type& type, const Range& range, bool nullable) {
   schema.set("type", "array");
   schema.set("minItems", type.length);
   schema.set("maxItems", type.length);
-  // One value stands for all.
+  // One value may stand for all items.
   return Value::object({{"anyOf", Value::array({schema, of_type(*type.item, range, nullable)})}});
 }
 
@@ -69,7 +69,7 @@ Value of_type(const Type& type, const Range& range, bool nullable) {
     case Type::Kind::kObject:
       return json_schema(*type.object);
     case Type::Kind::kComponent:
-      // Beside a bare reference, words of our own would not count.
+      // Draft 7 ignores what stands beside a bare reference.
       return Value::object({{"allOf", Value::array({reference(type.choices.kind)})}});
     default:
       break;
@@ -106,8 +106,8 @@ Value properties_of(const Description& description) {
   return properties;
 }
 
-// Where no type is given, that of the default or of the extended file holds: keys of any entry, and
-// what all that have a key agree on.
+// Without a type, that of the default or of the extended file applies. All keys of all entries are
+// then allowed, with whatever the entries that have a key agree on.
 Value properties_of_any(const std::vector<Choice>& entries) {
   Value properties = Value::object();
   for (const Choice& entry : entries) {

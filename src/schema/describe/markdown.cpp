@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kByType = "by type";
 constexpr const char* kHeaderOfEntries =
     "| key | of | type | default | meaning |\n|---|---|---|---|---|\n";
-// So many keys that stand under another registry already are not told again.
+// From this number on, keys that are described under another registry become a link.
 constexpr std::size_t kWorthALink = 3;
 
 // In a table cell `|` would start a new column.
@@ -41,7 +41,7 @@ std::string type_cell(const Field& field) {
   return text.replace(text.find(kind), kind.size(), fmt::format("[{0}](#{0})", kind));
 }
 
-// A key of an object or of an object inside it, by its path: "noise.train.prob".
+// A key of an object or of an inner object, by its path: "noise.train.prob".
 struct Setting {
   std::string path;
   const Field* field;
@@ -70,11 +70,11 @@ std::string cells(const Field& field, const std::string& preset) {
                      cell(field.documentation()));
 }
 
-// A key as some entries of a registry have it, all in the same words.
+// A key that some entries of a registry share, with the same description.
 struct Key {
-  Setting setting;                   // of the first of them
+  Setting setting;                   // of the first entry
   std::vector<std::size_t> entries;  // ascending
-  std::vector<std::string> presets;  // of each of them
+  std::vector<std::string> presets;  // default of each entry
 
   std::string usual_preset() const {
     for (const std::string& preset : presets) {
@@ -137,7 +137,8 @@ class Registry {
     }
   }
 
-  // Those of most entries first; then those of one entry, in the order of the entries.
+  // Keys that most entries share come first, then the keys of single entries in the order of the
+  // entries.
   void collect_groups() {
     for (const Key& key : keys_) {
       auto group = std::find_if(groups_.begin(), groups_.end(),
@@ -156,7 +157,7 @@ class Registry {
                        cells(*key.setting.field, key.usual_preset()));
   }
 
-  // Of keys that the same entries have. Keys that differ in nothing but their names share a row.
+  // Rows of keys that the same entries have. Keys that differ only in their names share a row.
   std::string table_rows(const std::vector<const Key*>& keys) const {
     std::vector<std::pair<std::string, std::string>> rows;  // names, the rest
     for (const Key* key : keys) {
@@ -182,7 +183,7 @@ class Registry {
                        owners(keys.front()->entries), names);
   }
 
-  // "`a`, `d` to `g`": neighbours in the table of entries are told by the first and the last.
+  // "`a`, `d` to `g`": a run of neighbours in the table of entries is named by its first and last.
   std::string names_of(const std::vector<std::size_t>& entries) const {
     std::string names;
     for (std::size_t first = 0, next = 0; first < entries.size(); first = next) {
@@ -206,7 +207,7 @@ class Registry {
     return inverse.size() < names.size() ? inverse : names;
   }
 
-  // "`depths` `[3,3,3]`": defaults that the tables of keys do not tell.
+  // "`depths` `[3,3,3]`": defaults that differ from those in the tables of keys.
   std::string unusual_of(std::size_t entry) const {
     std::string text;
     for (const Key& key : keys_) {

@@ -1,6 +1,6 @@
-// Value::dump: JSON text. Our own writer because numbers must read back bit for bit as the kind
-// they were (1.0 stays a number, 1 an integer), short arrays should stay on one line, and bad bytes
-// must not throw while a report is being written.
+// Value::dump: JSON text. It is not nlohmann's, because numbers must read back bit for bit and keep
+// their kind (1.0 stays a number, 1 an integer), short arrays stay on one line, and bad bytes must
+// not throw while a report is being written.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// A recursive-descent parser of our own instead of nlohmann's SAX interface: that one reports a
-// token only after reading past it and does not say where it began, its messages name bytes and
-// parser states, and it reads 99999999999999999999 as a double. What is needed here (positions of
-// keys and values, duplicate keys with both places, sentences) is about as long as the adaptor.
+// A recursive-descent parser instead of nlohmann's SAX interface, which reports a token only after
+// reading past it, without its start, has messages about bytes and parser states, and reads
+// 99999999999999999999 as a double. An adaptor that adds what is needed here (positions of keys and
+// values, duplicate keys with both places, readable messages) would be about as long.
 #include "schema/json/parse.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ class Parser {
       : text_(text), file_(file), limits_(limits) {}
 
   Value document() {
-    if (text_.substr(0, 3) == "\xEF\xBB\xBF") at_ = 3;  // the mark some editors put in front
+    if (text_.substr(0, 3) == "\xEF\xBB\xBF") at_ = 3;  // byte order mark
     Value result = value(0);
     skip_space();
     if (!at_end()) unexpected("the end of the file");
@@ -65,7 +65,7 @@ class Parser {
     throw ConfigError(fmt::format("{}:{}:{}: {}", file_, at.line, at.column, message));
   }
 
-  // What stands here, for messages: a word, one character, or the end.
+  // The text at this place, for messages: a word, a character, or the end.
   std::string here() const {
     if (at_end()) return "end of file";
     std::size_t end = at_;

@@ -9,7 +9,7 @@
 
 namespace fovea::schema {
 
-/// What a hostile or mistaken file may cost at most.
+/// Limits for hostile or broken files.
 struct Limits {
   int depth = 64;                            // arrays and objects inside each other
   std::size_t bytes = std::size_t{4} << 20;  // length of the text

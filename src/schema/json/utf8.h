@@ -14,7 +14,7 @@ std::size_t utf8_length(std::string_view text, std::size_t at);
 
 bool is_utf8(std::string_view text);
 
-/// Appends a code point that is no surrogate.
+/// Appends a code point that is not a surrogate.
 void append_utf8(std::string& text, std::uint32_t code);
 
 }  // namespace fovea::schema

@@ -15,9 +15,8 @@
 
 namespace fovea::schema {
 
-/// Where a value was written. Lines and columns count from 1, columns in characters. Line 0: the
-/// whole of `file` is the place, as in "--set train.epochs=1". An empty file: nobody wrote it, it
-/// is a default.
+/// Where a value was written. Lines and columns count from 1, columns in characters. Line 0: `file`
+/// is the whole place, such as "--set train.epochs=1". An empty file: the value is a default.
 struct Origin {
   std::string file;
   int line = 0;
@@ -86,7 +85,7 @@ class Value {
 
   /// Number of items of an array or members of an object, else 0.
   std::size_t size() const;
-  /// A member, or nullptr if it is missing or this is no object.
+  /// A member, or nullptr if it is missing or this is not an object.
   const Value* find(std::string_view key) const;
   Value* find(std::string_view key);
   /// A member or item; ConfigError naming the key and the known ones if it is missing.
@@ -104,14 +103,14 @@ class Value {
   void set_origin(Origin origin) { origin_ = std::move(origin); }
   /// Gives this value, all inside it and all their keys one origin.
   void set_origin_deep(const Origin& origin);
-  /// True for a null that took the place of an inherited value (load.h): "as if never given".
+  /// True for a null that replaced an inherited value (load.h), which is then as if never given.
   bool clears() const { return clears_; }
   void set_clears(bool clears) { clears_ = clears; }
-  /// True for an option that stayed when another type was chosen beside it (carry.h).
+  /// True for an option that was kept when the type beside it changed (carry.h).
   bool carried() const { return carried_; }
   void set_carried(bool carried) { carried_ = carried; }
-  /// What this string was laid over: the object whose options a type chosen by its name alone may
-  /// keep (carry.h). Null where there was none.
+  /// For a type chosen by its name alone: the object that it replaced, whose options it may keep
+  /// (carry.h). Null where there was none.
   const Value* covered() const { return covered_.get(); }
   void set_covered(std::shared_ptr<const Value> covered) { covered_ = std::move(covered); }
   const std::shared_ptr<const Value>& shared_covered() const { return covered_; }
@@ -154,10 +153,11 @@ Value Value::array(const std::vector<T>& items) {
   return result;
 }
 
-/// What was given, for messages: `"128" (string)`, `3.5 (number)`, `array of 2`, `null`.
+/// A value as messages show it: `"128" (string)`, `3.5 (number)`, `array of 2`, `null`.
 std::string describe(const Value& value);
 
-/// `file:line:column: path: ` in front of a complaint about a value; what is unknown is left out.
+/// `file:line:column: path: ` in front of a complaint about a value, without the parts that are
+/// unknown.
 std::string where(const Origin& origin, const std::string& path);
 
 /// "a" and "b" give "a.b"; an empty part is left out.
