@@ -5,7 +5,7 @@
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "tests/support/tensors.h"
+#include "tests/support/ramp.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -92,6 +92,12 @@ TEST_CASE("linear: gradients of input, weight and bias", "[ops]") {
   check_gradients([](const auto& t) { return ops::linear(t[0], t[1]); },
                   {random_tensor({1, 1}, 1), random_tensor({3, 1}, 2)});
   CHECK_THROWS_AS(ops::linear(random_tensor({2, 3}, 1), random_tensor({4, 5}, 2)), ShapeError);
+}
+
+TEST_CASE("layer_norm: the same bits for any number of threads over many rows", "[ops][host]") {
+  // Enough rows to sum the gradients of parameters in more pieces, the last one shorter.
+  check_threads([](const auto& t) { return ops::layer_norm(t[0], t[1], t[2], 1e-6); },
+                {{8300, 256}, {256}, {256}});
 }
 
 TEST_CASE("results have the same bits for any number of threads", "[ops][host]") {

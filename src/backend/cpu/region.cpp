@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/simd/simd.h"
 

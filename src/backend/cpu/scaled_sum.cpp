@@ -1,7 +1,7 @@
 // Running sums of maps, plane by plane: w x + u is what the loops of norms compute with mean and
 // shift 0, and the gradient of w is what they compute for the scale.
 #include "backend/cpu/channel_planes.h"
-#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/cpu_backend.h"
 
 namespace fovea::cpu {

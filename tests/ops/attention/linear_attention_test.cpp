@@ -106,17 +106,22 @@ TEST_CASE("linear attention: rows of the map on demand are rows of the map", "[o
 }
 
 TEST_CASE("linear attention: as many threads as you like give the same bits", "[ops][host]") {
-  const Sizes s{300, 8, 8};
-  const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 7, DType::kFloat32);
-  const Device one = make_cpu(1);
-  const Device three = make_cpu(3);
-  const auto on = [&](const Device& device) {
-    const Tensor t = trainable(qkv.copy_on(device));
-    const Tensor y = ops::linear_attention(part(t, s, 0), part(t, s, 1), part(t, s, 2), {});
-    autograd::backward(y, ops::ones_like(y));
-    return std::make_pair(to_doubles(y), to_doubles(t.grad()));
-  };
-  CHECK(on(one) == on(three));
+  const bool causal = GENERATE(false, true);
+  // The second is large enough for more pieces.
+  for (const Sizes& s : {Sizes{300, 8, 8}, Sizes{16384, 32, 64}}) {
+    CAPTURE(s.n, causal);
+    const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 7, DType::kFloat32);
+    const auto on = [&](int threads) {
+      const Tensor t = trainable(qkv.copy_on(make_cpu(threads)));
+      const Tensor y =
+          ops::linear_attention(part(t, s, 0), part(t, s, 1), part(t, s, 2), {.causal = causal});
+      autograd::backward(y, ops::ones_like(y));
+      return std::make_pair(to_doubles(y), to_doubles(t.grad()));
+    };
+    const auto one = on(1);
+    CHECK(on(2) == one);
+    CHECK(on(5) == one);
+  }
 }
 
 TEST_CASE("linear attention: heads that share channels are refused", "[ops]") {

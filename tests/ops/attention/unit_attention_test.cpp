@@ -314,6 +314,26 @@ TEST_CASE("unit_attention: the same bits for any number of threads", "[ops][atte
     CHECK(run(1, dtype) == run(3, dtype));
 }
 
+TEST_CASE("unit_attention: the same bits for any number of threads where there are many pieces",
+          "[ops][attention][host]") {
+  const auto run = [](int threads) {
+    const Device device = make_cpu(threads);
+    const ops::Units units({.grid = {56, 56}, .unit = {7, 7}, .shift = {3, 3}}, device);
+    const auto there = [&](const Shape& shape, std::uint64_t seed) {
+      return trainable(random_tensor(shape, seed, DType::kFloat32).copy_on(device));
+    };
+    const std::vector<Tensor> in = {there({8, 56 * 56, 96}, 1), there({2, 49, 49}, 2)};
+    const Tensor y = attend(in[0], 2, units, {.bias = in[1]});
+    autograd::backward(y, ops::ones_like(y));
+    std::vector<std::vector<double>> all{to_doubles(y)};
+    for (const Tensor& x : in) all.push_back(to_doubles(x.grad()));
+    return all;
+  };
+  const auto one = run(1);
+  CHECK(run(2) == one);
+  CHECK(run(5) == one);
+}
+
 TEST_CASE("unit_attention: memory grows with the tokens", "[ops][attention][host]") {
   const auto peak = [](std::int64_t n) {
     const Device device = make_cpu(1);

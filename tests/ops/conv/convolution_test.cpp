@@ -287,6 +287,9 @@ TEST_CASE("conv: same bits for any number of threads", "[ops][host]") {
   run({2, 8, 9, 10, 11}, {6, 8, 3, 3, 3}, {{2}, {1}, {1}, 1, {0}});
   run({1, 72, 7, 8, 9}, {64, 72, 3, 3, 3}, {{1}, {1}, {1}, 1, {0}});
   run({1, 24, 21, 10, 12}, {32, 24, 3, 3, 3}, {{1}, {1}, {1}, 1, {0}});
+  // Large enough for more pieces.
+  run({36, 32, 32, 32}, {32, 32, 3, 3}, {{1}, {1}, {1}, 1, {0}});
+  run({4, 256, 32, 32}, {256, 256, 1, 1}, {});
   check_threads(
       [](const auto& t) {
         return ops::conv_transpose(t[0], t[1], t[2], {{2}, {0}});

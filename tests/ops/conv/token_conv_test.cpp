@@ -117,6 +117,9 @@ TEST_CASE("token_conv: on three axes the same bits for any number of threads", "
 TEST_CASE("token_conv: the same bits for any number of threads", "[ops][host]") {
   check_threads([](const auto& t) { return ops::token_conv(t[0], t[1], t[2], 60, 41); },
                 {{3, 60 * 41, 70}, {70, 1, 3, 3}, {70}});
+  // Large enough for more pieces.
+  check_threads([](const auto& t) { return ops::token_conv(t[0], t[1], t[2], 20, 20); },
+                {{40, 20 * 20, 100}, {100, 1, 7, 7}, {100}});
 }
 
 TEST_CASE("token_conv: sizes that do not fit are refused", "[ops]") {

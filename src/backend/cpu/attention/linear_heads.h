@@ -7,8 +7,8 @@
 
 #include "backend/cpu/attention/attention_heads.h"
 #include "backend/cpu/attention/small_products.h"
-#include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/pieces.h"
 
 namespace fovea::cpu {
 
@@ -48,7 +48,6 @@ class LinearHeads {
  protected:
   static constexpr std::int64_t kRows =
       64;  // of a block: operands of its products stay in the cache
-  static constexpr std::int64_t kStretches = 32;  // of all items, where there are so many blocks
 
   LinearHeads(ThreadPool& pool, const LinearAttentionArgs& args, const LinearAttentionInputs& in)
       : pool_(pool),
@@ -120,9 +119,18 @@ class LinearHeads {
   }
 
   std::int64_t stretch_length(std::int64_t tokens) const {
+    const std::int64_t pieces =
+        piece_count(args_.batch * tokens * args_.heads * matrix_size(),
+                    {.few = 32, .least = least_work(), .size = sums_size()});
     const std::int64_t stretches =
-        std::max<std::int64_t>(1, kStretches / std::max<std::int64_t>(1, args_.batch));
+        std::max<std::int64_t>(1, pieces / std::max<std::int64_t>(1, args_.batch));
     return std::max<std::int64_t>(1, divide_up(divide_up(tokens, kRows), stretches)) * kRows;
+  }
+
+  // Multiply-adds of one product over a stretch, beside which its sums cost little.
+  std::int64_t least_work() const {
+    constexpr std::int64_t kLeastRows = 512, kLeastWork = 1 << 20;
+    return std::max(kLeastWork, kLeastRows * args_.heads * matrix_size());
   }
 
   // The sums of each stretch, one after the other; body(rows, sums) adds them to zeros.

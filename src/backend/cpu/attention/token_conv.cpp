@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
@@ -119,7 +119,9 @@ void CpuBackend::token_conv_backward(const TokenConvBackwardArgs& args) const {
     const std::int64_t size = (g.taps() + 1) * g.channels;
     // dx is the convolution of dy with the reversed kernel.
     const Tensor back = channels_last<C>(g, weight, true);
-    const Chunks cut(std::max<std::int64_t>(1, g.batch * g.bands), size);
+    const std::int64_t macs = 2 * g.batch * g.item_size() * g.taps();
+    const Chunks cut(std::max<std::int64_t>(1, g.batch * g.bands), size,
+                     piece_count(macs, {.few = 16, .least = 1 << 22}));
     const Tensor parts = scratch<C>((cut.chunks + 1) * size, weight);
     pool_.run(cut.chunks, [&](std::int64_t chunk) {
       Rows<S> rows(g);

@@ -8,8 +8,8 @@
 #include "backend/cpu/attention/attention_maps.h"
 #include "backend/cpu/attention/small_products.h"
 #include "backend/cpu/attention/unit_seats.h"
-#include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/pieces.h"
 
 namespace fovea::cpu {
 
@@ -25,7 +25,7 @@ class UnitMaps {
       : args_(args),
         in_(in),
         table_(args, in),
-        pieces_(args),
+        pieces_(args, in.bias.defined()),
         dim_(args.q.dim),
         width_(args.v.dim),
         ld_(whole_vectors(args.members)),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/pieces.h"
 
 namespace fovea::cpu {
 
@@ -83,14 +84,17 @@ class UnitPieces {
     std::int64_t head, heads;  // the first one, and how many
   };
 
-  explicit UnitPieces(const UnitAttentionArgs& args) : args_(args) {
-    constexpr std::int64_t kMost = 32;  // each has sums of its own over its units
-    const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  /// `bias`: each piece sums a gradient of the bias.
+  UnitPieces(const UnitAttentionArgs& args, bool bias) : args_(args) {
     pairs_ = args.units * args.batch;
     if (pairs_ == 0 || args.heads == 0) return;
-    stretch_ = divide_up(pairs_, kMost);
+    const std::int64_t square = args.members * args.members;
+    const std::int64_t macs = pairs_ * args.heads * square * (args.q.dim + args.v.dim);
+    const std::int64_t most =
+        piece_count(macs, {.few = 32, .least = 1 << 21, .size = bias ? args.heads * square : 0});
+    stretch_ = divide_up(pairs_, most);
     stretches_ = divide_up(pairs_, stretch_);
-    group_ = divide_up(args.heads, divide_up(kMost, stretches_));
+    group_ = divide_up(args.heads, divide_up(most, stretches_));
     groups_ = divide_up(args.heads, group_);
   }
 

@@ -13,8 +13,8 @@
 #include "backend/cpu/conv/conv_depthwise.h"
 #include "backend/cpu/conv/conv_geometry.h"
 #include "backend/cpu/conv/conv_pointwise.h"
-#include "backend/cpu/conv_pieces.h"
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/products/onednn.h"
 
 namespace fovea::cpu {
@@ -104,7 +104,9 @@ void forward(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, const T* 
   // Where there are few tiles, output channels are divided too, and patches made more than once.
   const std::int64_t pieces = tiling.count() * g.groups;
   const std::int64_t blocks =
-      pieces >= kPieces / 2 ? 1 : std::clamp<std::int64_t>(g.c_out / 64, 1, kPieces / pieces);
+      pieces >= kFewConvPieces / 2
+          ? 1
+          : std::clamp<std::int64_t>(g.c_out / 64, 1, kFewConvPieces / pieces);
   const std::int64_t block = divide_up(g.c_out, blocks);
   pool.run(pieces * blocks, [&](std::int64_t piece) {
     const Tile tile = tiling[piece / blocks / g.groups];
@@ -144,7 +146,8 @@ void backward_data(ThreadPool& pool, const ConvGeometry& g, const T* weight, con
                    const Tensor& dx) {
   const std::int64_t taps = g.taps();
   const std::int64_t depth = g.c_in * taps;
-  const std::int64_t blocks = std::clamp<std::int64_t>(kPieces / (g.batch * g.groups), 1, g.c_in);
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>(conv_pieces(g) / (g.batch * g.groups), 1, g.c_in);
   const std::int64_t block = divide_up(g.c_in, blocks);
   ConvGeometry one = g;  // tiles of single items
   one.batch = 1;
@@ -193,9 +196,10 @@ void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, c
   const std::int64_t depth = g.c_in * taps;
   const std::int64_t size = dweight.numel();
   const Tiling tiling(g, depth, sizeof(T));
-  const Chunks cut(tiling.count(), size);
+  const std::int64_t pieces = conv_pieces(g, size);
+  const Chunks cut(tiling.count(), size, pieces);
   const std::int64_t blocks =
-      std::clamp<std::int64_t>(kPieces / (cut.chunks * g.groups), 1, divide_up(g.c_in, 8));
+      std::clamp<std::int64_t>(pieces / (cut.chunks * g.groups), 1, divide_up(g.c_in, 8));
   const std::int64_t block = divide_up(g.c_in, blocks);
   const Tensor parts = cut.chunks == 1 ? dweight : scratch<T>(cut.chunks * size, dweight);
   pool.run(cut.chunks * g.groups * blocks, [&](std::int64_t piece) {

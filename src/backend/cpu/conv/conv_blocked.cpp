@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "backend/cpu/conv/conv_source.h"
-#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/products/onednn.h"
 #include "backend/cpu/simd/simd.h"
 
@@ -23,10 +23,19 @@ class Cut {
  public:
   /// `x_made`: the slices of x are made for each call, and lie next to each other.
   Cut(const ConvGeometry& g, ConvPass pass, DType stored, bool x_made = false)
-      : g_(g), pass_(pass), stored_(stored), x_made_(x_made), axis_(g.first_axis()) {
+      : g_(g),
+        pass_(pass),
+        stored_(stored),
+        x_made_(x_made),
+        axis_(g.first_axis()),
+        pieces_(conv_pieces(g, pass == ConvPass::kBackwardWeight ? weight_size() : 0)) {
     constexpr std::int64_t kCacheBytes = 3 << 18;  // of x and y, of which there are two copies
-    const std::int64_t most = std::max<std::int64_t>(1, g.batch / kPieces);
+    const std::int64_t most = std::max<std::int64_t>(1, g.batch / kFewConvPieces);
     items_ = std::clamp<std::int64_t>(kCacheBytes / item_bytes(), 1, most);
+    // Large convolutions have fewer items a call, as long as these weigh more than the weight,
+    // which every call reads.
+    const std::int64_t least = divide_up(weight_bytes(), item_bytes());
+    items_ = std::min(items_, std::max(std::max<std::int64_t>(1, g.batch / pieces_), least));
     items_ = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(items_)));
     share_out(most_slabs());
     if (slabs_ > 1 && !fast()) share_out(1);
@@ -110,6 +119,8 @@ class Cut {
   std::int64_t y_slice() const { return g_.out_size() / g_.out[axis_]; }
   std::int64_t x_item() const { return x_channels() * g_.in_size(); }
   std::int64_t y_item() const { return g_.groups * g_.c_out * g_.out_size(); }
+  std::int64_t weight_size() const { return g_.groups * g_.c_out * w_row(); }
+  std::int64_t weight_bytes() const { return size_of(stored_) * weight_size(); }
   std::int64_t item_bytes() const { return size_of(stored_) * (x_item() + y_item()); }
   std::int64_t first_item(std::int64_t call) const { return call / slabs_ * items_; }
   std::int64_t items(std::int64_t call) const {
@@ -128,22 +139,21 @@ class Cut {
   std::int64_t most_slabs() const {
     constexpr std::int64_t kLeastBytes = 1 << 16;
     const std::int64_t reach = g_.reach(axis_);
-    if (calls() >= kPieces / 2 || g_.stride[axis_] > reach || g_.padding[axis_] >= reach) return 1;
+    if (calls() >= kFewConvPieces / 2 || g_.stride[axis_] > reach || g_.padding[axis_] >= reach)
+      return 1;
     const std::int64_t least = std::max<std::int64_t>(1, 2 * (reach - 1));
-    const std::int64_t weight_bytes = size_of(stored_) * g_.groups * g_.c_out * w_row();
     const std::int64_t most =
-        std::min(cut_slices() / least, item_bytes() / std::max(kLeastBytes, weight_bytes));
-    return std::clamp<std::int64_t>(most, 1, divide_up(kPieces, calls()));
+        std::min(cut_slices() / least, item_bytes() / std::max(kLeastBytes, weight_bytes()));
+    return std::clamp<std::int64_t>(most, 1, divide_up(kFewConvPieces, calls()));
   }
 
   void share_out(std::int64_t slabs) {
     constexpr std::int64_t kLeastChannels = 32;  // each block converts x to its layout again
     slabs_ = slabs;
-    if (pass_ == ConvPass::kBackwardWeight)
-      chunk_ = Chunks(calls(), g_.groups * g_.c_out * w_row()).chunk;
+    if (pass_ == ConvPass::kBackwardWeight) chunk_ = Chunks(calls(), weight_size(), pieces_).chunk;
     channels_ = cut_channels();
-    if (g_.groups > 1 || chunks() >= kPieces / 2) return;
-    const std::int64_t blocks = std::min(kPieces / chunks(), channels_ / kLeastChannels);
+    if (g_.groups > 1 || chunks() >= kFewConvPieces / 2) return;
+    const std::int64_t blocks = std::min(kFewConvPieces / chunks(), channels_ / kLeastChannels);
     if (blocks > 1) channels_ = divide_up(divide_up(channels_, blocks), 16) * 16;
   }
 
@@ -169,6 +179,7 @@ class Cut {
   DType stored_;
   bool x_made_;
   std::size_t axis_;
+  std::int64_t pieces_;
   std::int64_t items_ = 1, slabs_ = 1, chunk_ = 1, channels_ = 1;
 };
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {

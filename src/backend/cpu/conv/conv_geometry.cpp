@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backend/cpu/pieces.h"
+
 namespace fovea::cpu {
 namespace {
 
@@ -114,6 +116,12 @@ ConvGeometry conv_geometry(const ConvArgs& args, const Shape& x, const Shape& we
   g.padding = three_axes(args.padding, 0);
   g.dilation = three_axes(args.dilation, 1);
   return g;
+}
+
+std::int64_t conv_pieces(const ConvGeometry& g, std::int64_t sums) {
+  constexpr std::int64_t kLeastWork = 1 << 23, kLeastPerSum = 1024;
+  return piece_count(g.macs(),
+                     {.few = kFewConvPieces, .least = std::max(kLeastWork, kLeastPerSum * sums)});
 }
 
 ConvGeometry reversed(const ConvGeometry& g) {

@@ -23,8 +23,15 @@ struct ConvGeometry {
   bool pointwise() const { return taps() == 1 && unit_stride() && padding == Axes{0, 0, 0}; }
   /// One input channel per group.
   bool depthwise() const { return groups > 1 && c_in == 1; }
+  std::int64_t macs() const { return batch * groups * c_out * out_size() * c_in * taps(); }
   bool operator==(const ConvGeometry&) const = default;
 };
+
+/// Pieces of a small convolution.
+inline constexpr std::int64_t kFewConvPieces = 16;
+/// Pieces that a pass of the convolution should have: more where it is large. `sums`: elements that
+/// each piece sums by itself.
+std::int64_t conv_pieces(const ConvGeometry& g, std::int64_t sums = 0);
 
 ConvGeometry conv_geometry(const ConvArgs& args, const Shape& x, const Shape& weight,
                            const Shape& y);

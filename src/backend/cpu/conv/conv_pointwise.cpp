@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "backend/cpu/conv/conv_source.h"
-#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/pieces.h"
 
 namespace fovea::cpu {
 namespace {
@@ -19,14 +19,18 @@ struct Cut {
 
   Cut(const ConvGeometry& g, std::int64_t m, std::int64_t k) {
     constexpr std::int64_t kCacheElements = 1 << 18;
-    constexpr std::int64_t kLeastRows = 64;
+    constexpr std::int64_t kLeastRows = 64, kLeastPixels = 256;
     const std::int64_t pixels = g.out_size();
     const std::int64_t most = std::clamp<std::int64_t>(kCacheElements / k, 256, 4096);
     columns = divide_up(pixels, most);
+    const std::int64_t wanted = conv_pieces(g);
+    if (wanted > kFewConvPieces) {
+      columns = std::max(columns, std::min(wanted / (g.batch * g.groups), pixels / kLeastPixels));
+    }
     width = divide_up(divide_up(pixels, columns), 16) * 16;
     columns = divide_up(pixels, width);
     const std::int64_t pieces = g.batch * g.groups * columns;
-    blocks = std::clamp<std::int64_t>(kPieces / pieces, 1, divide_up(m, kLeastRows));
+    blocks = std::clamp<std::int64_t>(kFewConvPieces / pieces, 1, divide_up(m, kLeastRows));
     rows = divide_up(m, blocks);
   }
 };
@@ -113,12 +117,15 @@ void pointwise_backward_weight(ThreadPool& pool, const ConvGeometry& g, const No
   using C = Compute<T>;
   const std::int64_t size = dweight.numel();
   const std::int64_t pixels = g.out_size();
-  const Chunks cut(g.batch, size);
+  const ConvSource<T> source(x);
+  const std::int64_t most = conv_pieces(g, size);
+  const Chunks cut(g.batch, size, most);
+  // Each block makes an x that is not in memory again.
+  const std::int64_t pieces = source.made() ? kFewConvPieces : most;
   const std::int64_t blocks =
-      std::clamp<std::int64_t>(kPieces / (cut.chunks * g.groups), 1, divide_up(g.c_out, 32));
+      std::clamp<std::int64_t>(pieces / (cut.chunks * g.groups), 1, divide_up(g.c_out, 32));
   const std::int64_t block = divide_up(g.c_out, blocks);
   const Tensor parts = cut.chunks == 1 ? dweight : scratch<C>(cut.chunks * size, dweight);
-  const ConvSource<T> source(x);
   if (source.made()) reserve<T>(pool, g.c_in * pixels, dweight);
   pool.run(cut.chunks * g.groups * blocks, [&](std::int64_t piece) {
     const std::int64_t first = piece % blocks * block;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "backend/cpu/channel_planes.h"
-#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/pieces.h"
 
 namespace fovea::cpu {
 

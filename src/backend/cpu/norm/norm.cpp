@@ -2,14 +2,11 @@
 #include <cmath>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu {
 namespace {
-
-// Gradients of weight and bias are summed in this many pieces and added up in order, whatever the
-// number of threads.
-constexpr std::int64_t kPieces = 32;
 
 std::int64_t grain(std::int64_t n) { return std::max<std::int64_t>(1, 16384 / n); }
 
@@ -20,8 +17,12 @@ void backward(ThreadPool& pool, const LayerNormBackwardArgs& args) {
   const auto& [x, weight, mean, rstd, dy, dx, dweight, dbias] = args;
   const std::int64_t n = x.shape().back();
   const std::int64_t rows = x.numel() / n;
-  const std::int64_t chunk = std::max<std::int64_t>(1, (rows + kPieces - 1) / kPieces);
-  const std::int64_t pieces = (rows + chunk - 1) / chunk;
+  // Gradients of weight and bias are summed in pieces and added up in order.
+  constexpr std::int64_t kLeastElements = 1 << 15, kLeastRows = 128;
+  const std::int64_t most = piece_count(
+      rows * n, {.few = 32, .least = std::max(kLeastElements, kLeastRows * n), .size = 2 * n});
+  const std::int64_t chunk = std::max<std::int64_t>(1, divide_up(rows, most));
+  const std::int64_t pieces = divide_up(rows, chunk);
   Tensor partial;
   if (dweight.defined() || dbias.defined()) {
     partial = Tensor::empty({2, pieces, n}, kDTypeOf<T>, x.device());

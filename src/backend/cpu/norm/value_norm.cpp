@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backend/cpu/channel_planes.h"
-#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/products/compute_plane.h"
 

@@ -1,5 +1,5 @@
-// How convolutions divide their work: sizes of pieces, scratch memory, the product of matrices
-// inside a piece, and sums of the pieces' results.
+// How kernels divide their work: numbers of pieces, which depend on sizes alone, scratch memory,
+// the product of matrices inside a piece, and sums of the pieces' results.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,20 @@
 
 namespace fovea::cpu {
 
-/// Enough pieces to share out, few enough to keep partial sums small.
-inline constexpr std::int64_t kPieces = 16;
-
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Elements that the partial sums of a kernel have together, so that scratch memory stays small.
+inline constexpr std::int64_t kPartialElements = 1 << 21;
+
+struct PieceRule {
+  std::int64_t few;       // pieces of small problems
+  std::int64_t least;     // work of a piece from which there are more
+  std::int64_t size = 0;  // elements of a piece's partial sums
+};
+
+/// In how many pieces a kernel with so much `work` is cut: `few`, doubled as often as every piece
+/// keeps its least work and the partial sums fit; up to 128, a core each.
+std::int64_t piece_count(std::int64_t work, const PieceRule& rule);
 
 template <class T>
 Tensor scratch(std::int64_t elements, const Tensor& like) {
@@ -81,10 +91,10 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a
               const Matrix<T>& b, bool accumulate, C* c, std::int64_t ldc);
 
 /// How the items of a batch are divided for the gradient of a weight: each chunk has a partial sum.
-/// `units` are items or calls, `size` the elements of the weight.
+/// `units` are items or calls, `size` the elements of the weight; there are `most` chunks at most.
 struct Chunks {
   std::int64_t chunk, chunks;
-  Chunks(std::int64_t units, std::int64_t size);
+  Chunks(std::int64_t units, std::int64_t size, std::int64_t most);
 };
 
 /// to = sum of the `count` arrays of `size` elements in `parts`, in order; 0 without any.

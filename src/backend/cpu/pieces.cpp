@@ -1,4 +1,4 @@
-#include "backend/cpu/conv_pieces.h"
+#include "backend/cpu/pieces.h"
 
 #include <algorithm>
 
@@ -33,9 +33,18 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<T>& a
   }
 }
 
-Chunks::Chunks(std::int64_t units, std::int64_t size) {
-  constexpr std::int64_t kPartialElements = 1 << 21;
-  chunk = divide_up(units, std::clamp<std::int64_t>(kPartialElements / size, 1, kPieces));
+std::int64_t piece_count(std::int64_t work, const PieceRule& rule) {
+  constexpr std::int64_t kMost = 128;
+  std::int64_t pieces = rule.few;
+  while (2 * pieces <= kMost && work / (2 * pieces) >= rule.least &&
+         2 * pieces * rule.size <= kPartialElements) {
+    pieces *= 2;
+  }
+  return pieces;
+}
+
+Chunks::Chunks(std::int64_t units, std::int64_t size, std::int64_t most) {
+  chunk = divide_up(units, std::clamp<std::int64_t>(kPartialElements / size, 1, most));
   chunks = divide_up(units, chunk);
 }
 
