@@ -94,10 +94,24 @@ TEST_CASE("linear: gradients of input, weight and bias", "[ops]") {
   CHECK_THROWS_AS(ops::linear(random_tensor({2, 3}, 1), random_tensor({4, 5}, 2)), ShapeError);
 }
 
-TEST_CASE("layer_norm: the same bits for any number of threads over many rows", "[ops][host]") {
+TEST_CASE("linear, norms: the same bits for any number of threads over many rows", "[ops][host]") {
   // Enough rows to sum the gradients of parameters in more pieces, the last one shorter.
+  check_threads([](const auto& t) { return ops::linear(t[0], t[1], t[2]); },
+                {{8500, 128}, {256, 128}, {256}});
   check_threads([](const auto& t) { return ops::layer_norm(t[0], t[1], t[2], 1e-6); },
                 {{8300, 256}, {256}, {256}});
+}
+
+TEST_CASE("linear: gradients of the weight over many rows are those of float64", "[ops]") {
+  const Shape rows{8500, 256};
+  const Tensor x = random_tensor(rows, 1);
+  const Tensor dy = random_tensor(rows, 2);
+  const auto gradient = [&](DType dtype) {
+    const Tensor w = trainable(ops::cast(random_tensor({256, 256}, 3), dtype));
+    autograd::backward(ops::linear(ops::cast(x, dtype), w), ops::cast(dy, dtype));
+    return ops::cast(w.grad(), DType::kFloat64);
+  };
+  CHECK(max_difference(gradient(DType::kFloat32), gradient(DType::kFloat64)) < 2e-3);
 }
 
 TEST_CASE("results have the same bits for any number of threads", "[ops][host]") {

@@ -3,6 +3,7 @@
 // oneDNN where it has kernels for the processor, OpenBLAS elsewhere and for float64, our own for
 // small products.
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/pieces.h"
 #include "backend/cpu/products/blas.h"
 #include "backend/cpu/products/gemm_amx.h"
 #include "backend/cpu/products/onednn.h"
@@ -130,7 +131,7 @@ struct Cut {
   }
 };
 
-// Calls body(tile, its operands) for all tiles of all items.
+// Calls body(item, tile, its operands) for all tiles of all items.
 template <class A, class C, class Body>
 void for_tiles(ThreadPool& pool, const GemmArgs& args, const Operands<A, C>& whole,
                const Body& body) {
@@ -144,12 +145,49 @@ void for_tiles(ThreadPool& pool, const GemmArgs& args, const Operands<A, C>& who
       const std::int64_t column = i % cut.columns * cut.tile_n;
       const Tile tile{row, column, std::min(cut.tile_m, args.m - row),
                       std::min(cut.tile_n, args.n - column)};
-      body(tile, Operands<A, C>{
-                     whole.a + item * args.stride_a + (args.trans_a ? row : row * args.lda),
-                     whole.b + item * args.stride_b + (args.trans_b ? column * args.ldb : column),
-                     whole.bias, whole.c + item * args.stride_c + row * args.ldc + column});
+      body(item, tile,
+           Operands<A, C>{
+               whole.a + item * args.stride_a + (args.trans_a ? row : row * args.lda),
+               whole.b + item * args.stride_b + (args.trans_b ? column * args.ldb : column),
+               whole.bias, whole.c + item * args.stride_c + row * args.ldc + column});
     }
   });
+}
+
+// The inner axis of a weight gradient is long and its tiles are few: it is cut into parts of this
+// depth where that gives large products more pieces.
+std::int64_t part_depth(const GemmArgs& args, const Tensor& bias) {
+  if (!sums_over_rows(args) || args.batch != 1 || args.ldc != args.n || bias.defined())
+    return args.k;
+  constexpr std::int64_t kLeastWork = 1 << 25, kLeastDepth = 2048, kRound = 1024;
+  const std::int64_t size = args.m * args.n;
+  const std::int64_t pieces =
+      piece_count(size * args.k, {.few = kEnoughTiles, .least = kLeastWork});
+  const std::int64_t parts = std::min(
+      {pieces / divide_up(args.m, kTileRows), kPartialElements / size, args.k / kLeastDepth});
+  return pieces == kEnoughTiles || parts < 2 ? args.k
+                                             : divide_up(divide_up(args.k, parts), kRound) * kRound;
+}
+
+// Calls body(args of the part, tile, its operands) for all tiles of all parts, and adds up the
+// parts in order.
+template <class A, class C, class Body>
+void for_parts(ThreadPool& pool, const GemmArgs& args, std::int64_t depth,
+               const Operands<A, C>& whole, const Tensor& c, const Body& body) {
+  GemmArgs parts = args;
+  parts.batch = divide_up(args.k, depth);
+  parts.k = depth;
+  parts.stride_a = depth * args.lda;
+  parts.stride_b = depth * args.ldb;
+  parts.stride_c = args.m * args.n;
+  const Tensor sums = scratch<C>(parts.batch * parts.stride_c, c);
+  for_tiles(pool, parts, Operands<A, C>{whole.a, whole.b, nullptr, sums.template data<C>()},
+            [&](std::int64_t i, const Tile& tile, const Operands<A, C>& at) {
+              GemmArgs part = parts;
+              part.k = std::min(depth, args.k - i * depth);
+              body(part, tile, at);
+            });
+  sum_parts(pool, sums.template data<C>(), parts.batch, parts.stride_c, whole.c);
 }
 
 Tensor widened(const CpuBackend& backend, const Tensor& x) {
@@ -171,8 +209,15 @@ void CpuBackend::gemm(const GemmArgs& args, const Tensor& a, const Tensor& b, co
   dispatch_float("gemm", c.dtype(), [&]<class T>(T) {
     const Operands<T> whole{a.data<T>(), b.data<T>(), bias.defined() ? bias.data<T>() : nullptr,
                             c.data<T>()};
-    for_tiles(pool_, args, whole,
-              [&](const Tile& tile, const Operands<T>& at) { multiply<T>(args, tile, at); });
+    if (const std::int64_t depth = part_depth(args, bias); depth < args.k) {
+      return for_parts(pool_, args, depth, whole, c,
+                       [](const GemmArgs& part, const Tile& tile, const Operands<T>& at) {
+                         multiply<T>(part, tile, at);
+                       });
+    }
+    for_tiles(pool_, args, whole, [&](std::int64_t, const Tile& tile, const Operands<T>& at) {
+      multiply<T>(args, tile, at);
+    });
   });
 }
 
@@ -191,9 +236,14 @@ void CpuBackend::gemm_bfloat16(const GemmArgs& args, const Tensor& a, const Tens
   const auto run = [&]<class C>(C) {
     const Operands<BFloat16, C> whole{a.data<BFloat16>(), b.data<BFloat16>(),
                                       bias.defined() ? bias.data<float>() : nullptr, c.data<C>()};
-    for_tiles(pool_, args, whole, [&](const Tile& tile, const Operands<BFloat16, C>& at) {
-      multiply_onednn(args, tile, at);
-    });
+    if constexpr (std::is_same_v<C, float>) {
+      if (const std::int64_t depth = part_depth(args, bias); depth < args.k)
+        return for_parts(pool_, args, depth, whole, c, multiply_onednn<BFloat16, float>);
+    }
+    for_tiles(pool_, args, whole,
+              [&](std::int64_t, const Tile& tile, const Operands<BFloat16, C>& at) {
+                multiply_onednn(args, tile, at);
+              });
   };
   if (c.dtype() == DType::kBFloat16) {
     run(BFloat16{});
