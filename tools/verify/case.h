@@ -56,7 +56,7 @@ class Case {
   std::map<std::string, Tensor> below(const std::string& prefix) const;
   const Tolerance& tolerance_of(const std::string& key) const;
 
-  // Of the configuration.
+  // Values of the configuration.
   std::int64_t integer(const std::string& key) const { return config_.integer(key); }
   std::int64_t integer(const std::string& key, std::int64_t otherwise) const {
     return config_.integer(key, otherwise);

@@ -7,7 +7,7 @@
 #include "layer_attention/channel_conv.h"
 #include "layer_attention/kcla.h"
 #include "ops/shape.h"
-#include "verify/kcla.h"
+#include "verify/kcla/kcla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "verify/case_training.h"
-#include "verify/dgsa.h"
+#include "verify/dgsa/dgsa.h"
 #include "verify/module_case.h"
 #include "verify/recipe.h"
 #include "verify/runners.h"

@@ -1,6 +1,6 @@
 // The gdla paper's metrics (7): Dice and Hausdorff distances of masks and of volumes of labels.
 
-#include "verify/gdla_metrics.h"
+#include "verify/gdla/metrics.h"
 
 #include <map>
 

@@ -13,7 +13,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
-#include "verify/kcla.h"
+#include "verify/kcla/kcla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

@@ -12,7 +12,7 @@
 #include "ops/shape.h"
 #include "optim/registry.h"
 #include "training/losses/loss.h"
-#include "verify/dformer.h"
+#include "verify/dformer/dformer.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"
@@ -86,7 +86,7 @@ void run_deep_supervision(const Case& c, Checker& check) {
     check.compare(std::string("grad_input/") + name, inputs.at(name).grad());
 }
 
-// Of every case the Dice of each class but the background; both empty is 1.
+// The Dice of each class but the background, for every case; both empty is 1.
 void run_dice(const Case& c, Checker& check) {
   const std::int64_t classes = c.integer("num_classes");
   c.config().only("empty_both", 1);

@@ -6,7 +6,7 @@
 #include "models/token_decoder.h"
 #include "models/unet/attention_gate.h"
 #include "models/unet/emcad_parts.h"
-#include "verify/gdla.h"
+#include "verify/gdla/gdla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

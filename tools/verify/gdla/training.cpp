@@ -13,7 +13,7 @@
 #include "ops/elementwise.h"
 #include "optim/registry.h"
 #include "verify/case_training.h"
-#include "verify/gdla.h"
+#include "verify/gdla/gdla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

@@ -11,7 +11,7 @@
 #include "nn/norm.h"
 #include "ops/conv/convolution.h"
 #include "ops/shape.h"
-#include "verify/gdla.h"
+#include "verify/gdla/gdla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"
@@ -144,7 +144,7 @@ Runner operation_runner(Operation (*of)(const Case&)) {
   };
 }
 
-// Of (b, heads, n, dim), where the library has the heads side by side.
+// Takes (b, heads, n, dim), where the library has the heads side by side.
 Operation rotation_of(const Case& c) {
   c.config().only("positions", "0..N-1 over flattened row-major tokens");
   const double base = c.number("base", 10000);
@@ -186,7 +186,7 @@ void run_rms_norm(const Case& c, Checker& check) {
 schema::Component gdla_attention(const Case& c, const std::string& variant) {
   Value options = Value::object({{"type", variant}});
   take(c, options, {{"qkv_bias", "qkv_bias"}});
-  // Of networks it is a list, which the decoder has.
+  // Cases of networks give a list, which the decoder has.
   if (!c.config().holds_array("n_heads")) take(c, options, {{"n_heads", "num_heads"}});
   c.config().nothing_dropped({"attn_drop", "proj_drop", "drop_prob"}, c.training());
   if (variant != "gated_differential_linear") {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "verify/dformer.h"
-#include "verify/dgsa.h"
+#include "verify/dformer/dformer.h"
+#include "verify/dgsa/dgsa.h"
 #include "verify/module_case.h"
 #include "verify/runners.h"
 #include "visualise/drawing/colour_map.h"

@@ -5,7 +5,7 @@
 #include "models/model.h"
 #include "models/pyramids/mavit.h"
 #include "models/token_maps.h"
-#include "verify/mala.h"
+#include "verify/mala/mala.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

@@ -5,7 +5,7 @@
 #include "models/model.h"
 #include "models/pyramids/pvt_v2.h"
 #include "nn/weights.h"
-#include "verify/gdla.h"
+#include "verify/gdla/gdla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"
@@ -36,7 +36,7 @@ void run_attention(const Case& c, Checker& check) {
       check);
 }
 
-void run_block(const Case& c, Checker& check) {
+void run_encoder_block(const Case& c, Checker& check) {
   models::PvtV2Block block(build_for(c), c.integer("dim"), attention_of(c), c.number("mlp_ratio"),
                            0);
   const nn::Grid grid = grid_of(c);
@@ -131,7 +131,7 @@ schema::Value gdla_backbone(const Config& config) {
 Table gdla_encoders() {
   Table table;
   table.add("pvt_sr_attention") = run_attention;
-  table.add("pvt_block") = run_block;
+  table.add("pvt_block") = run_encoder_block;
   table.add("pvt_overlap_patch_embed") = run_patch_embed;
   table.add("pvt_v2_backbone") = run_backbone;
   table.add("pvt_v2_classifier") = run_classifier;

@@ -23,7 +23,7 @@ namespace {
 
 using schema::Value;
 
-// Of labels alone, and of labels that are mixed; the smoothing is that of the loss.
+// Targets of labels alone, and of mixed labels; the smoothing is that of the loss.
 void run_classification_losses(const Case& c, Checker& check) {
   const Inputs inputs(c);
   const Tensor labels = c.on_host("input/labels");

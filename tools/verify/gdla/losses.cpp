@@ -6,7 +6,7 @@
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "training/losses/loss.h"
-#include "verify/gdla.h"
+#include "verify/gdla/gdla.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

@@ -9,7 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
-#include "verify/mala.h"
+#include "verify/mala/mala.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

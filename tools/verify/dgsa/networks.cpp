@@ -14,7 +14,7 @@
 #include "nn/norm.h"
 #include "ops/create.h"
 #include "ops/losses/loss.h"
-#include "verify/dgsa.h"
+#include "verify/dgsa/dgsa.h"
 #include "verify/module_case.h"
 #include "verify/options.h"
 #include "verify/runners.h"

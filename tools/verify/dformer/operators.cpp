@@ -7,7 +7,7 @@
 #include "models/volumes/dformer_stage.h"
 #include "nn/convolution.h"
 #include "ops/shape.h"
-#include "verify/dformer.h"
+#include "verify/dformer/dformer.h"
 #include "verify/module_case.h"
 #include "verify/runners.h"
 #include "visualise/maps/unit_rollout.h"
@@ -92,7 +92,7 @@ void check_fixed(const Case& c, const ops::UnitPlan& plan) {
   c.config().only("rpe_unit", Value::array(plan.unit));
 }
 
-// Of blocks: the same, and their norms and activations.
+// The same for blocks, with their norms and activations.
 void check_block(const Case& c) {
   c.config().only("ln_eps", models::kVolumeNormEps);
   c.config().only("gelu", "erf");
