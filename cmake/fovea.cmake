@@ -93,15 +93,39 @@ function(fovea_special)
   set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
-# fovea_join(TARGET [source...]): compiles the target's sources in batches, so that headers are read
-# and templates made once for eight of them. Not the sources named, whose own names collide with
-# those of others.
+# fovea_join(TARGET [FAMILIES folder...]): compiles the target's sources in batches, so that headers are
+# read and templates made once for several of them. A batch is a room, or part of a large one, so names
+# in unnamed namespaces must differ within a folder. FAMILIES are folders of sources that are written
+# alike, with the same names in each; those are compiled one by one.
 function(fovea_join target)
-  if(FOVEA_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
-    set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target}
-                                PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  cmake_parse_arguments(arg "" "" "FAMILIES" ${ARGN})
+  if(NOT FOVEA_UNITY)
+    return()
   endif()
+  set(most 10)  # sources in a batch
+  get_target_property(sources ${target} SOURCES)
+  set(rooms)
+  foreach(source ${sources})
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
+    cmake_path(GET path PARENT_PATH room)
+    if(NOT room IN_LIST arg_FAMILIES)
+      list(APPEND rooms "${room}")
+      list(APPEND "sources of ${room}" ${source})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES rooms)
+  foreach(room ${rooms})
+    list(LENGTH "sources of ${room}" count)
+    math(EXPR batches "(${count} + ${most} - 1) / ${most}")
+    string(MAKE_C_IDENTIFIER "${room}" name)
+    foreach(source IN LISTS "sources of ${room}")
+      math(EXPR count "${count} - 1")
+      math(EXPR batch "${count} % ${batches}")
+      set_source_files_properties(${source} TARGET_DIRECTORY ${target}
+                                  PROPERTIES UNITY_GROUP ${name}_${batch})
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
 # fovea_layer(NAME [DEPENDS layer...] [LIBRARIES target...]): the static library of src/NAME. DEPENDS

@@ -17,23 +17,19 @@
 #include "data/plan.h"
 
 namespace fovea::data {
-namespace {
-
-// One pass over the data set. Shared with the workers, so that a restart cannot pull it away.
-struct Epoch {
-  std::int64_t number = 0;
-  PlannedBatches batches;
-  std::atomic<bool> cancelled = false;  // its batches are no longer needed
-};
-
-struct Ready {
-  Batch batch;
-  std::exception_ptr error;
-};
-
-}  // namespace
 
 struct Loader::State {
+  // One pass over the data set. Shared with the workers, so that a restart cannot pull it away.
+  struct Epoch {
+    std::int64_t number = 0;
+    PlannedBatches batches;
+    std::atomic<bool> cancelled = false;  // its batches are no longer needed
+  };
+  struct Ready {
+    Batch batch;
+    std::exception_ptr error;
+  };
+
   std::shared_ptr<const Dataset> dataset;
   LoaderOptions options;
   Device device;
@@ -205,7 +201,7 @@ void Loader::start(std::int64_t epoch, std::int64_t first_batch) {
   const std::int64_t batches = num_batches();
   FOVEA_CHECK(first_batch >= 0 && first_batch <= batches, ConfigError,
               fmt::format("loader: cannot start at batch {} of {}", first_batch, batches));
-  auto pass = std::make_shared<Epoch>();
+  auto pass = std::make_shared<State::Epoch>();
   pass->number = epoch;
   pass->batches = plan_batches(*state_->dataset, state_->plan(), epoch);
   {

@@ -23,7 +23,7 @@ XTensorView<const T, 1> array(const std::vector<T>& values) {
   return as_xtensor(std::span(values), {std::ssize(values)});
 }
 
-std::vector<double> listed(const xt::xtensor<double, 1>& shares) {
+std::vector<double> values_of(const xt::xtensor<double, 1>& shares) {
   return {shares.begin(), shares.end()};
 }
 
@@ -41,7 +41,7 @@ ClassCounts summed(const std::vector<ClassCounts>& images, std::size_t classes) 
 }
 
 // The mean over the images, in percent, of one share of 1 for each image.
-Measurement per_image(const MetricInfo& info, const std::vector<double>& shares) {
+Measurement mean_over_images(const MetricInfo& info, const std::vector<double>& shares) {
   Measurement metric{info, 0, {}};
   for (const double share : shares) metric.per_sample.push_back(100 * share);
   metric.value = 100 * class_mean(shares, 0, Empty::kLeftOut);
@@ -81,12 +81,12 @@ Tensor predicted_labels(const Tensor& logits) {
 
 // 0 / 0 is NaN.
 std::vector<double> class_dice(const ClassCounts& counts) {
-  return listed(2.0 * array(counts.both) / (array(counts.truth) + array(counts.predicted)));
+  return values_of(2.0 * array(counts.both) / (array(counts.truth) + array(counts.predicted)));
 }
 
 std::vector<double> class_iou(const ClassCounts& counts) {
   const auto both = array(counts.both);
-  return listed(1.0 * both / (array(counts.truth) + array(counts.predicted) - both));
+  return values_of(1.0 * both / (array(counts.truth) + array(counts.predicted) - both));
 }
 
 double class_mean(const std::vector<double>& shares, std::size_t first, Empty none) {
@@ -145,8 +145,8 @@ std::vector<Measurement> measure_label_maps(double loss, const std::vector<Class
       {kPooledDice, 100 * mean(dice, Empty::kLeftOut), {}},
       {kMiou, 100 * class_mean(iou, 0, Empty::kLeftOut), {}},
       {kPixelAccuracy, 100 * right / static_cast<double>(xt::sum(array(all.truth))()), {}},
-      per_image(kDicePerImage, image_dice),
-      per_image(kIouPerImage, image_iou)};
+      mean_over_images(kDicePerImage, image_dice),
+      mean_over_images(kIouPerImage, image_iou)};
   const std::vector<std::string> words = class_words(class_names);
   for (std::size_t c = 0; c < words.size(); ++c)
     measured.push_back({of_class(kClassDice, words[c]), 100 * dice[c], {}});

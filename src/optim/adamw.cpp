@@ -10,15 +10,15 @@
 namespace fovea::optim {
 namespace {
 
-struct Options : OptimiserOptions {
-  Options() { weight_decay = 0.01; }
+struct AdamWOptions : OptimiserOptions {
+  AdamWOptions() { weight_decay = 0.01; }
   std::array<double, 2> betas = {0.9, 0.999};
   double eps = 1e-8;
 };
 
 class AdamW final : public Optimiser {
  public:
-  AdamW(std::vector<Parameter> parameters, const Options& options)
+  AdamW(std::vector<Parameter> parameters, const AdamWOptions& options)
       : Optimiser(std::move(parameters), options), options_(options) {}
 
  private:
@@ -41,25 +41,25 @@ class AdamW final : public Optimiser {
                of);
   }
 
-  Options options_;
+  AdamWOptions options_;
 };
 
-schema::Fields<Options> fields() {
-  return schema::Fields<Options>{}
+schema::Fields<AdamWOptions> adamw_fields() {
+  return schema::Fields<AdamWOptions>{}
       .include(optimiser_fields())
-      .add("betas", &Options::betas, schema::at_least(0) && schema::less_than(1),
+      .add("betas", &AdamWOptions::betas, schema::at_least(0) && schema::less_than(1),
            "decay of the running means of the gradient and of its square")
-      .add("eps", &Options::eps, schema::greater_than(0), "added to the denominator");
+      .add("eps", &AdamWOptions::eps, schema::greater_than(0), "added to the denominator");
 }
 
 }  // namespace
 
 OptimiserEntry adamw_optimiser() {
   return {{"", "Adam with decoupled weight decay",
-           std::make_shared<const schema::Fields<Options>>(fields())},
+           std::make_shared<const schema::Fields<AdamWOptions>>(adamw_fields())},
           [](const schema::Component& choice, std::vector<Parameter> parameters) {
             return std::make_unique<AdamW>(std::move(parameters),
-                                           fields().parse(choice, "optimizer"));
+                                           adamw_fields().parse(choice, "optimizer"));
           }};
 }
 

@@ -7,8 +7,8 @@
 namespace fovea::optim {
 namespace {
 
-struct Options : OptimiserOptions {
-  Options() { lr = 0.1; }
+struct SgdOptions : OptimiserOptions {
+  SgdOptions() { lr = 0.1; }
   double momentum = 0.9;
   double dampening = 0;
   bool nesterov = false;
@@ -16,7 +16,7 @@ struct Options : OptimiserOptions {
 
 class Sgd final : public Optimiser {
  public:
-  Sgd(std::vector<Parameter> parameters, const Options& options)
+  Sgd(std::vector<Parameter> parameters, const SgdOptions& options)
       : Optimiser(std::move(parameters), options), options_(options) {}
 
  private:
@@ -42,16 +42,17 @@ class Sgd final : public Optimiser {
              of);
   }
 
-  Options options_;
+  SgdOptions options_;
 };
 
-schema::Fields<Options> fields() {
-  return schema::Fields<Options>{}
+schema::Fields<SgdOptions> sgd_fields() {
+  return schema::Fields<SgdOptions>{}
       .include(optimiser_fields())
-      .add("momentum", &Options::momentum, schema::at_least(0) && schema::less_than(1), "momentum")
-      .add("dampening", &Options::dampening, schema::in_range(0, 1), "dampening of the momentum")
-      .add("nesterov", &Options::nesterov, "look ahead along the momentum")
-      .check([](const Options& options) -> std::string {
+      .add("momentum", &SgdOptions::momentum, schema::at_least(0) && schema::less_than(1),
+           "momentum")
+      .add("dampening", &SgdOptions::dampening, schema::in_range(0, 1), "dampening of the momentum")
+      .add("nesterov", &SgdOptions::nesterov, "look ahead along the momentum")
+      .check([](const SgdOptions& options) -> std::string {
         if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
           return "nesterov needs momentum > 0 and dampening 0";
         }
@@ -63,10 +64,10 @@ schema::Fields<Options> fields() {
 
 OptimiserEntry sgd_optimiser() {
   return {{"", "stochastic gradient descent with momentum",
-           std::make_shared<const schema::Fields<Options>>(fields())},
+           std::make_shared<const schema::Fields<SgdOptions>>(sgd_fields())},
           [](const schema::Component& choice, std::vector<Parameter> parameters) {
             return std::make_unique<Sgd>(std::move(parameters),
-                                         fields().parse(choice, "optimizer"));
+                                         sgd_fields().parse(choice, "optimizer"));
           }};
 }
 

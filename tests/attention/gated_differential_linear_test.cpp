@@ -14,13 +14,13 @@ using attention::Context;
 
 namespace {
 
-constexpr std::int64_t kDim = 12;
+constexpr std::int64_t kGatedDim = 12;
 
 std::unique_ptr<attention::Attention> make(const std::string& json, std::int64_t layer = 1) {
   const schema::Value given = schema::parse(json, "test.json");
   const attention::Variant& variant = attention::variants().find(given.at("type").as_string());
   const nn::Build build{cpu(), DType::kFloat64, RandomStream(5), nn::Init::kTorch};
-  return variant.make({build, kDim, layer, 3},
+  return variant.make({build, kGatedDim, layer, 3},
                       {variant.name, variant.fields->resolve_component(given, "attention")});
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("gdla: gradients with every option", "[attention][slow-device]") {
       R"(, "local": false)", R"(, "differential": false, "dwc_kernel": 5)");
   INFO(options);
   const auto module = make(kGdla + options + "}");
-  std::vector<Tensor> inputs{random_tensor({2, 6, kDim}, 3)};
+  std::vector<Tensor> inputs{random_tensor({2, 6, kGatedDim}, 3)};
   for (const nn::NamedTensor& named : module->parameters()) inputs.push_back(named.tensor);
   check_gradients([&](const auto& t) { return (*module)(t[0], on_grid(2, 3)); }, inputs);
 }
@@ -55,7 +55,7 @@ TEST_CASE("gdla: gradients with every option", "[attention][slow-device]") {
 TEST_CASE("gdla: parameters are those that the options need", "[attention]") {
   // gdla 2.6: C^2 (4 + 16 + 2) + C (4 + 4 k^2 + 4 + 4 + 1) + 2 C + hd.
   CHECK(make(std::string(kGdla) + "}")->parameter_count() ==
-        22 * kDim * kDim + 51 * kDim + kDim / 3);
+        22 * kGatedDim * kGatedDim + 51 * kGatedDim + kGatedDim / 3);
   CHECK(names(*make(std::string(kGdla) + R"(, "gate": "none", "local": false})")) ==
         std::vector<std::string>{"lambda_scale_main", "qkv.weight", "qkv.bias", "ln.weight",
                                  "out_proj.weight", "out_proj.bias"});
@@ -63,14 +63,14 @@ TEST_CASE("gdla: parameters are those that the options need", "[attention]") {
 
 TEST_CASE("gdla: local mixing without a grid is refused, and not needed without it",
           "[attention]") {
-  const Tensor x = random_tensor({1, 6, kDim}, 4);
+  const Tensor x = random_tensor({1, 6, kGatedDim}, 4);
   CHECK_THROWS_WITH((*make(std::string(kGdla) + "}"))(x, {}), Catch::Contains("set local=false"));
   CHECK((*make(std::string(kGdla) + R"(, "local": false})"))(x, {}).shape() == x.shape());
 }
 
 TEST_CASE("gdla: the map is A1 - mean(lambda) A2, and made row by row", "[attention]") {
   const auto module = make(std::string(kGdla) + "}");
-  const Tensor x = random_tensor({2, 6, kDim}, 5);
+  const Tensor x = random_tensor({2, 6, kGatedDim}, 5);
   const auto seen = [&](attention::Probe& probe) {
     Context context = on_grid(2, 3);
     context.probe = &probe;
@@ -94,11 +94,13 @@ TEST_CASE("gdla: the map is A1 - mean(lambda) A2, and made row by row", "[attent
 
 TEST_CASE("gdla: one map of whole heads is linear attention with norm and gate", "[attention]") {
   const attention::GdlaHeads one{3, attention::Gate::kNone, false, 1e-6};
-  const Tensor t = random_tensor({1, 5, 3 * kDim}, 6);
-  nn::RMSNorm norm({cpu(), DType::kFloat64, RandomStream(1), nn::Init::kTorch}, kDim / 3, 1e-5);
+  const Tensor t = random_tensor({1, 5, 3 * kGatedDim}, 6);
+  nn::RMSNorm norm({cpu(), DType::kFloat64, RandomStream(1), nn::Init::kTorch}, kGatedDim / 3,
+                   1e-5);
   const Tensor y = attention::attend_gdla(one, t, {}, norm, {});
   // Of a head the mean square is 1.
-  const auto squares = to_doubles(ops::mean(ops::square(ops::reshape(y, {5, 3, kDim / 3})), {-1}));
+  const auto squares =
+      to_doubles(ops::mean(ops::square(ops::reshape(y, {5, 3, kGatedDim / 3})), {-1}));
   for (const double value : squares) CHECK(value == Approx(1.0).epsilon(1e-2));
 }
 
@@ -120,7 +122,7 @@ TEST_CASE("rotary positions: turned by their number, and gradients through every
             "lambda_dim": "head", "lambda_depth_offset": 0})"}) {
     INFO(json);
     const auto module = make(json);
-    std::vector<Tensor> inputs{random_tensor({1, 3, kDim}, 7)};
+    std::vector<Tensor> inputs{random_tensor({1, 3, kGatedDim}, 7)};
     if (std::string(json).find("linear") != std::string::npos)
       inputs[0] = ops::mul(inputs[0], 0.1);  // rotated features may make the denominator small
     for (const nn::NamedTensor& named : module->parameters()) inputs.push_back(named.tensor);
@@ -142,7 +144,7 @@ TEST_CASE("differential: one projection has the same result as three", "[attenti
             : from.at(named.name);
     set_values(named.tensor, value);
   }
-  const Tensor x = random_tensor({2, 5, kDim}, 8);
+  const Tensor x = random_tensor({2, 5, kGatedDim}, 8);
   CHECK(max_difference((*three)(x, {}), (*one)(x, {})) < 1e-12);
 }
 

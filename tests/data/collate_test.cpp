@@ -10,7 +10,7 @@ using namespace fovea::data;
 
 namespace {
 
-Device cpu() { return Device(DeviceType::kCpu, heap_memory(), nullptr); }
+Device host() { return Device(DeviceType::kCpu, heap_memory(), nullptr); }
 
 const std::vector<Field> kFields = {
     {"image", DType::kFloat32, Collate::kStack, {2, 3}},
@@ -26,9 +26,9 @@ void fill(Sample& sample, std::int64_t n) {
   for (float& pixel : sample.at("image").values<float>()) pixel = value;
   *sample.at("label").data<std::int64_t>() = n;
   const auto count = static_cast<std::size_t>(n);
-  sample.set("tokens", Tensor::from(std::vector<std::int64_t>(count, 10 * n), {n}, cpu()));
-  sample.set("sound", Tensor::from(std::vector<float>(2 * count, value), {n, 2}, cpu()));
-  sample.set("boxes", Tensor::from(std::vector<float>(4 * count, value), {n, 4}, cpu()));
+  sample.set("tokens", Tensor::from(std::vector<std::int64_t>(count, 10 * n), {n}, host()));
+  sample.set("sound", Tensor::from(std::vector<float>(2 * count, value), {n, 2}, host()));
+  sample.set("boxes", Tensor::from(std::vector<float>(4 * count, value), {n, 4}, host()));
   sample.geometry.original_size = {n, n};
   sample.index = 100 + n;
 }
@@ -42,7 +42,7 @@ std::vector<T> list(const Tensor& tensor) {
 }  // namespace
 
 TEST_CASE("collate: stacked, padded and listed tensors of a batch", "[data]") {
-  Collator collator(kFields, 3, cpu());
+  Collator collator(kFields, 3, host());
   Sample sample;
   for (const std::int64_t n : {2, 0, 3}) {
     collator.next(sample);
@@ -74,7 +74,7 @@ TEST_CASE("collate: stacked, padded and listed tensors of a batch", "[data]") {
 }
 
 TEST_CASE("collate: samples are written where they stay, and left out without a trace", "[data]") {
-  Collator collator(kFields, 3, cpu());
+  Collator collator(kFields, 3, host());
   const void* first = nullptr;
   Sample sample;
   for (const std::int64_t n : {4, 5, 6}) {
@@ -88,26 +88,26 @@ TEST_CASE("collate: samples are written where they stay, and left out without a 
   CHECK(batch.at("image").shape() == Shape{2, 2, 3});
   CHECK(list<std::int64_t>(batch.at("label")) == std::vector<std::int64_t>{4, 6});
   CHECK(batch.lengths.at("tokens") == std::vector<std::int64_t>{4, 6});
-  CHECK(Collator(kFields, 3, cpu()).finish().size() == 0);
+  CHECK(Collator(kFields, 3, host()).finish().size() == 0);
 }
 
 TEST_CASE("collate: a sample that is not what its data set says is refused by name", "[data]") {
   const auto refused = [](const char* name, const Tensor& tensor, const std::string& part) {
-    Collator collator(kFields, 1, cpu());
+    Collator collator(kFields, 1, host());
     Sample sample;
     collator.next(sample);
     fill(sample, 2);
     sample.set(name, tensor);
     CHECK_THROWS_WITH(collator.add(sample), Catch::Contains(part));
   };
-  refused("tokens", Tensor::from(std::vector<float>{1}, {1}, cpu()),
+  refused("tokens", Tensor::from(std::vector<float>{1}, {1}, host()),
           "\"tokens\" of a sample is float32 (1)");
-  refused("boxes", Tensor::from(std::vector<float>{1, 2}, {1, 2}, cpu()),
+  refused("boxes", Tensor::from(std::vector<float>{1, 2}, {1, 2}, host()),
           "expected float32 any number of (4)");
-  refused("sound", Tensor::from(std::vector<float>{1, 2}, {2}, cpu()), "any number of (2)");
-  refused("image", Tensor::empty({3, 3}, DType::kFloat32, cpu()), "is float32 (3, 3)");
-  refused("image", Tensor::empty({2, 3}, DType::kFloat32, cpu()), "was replaced");
-  Collator collator(kFields, 1, cpu());
+  refused("sound", Tensor::from(std::vector<float>{1, 2}, {2}, host()), "any number of (2)");
+  refused("image", Tensor::empty({3, 3}, DType::kFloat32, host()), "is float32 (3, 3)");
+  refused("image", Tensor::empty({2, 3}, DType::kFloat32, host()), "was replaced");
+  Collator collator(kFields, 1, host());
   Sample sample;
   collator.next(sample);
   CHECK_THROWS_WITH(collator.add(sample), Catch::Contains("holds no \"tokens\""));

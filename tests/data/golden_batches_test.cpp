@@ -34,7 +34,7 @@ std::string hash_of(const schema::Component& component, Split split, const Loade
   return hash_bytes(bytes);
 }
 
-LoaderOptions training(std::int64_t batch_size) {
+LoaderOptions golden_training(std::int64_t batch_size) {
   return {.batch_size = batch_size,
           .num_workers = GENERATE(0, 2),
           .shuffle = true,
@@ -52,7 +52,7 @@ TEST_CASE("golden batches: images with classes", "[data]") {
   const auto shapes = component(R"({"type": "synthetic", "train_size": 50, "test_size": 20,
       "img_size": 12, "augment": ["crop_flip", {"type": "random_erasing", "prob": 0.5}],
       "noise": {"train": {"preset": "noisy_train"}}})");
-  CHECK(hash_of(shapes, Split::kTrain, training(8), 4) == "01a631175359f905");
+  CHECK(hash_of(shapes, Split::kTrain, golden_training(8), 4) == "01a631175359f905");
   CHECK(hash_of(shapes, Split::kTest, noisy(7, {"motion_blur", 0.3}), 0) == "8743abeefb064c12");
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("golden batches: images with masks", "[data]") {
       "split": {"test": 0.3}, "mask_resize": "bilinear",
       "augment": ["random_rotation", "random_resized_crop", "horizontal_flip"],
       "noise": {"train": {"types": ["gaussian"], "prob": 0.7}})");
-  CHECK(hash_of(pairs, Split::kTrain, training(4), 1) == "663090337f3d7c57");
+  CHECK(hash_of(pairs, Split::kTrain, golden_training(4), 1) == "663090337f3d7c57");
   CHECK(hash_of(pairs, Split::kTest, noisy(7, {"motion_blur", 0.3}), 0) == "57de943785760d60");
 }
 
@@ -77,6 +77,6 @@ TEST_CASE("golden batches: texts", "[data]") {
   folder.write("test.csv", text_table(11));
   const auto texts = component("text_csv", folder.path, R"("min_freq": 1, "max_len": 7,
       "bucket_batches": 3, "noise": {"train": {"preset": "noisy_train"}})");
-  CHECK(hash_of(texts, Split::kTrain, training(4), 2) == "4e9aec33fce2e217");
+  CHECK(hash_of(texts, Split::kTrain, golden_training(4), 2) == "4e9aec33fce2e217");
   CHECK(hash_of(texts, Split::kTest, noisy(3, {"insert", 0.4}), 0) == "48c3293f48210f00");
 }

@@ -10,7 +10,7 @@ using namespace fovea::test;
 
 namespace {
 
-struct Unary {
+struct UnaryCase {
   const char* name;
   Tensor (*function)(const Tensor&);
   double low, high;  // where the function is smooth
@@ -25,19 +25,19 @@ Tensor affine(const Tensor& x) { return ops::affine(x, -1.5, 0.3); }
 
 TEST_CASE("unary operations: gradients agree with central differences", "[ops]") {
   const auto op = GENERATE(
-      values<Unary>({{"affine", affine, -2, 2},         {"exp", ops::exp, -2, 2},
-                     {"log", ops::log, 0.2, 3},         {"log1p", ops::log1p, -0.5, 3},
-                     {"expm1", ops::expm1, -2, 2},      {"sqrt", ops::sqrt, 0.2, 3},
-                     {"rsqrt", ops::rsqrt, 0.2, 3},     {"reciprocal", ops::reciprocal, 0.3, 3},
-                     {"square", ops::square, -2, 2},    {"pow", pow3, 0.2, 2},
-                     {"abs", ops::abs, 0.1, 2},         {"clamp inside", clamp, -0.4, 0.4},
-                     {"clamp outside", clamp, 0.6, 2},  {"sin", ops::sin, -3, 3},
-                     {"cos", ops::cos, -3, 3},          {"tanh", ops::tanh, -2, 2},
-                     {"sigmoid", ops::sigmoid, -4, 4},  {"erf", ops::erf, -2, 2},
-                     {"relu above", ops::relu, 0.1, 2}, {"relu below", ops::relu, -2, -0.1},
-                     {"gelu", ops::gelu, -3, 3},        {"gelu_tanh", ops::gelu_tanh, -3, 3},
-                     {"silu", ops::silu, -4, 4},        {"elu above", elu, 0.1, 2},
-                     {"elu below", elu, -2, -0.1},      {"softplus", ops::softplus, -4, 4}}));
+      values<UnaryCase>({{"affine", affine, -2, 2},         {"exp", ops::exp, -2, 2},
+                         {"log", ops::log, 0.2, 3},         {"log1p", ops::log1p, -0.5, 3},
+                         {"expm1", ops::expm1, -2, 2},      {"sqrt", ops::sqrt, 0.2, 3},
+                         {"rsqrt", ops::rsqrt, 0.2, 3},     {"reciprocal", ops::reciprocal, 0.3, 3},
+                         {"square", ops::square, -2, 2},    {"pow", pow3, 0.2, 2},
+                         {"abs", ops::abs, 0.1, 2},         {"clamp inside", clamp, -0.4, 0.4},
+                         {"clamp outside", clamp, 0.6, 2},  {"sin", ops::sin, -3, 3},
+                         {"cos", ops::cos, -3, 3},          {"tanh", ops::tanh, -2, 2},
+                         {"sigmoid", ops::sigmoid, -4, 4},  {"erf", ops::erf, -2, 2},
+                         {"relu above", ops::relu, 0.1, 2}, {"relu below", ops::relu, -2, -0.1},
+                         {"gelu", ops::gelu, -3, 3},        {"gelu_tanh", ops::gelu_tanh, -3, 3},
+                         {"silu", ops::silu, -4, 4},        {"elu above", elu, 0.1, 2},
+                         {"elu below", elu, -2, -0.1},      {"softplus", ops::softplus, -4, 4}}));
   INFO(op.name);
   const auto shape = GENERATE(values<Shape>({Shape{2, 3, 7}, Shape{1}, Shape{19}, Shape{}}));
   check_gradients([&](const auto& t) { return op.function(t[0]); },

@@ -15,16 +15,16 @@ using namespace fovea::test;
 
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kFloatInf = std::numeric_limits<float>::infinity();
+constexpr float kFloatNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMost = std::numeric_limits<float>::max();
 
 // On both sides of what the kernels for large products take, deep enough for two of their waves.
-struct Sizes {
+struct ProductSizes {
   std::int64_t m, n, k;
 };
 
-std::vector<Sizes> all_sizes() {
+std::vector<ProductSizes> all_sizes() {
   return {{3, 5, 7}, {128, 16, 32}, {145, 49, 33}, {300, 40, 1100}, {1200, 300, 64}};
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("matmul: infinities and NaN give what IEEE gives", "[ops]") {
   const bool tb = GENERATE(false, true);
   const bool left = GENERATE(false, true);
   CAPTURE(m, n, k, ta, tb, left);
-  for (const float value : {kInf, -kInf, kNan, kMost, -kMost}) {
+  for (const float value : {kFloatInf, -kFloatInf, kFloatNan, kMost, -kMost}) {
     CAPTURE(value);
     Numbers a(m, k);
     Numbers b(k, n);
@@ -95,20 +95,20 @@ TEST_CASE("matmul: infinities and NaN give what IEEE gives", "[ops]") {
 TEST_CASE("matmul: infinities of both signs that meet give NaN", "[ops]") {
   const auto [m, n, k] = GENERATE(from_range(all_sizes()));
   Numbers a(m, k);
-  a.at(0, 0) = kInf;
-  a.at(0, 1) = -kInf;
-  a.at(1, 0) = -kInf;
+  a.at(0, 0) = kFloatInf;
+  a.at(0, 1) = -kFloatInf;
+  a.at(1, 0) = -kFloatInf;
   const Tensor c = ops::matmul(a.tensor(), Numbers(k, n).tensor());
   const auto first = ops::slice(c, 1, 0, 1).host_values<float>();
   CHECK(std::isnan(first[0]));
-  CHECK(first[1] == -kInf);
+  CHECK(first[1] == -kFloatInf);
   CHECK(first[2] == static_cast<float>(k));
 }
 
 TEST_CASE("matmul: infinities in bfloat16", "[ops]") {
   const auto [m, n, k] = GENERATE(from_range(all_sizes()));
   Numbers a(m, k);
-  a.at(0, k - 1) = -kInf;
+  a.at(0, k - 1) = -kFloatInf;
   const auto c = to_doubles(ops::matmul(ops::cast(a.tensor(), DType::kBFloat16),
                                         ops::cast(Numbers(k, n).tensor(), DType::kBFloat16)));
   for (std::int64_t j = 0; j < n; ++j)

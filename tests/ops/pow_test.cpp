@@ -10,8 +10,8 @@ using namespace fovea::test;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Magnitudes over the whole range of float, most of them near 1, of both signs.
 std::vector<float> operands() {
@@ -88,8 +88,9 @@ TEST_CASE("pow: float64 is std::pow", "[ops]") {
 }
 
 TEMPLATE_TEST_CASE("pow: has the limits of std::pow", "[ops]", float, double) {
-  const std::vector<double> exponents = {0,    -0.0, 1,    2,  3,   4,     -1,   -2,    -3,  0.5,
-                                         -0.5, 1.5,  -1.5, 17, 1e9, 1e300, kInf, -kInf, kNan};
+  const std::vector<double> exponents = {0,   -0.0,  1,         2,          3,          4,    -1,
+                                         -2,  -3,    0.5,       -0.5,       1.5,        -1.5, 17,
+                                         1e9, 1e300, kInfinity, -kInfinity, kNotANumber};
   const std::vector<TestType> x = {0,
                                    -TestType{0},
                                    1,
@@ -98,9 +99,9 @@ TEMPLATE_TEST_CASE("pow: has the limits of std::pow", "[ops]", float, double) {
                                    -2,
                                    TestType(0.5),
                                    TestType(-0.5),
-                                   TestType(kInf),
-                                   TestType(-kInf),
-                                   TestType(kNan)};
+                                   TestType(kInfinity),
+                                   TestType(-kInfinity),
+                                   TestType(kNotANumber)};
   for (const double exponent : exponents) {
     const auto y = ops::pow(Tensor::from(x, {static_cast<std::int64_t>(x.size())}, cpu()), exponent)
                        .template host_values<TestType>();
@@ -120,13 +121,13 @@ TEMPLATE_TEST_CASE("pow: has the limits of std::pow", "[ops]", float, double) {
 }
 
 TEMPLATE_TEST_CASE("pow: gradients at 0 and of negative numbers", "[ops]", float, double) {
-  for (const double x : {0.0, -2.0, 3.0, kInf}) {
+  for (const double x : {0.0, -2.0, 3.0, kInfinity}) {
     CHECK(gradient_at<TestType>(x, 0) == 0.0);
     CHECK(gradient_at<TestType>(x, 1) == 1.0);
   }
   CHECK(gradient_at<TestType>(0, 2) == 0.0);
   CHECK(gradient_at<TestType>(0, 2.5) == 0.0);
-  CHECK(gradient_at<TestType>(0, 0.5) == kInf);
+  CHECK(gradient_at<TestType>(0, 0.5) == kInfinity);
   CHECK(gradient_at<TestType>(-2, 2) == -4.0);
   CHECK(gradient_at<TestType>(-2, 3) == 12.0);
   CHECK(gradient_at<TestType>(-2, -1) == -0.25);

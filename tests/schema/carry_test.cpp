@@ -27,31 +27,32 @@ std::vector<Choice> parts() {
   return {{"plain", "", plain}, {"gated", "", gated}, {"none", "", nullptr}};
 }
 
-struct Root {
+struct CarriedRoot {
   Component attention{"plain", {}};
   std::vector<Component> list;
   Value paper;
   Options inner;
 };
 
-Fields<Root> root_fields() {
-  return Fields<Root>{}
-      .add_component("attention", &Root::attention, {"attention", parts}, "it")
-      .add_component("list", &Root::list, {"attention", parts}, "more")
-      .add_any("paper", &Root::paper, "free")
-      .add_object("inner", &Root::inner, Fields<Options>{}.add("rank", &Options::rank, "r"), "in");
+Fields<CarriedRoot> carried_fields() {
+  return Fields<CarriedRoot>{}
+      .add_component("attention", &CarriedRoot::attention, {"attention", parts}, "it")
+      .add_component("list", &CarriedRoot::list, {"attention", parts}, "more")
+      .add_any("paper", &CarriedRoot::paper, "free")
+      .add_object("inner", &CarriedRoot::inner, Fields<Options>{}.add("rank", &Options::rank, "r"),
+                  "in");
 }
 
-struct Outcome {
+struct Carried {
   std::string config;
   std::vector<std::string> notes;
 };
 
-Outcome settled(Value value) {
+Carried settled(Value value) {
   Notes notes;
-  drop_foreign_options(root_fields(), value, notes);
+  drop_foreign_options(carried_fields(), value, notes);
   try {
-    const Value resolved = root_fields().resolve(value);
+    const Value resolved = carried_fields().resolve(value);
     return {resolved.at("attention").dump(0) + resolved.at("list").dump(0) +
                 resolved.at("paper").dump(0),
             notes.list()};
@@ -71,7 +72,7 @@ const char* const kPlain = R"({"attention": {"type": "plain", "num_heads": 2, "d
 }  // namespace
 
 TEST_CASE("carry: a type chosen by its name keeps the options both types know", "[schema]") {
-  const Outcome outcome = settled(with_override(kPlain, "attention=gated"));
+  const Carried outcome = settled(with_override(kPlain, "attention=gated"));
   CHECK(outcome.config == R"({"type":"gated","num_heads":2,"rank":4}[]null)");
   CHECK(outcome.notes ==
         std::vector<std::string>{"attention: dropped drop, which gated does not have"});
@@ -79,20 +80,20 @@ TEST_CASE("carry: a type chosen by its name keeps the options both types know", 
   CHECK(settled(with_override(kPlain, "attention.type=gated")).config == outcome.config);
   CHECK(settled(with_override(R"({"attention": {"num_heads": 2, "drop": 0.5}})", "attention=gated"))
             .config == outcome.config);
-  const Outcome none = settled(with_override(kPlain, "attention=none"));
+  const Carried none = settled(with_override(kPlain, "attention=none"));
   CHECK(none.config == R"({"type":"none"}[]null)");
   CHECK(none.notes ==
         std::vector<std::string>{"attention: dropped num_heads, drop, which none does not have"});
 }
 
 TEST_CASE("carry: nothing is dropped, and nothing said, where the type stays", "[schema]") {
-  const Outcome outcome = settled(with_override(kPlain, "attention=plain"));
+  const Carried outcome = settled(with_override(kPlain, "attention=plain"));
   CHECK(outcome.config == R"({"type":"plain","num_heads":2,"drop":0.5}[]null)");
   CHECK(outcome.notes.empty());
 }
 
 TEST_CASE("carry: an object replaces the whole", "[schema]") {
-  const Outcome outcome = settled(with_override(kPlain, R"(attention={"type":"gated"})"));
+  const Carried outcome = settled(with_override(kPlain, R"(attention={"type":"gated"})"));
   CHECK(outcome.config == R"({"type":"gated","num_heads":8,"rank":4}[]null)");
   CHECK(outcome.notes.empty());
 }
@@ -119,13 +120,13 @@ TEST_CASE("carry: files that extend files follow the same rule", "[schema]") {
 }
 
 TEST_CASE("carry: what no type knows is refused, not dropped", "[schema]") {
-  const Outcome outcome =
+  const Carried outcome =
       settled(with_override(R"({"attention": {"type": "plain", "dorp": 1}})", "attention=gated"));
   CHECK_THAT(outcome.config, Catch::Contains("x.json:1:33: attention.dorp: unknown key"));
 }
 
 TEST_CASE("carry: items of a list, free values and plain objects", "[schema]") {
-  const Outcome item = settled(with_override(
+  const Carried item = settled(with_override(
       R"({"list": [{"type": "plain", "num_heads": 3, "drop": 0.5}]})", "list.0=gated"));
   CHECK_THAT(item.config, Catch::Contains(R"([{"type":"gated","num_heads":3,"rank":4}])"));
   CHECK(item.notes == std::vector<std::string>{"list.0: dropped drop, which gated does not have"});

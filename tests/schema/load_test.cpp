@@ -33,7 +33,7 @@ struct Folder {
 
 void write(const std::string& name, const std::string& text) { io::write_atomic(name, text); }
 
-std::string complaint(const std::string& file) {
+std::string load_complaint(const std::string& file) {
   try {
     schema::load(file);
   } catch (const ConfigError& error) {
@@ -88,22 +88,24 @@ TEST_CASE("load: cycles, missing parents and escapes are refused", "[schema]") {
   write("b.json", R"({"extends": "./a.json"})");
   write("start.json", R"({"extends": "a.json"})");
   write("self.json", R"({"extends": "self.json"})");
-  CHECK(complaint("a.json") == "a.json: extends b.json, which extends a.json");
-  CHECK(complaint("start.json") == "a.json: extends b.json, which extends a.json");
-  CHECK(complaint("self.json") == "self.json: extends itself");
+  CHECK(load_complaint("a.json") == "a.json: extends b.json, which extends a.json");
+  CHECK(load_complaint("start.json") == "a.json: extends b.json, which extends a.json");
+  CHECK(load_complaint("self.json") == "self.json: extends itself");
 
   write("orphan.json", "{\n  \"extends\": \"none.json\"}");
-  CHECK(complaint("orphan.json") == "orphan.json:2:14: extends: none.json: not found");
+  CHECK(load_complaint("orphan.json") == "orphan.json:2:14: extends: none.json: not found");
   write("number.json", R"({"extends": 3})");
-  CHECK(complaint("number.json") == "number.json:1:13: extends: expected string, got 3 (integer)");
+  CHECK(load_complaint("number.json") ==
+        "number.json:1:13: extends: expected string, got 3 (integer)");
   write("absolute.json", R"({"extends": "/etc/passwd"})");
-  CHECK_THAT(complaint("absolute.json"), Catch::Contains("expected a path relative to this file"));
+  CHECK_THAT(load_complaint("absolute.json"),
+             Catch::Contains("expected a path relative to this file"));
   write("escape.json", R"({"extends": "../../x.json"})");
-  CHECK_THAT(complaint("escape.json"), Catch::Contains("leaves the folder above"));
+  CHECK_THAT(load_complaint("escape.json"), Catch::Contains("leaves the folder above"));
   write("nul.json", R"({"extends": "b.json\u0000"})");
-  CHECK_THAT(complaint("nul.json"), Catch::Contains("expected a path relative"));
+  CHECK_THAT(load_complaint("nul.json"), Catch::Contains("expected a path relative"));
   write("list.json", "[1]");
-  CHECK(complaint("list.json") == "list.json:1:1: expected object, got array of 1");
+  CHECK(load_complaint("list.json") == "list.json:1:1: expected object, got array of 1");
   CHECK_THROWS_AS(schema::load("none.json"), FileError);
   CHECK_THROWS_AS(schema::load("."), FileError);
 }

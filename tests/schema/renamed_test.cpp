@@ -27,12 +27,12 @@ struct OldData {
 struct Train {
   std::int64_t epochs = 1;
 };
-struct Root {
+struct RenamedRoot {
   Component dataset{"pictures", {}};
   Train train;
 };
 
-Fields<Root> root_fields() {
+Fields<RenamedRoot> renamed_fields() {
   const auto list = [] {
     const auto split = Fields<Split>{}
                            .add("val", &Split::val, in_range(0, 1), "share")
@@ -46,9 +46,10 @@ Fields<Root> root_fields() {
         Fields<OldData>{}.add("val_fraction", &OldData::val_fraction, "share"));
     return std::vector<Choice>{{"pictures", "", data}, {"pairs", "", data}, {"old", "", old}};
   };
-  return Fields<Root>{}
-      .add_component("dataset", &Root::dataset, {"dataset", list}, "data")
-      .add_object("train", &Root::train, Fields<Train>{}.add("epochs", &Train::epochs, "n"), "t");
+  return Fields<RenamedRoot>{}
+      .add_component("dataset", &RenamedRoot::dataset, {"dataset", list}, "data")
+      .add_object("train", &RenamedRoot::train, Fields<Train>{}.add("epochs", &Train::epochs, "n"),
+                  "t");
 }
 
 const std::vector<RenamedKey> kTable = {
@@ -59,15 +60,15 @@ const std::vector<RenamedKey> kTable = {
     {"", "", "train.iterations", "train.epochs"},
 };
 
-struct Outcome {
+struct Renamed {
   std::string text;
   std::vector<std::string> notes;
 };
 
-Outcome renamed(Value value, OldKeys old_keys = OldKeys::kBeside) {
+Renamed renamed(Value value, OldKeys old_keys = OldKeys::kBeside) {
   Notes notes;
   try {
-    rename_keys(root_fields(), value, old_keys, notes, kTable);
+    rename_keys(renamed_fields(), value, old_keys, notes, kTable);
     return {value.dump(0), notes.list()};
   } catch (const ConfigError& error) {
     return {error.what(), notes.list()};
@@ -77,7 +78,7 @@ Outcome renamed(Value value, OldKeys old_keys = OldKeys::kBeside) {
 }  // namespace
 
 TEST_CASE("renamed: old keys of components and of the root become today's", "[schema]") {
-  const Outcome outcome = renamed(parse(R"({"train": {"iterations": 3},
+  const Renamed outcome = renamed(parse(R"({"train": {"iterations": 3},
       "dataset": {"type": "pairs", "val_fraction": 0.1, "test_fraction": 0.2, "root": "x"}})",
                                         "x.json"));
   CHECK(outcome.text == R"({"train":{"epochs":3},)"
@@ -102,7 +103,7 @@ TEST_CASE("renamed: stored configurations get what the lack of a later key meant
   const auto with = [&](const char* text, OldKeys old_keys) {
     Value value = parse(text, "x");
     Notes notes;
-    rename_keys(root_fields(), value, old_keys, notes, kTable, later);
+    rename_keys(renamed_fields(), value, old_keys, notes, kTable, later);
     return value.dump(0);
   };
   const char* const pairs = R"({"dataset":{"type":"pairs"}})";
@@ -118,8 +119,8 @@ TEST_CASE("renamed: stored configurations get what the lack of a later key meant
 TEST_CASE("renamed: a value keeps its place, so that what is wrong with it is found", "[schema]") {
   Value value = parse("{\"dataset\": {\"val_fraction\": 7}}", "x.json");
   Notes notes;
-  rename_keys(root_fields(), value, OldKeys::kBeside, notes, kTable);
-  CHECK_THROWS_WITH(root_fields().resolve(value),
+  rename_keys(renamed_fields(), value, OldKeys::kBeside, notes, kTable);
+  CHECK_THROWS_WITH(renamed_fields().resolve(value),
                     Catch::StartsWith("x.json:1:30: dataset.split.val: expected number from 0"));
 }
 
@@ -139,7 +140,7 @@ TEST_CASE("renamed: two keys of one writer must not contradict each other", "[sc
 TEST_CASE("renamed: an override with the old key replaces the new one", "[schema]") {
   Value root = parse(R"({"dataset": {"split": {"val": 0.2}}})", "x.json");
   apply_override(root, "dataset.val_fraction=0.3");
-  const Outcome outcome = renamed(root, OldKeys::kLater);
+  const Renamed outcome = renamed(root, OldKeys::kLater);
   CHECK(outcome.text == R"({"dataset":{"split":{"val":0.3}}})");
   CHECK(outcome.notes == std::vector<std::string>{"dataset.val_fraction is now dataset.split.val"});
 }

@@ -14,7 +14,7 @@ namespace fovea::data {
 namespace {
 
 constexpr int kNoValue = -1;
-constexpr std::size_t kMaxNamed = 20;  // values a message names
+constexpr std::size_t kMaxNamedLabels = 20;  // values a message names
 
 void refuse_lossy(const MaskFile& mask, const std::string& name) {
   FOVEA_CHECK(!mask.lossy, FileError,
@@ -26,8 +26,9 @@ void refuse_lossy(const MaskFile& mask, const std::string& name) {
 std::string list(const std::vector<int>& values) {
   const std::vector<int> first(
       values.begin(),
-      values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), kMaxNamed)));
-  return fmt::format("{}{}", fmt::join(first, ", "), values.size() > kMaxNamed ? ", ..." : "");
+      values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), kMaxNamedLabels)));
+  return fmt::format("{}{}", fmt::join(first, ", "),
+                     values.size() > kMaxNamedLabels ? ", ..." : "");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace fovea::data {
 namespace {
 
-constexpr int kMaxNamed = 12;  // values a message names
+constexpr int kMaxNamedValues = 12;  // values a message names
 
 int white_of(const Image& image) { return image.deep.empty() ? 255 : 65535; }
 
@@ -55,7 +55,7 @@ std::string MaskValues::text() const {
   std::vector<std::pair<std::int64_t, int>> by_count;
   for (const auto& [value, count] : pixels_) by_count.emplace_back(-count, value);
   std::sort(by_count.begin(), by_count.end());
-  by_count.resize(std::min<std::size_t>(by_count.size(), kMaxNamed));
+  by_count.resize(std::min<std::size_t>(by_count.size(), kMaxNamedValues));
   std::set<int> named;
   for (const auto& [count, value] : by_count) named.insert(value);
   std::string list;

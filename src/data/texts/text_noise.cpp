@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::array kAll = {TextCorruption::kInsert, TextCorruption::kReplace,
                              TextCorruption::kDelete, TextCorruption::kMask, TextCorruption::kSwap};
-constexpr std::array<std::string_view, 5> kNames = {"insert", "replace", "delete", "mask", "swap"};
+constexpr std::array<std::string_view, 5> kNoiseNames = {"insert", "replace", "delete", "mask",
+                                                         "swap"};
 
 std::int64_t random_word(float w, std::int64_t vocab_size) {
   const std::int64_t words = vocab_size - Vocabulary::kSpecial;
@@ -50,10 +51,12 @@ Ids swapped(Ids ids, double s, std::span<const float> u) {
 
 std::span<const TextCorruption> all_text_corruptions() { return kAll; }
 
-std::string_view name_of(TextCorruption type) { return kNames[static_cast<std::size_t>(type)]; }
+std::string_view name_of(TextCorruption type) {
+  return kNoiseNames[static_cast<std::size_t>(type)];
+}
 
 TextCorruption text_corruption_from_name(std::string_view name) {
-  return kAll[find_noise_type("corruption of texts", name, kNames)];
+  return kAll[find_noise_type("corruption of texts", name, kNoiseNames)];
 }
 
 Ids corrupt(const Ids& ids, TextCorruptionLevel what, std::span<const float> u,
@@ -97,7 +100,7 @@ Ids corrupt(const Ids& ids, const NoiseLevel& what, const RandomStream& stream,
 }
 
 const NoiseKind& text_noise() {
-  static const NoiseKind kind{{kNames.begin(), kNames.end()},
+  static const NoiseKind kind{{kNoiseNames.begin(), kNoiseNames.end()},
                               {"insert", "replace", "delete"},
                               ": the share of the words that is hit",
                               false};

@@ -10,12 +10,12 @@
 namespace fovea::data {
 namespace {
 
-constexpr const char* kNames[] = {"<pad>", "<unk>"};
+constexpr const char* kReservedWords[] = {"<pad>", "<unk>"};
 
 }  // namespace
 
 Vocabulary::Vocabulary(std::vector<std::string> words, const std::string& name)
-    : tokens_{kNames[kPadding], kNames[kUnknown]} {
+    : tokens_{kReservedWords[kPadding], kReservedWords[kUnknown]} {
   ids_.reserve(words.size());
   for (std::string& word : words) {
     const std::int64_t line = size() + 1;
@@ -33,7 +33,7 @@ Vocabulary Vocabulary::build(const WordCounts& counts, std::int64_t min_freq,
                              std::int64_t max_size) {
   std::vector<std::pair<std::int64_t, std::string>> kept;
   for (const auto& [word, count] : counts) {
-    const bool special = word == kNames[kPadding] || word == kNames[kUnknown];
+    const bool special = word == kReservedWords[kPadding] || word == kReservedWords[kUnknown];
     if (count >= min_freq && !special) kept.emplace_back(-count, word);
   }
   std::sort(kept.begin(), kept.end());
@@ -69,8 +69,9 @@ Vocabulary Vocabulary::parse(std::string_view text, const std::string& name) {
     text.remove_prefix(end + 1);
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(kSpecial); ++i) {
-    FOVEA_CHECK(i < lines.size() && lines[i] == kNames[i], FileError,
-                fmt::format("{}:{}: expected {}; is it a vocabulary?", name, i + 1, kNames[i]));
+    FOVEA_CHECK(
+        i < lines.size() && lines[i] == kReservedWords[i], FileError,
+        fmt::format("{}:{}: expected {}; is it a vocabulary?", name, i + 1, kReservedWords[i]));
   }
   lines.erase(lines.begin(), lines.begin() + kSpecial);
   return Vocabulary(std::move(lines), name);

@@ -18,9 +18,9 @@
 namespace fovea::experiment {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoRate = std::numeric_limits<double>::quiet_NaN();
 
-// Of three convolutions in a bottleneck block, else two; and the stem's and the head.
+// Three convolutions in a bottleneck block, else two; and those of the stem and the head.
 std::int64_t layers_of(const schema::Value& model, std::int64_t blocks) {
   const bool bottleneck = model.at("block").as_string() == "bottleneck";
   const auto stages = static_cast<std::int64_t>(model.at("depths").size());
@@ -207,7 +207,7 @@ double square_share(std::span<const double> x, std::span<const double> y) {
 }  // namespace
 
 GrowthRate growth_rate(std::span<const double> x, std::span<const double> y) {
-  GrowthRate rate{kNone, kNone, kNone};
+  GrowthRate rate{kNoRate, kNoRate, kNoRate};
   const bool positive = std::all_of(y.begin(), y.end(), [](double value) { return value > 0; });
   if (!positive || x.size() < 2) return rate;
   rate.exponent = power(x, y);

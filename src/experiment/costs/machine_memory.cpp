@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 // Files of /proc and /sys have no length, so they are read to their end. "" if it is not there.
 std::string content(const fs::path& file) {
@@ -23,20 +23,20 @@ std::string content(const fs::path& file) {
 std::int64_t number(const std::string& text) {
   std::int64_t value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return status == std::errc() && value > 0 ? value : kNone;
+  return status == std::errc() && value > 0 ? value : kUnlimited;
 }
 
 std::int64_t physical(const fs::path& root) {
   const std::string text = content(root / "proc/meminfo");
   const std::size_t at = text.find("MemTotal:");
-  if (at == std::string::npos) return kNone;
+  if (at == std::string::npos) return kUnlimited;
   const std::int64_t kib = number(text.substr(text.find_first_not_of(' ', at + 9)));
-  return kib == kNone ? kNone : kib * 1024;
+  return kib == kUnlimited ? kUnlimited : kib * 1024;
 }
 
 // The limits of a group and of all it lies in.
 std::int64_t group_limit(const fs::path& mount, const std::string& group, const char* file) {
-  std::int64_t limit = kNone;
+  std::int64_t limit = kUnlimited;
   fs::path path = mount / fs::path(group).relative_path();
   for (;;) {
     limit = std::min(limit, number(content(path / file)));
@@ -49,7 +49,7 @@ std::int64_t group_limit(const fs::path& mount, const std::string& group, const 
 
 std::int64_t group_limits(const fs::path& root) {
   const std::string groups = content(root / "proc/self/cgroup");
-  std::int64_t limit = kNone;
+  std::int64_t limit = kUnlimited;
   for (std::size_t begin = 0; begin < groups.size();) {
     const std::size_t end = std::min(groups.find('\n', begin), groups.size());
     const std::string line = groups.substr(begin, end - begin);
@@ -73,7 +73,7 @@ std::int64_t group_limits(const fs::path& root) {
 
 std::int64_t machine_memory(const fs::path& root) {
   const std::int64_t bytes = std::min(physical(root), group_limits(root));
-  return bytes == kNone ? 0 : bytes;
+  return bytes == kUnlimited ? 0 : bytes;
 }
 
 }  // namespace fovea::experiment

@@ -13,9 +13,7 @@ namespace {
 
 constexpr double kThickness = 12;
 constexpr double kTickLength = 3;
-constexpr double kGap = 6;
-
-constexpr double kLineHeight = 1.25;
+constexpr double kBarGap = 6;
 
 // A tick with its place from the low end of the bar. Labels at the ends are moved inwards, away
 // from a neighbouring bar's.
@@ -48,7 +46,7 @@ double share_of(const ColourBar& bar, double value) {
   return (value - bar.low) / (bar.high - bar.low);
 }
 
-// What no bar is without: its ends, and zero.
+// The ticks that every bar has: its ends, and zero.
 std::vector<Tick> ends_and_zero(const ColourBar& bar) {
   if (has_words(bar)) {
     std::vector<Tick> ticks{{bar.low, bar.low_text}, {bar.high, bar.high_text}};
@@ -113,11 +111,11 @@ std::vector<PlacedTick> place_ticks(const ColourBar& bar, double length, double 
   TickPlaces fixed(bar, length, text_size, vertical);
   for (const Tick& tick : ends_and_zero(bar)) fixed.place(tick, 0);
   if (has_words(bar)) return fixed.placed;
-  if (holds_mark(bar) && !bar.mark_name.empty()) fixed.place({*bar.mark, bar.mark_name}, kGap);
+  if (holds_mark(bar) && !bar.mark_name.empty()) fixed.place({*bar.mark, bar.mark_name}, kBarGap);
   const double spacing = (vertical ? 3.2 : 3.5) * text_size;
   for (int target = std::clamp(static_cast<int>(length / spacing), 1, 5); target >= 1; --target) {
     TickPlaces all = fixed;
-    for (const Tick& tick : ticks_between(bar, target)) all.place(tick, kGap);
+    for (const Tick& tick : ticks_between(bar, target)) all.place(tick, kBarGap);
     if (all.placed.size() <= kMostBarTicks) return all.placed;
   }
   return fixed.placed;
@@ -188,13 +186,13 @@ double colour_bar_least_length(const ColourBar& bar, double text_size, bool vert
   check(bar);
   const std::vector<Tick> ticks = ends_and_zero(bar);
   const auto size = [&](std::size_t i) { return size_along(ticks[i], text_size, vertical); };
-  double least = size(0) + size(1) + kGap;
+  double least = size(0) + size(1) + kBarGap;
   if (ticks.size() == 3) {
     // Zero splits the bar in two; either part has room for half a zero and its end.
     const double zero = share_of(bar, 0);
-    least = std::max((size(2) / 2 + kGap + size(0)) / zero,
-                     (size(2) / 2 + kGap + size(1)) / (1 - zero));
-    least = std::min(least, 4 * (size(0) + size(1) + size(2) + 2 * kGap));
+    least = std::max((size(2) / 2 + kBarGap + size(0)) / zero,
+                     (size(2) / 2 + kBarGap + size(1)) / (1 - zero));
+    least = std::min(least, 4 * (size(0) + size(1) + size(2) + 2 * kBarGap));
   }
   // Narrower than any word, text is wrapped into words.
   for (const std::string& word : wrap_text(bar.label + " " + bar.mark_text, text_size, 0))
@@ -205,8 +203,8 @@ double colour_bar_least_length(const ColourBar& bar, double text_size, bool vert
 double colour_bar_breadth(const ColourBar& bar, double length, double text_size, bool vertical) {
   const std::vector<PlacedTick> ticks = place_ticks(bar, length, text_size, vertical);
   const auto lines = static_cast<double>(label_lines(bar, length, text_size).size());
-  return kThickness + kGap + (vertical ? widest_label(ticks, text_size) : text_size) +
-         (lines > 0 ? kGap + (1 + (lines - 1) * kLineHeight) * text_size : 0);
+  return kThickness + kBarGap + (vertical ? widest_label(ticks, text_size) : text_size) +
+         (lines > 0 ? kBarGap + (1 + (lines - 1) * kLineSpacing) * text_size : 0);
 }
 
 void draw_colour_bar(const ColourBar& bar, Point origin, double length, double text_size,
@@ -221,12 +219,12 @@ void draw_colour_bar(const ColourBar& bar, Point origin, double length, double t
     if (vertical) {
       const double y = rect.bottom() - p.at;
       painter.line(std::vector<Point>{{rect.right(), y}, {rect.right() + kTickLength, y}}, {});
-      painter.text({rect.right() + kGap, rect.bottom() - p.centre}, p.tick.label,
+      painter.text({rect.right() + kBarGap, rect.bottom() - p.centre}, p.tick.label,
                    {text_size, kInk, Align::kLeft, false});
     } else {
       const double x = rect.x + p.at;
       painter.line(std::vector<Point>{{x, rect.bottom()}, {x, rect.bottom() + kTickLength}}, {});
-      painter.text({rect.x + p.centre, rect.bottom() + kGap + text_size / 2}, p.tick.label,
+      painter.text({rect.x + p.centre, rect.bottom() + kBarGap + text_size / 2}, p.tick.label,
                    {text_size, kInk, Align::kCentre, false});
     }
   }
@@ -234,7 +232,7 @@ void draw_colour_bar(const ColourBar& bar, Point origin, double length, double t
   const double breadth = colour_bar_breadth(bar, length, text_size, vertical);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     // The last line stands at the edge.
-    const double above = static_cast<double>(lines.size() - 1 - i) * kLineHeight * text_size;
+    const double above = static_cast<double>(lines.size() - 1 - i) * kLineSpacing * text_size;
     const double across = breadth - text_size / 2 - above;
     painter.text(vertical ? Point{rect.x + across, rect.centre_y()}
                           : Point{rect.centre_x(), rect.y + across},

@@ -15,7 +15,6 @@ namespace {
 constexpr double kMargin = 14;
 constexpr double kGap = 8;  // between pictures, and between labels and pictures
 constexpr double kWidestRowLabel = 180;
-constexpr double kLineHeight = 1.25;
 
 using Lines = std::vector<std::string>;
 using Side = MontageBar::Side;
@@ -27,7 +26,7 @@ double widest(const Lines& lines, double size) {
 }
 
 double height_of(const Lines& lines, double size) {
-  return static_cast<double>(lines.size()) * kLineHeight * size;
+  return static_cast<double>(lines.size()) * kLineSpacing * size;
 }
 
 // Positions along one direction: where each row or column begins, and how large it is.
@@ -140,7 +139,7 @@ void lay_out_captions(const Montage& m, Layout& l) {
       if (caption.empty()) continue;
       double& width = l.columns.size[column];
       width = std::max(width, text_width(caption, caption_size(m)));
-      l.captions[row] = kLineHeight * caption_size(m);
+      l.captions[row] = kLineSpacing * caption_size(m);
     }
     l.rows.size[row] += l.captions[row];
   }
@@ -188,7 +187,7 @@ Layout lay_out(const Montage& m) {
 
 // Lines of text whose block is centred on `middle`.
 void draw_lines(const Lines& lines, Point middle, const TextStyle& style, Painter& painter) {
-  const double step = kLineHeight * style.size;
+  const double step = kLineSpacing * style.size;
   double y = middle.y - step * (static_cast<double>(lines.size()) - 1) / 2;
   for (const std::string& line : lines) {
     painter.text({middle.x, y}, line, style);

@@ -39,6 +39,9 @@ struct TextStyle {
   bool upwards = false;        // turned by 90 degrees counter-clockwise
 };
 
+/// From one line of text to the next, in text sizes.
+inline constexpr double kLineSpacing = 1.25;
+
 /// Coordinates are units of the figure: one CSS pixel in SVG, `scale` pixels on a canvas.
 class Painter {
  public:

@@ -14,7 +14,7 @@ namespace fovea::visualise {
 namespace {
 
 using attention::Probe;
-using Row = std::vector<double>;
+using Weights = std::vector<double>;
 using Blocks = std::span<const GridAttention>;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -45,12 +45,12 @@ std::int64_t query_of(const GridAttention& block, Probe::Place place) {
 }
 
 // A of one query, whose row must be there: max(map, 0), mean over heads, sum 1.
-Row positive_row(const GridAttention& block, std::int64_t query) {
+Weights positive_row(const GridAttention& block, std::int64_t query) {
   constexpr double kFloor = 1e-8;
   const std::int64_t heads = block.map.size(0), rows = block.map.size(1), keys = block.map.size(2);
   const std::int64_t row = query - block.first_row;
   const auto values = block.map.host_values<double>();
-  Row sums(at(keys), 0.0);
+  Weights sums(at(keys), 0.0);
   for (std::int64_t head = 0; head < heads; ++head) {
     for (std::int64_t k = 0; k < keys; ++k)
       sums[at(k)] += std::max(0.0, values[at((head * rows + row) * keys + k)]);
@@ -71,16 +71,16 @@ bool has_rows(const GridAttention& block) {
 }
 
 // (r + r A) / 2.
-Row through(const GridAttention& block, const Row& r) {
+Weights through(const GridAttention& block, const Weights& r) {
   if (block.windows) return unit_rollout({*block.windows}, r);
-  Row on_keys(at(block.keys_h * block.keys_w), 0.0), tokens_of(on_keys.size(), 0.0);
+  Weights on_keys(at(block.keys_h * block.keys_w), 0.0), tokens_of(on_keys.size(), 0.0);
   for (std::size_t i = 0; i < r.size(); ++i) {
     tokens_of[at(key_of(block, static_cast<std::int64_t>(i)))] += 1;
     if (r[i] == 0) continue;
-    const Row a = positive_row(block, static_cast<std::int64_t>(i));
+    const Weights a = positive_row(block, static_cast<std::int64_t>(i));
     for (std::size_t k = 0; k < a.size(); ++k) on_keys[k] += r[i] * a[k];
   }
-  Row result(r.size());
+  Weights result(r.size());
   for (std::size_t i = 0; i < r.size(); ++i) {
     const std::size_t key = at(key_of(block, static_cast<std::int64_t>(i)));
     result[i] = (r[i] + on_keys[key] / tokens_of[key]) / 2;
@@ -88,7 +88,7 @@ Row through(const GridAttention& block, const Row& r) {
   return result;
 }
 
-Row through_all(Blocks blocks, Row r) {
+Weights through_all(Blocks blocks, Weights r) {
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) r = through(*block, r);
   return r;
 }
@@ -113,7 +113,7 @@ GridRollout unweighted(Blocks blocks, std::int64_t query) {
   return {first.block, blocks.back().block, first.grid_h, first.grid_w, query, {}};
 }
 
-// Of the last block the query's row is enough.
+// In the last block the query's row is enough.
 bool can_roll(Blocks blocks, std::int64_t query) {
   const GridAttention& last = blocks.back();
   const std::int64_t row = query - last.first_row;
@@ -122,12 +122,12 @@ bool can_roll(Blocks blocks, std::int64_t query) {
 }
 
 // Weights of a grid, each spread over the tokens of a finer one that it was made of.
-Row spread(const Row& r, const GridAttention& from, const GridAttention& to) {
+Weights spread(const Weights& r, const GridAttention& from, const GridAttention& to) {
   const auto parent = [&](std::int64_t i) {
     return at(i / to.grid_w * from.grid_h / to.grid_h * from.grid_w +
               i % to.grid_w * from.grid_w / to.grid_w);
   };
-  Row children(r.size(), 0.0), result(at(to.grid_h * to.grid_w));
+  Weights children(r.size(), 0.0), result(at(to.grid_h * to.grid_w));
   for (std::int64_t i = 0; i < std::ssize(result); ++i) children[parent(i)] += 1;
   for (std::int64_t i = 0; i < std::ssize(result); ++i)
     result[at(i)] = r[parent(i)] / children[parent(i)];
@@ -186,7 +186,7 @@ std::vector<GridRollout> grid_rollouts(Blocks blocks, Probe::Place place) {
     const std::int64_t query = query_of(sequence.front(), place);
     GridRollout& rollout = rollouts.emplace_back(unweighted(sequence, query));
     if (!can_roll(sequence, query)) continue;
-    Row row(at(rollout.grid_h * rollout.grid_w), 0.0);
+    Weights row(at(rollout.grid_h * rollout.grid_w), 0.0);
     row[at(query)] = 1;
     rollout.weights = through_all(sequence, std::move(row));
     any = true;
@@ -209,7 +209,7 @@ std::optional<GridRollout> joined_rollout(Blocks blocks) {
   const GridAttention& last = blocks.back();
   const std::int64_t n = last.grid_h * last.grid_w;
   GridRollout joined = unweighted(blocks, -1);
-  joined.weights = through_all(all.back(), Row(at(n), 1 / static_cast<double>(n)));
+  joined.weights = through_all(all.back(), Weights(at(n), 1 / static_cast<double>(n)));
   for (std::size_t i = all.size() - 1; i-- > 0;)
     joined.weights =
         through_all(all[i], spread(joined.weights, all[i + 1].front(), all[i].front()));

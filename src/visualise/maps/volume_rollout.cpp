@@ -33,7 +33,7 @@ Probe::Record as_units(const Probe::Record& record) {
 }
 
 // "layers.0" of "layers.0.blocks.1".
-std::string stage_of(const std::string& block) {
+std::string stage_of_block(const std::string& block) {
   std::string name = block.substr(0, block.rfind('.'));
   const std::string blocks = ".blocks";
   if (name.ends_with(blocks)) name.resize(name.size() - blocks.size());
@@ -49,7 +49,7 @@ std::vector<VolumeStage> stages_of(const std::vector<Probe::Record>& records) {
     if (record.name == "unit_attn" || (whole && !record.is_signed)) attention = &record;
     if (record.name != "features") continue;
     if (attention != nullptr && record.value.rank() == 5) {
-      const std::string name = stage_of(record.module);
+      const std::string name = stage_of_block(record.module);
       if (stages.empty() || stages.back().name != name)
         stages.push_back(
             {name, {record.value.size(2), record.value.size(3), record.value.size(4)}, {}});

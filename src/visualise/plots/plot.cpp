@@ -12,16 +12,12 @@
 #include "visualise/plots/plot_axis.h"
 #include "visualise/plots/plot_legend.h"
 #include "visualise/plots/plot_names.h"
+#include "visualise/plots/plot_sizes.h"
 
 namespace fovea::visualise {
 namespace {
 
-constexpr double kTitleSize = 14;
-constexpr double kLabelSize = 12;
-constexpr double kTickSize = 11;
 constexpr double kTickLength = 4;
-constexpr double kMargin = 12;
-constexpr double kGap = 7;  // between a tick label, its axis and the axis' label
 
 void check(const LinePlot& plot) {
   for (const Series& s : plot.series) {
@@ -44,20 +40,20 @@ struct Layout {
 
 Layout lay_out(const LinePlot& plot, const Rect& area, double legend_width) {
   Layout l{area, {}, x_axis(plot), y_axis(plot), {}, {}};
-  const double top = area.y + kMargin + (plot.title.empty() ? 0 : kTitleSize + kGap);
-  const double bottom =
-      area.bottom() - kMargin - kTickSize - kGap - (plot.x_label.empty() ? 0 : kLabelSize + kGap);
+  const double top = area.y + kPlotMargin + (plot.title.empty() ? 0 : kTitleSize + kPlotGap);
+  const double bottom = area.bottom() - kPlotMargin - kTickSize - kPlotGap -
+                        (plot.x_label.empty() ? 0 : kLabelSize + kPlotGap);
   l.y_ticks = fitting_ticks(l.y, bottom - top, kTickSize, true, false);
   double widest = 0;
   for (const Tick& tick : l.y_ticks) widest = std::max(widest, text_width(tick.label, kTickSize));
   const double left =
-      area.x + kMargin + widest + kGap + (plot.y_label.empty() ? 0 : kLabelSize + kGap);
-  double right = area.right() - kMargin - (legend_width > 0 ? legend_width + kMargin : 0);
+      area.x + kPlotMargin + widest + kPlotGap + (plot.y_label.empty() ? 0 : kLabelSize + kPlotGap);
+  double right = area.right() - kPlotMargin - (legend_width > 0 ? legend_width + kPlotMargin : 0);
   l.x_ticks = fitting_ticks(l.x, right - left, kTickSize, false, has_whole_x(plot));
   if (!l.x_ticks.empty() && legend_width == 0) {
     // Half of the last label may stand out to the right of the axis.
     const double reach = text_width(l.x_ticks.back().label, kTickSize) / 2 + 2;
-    right = std::min(right, area.right() - std::max(kMargin, reach));
+    right = std::min(right, area.right() - std::max(kPlotMargin, reach));
   }
   l.inner = {left, top, right - left, bottom - top};
   l.x.from = left;
@@ -78,7 +74,7 @@ void draw_axes(const LinePlot& plot, const Layout& l, Painter& painter) {
     const bool major = !tick.label.empty();
     if (major) segment({x, in.y}, {x, in.bottom()}, grid);
     segment({x, in.bottom()}, {x, in.bottom() + (major ? kTickLength : kTickLength / 2)}, axis);
-    painter.text({x, in.bottom() + kGap + kTickSize / 2}, tick.label,
+    painter.text({x, in.bottom() + kPlotGap + kTickSize / 2}, tick.label,
                  {kTickSize, kInk, Align::kCentre, false});
   }
   for (const Tick& tick : l.y_ticks) {
@@ -86,19 +82,19 @@ void draw_axes(const LinePlot& plot, const Layout& l, Painter& painter) {
     const bool major = !tick.label.empty();
     if (major) segment({in.x, y}, {in.right(), y}, grid);
     segment({in.x - (major ? kTickLength : kTickLength / 2), y}, {in.x, y}, axis);
-    painter.text({in.x - kGap, y}, tick.label, {kTickSize, kInk, Align::kRight, false});
+    painter.text({in.x - kPlotGap, y}, tick.label, {kTickSize, kInk, Align::kRight, false});
   }
-  painter.text({in.centre_x(), l.area.bottom() - kMargin - kLabelSize / 2},
-               fit_text(plot.x_label, kLabelSize, l.area.w - 2 * kMargin),
+  painter.text({in.centre_x(), l.area.bottom() - kPlotMargin - kLabelSize / 2},
+               fit_text(plot.x_label, kLabelSize, l.area.w - 2 * kPlotMargin),
                {kLabelSize, kInk, Align::kCentre, false});
-  painter.text({l.area.x + kMargin + kLabelSize / 2, in.centre_y()},
-               fit_text(plot.y_label, kLabelSize, l.area.h - 2 * kMargin),
+  painter.text({l.area.x + kPlotMargin + kLabelSize / 2, in.centre_y()},
+               fit_text(plot.y_label, kLabelSize, l.area.h - 2 * kPlotMargin),
                {kLabelSize, kInk, Align::kCentre, true});
-  const std::string title = fit_text(plot.title, kTitleSize, l.area.w - 2 * kMargin);
+  const std::string title = fit_text(plot.title, kTitleSize, l.area.w - 2 * kPlotMargin);
   // Centred over the axes where it fits, otherwise moved inside the picture.
-  const double half = text_width(title, kTitleSize) / 2 + kMargin;
+  const double half = text_width(title, kTitleSize) / 2 + kPlotMargin;
   const double centre = std::max(l.area.x + half, std::min(in.centre_x(), l.area.right() - half));
-  painter.text({centre, l.area.y + kMargin + kTitleSize / 2}, title,
+  painter.text({centre, l.area.y + kPlotMargin + kTitleSize / 2}, title,
                {kTitleSize, kInk, Align::kCentre, false});
 }
 
@@ -275,7 +271,7 @@ void draw(const LinePlot& plot, const Rect& area, Painter& painter) {
   Legend legend = make_legend(plot, layout.inner, lines);
   if (legend.outside) {
     layout = lay_out(plot, area, legend.box.w);
-    legend.box.x = layout.inner.right() + kMargin;
+    legend.box.x = layout.inner.right() + kPlotMargin;
     legend.box.y = layout.inner.y;
   }
   draw_axes(plot, layout, painter);

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "visualise/drawing/colour_map.h"
+#include "visualise/plots/plot_sizes.h"
 
 namespace fovea::visualise {
 namespace {
 
-constexpr double kTextSize = 11;
 constexpr double kRow = 17;
 constexpr double kSample = 22;  // length of the line beside a name
 constexpr double kPad = 7;
@@ -43,7 +43,7 @@ struct SharedLegend {
 SharedLegend lay_out_shared(std::span<const LegendLine> legend, double width) {
   SharedLegend cells;
   for (const LegendLine& line : legend)
-    cells.column = std::max(cells.column, text_width(line.name, kTextSize) + kSample + 4 * kPad);
+    cells.column = std::max(cells.column, text_width(line.name, kTickSize) + kSample + 4 * kPad);
   cells.column = std::min(cells.column, width);
   if (legend.empty()) return cells;
   cells.columns = std::max<std::size_t>(1, static_cast<std::size_t>(width / cells.column));
@@ -73,7 +73,7 @@ Legend make_legend(const LinePlot& plot, const Rect& inner,
   Legend legend;
   for (const Series& series : plot.series) {
     if (series.name.empty()) continue;
-    const double name = std::min(widest_name(plot), text_width(series.name, kTextSize));
+    const double name = std::min(widest_name(plot), text_width(series.name, kTickSize));
     legend.box.w = std::max(legend.box.w, name + kSample + 3 * kPad);
     legend.box.h += kRow;
   }
@@ -103,8 +103,8 @@ void draw_legend(const LinePlot& plot, const Legend& legend, Painter& painter) {
     const double x = legend.box.x + kPad;
     painter.line(std::vector<Point>{{x, y}, {x + kSample, y}}, series_stroke(plot, i));
     painter.text({x + kSample + kPad, y},
-                 fit_text(plot.series[i].name, kTextSize, widest_name(plot)),
-                 {kTextSize, kInk, Align::kLeft, false});
+                 fit_text(plot.series[i].name, kTickSize, widest_name(plot)),
+                 {kTickSize, kInk, Align::kLeft, false});
     y += kRow;
   }
 }
@@ -122,8 +122,8 @@ void draw_shared_legend(std::span<const LegendLine> legend, const Rect& plots, P
     const double y = plots.bottom() + kPad + (static_cast<double>(i % cells.rows) + 0.5) * kRow;
     painter.line(std::vector<Point>{{x, y}, {x + kSample, y}}, legend[i].stroke);
     painter.text({x + kSample + kPad, y},
-                 fit_text(legend[i].name, kTextSize, cells.column - kSample - 3 * kPad),
-                 {kTextSize, kInk, Align::kLeft, false});
+                 fit_text(legend[i].name, kTickSize, cells.column - kSample - 3 * kPad),
+                 {kTickSize, kInk, Align::kLeft, false});
   }
 }
 

@@ -12,12 +12,12 @@ using namespace fovea::data;
 namespace {
 
 // Planes that own their pixels, counted up from 1.
-struct Picture {
-  Picture(std::int64_t c, std::int64_t h, std::int64_t w)
+struct Drawn {
+  Drawn(std::int64_t c, std::int64_t h, std::int64_t w)
       : values(static_cast<std::size_t>(c * h * w)), planes{c, h, w, values.data()} {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i + 1);
   }
-  Picture(const Picture&) = delete;
+  Drawn(const Drawn&) = delete;
   std::vector<float> values;
   Planes planes;
 };
@@ -25,7 +25,7 @@ struct Picture {
 }  // namespace
 
 TEST_CASE("geometry: flips mirror every channel and undo themselves", "[data]") {
-  Picture x(2, 3, 2);
+  Drawn x(2, 3, 2);
   const auto before = x.values;
   flip_horizontally(x.planes);
   CHECK(x.values == std::vector<float>{2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11});
@@ -38,7 +38,7 @@ TEST_CASE("geometry: flips mirror every channel and undo themselves", "[data]") 
 }
 
 TEST_CASE("geometry: a crop keeps the pixels of its box", "[data]") {
-  Picture x(2, 3, 4), part(2, 2, 3);
+  Drawn x(2, 3, 4), part(2, 2, 3);
   crop(x.planes, {1, 1, 2, 3}, part.planes);
   CHECK(part.values == std::vector<float>{6, 7, 8, 10, 11, 12, 18, 19, 20, 22, 23, 24});
   const Image image{2, 3, 2, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
@@ -48,7 +48,7 @@ TEST_CASE("geometry: a crop keeps the pixels of its box", "[data]") {
 }
 
 TEST_CASE("geometry: a shift brings in zeros", "[data]") {
-  Picture x(1, 2, 3);
+  Drawn x(1, 2, 3);
   shift(x.planes, 1, -1);
   CHECK(x.values == std::vector<float>{0, 0, 0, 2, 3, 0});
   shift(x.planes, 0, 9);
@@ -56,15 +56,15 @@ TEST_CASE("geometry: a shift brings in zeros", "[data]") {
 }
 
 TEST_CASE("geometry: rotation is counter-clockwise about the centre", "[data]") {
-  Picture x(1, 3, 3);
+  Drawn x(1, 3, 3);
   rotate(x.planes, 90);
   CHECK(x.values == std::vector<float>{3, 6, 9, 2, 5, 8, 1, 4, 7});
   rotate(x.planes, 270);
-  CHECK(x.values == Picture(1, 3, 3).values);
+  CHECK(x.values == Drawn(1, 3, 3).values);
   rotate(x.planes, 180);
   CHECK(x.values == std::vector<float>{9, 8, 7, 6, 5, 4, 3, 2, 1});
   // The canvas stays; what it has no pixel for is 0.
-  Picture wide(2, 1, 3);
+  Drawn wide(2, 1, 3);
   rotate(wide.planes, 90);
   CHECK(wide.values == std::vector<float>{0, 2, 0, 0, 5, 0});
   rotate(wide.planes, 360);
@@ -72,8 +72,8 @@ TEST_CASE("geometry: rotation is counter-clockwise about the centre", "[data]") 
 }
 
 TEST_CASE("geometry: resampling has half-pixel centres and no antialiasing", "[data]") {
-  Picture x(1, 1, 4);
-  Picture half(1, 1, 2), twice(1, 2, 8);
+  Drawn x(1, 1, 4);
+  Drawn half(1, 1, 2), twice(1, 2, 8);
   resample(x.planes, half.planes, Resampling::kBilinear);
   CHECK(half.values == std::vector<float>{1.5f, 3.5f});
   resample(x.planes, half.planes, Resampling::kNearest);
@@ -82,12 +82,12 @@ TEST_CASE("geometry: resampling has half-pixel centres and no antialiasing", "[d
   const std::vector<float> row = {1, 1.25f, 1.75f, 2.25f, 2.75f, 3.25f, 3.75f, 4};
   CHECK(std::vector<float>(twice.values.begin(), twice.values.begin() + 8) == row);
   CHECK(std::vector<float>(twice.values.begin() + 8, twice.values.end()) == row);
-  Picture other(2, 1, 4);
+  Drawn other(2, 1, 4);
   CHECK_THROWS_AS(resample(x.planes, other.planes, Resampling::kNearest), ShapeError);
 }
 
 TEST_CASE("geometry: stretching uses the range of the whole image", "[data]") {
-  Picture x(2, 1, 3);
+  Drawn x(2, 1, 3);
   stretch(x.planes);
   CHECK(x.values == std::vector<float>{0, 0.2f, 0.4f, 0.6f, 0.8f, 1});
   x.values.assign(6, 0.7f);

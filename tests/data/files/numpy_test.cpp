@@ -13,29 +13,28 @@ using namespace fovea::data::test;
 
 namespace {
 
-NumpyArray decoded(const std::string& bytes) { return decode_npy(bytes_of(bytes), "a.npy"); }
+NumpyArray decoded_array(const std::string& bytes) { return decode_npy(bytes_of(bytes), "a.npy"); }
 
 const std::vector<float> kCounting = {0, 1, 2, 3, 4, 5};
 
 }  // namespace
 
 TEST_CASE("numpy: numbers of any type, rows or columns first", "[data]") {
-  const NumpyArray rows = decoded(npy("<f4", "(2, 3)", raw_bytes(kCounting)));
+  const NumpyArray rows = decoded_array(npy("<f4", "(2, 3)", raw_bytes(kCounting)));
   CHECK(rows.shape == std::vector<std::int64_t>{2, 3});
   CHECK(rows.values == kCounting);
   const std::string columns = raw_bytes(std::vector<double>{0, 3, 1, 4, 2, 5});
-  CHECK(decoded(npy("<f8", "(2, 3)", columns, true)).values == kCounting);
-  CHECK(
-      decoded(npy("<i8", "(6,)", raw_bytes(std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}))).values ==
-      kCounting);
-  CHECK(decoded(npy("|u1", "(6,)", std::string("\0\1\2\3\4\5", 6))).values == kCounting);
-  CHECK(decoded(npy("<f4", "()", raw_bytes(std::vector<float>{7}))).values ==
+  CHECK(decoded_array(npy("<f8", "(2, 3)", columns, true)).values == kCounting);
+  CHECK(decoded_array(npy("<i8", "(6,)", raw_bytes(std::vector<std::int64_t>{0, 1, 2, 3, 4, 5})))
+            .values == kCounting);
+  CHECK(decoded_array(npy("|u1", "(6,)", std::string("\0\1\2\3\4\5", 6))).values == kCounting);
+  CHECK(decoded_array(npy("<f4", "()", raw_bytes(std::vector<float>{7}))).values ==
         std::vector<float>{7});
   // The second version of the format has four bytes for the length of its header.
   std::string wide = npy("<f4", "(2, 3)", raw_bytes(kCounting));
   wide[6] = 2;
   wide.insert(10, std::string(2, '\0'));
-  CHECK(decoded(wide).values == kCounting);
+  CHECK(decoded_array(wide).values == kCounting);
 }
 
 TEST_CASE("numpy: archives, compressed or not; other arrays are left alone", "[data]") {
@@ -56,7 +55,8 @@ TEST_CASE("numpy: archives, compressed or not; other arrays are left alone", "[d
 TEST_CASE("numpy: damaged files end in one line", "[data]") {
   const std::string good = npy("<f4", "(2, 3)", raw_bytes(kCounting));
   const auto refused = [](const std::string& bytes, const std::string& message) {
-    CHECK_THROWS_WITH(decoded(bytes), Catch::StartsWith("a.npy: ") && Catch::Contains(message));
+    CHECK_THROWS_WITH(decoded_array(bytes),
+                      Catch::StartsWith("a.npy: ") && Catch::Contains(message));
   };
   refused(good.substr(0, good.size() - 1),
           "header promises an array of 2 x 3, file holds 5 values");

@@ -20,7 +20,7 @@ namespace {
 
 Value golden() {
   const auto file =
-      std::filesystem::path(test::source_dir()) / "tests/fixtures/dgsa/text_pipeline.json";
+      std::filesystem::path(fovea::test::source_dir()) / "tests/fixtures/dgsa/text_pipeline.json";
   return schema::parse(io::read_text(file), file.string());
 }
 

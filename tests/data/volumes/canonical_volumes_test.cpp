@@ -16,21 +16,21 @@ using namespace fovea::data::test;
 
 namespace {
 
-constexpr VolumeSides kSides = {4, 6, 8};
+constexpr VolumeSides kCanonicalSides = {4, 6, 8};
 // Of RAS+: 1.5 x 1.25 x 8 mm, slanted a little.
 constexpr Affine kAffine = {{{1.5, 0, 0.5, -20}, {0.1, 1.25, 0, 30}, {0, 0, 8, -40}}};
 
 NiftiFile stored(const std::vector<float>& values, const Turn& turn) {
-  const VolumeSides sides = turned(kSides, turn);
+  const VolumeSides sides = turned(kCanonicalSides, turn);
   NiftiFile file{.depth = static_cast<std::int16_t>(sides[0]),
                  .height = static_cast<std::int16_t>(sides[1]),
                  .width = static_cast<std::int16_t>(sides[2]),
                  .values = {}};
   const auto steps = turned(std::array<double, 3>{8, 1.25, 1.5}, turn);
   for (std::size_t k = 0; k < 3; ++k) file.steps[k] = static_cast<float>(steps[2 - k]);
-  for (const float value : turned(std::span<const float>(values), kSides, turn))
+  for (const float value : turned(std::span<const float>(values), kCanonicalSides, turn))
     file.values.push_back(static_cast<std::int16_t>(value));
-  const Affine affine = turned(kAffine, kSides, turn);
+  const Affine affine = turned(kAffine, kCanonicalSides, turn);
   file.sform.emplace();
   for (std::size_t r = 0; r < 3; ++r) {
     for (std::size_t c = 0; c < 4; ++c) (*file.sform)[r][c] = static_cast<float>(affine[r][c]);
@@ -114,7 +114,7 @@ TEST_CASE("canonical: labels come back on the grid of the file, turned as it is"
     CHECK(back.shape() == truth.shape());
     CHECK(labels_of(back) == labels_of(truth));
     const auto n = static_cast<std::size_t>(volumes.case_name(i).back() - '0');
-    const auto expected = turned(std::span<const float>(labels), kSides, kTurns[n]);
+    const auto expected = turned(std::span<const float>(labels), kCanonicalSides, kTurns[n]);
     CHECK(labels_of(truth) == std::vector<std::int64_t>(expected.begin(), expected.end()));
     CHECK(d->get(i).geometry.original_size ==
           std::vector<std::int64_t>(truth.shape().begin(), truth.shape().end()));

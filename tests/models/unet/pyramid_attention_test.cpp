@@ -13,7 +13,7 @@ using namespace fovea::test;
 
 namespace {
 
-schema::Value options(const std::string& json) { return schema::parse(json, "test.json"); }
+schema::Value pyramid_options(const std::string& json) { return schema::parse(json, "test.json"); }
 
 struct Counts {
   std::int64_t parameters, macs_paper, macs;
@@ -25,7 +25,7 @@ std::ostream& operator<<(std::ostream& out, const Counts& c) {
 
 Counts counts_of(const std::string& json, std::int64_t channels, std::int64_t classes) {
   const Device meta = make_meta();
-  const auto model = build(options(json), meta, {channels, 224, 224, classes});
+  const auto model = build(pyramid_options(json), meta, {channels, 224, 224, classes});
   autograd::Profiler profiler;
   const autograd::NoGrad no_grad;
   const autograd::Profile scope(profiler);
@@ -108,7 +108,7 @@ TEST_CASE("pvt decoders: counts of variants", "[models]") {
 TEST_CASE("pvt decoders: gradients of every parameter", "[models][slow-device]") {
   for (const char* type : kNetworks) {
     INFO(type);
-    const auto model = build(options(tiny(type)), cpu(), {1, 16, 16, 2}, DType::kFloat64);
+    const auto model = build(pyramid_options(tiny(type)), cpu(), {1, 16, 16, 2}, DType::kFloat64);
     const Tensor image = random_tensor({1, 1, 16, 16}, 1);
     check_directions(*model, [&] {
       Tensor loss;
@@ -128,7 +128,7 @@ TEST_CASE("pvt decoders: maps of the image's size, over any backbone", "[models]
       const Device meta = make_meta();
       const std::string json =
           std::string(R"({"type": ")") + type + R"(", "backbone": {"type": ")" + backbone + "\"}}";
-      const auto model = build(options(json), meta, {1, 64, 96, 4});
+      const auto model = build(pyramid_options(json), meta, {1, 64, 96, 4});
       const Tensor image = Tensor::empty({2, 1, 64, 96}, DType::kFloat32, meta);
       for (const Tensor& map : (*model)({.image = image}).maps)
         CHECK(map.shape() == Shape{2, 4, 64, 96});
@@ -137,19 +137,20 @@ TEST_CASE("pvt decoders: maps of the image's size, over any backbone", "[models]
 }
 
 TEST_CASE("pvt decoders: what does not fit is refused", "[models]") {
-  const auto model = build(options(tiny("pvt_gdla")), cpu(), {1, 16, 16, 2});
+  const auto model = build(pyramid_options(tiny("pvt_gdla")), cpu(), {1, 16, 16, 2});
   CHECK_THROWS_WITH((*model)({.image = random_tensor({1, 1, 12, 16}, 1, DType::kFloat32)}),
                     Catch::Contains("this network needs multiples of 8"));
-  CHECK_THROWS_WITH(build(options(tiny("pvt_gdla", R"(, "us_ks": 4)")), cpu(), {1, 16, 16, 2}),
-                    Catch::Contains("model.us_ks: 4; expected an odd number"));
   CHECK_THROWS_WITH(
-      build(options(R"({"type": "pvt_gdla", "num_heads": [2, 4]})"), cpu(), {1, 32, 32, 2}),
+      build(pyramid_options(tiny("pvt_gdla", R"(, "us_ks": 4)")), cpu(), {1, 16, 16, 2}),
+      Catch::Contains("model.us_ks: 4; expected an odd number"));
+  CHECK_THROWS_WITH(
+      build(pyramid_options(R"({"type": "pvt_gdla", "num_heads": [2, 4]})"), cpu(), {1, 32, 32, 2}),
       Catch::Contains("2 numbers for the 4 levels"));
 }
 
 TEST_CASE("pvt decoders: a probe sees what goes into a block, its attention and what comes out",
           "[models]") {
-  const auto model = build(options(tiny("pvt_gdla")), cpu(), {1, 16, 16, 2});
+  const auto model = build(pyramid_options(tiny("pvt_gdla")), cpu(), {1, 16, 16, 2});
   const Tensor image = random_tensor({1, 1, 16, 16}, 3, DType::kFloat32);
   attention::Probe probe;
   const Tensor probed = (*model)({.image = image}, &probe).maps.front();
@@ -179,7 +180,7 @@ TEST_CASE("pvt decoders: mixed precision trains as float32 does", "[models]") {
     INFO(type);
     const auto run = [&](DType activations) {
       const auto model =
-          build(options(tiny(type)), cpu(), {1, 32, 32, 2}, DType::kFloat32, activations);
+          build(pyramid_options(tiny(type)), cpu(), {1, 32, 32, 2}, DType::kFloat32, activations);
       model->train(true);
       const Tensor map = (*model)({.image = image}).maps.front();
       CHECK(map.dtype() == DType::kFloat32);

@@ -12,11 +12,11 @@ using namespace fovea::test;
 
 namespace {
 
-struct Sizes {
+struct AttentionSizes {
   std::int64_t b, heads, n, keys, dim, v_dim;
 };
 
-Tensor mask_for(const Sizes& s) {
+Tensor mask_for(const AttentionSizes& s) {
   std::vector<std::uint8_t> bits;
   for (std::int64_t i = 0; i < s.b * s.keys; ++i) bits.push_back(i % 3 != 1 ? 1 : 0);
   for (std::int64_t j = 0; j < s.keys; ++j)
@@ -37,8 +37,8 @@ Tensor as_rows(const Tensor& c) {
 }  // namespace
 
 TEST_CASE("attention: fused equals composed, and gradients", "[ops][attention]") {
-  const auto s =
-      GENERATE(values<Sizes>({{2, 3, 5, 5, 4, 2}, {1, 1, 1, 1, 1, 1}, {2, 2, 3, 7, 3, 5}}));
+  const auto s = GENERATE(
+      values<AttentionSizes>({{2, 3, 5, 5, 4, 2}, {1, 1, 1, 1, 1, 1}, {2, 2, 3, 7, 3, 5}}));
   const bool causal = GENERATE(false, true);
   const bool masked = GENERATE(false, true);
   const ops::AttentionOptions options{0.3, causal, masked ? mask_for(s) : Tensor()};
@@ -79,8 +79,8 @@ TEST_CASE("attention: long sequences in blocks, float32, one fused projection",
 
 TEST_CASE("two_map_attention: fused equals composed, and gradients",
           "[ops][attention][slow-device]") {
-  const auto s =
-      GENERATE(values<Sizes>({{2, 2, 5, 5, 3, 6}, {1, 1, 1, 1, 1, 2}, {2, 2, 3, 4, 2, 3}}));
+  const auto s = GENERATE(
+      values<AttentionSizes>({{2, 2, 5, 5, 3, 6}, {1, 1, 1, 1, 1, 2}, {2, 2, 3, 4, 2, 3}}));
   const bool interleaved = GENERATE(true, false);
   const bool masked = GENERATE(false, true);
   const ops::AttentionOptions options{0.4, false, masked ? mask_for(s) : Tensor()};

@@ -13,16 +13,16 @@ using namespace fovea::test;
 
 namespace {
 
-struct Sizes {
+struct CausalSizes {
   std::int64_t queries, keys;
 };
 
-constexpr std::int64_t kHeads = 2, kDim = 4;
+constexpr std::int64_t kCausalHeads = 2, kCausalDim = 4;
 
 Tensor attend(const std::vector<Tensor>& t, bool two_maps, bool fused, const Tensor& mask) {
   const ops::AttentionOptions options{0.5, true, mask};
   const auto view = [&](std::size_t of, std::int64_t first) {
-    return ops::heads(t[of], kHeads, kDim, first, kDim);
+    return ops::heads(t[of], kCausalHeads, kCausalDim, first, kCausalDim);
   };
   const ops::HeadView q1 = view(0, 0), k1 = view(1, 0), v = view(2, 0);
   if (!two_maps) {
@@ -30,7 +30,8 @@ Tensor attend(const std::vector<Tensor>& t, bool two_maps, bool fused, const Ten
                  : ops::merge_heads(
                        ops::matmul(ops::attention_map(q1, k1, options), ops::take_heads(v)));
   }
-  const ops::HeadView q2 = view(0, kHeads * kDim), k2 = view(1, kHeads * kDim);
+  const ops::HeadView q2 = view(0, kCausalHeads * kCausalDim),
+                      k2 = view(1, kCausalHeads * kCausalDim);
   if (fused) return ops::two_map_attention(q1, k1, q2, k2, v, t[3], t[4], options);
   const auto rows = [](const Tensor& c) {
     return ops::reshape(ops::permute(c, {0, 2, 1}), {c.size(0), c.size(2), c.size(1), 1});
@@ -41,16 +42,16 @@ Tensor attend(const std::vector<Tensor>& t, bool two_maps, bool fused, const Ten
                   ops::take_heads(v)));
 }
 
-std::vector<Shape> shapes_of(const Sizes& s) {
-  const std::int64_t width = kHeads * kDim;
+std::vector<Shape> shapes_of(const CausalSizes& s) {
+  const std::int64_t width = kCausalHeads * kCausalDim;
   return {{2, s.queries, 2 * width},
           {2, s.keys, 2 * width},
           {2, s.keys, width},
-          {2, s.queries, kHeads},
-          {2, s.queries, kHeads}};
+          {2, s.queries, kCausalHeads},
+          {2, s.queries, kCausalHeads}};
 }
 
-std::vector<Tensor> operands(const Sizes& s, DType dtype, const Device& device = cpu()) {
+std::vector<Tensor> operands(const CausalSizes& s, DType dtype, const Device& device = cpu()) {
   std::vector<Tensor> t;
   std::uint64_t seed = 3;
   for (const Shape& shape : shapes_of(s))
@@ -62,7 +63,7 @@ std::vector<Tensor> operands(const Sizes& s, DType dtype, const Device& device =
 
 TEST_CASE("causal attention: fused equals composed around the edges of blocks",
           "[ops][attention]") {
-  const auto s = GENERATE(values<Sizes>(
+  const auto s = GENERATE(values<CausalSizes>(
       {{1, 1}, {15, 15}, {32, 32}, {33, 33}, {100, 100}, {40, 130}, {130, 40}, {70, 1}, {1, 70}}));
   const bool two_maps = GENERATE(false, true);
   const bool masked = GENERATE(false, true);
@@ -96,7 +97,7 @@ TEST_CASE("causal attention: the same bits for any number of threads", "[ops][at
 // What is computed and then multiplied by a zero of the map would be NaN, as in default bodies.
 TEST_CASE("causal attention: early queries never meet late keys", "[ops][attention][host]") {
   const bool two_maps = GENERATE(false, true);
-  const std::int64_t n = 96, width = kHeads * kDim;
+  const std::int64_t n = 96, width = kCausalHeads * kCausalDim;
   const std::vector<Tensor> t = operands({n, n}, DType::kFloat64);
   for (const std::size_t late : {1, 2}) {
     const std::int64_t row = t[late].size(-1);

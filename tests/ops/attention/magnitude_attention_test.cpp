@@ -19,9 +19,9 @@ using ops::SimilarityScale;
 
 namespace {
 
-constexpr std::int64_t kHeads = 2;
+constexpr std::int64_t kMagnitudeHeads = 2;
 
-struct Sizes {
+struct MagnitudeSizes {
   std::int64_t n, dim, width;
 };
 
@@ -29,20 +29,23 @@ struct Sizes {
 struct Views {
   ops::HeadView q, k, v;
 };
-Views views_of(const Tensor& qkv, const Sizes& s) {
-  return {ops::heads(qkv, kHeads, s.dim, 0, s.dim),
-          ops::heads(qkv, kHeads, s.dim, kHeads * s.dim, s.dim),
-          ops::heads(qkv, kHeads, s.width, 2 * kHeads * s.dim, s.width)};
+Views views_of(const Tensor& qkv, const MagnitudeSizes& s) {
+  return {ops::heads(qkv, kMagnitudeHeads, s.dim, 0, s.dim),
+          ops::heads(qkv, kMagnitudeHeads, s.dim, kMagnitudeHeads * s.dim, s.dim),
+          ops::heads(qkv, kMagnitudeHeads, s.width, 2 * kMagnitudeHeads * s.dim, s.width)};
 }
-std::int64_t width_of(const Sizes& s) { return kHeads * (2 * s.dim + s.width); }
+std::int64_t magnitude_width(const MagnitudeSizes& s) {
+  return kMagnitudeHeads * (2 * s.dim + s.width);
+}
 
-Tensor attend(const Tensor& qkv, const Sizes& s, const MagnitudeOptions& options) {
+Tensor attend_magnitude(const Tensor& qkv, const MagnitudeSizes& s,
+                        const MagnitudeOptions& options) {
   const auto [q, k, v] = views_of(qkv, s);
   return ops::magnitude_attention(q, k, v, options);
 }
 
 // The map times the values.
-Tensor dense(const Tensor& qkv, const Sizes& s, const MagnitudeOptions& options) {
+Tensor dense(const Tensor& qkv, const MagnitudeSizes& s, const MagnitudeOptions& options) {
   const auto [q, k, v] = views_of(qkv, s);
   const Tensor scores = ops::magnitude_map(q, k, options).scores;
   return ops::merge_heads(ops::matmul(scores, ops::take_heads(v)));
@@ -54,7 +57,7 @@ ops::RotaryTables turns(std::int64_t n, std::int64_t pairs, DType dtype = DType:
 }
 
 // Every way of weighing values. mala 3.2 to 3.4.
-std::vector<MagnitudeOptions> all_options(const Sizes& s) {
+std::vector<MagnitudeOptions> all_options(const MagnitudeSizes& s) {
   std::vector<MagnitudeOptions> all;
   for (const FeatureMap map : {FeatureMap::kEluPlusOne, FeatureMap::kRelu, FeatureMap::kExp}) {
     all.push_back({.feature_map = map});
@@ -83,33 +86,35 @@ Tensor mask_without(std::int64_t b, std::int64_t n, const std::vector<std::int64
 }  // namespace
 
 TEST_CASE("magnitude attention: the n x n form", "[ops]") {
-  const auto s = GENERATE(Sizes{5, 4, 6}, Sizes{1, 1, 1}, Sizes{131, 6, 3});
-  const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 3);
+  const auto s =
+      GENERATE(MagnitudeSizes{5, 4, 6}, MagnitudeSizes{1, 1, 1}, MagnitudeSizes{131, 6, 3});
+  const Tensor qkv = random_tensor({2, s.n, magnitude_width(s)}, 3);
   for (const MagnitudeOptions& options : all_options(s)) {
     CAPTURE(s.n, static_cast<int>(options.feature_map), options.causal);
     const Tensor expected = dense(qkv, s, options);
     double largest = 1;  // without their scale scores are in the hundreds
     for (const double value : to_doubles(expected)) largest = std::max(largest, std::abs(value));
-    CHECK(max_difference(attend(qkv, s, options), expected) < 1e-12 * largest);
+    CHECK(max_difference(attend_magnitude(qkv, s, options), expected) < 1e-12 * largest);
   }
 }
 
 TEST_CASE("magnitude attention: gradients", "[ops][slow-device]") {
-  const auto s = GENERATE(Sizes{5, 4, 6}, Sizes{1, 1, 1}, Sizes{3, 2, 3});
-  const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 4);
+  const auto s =
+      GENERATE(MagnitudeSizes{5, 4, 6}, MagnitudeSizes{1, 1, 1}, MagnitudeSizes{3, 2, 3});
+  const Tensor qkv = random_tensor({2, s.n, magnitude_width(s)}, 4);
   for (const MagnitudeOptions& options : all_options(s)) {
     // At z = 0 there is no derivative; that is a test of its own.
     if (options.feature_map == FeatureMap::kRelu) continue;
     CAPTURE(s.n, static_cast<int>(options.feature_map), options.causal);
-    check_gradients([&](const auto& t) { return attend(t[0], s, options); }, {qkv});
+    check_gradients([&](const auto& t) { return attend_magnitude(t[0], s, options); }, {qkv});
   }
 }
 
 TEST_CASE("magnitude attention: gradients over several blocks are those of the n x n form",
           "[ops]") {
-  const Sizes s{150, 4, 3};
-  const Tensor given = random_tensor({1, s.n, width_of(s)}, 5);
-  const Tensor upstream = random_tensor({1, s.n, kHeads * s.width}, 6);
+  const MagnitudeSizes s{150, 4, 3};
+  const Tensor given = random_tensor({1, s.n, magnitude_width(s)}, 5);
+  const Tensor upstream = random_tensor({1, s.n, kMagnitudeHeads * s.width}, 6);
   for (const bool causal : {false, true}) {
     MagnitudeOptions options{.causal = causal, .rotary = turns(s.n, s.dim / 2)};
     const auto gradient = [&](const auto& forward) {
@@ -117,32 +122,32 @@ TEST_CASE("magnitude attention: gradients over several blocks are those of the n
       autograd::backward(forward(qkv, s, options), upstream);
       return qkv.grad();
     };
-    CHECK(max_difference(gradient(attend), gradient(dense)) < 1e-10);
+    CHECK(max_difference(gradient(attend_magnitude), gradient(dense)) < 1e-10);
   }
 }
 
 TEST_CASE(
     "magnitude attention: relu, gradients where features are open and where a query is nothing",
     "[ops]") {
-  const Sizes s{4, 3, 2};
+  const MagnitudeSizes s{4, 3, 2};
   const MagnitudeOptions options{.feature_map = FeatureMap::kRelu};
   // Away from 0, and no query is nothing.
-  Tensor qkv = random_tensor({1, s.n, width_of(s)}, 7);
+  Tensor qkv = random_tensor({1, s.n, magnitude_width(s)}, 7);
   edit<double>(qkv, [&](auto values) {
     for (double& value : values) value += value > 0 ? 0.2 : -0.2;
     for (std::int64_t n = 0; n < s.n; ++n) {
-      for (std::int64_t part = 0; part < 2 * kHeads; ++part)
-        values[static_cast<std::size_t>(n * width_of(s) + part * s.dim)] =
+      for (std::int64_t part = 0; part < 2 * kMagnitudeHeads; ++part)
+        values[static_cast<std::size_t>(n * magnitude_width(s) + part * s.dim)] =
             0.7 + 0.1 * static_cast<double>(n + part);
     }
   });
-  check_gradients([&](const auto& t) { return attend(t[0], s, options); }, {qkv});
+  check_gradients([&](const auto& t) { return attend_magnitude(t[0], s, options); }, {qkv});
   // Query 1 of the first head: z = 0, and its row of the result 0, not a mean of values.
-  const auto second = static_cast<std::size_t>(width_of(s));
+  const auto second = static_cast<std::size_t>(magnitude_width(s));
   const auto dim = static_cast<std::size_t>(s.dim);
   edit<double>(qkv, [&](auto values) { std::ranges::fill(values.subspan(second, dim), -1); });
   const Tensor x = trainable(ops::clone(qkv.detach()));
-  const Tensor y = attend(x, s, options);
+  const Tensor y = attend_magnitude(x, s, options);
   for (const double value : to_doubles(ops::slice(ops::slice(y, 1, 1, 1), 2, 0, s.width)))
     CHECK(value == 0.0);
   autograd::backward(y, random_tensor(y.shape(), 8));
@@ -152,40 +157,45 @@ TEST_CASE(
 }
 
 TEST_CASE("magnitude attention: given coefficients, and their gradients", "[ops]") {
-  const Sizes s{5, 4, 3};
-  const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 9);
-  const Tensor beta = random_tensor({kHeads, s.width}, 10);
-  const Tensor gamma = random_tensor({kHeads, s.width}, 11);
+  const MagnitudeSizes s{5, 4, 3};
+  const Tensor qkv = random_tensor({2, s.n, magnitude_width(s)}, 9);
+  const Tensor beta = random_tensor({kMagnitudeHeads, s.width}, 10);
+  const Tensor gamma = random_tensor({kMagnitudeHeads, s.width}, 11);
   const auto with = [&](const Tensor& x, const Tensor& b, const Tensor& g) {
-    return attend(x, s,
-                  {.beta = Coefficient::kGiven,
-                   .gamma = Coefficient::kGiven,
-                   .given_beta = b,
-                   .given_gamma = g});
+    return attend_magnitude(x, s,
+                            {.beta = Coefficient::kGiven,
+                             .gamma = Coefficient::kGiven,
+                             .given_beta = b,
+                             .given_gamma = g});
   };
   check_gradients([&](const auto& t) { return with(t[0], t[1], t[2]); }, {qkv, beta, gamma});
-  const Tensor similar = attend(qkv, s, {.beta = Coefficient::kNone, .gamma = Coefficient::kNone});
-  const Tensor total =
-      ops::sum(ops::slice(qkv, -1, 2 * kHeads * s.dim, kHeads * s.width), {1}, true);
-  const auto row = [&](const Tensor& x) { return ops::reshape(x, {1, 1, kHeads * s.width}); };
+  const Tensor similar =
+      attend_magnitude(qkv, s, {.beta = Coefficient::kNone, .gamma = Coefficient::kNone});
+  const Tensor total = ops::sum(
+      ops::slice(qkv, -1, 2 * kMagnitudeHeads * s.dim, kMagnitudeHeads * s.width), {1}, true);
+  const auto row = [&](const Tensor& x) {
+    return ops::reshape(x, {1, 1, kMagnitudeHeads * s.width});
+  };
   const Tensor expected = ops::sub(ops::mul(similar, row(beta)),
                                    ops::mul(ops::expand(total, similar.shape()), row(gamma)));
   CHECK(max_difference(with(qkv, beta, gamma), expected) < 1e-12);
   CHECK_THROWS_WITH(
-      attend(qkv, s, {.beta = Coefficient::kGiven, .given_beta = beta, .causal = true}),
+      attend_magnitude(qkv, s, {.beta = Coefficient::kGiven, .given_beta = beta, .causal = true}),
       Catch::Contains("beta is given; causal attention has it by formula"));
-  CHECK_THROWS_WITH(attend(qkv, s, {.beta = Coefficient::kGiven, .given_beta = row(beta)}),
-                    Catch::Contains("beta is float64 (1, 1, 6); expected float64 (2, 3)"));
+  CHECK_THROWS_WITH(
+      attend_magnitude(qkv, s, {.beta = Coefficient::kGiven, .given_beta = row(beta)}),
+      Catch::Contains("beta is float64 (1, 1, 6); expected float64 (2, 3)"));
 }
 
 TEST_CASE("magnitude attention: what finishes the heads, and its gradients", "[ops]") {
-  const Sizes s{5, 4, 3};
-  const std::int64_t all = width_of(s) + 2 * kHeads * s.width;
+  const MagnitudeSizes s{5, 4, 3};
+  const std::int64_t all = magnitude_width(s) + 2 * kMagnitudeHeads * s.width;
   const Tensor given = random_tensor({2, s.n, all}, 12);
   const auto finished = [&](const Tensor& t, bool causal) {
     const auto [q, k, v] = views_of(t, s);
     const auto more = [&](std::int64_t which) {
-      return ops::heads(t, kHeads, s.width, width_of(s) + which * kHeads * s.width, s.width);
+      return ops::heads(t, kMagnitudeHeads, s.width,
+                        magnitude_width(s) + which * kMagnitudeHeads * s.width, s.width);
     };
     return ops::magnitude_attention(
         q, k, v, {.causal = causal},
@@ -196,41 +206,42 @@ TEST_CASE("magnitude attention: what finishes the heads, and its gradients", "[o
     const auto [q, k, v] = views_of(given, s);
     const Tensor y = ops::magnitude_attention(q, k, v, {.causal = causal});
     const auto more = [&](std::int64_t which) {
-      return ops::slice(given, -1, width_of(s) + which * kHeads * s.width, kHeads * s.width);
+      return ops::slice(given, -1, magnitude_width(s) + which * kMagnitudeHeads * s.width,
+                        kMagnitudeHeads * s.width);
     };
     CHECK(max_difference(finished(given, causal), ops::mul(ops::add(y, more(0)), more(1))) < 1e-12);
   }
 }
 
 TEST_CASE("magnitude attention: masked tokens are as if they were not there", "[ops]") {
-  const Sizes s{6, 4, 3};
-  const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 13);
+  const MagnitudeSizes s{6, 4, 3};
+  const Tensor qkv = random_tensor({2, s.n, magnitude_width(s)}, 13);
   // The first item has no last two tokens.
   const MagnitudeOptions masked{.key_mask = mask_without(2, s.n, {4, 5})};
-  const Tensor y = attend(qkv, s, masked);
-  const Tensor shorter = attend(ops::slice(ops::slice(qkv, 0, 0, 1), 1, 0, 4), s, {});
+  const Tensor y = attend_magnitude(qkv, s, masked);
+  const Tensor shorter = attend_magnitude(ops::slice(ops::slice(qkv, 0, 0, 1), 1, 0, 4), s, {});
   CHECK(max_difference(ops::slice(ops::slice(y, 0, 0, 1), 1, 0, 4), shorter) < 1e-12);
   for (const double value : to_doubles(ops::slice(ops::slice(y, 0, 0, 1), 1, 4, 2)))
     CHECK(value == 0.0);
   CHECK(max_difference(y, dense(qkv, s, masked)) < 1e-12);
-  check_gradients([&](const auto& t) { return attend(t[0], s, masked); }, {qkv});
+  check_gradients([&](const auto& t) { return attend_magnitude(t[0], s, masked); }, {qkv});
   // An item of nothing is nothing.
   const MagnitudeOptions nothing{.key_mask = mask_without(2, s.n, {0, 1, 2, 3, 4, 5})};
-  for (const double value : to_doubles(ops::slice(attend(qkv, s, nothing), 0, 0, 1)))
+  for (const double value : to_doubles(ops::slice(attend_magnitude(qkv, s, nothing), 0, 0, 1)))
     CHECK(value == 0.0);
-  CHECK_THROWS_WITH(attend(qkv, s, {.causal = true, .key_mask = masked.key_mask}),
+  CHECK_THROWS_WITH(attend_magnitude(qkv, s, {.causal = true, .key_mask = masked.key_mask}),
                     Catch::Contains("none for causal attention"));
 }
 
 TEST_CASE("magnitude attention: as many threads as you like give the same bits", "[ops][host]") {
-  const Sizes s{300, 8, 8};
-  const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 14, DType::kFloat32);
+  const MagnitudeSizes s{300, 8, 8};
+  const Tensor qkv = random_tensor({2, s.n, magnitude_width(s)}, 14, DType::kFloat32);
   const Device one = make_cpu(1);
   const Device three = make_cpu(3);
   for (const bool causal : {false, true}) {
     const auto on = [&](const Device& device) {
       const Tensor t = trainable(qkv.copy_on(device));
-      const Tensor y = attend(t, s, {.causal = causal});
+      const Tensor y = attend_magnitude(t, s, {.causal = causal});
       autograd::backward(y, ops::ones_like(y));
       return std::make_pair(to_doubles(y), to_doubles(t.grad()));
     };
@@ -239,12 +250,12 @@ TEST_CASE("magnitude attention: as many threads as you like give the same bits",
 }
 
 TEST_CASE("magnitude attention: token by token it is the causal form", "[ops]") {
-  const Sizes s{70, 4, 3};
-  const Tensor qkv = random_tensor({2, s.n, width_of(s)}, 15);
+  const MagnitudeSizes s{70, 4, 3};
+  const Tensor qkv = random_tensor({2, s.n, magnitude_width(s)}, 15);
   for (MagnitudeOptions options : all_options(s)) {
     if (!options.causal) continue;
     const auto [q, k, v] = views_of(qkv, s);
-    ops::MagnitudeState state(options, 2, kHeads, s.dim, s.width, DType::kFloat64, cpu());
+    ops::MagnitudeState state(options, 2, kMagnitudeHeads, s.dim, s.width, DType::kFloat64, cpu());
     std::vector<Tensor> rows;
     for (std::int64_t i = 0; i < s.n; ++i) {
       const auto token = [&](const ops::HeadView& view) {
@@ -256,13 +267,14 @@ TEST_CASE("magnitude attention: token by token it is the causal form", "[ops]") 
       rows.push_back(state.step(token(q), token(k), token(v), here));
     }
     CHECK(state.tokens() == s.n);
-    CHECK(max_difference(ops::merge_heads(ops::concat(rows, 2)), attend(qkv, s, options)) < 1e-11);
+    CHECK(max_difference(ops::merge_heads(ops::concat(rows, 2)),
+                         attend_magnitude(qkv, s, options)) < 1e-11);
   }
 }
 
 TEST_CASE("magnitude attention: rows of the map on demand are rows of the map", "[ops]") {
-  const Sizes s{7, 4, 4};
-  const auto [q, k, v] = views_of(random_tensor({2, s.n, width_of(s)}, 16), s);
+  const MagnitudeSizes s{7, 4, 4};
+  const auto [q, k, v] = views_of(random_tensor({2, s.n, magnitude_width(s)}, 16), s);
   const MagnitudeOptions options{.rotary = turns(s.n, s.dim / 2)};
   const Tensor all = ops::magnitude_map(q, k, options).scores;
   const Tensor some = ops::magnitude_map(q, k, options, 2, 3).scores;
@@ -272,14 +284,14 @@ TEST_CASE("magnitude attention: rows of the map on demand are rows of the map", 
 }
 
 TEST_CASE("magnitude attention: its time and memory are linear in the tokens", "[ops][host]") {
-  const Sizes s{0, 16, 16};
+  const MagnitudeSizes s{0, 16, 16};
   const auto peak = [&](std::int64_t n) {
     const Device device = make_cpu(1);
     const Tensor qkv =
-        trainable(random_tensor({1, n, width_of(s)}, 17, DType::kFloat32).copy_on(device));
+        trainable(random_tensor({1, n, magnitude_width(s)}, 17, DType::kFloat32).copy_on(device));
     device.allocator().reset_peak();
     const std::int64_t before = device.allocator().stats().peak_bytes;
-    autograd::backward(ops::sum(attend(qkv, s, {})));
+    autograd::backward(ops::sum(attend_magnitude(qkv, s, {})));
     return static_cast<double>(device.allocator().stats().peak_bytes - before);
   };
   CHECK(peak(8192) < 2.2 * peak(4096));

@@ -18,7 +18,7 @@ using ops::SimilarityScale;
 
 namespace {
 
-constexpr std::int64_t kN = 12, kDim = 8;
+constexpr std::int64_t kN = 12, kMagnitudeDim = 8;
 
 ops::HeadView single(const Tensor& rows) {
   return ops::heads(ops::reshape(rows, {1, rows.size(0), rows.size(1)}), 1, rows.size(1), 0,
@@ -27,7 +27,7 @@ ops::HeadView single(const Tensor& rows) {
 
 // Positive features of length about sigma.
 Tensor some_features(std::int64_t n, std::uint64_t seed, double sigma = 1) {
-  return ops::elu_plus_one(ops::mul(random_tensor({n, kDim}, seed), sigma));
+  return ops::elu_plus_one(ops::mul(random_tensor({n, kMagnitudeDim}, seed), sigma));
 }
 
 MagnitudeOptions of_features(double eps = 0) {
@@ -61,8 +61,8 @@ std::vector<double> softmax_scores(const Tensor& q, const Tensor& k) {
 
 TEST_CASE("mala: rows sum to z / (z + eps), for every kernel and scale, masked and causal",
           "[ops][property]") {
-  const Tensor q = random_tensor({kN, kDim}, 1);
-  const Tensor k = random_tensor({kN, kDim}, 2);
+  const Tensor q = random_tensor({kN, kMagnitudeDim}, 1);
+  const Tensor k = random_tensor({kN, kMagnitudeDim}, 2);
   const Tensor mask =
       Tensor::from(std::vector<std::uint8_t>{1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0}, {1, kN}, cpu());
   for (const FeatureMap map : {FeatureMap::kEluPlusOne, FeatureMap::kRelu, FeatureMap::kExp}) {
@@ -84,8 +84,8 @@ TEST_CASE("mala: rows sum to z / (z + eps), for every kernel and scale, masked a
 }
 
 TEST_CASE("mala: without beta rows sum to 0, without gamma to z + 1", "[ops][property]") {
-  const Tensor q = random_tensor({kN, kDim}, 3);
-  const Tensor k = random_tensor({kN, kDim}, 4);
+  const Tensor q = random_tensor({kN, kMagnitudeDim}, 3);
+  const Tensor k = random_tensor({kN, kMagnitudeDim}, 4);
   const auto sums = [&](const MagnitudeOptions& options) {
     return to_doubles(ops::sum(ops::magnitude_map(single(q), single(k), options).scores, {-1}));
   };
@@ -145,8 +145,8 @@ TEST_CASE("mala: a longer query scales beta and gamma, and sharpens linearly", "
 
 TEST_CASE("linear attention: a longer feature changes nothing, a longer query does but for relu",
           "[ops][property]") {
-  const Tensor q = random_tensor({1, kDim}, 9);
-  const Tensor k = random_tensor({kN, kDim}, 10);
+  const Tensor q = random_tensor({1, kMagnitudeDim}, 9);
+  const Tensor k = random_tensor({kN, kMagnitudeDim}, 10);
   const auto difference = [&](FeatureMap map) {
     const std::vector<double> one = linear_scores(q, k, map);
     const std::vector<double> more = linear_scores(ops::mul(q, 3), k, map);
@@ -208,13 +208,14 @@ TEST_CASE("mala: how many scores are negative", "[ops][property]") {
 TEST_CASE("mala, causal: the first token is its value, and nothing behind is seen",
           "[ops][property]") {
   constexpr std::int64_t n = 150, width = 5;
-  const Tensor q = random_tensor({1, n, kDim}, 13);
-  const Tensor k = random_tensor({1, n, kDim}, 14);
+  const Tensor q = random_tensor({1, n, kMagnitudeDim}, 13);
+  const Tensor k = random_tensor({1, n, kMagnitudeDim}, 14);
   const Tensor v = random_tensor({1, n, width}, 15);
   const auto attend = [&](const Tensor& keys, const Tensor& values) {
-    return ops::magnitude_attention(
-        ops::heads(q, 1, kDim, 0, kDim), ops::heads(keys, 1, kDim, 0, kDim),
-        ops::heads(values, 1, width, 0, width), {.eps = 0, .causal = true});
+    return ops::magnitude_attention(ops::heads(q, 1, kMagnitudeDim, 0, kMagnitudeDim),
+                                    ops::heads(keys, 1, kMagnitudeDim, 0, kMagnitudeDim),
+                                    ops::heads(values, 1, width, 0, width),
+                                    {.eps = 0, .causal = true});
   };
   const Tensor y = attend(k, v);
   CHECK(max_difference(ops::slice(y, 1, 0, 1), ops::slice(v, 1, 0, 1)) < 1e-12);
@@ -226,7 +227,7 @@ TEST_CASE("mala, causal: the first token is its value, and nothing behind is see
       for (double& value : values.subspan(changed * row_width, row_width)) value += amount;
     });
   };
-  add(other_k, kDim, 1);
+  add(other_k, kMagnitudeDim, 1);
   add(other_v, width, -1);
   const Tensor other = attend(other_k, other_v);
   CHECK(max_difference(ops::slice(y, 1, 0, changed), ops::slice(other, 1, 0, changed)) == 0.0);
@@ -235,11 +236,13 @@ TEST_CASE("mala, causal: the first token is its value, and nothing behind is see
 
 TEST_CASE("mala: order of keys does not matter, that of queries is that of rows",
           "[ops][property]") {
-  const Tensor q = random_tensor({1, kN, kDim}, 16);
-  const Tensor k = random_tensor({1, kN, kDim}, 17);
-  const Tensor v = random_tensor({1, kN, kDim}, 18);
+  const Tensor q = random_tensor({1, kN, kMagnitudeDim}, 16);
+  const Tensor k = random_tensor({1, kN, kMagnitudeDim}, 17);
+  const Tensor v = random_tensor({1, kN, kMagnitudeDim}, 18);
   const auto attend = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
-    const auto view = [](const Tensor& x) { return ops::heads(x, 2, kDim / 2, 0, kDim / 2); };
+    const auto view = [](const Tensor& x) {
+      return ops::heads(x, 2, kMagnitudeDim / 2, 0, kMagnitudeDim / 2);
+    };
     return ops::magnitude_attention(view(a), view(b), view(c), {});
   };
   const Tensor y = attend(q, k, v);
@@ -248,14 +251,16 @@ TEST_CASE("mala: order of keys does not matter, that of queries is that of rows"
 }
 
 TEST_CASE("mala: constant values give the constant times the sum of the row", "[ops][property]") {
-  const Tensor q = random_tensor({1, kN, kDim}, 19);
-  const Tensor k = random_tensor({1, kN, kDim}, 20);
-  const Tensor v = ops::full({1, kN, kDim}, 2.5, DType::kFloat64, cpu());
-  const auto view = [](const Tensor& x) { return ops::heads(x, 1, kDim, 0, kDim); };
+  const Tensor q = random_tensor({1, kN, kMagnitudeDim}, 19);
+  const Tensor k = random_tensor({1, kN, kMagnitudeDim}, 20);
+  const Tensor v = ops::full({1, kN, kMagnitudeDim}, 2.5, DType::kFloat64, cpu());
+  const auto view = [](const Tensor& x) {
+    return ops::heads(x, 1, kMagnitudeDim, 0, kMagnitudeDim);
+  };
   const MagnitudeOptions options{.eps = 0.1};
   const auto y = to_doubles(ops::magnitude_attention(view(q), view(k), view(v), options));
   const auto sums =
       to_doubles(ops::sum(ops::magnitude_map(view(q), view(k), options).scores, {-1}));
-  for (std::size_t i = 0; i < kN * kDim; ++i)
-    CHECK(y[i] == Approx(2.5 * sums[i / kDim]).margin(1e-10));
+  for (std::size_t i = 0; i < kN * kMagnitudeDim; ++i)
+    CHECK(y[i] == Approx(2.5 * sums[i / kMagnitudeDim]).margin(1e-10));
 }

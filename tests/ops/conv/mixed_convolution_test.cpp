@@ -20,26 +20,26 @@ ops::BatchNorm norm(const Tensor& weight, const Tensor& bias) {
 }  // namespace
 
 TEST_CASE("mixed precision: convolutions", "[ops]") {
-  struct Sizes {
+  struct ConvCase {
     const char* name;
     Shape x, w;
     std::int64_t stride, padding, groups;
   };
   const auto sizes =
-      GENERATE(values<Sizes>({{"pixel", {35, 24, 9, 11}, {10, 24, 1, 1}, 1, 0, 1},
-                              {"pixel, few channels", {3, 16, 8, 8}, {64, 16, 1, 1}, 1, 0, 1},
-                              {"pixel, many pixels", {1, 40, 70, 61}, {8, 40, 1, 1}, 1, 0, 1},
-                              {"pixel, groups", {3, 12, 8, 8}, {12, 6, 1, 1}, 1, 0, 2},
-                              {"3 x 3", {37, 16, 10, 12}, {16, 16, 3, 3}, 1, 1, 1},
-                              {"3 x 3, stride", {3, 32, 9, 11}, {48, 32, 3, 3}, 2, 1, 1},
-                              {"3 x 3, groups", {3, 32, 8, 8}, {32, 16, 3, 3}, 1, 1, 2},
-                              {"3 x 3, images", {9, 3, 12, 12}, {16, 3, 3, 3}, 1, 1, 1},
-                              {"pixel, stride", {3, 64, 8, 8}, {32, 64, 1, 1}, 2, 0, 1},
-                              {"few of all", {2, 5, 7, 3}, {4, 5, 3, 1}, 3, 2, 1},
-                              {"depthwise", {2, 6, 9, 7}, {6, 1, 3, 3}, 1, 1, 6},
-                              {"depthwise, stride", {2, 3, 9, 7}, {6, 1, 3, 3}, 2, 1, 3},
-                              {"one axis", {3, 16, 40}, {32, 16, 3}, 1, 1, 1},
-                              {"three axes", {2, 16, 5, 6, 7}, {16, 16, 3, 3, 3}, 1, 1, 1}}));
+      GENERATE(values<ConvCase>({{"pixel", {35, 24, 9, 11}, {10, 24, 1, 1}, 1, 0, 1},
+                                 {"pixel, few channels", {3, 16, 8, 8}, {64, 16, 1, 1}, 1, 0, 1},
+                                 {"pixel, many pixels", {1, 40, 70, 61}, {8, 40, 1, 1}, 1, 0, 1},
+                                 {"pixel, groups", {3, 12, 8, 8}, {12, 6, 1, 1}, 1, 0, 2},
+                                 {"3 x 3", {37, 16, 10, 12}, {16, 16, 3, 3}, 1, 1, 1},
+                                 {"3 x 3, stride", {3, 32, 9, 11}, {48, 32, 3, 3}, 2, 1, 1},
+                                 {"3 x 3, groups", {3, 32, 8, 8}, {32, 16, 3, 3}, 1, 1, 2},
+                                 {"3 x 3, images", {9, 3, 12, 12}, {16, 3, 3, 3}, 1, 1, 1},
+                                 {"pixel, stride", {3, 64, 8, 8}, {32, 64, 1, 1}, 2, 0, 1},
+                                 {"few of all", {2, 5, 7, 3}, {4, 5, 3, 1}, 3, 2, 1},
+                                 {"depthwise", {2, 6, 9, 7}, {6, 1, 3, 3}, 1, 1, 6},
+                                 {"depthwise, stride", {2, 3, 9, 7}, {6, 1, 3, 3}, 2, 1, 3},
+                                 {"one axis", {3, 16, 40}, {32, 16, 3}, 1, 1, 1},
+                                 {"three axes", {2, 16, 5, 6, 7}, {16, 16, 3, 3, 3}, 1, 1, 1}}));
   const ConvOptions options{{sizes.stride}, {sizes.padding}, {1}, sizes.groups};
   check_mixed_precision({sizes.name, {sizes.x}, {sizes.w, {sizes.w[0]}}, [=](const auto& t) {
                            return ops::conv(t[0], t[1], t[2], options);

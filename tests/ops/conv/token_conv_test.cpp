@@ -22,10 +22,10 @@ Tensor reference(const Tensor& x, const Tensor& weight, const Tensor& bias, std:
 }  // namespace
 
 TEST_CASE("token_conv: gradients of input, weight and bias", "[ops]") {
-  struct Sizes {
+  struct ConvCase {
     std::int64_t b, h, w, c, kernel_h, kernel_w;
   };
-  const auto s = GENERATE(values<Sizes>(
+  const auto s = GENERATE(values<ConvCase>(
       {{2, 3, 5, 4, 3, 3}, {1, 1, 1, 1, 3, 3}, {1, 2, 9, 3, 1, 5}, {2, 4, 2, 9, 5, 3}}));
   CAPTURE(s.b, s.h, s.w, s.c, s.kernel_h, s.kernel_w);
   check_gradients([&](const auto& t) { return ops::token_conv(t[0], t[1], t[2], s.h, s.w); },
@@ -72,16 +72,16 @@ TEST_CASE("token_conv: values and gradients are those of a depthwise convolution
 }
 
 TEST_CASE("token_conv: gradients on a grid of three axes, with a residual", "[ops]") {
-  struct Sizes {
+  struct ConvCase {
     std::int64_t b;
     ops::Sizes grid;
     std::int64_t c;
     ops::Sizes kernel;
   };
-  const auto s = GENERATE(values<Sizes>({{2, {2, 3, 5}, 4, {3, 3, 3}},
-                                         {1, {1, 1, 1}, 1, {3, 3, 3}},
-                                         {1, {4, 2, 6}, 3, {5, 3, 1}},
-                                         {2, {3, 4}, 2, {3, 3}}}));
+  const auto s = GENERATE(values<ConvCase>({{2, {2, 3, 5}, 4, {3, 3, 3}},
+                                            {1, {1, 1, 1}, 1, {3, 3, 3}},
+                                            {1, {4, 2, 6}, 3, {5, 3, 1}},
+                                            {2, {3, 4}, 2, {3, 3}}}));
   const bool residual = GENERATE(false, true);
   CAPTURE(s.b, s.grid, s.c, s.kernel, residual);
   Shape weight{s.c, 1};

@@ -15,7 +15,7 @@ using training::Classification;
 
 namespace {
 
-constexpr const char* kModel =
+constexpr const char* kTextModel =
     R"({"type": "dgt", "embed_dim": 16, "depth": 1, "drop_rate": 0.1, "ffn": {"type": "swiglu", "expansion": 2},
         "attention": {"type": "m_dgsa", "num_heads": 2}})";
 
@@ -44,7 +44,7 @@ std::unique_ptr<models::Model> small_model(const data::Dataset& data, const Devi
   shape.vocab_size = data.shape().vocab_size;
   shape.max_len = data.shape().max_len;
   const nn::Build build{device, DType::kFloat32, RandomStream(1).fork("init"), nn::Init::kTorch};
-  return models::make_model(test::component(kModel), build, shape);
+  return models::make_model(test::component(kTextModel), build, shape);
 }
 
 // A network, a task and a trainer on one folder.

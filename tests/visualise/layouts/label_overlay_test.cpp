@@ -7,10 +7,12 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "tests/visualise/pixels.h"
 #include "visualise/drawing/colour_map.h"
 
 using namespace fovea;
 using namespace fovea::visualise;
+using test::pixels_of;
 
 namespace {
 
@@ -22,14 +24,6 @@ Labelled sample() {
     s.predicted.push_back(i < 4 ? 0 : s.truth.back());
   }
   return s;
-}
-
-std::int64_t pixels_of(const Canvas& canvas, Colour colour) {
-  std::int64_t count = 0;
-  for (std::int64_t y = 0; y < canvas.height; ++y) {
-    for (std::int64_t x = 0; x < canvas.width; ++x) count += canvas.at(x, y) == colour ? 1 : 0;
-  }
-  return count;
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "tests/visualise/pixels.h"
 #include "visualise/drawing/colour_map.h"
 
 using namespace fovea;
 using namespace fovea::visualise;
+using test::pixels_of;
 
 namespace {
 
@@ -16,7 +18,7 @@ DecoderStage stage_with(std::vector<double> update) {
   return {"de", 2, 2, {4, 1, {1, 2, 3, 4}}, {4, 1, update}, {4, 1, {9, 1, 1, 1}}};
 }
 
-StageFigure figure() {
+StageFigure stages() {
   return {"title",
           Canvas(16, 16),
           {},
@@ -26,33 +28,25 @@ StageFigure figure() {
           4};
 }
 
-std::int64_t pixels_of(const Canvas& canvas, Colour colour) {
-  std::int64_t count = 0;
-  for (std::int64_t y = 0; y < canvas.height; ++y) {
-    for (std::int64_t x = 0; x < canvas.width; ++x) count += canvas.at(x, y) == colour ? 1 : 0;
-  }
-  return count;
-}
-
 }  // namespace
 
 TEST_CASE("stage figure: a column for each map and each difference", "[visualise]") {
   const MapKinds updates{false, true, {}};
-  const Canvas without = render_maps(figure(), updates);
-  const Canvas with = render_maps(figure(), {false, true, 0});
+  const Canvas without = render_maps(stages(), updates);
+  const Canvas with = render_maps(stages(), {false, true, 0});
   CHECK(with.width >= without.width + 16 * 4);
-  CHECK(render_maps(figure(), {true, true, 0}).width >= with.width + 2 * 16 * 4);
+  CHECK(render_maps(stages(), {true, true, 0}).width >= with.width + 2 * 16 * 4);
   // Stage 1 differs by 1 in two corners, towards either network; stage 2 nowhere, so it is white.
   const Colour red{255, 0, 0}, blue{0, 0, 255};
   CHECK(pixels_of(with, red) > pixels_of(without, red));
-  const Canvas other = render_maps(figure(), {false, true, 1});
+  const Canvas other = render_maps(stages(), {false, true, 1});
   CHECK(pixels_of(other, red) == pixels_of(with, red));
   CHECK(pixels_of(other, blue) == pixels_of(with, blue));
   CHECK(pixels_of(with, colour_of(ColourMap::kViridis16, 1)) > 0);
 }
 
 TEST_CASE("stage figure: the truth stands below the image, or beside it", "[visualise]") {
-  StageFigure f = figure();
+  StageFigure f = stages();
   f.truth = Canvas(16, 16, Colour{1, 2, 3});
   const MapKinds updates{false, true, {}};
   CHECK(pixels_of(render_maps(f, updates), Colour{1, 2, 3}) == 16 * 16 * 16);
@@ -61,7 +55,7 @@ TEST_CASE("stage figure: the truth stands below the image, or beside it", "[visu
 }
 
 TEST_CASE("stage figure: stages and grids that do not fit are refused", "[visualise]") {
-  StageFigure f = figure();
+  StageFigure f = stages();
   f.stages = {3};
   CHECK_THROWS_WITH(render_maps(f, {}), Catch::Contains("gdla has stages 1 (the coarsest) to 2"));
   CHECK_THROWS_AS(render_saliency(f), ConfigError);
@@ -71,7 +65,7 @@ TEST_CASE("stage figure: stages and grids that do not fit are refused", "[visual
 }
 
 TEST_CASE("saliency figure: a row for each stage and network", "[visualise]") {
-  StageFigure f = figure();
+  StageFigure f = stages();
   const Canvas both = render_saliency(f);
   f.stages = {1};
   CHECK(both.height > render_saliency(f).height + 2 * 16 * 4);

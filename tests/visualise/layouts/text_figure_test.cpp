@@ -26,7 +26,7 @@ Box box_of(const Canvas& canvas, Colour colour, std::int64_t above = 1 << 30) {
   return box;
 }
 
-TextFigure figure() {
+TextFigure sentences() {
   TextFigure f;
   f.panels = {
       {"DGT", {"draws", "a", "filled", "rectangle"}, {0.1, 0.2, 0.3, 0.4}, {false, "rollout"}}};
@@ -37,7 +37,7 @@ TextFigure figure() {
 }  // namespace
 
 TEST_CASE("text figure: words with little between them have all colours", "[visualise]") {
-  TextFigure f = figure();
+  TextFigure f = sentences();
   f.panels[0].weights = {0.2501, 0.2502, 0.2503, 0.2504};
   f.panels[0].even = 0.25;
   const Canvas canvas = render(f);
@@ -49,7 +49,7 @@ TEST_CASE("text figure: words with little between them have all colours", "[visu
 }
 
 TEST_CASE("text figure: colours from 0 to the largest weight on request", "[visualise]") {
-  TextFigure f = figure();
+  TextFigure f = sentences();
   f.scale.ends = HeatEnds::kFromZero;
   f.panels[0].weights[0] = 0;
   f.sequential = ColourMap::kPlasma;
@@ -66,7 +66,7 @@ TEST_CASE("text figure: colours from 0 to the largest weight on request", "[visu
 
 TEST_CASE("text figure: signed weights have blue, grey at 0 and red, whatever their values",
           "[visualise]") {
-  TextFigure f = figure();
+  TextFigure f = sentences();
   f.panels[0].quantity = {true, "signed rollout"};
   f.panels[0].weights = {0.1, 0, -0.4, 0.4};
   const auto shows = [&](double t) {
@@ -90,7 +90,7 @@ TEST_CASE("text figure: signed weights have blue, grey at 0 and red, whatever th
 }
 
 TEST_CASE("text figure: words flow into lines, line breaks end them", "[visualise]") {
-  TextFigure f = figure();
+  TextFigure f = sentences();
   const std::int64_t one_line = render(f).height;
   f.panels[0].tokens[1] = "a\n";
   const std::int64_t two_lines = render(f).height;
@@ -105,7 +105,7 @@ TEST_CASE("text figure: words flow into lines, line breaks end them", "[visualis
 }
 
 TEST_CASE("text figure: panels stand side by side, each with its own numbers", "[visualise]") {
-  TextFigure f = figure();
+  TextFigure f = sentences();
   const std::int64_t one = render(f).width;
   f.panels.push_back({"DIFF", {"\xff", "", "\t", "日本"}, {0, 0, 0, 0}, {false, "rollout"}});
   f.panels.push_back({"Transformer", {"x"}, {-1e-3}, {true, "signed rollout"}});
@@ -127,13 +127,13 @@ TEST_CASE("text figure: what would be invisible has a sign", "[visualise]") {
 
 TEST_CASE("text figure: refuses what it cannot draw", "[visualise]") {
   CHECK_THROWS_AS(render(TextFigure{}), ShapeError);
-  TextFigure f = figure();
+  TextFigure f = sentences();
   f.panels[0].weights.pop_back();
   CHECK_THROWS_WITH(render(f), Catch::Contains("DGT has 4 tokens and 3 weights"));
-  f = figure();
+  f = sentences();
   f.column_width = 20;
   CHECK_THROWS_AS(render(f), ConfigError);
-  f = figure();
+  f = sentences();
   f.factor = 0;
   CHECK_THROWS_AS(render(f), ConfigError);
 }

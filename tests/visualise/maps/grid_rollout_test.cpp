@@ -28,7 +28,7 @@ GridAttention block_of(std::int64_t keys_h, std::int64_t keys_w, const std::vect
   return block;
 }
 
-Tensor image() { return random_tensor({1, 3, 64, 32}, 4, DType::kFloat32); }
+Tensor grid_image() { return random_tensor({1, 3, 64, 32}, 4, DType::kFloat32); }
 
 }  // namespace
 
@@ -83,8 +83,8 @@ TEST_CASE("grid attention: rows on demand are those of whole maps, for every dec
   if (type == "m_dgsa") options.set("attention", options_of("m_dgsa"));
   const auto network = build(options, cpu(), kSmallImages);
   const Place place{0.7, 0.3};
-  const auto rows = observe_grids(*network, image(), place);
-  const auto whole = observe_grids(*network, image(), std::nullopt);
+  const auto rows = observe_grids(*network, grid_image(), place);
+  const auto whole = observe_grids(*network, grid_image(), std::nullopt);
   REQUIRE(rows.size() == 7);
   REQUIRE(whole.size() == 7);
   // Reduced keys: 16 x 8 tokens and 2 x 1 keys.

@@ -22,13 +22,13 @@ using training::MaskSegmentation;
 namespace {
 
 // One convolution.
-class OneConvolution final : public models::ModelOf<models::Interface::kDenseNetwork> {
+class CaseNetwork final : public models::ModelOf<models::Interface::kDenseNetwork> {
  public:
-  explicit OneConvolution(std::int64_t maps)
+  explicit CaseNetwork(std::int64_t maps)
       : conv_(child<nn::Conv2d>("conv",
                                 nn::Build{test::cpu(), DType::kFloat32, RandomStream(1), {}}, 3,
                                 maps, ops::Sizes{3}, ops::ConvOptions{.padding = {1}})) {}
-  std::string type() const override { return "OneConvolution"; }
+  std::string type() const override { return "CaseNetwork"; }
 
  protected:
   models::Outputs forward(const models::Inputs& in, attention::Probe*) override {
@@ -85,7 +85,7 @@ std::shared_ptr<BatchSource> squares(const test::Folder& folder, const std::stri
 }  // namespace
 
 TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", "[training]") {
-  OneConvolution model(4);
+  CaseNetwork model(4);
   model.train(false);
   const auto source = shapes(2);
   LabelSegmentation task(model, source);
@@ -121,7 +121,7 @@ TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", 
 
 TEST_CASE("segmentation cases: reports have every image's values and what is undefined",
           "[training]") {
-  OneConvolution model(4);
+  CaseNetwork model(4);
   model.train(false);
   LabelSegmentation task(model, shapes(2));
   const test::Folder folder("segmentation_cases");
@@ -156,7 +156,7 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
 }
 
 TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too", "[training]") {
-  OneConvolution model(4);
+  CaseNetwork model(4);
   model.train(false);
   LabelSegmentation task(model, shapes(2));
   metrics::CaseMetrics chosen{{"case_dice"}};
@@ -168,7 +168,7 @@ TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too"
   metrics::CaseMetrics asked;
   asked.classes = {"cros"};
   CHECK_THROWS_WITH(task.add_metrics(asked), Catch::Contains("did you mean \"cross\"?"));
-  OneConvolution foreground(1);
+  CaseNetwork foreground(1);
   MaskSegmentation masks(foreground, nullptr);
   CHECK_THROWS_AS(masks.add_metrics(asked), ConfigError);
 }
@@ -176,7 +176,7 @@ TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too"
 TEST_CASE("segmentation cases: distances are in pixels of the files unless asked otherwise",
           "[training]") {
   const test::Folder data("case_sizes"), out("case_sizes_report");
-  OneConvolution model(1);
+  CaseNetwork model(1);
   model.train(false);
   MaskSegmentation task(model, squares(data, R"(, "img_size": 6)"));  // of 12
   const auto scored = [&](const metrics::CaseMetrics& asked) {
@@ -199,7 +199,7 @@ TEST_CASE("segmentation cases: distances are in pixels of the files unless asked
 
 TEST_CASE("segmentation cases: of one foreground", "[training]") {
   const test::Folder data("case_squares"), out("case_squares_report");
-  OneConvolution model(1);
+  CaseNetwork model(1);
   model.train(false);
   MaskSegmentation task(model, squares(data));
   const std::size_t plain = task.evaluate("test").size();
@@ -226,7 +226,7 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
 
 TEST_CASE("segmentation cases: slices of a volume are compared as one", "[training]") {
   const test::Folder data("case_volumes"), out("case_volumes_report");
-  OneConvolution model(1);
+  CaseNetwork model(1);
   model.train(false);
   const auto source = squares(data);
   MaskSegmentation task(model, source);
@@ -288,7 +288,7 @@ TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]
 }
 
 TEST_CASE("segmentation cases: millimetres need data that know them", "[training]") {
-  OneConvolution model(4);
+  CaseNetwork model(4);
   LabelSegmentation task(model, shapes(2));
   task.add_metrics({{"hd95_mm"}});
   CHECK_THROWS_WITH(task.evaluate("test"),
