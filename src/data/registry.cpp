@@ -71,8 +71,8 @@ class Opened {
 
 }  // namespace
 
-const schema::Registry<DatasetEntry>& datasets() {
-  static const schema::Registry<DatasetEntry> all = {
+schema::Registry<DatasetEntry>& datasets() {
+  static schema::Registry<DatasetEntry> all = {
 #define FOVEA_DATASET_ENTRY(name) dataset_entry_##name(),
 #include "data/datasets.def"
 #undef FOVEA_DATASET_ENTRY

@@ -62,8 +62,8 @@ struct DatasetEntry : schema::Choice {
       configure;
 };
 
-/// All of datasets.def.
-const schema::Registry<DatasetEntry>& datasets();
+/// All of datasets.def, and what was added since.
+schema::Registry<DatasetEntry>& datasets();
 
 /// The kind of data of `component`, whose options need not be valid yet. Throws ConfigError for an
 /// unknown type.

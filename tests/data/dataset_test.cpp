@@ -31,7 +31,13 @@ std::vector<float> seen(const Dataset& d, std::int64_t i, const Draw& draw) {
 }  // namespace
 
 TEST_CASE("datasets: every entry documents itself and shares the common keys", "[data]") {
-  CHECK(datasets().size() == 24);
+  const std::vector<std::string> listed = {
+#define FOVEA_DATASET_ENTRY(name) #name,
+#include "data/datasets.def"
+#undef FOVEA_DATASET_ENTRY
+  };
+  CHECK(listed.size() == 24);
+  for (const std::string& name : listed) CHECK(datasets().find(name, "dataset").name == name);
   for (const DatasetEntry& entry : datasets()) {
     INFO(entry.name);
     CHECK_FALSE(entry.help.empty());
