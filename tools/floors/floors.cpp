@@ -112,7 +112,7 @@ Rows rows_of(const Floors& floors) {
   return rows;
 }
 
-// Of each floor: its row, and its column from the left.
+// The row of each floor, and its column from the left.
 struct Place {
   int row = 0, column = 0;
 };

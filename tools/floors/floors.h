@@ -15,7 +15,7 @@ struct Floor {
   std::set<std::string> uses;  // the floors whose headers it includes
 };
 
-/// Of every folder of ROOT/src, and of apps and tools, by name. Throws FileError where one has no
+/// The floors: every folder of ROOT/src, and apps and tools, by name. Throws FileError where one has no
 /// README that begins with "# <name>: <words>".
 std::map<std::string, Floor> read_floors(const std::filesystem::path& root);
 

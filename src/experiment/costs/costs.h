@@ -9,8 +9,8 @@
 namespace fovea::experiment {
 
 /// The costs of the experiment's network on data of this shape, or at cost_img_size where the
-/// experiment gives it. Throws ConfigError where that is not a size of its images, and what the
-/// network says of a size that does not fit it.
+/// experiment gives it. Throws ConfigError where that is not a size of its images, and the error of
+/// the network where the size does not fit it.
 Summary count_costs(const Experiment& experiment, const models::DataShape& shape);
 
 /// "224 x 224"; "" where the experiment gives no size of its own.

@@ -12,7 +12,7 @@
 
 namespace fovea::experiment {
 
-/// Of one network, or of one minus another.
+/// The costs of one network, or of one minus another.
 struct Cost {
   std::int64_t macs = 0;        // forward, batch 1
   std::int64_t peak_bytes = 0;  // of a training step at the experiment's batch size

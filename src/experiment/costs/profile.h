@@ -21,8 +21,8 @@ struct ProfileRow {
   std::int64_t macs_per_step = 0;
 };
 
-/// Runs `step` a few times and watches it; largest share first. The last row but its place is what
-/// no operation accounts for: the optimiser and bookkeeping.
+/// Runs `step` a few times and measures its operations; the largest share comes first. One row is
+/// for what no operation accounts for: the optimiser and bookkeeping.
 std::vector<ProfileRow> profile(const std::function<void()>& step, int steps = 3);
 
 schema::Value to_json(const std::vector<ProfileRow>& rows);

@@ -14,7 +14,8 @@ struct TradeoffRequest {
   std::filesystem::path path;  // of a sweep's folder, or of a file of published numbers
   std::string table;           // of such a file; empty: its first
   std::string metric;          // a column; empty: the sweep's first, or a table's only one
-  /// Of a sweep: time the network of every row. A table's are those of the paper's machine.
+  /// Time the network of every row of a sweep. The times of a published table are those of the
+  /// paper's machine.
   std::optional<ThroughputSettings> throughput = {};
 };
 

@@ -18,8 +18,8 @@ namespace fovea::experiment {
 std::array<visualise::FileAxis, 3> file_axes(const data::VolumePlace& place,
                                              const visualise::Sides3& size);
 
-/// Of the axes (depth, height, width) of a volume in the file, after `turn`: letters as
-/// visualise::CaseVolume has them, and their tilt in degrees.
+/// How the axes (depth, height, width) of a volume in the file lie in the body, after `turn`: letters
+/// as visualise::CaseVolume has them, and their tilt in degrees.
 struct BodyAxes {
   std::string codes;
   double tilt = 0;

@@ -33,7 +33,7 @@ struct NoiseScore {
   double value = 0;
 };
 
-/// Of one metric: means over the levels of each type, in the order of their appearance; the mean of
+/// One metric: its means over the levels of each type, in the order of their appearance; the mean of
 /// these; and the part of the clean score that is left, metrics::retention() (dgsa section 8).
 struct NoiseMeans {
   std::vector<std::pair<std::string, double>> by_type;
@@ -71,7 +71,7 @@ struct CaseScores {
            data == other.data;
   }
 };
-/// Of the results in a folder; nothing where there are none, or none of that metric.
+/// The same from the results in a folder; nothing where there are none, or none of that metric.
 std::optional<CaseScores> read_case_scores(const std::filesystem::path& folder,
                                            const std::string& metric);
 

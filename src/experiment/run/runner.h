@@ -28,7 +28,7 @@ struct RunOptions {
   /// All weights come from elsewhere: those that backbones start from (models::load_pretrained) are
   /// not read.
   bool all_weights_given = false;
-  /// Of texts, instead of the one that train gives; null = that one.
+  /// The vocabulary of texts, instead of the one that train gives; null = that one.
   std::shared_ptr<const data::Vocabulary> vocabulary;
   /// Where the network lives, instead of train.device; undefined = there. The meta device leaves
   /// everything but the arithmetic: the network has shapes and no memory.

@@ -46,13 +46,13 @@ class Published {
   std::vector<std::string> tables() const;
   std::vector<std::string> rows(const std::string& table) const;
   std::vector<std::string> columns(const std::string& table) const;
-  /// Of a row by its name: the number that the first table with both has in that column.
+  /// The number of a row, by its name, in the first table that has both the row and the column.
   std::optional<PublishedValue> of_row(const std::string& row, const std::string& column) const;
   /// The same of one table.
   std::optional<PublishedValue> value(const std::string& table, const std::string& row,
                                       const std::string& column) const;
 
-  /// Of a cell: what its table states, and over that what it states for the column. `table` is one
+  /// The protocol of a cell: what its table states, overridden by what it states for the column. `table` is one
   /// that find() knows.
   Protocol protocol(const std::string& table, const std::string& column) const;
 

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using schema::Value;
 
-// Of a map by metrics, with the names that these have today.
+// A map by metrics, with the names that these have today.
 template <class T>
 void rename_metrics(std::map<MetricKey, T>& by_metric, const std::vector<Column>& known) {
   std::map<MetricKey, T> renamed;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kAlpha = 0.05;
 
-// Of single runs: their values for the same cases of the same data.
+// The values of two single runs for the same cases of the same data.
 std::optional<Difference> by_case(const MetricResult& a, const MetricResult& b) {
   if (!a.cases || !b.cases || !a.cases->same_cases(*b.cases)) return {};
   Difference difference;

@@ -53,7 +53,7 @@ std::vector<Rank> ranks_of(const Results& results, std::size_t index, const Metr
     values.insert(badness(row.metrics[index], column));
     ++known;
   }
-  // Of one row, or of equal ones, none is best; of two, saying "second" too tells nothing.
+  // A single row, or equal ones, have no best; where there are two, "second" says nothing.
   if (values.size() < 2) return ranks;
   const double best = *values.begin();
   const double second = *std::next(values.begin());

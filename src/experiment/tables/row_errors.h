@@ -21,9 +21,9 @@ class RowErrors : public ConfigError {
 
 class RowComplaints {
  public:
-  /// Of one row; the same complaint about several is one line.
+  /// A complaint about one row; the same about several rows is one line.
   void add(const std::string& row, const std::string& message);
-  /// About no single row.
+  /// A complaint about no single row.
   void add(const std::string& message);
   bool empty() const { return found_.empty(); }
   /// `message (row "a")`, `message (rows "a", "b")`, in the order they came.

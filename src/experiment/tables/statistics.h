@@ -9,7 +9,7 @@
 
 namespace fovea::experiment {
 
-/// Of n values. `std` divides by n - 1 and is NaN for a single value, which has none. The interval
+/// Mean and spread of n values. `std` divides by n - 1 and is NaN for a single value, which has none. The interval
 /// is mean -+ t(0.975, n - 1) std / sqrt(n), NaN below two values. No values: mean and std are NaN.
 struct Estimate {
   std::int64_t n = 0;

@@ -33,7 +33,7 @@ std::string stage_of(const std::string& name) {
 
 struct Seen {
   std::vector<double> adjacent, arbitrary;
-  // By stage and layer: sums over images of key norms are not enough, so scores are summed.
+  // Scores are summed by stage and layer: sums of key norms over images would not do.
   std::map<std::string, std::vector<std::vector<double>>> scores;  // stage -> head -> map
   std::int64_t images = 0;
 };

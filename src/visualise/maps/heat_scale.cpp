@@ -43,7 +43,7 @@ double percentile_of(const std::vector<double>& values, double percent) {
   return metrics::quantile(values, percent / 100);
 }
 
-// Of finite values, at least one.
+// Needs finite values, at least one.
 Limits signed_limits(std::vector<double> values, double size, HeatEnds ends) {
   for (double& v : values) v = std::abs(v);
   double m = size;

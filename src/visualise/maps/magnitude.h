@@ -14,9 +14,9 @@ namespace fovea::visualise {
 // Scores of one query (d) with all keys (n, d), row by row -> (n).
 /// softmax(q k^T d^-1/2).
 std::vector<double> softmax_scores(std::span<const double> q, std::span<const double> keys);
-/// Of features: phi(q) phi(k)^T over its sum. mala 3.8.
+/// phi(q) phi(k)^T over its sum; takes features. mala 3.8.
 std::vector<double> linear_scores(std::span<const double> q, std::span<const double> keys);
-/// Of features: beta Sim - gamma with Sim = d^-1/2 / n phi(q) phi(k)^T, z its sum, beta = 1 + 1 /
+/// Takes features: beta Sim - gamma with Sim = d^-1/2 / n phi(q) phi(k)^T, z its sum, beta = 1 + 1 /
 /// z, gamma = z / n. mala 3.2.
 std::vector<double> mala_scores(std::span<const double> q, std::span<const double> keys);
 

@@ -10,7 +10,7 @@
 
 namespace fovea::visualise {
 
-/// Of all heads, queries and samples of one layer.
+/// The weights of all heads, queries and samples of one layer.
 struct LayerSigns {
   std::string layer;  // "blocks.0.attn"
   std::int64_t weights = 0, negative = 0, zero = 0;

@@ -13,7 +13,7 @@ namespace fovea::visualise {
 /// units. Padding is left out, and rows are divided by what is left of them.
 class UnitMap {
  public:
-  /// Of a record "unit_attn" on the host, of the image `item` of its batch.
+  /// The units of image `item` of the batch, from a record "unit_attn" on the host.
   explicit UnitMap(const attention::Probe::Record& record, std::int64_t item = 0);
 
   std::int64_t tokens() const { return n_; }

@@ -133,7 +133,7 @@ enum class VoxelError : std::uint8_t {
   kWrongClass,     // another class than the truth
 };
 VoxelError error_of(std::uint8_t truth, std::uint8_t predicted);
-/// Of one that is not kNone.
+/// `error` must not be kNone.
 Colour colour_of(VoxelError error);
 std::string_view name_of(VoxelError error);
 

@@ -16,7 +16,7 @@ constexpr double kLargest = 1e150;
 
 bool drawable(double value) { return std::abs(value) <= kLargest; }  // false for NaN
 
-// The smallest interval that holds everything shown to it.
+// The smallest interval that holds every value that was added.
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();

@@ -23,7 +23,7 @@ Legend make_legend(const LinePlot& plot, const Rect& inner,
                    std::span<const std::vector<Point>> lines);
 void draw_legend(const LinePlot& plot, const Legend& legend, Painter& painter);
 
-/// Of a legend below plots that take `width`; 0 for an empty one.
+/// The height of a legend below plots that take `width`; 0 for an empty one.
 double shared_legend_height(std::span<const LegendLine> legend, double width);
 /// Draws it below `plots`.
 void draw_shared_legend(std::span<const LegendLine> legend, const Rect& plots, Painter& painter);

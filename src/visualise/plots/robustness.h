@@ -19,7 +19,7 @@ struct ScoredRun {
   schema::Value settings;  // what of it results depend on (schema::identity)
 };
 
-/// Of the runs of one configuration, which differ by their seeds: mean, standard deviation (n - 1;
+/// The runs of one configuration, which differ by their seeds: mean, standard deviation (n - 1;
 /// NaN for a single run) and number of runs, of one number that each run has.
 struct SeedSpread {
   double mean = 0;
