@@ -85,6 +85,9 @@ function(fovea_compile target kind)
   endif()
 endfunction()
 
+# What is made of tables when the build is configured; an include directory of those who read it.
+set(FOVEA_MADE ${PROJECT_BINARY_DIR}/made)
+
 # fovea_special(SOURCE... OPTIONS option...): sources with options of their own, which therefore do
 # without the precompiled headers.
 function(fovea_special)
@@ -154,6 +157,19 @@ function(fovea_embed layer embedded_name embedded_file)
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${embedded_file}
                               SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(fovea_${layer} PRIVATE ${source})
+endfunction()
+
+# fovea_embed_table(LAYER NAME FILE...): builds several files into a layer. NAME.def in FOVEA_MADE
+# lists them: FOVEA_EMBEDDED(file name, name of its bytes).
+function(fovea_embed_table layer table_name)
+  set(list)
+  foreach(file ${ARGN})
+    get_filename_component(file_name ${file} NAME)
+    string(MAKE_C_IDENTIFIER ${table_name}_${file_name} embedded_name)
+    fovea_embed(${layer} ${embedded_name} ${file})
+    string(APPEND list "FOVEA_EMBEDDED(\"${file_name}\", ${embedded_name})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${FOVEA_MADE}/${table_name}.def CONTENT "${list}#undef FOVEA_EMBEDDED\n")
 endfunction()
 
 # fovea_program(NAME SOURCE... DEPENDS layer...)

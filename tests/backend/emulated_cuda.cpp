@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "backend/gpu/runtime.h"
@@ -16,36 +15,7 @@ namespace fovea::gpu {
 namespace {
 
 using Arguments = std::span<const Argument>;
-using Run = void (*)(Arguments);
 
-template <class... Parameters, std::size_t... kIndex>
-void call(void (*kernel)(Parameters...), Arguments arguments, std::index_sequence<kIndex...>) {
-  const auto value = []<class T>(const Argument& argument, T*) {
-    T copy;
-    std::memcpy(&copy, argument.bytes, sizeof(T));
-    return copy;
-  };
-  kernel(value(arguments[kIndex], static_cast<Parameters*>(nullptr))...);
-}
-template <class... Parameters>
-void call(void (*kernel)(Parameters...), Arguments arguments) {
-  FOVEA_CHECK(arguments.size() == sizeof...(Parameters), BackendError, "emulated: arguments");
-  call(kernel, arguments, std::index_sequence_for<Parameters...>());
-}
-
-#define FOVEA_RUN(kernel) [](Arguments arguments) { call(&kernel, arguments); }
-constexpr Run kFloat32[] = {
-#define FOVEA_GPU_KERNEL(file, kernel) FOVEA_RUN(emulated::float32::kernel),
-#include "backend/gpu/kernels.def"
-};
-constexpr Run kFloat64[] = {
-#define FOVEA_GPU_KERNEL(file, kernel) FOVEA_RUN(emulated::float64::kernel),
-#include "backend/gpu/kernels.def"
-};
-constexpr Run kBFloat16[] = {
-#define FOVEA_GPU_KERNEL(file, kernel) FOVEA_RUN(emulated::bfloat16::kernel),
-#include "backend/gpu/kernels.def"
-};
 // The work items of a group, which take turns.
 class Fibers {
  public:
@@ -115,7 +85,7 @@ class EmulatedCuda final : public Runtime {
     download(from, to, bytes);
   }
   void launch(Kernel kernel, DType dtype, std::int64_t groups, Arguments arguments) override {
-    const Run run = kernel_of(kernel, dtype);
+    const emulated::Launched run = kernel_of(kernel, dtype);
     for (std::int64_t group = 0; group < groups; ++group)
       fibers_.run(group, [&] { run(arguments); });
   }
@@ -135,47 +105,20 @@ class EmulatedCuda final : public Runtime {
   static std::byte* address(const Buffer& buffer) {
     return reinterpret_cast<std::byte*>(buffer.memory) + buffer.offset;
   }
-  Run kernel_of(Kernel kernel, DType dtype) const {
-    const auto number = static_cast<std::size_t>(kernel);
-    if (dtype == DType::kFloat64) return kFloat64[number];
-    if (dtype == DType::kBFloat16) return kBFloat16[number];
-    if (kernel == Kernel::copy && dtype == DType::kInt64) return FOVEA_RUN(emulated::int64::copy);
-    if (kernel == Kernel::copy && dtype == DType::kInt32) return FOVEA_RUN(emulated::int32::copy);
-    if (kernel == Kernel::copy && dtype == DType::kUint8) return FOVEA_RUN(emulated::uint8::copy);
-    FOVEA_CHECK(dtype == DType::kFloat32, BackendError,
+  emulated::Launched kernel_of(Kernel kernel, DType dtype) const {
+    static constexpr const KernelByDType<emulated::Launched>* kKernels[] = {
+#define FOVEA_GPU_KERNEL(file, kernel) &emulated::kernel##_by_dtype,
+#include "backend/gpu/kernels.def"
+    };
+    const auto run = kKernels[static_cast<std::size_t>(kernel)]->of(dtype, allow_tf32_);
+    FOVEA_CHECK(run != nullptr, BackendError,
                 fmt::format("emulated: {} of {}", name_of(kernel), name_of(dtype)));
-    return allow_tf32_ ? tf32_kernel(kernel) : kFloat32[number];
+    return run;
   }
-  static Run tf32_kernel(Kernel kernel);
 
   bool allow_tf32_;
   Fibers fibers_;
 };
-
-Run EmulatedCuda::tf32_kernel(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::gemm:
-      return FOVEA_RUN(emulated::tf32::gemm);
-    case Kernel::conv_product:
-      return FOVEA_RUN(emulated::tf32::conv_product);
-    case Kernel::conv_product_data:
-      return FOVEA_RUN(emulated::tf32::conv_product_data);
-    case Kernel::conv_product_weight:
-      return FOVEA_RUN(emulated::tf32::conv_product_weight);
-    case Kernel::attention:
-      return FOVEA_RUN(emulated::tf32::attention);
-    case Kernel::attention_row_sums:
-      return FOVEA_RUN(emulated::tf32::attention_row_sums);
-    case Kernel::attention_dq:
-      return FOVEA_RUN(emulated::tf32::attention_dq);
-    case Kernel::attention_dk_dv:
-      return FOVEA_RUN(emulated::tf32::attention_dk_dv);
-    case Kernel::attention_dbias:
-      return FOVEA_RUN(emulated::tf32::attention_dbias);
-    default:
-      return kFloat32[static_cast<std::size_t>(kernel)];
-  }
-}
 
 }  // namespace
 }  // namespace fovea::gpu

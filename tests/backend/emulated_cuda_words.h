@@ -10,8 +10,13 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <span>
+#include <utility>
 
+#include "backend/gpu/cuda/kernel_by_dtype.h"
 #include "backend/gpu/kernels/structs.h"
+#include "backend/gpu/runtime.h"
+#include "base/error.h"
 
 #define HAVE_FLOAT64
 #define KERNEL [[maybe_unused]] static void
@@ -161,6 +166,25 @@ inline void multiply_add_tf32(const Word* a, Word b0, Word b1, float* sums) {
 // To nearest, ties away from zero: 13 bits of the mantissa go.
 inline Word tf32_of_float(float value) { return (BITS_OF_FLOAT(value) + 0x1000u) & ~0x1fffu; }
 
-#include "backend/gpu/cuda/all_dtypes.h"
+using Launched = void (*)(std::span<const Argument> arguments);
+
+template <class... Parameters, std::size_t... kIndex>
+void call(void (*kernel)(Parameters...), std::span<const Argument> arguments,
+          std::index_sequence<kIndex...>) {
+  const auto value = []<class T>(const Argument& argument, T*) {
+    T copy;
+    std::memcpy(&copy, argument.bytes, sizeof(T));
+    return copy;
+  };
+  kernel(value(arguments[kIndex], static_cast<Parameters*>(nullptr))...);
+}
+template <class... Parameters>
+void call(void (*kernel)(Parameters...), std::span<const Argument> arguments) {
+  FOVEA_CHECK(arguments.size() == sizeof...(Parameters), BackendError, "emulated: arguments");
+  call(kernel, arguments, std::index_sequence_for<Parameters...>());
+}
+
+#define LAUNCHED(kernel) [](std::span<const Argument> arguments) { call(&kernel, arguments); }
+#include "gpu_kernels/all_files.h"
 
 }  // namespace fovea::gpu::emulated

@@ -38,69 +38,9 @@ class GpuBackend final : public Backend {
     return runtime_->seconds_between(begin, end);
   }
 
-#define FOVEA_PRIMITIVE(kernel, parameters, arguments) void kernel parameters const override;
-#define FOVEA_FUSED(kernel, parameters, arguments)
+#define FOVEA_KERNEL(kernel, parameters, arguments) void kernel parameters const override;
+#define FOVEA_CPU_FUSED(kernel, parameters, arguments)
 #include "backend/kernels.def"
-
-  // Fused kernels that have one of their own.
-  void axpy(double alpha, const Tensor& x, const Tensor& y) const override;
-  void gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const override;
-  void gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
-                      const Tensor& dx) const override;
-  void dropout(const DropoutArgs& args, const Tensor& x, const Tensor& y) const override;
-  void sum_squares(const std::vector<Tensor>& xs, const Tensor& sum) const override;
-  void all_finite(const std::vector<Tensor>& xs, const Tensor& finite) const override;
-
-  void softmax(const SoftmaxArgs& args, const Tensor& x, const Tensor& mask,
-               const Tensor& y) const override;
-  void softmax_backward(const SoftmaxArgs& args, const Tensor& y, const Tensor& dy,
-                        const Tensor& dx) const override;
-  void cross_entropy(const CrossEntropyArgs& args) const override;
-  void cross_entropy_backward(const CrossEntropyBackwardArgs& args) const override;
-  void layer_norm(const LayerNormArgs& args) const override;
-  void layer_norm_backward(const LayerNormBackwardArgs& args) const override;
-  void rms_norm(const RmsNormArgs& args) const override;
-  void rms_norm_backward(const RmsNormBackwardArgs& args) const override;
-
-  void channel_norm_stats(const ChannelStatsArgs& args) const override;
-  void channel_norm(const NormedMap& of, const Tensor& y) const override;
-  void channel_norm_backward(const ChannelNormBackwardArgs& args) const override;
-  void scaled_sum(const Tensor& u, const Tensor& w, const Tensor& x,
-                  const Tensor& y) const override;
-  void scaled_sum_backward(const Tensor& x, const Tensor& dy, const Tensor& dw) const override;
-  void running_value(const RunningValueArgs& args, const ValueNorm& of) const override;
-  void value_norm(const ValueNorm& of, const Tensor& x, const Tensor& y) const override;
-  void value_norm_backward(const ValueNormBackwardArgs& args) const override;
-  void token_conv(const TokenConvArgs& args) const override;
-  void token_conv_backward(const TokenConvBackwardArgs& args) const override;
-  void rotate(const RotateArgs& args) const override;
-
-  void gather_rows(const Tensor& table, const Tensor& index, const Tensor& y) const override;
-  void scatter_add_rows(const Tensor& x, const Tensor& index, const Tensor& table) const override;
-
-  void region_sums(const RegionSumsArgs& args) const override;
-  void region_sums_backward(const RegionSumsBackwardArgs& args) const override;
-  void region_areas(const RegionAreasArgs& args) const override;
-
-  void adamw(const AdamWArgs& args, const std::vector<AdamWTensors>& of) const override;
-  void sgd(const SgdArgs& args, const std::vector<SgdTensors>& of) const override;
-  void ema(double decay, const std::vector<Averaged>& of) const override;
-
-  void attention(const AttentionArgs& args, const AttentionInputs& in, const Tensor& out,
-                 const Tensor& lse) const override;
-  void attention_backward(const AttentionArgs& args, const AttentionInputs& in,
-                          const AttentionUpstream& upstream,
-                          const AttentionGradients& to) const override;
-  void unit_attention(const UnitAttentionArgs& args, const UnitAttentionInputs& in,
-                      const Tensor& out, const Tensor& lse) const override;
-  void unit_attention_backward(const UnitAttentionArgs& args, const UnitAttentionInputs& in,
-                               const AttentionUpstream& upstream,
-                               const UnitAttentionGradients& to) const override;
-  void linear_attention(const LinearAttentionArgs& args, const LinearAttentionInputs& in,
-                        const Tensor& out, const LinearAttentionSums& sums) const override;
-  void linear_attention_backward(const LinearAttentionArgs& args, const LinearAttentionInputs& in,
-                                 const LinearAttentionUpstream& upstream,
-                                 const LinearAttentionGradients& to) const override;
 
  private:
   struct AttentionCall;  // gpu/attention.cpp

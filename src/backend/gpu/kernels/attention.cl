@@ -2,6 +2,12 @@
 // tokens. A group owns a block of queries and meets the keys a block at a time: the softmax is kept up as
 // it goes (Milakov and Gimelshein, arXiv 1805.02867), so that no map exists as a whole. Weights are
 // multiplied with values as they are stored; their sums are not rounded.
+#include "types.h"
+#include "operations.h"
+#include "walk.h"
+#include "group.h"
+#include "warp_tile.h"
+#include "attention_tile.h"
 
 // result += one map's, (rows, channels). Writes the log-sum-exp.
 FUNCTION void attend(const AttentionShape* s, const Lookups* look, const RowBlock* block, int map_index,

@@ -2,6 +2,12 @@
 //   dS_i = c_i P_i (dA - t_i),  t_i = the row's sum of P_i dA,  which is the gradient of c_i:
 // first all t; then a group owns queries and makes dq, or owns keys and makes dk and dv, each from the
 // maps made again from the log-sum-exp, so that no two groups add to one place. dgsa 2.2 (backward).
+#include "types.h"
+#include "operations.h"
+#include "walk.h"
+#include "group.h"
+#include "warp_tile.h"
+#include "attention_tile.h"
 
 // P of a score that may not be.
 FUNCTION Real weight_of(const AttentionShape* s, const Lookups* look, const RowBlock* block, int query,

@@ -1,5 +1,9 @@
 // Batch norm and group norm of maps, and their gradients; sums of planes. A plane, the places of one
 // channel of one item, is summed in pieces by teams (group.h); what pieces gave is added in order.
+#include "types.h"
+#include "operations.h"
+#include "group.h"
+#include "planes.h"
 
 // Of every piece the mean, and the sum of squares around it.
 KERNEL channel_piece_stats(Rows rows, Planes s, TENSOR(const Stored, x), TENSOR(Real, means),

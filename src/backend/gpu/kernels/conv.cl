@@ -1,5 +1,9 @@
 // Convolution over three axes and its gradients, directly from the definition: what groups of few
 // channels are best at. conv_product.cl has the others.
+#include "types.h"
+#include "operations.h"
+#include "group.h"
+#include "grid.h"
 
 KERNEL conv(ConvShape s, TENSOR(const Stored, x), TENSOR(const Real, weight),
             TENSOR(const Real, bias), TENSOR(Stored, y)) {

@@ -4,6 +4,9 @@
 //   dx (inputs, batch in) = weight^T (inputs, outputs taps) patches of dy,
 //   dweight (outputs, inputs taps) = dy (outputs, batch out) patches of x^T.
 // Where maps are bfloat16 the weight is rounded to that.
+#include "types.h"
+#include "grid.h"
+#include "warp_tile.h"
 
 // Elements of a patch matrix have a position that stays for a work item, and taps that come by.
 typedef struct {

@@ -1,4 +1,8 @@
 // Maps of one and two operands.
+#include "types.h"
+#include "operations.h"
+#include "walk.h"
+#include "group.h"
 
 #define SQRT_HALF ((Real)0.70710678118654752440)
 #define INV_SQRT_2PI ((Real)0.39894228040143267794)

@@ -1,4 +1,6 @@
 // Products of matrices.
+#include "types.h"
+#include "warp_tile.h"
 
 // Rows of an operand from `first` on, columns from k on, as (PRODUCT_TILE, PRODUCT_STEP), zeros behind
 // its end. Element (i, k) is i row + k step elements into the item.

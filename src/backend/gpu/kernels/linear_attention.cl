@@ -1,5 +1,10 @@
 // Linear attention with one map a head, or two over one value stream: first the sums over the keys, in
 // pieces of tokens that are added in order, then the queries, a block of rows a group.
+#include "types.h"
+#include "operations.h"
+#include "walk.h"
+#include "linear_tile.h"
+#include "linear_results.h"
 
 #define LINEAR_TOKENS 32  // of a piece that are staged at a time
 #define LINEAR_LOADS (GROUP_SIZE / LINEAR_TILE)

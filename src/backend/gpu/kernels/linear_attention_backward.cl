@@ -3,6 +3,11 @@
 //   dq = (f dy M^T + dz s) phi'(q),   dz = the gradient of z times c,
 // then the sums over the queries, of which E = (f Q)^T dy is the gradient of M, dz Q that of s and -g dy
 // that of u with its parameters (linear_query_sums), and with these the keys and values.
+#include "types.h"
+#include "operations.h"
+#include "walk.h"
+#include "linear_tile.h"
+#include "linear_results.h"
 
 // Writes dy, and the gradients of residual and gate; of the weight a row for each group.
 KERNEL linear_finish_backward(LINEAR_INPUTS, LINEAR_SUMS, TENSOR(const Real, stats),

@@ -1,5 +1,6 @@
 // Sums over the elements of lists of tensors: of squares, or of how many are not finite. A launch takes
 // LIST_TENSORS tensors; a group sums a piece of one of them, and one group adds what all pieces gave.
+#include "types.h"
 
 #define EACH_OF_LIST(use) \
   use(0) use(1) use(2) use(3) use(4) use(5) use(6) use(7) use(8) use(9) use(10) use(11) \

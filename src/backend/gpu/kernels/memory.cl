@@ -1,4 +1,8 @@
 // Filling, converting, copying and choosing: any dtype.
+#include "types.h"
+#include "operations.h"
+#include "walk.h"
+#include "group.h"
 
 KERNEL fill(Index n, Real value, TENSOR(Stored, y)) {
   OPEN(Stored, y);

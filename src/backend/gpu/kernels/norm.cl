@@ -1,5 +1,8 @@
 // Layer norm and RMS norm of rows, and their gradients. A row is normed by a team (group.h); without a
 // mean it is the RMS norm.
+#include "types.h"
+#include "operations.h"
+#include "group.h"
 
 KERNEL layer_norm(Rows rows, Real eps, TENSOR(const Stored, x), TENSOR(const Real, weight),
                   TENSOR(const Real, bias), TENSOR(Stored, y), TENSOR(Real, mean),

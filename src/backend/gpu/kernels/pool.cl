@@ -1,4 +1,5 @@
 // Max and average pooling over windows of three axes.
+#include "types.h"
 
 typedef struct {
   Index begin, end, places;  // places: with those of the padding

@@ -1,4 +1,5 @@
 // Counter-based random numbers: the bits of tensor/random.h.
+#include "types.h"
 
 typedef struct {
   Word words[4];

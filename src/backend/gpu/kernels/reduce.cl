@@ -1,5 +1,8 @@
 // Sums and extrema along one run of axes: x seen as (outer, length, inner) -> (outer, inner). A long run
 // is cut into chunks whose results are reduced again; the order of additions depends on shapes alone.
+#include "types.h"
+#include "operations.h"
+#include "group.h"
 
 FUNCTION Real reduce_start(Int32 op) {
   if (op == ReduceMax) return -INFINITY;

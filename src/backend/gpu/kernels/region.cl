@@ -1,5 +1,8 @@
 // Sums of the losses of regions, and their gradient: logits (batch, classes, pixels), target (batch,
 // pixels). gdla 6.3.
+#include "types.h"
+#include "operations.h"
+#include "group.h"
 
 // Of a pixel, whose logits begin at `first`, the logarithm of the sum of their exponentials.
 FUNCTION Real pixel_lse(const Region* s, GLOBAL const Stored* logits, Index first) {

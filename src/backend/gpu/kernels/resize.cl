@@ -1,5 +1,6 @@
 // Nearest and linear resizing over three axes. (Places are computed as on the CPU, in double precision
 // where the device has it.)
+#include "types.h"
 
 typedef struct {
   Index low, high;

@@ -1,5 +1,8 @@
 // Softmax of rows, the cross-entropy of their softmax, and the gradients. A row belongs to a team
 // (group.h).
+#include "types.h"
+#include "operations.h"
+#include "group.h"
 
 // The largest of a row's first n elements that are allowed (mask may be 0), and the sum of the
 // exponentials of their distances to it; 0 stands for the largest where nothing is allowed.

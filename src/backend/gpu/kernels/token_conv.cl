@@ -1,4 +1,5 @@
 // Depthwise convolution of tokens on a grid, channels last, and its gradients.
+#include "types.h"
 
 // Also backwards, where x is the gradient of the result and taps reach the other way. The weight is
 // (channels, taps).

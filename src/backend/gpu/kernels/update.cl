@@ -1,4 +1,5 @@
 // Updates in place: of parameters, averages and sums.
+#include "types.h"
 
 // y += alpha x.
 KERNEL axpy(Index n, Real alpha, TENSOR(const Stored, x), TENSOR(Stored, y)) {

@@ -1,6 +1,10 @@
 // Layer attention over a running sum of maps, and its gradients (kcla 2.9): y = x + keep act(norm(v)),
 // v = scale times the depthwise 3x3 convolution of u, which is made anew wherever it is read. Work items
 // share planes as in channel_norm.cl.
+#include "types.h"
+#include "operations.h"
+#include "group.h"
+#include "planes.h"
 
 // Of a plane of maps `width` wide; u and what belongs to the norm. weight, bias and keep may be 0.
 typedef struct {

@@ -15,9 +15,3 @@ FUNCTION Index start_of(const HeadWalk* walk, Index head) {
 FUNCTION Index head_start(const HeadWalk* walk, Index item, Index head) {
   return item * walk->item + start_of(walk, head);
 }
-
-// A NaN on either side fails both comparisons and comes out of the sum.
-FUNCTION Real larger_or_smaller(int larger, Real a, Real b) {
-  if (larger) return a >= b ? a : b > a ? b : a + b;
-  return a <= b ? a : b < a ? b : a + b;
-}
