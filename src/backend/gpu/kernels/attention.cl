@@ -10,7 +10,7 @@
 #include "attention_tile.h"
 
 // result += one map's, (rows, channels). Writes the log-sum-exp.
-FUNCTION void attend(const AttentionShape* s, const Lookups* look, const RowBlock* block, int map_index,
+FUNCTION void attend(const AttentionShape* s, const Inputs* in, const RowBlock* block, int map_index,
                      const Head* q, const Head* k, const Head* v,
                      SHARED const Int32* own_tokens, SHARED Int32* met_tokens,
                      SHARED Stored* own_staged, SHARED Stored* met_staged, SHARED Stored* map,
@@ -25,7 +25,7 @@ FUNCTION void attend(const AttentionShape* s, const Lookups* look, const RowBloc
   stage_own(own_staged, q, own_tokens);
   const int end = keys_before(s, block->first + ROWS);
   for (int first = 0; first < end; first += OTHERS) {
-    if (PLACE < OTHERS) met_tokens[PLACE] = key_token(s, look, block, first + PLACE);
+    if (PLACE < OTHERS) met_tokens[PLACE] = key_token(s, in, block, first + PLACE);
     Real scores[MAP_SQUARES][SQUARE_SUMS];
     multiply_heads(own_staged, q, own_tokens, met_staged, k, met_tokens, scores);
     Real most[2];
@@ -37,7 +37,7 @@ FUNCTION void attend(const AttentionShape* s, const Lookups* look, const RowBloc
         const int query = block->first + row;
         const int key = first + column;
         scores[j][e] = is_allowed(s, query, own_tokens[row], key, met_tokens[column])
-                           ? score_of(s, look, block, query, key, scores[j][e])
+                           ? score_of(s, in, block, query, key, scores[j][e])
                            : -INFINITY;
         if (scores[j][e] > most[IS_LOWER(e)]) most[IS_LOWER(e)] = scores[j][e];
       }
@@ -72,7 +72,7 @@ FUNCTION void attend(const AttentionShape* s, const Lookups* look, const RowBloc
     const int query = block->first + row;
     factors[i] = 0;
     if (query >= s->queries) continue;
-    if (weights[i] != 0) factors[i] = coefficient(s, look, block, map_index, query) / weights[i];
+    if (weights[i] != 0) factors[i] = coefficient(s, in, block, map_index, query) / weights[i];
     if (LANE_OF_ROW == 0)
       lse[lse_row(s, map_index, block, query)] =
           own_tokens[row] == NOBODY ? (Real)0 : top[i] + log(weights[i]);
@@ -92,15 +92,15 @@ KERNEL attention(ATTENTION_INPUTS, TENSOR(Stored, out), TENSOR(Real, lse)) {
   LOCAL Int32 own_tokens[ROWS];
   LOCAL Int32 met_tokens[OTHERS];
   const RowBlock block = block_of(&s, s.queries);
-  if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &look, &block, block.first + PLACE);
+  if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &in, &block, block.first + PLACE);
   SYNCHRONIZE;
-  const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
+  const Head values = value_head(&s, &in, &block);
   Real result[HEAD_SQUARES][SQUARE_SUMS];
   clear_squares(HEAD_SQUARES, result);
   for (int i = 0; i < s.maps; ++i) {
-    const Head queries = head_of(q, &s.q[i], &block, s.dim);
-    const Head keys = padded_head(k, &s.k[i], &block, s.dim, look.padding);
-    attend(&s, &look, &block, i, &queries, &keys, &values, own_tokens, met_tokens, own_staged,
+    const Head queries = query_head(&s, &in, &block, i);
+    const Head keys = key_head(&s, &in, &block, i);
+    attend(&s, &in, &block, i, &queries, &keys, &values, own_tokens, met_tokens, own_staged,
            met_staged, map, part, lse, result);
     SYNCHRONIZE;
   }

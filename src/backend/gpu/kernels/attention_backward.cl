@@ -10,10 +10,10 @@
 #include "attention_tile.h"
 
 // P of a score that may not be.
-FUNCTION Real weight_of(const AttentionShape* s, const Lookups* look, const RowBlock* block, int query,
+FUNCTION Real weight_of(const AttentionShape* s, const Inputs* in, const RowBlock* block, int query,
                         int query_is, int key, int key_is, Real product, Real lse) {
   if (!is_allowed(s, query, query_is, key, key_is) || lse == -INFINITY) return 0;
-  return exp(score_of(s, look, block, query, key, product) - lse);
+  return exp(score_of(s, in, block, query, key, product) - lse);
 }
 
 // What gradients need to know of a query's row of a map.
@@ -21,7 +21,7 @@ typedef struct {
   Real lse, sum, c;
 } QueryRow;
 
-FUNCTION QueryRow query_row(const AttentionShape* s, const Lookups* look, const RowBlock* block,
+FUNCTION QueryRow query_row(const AttentionShape* s, const Inputs* in, const RowBlock* block,
                             int map, int query, GLOBAL const Real* lse, GLOBAL const Real* sums) {
   QueryRow row;
   row.lse = row.sum = row.c = 0;
@@ -29,42 +29,54 @@ FUNCTION QueryRow query_row(const AttentionShape* s, const Lookups* look, const 
   row.lse = lse[lse_row(s, map, block, query)];
   if (!sums) return row;
   row.sum = sums[lse_row(s, map, block, query)];
-  row.c = coefficient(s, look, block, map, query);
+  row.c = coefficient(s, in, block, map, query);
   return row;
 }
 
+// The gradient of the result.
+FUNCTION Head upstream_head(const AttentionShape* s, GLOBAL const Stored* dout, const RowBlock* block) {
+  const HeadWalk walk = walk_of_out(s);
+  return head_of(dout, &walk, block, s->width, 0);
+}
+
+// How every kernel of gradients begins, and one whose group owns a block of rows, queries or keys.
+#define GRADIENT_INPUTS ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const Stored, dout)
+#define OPEN_GRADIENT_INPUTS                                                                    \
+  OPEN_ATTENTION_INPUTS;                                                                        \
+  OPEN(const Real, lse);                                                                        \
+  OPEN(const Stored, dout);                                                                     \
+  LOCAL Stored met_staged[MET_STAGED];                                                          \
+  LOCAL Int32 own_tokens[ROWS];                                                                 \
+  LOCAL Int32 met_tokens[OTHERS]
+#define OPEN_BLOCK(rows, token)                                                                 \
+  const RowBlock block = block_of(&s, rows);                                                    \
+  if (PLACE < ROWS) own_tokens[PLACE] = token(&s, &in, &block, block.first + PLACE);            \
+  SYNCHRONIZE;                                                                                  \
+  const Head upstream = upstream_head(&s, dout, &block);                                        \
+  const Head values = value_head(&s, &in, &block)
+
 // Writes t, (maps, batch, heads, units, queries), and the gradients of c if they are wanted.
-KERNEL attention_row_sums(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const Stored, dout),
-                          TENSOR(Real, sums), TENSOR(Stored, dc1), TENSOR(Stored, dc2)) {
-  OPEN_ATTENTION_INPUTS;
-  OPEN(const Real, lse);
-  OPEN(const Stored, dout);
+KERNEL attention_row_sums(GRADIENT_INPUTS, TENSOR(Real, sums), TENSOR(Stored, dc1),
+                          TENSOR(Stored, dc2)) {
+  OPEN_GRADIENT_INPUTS;
   OPEN(Real, sums);
   LOCAL Stored queries_staged[OWN_STAGED];
   LOCAL Stored upstream_staged[OWN_STAGED];
-  LOCAL Stored met_staged[MET_STAGED];
   LOCAL Real part[ROWS * PART_STRIDE];
-  LOCAL Int32 own_tokens[ROWS];
-  LOCAL Int32 met_tokens[OTHERS];
-  const RowBlock block = block_of(&s, s.queries);
-  if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &look, &block, block.first + PLACE);
-  SYNCHRONIZE;
-  const HeadWalk walk = walk_of_out(&s);
-  const Head upstream = head_of(dout, &walk, &block, s.width);
-  const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
+  OPEN_BLOCK(s.queries, query_token);
   const int end = keys_before(&s, block.first + ROWS);
   stage_own(upstream_staged, &upstream, own_tokens);
   for (int m = 0; m < s.maps; ++m) {
-    const Head queries = head_of(q, &s.q[m], &block, s.dim);
-    const Head keys = padded_head(k, &s.k[m], &block, s.dim, look.padding);
+    const Head queries = query_head(&s, &in, &block, m);
+    const Head keys = key_head(&s, &in, &block, m);
     Real sum[2], row_lse[2];
     for (int i = 0; i < 2; ++i) {
       sum[i] = 0;
-      row_lse[i] = query_row(&s, &look, &block, m, block.first + TILE_ROW(2 * i), lse, 0).lse;
+      row_lse[i] = query_row(&s, &in, &block, m, block.first + TILE_ROW(2 * i), lse, 0).lse;
     }
     stage_own(queries_staged, &queries, own_tokens);
     for (int first = 0; first < end; first += OTHERS) {
-      if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &look, &block, first + PLACE);
+      if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &in, &block, first + PLACE);
       Real scores[MAP_SQUARES][SQUARE_SUMS], dfused[MAP_SQUARES][SQUARE_SUMS];
       multiply_heads(upstream_staged, &upstream, own_tokens, met_staged, &values, met_tokens,
                      dfused);
@@ -74,7 +86,7 @@ KERNEL attention_row_sums(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(cons
           const int row = TILE_ROW(e);
           const int column = TILE_COLUMN(j, e);
           sum[IS_LOWER(e)] +=
-              dfused[j][e] * weight_of(&s, &look, &block, block.first + row, own_tokens[row],
+              dfused[j][e] * weight_of(&s, &in, &block, block.first + row, own_tokens[row],
                                        first + column, met_tokens[column], scores[j][e],
                                        row_lse[IS_LOWER(e)]);
         }
@@ -94,39 +106,28 @@ KERNEL attention_row_sums(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(cons
   }
 }
 
-KERNEL attention_dq(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const Stored, dout),
-                    TENSOR(const Real, sums), TENSOR(Stored, dq)) {
-  OPEN_ATTENTION_INPUTS;
-  OPEN(const Real, lse);
-  OPEN(const Stored, dout);
+KERNEL attention_dq(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dq)) {
+  OPEN_GRADIENT_INPUTS;
   OPEN(const Real, sums);
   OPEN(Stored, dq);
   LOCAL Stored queries_staged[OWN_STAGED];
   LOCAL Stored upstream_staged[OWN_STAGED];
-  LOCAL Stored met_staged[MET_STAGED];
   LOCAL Stored map[MAP_STAGED];
-  LOCAL Int32 own_tokens[ROWS];
-  LOCAL Int32 met_tokens[OTHERS];
-  const RowBlock block = block_of(&s, s.queries);
-  if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &look, &block, block.first + PLACE);
-  SYNCHRONIZE;
+  OPEN_BLOCK(s.queries, query_token);
   const int tokens[2] = {own_tokens[TILE_ROW(0)], own_tokens[TILE_ROW(2)]};
-  const HeadWalk walk = walk_of_out(&s);
-  const Head upstream = head_of(dout, &walk, &block, s.width);
-  const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
   const int end = keys_before(&s, block.first + ROWS);
   stage_own(upstream_staged, &upstream, own_tokens);
   for (int m = 0; m < s.maps; ++m) {
-    const Head queries = head_of(q, &s.q[m], &block, s.dim);
-    const Head keys = padded_head(k, &s.k[m], &block, s.dim, look.padding);
+    const Head queries = query_head(&s, &in, &block, m);
+    const Head keys = key_head(&s, &in, &block, m);
     Real dqueries[HEAD_SQUARES][SQUARE_SUMS];
     clear_squares(HEAD_SQUARES, dqueries);
     QueryRow rows[2];
     for (int i = 0; i < 2; ++i)
-      rows[i] = query_row(&s, &look, &block, m, block.first + TILE_ROW(2 * i), lse, sums);
+      rows[i] = query_row(&s, &in, &block, m, block.first + TILE_ROW(2 * i), lse, sums);
     stage_own(queries_staged, &queries, own_tokens);
     for (int first = 0; first < end; first += OTHERS) {
-      if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &look, &block, first + PLACE);
+      if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &in, &block, first + PLACE);
       Real scores[MAP_SQUARES][SQUARE_SUMS], dscores[MAP_SQUARES][SQUARE_SUMS];
       multiply_heads(upstream_staged, &upstream, own_tokens, met_staged, &values, met_tokens,
                      dscores);
@@ -136,7 +137,7 @@ KERNEL attention_dq(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const Stor
           const int column = TILE_COLUMN(j, e);
           const QueryRow row = rows[IS_LOWER(e)];
           dscores[j][e] = row.c * (dscores[j][e] - row.sum) *
-                          weight_of(&s, &look, &block, block.first + TILE_ROW(e),
+                          weight_of(&s, &in, &block, block.first + TILE_ROW(e),
                                     tokens[IS_LOWER(e)], first + column, met_tokens[column],
                                     scores[j][e], row.lse);
         }
@@ -164,32 +165,21 @@ FUNCTION void put_padding(Real (*sums)[SQUARE_SUMS], Real factor, const Attentio
 }
 
 // dpadding: (batch, heads, units, keys, dim + width), or undefined.
-KERNEL attention_dk_dv(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const Stored, dout),
-                       TENSOR(const Real, sums), TENSOR(Stored, dk), TENSOR(Stored, dv),
-                       TENSOR(Real, dpadding)) {
-  OPEN_ATTENTION_INPUTS;
-  OPEN(const Real, lse);
-  OPEN(const Stored, dout);
+KERNEL attention_dk_dv(GRADIENT_INPUTS, TENSOR(const Real, sums), TENSOR(Stored, dk),
+                       TENSOR(Stored, dv), TENSOR(Real, dpadding)) {
+  OPEN_GRADIENT_INPUTS;
   OPEN(const Real, sums);
   OPEN(Stored, dk);
   OPEN(Stored, dv);
   OPEN(Real, dpadding);
   LOCAL Stored keys_staged[OWN_STAGED];
   LOCAL Stored values_staged[OWN_STAGED];
-  LOCAL Stored met_staged[MET_STAGED];
   LOCAL Stored map[MAP_STAGED];
-  LOCAL Int32 own_tokens[ROWS];
-  LOCAL Int32 met_tokens[OTHERS];
-  const RowBlock block = block_of(&s, s.keys);
-  if (PLACE < ROWS) own_tokens[PLACE] = key_token(&s, &look, &block, block.first + PLACE);
-  SYNCHRONIZE;
+  OPEN_BLOCK(s.keys, key_token);
   // Keys that nobody may attend to have gradients too: zeros.
   int tokens[2];
   for (int i = 0; i < 2; ++i)
-    tokens[i] = token_of(&look, block.unit, block.first + TILE_ROW(2 * i), s.keys);
-  const HeadWalk walk = walk_of_out(&s);
-  const Head upstream = head_of(dout, &walk, &block, s.width);
-  const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
+    tokens[i] = token_of(&in, block.unit, block.first + TILE_ROW(2 * i), s.keys);
   // The first query that sees one of the keys.
   const int earliest = s.causal ? block.first - (int)(s.keys - s.queries) : 0;
   const int begin = earliest < 0 ? 0 : earliest / OTHERS * OTHERS;
@@ -197,13 +187,13 @@ KERNEL attention_dk_dv(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
   clear_squares(HEAD_SQUARES, dvalues);
   stage_own(values_staged, &values, own_tokens);
   for (int m = 0; m < s.maps; ++m) {
-    const Head queries = head_of(q, &s.q[m], &block, s.dim);
-    const Head keys = padded_head(k, &s.k[m], &block, s.dim, look.padding);
+    const Head queries = query_head(&s, &in, &block, m);
+    const Head keys = key_head(&s, &in, &block, m);
     Real dkeys[HEAD_SQUARES][SQUARE_SUMS];
     clear_squares(HEAD_SQUARES, dkeys);
     stage_own(keys_staged, &keys, own_tokens);
     for (int first = begin; first < s.queries; first += OTHERS) {
-      if (PLACE < OTHERS) met_tokens[PLACE] = query_token(&s, &look, &block, first + PLACE);
+      if (PLACE < OTHERS) met_tokens[PLACE] = query_token(&s, &in, &block, first + PLACE);
       Real weights[MAP_SQUARES][SQUARE_SUMS], dscores[MAP_SQUARES][SQUARE_SUMS];
       multiply_heads(keys_staged, &keys, own_tokens, met_staged, &queries, met_tokens, weights);
       for (int j = 0; j < MAP_SQUARES; ++j) {
@@ -211,8 +201,8 @@ KERNEL attention_dk_dv(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
           const int column = TILE_COLUMN(j, e);
           const int row = TILE_ROW(e);
           const int query = first + column;
-          const QueryRow of = query_row(&s, &look, &block, m, query, lse, sums);
-          weights[j][e] = of.c * weight_of(&s, &look, &block, query, met_tokens[column],
+          const QueryRow of = query_row(&s, &in, &block, m, query, lse, sums);
+          weights[j][e] = of.c * weight_of(&s, &in, &block, query, met_tokens[column],
                                            block.first + row, own_tokens[row], weights[j][e],
                                            of.lse);
         }
@@ -223,7 +213,7 @@ KERNEL attention_dk_dv(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
       for (int j = 0; j < MAP_SQUARES; ++j) {
         for (int e = 0; e < SQUARE_SUMS; ++e) {
           const int query = first + TILE_COLUMN(j, e);
-          const QueryRow of = query_row(&s, &look, &block, m, query, lse, sums);
+          const QueryRow of = query_row(&s, &in, &block, m, query, lse, sums);
           dscores[j][e] = weights[j][e] * (dscores[j][e] - of.sum);
         }
       }
@@ -243,23 +233,17 @@ KERNEL attention_dk_dv(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
 
 // The gradient of the bias of units, (chunks, heads, members, members): a group owns a square of it and
 // adds up its chunk of all units of all items.
-KERNEL attention_dbias(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const Stored, dout),
-                       TENSOR(const Real, sums), Index chunk, TENSOR(Real, dbias)) {
-  OPEN_ATTENTION_INPUTS;
-  OPEN(const Real, lse);
-  OPEN(const Stored, dout);
+KERNEL attention_dbias(GRADIENT_INPUTS, TENSOR(const Real, sums), Index chunk,
+                       TENSOR(Real, dbias)) {
+  OPEN_GRADIENT_INPUTS;
   OPEN(const Real, sums);
   OPEN(Real, dbias);
   LOCAL Stored own_staged[OWN_STAGED];
-  LOCAL Stored met_staged[MET_STAGED];
-  LOCAL Int32 own_tokens[ROWS];
-  LOCAL Int32 met_tokens[OTHERS];
   const Index members = s.queries;
   const Index across = (members + OTHERS - 1) / OTHERS;
   const Index down = (members + ROWS - 1) / ROWS;
   const Index of = GROUP / (across * down);
   const int first = (int)(GROUP % across) * OTHERS;
-  const HeadWalk walk = walk_of_out(&s);
   RowBlock block;
   block.first = (int)(GROUP / across % down) * ROWS;
   block.head = (int)(of % s.heads);
@@ -271,13 +255,13 @@ KERNEL attention_dbias(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
   for (Index at = begin; at < end; ++at) {
     block.item = (int)(at / s.units);
     block.unit = (int)(at % s.units);
-    if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &look, &block, block.first + PLACE);
-    if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &look, &block, first + PLACE);
+    if (PLACE < ROWS) own_tokens[PLACE] = query_token(&s, &in, &block, block.first + PLACE);
+    if (PLACE < OTHERS) met_tokens[PLACE] = key_token(&s, &in, &block, first + PLACE);
     SYNCHRONIZE;
-    const Head upstream = head_of(dout, &walk, &block, s.width);
-    const Head values = padded_head(v, &s.v, &block, s.width, look.padding);
-    const Head queries = head_of(q, &s.q[0], &block, s.dim);
-    const Head keys = padded_head(k, &s.k[0], &block, s.dim, look.padding);
+    const Head upstream = upstream_head(&s, dout, &block);
+    const Head values = value_head(&s, &in, &block);
+    const Head queries = query_head(&s, &in, &block, 0);
+    const Head keys = key_head(&s, &in, &block, 0);
     Real scores[MAP_SQUARES][SQUARE_SUMS], dfused[MAP_SQUARES][SQUARE_SUMS];
     stage_own(own_staged, &queries, own_tokens);
     multiply_heads(own_staged, &queries, own_tokens, met_staged, &keys, met_tokens, scores);
@@ -289,9 +273,9 @@ KERNEL attention_dbias(ATTENTION_INPUTS, TENSOR(const Real, lse), TENSOR(const S
         const int row = TILE_ROW(e);
         const int column = TILE_COLUMN(j, e);
         const int query = block.first + row;
-        const QueryRow is = query_row(&s, &look, &block, 0, query, lse, sums);
+        const QueryRow is = query_row(&s, &in, &block, 0, query, lse, sums);
         sum[j][e] += (dfused[j][e] - is.sum) *
-                     weight_of(&s, &look, &block, query, own_tokens[row], first + column,
+                     weight_of(&s, &in, &block, query, own_tokens[row], first + column,
                                met_tokens[column], scores[j][e], is.lse);
       }
     }

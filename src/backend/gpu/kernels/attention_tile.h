@@ -29,22 +29,25 @@
       TENSOR(const Index, table), TENSOR(const Index, regions), TENSOR(const Real, bias),       \
       TENSOR(const Stored, padding), TENSOR(const Stored, c1), TENSOR(const Stored, c2)
 #define OPEN_ATTENTION_INPUTS                                                                   \
-  OPEN(const Stored, q);                                                                        \
-  OPEN(const Stored, k);                                                                        \
-  OPEN(const Stored, v);                                                                        \
-  Lookups look;                                                                                 \
-  look.scale = scale;                                                                           \
-  look.region_mask = region_mask;                                                               \
-  look.mask = mask_memory + mask_first;                                                         \
-  look.table = table_memory + table_first;                                                      \
-  look.regions = regions_memory + regions_first;                                                \
-  look.bias = bias_memory + bias_first;                                                         \
-  look.padding = padding_memory + padding_first;                                                \
-  look.c1 = c1_memory + c1_first;                                                               \
-  look.c2 = c2_memory + c2_first
+  Inputs in;                                                                                    \
+  in.scale = scale;                                                                             \
+  in.region_mask = region_mask;                                                                 \
+  in.q = q_memory + q_first;                                                                    \
+  in.k = k_memory + k_first;                                                                    \
+  in.v = v_memory + v_first;                                                                    \
+  in.mask = mask_memory + mask_first;                                                           \
+  in.table = table_memory + table_first;                                                        \
+  in.regions = regions_memory + regions_first;                                                  \
+  in.bias = bias_memory + bias_first;                                                           \
+  in.padding = padding_memory + padding_first;                                                  \
+  in.c1 = c1_memory + c1_first;                                                                 \
+  in.c2 = c2_memory + c2_first
 
 typedef struct {
   Real scale, region_mask;
+  GLOBAL const Stored* q;
+  GLOBAL const Stored* k;
+  GLOBAL const Stored* v;
   GLOBAL const Byte* mask;
   GLOBAL const Index* table;
   GLOBAL const Index* regions;
@@ -52,7 +55,7 @@ typedef struct {
   GLOBAL const Stored* padding;
   GLOBAL const Stored* c1;
   GLOBAL const Stored* c2;
-} Lookups;
+} Inputs;
 
 // What a group works on; `first` is the first row that it owns.
 typedef struct {
@@ -79,8 +82,8 @@ typedef struct {
 } Head;
 
 FUNCTION int is_in_chunks(GLOBAL const Stored* x) { return (size_t)x % 16 == 0; }
-FUNCTION Head padded_head(GLOBAL const Stored* x, const HeadWalk* walk, const RowBlock* block, int dim,
-                          GLOBAL const Stored* padding) {
+FUNCTION Head head_of(GLOBAL const Stored* x, const HeadWalk* walk, const RowBlock* block, int dim,
+                      GLOBAL const Stored* padding) {
   Head head;
   head.x = x + head_start(walk, block->item, block->head);
   head.padding = padding ? padding + start_of(walk, block->head) : 0;
@@ -90,8 +93,14 @@ FUNCTION Head padded_head(GLOBAL const Stored* x, const HeadWalk* walk, const Ro
                    is_in_chunks(head.padding);
   return head;
 }
-FUNCTION Head head_of(GLOBAL const Stored* x, const HeadWalk* walk, const RowBlock* block, int dim) {
-  return padded_head(x, walk, block, dim, 0);
+FUNCTION Head query_head(const AttentionShape* s, const Inputs* in, const RowBlock* block, int map) {
+  return head_of(in->q, &s->q[map], block, s->dim, 0);
+}
+FUNCTION Head key_head(const AttentionShape* s, const Inputs* in, const RowBlock* block, int map) {
+  return head_of(in->k, &s->k[map], block, s->dim, in->padding);
+}
+FUNCTION Head value_head(const AttentionShape* s, const Inputs* in, const RowBlock* block) {
+  return head_of(in->v, &s->v, block, s->width, in->padding);
 }
 // Of what is laid out as the result, (batch, tokens, heads * width).
 FUNCTION HeadWalk walk_of_out(const AttentionShape* s) {
@@ -112,22 +121,22 @@ FUNCTION GLOBAL const Stored* channels_of(const Head* head, int token, int chann
 }
 
 // Tokens of rows; a query at padding gives nothing, and nothing is made for it.
-FUNCTION int token_of(const Lookups* look, Index unit, Index row, Index rows) {
+FUNCTION int token_of(const Inputs* in, Index unit, Index row, Index rows) {
   if (row >= rows) return NOBODY;
-  if (!look->table) return (int)row;
-  const Index token = look->table[unit * rows + row];
+  if (!in->table) return (int)row;
+  const Index token = in->table[unit * rows + row];
   return token < 0 ? PADDING : (int)token;
 }
-FUNCTION int query_token(const AttentionShape* s, const Lookups* look, const RowBlock* block,
+FUNCTION int query_token(const AttentionShape* s, const Inputs* in, const RowBlock* block,
                          Index row) {
-  const int token = token_of(look, block->unit, row, s->queries);
+  const int token = token_of(in, block->unit, row, s->queries);
   return token == PADDING ? NOBODY : token;
 }
-FUNCTION int key_token(const AttentionShape* s, const Lookups* look, const RowBlock* block,
+FUNCTION int key_token(const AttentionShape* s, const Inputs* in, const RowBlock* block,
                        Index row) {
-  const int token = token_of(look, block->unit, row, s->keys);
+  const int token = token_of(in, block->unit, row, s->keys);
   if (token == PADDING && !s->padding_attends) return NOBODY;
-  if (token != NOBODY && look->mask && !look->mask[block->item * s->keys + row]) return NOBODY;
+  if (token != NOBODY && in->mask && !in->mask[block->item * s->keys + row]) return NOBODY;
   return token;
 }
 
@@ -142,13 +151,13 @@ FUNCTION int is_allowed(const AttentionShape* s, int query, int query_is, int ke
   return query_is > NOBODY && key_is > NOBODY &&
          (!s->causal || key <= query + (int)s->keys - (int)s->queries);
 }
-FUNCTION Real score_of(const AttentionShape* s, const Lookups* look, const RowBlock* block,
+FUNCTION Real score_of(const AttentionShape* s, const Inputs* in, const RowBlock* block,
                        int query, int key, Real product) {
-  Real score = product * look->scale;
-  if (look->bias) score += look->bias[(block->head * s->queries + query) * s->keys + key];
-  if (look->regions && look->regions[block->unit * s->keys + query] !=
-                           look->regions[block->unit * s->keys + key])
-    score += look->region_mask;
+  Real score = product * in->scale;
+  if (in->bias) score += in->bias[(block->head * s->queries + query) * s->keys + key];
+  if (in->regions && in->regions[block->unit * s->keys + query] !=
+                           in->regions[block->unit * s->keys + key])
+    score += in->region_mask;
   return score;
 }
 // Of a row in (maps, batch, heads, units, queries).
@@ -157,9 +166,9 @@ FUNCTION Index lse_row(const AttentionShape* s, int map, const RowBlock* block, 
   return (of * s->units + block->unit) * s->queries + query;
 }
 // What multiplies a row of a map.
-FUNCTION Real coefficient(const AttentionShape* s, const Lookups* look, const RowBlock* block, int map,
+FUNCTION Real coefficient(const AttentionShape* s, const Inputs* in, const RowBlock* block, int map,
                           int query) {
-  GLOBAL const Stored* c = map == 0 ? look->c1 : look->c2;
+  GLOBAL const Stored* c = map == 0 ? in->c1 : in->c2;
   if (!c) return 1;
   return load(c, (block->item * s->queries + query) * s->heads + block->head);
 }

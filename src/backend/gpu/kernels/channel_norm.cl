@@ -12,22 +12,16 @@ KERNEL channel_piece_stats(Rows rows, Planes s, TENSOR(const Stored, x), TENSOR(
   OPEN(Real, means);
   OPEN(Real, squares);
   LOCAL Real shared[GROUP_SIZE];
-  const Index row = row_of(&rows);
   const Piece piece = piece_of(&rows, &s);
-  const Index first = piece.first + PLACE % rows.team;
-  const Index n = piece.end > piece.first ? piece.end - piece.first : 1;
   Real sum = 0;
-  for (Index i = first; i < piece.end; i += rows.team) sum += load(x, i);
-  const Real middle = team_sum(rows.team, shared, sum) / (Real)n;
+  EACH_OF_PIECE(i) sum += load(x, i);
+  const Real middle = piece_mean(&rows, &piece, shared, sum);
   sum = 0;
-  for (Index i = first; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     const Real centred = load(x, i) - middle;
     sum += centred * centred;
   }
-  sum = team_sum(rows.team, shared, sum);
-  if (PLACE % rows.team != 0 || row >= rows.count) return;
-  means[row] = middle;
-  squares[row] = sum;
+  put_piece(&rows, means, middle, squares, team_sum(rows.team, shared, sum));
 }
 
 // A group joins the pieces of a set: squares around the mean of all are those around the pieces' own
@@ -106,7 +100,7 @@ KERNEL channel_norm(Rows rows, Planes s, MAP_PARAMETERS, TENSOR(Stored, to)) {
   OPEN_MAP;
   OPEN(Stored, to);
   const Piece piece = piece_of(&rows, &s);
-  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     const Real value = result_at(&s, &of, piece.plane, i);
     store(to, i, s.relu && value <= 0 ? (Real)0 : value);
   }
@@ -120,19 +114,16 @@ KERNEL channel_piece_sums(Rows rows, Planes s, MAP_PARAMETERS, TENSOR(const Stor
   OPEN(Real, sums);
   OPEN(Real, with_normed);
   LOCAL Real shared[GROUP_SIZE];
-  const Index row = row_of(&rows);
   const Piece piece = piece_of(&rows, &s);
   Real sum = 0, product = 0;
-  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     const Real dz = passed_at(&s, &of, dy, piece.plane, i);
     sum += dz;
     product += dz * normed_at(&s, &of, piece.plane, i);
   }
   sum = team_sum(rows.team, shared, sum);
   product = team_sum(rows.team, shared, product);
-  if (PLACE % rows.team != 0 || row >= rows.count) return;
-  sums[row] = sum;
-  with_normed[row] = product;
+  put_piece(&rows, sums, sum, with_normed, product);
 }
 
 // A work item adds the pieces of a channel: dbias, dweight; and those of a set, each times its weight:
@@ -175,8 +166,7 @@ KERNEL channel_totals(Planes s, Index sets, TENSOR(const Real, sums), TENSOR(con
   }
 }
 
-// dx = rstd (e - mean(e) - normed mean(e normed)); without the means where statistics are constants.
-// Either result may be written over dy.
+// The gradients of x and of the residual; either may be written over dy.
 KERNEL channel_norm_backward(Rows rows, Planes s, MAP_PARAMETERS, TENSOR(const Real, mean_e),
                              TENSOR(const Real, mean_with_normed), TENSOR(const Stored, dy),
                              TENSOR(Stored, dx), TENSOR(Stored, dresidual)) {
@@ -189,13 +179,12 @@ KERNEL channel_norm_backward(Rows rows, Planes s, MAP_PARAMETERS, TENSOR(const R
   const Piece piece = piece_of(&rows, &s);
   const Index plane = piece.plane;
   const Index set = set_of_plane(&s, plane);
-  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     const Real dz = passed_at(&s, &of, dy, plane, i);
     if (IS_DEFINED(dx)) {
-      Real rest = of.weight != 0 ? dz * of.weight[plane % s.channels] : dz;
-      if (IS_DEFINED(mean_e))
-        rest -= mean_e[set] + normed_at(&s, &of, plane, i) * mean_with_normed[set];
-      store(dx, i, rest * of.rstd[set]);
+      const Real e = of.weight != 0 ? dz * of.weight[plane % s.channels] : dz;
+      const Real normed = normed_at(&s, &of, plane, i);
+      store(dx, i, norm_gradient(e, normed, of.rstd[set], mean_e, mean_with_normed, set));
     }
     if (IS_DEFINED(dresidual)) store(dresidual, i, dz);
   }

@@ -80,22 +80,16 @@ KERNEL value_piece_stats(Rows rows, Planes s, VALUE_PARAMETERS, TENSOR(Real, mea
   OPEN(Real, means);
   OPEN(Real, squares);
   LOCAL Real shared[GROUP_SIZE];
-  const Index row = row_of(&rows);
   const Piece piece = piece_of(&rows, &s);
-  const Index first = piece.first + PLACE % rows.team;
-  const Index n = piece.end > piece.first ? piece.end - piece.first : 1;
   Real sum = 0;
-  for (Index i = first; i < piece.end; i += rows.team) sum += value_at(&s, &of, piece.plane, i);
-  const Real middle = team_sum(rows.team, shared, sum) / (Real)n;
+  EACH_OF_PIECE(i) sum += value_at(&s, &of, piece.plane, i);
+  const Real middle = piece_mean(&rows, &piece, shared, sum);
   sum = 0;
-  for (Index i = first; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     const Real centred = value_at(&s, &of, piece.plane, i) - middle;
     sum += centred * centred;
   }
-  sum = team_sum(rows.team, shared, sum);
-  if (PLACE % rows.team != 0 || row >= rows.count) return;
-  means[row] = middle;
-  squares[row] = sum;
+  put_piece(&rows, means, middle, squares, team_sum(rows.team, shared, sum));
 }
 
 KERNEL value_norm(Rows rows, Planes s, VALUE_PARAMETERS, TENSOR(const Stored, x),
@@ -104,7 +98,7 @@ KERNEL value_norm(Rows rows, Planes s, VALUE_PARAMETERS, TENSOR(const Stored, x)
   OPEN(const Stored, x);
   OPEN(Stored, y);
   const Piece piece = piece_of(&rows, &s);
-  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     const Real result = normed_value(&s, &of, piece.plane, i).result;
     const Real value = passed_by(&s, &of, piece.plane, result, result);
     store(y, i, IS_DEFINED(x) ? load(x, i) + value : value);
@@ -119,10 +113,9 @@ KERNEL value_piece_sums(Rows rows, Planes s, VALUE_PARAMETERS, TENSOR(const Stor
   OPEN(Real, sums);
   OPEN(Real, with_normed);
   LOCAL Real shared[GROUP_SIZE];
-  const Index row = row_of(&rows);
   const Piece piece = piece_of(&rows, &s);
   Real sum = 0, product = 0;
-  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     const NormedValue at = normed_value(&s, &of, piece.plane, i);
     const Real dz = passed_by(&s, &of, piece.plane, at.result, load(dy, i));
     sum += dz;
@@ -130,9 +123,7 @@ KERNEL value_piece_sums(Rows rows, Planes s, VALUE_PARAMETERS, TENSOR(const Stor
   }
   sum = team_sum(rows.team, shared, sum);
   product = team_sum(rows.team, shared, product);
-  if (PLACE % rows.team != 0 || row >= rows.count) return;
-  sums[row] = sum;
-  with_normed[row] = product;
+  put_piece(&rows, sums, sum, with_normed, product);
 }
 
 // The gradient of v, as channel_norm_backward makes it.
@@ -146,12 +137,11 @@ KERNEL value_gradient(Rows rows, Planes s, VALUE_PARAMETERS, TENSOR(const Real, 
   OPEN(Real, dv);
   const Piece piece = piece_of(&rows, &s);
   const Index channel = piece.plane % s.channels;
-  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     const NormedValue at = normed_value(&s, &of, piece.plane, i);
-    Real rest = passed_by(&s, &of, piece.plane, at.result, load(dy, i));
-    if (of.weight) rest *= of.weight[channel];
-    if (IS_DEFINED(mean_e)) rest -= mean_e[channel] + at.normed * mean_with_normed[channel];
-    dv[i] = rest * of.rstd[channel];
+    Real e = passed_by(&s, &of, piece.plane, at.result, load(dy, i));
+    if (of.weight) e *= of.weight[channel];
+    dv[i] = norm_gradient(e, at.normed, of.rstd[channel], mean_e, mean_with_normed, channel);
   }
 }
 
@@ -210,7 +200,7 @@ KERNEL value_back(Rows rows, Planes s, Int32 width, Int32 adds, TENSOR(const Rea
   OPEN(Stored, du);
   OPEN(Stored, dx);
   const Piece piece = piece_of(&rows, &s);
-  for (Index i = piece.first + PLACE % rows.team; i < piece.end; i += rows.team) {
+  EACH_OF_PIECE(i) {
     Real sum = 0;
     for (int k = 0; k < 9; ++k) {
       int there;
