@@ -75,8 +75,8 @@ Calls step_of(RecordingOfFakes& recording, bool complete = true) {
   recording.begin_step();
   recording.before_launch();
   recording.before_launch();
-  recording.start();
-  recording.start();  // nothing was launched since
+  recording.end_stretch();
+  recording.end_stretch();  // nothing was launched since
   recording.before_launch();
   recording.end_step(complete);
   return fake.calls;

@@ -63,7 +63,7 @@ class CudaRuntime final : public Runtime {
     void* memory = nullptr;
     const cudaError_t code = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
     if (code == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // it is told by the allocator
+      cudaGetLastError();  // the allocator says so
       return 0;
     }
     check("allocating memory", code);
@@ -169,7 +169,7 @@ class CudaRuntime final : public Runtime {
   // For what cannot be recorded.
   void use_at_once() {
     use();
-    recording_->start();
+    recording_->end_stretch();
   }
   static cudaEvent_t event_of(const Moment& moment) {
     return static_cast<const Event*>(moment.event.get())->get();

@@ -29,7 +29,7 @@ void Recording::before_launch() {
   capturing_ = true;
 }
 
-void Recording::start() {
+void Recording::end_stretch() {
   if (capturing_) end_capture(true);
 }
 

@@ -23,8 +23,8 @@ class Recording {
   void end_step(bool complete);
   /// Before a launch.
   void before_launch();
-  /// Before anything else: what was recorded starts.
-  void start();
+  /// Before anything else: ends the stretch that is recorded, if one is, and starts it.
+  void end_stretch();
   /// Gives memory back when nothing that was recorded needs it.
   void free(void* memory);
 
