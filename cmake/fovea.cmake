@@ -89,19 +89,21 @@ endfunction()
 set(FOVEA_MADE ${PROJECT_BINARY_DIR}/made)
 
 # fovea_special(SOURCE... OPTIONS option...): sources with options of their own, which therefore do
-# without the precompiled headers.
+# without the precompiled headers and are in no batch.
 function(fovea_special)
   cmake_parse_arguments(arg "" "" "OPTIONS" ${ARGN})
   set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} APPEND PROPERTY COMPILE_OPTIONS ${arg_OPTIONS})
   set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+  set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# fovea_join(TARGET [FAMILIES folder...]): compiles the target's sources in batches, so that headers are
-# read and templates made once for several of them. A batch is a room, or part of a large one, so names
-# in unnamed namespaces must differ within a folder. FAMILIES are folders of sources that are written
-# alike, with the same names in each; those are compiled one by one.
+# fovea_join(TARGET [ROOMS folder...] [FAMILIES folder...]): compiles the target's sources, or those of
+# ROOMS, in batches, so that headers are read and templates made once for several of them. A batch is
+# a room, or part of a large one, so names in unnamed namespaces must differ within a folder. FAMILIES
+# are folders of sources that are written alike, with the same names in each: they are compiled one by
+# one.
 function(fovea_join target)
-  cmake_parse_arguments(arg "" "" "FAMILIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "ROOMS;FAMILIES" ${ARGN})
   if(NOT FOVEA_UNITY)
     return()
   endif()
@@ -111,7 +113,7 @@ function(fovea_join target)
   foreach(source ${sources})
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
     cmake_path(GET path PARENT_PATH room)
-    if(NOT room IN_LIST arg_FAMILIES)
+    if(NOT room IN_LIST arg_FAMILIES AND (NOT arg_ROOMS OR room IN_LIST arg_ROOMS))
       list(APPEND rooms "${room}")
       list(APPEND "sources of ${room}" ${source})
     endif()
@@ -131,12 +133,16 @@ function(fovea_join target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# fovea_layer(NAME [DEPENDS layer...] [LIBRARIES target...]): the static library of src/NAME. DEPENDS
+# fovea_layer(NAME [EXCEPT regex] [DEPENDS layer...] [LIBRARIES target...]): the static library of
+# src/NAME, without the sources that a regular expression names. DEPENDS
 # are the layers whose headers its own headers and sources may include. LIBRARIES are third parties
 # besides fmt, which stay out of our headers unless listed in PUBLIC_LIBRARIES.
 function(fovea_layer name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "EXCEPT" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(arg_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX ${arg_EXCEPT})
+  endif()
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
   add_library(fovea_${name} STATIC ${sources})
   target_link_libraries(fovea_${name} PUBLIC fovea_flags ${arg_DEPENDS} ${arg_PUBLIC_LIBRARIES}

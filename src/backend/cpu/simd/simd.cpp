@@ -4,7 +4,8 @@
 #include <optional>
 #include <string_view>
 
-// FOVEA_NO_AVX512: kernels of AVX-512 and of tile registers were left out of the build.
+// What was left out of the build: FOVEA_NO_AVX2, its kernels; FOVEA_NO_AVX512, those of AVX-512 and
+// of tile registers.
 #if defined(__x86_64__) && !defined(FOVEA_NO_AVX512)
 #define FOVEA_HAS_AVX512
 #include <cpuid.h>
@@ -37,7 +38,9 @@ Table choose() {
       return table;
     }
 #endif
+#if !defined(FOVEA_NO_AVX2)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2_kernels();
+#endif
   }
 #endif
   return sse2_kernels();
