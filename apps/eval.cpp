@@ -35,17 +35,19 @@ experiment::Opened open(const EvalArguments& args) {
       {args.run, args.checkpoint, args.averaged, args.threads, args.overrides});
 }
 
-io::fs::path results_folder(const EvalArguments& args, const std::string& name) {
+io::fs::path results_folder(const EvalArguments& args, const std::string& name,
+                            std::string_view split) {
   if (!args.out.empty()) return args.out;
-  if (args.weights.file.empty()) return io::fs::path(args.run) / "eval" / args.split;
-  return experiment::default_folder("eval", name) / args.split;
+  if (args.weights.file.empty()) return io::fs::path(args.run) / "eval" / split;
+  return experiment::default_folder("eval", name) / split;
 }
 
-int evaluate(EvalArguments args, const apps::Common& common) {
+int evaluate(const EvalArguments& args, const apps::Common& common) {
   const bool json = common.json;
   const experiment::Opened opened = open(args);
   experiment::Run& run = *opened.run;
-  if (args.split.empty()) args.split = training::reported_part(run.task().parts());
+  const data::Split split = args.split.empty() ? training::reported_part(run.task().parts())
+                                               : data::split_from_name(args.split);
   run.model().train(false);
   const training::BatchSource& data = run.task().source();
   for (const auto& notes : {data.notes(), run.notes()}) {
@@ -56,7 +58,8 @@ int evaluate(EvalArguments args, const apps::Common& common) {
   request.run = args.run;
   request.overrides = args.overrides;
   if (!args.no_noise) request.noise = experiment::noise_grid(data, args.noise, args.levels);
-  request.report = {args.split, results_folder(args, name), name + ", " + args.split, args.save,
+  const std::string part(data::name_of(split));
+  request.report = {split, results_folder(args, name, part), name + ", " + part, args.save,
                     args.overlays};
   io::make_directories(request.report.folder);
   const bool watched = !json && !common.quiet && apps::stderr_is_terminal();

@@ -202,9 +202,10 @@ int draw_curves(Arguments args) {
 std::string split_of(const Arguments& args) {
   if (!args.split.empty()) return args.split;
   const schema::Value summary = schema::load(io::fs::path(args.runs.front()) / "summary.json");
-  std::vector<std::string> parts;
-  for (const auto& part : summary.at("metrics").members()) parts.push_back(part.key);
-  return training::reported_part(parts);
+  std::vector<data::Split> parts;
+  for (const auto& part : summary.at("metrics").members())
+    parts.push_back(data::split_from_name(part.key));
+  return std::string(data::name_of(training::reported_part(parts)));
 }
 
 // What results depend on: the settings and the content of the data, or where these lie if it is not

@@ -17,8 +17,8 @@ EvalPrinter::EvalPrinter(const experiment::Opened& opened, const experiment::Eva
   if (!watched) return;
   status_.emplace(std::cerr, terminal_columns);
   opened.run->task().source().watch([this](std::int64_t done, std::int64_t total) {
-    status_->show(
-        fmt::format("{}  batch {}", request_.report.split, training::count_of_total(done, total)));
+    status_->show(fmt::format("{}  batch {}", data::name_of(request_.report.split),
+                              training::count_of_total(done, total)));
   });
 }
 
@@ -34,7 +34,7 @@ void EvalPrinter::reported(const training::Report& report) {
   }
   if (quiet_) return;
   fmt::print("{} ({} samples of {}, {})\n", opened_.run->experiment().name, report.indices.size(),
-             request_.report.split, opened_.weights.text());
+             data::name_of(request_.report.split), opened_.weights.text());
   if (!opened_.weights.random_text.empty()) fmt::print("  {}\n", opened_.weights.random_text);
   std::size_t width = 14;
   for (const metrics::Measurement& metric : report.metrics)

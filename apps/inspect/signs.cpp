@@ -68,8 +68,8 @@ int print_signs(const SignsArguments& args, bool json) {
   experiment::Run& run = *opened.run;
   FOVEA_CHECK(run.model().interface() != models::Interface::kTextClassifier, ConfigError,
               fmt::format("{}: reads texts; expected a network of images", args.run));
-  const std::string split =
-      args.split.empty() ? training::reported_part(run.task().parts()) : args.split;
+  const data::Split split = args.split.empty() ? training::reported_part(run.task().parts())
+                                               : data::split_from_name(args.split);
   const data::Dataset& dataset = run.task().source().at(split);
   const std::int64_t samples = std::min(args.samples, dataset.size());
   std::vector<LayerSigns> layers = signs_of(run, dataset, samples);
@@ -79,8 +79,10 @@ int print_signs(const SignsArguments& args, bool json) {
   if (json) {
     schema::Value list = schema::Value::array();
     for (const LayerSigns& layer : layers) list.push_back(to_json(layer));
-    schema::Value object = schema::Value::object(
-        {{"run", args.run}, {"split", split}, {"samples", samples}, {"layers", list}});
+    schema::Value object = schema::Value::object({{"run", args.run},
+                                                  {"split", data::name_of(split)},
+                                                  {"samples", samples},
+                                                  {"layers", list}});
     opened.weights.describe(object);
     fmt::print("{}\n", object.dump());
     return 0;
@@ -92,8 +94,8 @@ int print_signs(const SignsArguments& args, bool json) {
                           fmt::format("{:.2f}", layer.zero_share()),
                           fmt::format("{:.3g}", layer.least)});
   }
-  fmt::print("{}{} images of {}; {}\n", experiment::plain_table(table), samples, split,
-             opened.weights.text());
+  fmt::print("{}{} images of {}; {}\n", experiment::plain_table(table), samples,
+             data::name_of(split), opened.weights.text());
   return 0;
 }
 

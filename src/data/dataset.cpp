@@ -78,13 +78,13 @@ RandomStream Dataset::batch_stream(const Draw& draw, std::int64_t number) const 
       .fork(static_cast<std::uint64_t>(number));
 }
 
-std::shared_ptr<const Dataset> Splits::find(std::string_view name) const {
-  return name == "train" ? train : name == "val" ? val : name == "test" ? test : nullptr;
+const std::shared_ptr<const Dataset>& Splits::find(Split split) const {
+  return split == Split::kTrain ? train : split == Split::kVal ? val : test;
 }
 
-const Dataset& Splits::at(std::string_view name) const {
-  const auto found = find(name);
-  if (found == nullptr) no_split(name);
+const Dataset& Splits::at(Split split) const {
+  const std::shared_ptr<const Dataset>& found = find(split);
+  if (found == nullptr) no_split(split);
   return *found;
 }
 

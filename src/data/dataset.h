@@ -140,16 +140,16 @@ class Dataset {
   Device host_;  // memory of samples that are not part of a batch
 };
 
-/// The parts of one data set by name; any may be null.
+/// The parts of one data set; any may be null.
 struct Splits {
   std::shared_ptr<const Dataset> train, val, test;
   /// Notes for the user on how the parts were made.
   std::vector<std::string> notes = {};
 
-  /// "train", "val" or "test"; null for anything else.
-  std::shared_ptr<const Dataset> find(std::string_view name) const;
+  /// Null for a part that is not there.
+  const std::shared_ptr<const Dataset>& find(Split split) const;
   /// Throws ConfigError for a part that is not there.
-  const Dataset& at(std::string_view name) const;
+  const Dataset& at(Split split) const;
   /// All parts that exist.
   std::vector<std::shared_ptr<const Dataset>> all() const;
   /// The notes of all parts, each once.

@@ -90,7 +90,7 @@ Splits make_splits(const schema::Component& component, const MakeOptions& option
   Splits splits;
   if (options.only) {
     auto part = opened.make(*options.only);
-    if (part == nullptr) no_split(name_of(*options.only));
+    if (part == nullptr) no_split(*options.only);
     (*options.only == Split::kTrain ? splits.train
      : *options.only == Split::kVal ? splits.val
                                     : splits.test) = std::move(part);
@@ -108,7 +108,7 @@ Splits make_splits(const schema::Component& component, const MakeOptions& option
 
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
                                             const std::string& path) {
-  return make_splits(component, {.only = split}, path).find(name_of(split));
+  return make_splits(component, {.only = split}, path).find(split);
 }
 
 std::optional<SampleShape> known_shape(const schema::Component& component,

@@ -23,7 +23,7 @@ BatchSource::BatchSource(data::Splits splits, BatchOptions options)
   if (auto whole = splits_.train->for_evaluation()) splits_.train = std::move(whole);
 }
 
-void BatchSource::each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
+void BatchSource::each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
                              const Visit& visit) {
   data::LoaderOptions o;
   o.batch_size = data::one_a_batch(at(split).fields()) ? 1 : options_.eval_batch_size();
@@ -49,7 +49,7 @@ const data::VolumeInfo& BatchSource::volume_info() const {
   return volumes->info();
 }
 
-data::Batch BatchSource::one(const std::string& split, std::int64_t i) const {
+data::Batch BatchSource::one(data::Split split, std::int64_t i) const {
   const data::Dataset& samples = at(split);
   data::Collator collator(samples.fields(), 1, options_.host);
   data::Sample sample;

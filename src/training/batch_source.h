@@ -35,15 +35,15 @@ struct BatchOptions {
   }
 };
 
-/// The splits "train", "val" and "test"; any may be missing. Used by one thread.
+/// The parts of a data set; any may be missing. Used by one thread.
 class BatchSource {
  public:
   /// At least one split is there.
   BatchSource(data::Splits splits, BatchOptions options);
   const BatchOptions& options() const { return options_; }
-  bool has(const std::string& split) const { return splits_.find(split) != nullptr; }
+  bool has(data::Split split) const { return splits_.find(split) != nullptr; }
   /// Throws ConfigError for a split that is not there.
-  const data::Dataset& at(const std::string& split) const { return splits_.at(split); }
+  const data::Dataset& at(data::Split split) const { return splits_.at(split); }
   /// What samples consist of, in evaluations.
   const std::vector<data::Field>& fields() const { return splits_.any().fields(); }
 
@@ -58,18 +58,15 @@ class BatchSource {
   using Visit = std::function<void(const data::Batch&)>;
   /// Calls `visit` with all batches of a split that is there, in any order. Throws ConfigError for
   /// an unknown type of noise.
-  void each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
-                  const Visit& visit);
+  void each_batch(data::Split split, const std::optional<NoiseLevel>& noise, const Visit& visit);
   /// Called by each_batch() after every batch with how many of all are done; {} = not at all.
   using Watch = std::function<void(std::int64_t done, std::int64_t total)>;
   void watch(Watch watch) { watch_ = std::move(watch); }
   /// One sample of a split as the network sees it, in a batch of its own.
-  data::Batch one(const std::string& split, std::int64_t i) const;
+  data::Batch one(data::Split split, std::int64_t i) const;
 
   /// For reports: a file, or a file and a record.
-  std::string sample_name(const std::string& split, std::int64_t i) const {
-    return at(split).name(i);
-  }
+  std::string sample_name(data::Split split, std::int64_t i) const { return at(split).name(i); }
   const std::vector<std::string>& class_names() const { return splits_.any().class_names(); }
   /// What a network has an output for each.
   const std::vector<std::string>& output_names() const { return splits_.any().output_names(); }
@@ -104,7 +101,7 @@ class BatchSource {
   BatchOptions options_;
   std::unique_ptr<data::Loader> loader_;  // of train
   Watch watch_;
-  std::map<std::string, std::int64_t> skipped_;  // samples, in the last evaluation of each split
+  std::map<data::Split, std::int64_t> skipped_;  // samples, in the last evaluation of each split
 };
 
 }  // namespace fovea::training

@@ -60,6 +60,13 @@ schema::Value read_config(const std::filesystem::path& file) {
   }
 }
 
+// "val, test".
+std::string names_of(const std::vector<data::Split>& parts) {
+  std::vector<std::string_view> names;
+  for (const data::Split part : parts) names.push_back(data::name_of(part));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 // Where a run computes, or "" where a configuration does not say.
 std::string device_of(const schema::Value& config) {
   const schema::Value* train = config.is_object() ? config.find("train") : nullptr;
@@ -258,10 +265,10 @@ void Trainer::refuse_lost_checkpoints() const {
 // A part may have come or gone since, and --overfit is no part of the configuration.
 void Trainer::refuse_other_parts(const RunState& before) const {
   if (before.parts.empty() || before.parts == selection_.during) return;
-  const bool overfit = before.parts == std::vector<std::string>{"train"};
+  const bool overfit = before.parts == std::vector{data::Split::kTrain};
   throw ConfigError(fmt::format(
       "{}: this run was evaluated on {} so far and would be on {} now; {}",
-      setup_.run_folder.string(), fmt::join(before.parts, ", "), fmt::join(selection_.during, ", "),
+      setup_.run_folder.string(), names_of(before.parts), names_of(selection_.during),
       overfit ? "it began with --overfit: give that again"
               : "it began without --overfit, or the parts of the data set have changed"));
 }

@@ -45,7 +45,7 @@ void Trainer::flush_window() {
   window = {};
 }
 
-Metrics Trainer::evaluate(const std::string& split) {
+Metrics Trainer::evaluate(data::Split split) {
   const autograd::NoGrad no_grad;
   task_.model().train(false);
   Metrics measured = task_.evaluate(split);
@@ -61,12 +61,13 @@ Metrics Trainer::evaluate(const std::string& split) {
   return measured;
 }
 
-Value Trainer::record_evaluation(const std::string& split, std::int64_t step, std::int64_t epoch,
+Value Trainer::record_evaluation(data::Split split, std::int64_t step, std::int64_t epoch,
                                  const std::string& weights) {
   Value values = Value::object();
-  std::string text = fmt::format("epoch {}  step {}  {}", epoch + 1, step, split);
+  const std::string part(data::name_of(split));
+  std::string text = fmt::format("epoch {}  step {}  {}", epoch + 1, step, part);
   Value line =
-      Value::object({{"step", step}, {"epoch", epoch + state_.epochs_from}, {"split", split}});
+      Value::object({{"step", step}, {"epoch", epoch + state_.epochs_from}, {"split", part}});
   if (!weights.empty()) line.set("weights", weights);
   const Metrics measured = evaluate(split);
   for (const metrics::Measurement& metric : measured) {
@@ -80,7 +81,7 @@ Value Trainer::record_evaluation(const std::string& split, std::int64_t step, st
   log_->text(text);
   if (setup_.progress != nullptr)
     setup_.progress->evaluated({"epoch " + count_of_total(epoch + 1, epochs()),
-                                "step " + count_of_total(step, total_steps_), split,
+                                "step " + count_of_total(step, total_steps_), part,
                                 shown_values(measured)});
   return values;
 }
@@ -139,9 +140,9 @@ Value Trainer::chosen_weights() const {
                                 {"steps", state_.step},
                                 {"epochs", state_.epoch},
                                 {"epochs_from", 1}});
-  if (best || selection_.stops) chosen.set("selected_on", selection_.on);
+  if (best || selection_.stops) chosen.set("selected_on", data::name_of(*selection_.on));
   if (state_.best) {
-    chosen.set("best", Value::object({{"split", selection_.on},
+    chosen.set("best", Value::object({{"split", data::name_of(*selection_.on)},
                                       {"metric", best_metric()},
                                       {"value", state_.best->value},
                                       {"step", state_.best->step},
@@ -168,12 +169,13 @@ void Trainer::evaluate_chosen(Value& chosen) {
   // That of the last step; there is none where nothing was trained.
   const std::int64_t last_epoch = std::max<std::int64_t>(0, state_.epoch - 1);
   const std::int64_t epoch = best ? state_.best->epoch : last_epoch;
-  std::vector<std::string> parts = selection_.during;
+  std::vector<data::Split> parts = selection_.during;
   parts.push_back(selection_.reported);
-  for (const std::string& part : parts) {
+  for (const data::Split part : parts) {
+    const std::string name(data::name_of(part));
     Value& metrics = *chosen.find("metrics");
-    if (metrics.find(part) == nullptr)
-      metrics.set(part, record_evaluation(part, step, epoch, weights));
+    if (metrics.find(name) == nullptr)
+      metrics.set(name, record_evaluation(part, step, epoch, weights));
   }
 }
 

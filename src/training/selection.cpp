@@ -11,6 +11,8 @@
 namespace fovea::training {
 namespace {
 
+using data::Split;
+
 // Settings without an effect where nothing is monitored.
 std::vector<std::string> idle_settings(const TrainOptions& o) {
   std::vector<std::string> names;
@@ -25,26 +27,26 @@ std::vector<std::string> idle_settings(const TrainOptions& o) {
 
 }  // namespace
 
-std::string reported_part(const std::vector<std::string>& parts) {
-  const bool test = std::find(parts.begin(), parts.end(), "test") != parts.end();
-  return test ? "test" : parts.front();
+data::Split reported_part(const std::vector<data::Split>& parts) {
+  const bool test = std::find(parts.begin(), parts.end(), Split::kTest) != parts.end();
+  return test ? Split::kTest : parts.front();
 }
 
-Selection select(const std::vector<std::string>& parts, const metrics::MetricInfo& monitor,
+Selection select(const std::vector<data::Split>& parts, const metrics::MetricInfo& monitor,
                  const TrainOptions& options) {
-  const auto has = [&](const char* part) {
+  const auto has = [&](Split part) {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
   };
-  FOVEA_CHECK(options.select_on != SelectOn::kVal || has("val"), ConfigError,
+  FOVEA_CHECK(options.select_on != SelectOn::kVal || has(Split::kVal), ConfigError,
               "train.select_on: \"val\", but the data set has no validation part; make one with "
               "dataset.split.val");
-  FOVEA_CHECK(options.select_on != SelectOn::kTest || has("test"), ConfigError,
+  FOVEA_CHECK(options.select_on != SelectOn::kTest || has(Split::kTest), ConfigError,
               "train.select_on: \"test\", but the data set has no test part");
   Selection selection;
   if (options.select_on == SelectOn::kTest) {
-    selection.on = "test";
-  } else if (has("val")) {
-    selection.on = "val";
+    selection.on = Split::kTest;
+  } else if (has(Split::kVal)) {
+    selection.on = Split::kVal;
   }
   if (!selection.monitored()) {
     const std::vector<std::string> idle = idle_settings(options);
@@ -67,8 +69,8 @@ Selection select(const std::vector<std::string>& parts, const metrics::MetricInf
   selection.stops = options.patience > 0;
   selection.reported = reported_part(parts);
   // A test part that chooses nothing beside a validation part is looked at once, at the end.
-  selection.during = {selection.monitored() ? selection.on : selection.reported};
-  if (selection.on == "test" && has("val")) selection.during.emplace_back("val");
+  selection.during = {selection.on.value_or(selection.reported)};
+  if (selection.on == Split::kTest && has(Split::kVal)) selection.during.push_back(Split::kVal);
   return selection;
 }
 
@@ -76,7 +78,7 @@ std::string choice_text(const Selection& selection) {
   if (!selection.monitored()) return "last; nothing selects: the data set has no validation part";
   const std::string what =
       fmt::format("the {} {} {}", selection.monitor.larger_is_better ? "highest" : "lowest",
-                  selection.on, fmt::join(selection.candidates, " or "));
+                  data::name_of(*selection.on), fmt::join(selection.candidates, " or "));
   return selection.best ? "best, by " + what : "last; " + what + " is kept as checkpoints/best";
 }
 

@@ -2,9 +2,11 @@
 // A part that chooses is named wherever the numbers are reported.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "data/parts/split.h"
 #include "metrics/metric_info.h"
 #include "schema/json/value.h"
 #include "training/options.h"
@@ -12,24 +14,24 @@
 namespace fovea::training {
 
 /// The part that the final numbers of a run are of: test if there is one.
-std::string reported_part(const std::vector<std::string>& parts);
+data::Split reported_part(const std::vector<data::Split>& parts);
 
 struct Selection {
-  std::string on;                       // part whose metric is monitored: "val", "test"; "" = none
+  std::optional<data::Split> on;        // part whose metric is monitored: val, test or none
   metrics::MetricInfo monitor;          // the metric that decides which weights are best
   std::vector<std::string> candidates;  // its name, and that of averaged weights where they count
   bool best = false;                    // the run reports its best weights, not its last ones
   bool stops = false;                   // the monitored part may end the run
-  std::vector<std::string> during;      // parts evaluated while the run goes on
-  std::string reported;                 // part that the final numbers are of
+  std::vector<data::Split> during;      // parts evaluated while the run goes on
+  data::Split reported = data::Split::kTest;  // part that the final numbers are of
 
-  bool monitored() const { return !on.empty(); }
+  bool monitored() const { return on.has_value(); }
 };
 
 /// Val chooses if there is one, test only if train.select_on says so, and otherwise nothing does.
 /// `parts` are those of Task::parts, `monitor` is that of monitor_of(). Throws ConfigError for a
 /// part that is not there, and for options that need a part to choose on where there is none.
-Selection select(const std::vector<std::string>& parts, const metrics::MetricInfo& monitor,
+Selection select(const std::vector<data::Split>& parts, const metrics::MetricInfo& monitor,
                  const TrainOptions& options);
 
 /// What a run will report, and what decides: "best, by the highest val pooled_dice", "last; nothing

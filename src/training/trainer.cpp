@@ -170,9 +170,9 @@ void Trainer::finish_epoch() {
   }
   const std::int64_t patience = setup_.train.patience;
   if (patience > 0 && state_.evaluations_since_best >= patience && !last) {
-    state_.stop_reason =
-        fmt::format("early stopping: {} {} has not improved for {} evaluations", selection_.on,
-                    selection_.monitor.name, state_.evaluations_since_best);
+    state_.stop_reason = fmt::format("early stopping: {} {} has not improved for {} evaluations",
+                                     data::name_of(*selection_.on), selection_.monitor.name,
+                                     state_.evaluations_since_best);
     say(state_.stop_reason);
   }
   if (last) state_.stop_reason = "completed";
@@ -199,8 +199,9 @@ void Trainer::keep_given_weights() {
 }
 
 void Trainer::evaluate_epoch() {
-  for (const std::string& part : selection_.during)
-    state_.metrics.set(part, record_evaluation(part, state_.step, state_.epoch, ""));
+  for (const data::Split part : selection_.during)
+    state_.metrics.set(std::string(data::name_of(part)),
+                       record_evaluation(part, state_.step, state_.epoch, ""));
 }
 
 // Notes whether the monitored metric is the best so far; the earliest wins a tie. Without a part to
@@ -210,7 +211,7 @@ bool Trainer::update_best() {
   const double sign = selection_.monitor.larger_is_better ? 1 : -1;
   bool improved = false;
   for (const std::string& name : selection_.candidates) {
-    const schema::Value& metric = state_.metrics.at(selection_.on).at(name);
+    const schema::Value& metric = state_.metrics.at(data::name_of(*selection_.on)).at(name);
     const double value = metric.is_null() ? std::nan("") : metric.as_double();
     const bool first = !state_.best && !std::isnan(value);
     // Averaged weights of the same step, which come second, must only be better.

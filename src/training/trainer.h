@@ -156,10 +156,10 @@ class Trainer {
 
   // report.cpp
   void flush_window();
-  Metrics evaluate(const std::string& split);
+  Metrics evaluate(data::Split split);
   /// Writes a line of the logs and returns the metrics as a JSON object. `weights`: "best" or
   /// "last" for the final numbers, "" while the run goes on.
-  schema::Value record_evaluation(const std::string& split, std::int64_t step, std::int64_t epoch,
+  schema::Value record_evaluation(data::Split split, std::int64_t step, std::int64_t epoch,
                                   const std::string& weights);
   std::vector<std::string> shown_values(const Metrics& measured) const;
   std::int64_t epochs() const;

@@ -143,7 +143,8 @@ TEST_CASE("opaque device: attention maps and logits have the same bits", "[exper
     RunOptions options;
     options.device = device;
     Run run(config, options);
-    return visualise::observe(run.model(), run.task().source().one("test", 0).at("image"));
+    return visualise::observe(run.model(),
+                              run.task().source().one(data::Split::kTest, 0).at("image"));
   };
   const visualise::Observation here = observed(make_cpu(2));
   const visualise::Observation there = observed(make_opaque());

@@ -66,7 +66,7 @@ class ToyAngle final : public training::DataTask {
   std::vector<metrics::MetricInfo> metrics() const override { return metrics_of({}); }
   metrics::MetricInfo monitor() const override { return kAngleError; }
   metrics::MetricInfo headline() const override { return kAngleError; }
-  training::Metrics measure(const std::string& split,
+  training::Metrics measure(data::Split split,
                             const std::optional<training::NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
@@ -83,7 +83,7 @@ class ToyAngle final : public training::DataTask {
   }
 
  private:
-  training::Report evaluate_in_full(const std::string& split,
+  training::Report evaluate_in_full(data::Split split,
                                     const std::optional<training::NoiseLevel>& noise) {
     const autograd::NoGrad no_grad;
     metrics::RunningMean loss, mean;
@@ -162,7 +162,7 @@ TEST_CASE("toy task: trains, selects by its metric, evaluates and reports", "[ex
 
   const experiment::Opened opened = experiment::open_run({.folder = "run", .threads = 1});
   experiment::EvalRequest request;
-  request.report = {"test", "eval", "toy", {}, 0};
+  request.report = {data::Split::kTest, "eval", "toy", {}, 0};
   request.noise = experiment::noise_grid(opened.run->task().source(), {"gaussian"}, {0.1, 0.3});
   io::make_directories("eval");
   Listener listener;

@@ -52,15 +52,15 @@ TEST_CASE("batch source: one sample as evaluation sees it, and noise by name", "
   options.host = test::cpu();
   BatchSource source({nullptr, nullptr, opened(kind, folder)}, options);
   CHECK(source.fields().front().name == kind.input);
-  CHECK_FALSE(source.has("train"));
+  CHECK_FALSE(source.has(data::Split::kTrain));
   CHECK(source.batches_per_epoch() == 0);
-  CHECK_THROWS_WITH(source.at("train"), Catch::Contains("no split \"train\""));
+  CHECK_THROWS_WITH(source.at(data::Split::kTrain), Catch::Contains("no split \"train\""));
   CHECK(source.noise_types().size() == kind.types);
   std::int64_t samples = 0;
-  source.each_batch("test", {}, [&](const data::Batch& batch) {
+  source.each_batch(data::Split::kTest, {}, [&](const data::Batch& batch) {
     for (std::size_t i = 0; i < batch.indices.size(); ++i) {
       const auto row = static_cast<std::int64_t>(i);
-      const data::Batch one = source.one("test", batch.indices[i]);
+      const data::Batch one = source.one(data::Split::kTest, batch.indices[i]);
       CHECK(one.size() == 1);
       CHECK(one.at("label").item<std::int64_t>() == batch.at("label").values<std::int64_t>()[i]);
       const Tensor& alone = one.at(kind.input);
@@ -75,11 +75,13 @@ TEST_CASE("batch source: one sample as evaluation sees it, and noise by name", "
     }
     samples += batch.size();
   });
-  CHECK(samples == source.at("test").size());
+  CHECK(samples == source.at(data::Split::kTest).size());
   const auto count = [](const auto&) {};
-  CHECK_NOTHROW(source.each_batch("test", training::NoiseLevel{kind.noise, 0.5}, count));
-  CHECK_THROWS_WITH(source.each_batch("test", training::NoiseLevel{kind.others, 0.5}, count),
-                    Catch::Contains(kind.others));
+  CHECK_NOTHROW(
+      source.each_batch(data::Split::kTest, training::NoiseLevel{kind.noise, 0.5}, count));
+  CHECK_THROWS_WITH(
+      source.each_batch(data::Split::kTest, training::NoiseLevel{kind.others, 0.5}, count),
+      Catch::Contains(kind.others));
 }
 
 TEST_CASE("batch source: samples that were left out are counted", "[training]") {

@@ -17,7 +17,9 @@ using training::TrainOptions;
 
 namespace {
 
-using Parts = std::vector<std::string>;
+using Parts = std::vector<data::Split>;
+using Names = std::vector<std::string>;
+using data::Split;
 
 training::Selection select(const Parts& parts, const TrainOptions& options = {}) {
   return training::select(parts, metrics::kLoss, options);
@@ -56,45 +58,45 @@ double loss_of(const Value& summary, const std::string& part) {
 }  // namespace
 
 TEST_CASE("selection: val chooses where there is one, test only on demand", "[training]") {
-  const training::Selection val = select({"val", "test"});
-  CHECK(val.on == "val");
+  const training::Selection val = select({Split::kVal, Split::kTest});
+  CHECK(val.on == Split::kVal);
   CHECK(val.best);
-  CHECK(val.during == Parts{"val"});
-  CHECK(val.reported == "test");
+  CHECK(val.during == Parts{Split::kVal});
+  CHECK(val.reported == Split::kTest);
 
-  const training::Selection none = select({"test"});
-  CHECK(none.on.empty());
+  const training::Selection none = select({Split::kTest});
+  CHECK_FALSE(none.monitored());
   CHECK_FALSE(none.best);
-  CHECK(none.during == Parts{"test"});
-  CHECK(none.reported == "test");
+  CHECK(none.during == Parts{Split::kTest});
+  CHECK(none.reported == Split::kTest);
 
-  const training::Selection only_val = select({"val"});
-  CHECK(only_val.on == "val");
-  CHECK(only_val.reported == "val");
+  const training::Selection only_val = select({Split::kVal});
+  CHECK(only_val.on == Split::kVal);
+  CHECK(only_val.reported == Split::kVal);
 
   TrainOptions test;
   test.select_on = SelectOn::kTest;
-  CHECK(select({"test"}, test).on == "test");
-  CHECK(select({"test"}, test).best);
-  CHECK(select({"val", "test"}, test).on == "test");
-  CHECK(select({"val", "test"}, test).during == Parts{"test", "val"});
-  CHECK_THROWS_WITH(select({"train"}, test), Catch::Contains("no test part"));
+  CHECK(select({Split::kTest}, test).on == Split::kTest);
+  CHECK(select({Split::kTest}, test).best);
+  CHECK(select({Split::kVal, Split::kTest}, test).on == Split::kTest);
+  CHECK(select({Split::kVal, Split::kTest}, test).during == Parts{Split::kTest, Split::kVal});
+  CHECK_THROWS_WITH(select({Split::kTrain}, test), Catch::Contains("no test part"));
   TrainOptions on_val;
   on_val.select_on = SelectOn::kVal;
-  CHECK_THROWS_WITH(select({"test"}, on_val),
+  CHECK_THROWS_WITH(select({Split::kTest}, on_val),
                     Catch::Contains("no validation part") && Catch::Contains("dataset.split.val"));
 }
 
 TEST_CASE("selection: what needs a part to select on is refused without one", "[training]") {
   const auto refuses = [](const TrainOptions& options, const std::string& name) {
-    for (const Parts& parts : {Parts{"test"}, Parts{"train"}}) {
+    for (const Parts& parts : {Parts{Split::kTest}, Parts{Split::kTrain}}) {
       CHECK_THROWS_WITH(select(parts, options),
                         Catch::StartsWith(name + ": the data set has no validation part") &&
                             Catch::Contains("dataset.split.val") &&
                             Catch::Contains("train.select_on=test"));
       CHECK_THROWS_AS(select(parts, options), ConfigError);
     }
-    CHECK_NOTHROW(select({"val", "test"}, options));
+    CHECK_NOTHROW(select({Split::kVal, Split::kTest}, options));
   };
   TrainOptions options;
   SECTION("select") {
@@ -117,7 +119,7 @@ TEST_CASE("selection: what needs a part to select on is refused without one", "[
 }
 
 TEST_CASE("selection: a run that is refused leaves nothing", "[training]") {
-  ToyRun toy("refused", {"test"});
+  ToyRun toy("refused", {Split::kTest});
   toy.setup.run_folder = toy.folder.path / "run";
   toy.setup.train.select = Select::kBest;
   CHECK_THROWS_AS(toy.run(), ConfigError);
@@ -126,7 +128,7 @@ TEST_CASE("selection: a run that is refused leaves nothing", "[training]") {
 
 TEST_CASE("selection: without a validation part the last weights are reported, and nothing is best",
           "[training]") {
-  ToyRun toy("none", {"test"});
+  ToyRun toy("none", {Split::kTest});
   const Value summary = toy.run();
   CHECK(summary.at("weights").as_string() == "last");
   CHECK(summary.at("selected_on").is_null());
@@ -138,7 +140,7 @@ TEST_CASE("selection: without a validation part the last weights are reported, a
   CHECK_THAT(toy.log(), Catch::Contains(said));
   CHECK_THAT(toy.messages.text, Catch::Contains(said));
   toy.task.model().train(false);
-  CHECK(loss_of(summary, "test") == toy.task.evaluate("test")[0].value);
+  CHECK(loss_of(summary, "test") == toy.task.evaluate(Split::kTest)[0].value);
   CHECK_THAT(io::read_text(toy.folder.path / "metrics.csv"),
              Catch::StartsWith("epoch,train_loss,test_loss,test_score,lr\n"));
   CHECK_THROWS_WITH(training::CheckpointStore(toy.folder.path).load("best", test::cpu()),
@@ -147,7 +149,7 @@ TEST_CASE("selection: without a validation part the last weights are reported, a
 
 TEST_CASE("selection: the best weights on val are scored on test once, and all numbers are theirs",
           "[training]") {
-  ToyRun toy("val", {"val", "test"});
+  ToyRun toy("val", {Split::kVal, Split::kTest});
   toy.setup.train.ema_decay = 0.6;
   toy.setup.train.monitor = GENERATE("loss", "ema_loss");
   toy.prefer_high_loss();
@@ -169,12 +171,13 @@ TEST_CASE("selection: the best weights on val are scored on test once, and all n
   CHECK(checkpoint.state.step == best.at("step").as_int());
   test::ToyTask again(test::cpu(), 0.0);
   again.model().train(false);
-  for (const char* part : {"val", "test"}) {
+  for (const Split split : {Split::kVal, Split::kTest}) {
+    const std::string part(data::name_of(split));
     nn::load_weights(again.model(), checkpoint.model, "best");
-    CHECK(loss_of(summary, part) == again.evaluate(part)[0].value);
+    CHECK(loss_of(summary, part) == again.evaluate(split)[0].value);
     nn::load_weights(again.model(), checkpoint.ema, "best");
     CHECK(summary.at("metrics").at(part).at("ema_loss").as_double() ==
-          again.evaluate(part)[0].value);
+          again.evaluate(split)[0].value);
   }
 
   // The only look at test is in the row and at the step of the weights it is of.
@@ -192,7 +195,7 @@ TEST_CASE("selection: the best weights on val are scored on test once, and all n
 }
 
 TEST_CASE("selection: on test only when asked to, and then it is said", "[training]") {
-  ToyRun toy("test", {"test"});
+  ToyRun toy("test", {Split::kTest});
   toy.setup.train.select = Select::kBest;
   toy.setup.train.select_on = SelectOn::kTest;
   toy.prefer_high_loss();
@@ -212,7 +215,7 @@ TEST_CASE("selection: on test only when asked to, and then it is said", "[traini
 }
 
 TEST_CASE("selection: early stopping chooses too, and test stops nothing by itself", "[training]") {
-  ToyRun toy("patience", {"val", "test"});
+  ToyRun toy("patience", {Split::kVal, Split::kTest});
   toy.setup.train.select = Select::kLast;
   toy.setup.train.patience = 1;
   toy.setup.train.min_delta = 1e6;
@@ -227,7 +230,7 @@ TEST_CASE("selection: early stopping chooses too, and test stops nothing by itse
 }
 
 TEST_CASE("selection: evaluated on its own training samples, a run selects nothing", "[training]") {
-  ToyRun toy("overfit", {"train"});
+  ToyRun toy("overfit", {Split::kTrain});
   const Value summary = toy.run();
   CHECK(summary.at("selected_on").is_null());
   CHECK(summary.at("weights").as_string() == "last");
@@ -237,7 +240,7 @@ TEST_CASE("selection: evaluated on its own training samples, a run selects nothi
              Catch::StartsWith("epoch,train_loss,train_eval_loss,train_eval_score,lr\n"));
   // Resumed without --overfit it would be another run.
   toy.setup.resume = true;
-  toy.task.held_out = {"test"};
+  toy.task.held_out = {Split::kTest};
   CHECK_THROWS_WITH(toy.run(), Catch::Contains("it began with --overfit: give that again"));
 }
 
@@ -246,7 +249,7 @@ TEST_CASE("selection: the better of the weights and their averages is kept", "[t
   // with a rising one the averages.
   for (const bool high : {false, true}) {
     INFO(high);
-    ToyRun toy(high ? "averages" : "raw", {"val", "test"});
+    ToyRun toy(high ? "averages" : "raw", {Split::kVal, Split::kTest});
     toy.setup.train.ema_decay = 0.999;
     toy.setup.train.monitor_averages = true;
     toy.setup.schedule = {"constant", {}};  // a warm-up would begin with no step at all
@@ -265,12 +268,12 @@ TEST_CASE("selection: the better of the weights and their averages is kept", "[t
 TEST_CASE("selection: averages are compared only where there are some", "[training]") {
   TrainOptions options;
   options.monitor_averages = true;
-  CHECK_THROWS_WITH(select({"val"}, options), Catch::Contains("needs train.ema_decay"));
+  CHECK_THROWS_WITH(select({Split::kVal}, options), Catch::Contains("needs train.ema_decay"));
   options.ema_decay = 0.9;
-  CHECK(select({"val"}, options).candidates == Parts{"loss", "ema_loss"});
-  CHECK_THROWS_WITH(training::select({"val"}, {.name = "ema_loss"}, options),
+  CHECK(select({Split::kVal}, options).candidates == Names{"loss", "ema_loss"});
+  CHECK_THROWS_WITH(training::select({Split::kVal}, {.name = "ema_loss"}, options),
                     Catch::Contains("not of averages"));
-  CHECK_THROWS_WITH(select({"test"}, options), Catch::StartsWith("train.monitor_averages"));
+  CHECK_THROWS_WITH(select({Split::kTest}, options), Catch::StartsWith("train.monitor_averages"));
 }
 
 TEST_CASE("train: the decay of averages by the samples of a step", "[training]") {

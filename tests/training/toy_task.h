@@ -99,14 +99,16 @@ class ToyTask : public training::Task {
     const auto& toy = static_cast<const ToyBatch&>(batch);
     return ops::cross_entropy(model_.forward(toy.x), toy.labels);
   }
-  std::vector<std::string> parts() const override { return held_out; }
+  std::vector<data::Split> parts() const override { return held_out; }
   std::vector<metrics::MetricInfo> metrics() const override {
     return {metrics::kLoss, {.name = "score"}};
   }
   metrics::MetricInfo monitor() const override { return metrics::kLoss; }
-  training::Metrics evaluate(const std::string& split) override {
+  training::Metrics evaluate(data::Split split) override {
     std::vector<std::int64_t> all;
-    const std::int64_t first = split == "val" ? 100 : split == "test" ? 200 : 0;
+    const std::int64_t first = split == data::Split::kVal    ? 100
+                               : split == data::Split::kTest ? 200
+                                                             : 0;
     for (std::int64_t i = 0; i < 10; ++i) all.push_back(first + i);
     const auto batch = batch_of(all);
     const double value =
@@ -117,7 +119,7 @@ class ToyTask : public training::Task {
     return {{"x", static_cast<const ToyBatch&>(batch).x}};
   }
 
-  std::vector<std::string> held_out = {"val", "test"};
+  std::vector<data::Split> held_out = {data::Split::kVal, data::Split::kTest};
   double scale = 1;            // of the inputs
   std::int64_t poisoned = -1;  // sample with an infinite feature
 

@@ -41,10 +41,10 @@ class CaseTask final : public training::Task {
     const CaseStep& step = static_cast<const CaseBatch&>(batch).step;
     return of_.loss(of_.model(step.input), step.target);
   }
-  std::vector<std::string> parts() const override { return {"test"}; }
+  std::vector<data::Split> parts() const override { return {data::Split::kTest}; }
   std::vector<metrics::MetricInfo> metrics() const override { return {}; }
   metrics::MetricInfo monitor() const override { return metrics::kLoss; }
-  training::Metrics evaluate(const std::string&) override { return {}; }
+  training::Metrics evaluate(data::Split) override { return {}; }
 
   /// Set with the last batch of the case.
   const std::atomic<bool>& last() const { return last_; }

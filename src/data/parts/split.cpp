@@ -115,7 +115,7 @@ Split split_from_name(std::string_view name) {
   for (const Split split : {Split::kTrain, Split::kVal, Split::kTest}) {
     if (name == name_of(split)) return split;
   }
-  throw ConfigError(fmt::format("no split called \"{}\"; expected train, val or test", name));
+  throw ConfigError(fmt::format("dataset: has no split \"{}\"", name));
 }
 
 std::vector<std::pair<std::string, OnBadSample>> bad_sample_words() {
@@ -153,11 +153,12 @@ std::vector<std::filesystem::path> lists_below(const std::string& root,
   return found;
 }
 
-void no_split(std::string_view name) {
-  const std::string hint = name == "val" || name == "test"
-                               ? fmt::format("; set dataset.split.{} to cut one from train", name)
-                               : std::string();
-  throw ConfigError(fmt::format("dataset: has no split \"{}\"{}", name, hint));
+void no_split(Split split) {
+  const std::string hint =
+      split != Split::kTrain
+          ? fmt::format("; set dataset.split.{} to cut one from train", name_of(split))
+          : std::string();
+  throw ConfigError(fmt::format("dataset: has no split \"{}\"{}", name_of(split), hint));
 }
 
 std::optional<Fold> parse_fold(std::string_view text) {

@@ -24,11 +24,11 @@ enum class Split { kTrain, kVal, kTest };
 
 /// "train", "val", "test".
 std::string_view name_of(Split split);
-/// Inverse of name_of. Throws ConfigError.
+/// Inverse of name_of, of a flag or a file. Throws ConfigError.
 Split split_from_name(std::string_view name);
 
-/// Throws ConfigError.
-[[noreturn]] void no_split(std::string_view name);
+/// Throws ConfigError: a data set has no such part.
+[[noreturn]] void no_split(Split split);
 
 /// Number of samples kept of each split, class-balanced; none keeps all.
 struct Limits {

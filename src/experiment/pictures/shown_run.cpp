@@ -59,7 +59,7 @@ std::optional<bool> signed_maps_of(const Experiment& e) {
   return std::nullopt;
 }
 
-ShownRun shown(const Opened& opened, const std::string& split) {
+ShownRun shown(const Opened& opened, data::Split split) {
   Run& run = *opened.run;
   const training::BatchSource& source = run.task().source();
   const data::Dataset& samples = source.at(split);
@@ -98,8 +98,8 @@ std::vector<ShownRun> shown_runs(const std::vector<Opened>& opened,
   const std::vector<std::string> names = names_of(paths), titles = titles_of(opened, paths);
   std::vector<ShownRun> all;
   for (std::size_t i = 0; i < opened.size(); ++i) {
-    const std::string part =
-        split.empty() ? training::reported_part(opened[i].run->task().parts()) : split;
+    const data::Split part = split.empty() ? training::reported_part(opened[i].run->task().parts())
+                                           : data::split_from_name(split);
     all.push_back(shown(opened[i], part));
     all.back().name = names[i];
     all.back().title = titles[i];

@@ -95,7 +95,7 @@ BodyAxes body_axes(const std::optional<data::Affine>& affine, const data::Volume
   return axes;
 }
 
-CaseVolume volume_case(Run& run, const std::string& split, const data::VolumeDataset& volumes,
+CaseVolume volume_case(Run& run, data::Split split, const data::VolumeDataset& volumes,
                        std::int64_t i) {
   const autograd::NoGrad no_grad;
   const data::Batch batch = run.task().source().one(split, i);

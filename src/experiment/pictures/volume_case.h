@@ -18,8 +18,8 @@ namespace fovea::experiment {
 std::array<visualise::FileAxis, 3> file_axes(const data::VolumePlace& place,
                                              const visualise::Sides3& size);
 
-/// How the axes (depth, height, width) of a volume in the file lie in the body, after `turn`: letters
-/// as visualise::CaseVolume has them, and their tilt in degrees.
+/// How the axes (depth, height, width) of a volume in the file lie in the body, after `turn`:
+/// letters as visualise::CaseVolume has them, and their tilt in degrees.
 struct BodyAxes {
   std::string codes;
   double tilt = 0;
@@ -30,7 +30,7 @@ BodyAxes body_axes(const std::optional<data::Affine>& affine, const data::Volume
 /// Sample i of a split as the network sees it, its truth and prediction, without maps. Intensities
 /// of CT are brought back to Hounsfield units. Dice is of the voxels of the file, as eval counts.
 /// Throws FileError.
-visualise::CaseVolume volume_case(Run& run, const std::string& split,
-                                  const data::VolumeDataset& volumes, std::int64_t i);
+visualise::CaseVolume volume_case(Run& run, data::Split split, const data::VolumeDataset& volumes,
+                                  std::int64_t i);
 
 }  // namespace fovea::experiment

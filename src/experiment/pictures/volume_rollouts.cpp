@@ -65,8 +65,8 @@ Rollouts of_all_tokens(models::Model& model, const Tensor& image,
 
 }  // namespace
 
-void add_rollouts(Run& run, const std::string& split, std::int64_t i,
-                  const std::optional<Sides3>& voxel, visualise::CaseVolume& to) {
+void add_rollouts(Run& run, data::Split split, std::int64_t i, const std::optional<Sides3>& voxel,
+                  visualise::CaseVolume& to) {
   const std::vector<std::int64_t> window = training::make_inferer(run.experiment().eval.inferer)
                                                ->window_of({to.size.begin(), to.size.end()});
   const Tensor image = run.task().source().one(split, i).at("image");

@@ -43,7 +43,7 @@ Value cases_json(const std::vector<metrics::Measurement>& found, const char* key
 
 // A row for each sample, a column for each metric that has a value of its own for it.
 std::string cases_csv(const training::Report& report, const training::BatchSource& data,
-                      const std::string& split) {
+                      data::Split split) {
   const std::vector<metrics::Measurement> found = case_metrics(report, false);
   std::string text = "index,name";
   for (const metrics::Measurement& metric : found) text += "," + metric.info.name;
@@ -82,7 +82,7 @@ std::optional<std::string> other_data(const Value& trained, const Value& now) {
 Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& observer) {
   Run& run = *opened.run;
   training::DataTask& task = run.task();
-  const std::string& split = request.report.split;
+  const data::Split split = request.report.split;
   const Value data = task.source().fingerprint();
   const std::optional<std::string> other = other_data(opened.data, data);
   if (other) observer.noted(*other);
@@ -101,7 +101,7 @@ Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& o
   Value record = Value::object({{"run", request.run},
                                 {"name", run.experiment().name},
                                 {"dataset", run.experiment().dataset.type},
-                                {"split", split}});
+                                {"split", data::name_of(split)}});
   opened.weights.describe(record);
   record.set("samples", std::ssize(report.indices));
   record.set("data", data);

@@ -35,7 +35,8 @@ std::set<std::string> names_of(const Value& list) {
 
 // The first difference of two objects of lists.
 std::string difference(const Value& before, const Value& now) {
-  for (const char* part : {"train", "val", "test"}) {
+  for (const data::Split split : {data::Split::kTrain, data::Split::kVal, data::Split::kTest}) {
+    const std::string_view part = data::name_of(split);
     const Value* old_list = before.find(part);
     const Value* new_list = now.find(part);
     if (old_list == nullptr && new_list == nullptr) continue;

@@ -16,6 +16,8 @@ Value to_value(const RunState& state) {
     best.set("metrics", state.best->metrics);
   }
   const Window& window = state.window;
+  Value parts = Value::array();
+  for (const data::Split part : state.parts) parts.push_back(data::name_of(part));
   return Value::object({{"step", state.step},
                         {"epoch", state.epoch},
                         {"epochs_from", state.epochs_from},
@@ -38,7 +40,7 @@ Value to_value(const RunState& state) {
                         {"stop_reason", state.stop_reason},
                         {"time_s", state.time_s},
                         {"metrics", state.metrics},
-                        {"parts", Value::array(state.parts)}});
+                        {"parts", parts}});
 }
 
 RunState run_state_from(const Value& value) {
@@ -76,7 +78,8 @@ RunState run_state_from(const Value& value) {
   state.time_s = value.at("time_s").as_double();
   state.metrics = value.at("metrics");
   if (const Value* parts = value.find("parts")) {
-    for (const Value& part : parts->items()) state.parts.push_back(part.as_string());
+    for (const Value& part : parts->items())
+      state.parts.push_back(data::split_from_name(part.as_string()));
   }
   return state;
 }

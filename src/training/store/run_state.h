@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/parts/split.h"
 #include "metrics/metric_info.h"
 #include "schema/json/value.h"
 
@@ -51,7 +52,7 @@ struct RunState {
   std::string stop_reason;         // why the run is over; "" while it is not
   double time_s = 0;               // of training, over all parts of the run
   schema::Value metrics = schema::Value::object();  // last evaluation of each part
-  std::vector<std::string> parts;                   // evaluated while the run goes on
+  std::vector<data::Split> parts;                   // evaluated while the run goes on
 
   bool operator==(const RunState&) const = default;
 };

@@ -30,7 +30,7 @@ std::vector<metrics::MetricInfo> Classification::metrics() const {
   return metrics::class_metrics(std::ssize(source().class_names()));
 }
 
-Classification::Evaluation Classification::evaluate_in_full(const std::string& split,
+Classification::Evaluation Classification::evaluate_in_full(data::Split split,
                                                             const std::optional<NoiseLevel>& noise,
                                                             const Visit& also) {
   const autograd::NoGrad no_grad;

@@ -30,7 +30,7 @@ class Classification : public DataTask {
   static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape& shape) {
     return metrics::class_metrics(shape.num_classes);
   }
-  Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
+  Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
   /// confusion.{csv,png}, predictions.csv and what ScoreRows writes.
@@ -44,7 +44,7 @@ class Classification : public DataTask {
     std::vector<std::int64_t> predictions;
   };
   /// Everything about one split; throws as measure(). `also` sees every batch.
-  Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},
+  Evaluation evaluate_in_full(data::Split split, const std::optional<NoiseLevel>& noise = {},
                               const Visit& also = {});
 
  private:

@@ -75,7 +75,7 @@ Tensor DataTask::probabilities_of(const data::Batch&) {
   throw ConfigError("task: predicts no probabilities; expected segmentation or classes");
 }
 
-DataTask::PixelClasses DataTask::pixel_classes(const std::string&, std::int64_t) {
+DataTask::PixelClasses DataTask::pixel_classes(data::Split, std::int64_t) {
   throw ConfigError("task: gives no pixel a class; expected segmentation");
 }
 
@@ -138,18 +138,18 @@ Tensor DataTask::loss(const Batch& given) {
 }
 
 std::vector<std::string> DataTask::names_of(const std::vector<std::int64_t>& indices,
-                                            const std::string& split) const {
+                                            data::Split split) const {
   std::vector<std::string> names;
   for (const std::int64_t i : indices) names.push_back(source_->sample_name(split, i));
   return names;
 }
 
-std::vector<std::string> DataTask::parts() const {
-  std::vector<std::string> parts;
-  for (const char* part : {"val", "test"}) {
-    if (!source_->options().overfit && source_->has(part)) parts.emplace_back(part);
+std::vector<data::Split> DataTask::parts() const {
+  std::vector<data::Split> parts;
+  for (const data::Split part : {data::Split::kVal, data::Split::kTest}) {
+    if (!source_->options().overfit && source_->has(part)) parts.push_back(part);
   }
-  if (parts.empty()) parts.emplace_back("train");
+  if (parts.empty()) parts.push_back(data::Split::kTrain);
   return parts;
 }
 
@@ -174,11 +174,12 @@ std::vector<std::string> DataTask::check_files(const std::map<std::string, std::
   return {};
 }
 
-void DataTask::check_split(const std::string& split) const {
-  FOVEA_CHECK(source_->has(split), ConfigError, fmt::format("dataset: has no split \"{}\"", split));
+void DataTask::check_split(data::Split split) const {
+  FOVEA_CHECK(source_->has(split), ConfigError,
+              fmt::format("dataset: has no split \"{}\"", data::name_of(split)));
 }
 
-void DataTask::for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
+void DataTask::for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
                               const VisitOutputs& visit) {
   check_split(split);
   source_->each_batch(split, noise, [&](const data::Batch& batch) { visit(batch, infer(batch)); });

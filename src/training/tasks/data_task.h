@@ -36,10 +36,10 @@ class DataTask : public Task {
   virtual Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const = 0;
   /// The metric that is shown first, and under noise.
   virtual metrics::MetricInfo headline() const = 0;
-  /// Scores of one split ("train", "val", "test"), optionally with noise on every sample. Switches
+  /// Scores of one split, optionally with noise on every sample. Switches
   /// recording of gradients off; the model's mode is the caller's. Throws ConfigError for a split
   /// that is not there and for an unknown type of noise.
-  virtual Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) = 0;
+  virtual Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) = 0;
   /// Scores a split and writes tables, pictures and predictions. Throws ConfigError for words of
   /// `save` that it does not know, before anything is done.
   virtual Report report(const ReportRequest& request) = 0;
@@ -50,7 +50,7 @@ class DataTask : public Task {
   };
   /// Truth and prediction for sample i of a split. Throws ConfigError for a task without pixels of
   /// classes.
-  virtual PixelClasses pixel_classes(const std::string& split, std::int64_t i);
+  virtual PixelClasses pixel_classes(data::Split split, std::int64_t i);
 
   /// Of given samples, on the host: of classes (b, classes), of masks (b, k, spatial...), those of
   /// a dense network made by the inferer. Throws ConfigError for tasks that
@@ -64,8 +64,8 @@ class DataTask : public Task {
   }
   std::unique_ptr<Batch> next_batch() override;
   Tensor loss(const Batch& batch) final;
-  Metrics evaluate(const std::string& split) final { return measure(split, std::nullopt); }
-  std::vector<std::string> parts() const override;
+  Metrics evaluate(data::Split split) final { return measure(split, std::nullopt); }
+  std::vector<data::Split> parts() const override;
   std::map<std::string, Tensor> tensors(const Batch& batch) const override;
   /// Those of the source, and the names of the classes in the order of the outputs.
   std::map<std::string, std::string> files() const override;
@@ -110,14 +110,14 @@ class DataTask : public Task {
   models::Outputs infer(const data::Batch& batch);
   /// Names of samples, for tables.
   std::vector<std::string> names_of(const std::vector<std::int64_t>& indices,
-                                    const std::string& split) const;
+                                    data::Split split) const;
 
   /// Every batch of a split, in any order, with the network's output on the host and with noise on
   /// every sample if asked for. Throws ConfigError for a split that is not there.
   using VisitOutputs = std::function<void(const data::Batch& batch, const models::Outputs& output)>;
-  void for_each_batch(const std::string& split, const std::optional<NoiseLevel>& noise,
+  void for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
                       const VisitOutputs& visit);
-  void check_split(const std::string& split) const;
+  void check_split(data::Split split) const;
 
  private:
   models::Model& model_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/parts/split.h"
 #include "metrics/metric_info.h"
 #include "nn/module.h"
 #include "schema/json/value.h"
@@ -40,15 +41,15 @@ class Task {
   /// mode; the randomness has been set.
   virtual Tensor loss(const Batch& batch) = 0;
 
-  /// The parts that can be evaluated: "val" and "test", those of them that are there, or "train"
-  /// alone. selection.h says when each is.
-  virtual std::vector<std::string> parts() const = 0;
+  /// The parts that can be evaluated: val and test, those of them that are there, or train alone.
+  /// selection.h says when each is.
+  virtual std::vector<data::Split> parts() const = 0;
   /// What evaluate() measures, known without training.
   virtual std::vector<metrics::MetricInfo> metrics() const = 0;
   /// The one of them that decides which weights are best.
   virtual metrics::MetricInfo monitor() const = 0;
   /// Called in evaluation mode without gradients.
-  virtual Metrics evaluate(const std::string& split) = 0;
+  virtual Metrics evaluate(data::Split split) = 0;
 
   /// What a batch holds, saved beside a step that produced a non-finite value.
   virtual std::map<std::string, Tensor> tensors(const Batch&) const { return {}; }

@@ -13,7 +13,7 @@
 namespace fovea::training {
 
 struct ReportRequest {
-  std::string split;
+  data::Split split = data::Split::kTest;
   std::filesystem::path folder;   // exists
   std::string title;              // of pictures
   std::vector<std::string> save;  // words for outputs of the network that are to be written

@@ -22,7 +22,7 @@ struct ShownRun {
   std::string name;     // of its folder or file
   std::string title;    // of its experiment; as `name`, another one for every run of a figure
   std::string weights;  // which they are, and what of them is random
-  std::string split;    // the part of the data that is looked at
+  data::Split split = data::Split::kTest;  // the part of the data that is looked at
   models::Model& model;
   const data::Dataset& samples;  // of that part
   Device device, host;           // of the network; of samples

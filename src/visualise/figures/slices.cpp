@@ -123,7 +123,7 @@ std::string dice_line(const CaseVolume& v) {
 
 std::vector<std::string> page_notes(const ShownRun& run, const data::VolumeDataset& volumes) {
   std::vector<std::string> notes = {
-      fmt::format("Weights: {}. Cases of the {} split.", run.weights, run.split),
+      fmt::format("Weights: {}. Cases of the {} split.", run.weights, data::name_of(run.split)),
       "Voxels, truth and prediction are those of the prepared volume that the network sees; Dice "
       "is of the voxels of the file, as eval counts."};
   if (volumes.plan().canonical)
@@ -149,7 +149,7 @@ void draw_volumes(const ShownRun& run, const FigureRequest& request, const Slice
   };
   SliceLook look = options.look();
   VolumePage page;
-  page.title = run.name + ": slices of " + run.split;
+  page.title = fmt::format("{}: slices of {}", run.name, data::name_of(run.split));
   page.notes = page_notes(run, volumes);
   page.colours = look.colours;
   bool attends = false;

@@ -25,7 +25,7 @@ struct KnownData final : test::ToyTask {
   std::string lists;
 };
 
-Value data(const std::string& hash, std::int64_t train, std::int64_t val) {
+Value known_data(const std::string& hash, std::int64_t train, std::int64_t val) {
   return Value::object(
       {{"hash", hash}, {"samples", Value::object({{"train", train}, {"val", val}})}});
 }
@@ -51,7 +51,7 @@ TEST_CASE("data of a run: written once, compared on resume, the difference is na
     setup.resume = resume;
     return training::Trainer(task, std::move(setup)).run();
   };
-  const Value known = data("0011", 2, 1);
+  const Value known = known_data("0011", 2, 1);
   const Value summary = run(known, kLists, false);
   CHECK(summary.at("data") == known);
   CHECK(io::read_text(folder.path / "splits.json") == kLists);
@@ -71,8 +71,8 @@ TEST_CASE("data of a run: written once, compared on resume, the difference is na
     CHECK_THROWS_AS(run(what, lists, true), FileError);
     CHECK(io::read_text(folder.path / "splits.json") == kLists);
   };
-  refused(data("0012", 2, 1), kLists, "as many samples, but other files or other content");
-  refused(data("0012", 3, 1), kLists, "train has 3 samples, it had 2");
+  refused(known_data("0012", 2, 1), kLists, "as many samples, but other files or other content");
+  refused(known_data("0012", 3, 1), kLists, "train has 3 samples, it had 2");
   refused(Value::object({{"hash", "0011"}, {"samples", Value::object({{"train", 2}})}}), kLists,
           "there is no val part any more");
   refused(known, replaced(kLists, "\"b\"", "\"d\""), "train has 2 samples, it had 2; d is new");

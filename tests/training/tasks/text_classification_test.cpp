@@ -196,9 +196,9 @@ TEST_CASE("text classification: a run says what it was made with and goes on wit
 TEST_CASE("text classification: evaluation in the order of the data set, and noise", "[training]") {
   const test::Folder folder("text_evaluation");
   Job job(folder.path, 1, R"(, "split": {"val": 0.25})");
-  CHECK(job.task->parts() == std::vector<std::string>{"val", "test"});
+  CHECK(job.task->parts() == std::vector{data::Split::kVal, data::Split::kTest});
   job.model->train(false);
-  const auto clean = job.task->evaluate_in_full("test");
+  const auto clean = job.task->evaluate_in_full(data::Split::kTest);
   REQUIRE(clean.indices.size() == 20);
   for (std::size_t i = 0; i < 20; ++i) {
     CHECK(clean.indices[i] == static_cast<std::int64_t>(i));
@@ -206,11 +206,16 @@ TEST_CASE("text classification: evaluation in the order of the data set, and noi
   }
   CHECK(clean.metrics[1].value == Approx(100 * clean.confusion.accuracy()));
   CHECK(job.task->source().noise_types().size() == 5);
-  const auto noisy = job.task->evaluate_in_full("test", training::NoiseLevel{"replace", 0.5});
+  const auto noisy =
+      job.task->evaluate_in_full(data::Split::kTest, training::NoiseLevel{"replace", 0.5});
   CHECK(noisy.metrics[0].value != clean.metrics[0].value);
-  CHECK(noisy.metrics ==
-        job.task->evaluate_in_full("test", training::NoiseLevel{"replace", 0.5}).metrics);
-  CHECK_THROWS_WITH(job.task->evaluate_in_full("test", training::NoiseLevel{"gaussian", 0.5}),
-                    Catch::Contains("no corruption of texts called"));
-  CHECK_THROWS_WITH(job.task->evaluate("tset"), Catch::Contains("no split"));
+  CHECK(
+      noisy.metrics ==
+      job.task->evaluate_in_full(data::Split::kTest, training::NoiseLevel{"replace", 0.5}).metrics);
+  CHECK_THROWS_WITH(
+      job.task->evaluate_in_full(data::Split::kTest, training::NoiseLevel{"gaussian", 0.5}),
+      Catch::Contains("no corruption of texts called"));
+  const test::Folder whole("text_without_val");
+  Job without(whole.path, 1);
+  CHECK_THROWS_WITH(without.task->evaluate(data::Split::kVal), Catch::Contains("no split \"val\""));
 }

@@ -94,7 +94,7 @@ struct Shown {
     request.runs.push_back({.name = name,
                             .title = name,
                             .weights = "random",
-                            .split = "test",
+                            .split = data::Split::kTest,
                             .model = *model,
                             .samples = *data,
                             .device = cpu(),

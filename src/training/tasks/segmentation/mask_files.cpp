@@ -51,10 +51,10 @@ std::vector<std::string> MaskFiles::words() {
   return {"masks", "original_masks", "volumes", "probabilities", "probabilities.safetensors"};
 }
 
-MaskFiles::MaskFiles(const BatchSource& source, std::string split, std::filesystem::path folder,
+MaskFiles::MaskFiles(const BatchSource& source, data::Split split, std::filesystem::path folder,
                      const std::set<std::string>& wanted, std::vector<int> label_values)
     : source_(source),
-      split_(std::move(split)),
+      split_(split),
       folder_(std::move(folder)),
       masks_(wanted.contains("masks")),
       original_masks_(wanted.contains("original_masks")),

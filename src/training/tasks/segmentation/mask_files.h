@@ -37,7 +37,7 @@ class MaskFiles {
   /// Opens nothing unless masks are wanted. `source` outlives this. label_values: of several
   /// classes, what files have for each. Throws ConfigError for volumes of images that are no
   /// slices.
-  MaskFiles(const BatchSource& source, std::string split, std::filesystem::path folder,
+  MaskFiles(const BatchSource& source, data::Split split, std::filesystem::path folder,
             const std::set<std::string>& wanted, std::vector<int> label_values = {});
 
   /// Writes the masks of a batch. prob: (b, k, h, w), on the host; labels: of several classes, the
@@ -57,7 +57,7 @@ class MaskFiles {
   std::string file_of(std::int64_t sample) const;
 
   const BatchSource& source_;
-  std::string split_;
+  data::Split split_;
   std::filesystem::path folder_;
   bool masks_, original_masks_, volumes_, probabilities_;
   std::vector<int> label_values_;

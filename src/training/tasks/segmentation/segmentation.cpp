@@ -91,14 +91,14 @@ metrics::LabelSets Segmentation::scored_labels() const {
   return single;
 }
 
-Tensor Segmentation::predict(const std::string& split, std::int64_t i) {
+Tensor Segmentation::predict(data::Split split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;
   const Tensor prob = probabilities(infer(source().one(split, i)).maps.front());
   return prob.alias(prob.shape().part(1, prob.rank()));
 }
 
-DataTask::PixelClasses Segmentation::pixel_classes(const std::string& split, std::int64_t i) {
+DataTask::PixelClasses Segmentation::pixel_classes(data::Split split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;
   const data::Batch batch = source().one(split, i);

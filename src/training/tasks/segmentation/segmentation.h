@@ -31,8 +31,8 @@ class Segmentation : public DataTask {
   void add_metrics(const metrics::CaseMetrics& asked) override;
   Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
   /// Probabilities of one sample, (k, h, w) on the host.
-  Tensor predict(const std::string& split, std::int64_t i);
-  PixelClasses pixel_classes(const std::string& split, std::int64_t i) override;
+  Tensor predict(data::Split split, std::int64_t i);
+  PixelClasses pixel_classes(data::Split split, std::int64_t i) override;
   Tensor probabilities_of(const data::Batch& batch) override {
     return probabilities(infer(batch).maps.front());
   }
@@ -63,19 +63,19 @@ class Segmentation : public DataTask {
   CaseCollector::Image image_of(std::span<const std::int64_t> truth,
                                 std::span<const std::int64_t> predicted,
                                 const std::vector<std::int64_t>& size, const data::Batch& batch,
-                                std::int64_t i, const std::string& split) const;
+                                std::int64_t i, data::Split split) const;
   /// Whether scores are made at the size of the files.
-  bool at_original_size(const std::string& split) const;
+  bool at_original_size(data::Split split) const;
   /// "224 x 224": what the network sees of the first sample.
-  std::string network_size(const std::string& split) const;
+  std::string network_size(data::Split split) const;
   /// The mask of a sample at that size, without the axis of the batch.
-  Tensor original_truth(const std::string& split, std::int64_t index) const;
+  Tensor original_truth(data::Split split, std::int64_t index) const;
   /// Predicted labels (h, w) of sample i of a batch, brought to that size.
   Tensor labels_at_original(const Tensor& labels, const data::Batch& batch, std::int64_t i,
-                            const std::string& split) const;
+                            data::Split split) const;
   /// A member of results.json, and a line that says how predictions are brought to the files' size,
   /// or in pixels of what size distances are.
-  void add_score_size(Report& report, const std::string& split, const char* how) const;
+  void add_score_size(Report& report, data::Split split, const char* how) const;
   /// Adds their values, of each of these classes too.
   void add_cases(Metrics& metrics, const std::vector<metrics::CaseScores>& cases,
                  const std::vector<std::string>& class_names) const;
@@ -119,7 +119,7 @@ class MaskSegmentation final : public Segmentation {
   }
   /// Throws ConfigError for classes, of which masks have one.
   void add_metrics(const metrics::CaseMetrics& asked) override;
-  Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
+  Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
   /// samples.csv, overlays-*.png with outlines of some samples, and what MaskFiles writes.
@@ -136,7 +136,7 @@ class MaskSegmentation final : public Segmentation {
   };
   /// Everything about one split; throws as measure(). `also` sees every batch with its
   /// probabilities.
-  Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},
+  Evaluation evaluate_in_full(data::Split split, const std::optional<NoiseLevel>& noise = {},
                               const Visit& also = {});
 
  private:
@@ -153,7 +153,7 @@ class LabelledSegmentation : public Segmentation {
   metrics::MetricInfo monitor() const override { return metrics::kPooledDice; }
   metrics::MetricInfo headline() const override { return metrics::kPooledDice; }
   std::vector<metrics::MetricInfo> metrics() const override;
-  Metrics measure(const std::string& split, const std::optional<NoiseLevel>& noise) override {
+  Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
   /// samples.csv with columns for all that is scored, overlays-*.png with a colour for each class,
@@ -170,7 +170,7 @@ class LabelledSegmentation : public Segmentation {
     std::vector<metrics::CaseScores> cases;       // empty unless add_metrics() asked
   };
   /// Everything about one split; throws as measure(). `also` sees every batch with its logits.
-  Evaluation evaluate_in_full(const std::string& split, const std::optional<NoiseLevel>& noise = {},
+  Evaluation evaluate_in_full(data::Split split, const std::optional<NoiseLevel>& noise = {},
                               const Visit& also = {});
 
  protected:

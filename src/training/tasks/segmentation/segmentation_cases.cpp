@@ -55,7 +55,7 @@ CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
                                             std::span<const std::int64_t> predicted,
                                             const std::vector<std::int64_t>& size,
                                             const data::Batch& batch, std::int64_t i,
-                                            const std::string& split) const {
+                                            data::Split split) const {
   const auto place = static_cast<std::size_t>(i);
   const std::int64_t index = batch.indices.at(place);
   CaseCollector::Image image{

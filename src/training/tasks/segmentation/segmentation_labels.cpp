@@ -128,7 +128,7 @@ Tensor LabelledSegmentation::probabilities_of_sample(const Tensor& logits, std::
 }
 
 LabelledSegmentation::Evaluation LabelledSegmentation::evaluate_in_full(
-    const std::string& split, const std::optional<NoiseLevel>& noise, const Visit& also) {
+    data::Split split, const std::optional<NoiseLevel>& noise, const Visit& also) {
   const autograd::NoGrad no_grad;
   const std::int64_t classes = std::ssize(source().class_names());
   const std::int64_t outputs = std::ssize(source().output_names());

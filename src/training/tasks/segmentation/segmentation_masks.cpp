@@ -56,7 +56,7 @@ void MaskSegmentation::add_metrics(const metrics::CaseMetrics& asked) {
 Tensor MaskSegmentation::probabilities(const Tensor& map) const { return ops::sigmoid(map); }
 
 MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
-    const std::string& split, const std::optional<NoiseLevel>& noise, const Visit& also) {
+    data::Split split, const std::optional<NoiseLevel>& noise, const Visit& also) {
   const autograd::NoGrad no_grad;
   Evaluation result;
   CaseCollector cases = collect_cases();

@@ -8,14 +8,14 @@
 
 namespace fovea::training {
 
-std::string Segmentation::network_size(const std::string& split) const {
+std::string Segmentation::network_size(data::Split split) const {
   const Tensor mask = source().at(split).get(0).at("mask");
   const int axes = data::find_volumes(source().at(split)) != nullptr ? 3 : 2;
   return fmt::format(
       "{}", fmt::join(mask.shape().part(mask.rank() - axes, mask.rank()).to_vector(), " x "));
 }
 
-bool Segmentation::at_original_size(const std::string& split) const {
+bool Segmentation::at_original_size(data::Split split) const {
   if (asked_.size != metrics::ScoreSize::kAuto) return asked_.size == metrics::ScoreSize::kOriginal;
   // Pixels of a picture that was squashed to the network's square are no measure of length.
   if (asked_.has_distances()) return true;
@@ -23,20 +23,20 @@ bool Segmentation::at_original_size(const std::string& split) const {
   return data::find_volumes(samples) != nullptr || data::images_of(samples).slice_of(0).has_value();
 }
 
-Tensor Segmentation::original_truth(const std::string& split, std::int64_t index) const {
+Tensor Segmentation::original_truth(data::Split split, std::int64_t index) const {
   if (const auto* volumes = data::find_volumes(source().at(split)))
     return volumes->original_mask(index);
   return data::images_of(source().at(split)).original_mask(index);
 }
 
 Tensor Segmentation::labels_at_original(const Tensor& labels, const data::Batch& batch,
-                                        std::int64_t i, const std::string& split) const {
+                                        std::int64_t i, data::Split split) const {
   const data::Geometry plane = batch.geometry.at(static_cast<std::size_t>(i)).in_plane();
   return data::images_of(source().at(split))
       .at_original(labels, plane.original_size.at(0), plane.original_size.at(1));
 }
 
-void Segmentation::add_score_size(Report& report, const std::string& split, const char* how) const {
+void Segmentation::add_score_size(Report& report, data::Split split, const char* how) const {
   const bool original = at_original_size(split);
   report.details.set("score_size", original ? "original" : "network");
   if (original) {

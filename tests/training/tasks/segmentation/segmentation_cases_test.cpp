@@ -89,16 +89,16 @@ TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", 
   model.train(false);
   const auto source = shapes(2);
   LabelSegmentation task(model, source);
-  const training::Metrics plain = task.evaluate("test");
+  const training::Metrics plain = task.evaluate(data::Split::kTest);
   task.add_metrics({{"hd95", "case_dice"}, metrics::EmptyMasks::kGdla});
-  const auto full = task.evaluate_in_full("test");
+  const auto full = task.evaluate_in_full(data::Split::kTest);
   CHECK(task.metrics() == metrics::infos_of(full.metrics));
   REQUIRE(full.metrics.size() == plain.size() + 2 + 2 * 3);  // and of each class
   for (std::size_t i = 0; i < plain.size(); ++i) CHECK(full.metrics[i] == plain[i]);
   // By hand, in another order of images.
   std::vector<std::vector<double>> distances, dice;
   for (std::int64_t i = 4; i >= 0; --i) {
-    const data::Batch sample = source->one("test", i);
+    const data::Batch sample = source->one(data::Split::kTest, i);
     const Tensor labels = metrics::predicted_labels(task.output(sample).maps.front());
     const auto truth = sample.at("mask").values<std::int64_t>();
     const auto found = labels.values<std::int64_t>();
@@ -126,8 +126,11 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   LabelSegmentation task(model, shapes(2));
   const test::Folder folder("segmentation_cases");
   const auto report = [&] {
-    return task.report(
-        {.split = "test", .folder = folder.path, .title = "t", .save = {}, .pictures = 0});
+    return task.report({.split = data::Split::kTest,
+                        .folder = folder.path,
+                        .title = "t",
+                        .save = {},
+                        .pictures = 0});
   };
   const auto samples = [&] { return io::read_text(folder.path / "samples.csv"); };
   report();
@@ -135,7 +138,7 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   task.add_metrics({{"hd95"}, metrics::EmptyMasks::kGdla});
   const training::Report with = report();
   CHECK(samples().find(",hd95_disc,hd95_cross,hd95_frame\n") != std::string::npos);
-  const auto full = task.evaluate_in_full("test");
+  const auto full = task.evaluate_in_full(data::Split::kTest);
   std::int64_t undefined = 0;
   for (const metrics::CaseScores& scores : full.cases)
     for (const double distance : scores.distances.at("hd95"))
@@ -162,7 +165,7 @@ TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too"
   metrics::CaseMetrics chosen{{"case_dice"}};
   chosen.classes = {"cross"};
   task.add_metrics(chosen);
-  const training::Metrics one = task.evaluate("test");
+  const training::Metrics one = task.evaluate(data::Split::kTest);
   for (const char* metric : {"case_dice", "pooled_dice"})
     CHECK(metrics::value_of(one, metric) == metrics::value_of(one, metric + std::string("_cross")));
   metrics::CaseMetrics asked;
@@ -182,9 +185,9 @@ TEST_CASE("segmentation cases: distances are in pixels of the files unless asked
   const auto scored = [&](const metrics::CaseMetrics& asked) {
     task.add_metrics(asked);
     return task.report(
-        {.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+        {.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   };
-  const auto pixels = [&] { return task.evaluate_in_full("test").counts.total(); };
+  const auto pixels = [&] { return task.evaluate_in_full(data::Split::kTest).counts.total(); };
   CHECK(scored({{"case_dice"}}).details.at("score_size").as_string() == "network");
   CHECK(pixels() == 3 * 36);
   CHECK(scored({{"hd95"}}).details.at("score_size").as_string() == "original");
@@ -202,9 +205,9 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
   CaseNetwork model(1);
   model.train(false);
   MaskSegmentation task(model, squares(data));
-  const std::size_t plain = task.evaluate("test").size();
+  const std::size_t plain = task.evaluate(data::Split::kTest).size();
   task.add_metrics({{"hd95", "case_dice"}});
-  const auto full = task.evaluate_in_full("test");
+  const auto full = task.evaluate_in_full(data::Split::kTest);
   CHECK(task.metrics() == metrics::infos_of(full.metrics));
   CHECK(full.metrics.size() == plain + 2);
   REQUIRE(full.cases.size() == 3);
@@ -219,7 +222,8 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
   REQUIRE(measured.per_sample.size() == 3);
   CHECK_FALSE(measured.of_volumes);
   CHECK(measured.per_sample[1] == Approx(100 * full.by_sample[1].dice()));
-  task.report({.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+  task.report(
+      {.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   CHECK(io::read_text(out.path / "samples.csv").find("false_negatives,hd95\n") !=
         std::string::npos);
 }
@@ -231,15 +235,15 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
   const auto source = squares(data);
   MaskSegmentation task(model, source);
   task.add_metrics({{"hd95", "case_dice"}, metrics::EmptyMasks::kStrict, "folder"});
-  const auto full = task.evaluate_in_full("test");
+  const auto full = task.evaluate_in_full(data::Split::kTest);
   REQUIRE(full.cases.size() == 1);
   CHECK(full.cases[0].images == 3);
   CHECK(full.cases[0].counts.truth == std::vector<std::int64_t>{3 * 119, 3 * 25});
   // By hand: all slices on one another, in the order of the split.
   std::vector<std::uint8_t> truth, found;
   for (std::int64_t i = 0; i < 3; ++i) {
-    const data::Batch sample = source->one("test", i);
-    const Tensor prob = task.predict("test", i);
+    const data::Batch sample = source->one(data::Split::kTest, i);
+    const Tensor prob = task.predict(data::Split::kTest, i);
     for (const float p : sample.at("mask").values<float>()) truth.push_back(p >= 0.5f ? 1 : 0);
     for (const float p : prob.values<float>()) found.push_back(p >= 0.5f ? 1 : 0);
   }
@@ -247,7 +251,8 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
   CHECK(std::isnan(distance) == std::isnan(full.cases[0].distances.at("hd95")[0]));
   if (!std::isnan(distance)) CHECK(full.cases[0].distances.at("hd95")[0] == distance);
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(100 * full.counts.dice()));
-  task.report({.split = "test", .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+  task.report(
+      {.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   const std::string table = io::read_text(out.path / "volumes.csv");
   CHECK_THAT(table, Catch::StartsWith("volume,slices,case_dice,dice,iou,hd95\n"));
   CHECK(std::count(table.begin(), table.end(), '\n') == 2);
@@ -291,7 +296,7 @@ TEST_CASE("segmentation cases: millimetres need data that know them", "[training
   CaseNetwork model(4);
   LabelSegmentation task(model, shapes(2));
   task.add_metrics({{"hd95_mm"}});
-  CHECK_THROWS_WITH(task.evaluate("test"),
+  CHECK_THROWS_WITH(task.evaluate(data::Split::kTest),
                     "eval.metrics: hd95_mm, but the data set does not say how large pixels are; "
                     "choose hd95");
   using training::pixel_spacing;

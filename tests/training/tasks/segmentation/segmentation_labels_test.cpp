@@ -67,7 +67,7 @@ TEST_CASE(
   OneConvolution model(kClasses);
   LabelSegmentation task(model, shapes());
   CHECK(task.monitor() == metrics::kPooledDice);
-  CHECK(task.metrics() == metrics::infos_of(task.evaluate("test")));
+  CHECK(task.metrics() == metrics::infos_of(task.evaluate(data::Split::kTest)));
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.05})");
   trainer.train.epochs = 20;
@@ -84,7 +84,7 @@ TEST_CASE("label segmentation: metrics are of the whole split, for any batch siz
   OneConvolution model(kClasses);
   model.train(false);
   const auto evaluate = [&](std::int64_t batch) {
-    return LabelSegmentation(model, shapes(batch)).evaluate_in_full("test");
+    return LabelSegmentation(model, shapes(batch)).evaluate_in_full(data::Split::kTest);
   };
   const auto one = evaluate(1), all = evaluate(5);
   REQUIRE(one.metrics.size() == all.metrics.size());
@@ -99,7 +99,7 @@ TEST_CASE("label segmentation: metrics are of the whole split, for any batch siz
   std::int64_t right = 0, pixels = 0;
   double loss = 0;
   for (std::int64_t i = 0; i < 7; ++i) {
-    const data::Batch sample = source->one("test", i);
+    const data::Batch sample = source->one(data::Split::kTest, i);
     const Tensor map = task.output(sample).maps.front();
     const auto labels = sample.at("mask").values<std::int64_t>();
     const auto logits = map.host_values<float>();
@@ -120,7 +120,7 @@ TEST_CASE("label segmentation: metrics are of the whole split, for any batch siz
   CHECK(value(one.metrics, "accuracy") ==
         Approx(100 * static_cast<double>(right) / static_cast<double>(pixels)));
   CHECK(value(one.metrics, "loss") == Approx(loss).epsilon(1e-5));
-  const Tensor prob = task.predict("test", 3);
+  const Tensor prob = task.predict(data::Split::kTest, 3);
   CHECK(prob.shape() == Shape{kClasses, 16, 16});
   double sum = 0;
   for (const float p : prob.values<float>()) sum += p;
@@ -131,20 +131,21 @@ TEST_CASE("label segmentation: windows give a convolution's own scores", "[train
   OneConvolution model(kClasses);
   model.train(false);
   LabelSegmentation task(model, shapes());
-  const auto whole = task.evaluate_in_full("test");
+  const auto whole = task.evaluate_in_full(data::Split::kTest);
   // A 1 x 1 network would not see borders at all; of this one the outermost row is cut by windows,
   // so windows that overlap by half give nearly the same.
   task.set_inferer(training::make_inferer(test::component(
       R"({"type": "sliding_window", "roi_size": [8], "overlap": 0.5, "mode": "gaussian"})")));
-  const auto windows = task.evaluate_in_full("test");
+  const auto windows = task.evaluate_in_full(data::Split::kTest);
   CHECK(value(windows.metrics, "loss") == Approx(value(whole.metrics, "loss")).epsilon(0.05));
   CHECK(value(windows.metrics, "loss") != value(whole.metrics, "loss"));
   CHECK(windows.confusion.total() == whole.confusion.total());
-  CHECK(test::max_difference(task.predict("test", 0), task.predict("test", 0)) == 0);
+  CHECK(test::max_difference(task.predict(data::Split::kTest, 0),
+                             task.predict(data::Split::kTest, 0)) == 0);
   // One window is the whole.
   task.set_inferer(training::make_inferer(
       test::component(R"({"type": "sliding_window", "roi_size": [16, 16]})")));
-  CHECK(task.evaluate_in_full("test").metrics == whole.metrics);
+  CHECK(task.evaluate_in_full(data::Split::kTest).metrics == whole.metrics);
 }
 
 TEST_CASE("label segmentation: what does not fit is refused with one line", "[training]") {
@@ -164,7 +165,7 @@ TEST_CASE("label segmentation: what does not fit is refused with one line", "[tr
   CHECK(entry.make(right, nullptr, {"bce_dice", {}})->monitor() == metrics::kPooledDice);
   // A network that does not say how many maps it gives.
   OneConvolution silent(6, false);
-  CHECK_THROWS_WITH(LabelSegmentation(silent, shapes()).evaluate("test"),
+  CHECK_THROWS_WITH(LabelSegmentation(silent, shapes()).evaluate(data::Split::kTest),
                     Catch::Contains("the network gives 6 maps"));
 }
 

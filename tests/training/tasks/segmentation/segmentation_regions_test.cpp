@@ -132,7 +132,7 @@ TEST_CASE("regions: scores are those of the regions of truth and exported labels
   model.train(false);
   RegionSegmentation task(model, source);
   task.add_metrics({{"case_dice", "hd95"}});
-  for (const char* split : {"train", "val"}) {
+  for (const data::Split split : {data::Split::kTrain, data::Split::kVal}) {
     const auto full = task.evaluate_in_full(split);
     const auto& volumes = *data::find_volumes(source->at(split));
     const std::vector<std::vector<int>> sets = {{1, 2, 5}, {2, 5}, {5}};
@@ -187,8 +187,8 @@ TEST_CASE("regions: scores are those of the regions of truth and exported labels
   // At the network's size they are those of what it sees.
   RegionSegmentation seen_task(model, source);
   seen_task.add_metrics({.names = {}, .size = metrics::ScoreSize::kNetwork});
-  const auto small = seen_task.evaluate_in_full("val");
-  const data::Batch sample = source->one("val", 0);
+  const auto small = seen_task.evaluate_in_full(data::Split::kVal);
+  const data::Batch sample = source->one(data::Split::kVal, 0);
   const Tensor labels =
       data::region_labels(seen_task.probabilities_of(sample), source->volume_info().regions);
   metrics::ConfusionMatrix confusion(4);
@@ -199,7 +199,7 @@ TEST_CASE("regions: scores are those of the regions of truth and exported labels
   CHECK(small.by_sample[0].predicted == counts.predicted);
   // One that is nowhere in a case is left out, and counted.
   bool seen = false;
-  for (const char* split : {"train", "val"}) {
+  for (const data::Split split : {data::Split::kTrain, data::Split::kVal}) {
     for (const metrics::Measurement& one : task.measure(split, {})) {
       if (one.info.name != "case_dice") continue;
       CHECK(one.coverage.compared == 6);
@@ -219,7 +219,7 @@ TEST_CASE("regions: names of the network's maps are those of the regions", "[tra
   CHECK_THAT(task.files().at("classes.json"), !Catch::Contains("background"));
   CHECK(task.files().contains("regions.json"));
   task.add_metrics({.names = {"case_dice"}, .classes = {"core"}});
-  const auto chosen = task.evaluate_in_full("val").metrics;
+  const auto chosen = task.evaluate_in_full(data::Split::kVal).metrics;
   CHECK(metrics::value_of(chosen, "case_dice") == metrics::value_of(chosen, "case_dice_core"));
   CHECK(metrics::value_of(chosen, "pooled_dice") == metrics::value_of(chosen, "pooled_dice_core"));
   CHECK_THROWS_WITH(task.add_metrics({.names = {}, .classes = {"label 1"}}),

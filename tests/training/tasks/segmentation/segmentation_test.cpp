@@ -83,7 +83,7 @@ TEST_CASE("segmentation: a network learns, and the best weights are those of the
   MaskSegmentation task(model, batches(data));
   CHECK(task.monitor().name == "pooled_dice");  // as of maps of labels
   CHECK(task.monitor().larger_is_better);
-  CHECK(task.metrics() == metrics::infos_of(task.evaluate("test")));
+  CHECK(task.metrics() == metrics::infos_of(task.evaluate(data::Split::kTest)));
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.1})");
   trainer.train.epochs = 30;
@@ -102,7 +102,7 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
   TinyNetwork model({test::cpu(), DType::kFloat32, RandomStream(1), {}});
   model.train(false);
   const auto evaluate = [&](std::int64_t batch) {
-    return MaskSegmentation(model, batches(data, batch)).evaluate_in_full("test");
+    return MaskSegmentation(model, batches(data, batch)).evaluate_in_full(data::Split::kTest);
   };
   const auto one = evaluate(1);
   const auto all = evaluate(2);
@@ -134,7 +134,7 @@ TEST_CASE("segmentation: metrics are of the whole split, for any batch size", "[
 
   MaskSegmentation task(model, batches(data));
   metrics::MaskCounts counts;
-  counts.add(task.predict("test", 1).values<float>(),
+  counts.add(task.predict(data::Split::kTest, 1).values<float>(),
              squares(data, data::Split::kTest)->get(1).at("mask").values<float>());
   CHECK(counts.dice() == one.by_sample[1].dice());
 }
@@ -151,7 +151,7 @@ TEST_CASE("segmentation: an image without foreground counts whole or not at all"
         value = parameter.name == "conv.bias" ? static_cast<float>(bias) : 0.0f;
       }
     }
-    const auto result = MaskSegmentation(model, batches(data)).evaluate_in_full("test");
+    const auto result = MaskSegmentation(model, batches(data)).evaluate_in_full(data::Split::kTest);
     CHECK(result.truth_empty == 1);
     CHECK(result.both_empty == (bias < 0 ? 1 : 0));
     for (const metrics::Measurement& metric : result.metrics) {

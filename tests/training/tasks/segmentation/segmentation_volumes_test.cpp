@@ -82,8 +82,8 @@ std::pair<Volume, Volume> truth_and_prediction(LabelSegmentation& task, const Ba
                                                std::int64_t first) {
   std::pair<Volume, Volume> volumes;
   for (std::int64_t i = first; i < first + kDepth; ++i) {
-    const data::ImageDataset& images = data::images_of(source.at("test"));
-    const data::Batch sample = source.one("test", i);
+    const data::ImageDataset& images = data::images_of(source.at(data::Split::kTest));
+    const data::Batch sample = source.one(data::Split::kTest, i);
     const Tensor seen = metrics::predicted_labels(task.output(sample).maps.front());
     const Tensor whole = images.at_original(seen, kHeight, kWidth), truth = images.original_mask(i);
     for (const std::int64_t label : truth.values<std::int64_t>()) volumes.first.push_back(label);
@@ -101,7 +101,7 @@ TEST_CASE("segmentation volumes: scored at the size of the files, in millimetres
   const auto source = hearts(folder.path);
   LabelSegmentation task(model, source);
   task.add_metrics({{"case_dice", "hd95", "hd95_mm"}, metrics::EmptyMasks::kGdla});
-  const auto full = task.evaluate_in_full("test");
+  const auto full = task.evaluate_in_full(data::Split::kTest);
   REQUIRE(full.cases.size() == 2);
   std::vector<std::vector<double>> pixels, millimetres;
   for (std::size_t v = 0; v < 2; ++v) {
@@ -143,13 +143,13 @@ TEST_CASE("segmentation volumes: at the network's size, or slice by slice, where
   metrics::CaseMetrics asked{{"case_dice", "hd95_mm"}};
   asked.size = metrics::ScoreSize::kNetwork;
   task.add_metrics(asked);
-  const auto full = task.evaluate_in_full("test");
+  const auto full = task.evaluate_in_full(data::Split::kTest);
   CHECK(full.confusion.total() == 2 * kDepth * 12 * 12);
   CHECK(full.cases.size() == 2);
   asked.size = metrics::ScoreSize::kAuto;
   asked.volumes = metrics::kNoVolumes;
   task.add_metrics(asked);
-  const auto slices = task.evaluate_in_full("test");
+  const auto slices = task.evaluate_in_full(data::Split::kTest);
   CHECK(slices.cases.size() == 2 * kDepth);
   CHECK(slices.cases[0].volume.empty());
   CHECK(slices.confusion.total() == 2 * kDepth * kHeight * kWidth);
@@ -162,7 +162,7 @@ TEST_CASE("segmentation volumes: predictions leave as the files are", "[training
   const auto source = hearts(folder.path);
   LabelSegmentation task(model, source);
   task.add_metrics({{"case_dice"}});
-  const training::Report report = task.report({.split = "test",
+  const training::Report report = task.report({.split = data::Split::kTest,
                                                .folder = out.path,
                                                .title = "t",
                                                .save = {"volumes", "original_masks"},
@@ -193,8 +193,11 @@ TEST_CASE("segmentation volumes: what lacks slices is said, what is none refused
   model.train(false);
   LabelSegmentation task(model, hearts(folder.path, R"(, "limit": {"test": 4})"));
   task.add_metrics({{"case_dice"}});
-  const training::Report report = task.report(
-      {.split = "test", .folder = out.path, .title = "t", .save = {"volumes"}, .pictures = 0});
+  const training::Report report = task.report({.split = data::Split::kTest,
+                                               .folder = out.path,
+                                               .title = "t",
+                                               .save = {"volumes"},
+                                               .pictures = 0});
   const auto says = [&](const std::string& text) {
     return std::any_of(report.lines.begin(), report.lines.end(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;
