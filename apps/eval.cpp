@@ -46,8 +46,9 @@ int evaluate(const EvalArguments& args, const apps::Common& common) {
   const bool json = common.json;
   const experiment::Opened opened = open(args);
   experiment::Run& run = *opened.run;
-  const data::Split split = args.split.empty() ? training::reported_part(run.task().parts())
-                                               : data::split_from_name(args.split);
+  const data::Split split = args.split.empty()
+                                ? training::reported_part(run.task().source().parts())
+                                : data::split_from_name(args.split);
   run.model().train(false);
   const training::BatchSource& data = run.task().source();
   for (const auto& notes : {data.notes(), run.notes()}) {

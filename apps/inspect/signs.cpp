@@ -68,8 +68,9 @@ int print_signs(const SignsArguments& args, bool json) {
   experiment::Run& run = *opened.run;
   FOVEA_CHECK(run.model().interface() != models::Interface::kTextClassifier, ConfigError,
               fmt::format("{}: reads texts; expected a network of images", args.run));
-  const data::Split split = args.split.empty() ? training::reported_part(run.task().parts())
-                                               : data::split_from_name(args.split);
+  const data::Split split = args.split.empty()
+                                ? training::reported_part(run.task().source().parts())
+                                : data::split_from_name(args.split);
   const data::Dataset& dataset = run.task().source().at(split);
   const std::int64_t samples = std::min(args.samples, dataset.size());
   std::vector<LayerSigns> layers = signs_of(run, dataset, samples);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/volumes/volume_dataset.h"
+#include "training/store/class_names.h"
 
 namespace fovea::training {
 
@@ -37,6 +38,36 @@ void BatchSource::each_batch(data::Split split, const std::optional<NoiseLevel>&
     if (watch_) watch_(done, loader.num_batches());
   }
   skipped_[split] = std::ssize(loader.skipped());
+}
+
+std::vector<data::Split> BatchSource::parts() const {
+  std::vector<data::Split> parts;
+  for (const data::Split part : {data::Split::kVal, data::Split::kTest}) {
+    if (!options_.overfit && has(part)) parts.push_back(part);
+  }
+  if (parts.empty()) parts.push_back(data::Split::kTrain);
+  return parts;
+}
+
+std::map<std::string, std::string> BatchSource::files() const {
+  std::map<std::string, std::string> files = splits_.any().weight_files();
+  files[kClassesFile] = classes_text(output_names());
+  return files;
+}
+
+std::vector<std::string> BatchSource::check_files(const std::map<std::string, std::string>& files,
+                                                  const std::string& folder) const {
+  splits_.any().check_weight_files(files, folder);
+  const std::string name = folder + "/" + kClassesFile;
+  const auto found = files.find(kClassesFile);
+  if (found == files.end()) {
+    return {
+        fmt::format("{}: not found, an older program wrote the checkpoint; the names of the "
+                    "classes were not compared",
+                    name)};
+  }
+  check_classes(found->second, output_names(), name);
+  return {};
 }
 
 bool BatchSource::has_regions() const {

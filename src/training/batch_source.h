@@ -41,6 +41,9 @@ class BatchSource {
   /// At least one split is there.
   BatchSource(data::Splits splits, BatchOptions options);
   const BatchOptions& options() const { return options_; }
+  /// The parts that can be evaluated: val and test, those of them that are there, or train alone.
+  /// selection.h says when each is.
+  std::vector<data::Split> parts() const;
   bool has(data::Split split) const { return splits_.find(split) != nullptr; }
   /// Throws ConfigError for a split that is not there.
   const data::Dataset& at(data::Split split) const { return splits_.at(split); }
@@ -80,14 +83,19 @@ class BatchSource {
   /// Every type of noise there is.
   const std::vector<std::string>& noise_types() const { return splits_.any().noise_types(); }
 
-  /// As Task::files and Task::check_files.
-  std::map<std::string, std::string> files() const { return splits_.any().weight_files(); }
-  void check_files(const std::map<std::string, std::string>& files,
-                   const std::string& folder) const {
-    splits_.any().check_weight_files(files, folder);
-  }
-  /// As Task::fingerprint and Task::sample_lists.
+  /// Texts without which weights mean nothing, by file name: those of the data set, e.g. a
+  /// vocabulary, and the names of the classes in the order of the outputs. They are kept in the run
+  /// folder and in every checkpoint.
+  std::map<std::string, std::string> files() const;
+  /// Throws FileError if the files of a checkpoint, which lie in `folder`, do not fit these data.
+  /// Returns a line for what could not be compared: a checkpoint of an older program has no names
+  /// of classes.
+  std::vector<std::string> check_files(const std::map<std::string, std::string>& files,
+                                       const std::string& folder) const;
+  /// What identifies the data by their content (data::fingerprint), for summary.json and
+  /// checkpoints.
   schema::Value fingerprint() const { return data::fingerprint(splits_); }
+  /// splits.json: the names of the samples of every part.
   std::string sample_lists() const { return data::sample_lists(splits_); }
   /// Seconds spent waiting for data so far.
   double wait_seconds() const { return loader_ ? loader_->wait_seconds() : 0; }

@@ -123,7 +123,7 @@ std::set<std::string> Trainer::own_files() const {
   std::set<std::string> names = {"config.json",  "metrics.jsonl", "metrics.csv", "log.txt",
                                  "summary.json", "splits.json",   "curves.png"};
   for (const auto& [name, content] : setup_.files) names.insert(name);
-  for (const auto& [name, content] : task_.files()) names.insert(name);
+  for (const auto& [name, content] : source_.files()) names.insert(name);
   return names;
 }
 
@@ -188,7 +188,7 @@ void Trainer::open_run() {
   state_.config_hash =
       schema::content_hash(setup_.identity ? setup_.identity(setup_.config) : setup_.config);
   state_.parts = selection_.during;
-  state_.data = task_.fingerprint();
+  state_.data = source_.fingerprint();
   std::optional<std::filesystem::path> last;
   if (setup_.resume) {
     if (io::fs::exists(config_file)) refuse_other(config_file.string(), read_config(config_file));
@@ -205,9 +205,9 @@ void Trainer::open_run() {
   if (!io::fs::exists(config_file)) io::write_atomic(config_file, setup_.config.dump() + "\n");
   if (!last) {
     for (const auto& [name, content] : setup_.files) io::write_atomic(folder / name, content);
-    for (const auto& [name, content] : task_.files()) io::write_atomic(folder / name, content);
+    for (const auto& [name, content] : source_.files()) io::write_atomic(folder / name, content);
   }
-  keep_sample_lists(task_, folder);
+  keep_sample_lists(source_.sample_lists(), folder);
   std::string events = state_.event_file;
   if (last && events.empty()) events = EventFile::find(folder);
   log_ = std::make_unique<RunLog>(folder, setup_.train.tensorboard, events);
@@ -280,7 +280,8 @@ void Trainer::restore(const std::filesystem::path& folder) {
   // without its configuration is known by the run's config.json alone.
   if (checkpoint.state.config.is_object()) refuse_other(folder.string(), checkpoint.state.config);
   refuse_other_parts(checkpoint.state);
-  for (const std::string& note : task_.check_files(checkpoint.files, folder.string())) notify(note);
+  for (const std::string& note : source_.check_files(checkpoint.files, folder.string()))
+    notify(note);
   refuse_other_data(checkpoint.state.data, state_.data, setup_.run_folder);
   const schema::Value data = state_.data;
   checkpoints_.require_best(checkpoint.state);
@@ -316,7 +317,7 @@ void Trainer::save() {
   checkpoint.model = to_host(named_tensors(task_.model()), setup_.host);
   checkpoint.optimiser = to_host(optimiser_->state(), setup_.host);
   if (ema_) checkpoint.ema = to_host(ema_->state(), setup_.host);
-  checkpoint.files = task_.files();
+  checkpoint.files = source_.files();
   checkpoints_.save(checkpoint);
 }
 

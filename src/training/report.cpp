@@ -48,10 +48,10 @@ void Trainer::flush_window() {
 Metrics Trainer::evaluate(data::Split split) {
   const autograd::NoGrad no_grad;
   task_.model().train(false);
-  Metrics measured = task_.evaluate(split);
+  Metrics measured = task_.measure(split, std::nullopt);
   if (ema_) {
     const optim::Ema::Applied applied(*ema_);
-    for (metrics::Measurement& metric : task_.evaluate(split)) {
+    for (metrics::Measurement& metric : task_.measure(split, std::nullopt)) {
       metric.info = of_averages(std::move(metric.info));
       measured.push_back(std::move(metric));
     }
@@ -121,7 +121,7 @@ void Trainer::report_progress(double loss, double lr) {
   progress.samples_per_s = step > 0 ? timing_->samples_per_step / step : 0;
   progress.remaining_s = step * static_cast<double>(total_steps_ - state_.step);
   const double total = Timing::between(timing_->begin, Timing::Clock::now());
-  progress.wait_share = total > 0 ? task_.wait_seconds() / total : 0;
+  progress.wait_share = total > 0 ? source_.wait_seconds() / total : 0;
   progress.peak_bytes = device_.allocator().stats().peak_bytes;
   setup_.progress->update(progress);
 }
@@ -184,7 +184,7 @@ Value Trainer::write_summary(const Value& chosen) {
   summary.set("parameters", task_.model().parameter_count());
   summary.set("time_s", elapsed());
   summary.set("peak_bytes", device_.allocator().stats().peak_bytes);
-  summary.set("skipped_samples", task_.skipped_samples());
+  summary.set("skipped_samples", source_.skipped_samples());
   summary.set("stop_reason", state_.stop_reason);
   summary.set("config_hash", state_.config_hash);
   summary.set("data", state_.data);

@@ -29,8 +29,8 @@ struct Selection {
 };
 
 /// Val chooses if there is one, test only if train.select_on says so, and otherwise nothing does.
-/// `parts` are those of Task::parts, `monitor` is that of monitor_of(). Throws ConfigError for a
-/// part that is not there, and for options that need a part to choose on where there is none.
+/// `parts` are those of BatchSource::parts, `monitor` is that of monitor_of(). Throws ConfigError
+/// for a part that is not there, and for options that need a part to choose on where there is none.
 Selection select(const std::vector<data::Split>& parts, const metrics::MetricInfo& monitor,
                  const TrainOptions& options);
 

@@ -19,10 +19,10 @@ namespace fovea::training {
 
 std::vector<double> Trainer::shares_of(const Group& group) {
   std::int64_t samples = 0;
-  for (const auto& batch : group) samples += batch->samples;
+  for (const data::Batch& batch : group) samples += batch.size();
   std::vector<double> shares;
-  for (const auto& batch : group)
-    shares.push_back(static_cast<double>(batch->samples) / static_cast<double>(samples));
+  for (const data::Batch& batch : group)
+    shares.push_back(static_cast<double>(batch.size()) / static_cast<double>(samples));
   return shares;
 }
 
@@ -35,7 +35,7 @@ std::vector<Tensor> Trainer::forward_backward(const Group& group, std::int64_t s
   std::vector<Tensor> losses;
   for (std::size_t i = 0; i < group.size(); ++i) {
     task_.model().set_random(random.fork(i));
-    const Tensor loss = task_.loss(*group[i]);
+    const Tensor loss = task_.loss(group[i]);
     losses.push_back(loss.detach());
     autograd::backward(group.size() == 1 ? loss : ops::mul(loss, shares[i]));
   }
@@ -117,7 +117,8 @@ void Trainer::save_failed_step(const Group& group, std::int64_t step) const {
   write_safetensors(folder / "model.safetensors", weights);
   TensorFile inputs;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    for (const auto& [name, tensor] : to_host(task_.tensors(*group[i]), setup_.host)) {
+    const std::map<std::string, Tensor> batch(group[i].begin(), group[i].end());
+    for (const auto& [name, tensor] : to_host(batch, setup_.host)) {
       inputs.tensors[fmt::format("{}/{}", i, name)] = tensor;
     }
   }
@@ -129,7 +130,7 @@ DryRun Trainer::dry_run() {
   const auto start = std::chrono::steady_clock::now();
   device_.allocator().reset_peak();
   task_.model().train(true);
-  task_.start_epoch(0, 0);
+  source_.start_epoch(0, 0);
   const Group group = next_group();
   FOVEA_CHECK(!group.empty(), ConfigError, "dataset: has no batches to train on");
   const StepResult result = checked(numbers_of(gradients(group))(), group, state_.step);
@@ -156,8 +157,8 @@ DryRun Trainer::dry_run() {
     if (name != std::string("ema") || ema_)
       report.files.push_back(fmt::format("checkpoints/step-*/{}.safetensors", name));
   }
-  if (!task_.sample_lists().empty()) report.files.push_back("splits.json");
-  for (const auto& [name, content] : task_.files()) {
+  report.files.push_back("splits.json");
+  for (const auto& [name, content] : source_.files()) {
     report.files.push_back(name);
     report.files.push_back("checkpoints/step-*/" + name);
   }

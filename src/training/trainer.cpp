@@ -35,13 +35,14 @@ std::vector<optim::Parameter> averaged(const nn::Module& model) {
 // A metric that nobody measures is the first thing to hear of.
 Selection select_for(const Task& task, const TrainOptions& options) {
   const metrics::MetricInfo monitor = monitor_of(options, task.metrics(), task.monitor());
-  return select(task.parts(), monitor, options);
+  return select(task.source().parts(), monitor, options);
 }
 
 }  // namespace
 
 Trainer::Trainer(Task& task, TrainerSetup setup)
     : task_(task),
+      source_(task.source()),
       setup_(std::move(setup)),
       selection_(select_for(task, setup_.train)),
       checkpoints_(setup_.run_folder),
@@ -51,7 +52,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters to train");
   device_ = parameters.front().tensor.device();
   const std::int64_t group = options.grad_accum_steps;
-  steps_per_epoch_ = (task_.batches_per_epoch() + group - 1) / group;
+  steps_per_epoch_ = (source_.batches_per_epoch() + group - 1) / group;
   total_steps_ = options.steps > 0 ? options.steps : options.epochs * steps_per_epoch_;
   FOVEA_CHECK(steps_per_epoch_ > 0 || total_steps_ == 0, ConfigError,
               "dataset: has no batches to train on");
@@ -94,21 +95,21 @@ schema::Value Trainer::run() {
 Trainer::Group Trainer::next_group() {
   Group group;
   while (static_cast<std::int64_t>(group.size()) < setup_.train.grad_accum_steps) {
-    std::unique_ptr<Batch> batch = task_.next_batch();
-    if (batch == nullptr) break;
-    group.push_back(std::move(batch));
+    std::optional<data::Batch> batch = source_.next();
+    if (!batch) break;
+    group.push_back(std::move(*batch));
   }
   return group;
 }
 
 void Trainer::train_epoch() {
-  task_.start_epoch(state_.epoch, state_.batch);
+  source_.start_epoch(state_.epoch, state_.batch);
   while (state_.step < total_steps_) {
     Group group = next_group();
     if (group.empty()) break;
     queue_step(std::move(group));
     // At the end of an epoch its evaluation comes before the checkpoint.
-    if (state_.batch >= task_.batches_per_epoch() || state_.step == total_steps_) break;
+    if (state_.batch >= source_.batches_per_epoch() || state_.step == total_steps_) break;
     const std::int64_t every = setup_.train.checkpoint_every_steps;
     const bool save_now = stop_requested() || (every > 0 && state_.step % every == 0);
     if (!save_now) continue;
@@ -136,7 +137,7 @@ void Trainer::queue_step(Group group) {
   if (ema_) ema_->update();
   recorded.finish();
   ++state_.step;
-  state_.batch = group.back()->number + 1;
+  state_.batch = group.back().number + 1;
   queued_ = QueuedStep{std::move(group), numbers_of(scalars), lr};
   if (device_.is_host()) settle();  // where nothing is queued
 }
@@ -147,7 +148,7 @@ void Trainer::settle() {
   const QueuedStep step = std::exchange(queued_, std::nullopt).value();
   const StepResult result = checked(step.numbers(), step.group, state_.step - 1);
   std::int64_t samples = 0;
-  for (const auto& batch : step.group) samples += batch->samples;
+  for (const data::Batch& batch : step.group) samples += batch.size();
   state_.window.loss_sum += result.loss * static_cast<double>(samples);
   state_.window.grad_norm_sum += result.grad_norm;
   state_.window.samples += samples;

@@ -1,4 +1,5 @@
-// The training loop: steps, evaluation, checkpoints, logs. It knows tasks only by their interface.
+// The training loop: steps, evaluation, checkpoints, logs. It takes batches from a source and asks
+// a task for their loss and for an evaluation.
 //
 // A run is a pure function of its configuration and seed: all randomness of step k comes from
 // RandomStream(seed).fork("train").fork(k), the order of data from (seed, epoch). So a run that was
@@ -72,8 +73,9 @@ bool is_untrained(const std::filesystem::path& run_folder);
 
 class Trainer {
  public:
-  /// `task` outlives the trainer. Throws ConfigError for options that do not fit together and for a
-  /// monitor that the task does not measure.
+  /// `task` outlives the trainer, and has a source, whose batches of train are learned from. Throws
+  /// ConfigError for options that do not fit together and for a monitor that the task does not
+  /// measure.
   Trainer(Task& task, TrainerSetup setup);
   ~Trainer();
   Trainer(const Trainer&) = delete;
@@ -99,7 +101,7 @@ class Trainer {
   const RunState& state() const { return state_; }
 
  private:
-  using Group = std::vector<std::unique_ptr<Batch>>;  // the micro-batches of one step
+  using Group = std::vector<data::Batch>;  // the micro-batches of one step
 
   // open_run.cpp
   void open_run();
@@ -172,6 +174,7 @@ class Trainer {
   double elapsed() const;
 
   Task& task_;
+  BatchSource& source_;
   TrainerSetup setup_;
   Selection selection_;
   Device device_;

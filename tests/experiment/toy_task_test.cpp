@@ -44,11 +44,11 @@ Tensor points_of(const Tensor& labels) {
   return ops::concat({ops::cos(column), ops::sin(column)}, 1);
 }
 
-class ToyAngle final : public training::DataTask {
+class ToyAngle final : public training::Task {
  public:
   ToyAngle(models::Model& model, std::shared_ptr<training::BatchSource> source,
            const schema::Component&)
-      : DataTask(model, std::move(source), {"label"}) {}
+      : Task(model, std::move(source), {"label"}) {}
 
   static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape&) {
     return {metrics::kLoss, kAngleError};
@@ -65,7 +65,6 @@ class ToyAngle final : public training::DataTask {
   }
   std::vector<metrics::MetricInfo> metrics() const override { return metrics_of({}); }
   metrics::MetricInfo monitor() const override { return kAngleError; }
-  metrics::MetricInfo headline() const override { return kAngleError; }
   training::Metrics measure(data::Split split,
                             const std::optional<training::NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/error.h"
@@ -34,18 +35,24 @@ struct Messages final : training::ProgressSink {
 // Eight epochs of five steps.
 struct ToyRun {
   test::Folder folder;
-  test::ToyTask task{test::cpu(), 0.0};
+  test::ToyTask task;
   training::TrainerSetup setup;
   Messages messages;
 
-  ToyRun(const std::string& name, const Parts& parts) : folder("selection_" + name) {
-    task.held_out = parts;
+  ToyRun(const std::string& name, const Parts& parts)
+      : folder("selection_" + name), task(test::cpu(), 0.0, holding_out(parts)) {
     setup = test::toy_setup(folder.path, test::cpu());
     setup.train.epochs = 8;
     setup.progress = &messages;
   }
   // Learning makes the loss fall, so that "the best" is not the last epoch.
   void prefer_high_loss() { setup.train.monitor_mode = training::MonitorMode::kMax; }
+  static test::ToySizes holding_out(const Parts& parts) {
+    const auto has = [&](Split part) {
+      return std::find(parts.begin(), parts.end(), part) != parts.end();
+    };
+    return {.val = has(Split::kVal), .test = has(Split::kTest)};
+  }
   Value run() { return training::Trainer(task, setup).run(); }
   std::string log() const { return io::read_text(folder.path / "log.txt"); }
   bool has_best() const { return io::fs::exists(folder.path / "checkpoints/best"); }
@@ -140,7 +147,7 @@ TEST_CASE("selection: without a validation part the last weights are reported, a
   CHECK_THAT(toy.log(), Catch::Contains(said));
   CHECK_THAT(toy.messages.text, Catch::Contains(said));
   toy.task.model().train(false);
-  CHECK(loss_of(summary, "test") == toy.task.evaluate(Split::kTest)[0].value);
+  CHECK(loss_of(summary, "test") == toy.task.measure(Split::kTest, {})[0].value);
   CHECK_THAT(io::read_text(toy.folder.path / "metrics.csv"),
              Catch::StartsWith("epoch,train_loss,test_loss,test_score,lr\n"));
   CHECK_THROWS_WITH(training::CheckpointStore(toy.folder.path).load("best", test::cpu()),
@@ -174,10 +181,10 @@ TEST_CASE("selection: the best weights on val are scored on test once, and all n
   for (const Split split : {Split::kVal, Split::kTest}) {
     const std::string part(data::name_of(split));
     nn::load_weights(again.model(), checkpoint.model, "best");
-    CHECK(loss_of(summary, part) == again.evaluate(split)[0].value);
+    CHECK(loss_of(summary, part) == again.measure(split, {})[0].value);
     nn::load_weights(again.model(), checkpoint.ema, "best");
     CHECK(summary.at("metrics").at(part).at("ema_loss").as_double() ==
-          again.evaluate(split)[0].value);
+          again.measure(split, {})[0].value);
   }
 
   // The only look at test is in the row and at the step of the weights it is of.
@@ -240,8 +247,9 @@ TEST_CASE("selection: evaluated on its own training samples, a run selects nothi
              Catch::StartsWith("epoch,train_loss,train_eval_loss,train_eval_score,lr\n"));
   // Resumed without --overfit it would be another run.
   toy.setup.resume = true;
-  toy.task.held_out = {Split::kTest};
-  CHECK_THROWS_WITH(toy.run(), Catch::Contains("it began with --overfit: give that again"));
+  test::ToyTask other(test::cpu(), 0.0, {.val = false});
+  CHECK_THROWS_WITH(training::Trainer(other, toy.setup).run(),
+                    Catch::Contains("it began with --overfit: give that again"));
 }
 
 TEST_CASE("selection: the better of the weights and their averages is kept", "[training]") {

@@ -5,11 +5,18 @@
 #include <unistd.h>
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "backend/devices.h"
+#include "base/error.h"
 #include "base/file.h"
+#include "data/dataset.h"
+#include "metrics/classification.h"
+#include "models/model.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
 #include "ops/create.h"
@@ -46,7 +53,7 @@ struct Folder {
 constexpr std::int64_t kFeatures = 3;
 constexpr std::int64_t kClasses = 4;
 
-class ToyModel final : public nn::Module {
+class ToyModel final : public models::ImageClassifier {
  public:
   ToyModel(const Device& device, double drop, std::uint64_t seed = 1)
       : build_{device, DType::kFloat32, RandomStream(seed), nn::Init::kTorch},
@@ -56,12 +63,13 @@ class ToyModel final : public nn::Module {
         seen_(buffer("seen", ops::zeros({1}, DType::kFloat32, device))) {}
   std::string type() const override { return "ToyModel"; }
 
-  Tensor forward(const Tensor& x) {
+ private:
+  models::Outputs forward(const models::Inputs& in, attention::Probe*) override {
     if (training()) seen_.data<float>()[0] += 1;
-    return head_(drop_(ops::relu(fc1_(x))));
+    const Tensor x = in.image.alias({in.image.size(0), kFeatures});
+    return {.logits = head_(drop_(ops::relu(fc1_(x))))};
   }
 
- private:
   nn::Build build_;
   nn::Linear& fc1_;
   nn::Dropout& drop_;
@@ -69,87 +77,150 @@ class ToyModel final : public nn::Module {
   Tensor seen_;
 };
 
-struct ToyBatch : training::Batch {
-  Tensor x, labels;
+/// What the samples of a toy task are; may be changed between runs.
+struct ToyValues {
+  double scale = 1;                               // of the inputs
+  std::int64_t poisoned = -1;                     // sample with an infinite feature
+  std::string unreadable = {};                    // what reading a sample ends with
+  std::string recipe = {};                        // changes what the data are known by
+  std::map<std::string, std::string> names = {};  // of samples, instead of their numbers
 };
 
-class ToyTask : public training::Task {
+class ToyPart final : public data::Part {
  public:
-  ToyTask(const Device& device, double drop = 0.3, std::int64_t batch_size = 4,
-          std::int64_t samples = 18)
-      : device_(device), model_(device, drop), batch_size_(batch_size), samples_(samples) {}
+  ToyPart(std::int64_t samples, std::shared_ptr<const ToyValues> values)
+      : values_(std::move(values)) {
+    for (std::int64_t i = 0; i < samples; ++i) labels_.push_back(random_of(i).below(kClasses, 50));
+  }
+  static RandomStream random_of(std::int64_t i) {
+    return RandomStream(9).fork(static_cast<std::uint64_t>(i));
+  }
+  const std::vector<std::string>& class_names() const override { return classes_; }
+  std::string name(std::int64_t i) const override {
+    const std::string number = std::to_string(i);
+    const auto own = values_->names.find(number);
+    return own == values_->names.end() ? number : own->second;
+  }
+  std::vector<io::fs::path> files() const override { return {}; }
+  std::string recipe() const override { return values_->recipe; }
 
-  nn::Module& model() override { return model_; }
-  std::int64_t batches_per_epoch() const override {
-    return (samples_ + batch_size_ - 1) / batch_size_;
+ private:
+  std::shared_ptr<const ToyValues> values_;
+  std::vector<std::string> classes_{"none", "left", "middle", "right"};
+};
+
+/// Points around a place for each class, as images of a single pixel: samples [first, first +
+/// count) of all there are.
+class ToyData final : public data::Dataset {
+ public:
+  ToyData(data::Split split, std::int64_t first, std::int64_t count,
+          std::shared_ptr<const ToyValues> values)
+      : Dataset(std::make_shared<ToyPart>(first + count, values), split, {}, {}, {}),
+        values_(std::move(values)),
+        fields_{{"image", DType::kFloat32, data::Collate::kStack, {kFeatures, 1, 1}},
+                {"label", DType::kInt64, data::Collate::kStack, {}}} {
+    std::vector<std::int64_t> own;
+    for (std::int64_t i = first; i < first + count; ++i) own.push_back(i);
+    choose(own);
   }
-  void start_epoch(std::int64_t epoch, std::int64_t first_batch) override {
-    order_ = RandomStream(5).fork(static_cast<std::uint64_t>(epoch)).permutation(samples_);
-    next_ = first_batch;
+  const std::vector<data::Field>& fields() const override { return fields_; }
+  data::SampleShape shape() const override { return {kFeatures, 1, 1, kClasses}; }
+  data::Sample get(std::int64_t i) const override {
+    data::Sample sample = blank();
+    prepare(i, {}, sample);
+    return sample;
   }
-  std::unique_ptr<training::Batch> next_batch() override {
-    if (next_ >= batches_per_epoch()) return nullptr;
-    const std::int64_t begin = next_ * batch_size_;
-    const std::int64_t end = std::min(begin + batch_size_, samples_);
-    auto batch = batch_of({order_.begin() + begin, order_.begin() + end});
-    batch->number = next_++;
-    return batch;
+  void prepare(std::int64_t i, const data::Draw&, data::Sample& into) const override {
+    if (!values_->unreadable.empty()) throw FileError(values_->unreadable);
+    const RandomStream random = ToyPart::random_of(source_index(i));
+    float* x = into.at("image").data<float>();
+    for (std::int64_t f = 0; f < kFeatures; ++f) {
+      const double shift = f == label(i) ? 2.0 : 0.0;
+      x[f] = static_cast<float>(values_->scale *
+                                (random.normal(static_cast<std::uint64_t>(f)) + shift));
+    }
+    if (source_index(i) == values_->poisoned)
+      x[kFeatures - 1] = std::numeric_limits<float>::infinity();
+    into.at("label").data<std::int64_t>()[0] = label(i);
+    into.index = i;
   }
-  Tensor loss(const training::Batch& batch) override {
-    const auto& toy = static_cast<const ToyBatch&>(batch);
-    return ops::cross_entropy(model_.forward(toy.x), toy.labels);
+
+ private:
+  std::shared_ptr<const ToyValues> values_;
+  std::vector<data::Field> fields_;
+};
+
+/// Held out are ten samples each; where nothing is, evaluations are of the training samples.
+struct ToySizes {
+  std::int64_t batch = 4;
+  std::int64_t train = 18;
+  bool val = true, test = true;
+};
+
+class ToyTask final : public training::Task {
+  struct Parts {
+    std::shared_ptr<ToyValues> values;
+    std::shared_ptr<ToyModel> model;
+    std::shared_ptr<training::BatchSource> source;
+  };
+
+ public:
+  explicit ToyTask(const Device& device, double drop = 0.3, const ToySizes& sizes = {},
+                   const ToyValues& known = {})
+      : ToyTask(parts_of(device, drop, sizes, known)) {}
+
+  Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override {
+    return ops::cross_entropy(output.logits, batch.at("label"));
   }
-  std::vector<data::Split> parts() const override { return held_out; }
   std::vector<metrics::MetricInfo> metrics() const override {
     return {metrics::kLoss, {.name = "score"}};
   }
   metrics::MetricInfo monitor() const override { return metrics::kLoss; }
-  training::Metrics evaluate(data::Split split) override {
-    std::vector<std::int64_t> all;
-    const std::int64_t first = split == data::Split::kVal    ? 100
-                               : split == data::Split::kTest ? 200
-                                                             : 0;
-    for (std::int64_t i = 0; i < 10; ++i) all.push_back(first + i);
-    const auto batch = batch_of(all);
-    const double value =
-        training::scalar_of(ops::cross_entropy(model_.forward(batch->x), batch->labels));
-    return {{metrics::kLoss, value}, {{.name = "score"}, -value}};
+  training::Metrics measure(data::Split split,
+                            const std::optional<data::NoiseLevel>& noise) override {
+    metrics::RunningMean loss;
+    for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
+      loss.add(training::scalar_of(ops::cross_entropy(output.logits, batch.at("label"))),
+               static_cast<double>(batch.size()));
+    });
+    return {{metrics::kLoss, loss.value()}, {{.name = "score"}, -loss.value()}};
   }
-  std::map<std::string, Tensor> tensors(const training::Batch& batch) const override {
-    return {{"x", static_cast<const ToyBatch&>(batch).x}};
+  training::Report report(const training::ReportRequest& request) override {
+    training::Report report;
+    report.metrics = measure(request.split, {});
+    return report;
   }
 
-  std::vector<data::Split> held_out = {data::Split::kVal, data::Split::kTest};
-  double scale = 1;            // of the inputs
-  std::int64_t poisoned = -1;  // sample with an infinite feature
+  ToyValues& values() { return *values_; }
 
  private:
-  std::unique_ptr<ToyBatch> batch_of(const std::vector<std::int64_t>& indices) const {
-    std::vector<float> x;
-    std::vector<std::int64_t> labels;
-    for (const std::int64_t i : indices) {
-      const RandomStream random = RandomStream(9).fork(static_cast<std::uint64_t>(i));
-      const std::int64_t label = random.below(kClasses, 50);
-      for (std::uint64_t f = 0; f < kFeatures; ++f) {
-        const double shift = f == static_cast<std::uint64_t>(label) ? 2.0 : 0.0;
-        x.push_back(static_cast<float>(scale * (random.normal(f) + shift)));
-      }
-      if (i == poisoned) x.back() = std::numeric_limits<float>::infinity();
-      labels.push_back(label);
-    }
-    auto batch = std::make_unique<ToyBatch>();
-    batch->samples = static_cast<std::int64_t>(indices.size());
-    batch->x = Tensor::from(x, {batch->samples, kFeatures}, device_);
-    batch->labels = Tensor::from(labels, {batch->samples}, device_);
-    return batch;
+  static Parts parts_of(const Device& device, double drop, const ToySizes& sizes,
+                        const ToyValues& known) {
+    Parts parts{std::make_shared<ToyValues>(known), std::make_shared<ToyModel>(device, drop), {}};
+    const auto held_out = [&](data::Split split, bool there,
+                              std::int64_t first) -> std::shared_ptr<const data::Dataset> {
+      return there ? std::make_shared<ToyData>(split, first, 10, parts.values) : nullptr;
+    };
+    training::BatchOptions options;
+    options.train.batch_size = sizes.batch;
+    options.train.eval_batch_size = 10;
+    options.train.num_workers = 0;
+    options.seed = 5;
+    options.host = device.is_host() ? device : make_cpu(1);
+    parts.source = std::make_shared<training::BatchSource>(
+        data::Splits{std::make_shared<ToyData>(data::Split::kTrain, 0, sizes.train, parts.values),
+                     held_out(data::Split::kVal, sizes.val, 100),
+                     held_out(data::Split::kTest, sizes.test, 200)},
+        options);
+    return parts;
   }
+  explicit ToyTask(Parts parts)
+      : Task(*parts.model, parts.source, {"label"}),
+        values_(std::move(parts.values)),
+        own_(std::move(parts.model)) {}
 
-  Device device_;
-  ToyModel model_;
-  std::int64_t batch_size_;
-  std::int64_t samples_;
-  std::vector<std::int64_t> order_;
-  std::int64_t next_ = 0;
+  std::shared_ptr<ToyValues> values_;
+  std::shared_ptr<ToyModel> own_;
 };
 
 inline schema::Component component(const std::string& json) {

@@ -81,7 +81,7 @@ TEST_CASE("trainer: k batches of b make the step of one batch of k b", "[trainin
   const auto train = [](std::int64_t batch, std::int64_t accumulate) {
     const test::Folder folder("accumulate");
     // 18 samples: the last group is incomplete, and so is its last batch.
-    test::ToyTask task(test::cpu(), 0.0, batch);
+    test::ToyTask task(test::cpu(), 0.0, {.batch = batch});
     TrainerSetup setup = test::toy_setup(folder.path, test::cpu());
     setup.train.grad_accum_steps = accumulate;
     Trainer trainer(task, setup);
@@ -109,7 +109,7 @@ TEST_CASE("trainer: a value that is not finite stops the run before the update",
   test::ToyTask task(test::cpu());
   const TrainerSetup setup = test::toy_setup(folder.path, test::cpu());
   SECTION("an input") {
-    task.poisoned = 7;
+    task.values().poisoned = 7;
     const std::vector<double> before = all_weights(task);
     Trainer trainer(task, setup);
     CHECK_THROWS_WITH(trainer.run(),
@@ -121,11 +121,11 @@ TEST_CASE("trainer: a value that is not finite stops the run before the update",
     if (step == 0) CHECK(all_weights(task).front() == before.front());
     const auto batches =
         io::fs::path(folder.path) / ("nan-step-" + std::to_string(step)) / "batches.safetensors";
-    CHECK(read_safetensors(batches, test::cpu()).tensors.contains("0/x"));
+    CHECK(read_safetensors(batches, test::cpu()).tensors.contains("0/image"));
   }
   SECTION("a gradient") {
     // Finite logits and loss, but the gradient of the first layer overflows float32.
-    task.scale = 1e37;
+    task.values().scale = 1e37;
     for (const auto& [name, tensor] : nn::named_tensors(task.model())) {
       if (name == "fc1.weight") {
         for (float& value : tensor.values<float>()) value *= 1e-37f;
@@ -141,7 +141,7 @@ TEST_CASE("trainer: a value that is not finite stops the run before the update",
   SECTION("with every operation checked") {
     TrainerSetup checked = setup;
     checked.train.detect_anomaly = true;
-    task.poisoned = 7;
+    task.values().poisoned = 7;
     Trainer trainer(task, checked);
     CHECK_THROWS_WITH(trainer.run(), Catch::Matches("step [0-4]: first non-finite value.*"));
   }
@@ -239,10 +239,8 @@ TEST_CASE("trainer: a dry run reports one step and leaves nothing behind", "[tra
   std::vector<double> after = all_weights(task);
   after.back() = before.back();  // forward passes
   CHECK(after == before);
-  task.poisoned = 7;
-  task.start_epoch(0, 0);
-  test::ToyTask broken(test::cpu(), 0.0, 18);
-  broken.poisoned = 7;
+  test::ToyTask broken(test::cpu(), 0.0, {.batch = 18});
+  broken.values().poisoned = 7;
   Trainer failing(broken, test::toy_setup(folder.path / "run", test::cpu()));
   CHECK_THROWS_AS(failing.dry_run(), NumericError);
   CHECK_FALSE(io::fs::exists(folder.path / "run"));

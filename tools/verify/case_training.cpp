@@ -4,55 +4,119 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
+#include <numeric>
 #include <sstream>
 
+#include "backend/devices.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/dataset.h"
 #include "schema/json/parse.h"
+#include "training/tasks/task.h"
 
 namespace fovea::verify {
 namespace {
 
-struct CaseBatch final : training::Batch {
-  CaseStep step;
+constexpr const char* kTarget = "target";
+
+// Samples have no classes and lie in no file.
+class CasePart final : public data::Part {
+ public:
+  explicit CasePart(std::int64_t samples) { labels_.resize(static_cast<std::size_t>(samples)); }
+  const std::vector<std::string>& class_names() const override { return none_; }
+  std::string name(std::int64_t index) const override { return fmt::format("row {}", index); }
+  std::vector<std::filesystem::path> files() const override { return {}; }
+
+ private:
+  std::vector<std::string> none_;
 };
 
-// Hands out the case's batches, one after another, and stops the loop after the last.
-class CaseTask final : public training::Task {
+// The case's batches, row by row: the samples of an epoch in order are those of its steps. Read by
+// one thread.
+class CaseData final : public data::Dataset {
  public:
-  explicit CaseTask(const CaseTraining& of) : of_(of) {}
+  explicit CaseData(const CaseTraining& of)
+      : Dataset(std::make_shared<CasePart>(of.per_epoch * rows_in(of)), data::Split::kTrain, {}, {},
+                {}),
+        of_(of),
+        rows_(rows_in(of)) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(of.per_epoch * rows_));
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    choose(all);
+    for (const auto& [name, tensor] : tensors_of(of.batch(0))) {
+      const bool text = name == "tokens";  // steps may differ in length
+      fields_.push_back({name, tensor.dtype(), text ? data::Collate::kPad : data::Collate::kStack,
+                         text ? Shape{} : tensor.shape().part(1, tensor.rank())});
+    }
+  }
 
-  nn::Module& model() override { return of_.model; }
-  std::int64_t batches_per_epoch() const override { return of_.per_epoch; }
-  void start_epoch(std::int64_t epoch, std::int64_t first_batch) override {
-    first_ = epoch * of_.per_epoch;
-    number_ = first_batch;
+  std::int64_t rows() const { return rows_; }
+  const std::vector<data::Field>& fields() const override { return fields_; }
+  data::SampleShape shape() const override { return {}; }
+  data::Sample get(std::int64_t i) const override {
+    data::Sample sample = blank();
+    prepare(i, {}, sample);
+    return sample;
   }
-  std::unique_ptr<training::Batch> next_batch() override {
-    if (number_ == of_.per_epoch) return nullptr;
-    auto batch = std::make_unique<CaseBatch>();
-    batch->step = of_.batch(first_ + number_);
-    batch->samples = batch->step.target.size(0);
-    batch->number = number_++;
-    if (first_ + number_ == of_.steps) last_ = true;
-    return batch;
+  void prepare(std::int64_t i, const data::Draw& draw, data::Sample& into) const override {
+    read(draw.epoch * of_.per_epoch + i / rows_);
+    const std::int64_t row = i % rows_;
+    const std::vector<data::NamedTensors::Entry> tensors = tensors_of(step_);
+    for (std::size_t k = 0; k < tensors.size(); ++k) {
+      const auto& [name, tensor] = tensors[k];
+      if (fields_[k].rule == data::Collate::kPad)
+        into.set(name, Tensor::empty({tensor.size(1)}, tensor.dtype(), host()));
+      tensor.rows(row, row + 1).download(into.at(name).host_memory());
+    }
+    into.index = i;
   }
-  Tensor loss(const training::Batch& batch) override {
-    const CaseStep& step = static_cast<const CaseBatch&>(batch).step;
-    return of_.loss(of_.model(step.input), step.target);
-  }
-  std::vector<data::Split> parts() const override { return {data::Split::kTest}; }
-  std::vector<metrics::MetricInfo> metrics() const override { return {}; }
-  metrics::MetricInfo monitor() const override { return metrics::kLoss; }
-  training::Metrics evaluate(data::Split) override { return {}; }
 
   /// Set with the last batch of the case.
   const std::atomic<bool>& last() const { return last_; }
 
  private:
+  static std::int64_t rows_in(const CaseTraining& of) { return of.batch(0).target.size(0); }
+  std::vector<data::NamedTensors::Entry> tensors_of(const CaseStep& step) const {
+    std::vector<data::NamedTensors::Entry> all;
+    for (const models::InputField& field : models::info_of(of_.model.interface()).reads)
+      all.emplace_back(field.name, step.input.*field.tensor);
+    all.emplace_back(kTarget, step.target);
+    return all;
+  }
+  void read(std::int64_t number) const {
+    if (number == number_) return;
+    step_ = of_.batch(number);
+    number_ = number;
+    last_ = number + 1 == of_.steps;
+  }
+
   const CaseTraining& of_;
-  std::int64_t first_ = 0, number_ = 0;
-  std::atomic<bool> last_ = false;
+  std::int64_t rows_;
+  std::vector<data::Field> fields_;
+  mutable CaseStep step_;
+  mutable std::int64_t number_ = -1;
+  mutable std::atomic<bool> last_ = false;
+};
+
+// The case's loss, and nothing to measure.
+class CaseTask final : public training::Task {
+ public:
+  CaseTask(const CaseTraining& of, std::shared_ptr<training::BatchSource> source)
+      : Task(of.model, std::move(source), {kTarget}), loss_(of.loss) {}
+
+  Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override {
+    return loss_(output, batch.at(kTarget));
+  }
+  std::vector<metrics::MetricInfo> metrics() const override { return {}; }
+  metrics::MetricInfo monitor() const override { return metrics::kLoss; }
+  training::Metrics measure(data::Split, const std::optional<data::NoiseLevel>&) override {
+    return {};
+  }
+  training::Report report(const training::ReportRequest&) override { return {}; }
+
+ private:
+  training::Loss loss_;
 };
 
 // A run folder of its own that goes with it.
@@ -73,15 +137,22 @@ struct RunFolder {
 
 void train_case(const Case& c, const CaseTraining& training, training::TrainerSetup setup,
                 const std::function<void(const schema::Value& record)>& logged) {
-  CaseTask task(training);
+  const auto data = std::make_shared<const CaseData>(training);
+  training::BatchOptions options;
+  options.train.batch_size = data->rows();
+  options.train.num_workers = 0;
+  options.host = c.device().is_host() ? c.device() : make_cpu(1);
+  options.overfit = true;  // in order
+  CaseTask task(training, std::make_shared<training::BatchSource>(
+                              data::Splits{data, nullptr, nullptr}, options));
   const RunFolder folder;
   setup.train.log_every = 1;
   setup.train.tensorboard = false;
   setup.run_folder = folder.path;
   setup.config = schema::Value::object();
   setup.about = schema::Value::object();
-  setup.host = c.device();
-  setup.stop = &task.last();
+  setup.host = options.host;
+  setup.stop = &data->last();
   try {
     training::Trainer(task, std::move(setup)).run();
   } catch (const Interrupted&) {
@@ -91,7 +162,7 @@ void train_case(const Case& c, const CaseTraining& training, training::TrainerSe
   std::string line;
   while (std::getline(lines, line)) {
     const schema::Value record = schema::parse(line, "metrics.jsonl");
-    if (record.at("split").as_string() == "train") logged(record);
+    if (record.find("samples") != nullptr) logged(record);  // evaluations count none
   }
 }
 

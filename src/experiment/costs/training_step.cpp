@@ -49,7 +49,7 @@ Tensor TrainingStep::operator()() {
 models::Outputs TrainingStep::infer() {
   const autograd::NoGrad no_grad;
   if (model_->training()) model_->train(false);
-  return task_->output(batch_.data);
+  return task_->output(batch_);
 }
 
 std::int64_t TrainingStep::optimiser_bytes() {

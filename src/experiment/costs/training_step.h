@@ -5,7 +5,7 @@
 
 #include "experiment/file/experiment.h"
 #include "optim/optimiser.h"
-#include "training/tasks/data_task.h"
+#include "training/tasks/task.h"
 
 namespace fovea::experiment {
 
@@ -28,15 +28,13 @@ class TrainingStep {
   /// The forward pass alone, without gradients.
   models::Outputs infer();
   /// The loss of what infer() gave.
-  Tensor loss_of(const models::Outputs& output) const {
-    return task_->loss_of(output, batch_.data);
-  }
+  Tensor loss_of(const models::Outputs& output) const { return task_->loss_of(output, batch_); }
 
   models::Model& model() { return *model_; }
   const Device& device() const { return device_; }
   /// What is stepped on, on the device.
-  const data::Batch& batch() const { return batch_.data; }
-  void set_batch(data::Batch batch) { batch_ = training::DataBatch(std::move(batch)); }
+  const data::Batch& batch() const { return batch_; }
+  void set_batch(data::Batch batch) { batch_ = std::move(batch); }
 
   std::int64_t parameter_bytes() const { return parameter_bytes_; }
   std::int64_t gradient_bytes() const { return gradient_bytes_; }
@@ -51,9 +49,9 @@ class TrainingStep {
   Device device_;
   bool update_;
   bool graphs_;
-  training::DataBatch batch_{data::Batch{}};
+  data::Batch batch_;
   std::unique_ptr<models::Model> model_;
-  std::unique_ptr<training::DataTask> task_;
+  std::unique_ptr<training::Task> task_;
   std::unique_ptr<optim::Optimiser> optimiser_;
   std::uint64_t number_ = 0;
   std::int64_t parameter_bytes_ = 0;

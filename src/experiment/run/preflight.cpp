@@ -70,8 +70,8 @@ class Look {
     run.check();
     if (!experiment_.cost_img_size.empty()) count_costs(experiment_, run.shape());
     found_.rates = run.rates_text();
-    const training::DataTask& task = run.task();
-    for (const data::Split part : task.parts()) {
+    const training::Task& task = run.task();
+    for (const data::Split part : task.source().parts()) {
       for (const auto& metric : training::measured(experiment_.train, task.metrics()))
         found_.columns.push_back(column_name({std::string(data::name_of(part)), metric.name}));
     }

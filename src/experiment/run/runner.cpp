@@ -110,7 +110,7 @@ void Run::build_model() {
 }
 
 void Run::check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder) {
-  for (std::string& note : task_->check_files(checkpoint.files, folder.string()))
+  for (std::string& note : task_->source().check_files(checkpoint.files, folder.string()))
     notes_.push_back(std::move(note));
 }
 

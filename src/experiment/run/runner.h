@@ -12,7 +12,7 @@
 #include "experiment/file/experiment.h"
 #include "experiment/run/open_data.h"
 #include "training/store/foreign_weights.h"
-#include "training/tasks/data_task.h"
+#include "training/tasks/task.h"
 #include "training/trainer.h"
 
 namespace fovea::experiment {
@@ -57,11 +57,12 @@ class Run {
 
   const Experiment& experiment() const { return experiment_; }
   models::Model& model() { return *model_; }
-  training::DataTask& task() { return *task_; }
+  training::Task& task() { return *task_; }
   const Device& device() const { return device_; }
   /// What was taken from RunOptions::init; nothing without it.
   const std::optional<nn::LoadReport>& init() const { return init_; }
-  /// Compares what lies beside the weights of a checkpoint with the data (Task::check_files).
+  /// Compares what lies beside the weights of a checkpoint with the data
+  /// (BatchSource::check_files).
   void check_files(const training::Checkpoint& checkpoint, const std::filesystem::path& folder);
   /// Lines for the user: what could not be compared, what became of old or foreign settings.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -84,7 +85,7 @@ class Run {
   models::DataShape shape_;  // of the opened data set
   std::unique_ptr<models::Model> model_;
   std::optional<nn::LoadReport> init_;
-  std::unique_ptr<training::DataTask> task_;
+  std::unique_ptr<training::Task> task_;
   std::vector<std::string> notes_;
 };
 

@@ -26,7 +26,7 @@ struct Checkpoint {
   std::map<std::string, Tensor> model;
   std::map<std::string, Tensor> optimiser;
   std::map<std::string, Tensor> ema;
-  std::map<std::string, std::string> files;  // of the task (Task::files)
+  std::map<std::string, std::string> files;  // of the data (BatchSource::files)
 };
 
 using fovea::hash_bytes;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/parts/split.h"
 #include "schema/json/parse.h"
 
 namespace fovea::training {
@@ -78,9 +79,7 @@ void refuse_other_data(const Value& before, const Value& now,
                               run_folder.string(), what, kAdvice));
 }
 
-void keep_sample_lists(const Task& task, const std::filesystem::path& run_folder) {
-  const std::string now = task.sample_lists();
-  if (now.empty()) return;
+void keep_sample_lists(const std::string& now, const std::filesystem::path& run_folder) {
   const std::filesystem::path file = run_folder / "splits.json";
   if (!io::fs::exists(file)) {
     io::write_atomic(file, now);

@@ -48,7 +48,7 @@ struct RunState {
   std::vector<std::int64_t> kept;  // steps whose checkpoints are never removed
   std::string config_hash;         // of what results depend on
   schema::Value config;            // the whole configuration; null in checkpoints of old programs
-  schema::Value data;              // Task::fingerprint
+  schema::Value data;              // BatchSource::fingerprint
   std::string stop_reason;         // why the run is over; "" while it is not
   double time_s = 0;               // of training, over all parts of the run
   schema::Value metrics = schema::Value::object();  // last evaluation of each part

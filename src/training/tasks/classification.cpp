@@ -15,7 +15,7 @@ namespace fovea::training {
 
 Classification::Classification(models::Model& model, std::shared_ptr<BatchSource> source,
                                const schema::Component& loss)
-    : DataTask(model, std::move(source), {"label"}), loss_(make_loss(loss, Compares::kClasses)) {}
+    : Task(model, std::move(source), {"label"}), loss_(make_loss(loss, Compares::kClasses)) {}
 
 Tensor Classification::loss_of(const models::Outputs& output, const data::Batch& batch) const {
   const Tensor* mixed = batch.find("target");

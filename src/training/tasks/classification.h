@@ -8,14 +8,14 @@
 
 #include "metrics/classification.h"
 #include "training/losses/loss.h"
-#include "training/tasks/data_task.h"
+#include "training/tasks/task.h"
 
 namespace fovea::training {
 
 /// Learns from "target", the probabilities of the classes, where batches have it, else from
 /// "label". Metrics: metrics::measure_classes, with cross-entropy without smoothing as the loss.
 /// The weights of the highest top1 are the best.
-class Classification : public DataTask {
+class Classification : public Task {
  public:
   /// `model` outlives the task.
   Classification(models::Model& model, std::shared_ptr<BatchSource> source,
@@ -24,7 +24,6 @@ class Classification : public DataTask {
   Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
   Tensor probabilities_of(const data::Batch& batch) override;
   metrics::MetricInfo monitor() const override { return metrics::kTop1; }
-  metrics::MetricInfo headline() const override { return metrics::kTop1; }
   std::vector<metrics::MetricInfo> metrics() const override;
   /// The same before there are data.
   static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape& shape) {

@@ -10,7 +10,7 @@
 #include "ops/elementwise.h"
 #include "schema/json/value.h"
 #include "tensor/safetensors.h"
-#include "training/tasks/data_task.h"
+#include "training/tasks/task.h"
 
 namespace fovea::training {
 namespace {

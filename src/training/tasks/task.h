@@ -1,76 +1,123 @@
-// What the training loop needs to know of a task: batches, a loss, an evaluation. The loop knows
-// neither images nor text.
+// What an experiment is about: the loss of a batch, and the evaluation of a part of the data. A
+// derived task is a goal: it compares outputs with targets and does not know what the inputs are.
 #pragma once
 
-#include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "data/parts/split.h"
-#include "metrics/metric_info.h"
-#include "nn/module.h"
-#include "schema/json/value.h"
-#include "tensor/tensor.h"
+#include "metrics/cases.h"
+#include "models/model.h"
+#include "training/batch_source.h"
+#include "training/inference/inferer.h"
+#include "training/tasks/task_report.h"
 
 namespace fovea::training {
 
-/// What an evaluation gave, in the order of reporting.
-using Metrics = std::vector<metrics::Measurement>;
-
-/// One micro-batch; a task derives its own.
-struct Batch {
-  virtual ~Batch() = default;
-  std::int64_t samples = 0;  // the loss is a mean over this many
-  std::int64_t number = 0;   // position in the epoch
-};
-
+/// A goal, with the network that learns it and the data it is measured on.
 class Task {
  public:
   virtual ~Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
 
-  virtual nn::Module& model() = 0;
+  // What a derived task says.
 
-  // Training batches. The order of an epoch is a function of the seed and the epoch.
-  virtual std::int64_t batches_per_epoch() const = 0;
-  virtual void start_epoch(std::int64_t epoch, std::int64_t first_batch) = 0;
-  /// nullptr at the end of the epoch.
-  virtual std::unique_ptr<Batch> next_batch() = 0;
-  /// Mean loss over the samples of a batch, a scalar, with gradients recorded. Called in training
-  /// mode; the randomness has been set.
-  virtual Tensor loss(const Batch& batch) = 0;
-
-  /// The parts that can be evaluated: val and test, those of them that are there, or train alone.
-  /// selection.h says when each is.
-  virtual std::vector<data::Split> parts() const = 0;
-  /// What evaluate() measures, known without training.
+  /// Mean loss over the samples of a batch, () with gradients recorded, from what the network gave
+  /// for it. Both on one device.
+  virtual Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const = 0;
+  /// What measure() gives, known without training.
   virtual std::vector<metrics::MetricInfo> metrics() const = 0;
   /// The one of them that decides which weights are best.
   virtual metrics::MetricInfo monitor() const = 0;
-  /// Called in evaluation mode without gradients.
-  virtual Metrics evaluate(data::Split split) = 0;
+  /// The one that is shown first, and under noise.
+  virtual metrics::MetricInfo headline() const { return monitor(); }
+  /// Scores of one split, optionally with noise on every sample. Switches recording of gradients
+  /// off; the model's mode is the caller's. Throws ConfigError for a split that is not there and
+  /// for an unknown type of noise.
+  virtual Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) = 0;
+  /// Scores a split and writes tables, pictures and predictions. Throws ConfigError for words of
+  /// `save` that it does not know, before anything is done.
+  virtual Report report(const ReportRequest& request) = 0;
 
-  /// What a batch holds, saved beside a step that produced a non-finite value.
-  virtual std::map<std::string, Tensor> tensors(const Batch&) const { return {}; }
-  /// Texts without which the weights mean nothing, by file name, e.g. a vocabulary. They are kept
-  /// in the run folder and in every checkpoint.
-  virtual std::map<std::string, std::string> files() const { return {}; }
-  /// Throws FileError if the files of a checkpoint do not fit this task; `folder` is where they
-  /// lie. Returns a line for what could not be compared.
-  virtual std::vector<std::string> check_files(const std::map<std::string, std::string>& /*files*/,
-                                               const std::string& /*folder*/) const {
-    return {};
-  }
-  /// What identifies the data by their content, {"hash": hex, "samples": {"train": n, ...}}; null
-  /// where there is nothing to identify. Written to summary.json and to checkpoints.
-  virtual schema::Value fingerprint() const { return {}; }
-  /// splits.json: the names of the samples of every part, {"train": [...], ...}; "" for none.
-  virtual std::string sample_lists() const { return {}; }
-  /// Seconds spent waiting for data so far.
-  virtual double wait_seconds() const { return 0; }
-  /// Samples that could not be read and were left out.
-  virtual std::int64_t skipped_samples() const { return 0; }
+  /// Classes of the pixels of a sample, (h, w) int64 on the host; of soft masks 1 is foreground.
+  struct PixelClasses {
+    Tensor truth, predicted;
+  };
+  /// Truth and prediction for sample i of a split. Throws ConfigError for a task without pixels of
+  /// classes.
+  virtual PixelClasses pixel_classes(data::Split split, std::int64_t i);
+
+  /// Of given samples, on the host: of classes (b, classes), of masks (b, k, spatial...), those of
+  /// a dense network made by the inferer. Throws ConfigError for tasks that
+  /// predict none. Recording of gradients and the mode are the caller's.
+  virtual Tensor probabilities_of(const data::Batch& batch);
+
+  /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
+  /// Throws ConfigError for another kind of network unless the inferer is whole.
+  virtual void set_inferer(std::unique_ptr<const Inferer> inferer);
+  /// Further metrics that evaluations give from now on. Throws ConfigError for what the task does
+  /// not measure.
+  virtual void add_metrics(const metrics::CaseMetrics& asked);
+
+  // What all share.
+
+  models::Model& model() const { return model_; }
+  BatchSource& source() { return *source_; }
+  const BatchSource& source() const { return *source_; }
+  /// The loss of a batch in any memory, a scalar with gradients recorded. Mode and randomness of
+  /// the model are the caller's.
+  Tensor loss(const data::Batch& batch);
+  /// What the network makes of a batch, on its device.
+  models::Outputs output(const data::Batch& batch);
+  /// Gives the network a window of zeros, as evaluations will. Throws ConfigError for windows that
+  /// do not fit the samples or the network.
+  void check_inferer();
+
+ protected:
+  /// `model` outlives the task. `source` may be null: losses of given batches are then all that can
+  /// be asked for. Throws ConfigError unless samples have the tensors that the network reads and
+  /// `needed`, which the task compares with.
+  Task(models::Model& model, std::shared_ptr<BatchSource> source,
+       const std::vector<std::string>& needed);
+
+  const Device& host() const { return source_->options().host; }
+  bool has_source() const { return source_ != nullptr; }
+  /// What scores and reports are made of: outputs on the host, of a dense network by the inferer.
+  models::Outputs infer(const data::Batch& batch);
+  /// Names of samples, for tables.
+  std::vector<std::string> names_of(const std::vector<std::int64_t>& indices,
+                                    data::Split split) const;
+
+  /// Called with a batch and what is said of it, on the host: logits of classes, or probabilities
+  /// of masks.
+  using Visit = std::function<void(const data::Batch& batch, const Tensor& output)>;
+  /// Every batch of a split, in any order, with the network's output on the host and with noise on
+  /// every sample if asked for. Throws ConfigError for a split that is not there.
+  using VisitOutputs = std::function<void(const data::Batch& batch, const models::Outputs& output)>;
+  void for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
+                      const VisitOutputs& visit);
+  void check_split(data::Split split) const;
+
+ private:
+  models::Model& model_;
+  std::shared_ptr<BatchSource> source_;
+  Device device_;  // of the model
+  DType dtype_ = DType::kFloat32;
+  std::unique_ptr<const Inferer> inferer_;
 };
+
+/// The order that sorts `keys`; reordered() brings a parallel list into it.
+std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys);
+template <class T>
+std::vector<T> reordered(const std::vector<T>& list, const std::vector<std::size_t>& order) {
+  std::vector<T> result;
+  result.reserve(list.size());
+  for (const std::size_t i : order) result.push_back(list[i]);
+  return result;
+}
 
 }  // namespace fovea::training

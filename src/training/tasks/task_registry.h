@@ -11,7 +11,7 @@
 #include "data/parts/split.h"
 #include "models/model.h"
 #include "schema/registry.h"
-#include "training/tasks/data_task.h"
+#include "training/tasks/task.h"
 
 namespace fovea::training {
 
@@ -44,9 +44,9 @@ struct TaskEntry : schema::Choice {
   /// that the network reads is set.
   std::function<data::Batch(const models::DataShape&, std::int64_t batch_size, const Device&)>
       random_batch;
-  /// `source` may be null, see DataTask.
-  std::function<std::unique_ptr<DataTask>(models::Model&, std::shared_ptr<BatchSource>,
-                                          const schema::Component& loss)>
+  /// `source` may be null, see Task.
+  std::function<std::unique_ptr<Task>(models::Model&, std::shared_ptr<BatchSource>,
+                                      const schema::Component& loss)>
       make;
 };
 
@@ -63,7 +63,7 @@ template <class Class>
 TaskEntry make_task(std::string name, TaskInfo info) {
   const auto no_options = std::make_shared<const schema::Fields<TaskInfo>>();
   const auto make = [](models::Model& model, std::shared_ptr<BatchSource> source,
-                       const schema::Component& loss) -> std::unique_ptr<DataTask> {
+                       const schema::Component& loss) -> std::unique_ptr<Task> {
     if constexpr (requires { &Class::make; }) {
       return Class::make(model, std::move(source), loss);
     } else {

@@ -7,10 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "data/parts/split.h"
+#include "metrics/metric_info.h"
 #include "schema/json/value.h"
-#include "training/tasks/task.h"
 
 namespace fovea::training {
+
+/// What an evaluation gave, in the order of reporting.
+using Metrics = std::vector<metrics::Measurement>;
 
 struct ReportRequest {
   data::Split split = data::Split::kTest;

@@ -127,11 +127,11 @@ TEST_CASE("image classification: the parts of the data and the numbers of a spli
   options.train.batch_size = 7;
   options.host = test::cpu();
   Classification task(*model, std::make_shared<BatchSource>(splits, options));
-  CHECK(task.parts() == std::vector{data::Split::kVal, data::Split::kTest});
+  CHECK(task.source().parts() == std::vector{data::Split::kVal, data::Split::kTest});
   CHECK(task.monitor().name == "top1");
   Classification without(*model, std::make_shared<BatchSource>(
                                      data::Splits{splits.train, nullptr, splits.test}, options));
-  CHECK_THROWS_WITH(without.evaluate(data::Split::kVal), Catch::Contains("no split \"val\""));
+  CHECK_THROWS_WITH(without.measure(data::Split::kVal, {}), Catch::Contains("no split \"val\""));
 
   model->train(false);
   const Classification::Evaluation evaluation = task.evaluate_in_full(data::Split::kTest);
@@ -161,7 +161,7 @@ TEST_CASE("image classification: the metrics do not depend on the batch size", "
     options.host = test::cpu();
     const data::Splits splits{nullptr, nullptr, synthetic(data::Split::kTest)};
     return Classification(*model, std::make_shared<BatchSource>(splits, options))
-        .evaluate(data::Split::kTest);
+        .measure(data::Split::kTest, {});
   };
   CHECK(evaluate(3)[0].value == Approx(evaluate(20)[0].value).epsilon(1e-6));
   CHECK(evaluate(3)[1].value == evaluate(20)[1].value);

@@ -43,8 +43,8 @@ TEST_CASE("tasks: every one makes a batch that its loss takes, on a device and w
       model->train(true);
       model->set_random(RandomStream(1));
       const auto made = task.make(*model, nullptr, {task.info.loss, {}});
-      const training::DataBatch batch(task.random_batch({3, 16, 16, 4, 12, 6}, 5, device));
-      CHECK(batch.samples == 5);
+      const data::Batch batch = task.random_batch({3, 16, 16, 4, 12, 6}, 5, device);
+      CHECK(batch.size() == 5);
       const Tensor loss = made->loss(batch);
       CHECK(loss.shape() == Shape{});
       autograd::backward(loss);
@@ -68,7 +68,7 @@ TEST_CASE("tasks: the other kind of data has its batch, its loss and its metrics
     for (const Device& device : {make_cpu(1), make_meta()}) {
       const auto model = network_for(task.info, device, 4);
       const auto made = task.make(*model, nullptr, {task.info.also->loss, {}});
-      const training::DataBatch batch(task.random_batch(shape, 3, device));
+      const data::Batch batch = task.random_batch(shape, 3, device);
       const Tensor loss = made->loss(batch);
       autograd::backward(loss);
       if (device.is_host() && device.type() == DeviceType::kCpu)
@@ -91,9 +91,9 @@ TEST_CASE("tasks: a made-up batch of volumes goes through a network and its loss
       {device, DType::kFloat32, RandomStream(1), nn::Init::kTorch}, shape);
   const training::TaskEntry& task = training::tasks().find("segmentation");
   const auto made = task.make(*model, nullptr, {"nnunet", {}});
-  const training::DataBatch batch(task.random_batch(shape, 2, device));
-  CHECK(batch.data.at("image").shape() == Shape{2, 1, 4, 8, 6});
-  CHECK(batch.data.at("mask").shape() == Shape{2, 4, 8, 6});
+  const data::Batch batch = task.random_batch(shape, 2, device);
+  CHECK(batch.at("image").shape() == Shape{2, 1, 4, 8, 6});
+  CHECK(batch.at("mask").shape() == Shape{2, 4, 8, 6});
   const Tensor loss = made->loss(batch);
   autograd::backward(loss);
   CHECK(std::isfinite(training::scalar_of(loss)));

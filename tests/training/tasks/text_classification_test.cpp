@@ -7,7 +7,7 @@
 #include "data/registry.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
-#include "training/tasks/class_names.h"
+#include "training/store/class_names.h"
 #include "training/tasks/classification.h"
 
 using namespace fovea;
@@ -147,12 +147,13 @@ TEST_CASE("text classification: the vocabulary lies beside the weights and is ch
   CHECK_THROWS_WITH(
       changed.run(),
       Catch::Contains("/vocabulary.txt: does not fit the data set: 21 words against 22"));
-  CHECK_THROWS_WITH(job.task->check_files({}, "x"), Catch::Contains("x/vocabulary.txt: not found"));
+  CHECK_THROWS_WITH(job.task->source().check_files({}, "x"),
+                    Catch::Contains("x/vocabulary.txt: not found"));
   std::map<std::string, std::string> files = checkpoint.files;
-  CHECK(job.task->check_files(files, "x").empty());
+  CHECK(job.task->source().check_files(files, "x").empty());
   REQUIRE(files.count("classes.json") == 1);
   files["classes.json"] = training::classes_text({"yes", "no"});
-  CHECK_THROWS_WITH(job.task->check_files(files, "x"),
+  CHECK_THROWS_WITH(job.task->source().check_files(files, "x"),
                     Catch::Contains("x/classes.json: the data set has the same classes in another "
                                     "order: class 0 is \"yes\" for the weights, \"no\""));
 }
@@ -170,7 +171,7 @@ TEST_CASE("text classification: a run says what it was made with and goes on wit
   const std::string row = "w1 good,yes\n";
   const auto first = job(cut, row, false);
   const schema::Value data = first->run().at("data");
-  CHECK(data == first->task->fingerprint());
+  CHECK(data == first->task->source().fingerprint());
   CHECK(data.at("samples").at("val").as_int() == 11);
   CHECK(data.at("samples").at("train").as_int() == 34);
   CHECK(data.at("samples").at("test").as_int() == 20);
@@ -196,7 +197,7 @@ TEST_CASE("text classification: a run says what it was made with and goes on wit
 TEST_CASE("text classification: evaluation in the order of the data set, and noise", "[training]") {
   const test::Folder folder("text_evaluation");
   Job job(folder.path, 1, R"(, "split": {"val": 0.25})");
-  CHECK(job.task->parts() == std::vector{data::Split::kVal, data::Split::kTest});
+  CHECK(job.task->source().parts() == std::vector{data::Split::kVal, data::Split::kTest});
   job.model->train(false);
   const auto clean = job.task->evaluate_in_full(data::Split::kTest);
   REQUIRE(clean.indices.size() == 20);
@@ -217,5 +218,6 @@ TEST_CASE("text classification: evaluation in the order of the data set, and noi
       Catch::Contains("no corruption of texts called"));
   const test::Folder whole("text_without_val");
   Job without(whole.path, 1);
-  CHECK_THROWS_WITH(without.task->evaluate(data::Split::kVal), Catch::Contains("no split \"val\""));
+  CHECK_THROWS_WITH(without.task->measure(data::Split::kVal, {}),
+                    Catch::Contains("no split \"val\""));
 }

@@ -11,7 +11,7 @@
 #include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "tensor/safetensors.h"
-#include "training/tasks/data_task.h"
+#include "training/tasks/task.h"
 
 namespace fovea::training {
 namespace {

@@ -27,7 +27,7 @@ bool has_labels(const BatchSource& source) {
 
 Segmentation::Segmentation(models::Model& model, std::shared_ptr<BatchSource> source,
                            const schema::Component& loss, Compares compares)
-    : DataTask(model, std::move(source), {kMask}),
+    : Task(model, std::move(source), {kMask}),
       named_loss_(loss),
       compares_(compares),
       loss_(make_loss(loss, compares)) {
@@ -43,9 +43,8 @@ Segmentation::Segmentation(models::Model& model, std::shared_ptr<BatchSource> so
                           fmt::join(outputs, ", "), outputs.size()));
 }
 
-std::unique_ptr<DataTask> Segmentation::make(models::Model& model,
-                                             std::shared_ptr<BatchSource> source,
-                                             const schema::Component& loss) {
+std::unique_ptr<Task> Segmentation::make(models::Model& model, std::shared_ptr<BatchSource> source,
+                                         const schema::Component& loss) {
   const bool labels =
       source != nullptr ? has_labels(*source) : compares(loss, Compares::kLabelMaps);
   if (source != nullptr && source->has_regions())
@@ -98,7 +97,7 @@ Tensor Segmentation::predict(data::Split split, std::int64_t i) {
   return prob.alias(prob.shape().part(1, prob.rank()));
 }
 
-DataTask::PixelClasses Segmentation::pixel_classes(data::Split split, std::int64_t i) {
+Task::PixelClasses Segmentation::pixel_classes(data::Split split, std::int64_t i) {
   check_split(split);
   const autograd::NoGrad no_grad;
   const data::Batch batch = source().one(split, i);

@@ -12,18 +12,18 @@
 #include "metrics/label_maps.h"
 #include "metrics/segmentation.h"
 #include "training/losses/loss.h"
-#include "training/tasks/data_task.h"
 #include "training/tasks/segmentation/segmentation_cases.h"
+#include "training/tasks/task.h"
 
 namespace fovea::training {
 
 /// What all have in common: a dense network whose finest map is compared with "mask".
-class Segmentation : public DataTask {
+class Segmentation : public Task {
  public:
   /// By what the masks of `source` are, and whether its outputs are regions; where it is null, by
   /// what the loss compares.
-  static std::unique_ptr<DataTask> make(models::Model& model, std::shared_ptr<BatchSource> source,
-                                        const schema::Component& loss);
+  static std::unique_ptr<Task> make(models::Model& model, std::shared_ptr<BatchSource> source,
+                                    const schema::Component& loss);
   static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape& shape);
   static data::Batch random_batch(const models::DataShape& shape, std::int64_t size,
                                   const Device& device);
@@ -113,7 +113,6 @@ class MaskSegmentation final : public Segmentation {
       : Segmentation(model, std::move(source), loss, Compares::kMasks) {}
 
   metrics::MetricInfo monitor() const override { return metrics::kPooledDice; }
-  metrics::MetricInfo headline() const override { return metrics::kPooledDice; }
   std::vector<metrics::MetricInfo> metrics() const override {
     return with_cases(metrics::mask_metrics(), {});
   }
@@ -151,7 +150,6 @@ class MaskSegmentation final : public Segmentation {
 class LabelledSegmentation : public Segmentation {
  public:
   metrics::MetricInfo monitor() const override { return metrics::kPooledDice; }
-  metrics::MetricInfo headline() const override { return metrics::kPooledDice; }
   std::vector<metrics::MetricInfo> metrics() const override;
   Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;

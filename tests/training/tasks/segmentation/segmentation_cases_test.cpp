@@ -89,7 +89,7 @@ TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", 
   model.train(false);
   const auto source = shapes(2);
   LabelSegmentation task(model, source);
-  const training::Metrics plain = task.evaluate(data::Split::kTest);
+  const training::Metrics plain = task.measure(data::Split::kTest, {});
   task.add_metrics({{"hd95", "case_dice"}, metrics::EmptyMasks::kGdla});
   const auto full = task.evaluate_in_full(data::Split::kTest);
   CHECK(task.metrics() == metrics::infos_of(full.metrics));
@@ -126,11 +126,8 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   LabelSegmentation task(model, shapes(2));
   const test::Folder folder("segmentation_cases");
   const auto report = [&] {
-    return task.report({.split = data::Split::kTest,
-                        .folder = folder.path,
-                        .title = "t",
-                        .save = {},
-                        .pictures = 0});
+    return task.report(
+        {.split = data::Split::kTest, .folder = folder.path, .title = "t", .save = {}, .pictures = 0});
   };
   const auto samples = [&] { return io::read_text(folder.path / "samples.csv"); };
   report();
@@ -165,7 +162,7 @@ TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too"
   metrics::CaseMetrics chosen{{"case_dice"}};
   chosen.classes = {"cross"};
   task.add_metrics(chosen);
-  const training::Metrics one = task.evaluate(data::Split::kTest);
+  const training::Metrics one = task.measure(data::Split::kTest, {});
   for (const char* metric : {"case_dice", "pooled_dice"})
     CHECK(metrics::value_of(one, metric) == metrics::value_of(one, metric + std::string("_cross")));
   metrics::CaseMetrics asked;
@@ -205,7 +202,7 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
   CaseNetwork model(1);
   model.train(false);
   MaskSegmentation task(model, squares(data));
-  const std::size_t plain = task.evaluate(data::Split::kTest).size();
+  const std::size_t plain = task.measure(data::Split::kTest, {}).size();
   task.add_metrics({{"hd95", "case_dice"}});
   const auto full = task.evaluate_in_full(data::Split::kTest);
   CHECK(task.metrics() == metrics::infos_of(full.metrics));
@@ -222,8 +219,7 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
   REQUIRE(measured.per_sample.size() == 3);
   CHECK_FALSE(measured.of_volumes);
   CHECK(measured.per_sample[1] == Approx(100 * full.by_sample[1].dice()));
-  task.report(
-      {.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+  task.report({.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   CHECK(io::read_text(out.path / "samples.csv").find("false_negatives,hd95\n") !=
         std::string::npos);
 }
@@ -251,8 +247,7 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
   CHECK(std::isnan(distance) == std::isnan(full.cases[0].distances.at("hd95")[0]));
   if (!std::isnan(distance)) CHECK(full.cases[0].distances.at("hd95")[0] == distance);
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(100 * full.counts.dice()));
-  task.report(
-      {.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+  task.report({.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
   const std::string table = io::read_text(out.path / "volumes.csv");
   CHECK_THAT(table, Catch::StartsWith("volume,slices,case_dice,dice,iou,hd95\n"));
   CHECK(std::count(table.begin(), table.end(), '\n') == 2);
@@ -296,7 +291,7 @@ TEST_CASE("segmentation cases: millimetres need data that know them", "[training
   CaseNetwork model(4);
   LabelSegmentation task(model, shapes(2));
   task.add_metrics({{"hd95_mm"}});
-  CHECK_THROWS_WITH(task.evaluate(data::Split::kTest),
+  CHECK_THROWS_WITH(task.measure(data::Split::kTest, {}),
                     "eval.metrics: hd95_mm, but the data set does not say how large pixels are; "
                     "choose hd95");
   using training::pixel_spacing;

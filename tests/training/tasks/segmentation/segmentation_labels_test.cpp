@@ -67,7 +67,7 @@ TEST_CASE(
   OneConvolution model(kClasses);
   LabelSegmentation task(model, shapes());
   CHECK(task.monitor() == metrics::kPooledDice);
-  CHECK(task.metrics() == metrics::infos_of(task.evaluate(data::Split::kTest)));
+  CHECK(task.metrics() == metrics::infos_of(task.measure(data::Split::kTest, {})));
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.05})");
   trainer.train.epochs = 20;
@@ -165,7 +165,7 @@ TEST_CASE("label segmentation: what does not fit is refused with one line", "[tr
   CHECK(entry.make(right, nullptr, {"bce_dice", {}})->monitor() == metrics::kPooledDice);
   // A network that does not say how many maps it gives.
   OneConvolution silent(6, false);
-  CHECK_THROWS_WITH(LabelSegmentation(silent, shapes()).evaluate(data::Split::kTest),
+  CHECK_THROWS_WITH(LabelSegmentation(silent, shapes()).measure(data::Split::kTest, {}),
                     Catch::Contains("the network gives 6 maps"));
 }
 

@@ -215,9 +215,9 @@ TEST_CASE("regions: names of the network's maps are those of the regions", "[tra
   const auto source = source_of(folder.path);
   Thresholds model;
   RegionSegmentation task(model, source);
-  CHECK_THAT(task.files().at("classes.json"), Catch::Contains("whole"));
-  CHECK_THAT(task.files().at("classes.json"), !Catch::Contains("background"));
-  CHECK(task.files().contains("regions.json"));
+  CHECK_THAT(task.source().files().at("classes.json"), Catch::Contains("whole"));
+  CHECK_THAT(task.source().files().at("classes.json"), !Catch::Contains("background"));
+  CHECK(task.source().files().contains("regions.json"));
   task.add_metrics({.names = {"case_dice"}, .classes = {"core"}});
   const auto chosen = task.evaluate_in_full(data::Split::kVal).metrics;
   CHECK(metrics::value_of(chosen, "case_dice") == metrics::value_of(chosen, "case_dice_core"));

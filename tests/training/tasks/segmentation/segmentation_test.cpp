@@ -83,7 +83,7 @@ TEST_CASE("segmentation: a network learns, and the best weights are those of the
   MaskSegmentation task(model, batches(data));
   CHECK(task.monitor().name == "pooled_dice");  // as of maps of labels
   CHECK(task.monitor().larger_is_better);
-  CHECK(task.metrics() == metrics::infos_of(task.evaluate(data::Split::kTest)));
+  CHECK(task.metrics() == metrics::infos_of(task.measure(data::Split::kTest, {})));
   training::TrainerSetup trainer = test::toy_setup(run.path, test::cpu());
   trainer.optimizer = test::component(R"({"type": "adamw", "lr": 0.1})");
   trainer.train.epochs = 30;

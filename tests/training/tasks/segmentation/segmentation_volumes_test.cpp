@@ -193,11 +193,8 @@ TEST_CASE("segmentation volumes: what lacks slices is said, what is none refused
   model.train(false);
   LabelSegmentation task(model, hearts(folder.path, R"(, "limit": {"test": 4})"));
   task.add_metrics({{"case_dice"}});
-  const training::Report report = task.report({.split = data::Split::kTest,
-                                               .folder = out.path,
-                                               .title = "t",
-                                               .save = {"volumes"},
-                                               .pictures = 0});
+  const training::Report report = task.report(
+      {.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {"volumes"}, .pictures = 0});
   const auto says = [&](const std::string& text) {
     return std::any_of(report.lines.begin(), report.lines.end(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;

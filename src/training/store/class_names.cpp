@@ -1,4 +1,4 @@
-#include "training/tasks/class_names.h"
+#include "training/store/class_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

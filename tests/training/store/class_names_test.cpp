@@ -1,6 +1,6 @@
 // Class names lie beside the weights and are compared: a network's third output means nothing
 // without the name of the third class.
-#include "training/tasks/class_names.h"
+#include "training/store/class_names.h"
 
 #include <catch2/catch.hpp>
 
@@ -123,7 +123,7 @@ TEST_CASE("class names: a run with renamed class folders is not resumed", "[trai
   const io::fs::path elsewhere = folder.path / "elsewhere";
   write_images(elsewhere, {"bird", "cat", "dog"});
   const auto checkpoint = training::CheckpointStore(run).load("last", test::cpu());
-  CHECK(ImageRun(elsewhere, run).task->check_files(checkpoint.files, "x").empty());
+  CHECK(ImageRun(elsewhere, run).task->source().check_files(checkpoint.files, "x").empty());
 }
 
 TEST_CASE("class names: a checkpoint of an older program has none and is taken with a note",
@@ -131,7 +131,8 @@ TEST_CASE("class names: a checkpoint of an older program has none and is taken w
   const test::Folder folder("classes_old");
   write_images(folder.path / "images", {"bird", "cat", "dog"});
   ImageRun run(folder.path / "images", folder.path / "run");
-  const std::vector<std::string> notes = run.task->check_files({}, "run/checkpoints/step-00000001");
+  const std::vector<std::string> notes =
+      run.task->source().check_files({}, "run/checkpoints/step-00000001");
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes[0], Catch::Contains("step-00000001/classes.json: not found") &&
                            Catch::Contains("were not compared"));

@@ -1,4 +1,4 @@
-#include "training/tasks/data_task.h"
+#include "training/tasks/task.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "training/tasks/class_names.h"
 
 namespace fovea::training {
 namespace {
@@ -29,8 +28,8 @@ void check_fields(const std::vector<std::string>& needed, const std::vector<data
 
 }  // namespace
 
-DataTask::DataTask(models::Model& model, std::shared_ptr<BatchSource> source,
-                   const std::vector<std::string>& needed)
+Task::Task(models::Model& model, std::shared_ptr<BatchSource> source,
+           const std::vector<std::string>& needed)
     : model_(model), source_(std::move(source)), inferer_(make_inferer({"whole", {}})) {
   std::vector<std::string> names = needed;
   for (const models::InputField& field : models::info_of(model_.interface()).reads)
@@ -42,16 +41,7 @@ DataTask::DataTask(models::Model& model, std::shared_ptr<BatchSource> source,
   dtype_ = parameters.front().tensor.dtype();
 }
 
-const data::Batch& DataTask::data_of(const Batch& batch) {
-  return static_cast<const DataBatch&>(batch).data;
-}
-
-std::unique_ptr<Batch> DataTask::next_batch() {
-  std::optional<data::Batch> next = source_->next();
-  return next ? std::make_unique<DataBatch>(std::move(*next)) : nullptr;
-}
-
-models::Outputs DataTask::output(const data::Batch& batch) {
+models::Outputs Task::output(const data::Batch& batch) {
   models::Inputs inputs;
   for (const models::InputField& field : models::info_of(model_.interface()).reads) {
     const Tensor there = ops::to(batch.at(field.name), device_);
@@ -61,7 +51,7 @@ models::Outputs DataTask::output(const data::Batch& batch) {
   return model_(inputs);
 }
 
-void DataTask::set_inferer(std::unique_ptr<const Inferer> inferer) {
+void Task::set_inferer(std::unique_ptr<const Inferer> inferer) {
   const models::Interface network = model_.interface();
   FOVEA_CHECK(
       inferer->is_whole() || network == models::Interface::kDenseNetwork, ConfigError,
@@ -71,22 +61,22 @@ void DataTask::set_inferer(std::unique_ptr<const Inferer> inferer) {
   inferer_ = std::move(inferer);
 }
 
-Tensor DataTask::probabilities_of(const data::Batch&) {
+Tensor Task::probabilities_of(const data::Batch&) {
   throw ConfigError("task: predicts no probabilities; expected segmentation or classes");
 }
 
-DataTask::PixelClasses DataTask::pixel_classes(data::Split, std::int64_t) {
+Task::PixelClasses Task::pixel_classes(data::Split, std::int64_t) {
   throw ConfigError("task: gives no pixel a class; expected segmentation");
 }
 
-void DataTask::add_metrics(const metrics::CaseMetrics& asked) {
+void Task::add_metrics(const metrics::CaseMetrics& asked) {
   FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
   FOVEA_CHECK(asked.names.empty(), ConfigError,
               fmt::format("eval.metrics: {} is of segmentations; expected []",
                           fmt::join(asked.names, ", ")));
 }
 
-void DataTask::check_inferer() {
+void Task::check_inferer() {
   if (inferer_->is_whole()) return;
   const std::string& name = models::info_of(model_.interface()).reads.front().name;
   const auto field = std::find_if(source_->fields().begin(), source_->fields().end(),
@@ -110,7 +100,7 @@ void DataTask::check_inferer() {
   model_.train(training);
 }
 
-models::Outputs DataTask::infer(const data::Batch& batch) {
+models::Outputs Task::infer(const data::Batch& batch) {
   if (model_.interface() == models::Interface::kDenseNetwork) {
     const std::string& name = models::info_of(model_.interface()).reads.front().name;
     const auto network = [&](const Tensor& image) {
@@ -125,11 +115,11 @@ models::Outputs DataTask::infer(const data::Batch& batch) {
   return out;
 }
 
-Tensor DataTask::loss(const Batch& given) {
-  data::Batch batch = data_of(given);
-  const models::Outputs out = output(batch);
+Tensor Task::loss(const data::Batch& given) {
+  const models::Outputs out = output(given);
   const auto& reads = models::info_of(model_.interface()).reads;
-  for (const auto& [name, tensor] : data_of(given)) {
+  data::Batch batch = given;
+  for (const auto& [name, tensor] : given) {
     const bool is_input = std::any_of(reads.begin(), reads.end(),
                                       [&](const auto& field) { return field.name == name; });
     if (!is_input) batch.set(name, ops::to(tensor, device_));
@@ -137,57 +127,22 @@ Tensor DataTask::loss(const Batch& given) {
   return loss_of(out, batch);
 }
 
-std::vector<std::string> DataTask::names_of(const std::vector<std::int64_t>& indices,
-                                            data::Split split) const {
+std::vector<std::string> Task::names_of(const std::vector<std::int64_t>& indices,
+                                        data::Split split) const {
   std::vector<std::string> names;
   for (const std::int64_t i : indices) names.push_back(source_->sample_name(split, i));
   return names;
 }
 
-std::vector<data::Split> DataTask::parts() const {
-  std::vector<data::Split> parts;
-  for (const data::Split part : {data::Split::kVal, data::Split::kTest}) {
-    if (!source_->options().overfit && source_->has(part)) parts.push_back(part);
-  }
-  if (parts.empty()) parts.push_back(data::Split::kTrain);
-  return parts;
-}
-
-std::map<std::string, std::string> DataTask::files() const {
-  std::map<std::string, std::string> files = source_->files();
-  files[kClassesFile] = classes_text(source_->output_names());
-  return files;
-}
-
-std::vector<std::string> DataTask::check_files(const std::map<std::string, std::string>& files,
-                                               const std::string& folder) const {
-  source_->check_files(files, folder);
-  const std::string name = folder + "/" + kClassesFile;
-  const auto found = files.find(kClassesFile);
-  if (found == files.end()) {
-    return {
-        fmt::format("{}: not found, an older program wrote the checkpoint; the names of the "
-                    "classes were not compared",
-                    name)};
-  }
-  check_classes(found->second, source_->output_names(), name);
-  return {};
-}
-
-void DataTask::check_split(data::Split split) const {
+void Task::check_split(data::Split split) const {
   FOVEA_CHECK(source_->has(split), ConfigError,
               fmt::format("dataset: has no split \"{}\"", data::name_of(split)));
 }
 
-void DataTask::for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
-                              const VisitOutputs& visit) {
+void Task::for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
+                          const VisitOutputs& visit) {
   check_split(split);
   source_->each_batch(split, noise, [&](const data::Batch& batch) { visit(batch, infer(batch)); });
-}
-
-std::map<std::string, Tensor> DataTask::tensors(const Batch& batch) const {
-  const data::Batch& data = data_of(batch);
-  return {data.begin(), data.end()};
 }
 
 std::vector<std::size_t> ascending(const std::vector<std::int64_t>& keys) {
