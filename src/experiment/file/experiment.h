@@ -13,7 +13,7 @@
 #include "metrics/metric_info.h"
 #include "models/model.h"
 #include "schema/fields.h"
-#include "training/inference/inferer.h"
+#include "training/eval_options.h"
 #include "training/options.h"
 
 namespace fovea::experiment {

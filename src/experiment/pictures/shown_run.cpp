@@ -98,7 +98,7 @@ std::vector<ShownRun> shown_runs(const std::vector<Opened>& opened,
   const std::vector<std::string> names = names_of(paths), titles = titles_of(opened, paths);
   std::vector<ShownRun> all;
   for (std::size_t i = 0; i < opened.size(); ++i) {
-    const data::Split part = split.empty() ? training::reported_part(opened[i].run->task().parts())
+    const data::Split part = split.empty() ? training::reported_part(opened[i].run->task().source().parts())
                                            : data::split_from_name(split);
     all.push_back(shown(opened[i], part));
     all.back().name = names[i];

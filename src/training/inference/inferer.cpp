@@ -292,49 +292,4 @@ std::unique_ptr<const Inferer> make_inferer(const schema::Component& component) 
   return make_sliding_window(sliding_window_fields().parse(complete, "eval.inferer"));
 }
 
-const schema::Fields<EvalOptions>& eval_fields() {
-  using O = EvalOptions;
-  std::vector<std::string> names;
-  for (const metrics::MetricInfo& info : metrics::case_metrics()) names.push_back(info.name);
-  static const auto fields =
-      schema::Fields<O>{}
-          .add_component("inferer", &O::inferer, inferer_choices(),
-                         "how a dense network's maps of whole samples are made, in evaluations "
-                         "while training too")
-          .add("metrics", &O::names, schema::one_of(names),
-               "of segmentations: further metrics, which take time, in evaluations while training "
-               "too; each is the mean over classes of the mean over cases (images or volumes), for "
-               "label maps also of every class (case_dice_liver). " +
-                   metrics::case_metrics_help())
-          .add("classes", &O::classes,
-               "of segmentations with several classes: names of those that means over classes are "
-               "of (case_*, hd*, pooled_dice, dice_per_image, iou_per_image); []: all but the "
-               "background; miou and accuracy are always of all")
-          .add_enum("empty_masks", &O::empty,
-                    {{"strict", metrics::EmptyMasks::kStrict},
-                     {"gdla", metrics::EmptyMasks::kGdla},
-                     {"transunet", metrics::EmptyMasks::kTransUnet},
-                     {"dformer", metrics::EmptyMasks::kDformer}},
-                    "what these count where truth or prediction is without a class; strict: Dice "
-                    "without truth and HD95 without either are left out; gdla: such an HD95 counts "
-                    "0; transunet: both count 0, but Dice 1 where only the prediction has the "
-                    "class (gdla 7); dformer: Dice 1 where both are without it and 0 where one is, "
-                    "HD95 as strict (dformer 7.8)")
-          .add("volumes", &O::volumes,
-               "of images that are slices: what they are slices of, as dataset.split.by_group says "
-               "it, \"folder\" or a regular expression; these metrics then compare volumes; \"\": "
-               "what the data set says (acdc, synapse), else each image by itself; \"none\": each "
-               "image by itself")
-          .add_enum("score_size", &O::size,
-                    {{"auto", metrics::ScoreSize::kAuto},
-                     {"network", metrics::ScoreSize::kNetwork},
-                     {"original", metrics::ScoreSize::kOriginal}},
-                    "of segmentations: the size at which truth and prediction are compared, the "
-                    "network's or that of the files, to which predictions are brought back "
-                    "(labels: the nearest pixel, scipy's zoom of order 0 where images are zoomed; "
-                    "soft masks: bilinear, then cut); auto: original for slices, volumes and "
-                    "wherever metrics ask for distances, else network (gdla 6.4, 7)");
-  return fields;
-}
-
 }  // namespace fovea::training

@@ -1,5 +1,5 @@
 // How the maps of whole samples are made for scores, predictions and reports: by one pass of the
-// network, or from windows that overlap. The "eval" section of an experiment file.
+// network, or from windows that overlap.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "metrics/cases.h"
 #include "schema/fields.h"
 #include "tensor/tensor.h"
 
 namespace fovea::training {
-
-struct EvalOptions : metrics::CaseMetrics {
-  schema::Component inferer{"whole", {}};
-};
-const schema::Fields<EvalOptions>& eval_fields();
 
 class Inferer {
  public:
