@@ -24,9 +24,9 @@ EvalPrinter::EvalPrinter(const experiment::Opened& opened, const experiment::Eva
 
 void EvalPrinter::noted(const std::string& note) { fmt::print(stderr, "note: {}\n", note); }
 
-void EvalPrinter::reported(const training::Report& report) {
+void EvalPrinter::reported(const training::Report& report, const std::vector<std::string>& saved) {
   clean_ = metrics::value_of(report.metrics, main_.name);
-  saved_ = report.saved;
+  saved_ = saved;
   if (status_) {
     opened_.run->task().source().watch({});
     status_->clear();

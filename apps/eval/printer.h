@@ -17,7 +17,7 @@ class EvalPrinter final : public experiment::EvalObserver {
   EvalPrinter(const experiment::Opened& opened, const experiment::EvalRequest& request, bool quiet,
               bool watched);
   void noted(const std::string& note) override;
-  void reported(const training::Report& report) override;
+  void reported(const training::Report& report, const std::vector<std::string>& saved) override;
   void scored(const experiment::NoiseScore& score) override;
   /// What is known at the end: the means over all noise, and the files.
   void finish() const;

@@ -3,14 +3,10 @@
 // experiment file.
 #include <catch2/catch.hpp>
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <numbers>
 
 #include "autograd/mode.h"
-#include "base/error.h"
-#include "base/file.h"
 #include "metrics/classification.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -28,6 +24,7 @@ constexpr training::TaskInfo kInfo{
     .help = "the angle of an image whose class is a quarter turn (toy)",
     .data = data::Kind::kImages,
     .network = models::Interface::kImageClassifier,
+    .gives = "angles",
     .loss = ""};  // its own: the squared distance
 
 // The mean over the samples of how far the network's angle is away.
@@ -70,12 +67,9 @@ class ToyAngle final : public training::Task {
     return evaluate_in_full(split, noise).metrics;
   }
   training::Report report(const training::ReportRequest& request) override {
-    training::parse_saves(request.save, {}, "angles");
     training::Report report = evaluate_in_full(request.split, {});
-    std::string text = "index,error\n";
-    for (std::size_t i = 0; i < report.indices.size(); ++i)
-      text += fmt::format("{},{}\n", report.indices[i], report.metrics[1].per_sample[i]);
-    io::write_atomic(request.folder / "angles.csv", text);
+    report.tables = {
+        {"angles", {{"index", report.indices}, {"error", report.metrics[1].per_sample}}}};
     report.lines = {"every class is a quarter turn"};
     report.details.set("turns", 4);
     return report;
@@ -115,6 +109,8 @@ class ToyAngle final : public training::Task {
 FOVEA_TASK(toy_angle, ToyAngle, kInfo)
 
 // All below is the test; tasks are there before the first experiment is read.
+#include "base/error.h"
+#include "base/file.h"
 #include "experiment/costs/profile.h"
 #include "experiment/run/evaluation.h"
 #include "experiment/run/preflight.h"
@@ -141,7 +137,9 @@ schema::Value toy(const std::vector<std::string>& overrides = {}) {
 struct Listener final : experiment::EvalObserver {
   std::vector<std::string> lines;
   std::vector<experiment::NoiseScore> scores;
-  void reported(const training::Report& report) override { lines = report.lines; }
+  void reported(const training::Report& report, const std::vector<std::string>&) override {
+    lines = report.lines;
+  }
   void scored(const experiment::NoiseScore& score) override { scores.push_back(score); }
 };
 

@@ -86,8 +86,10 @@ Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& o
   const Value data = task.source().fingerprint();
   const std::optional<std::string> other = other_data(opened.data, data);
   if (other) observer.noted(*other);
-  const training::Report report = task.report(request.report);
-  observer.reported(report);
+  ReportFiles files(run, request.report);
+  const training::Report report = task.report(files.request());
+  const std::vector<std::string> saved = files.write(report);
+  observer.reported(report, saved);
   std::vector<NoiseScore> scores;
   for (const std::string& type : request.noise.types) {
     for (const double level : request.noise.levels) {
@@ -110,7 +112,7 @@ Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& o
   for (const metrics::Measurement& metric : report.metrics) training::set_measured(values, metric);
   record.set("metrics", values);
   for (const Value::Member& member : report.details.members()) record.set(member.key, member.value);
-  if (!report.saved.empty()) record.set("saved", Value::array(report.saved));
+  if (!saved.empty()) record.set("saved", Value::array(saved));
   if (const auto found = case_metrics(report, false); !found.empty()) {
     record.set("cases", cases_json(found, "index", Value::array(report.indices)));
     io::write_atomic(request.report.folder / "cases.csv", cases_csv(report, task.source(), split));

@@ -1,20 +1,20 @@
-// What `eval` does: scores a network on one part of its data, clean and under noise, has the task
-// write its report, and keeps the numbers.
+// What `eval` does: scores a network on one part of its data, clean and under noise, writes what
+// the task reports, and keeps the numbers.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "experiment/reports/report_files.h"
 #include "experiment/run/eval_results.h"
 #include "experiment/run/open_run.h"
-#include "training/tasks/task_report.h"
 
 namespace fovea::experiment {
 
 struct EvalRequest {
   std::string run;  // what is scored, for the record
-  training::ReportRequest report;
+  ReportSettings report;
   training::NoiseGrid noise;
   std::vector<std::string> overrides;  // of the run's configuration
 };
@@ -25,7 +25,9 @@ class EvalObserver {
   virtual ~EvalObserver() = default;
   /// What a user should know before anything is scored.
   virtual void noted(const std::string& /*note*/) {}
-  virtual void reported(const training::Report& /*report*/) {}
+  /// The clean scores are there, and these files that were asked for.
+  virtual void reported(const training::Report& /*report*/,
+                        const std::vector<std::string>& /*saved*/) {}
   /// The main metric in one condition, in the order of the grid: every level of a type, then the
   /// next type. May throw to end it; nothing is kept then.
   virtual void scored(const NoiseScore& /*score*/) {}
@@ -35,8 +37,8 @@ class EvalObserver {
 /// content; nothing where they have not, or where it is unknown.
 std::optional<std::string> other_data(const schema::Value& trained, const schema::Value& now);
 
-/// Writes what the task writes, cases.csv with the metrics that have a value for every sample, and
-/// results.json, which it returns.
+/// Writes the task's report (ReportFiles), cases.csv with the metrics that have a value for every
+/// sample, and results.json, which it returns.
 schema::Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& observer);
 
 /// The types and levels of noise that are asked for: of every type if `types` is {"all"}, of those

@@ -16,11 +16,11 @@
 #include "data/images/image_dataset.h"
 #include "data/parts/folder.h"
 #include "data/volumes/volume_dataset.h"
+#include "experiment/reports/mask_files.h"
+#include "experiment/reports/predicted_volumes.h"
+#include "experiment/reports/prediction_table.h"
 #include "metrics/label_maps.h"
 #include "ops/conv/convolution.h"
-#include "training/tasks/prediction_table.h"
-#include "training/tasks/segmentation/mask_files.h"
-#include "training/tasks/segmentation/predicted_volumes.h"
 
 namespace fovea::experiment {
 namespace {
@@ -151,9 +151,8 @@ void predict_volume(Run& run, const data::VolumeDataset& volumes, const PredictI
       Tensor::from(volume.values, {volume.channels, volume.size[0], volume.size[1], volume.size[2]},
                    run.task().source().options().host);
   const Tensor prob = run.task().probabilities_of(batch_of_one(image));
-  training::write_prediction(request.out, input.name, prob.alias(prob.shape().part(1, 5)),
-                             volume.place, input.files.front(), info,
-                             {true, request.probabilities});
+  write_prediction(request.out, input.name, prob.alias(prob.shape().part(1, 5)), volume.place,
+                   input.files.front(), info, {true, request.probabilities});
 }
 
 void write_grey(const fs::path& file, const Tensor& map, float factor) {
@@ -172,9 +171,9 @@ void predict_masks(const data::ImageDataset& images, const Tensor& prob,
   const std::vector<int> values = images.label_values();
   data::write_png(
       file, values.empty()
-                ? training::cut_at_half(prob, height, width)
-                : training::label_picture(
-                      images.at_original(metrics::predicted_labels(prob), height, width), values));
+                ? cut_at_half(prob, height, width)
+                : label_picture(images.at_original(metrics::predicted_labels(prob), height, width),
+                                values));
   if (!request.probabilities) return;
   const Tensor sized = ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
   const auto shares = sized.host_values<float>();
@@ -222,7 +221,7 @@ PredictInputs predict_inputs(Run& run, const std::vector<fs::path>& given) {
 
 std::string predict_heads(Run& run) {
   if (run.model().interface() != models::Interface::kImageClassifier) return "name,file";
-  return training::prediction_heads(samples_of(run).class_names());
+  return prediction_heads(samples_of(run).class_names());
 }
 
 std::string predict(Run& run, const PredictInput& input, const PredictRequest& request) {
@@ -249,7 +248,7 @@ std::string predict(Run& run, const PredictInput& input, const PredictRequest& r
   }
   const auto values = prob.host_values<float>();
   const auto best = std::max_element(values.begin(), values.end());
-  return training::prediction_line(
+  return prediction_line(
       {input.name, file, {}, best - values.begin(), {values.begin(), values.end()}, input.index},
       images.class_names());
 }

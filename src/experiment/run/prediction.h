@@ -44,7 +44,7 @@ struct PredictRequest {
 /// for an input that cannot be read.
 std::string predict(Run& run, const PredictInput& input, const PredictRequest& request);
 
-/// The first line of predictions.csv: of classifiers training::prediction_heads(), else
+/// The first line of predictions.csv: of classifiers prediction_heads(), else
 /// "name,file".
 std::string predict_heads(Run& run);
 

@@ -32,7 +32,7 @@ class Classification : public Task {
   Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
-  /// confusion.{csv,png}, predictions.csv and what ScoreRows writes.
+  /// The confusion matrix, and the scores of each sample.
   Report report(const ReportRequest& request) override;
 
   struct Evaluation {

@@ -26,6 +26,7 @@ struct Images {
 constexpr training::TaskInfo kImages{.help = "one label for each image",
                                      .data = data::Kind::kImages,
                                      .network = models::Interface::kImageClassifier,
+                                     .gives = "classes",
                                      .loss = "cross_entropy"};
 
 struct Texts {
@@ -35,6 +36,7 @@ struct Texts {
 constexpr training::TaskInfo kTexts{.help = "one label for each text",
                                     .data = data::Kind::kTexts,
                                     .network = models::Interface::kTextClassifier,
+                                    .gives = "classes",
                                     .loss = "cross_entropy"};
 
 }  // namespace

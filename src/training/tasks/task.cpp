@@ -69,6 +69,10 @@ Task::PixelClasses Task::pixel_classes(data::Split, std::int64_t) {
   throw ConfigError("task: gives no pixel a class; expected segmentation");
 }
 
+Task::Picture Task::picture(data::Split, std::int64_t) {
+  throw ConfigError("task: has no pictures of its samples; expected segmentation");
+}
+
 void Task::add_metrics(const metrics::CaseMetrics& asked) {
   FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
   FOVEA_CHECK(asked.names.empty(), ConfigError,

@@ -39,8 +39,7 @@ class Task {
   /// off; the model's mode is the caller's. Throws ConfigError for a split that is not there and
   /// for an unknown type of noise.
   virtual Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) = 0;
-  /// Scores a split and writes tables, pictures and predictions. Throws ConfigError for words of
-  /// `save` that it does not know, before anything is done.
+  /// Scores a split and says all that there is to be said of it. Throws as measure().
   virtual Report report(const ReportRequest& request) = 0;
 
   /// Classes of the pixels of a sample, (h, w) int64 on the host; of soft masks 1 is foreground.
@@ -50,6 +49,16 @@ class Task {
   /// Truth and prediction for sample i of a split. Throws ConfigError for a task without pixels of
   /// classes.
   virtual PixelClasses pixel_classes(data::Split split, std::int64_t i);
+
+  /// A sample as a person looks at it, on the host: the image (c, h, w) in [0, 1]; truth and
+  /// prediction are shares of a foreground (1, h, w) float32, or classes (h, w) int64, below 0
+  /// where a pixel does not count.
+  struct Picture {
+    Tensor image, truth, predicted;
+  };
+  /// Sample i of a split, of those that a report shows. Throws ConfigError for a task that has no
+  /// pictures of its samples.
+  virtual Picture picture(data::Split split, std::int64_t i);
 
   /// Of given samples, on the host: of classes (b, classes), of masks (b, k, spatial...), those of
   /// a dense network made by the inferer. Throws ConfigError for tasks that

@@ -20,7 +20,8 @@ struct TaskInfo {
   const char* help = "";
   data::Kind data = data::Kind::kImages;                            // the kind of data set it reads
   models::Interface network = models::Interface::kImageClassifier;  // what it drives
-  const char* loss = "";  // type of the loss of an experiment that names none; "": the task's own
+  const char* gives = "";  // what its network says of a sample: "classes", "masks"; for eval --save
+  const char* loss = "";   // type of the loss of an experiment that names none; "": the task's own
   /// A second kind of data set that it reads, with the loss for it.
   struct Also {
     data::Kind data;

@@ -1,24 +1,20 @@
 #include "training/tasks/task_report.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-
-#include "base/error.h"
-#include "base/suggest.h"
+#include <cstddef>
 
 namespace fovea::training {
 
-std::set<std::string> parse_saves(const std::vector<std::string>& words,
-                                  const std::vector<std::string>& known, const std::string& gives) {
-  for (const std::string& word : words) {
-    FOVEA_CHECK(
-        std::find(known.begin(), known.end(), word) != known.end(), ConfigError,
-        fmt::format("--save {}: a network that gives {} has nothing of that name{} known: {}", word,
-                    gives, did_you_mean(word, known), fmt::join(known, ", ")));
+schema::Value to_value(const Confusion& confusion) {
+  schema::Value matrix = schema::Value::array();
+  const std::size_t classes = confusion.classes.size();
+  for (std::size_t i = 0; i < classes; ++i) {
+    const auto first = confusion.counts.begin() + static_cast<std::ptrdiff_t>(i * classes);
+    matrix.push_back(schema::Value::array(
+        std::vector<std::int64_t>(first, first + static_cast<std::ptrdiff_t>(classes))));
   }
-  return {words.begin(), words.end()};
+  return schema::Value::object({{"classes", schema::Value::array(confusion.classes)},
+                                {"rows_are", "truth"},
+                                {"counts", matrix}});
 }
 
 }  // namespace fovea::training

@@ -1,13 +1,18 @@
-// What `eval` asks of a task, and what the task says.
+// What a task says of a part of the data, as data. Who asked for it writes and draws it
+// (experiment/reports).
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <set>
+#include <functional>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "data/batch.h"
 #include "data/parts/split.h"
+#include "metrics/confusion.h"
+#include "metrics/label_maps.h"
 #include "metrics/metric_info.h"
 #include "schema/json/value.h"
 
@@ -16,28 +21,67 @@ namespace fovea::training {
 /// What an evaluation gave, in the order of reporting.
 using Metrics = std::vector<metrics::Measurement>;
 
+/// What is asked for.
 struct ReportRequest {
   data::Split split = data::Split::kTest;
-  std::filesystem::path folder;   // exists
-  std::string title;              // of pictures
-  std::vector<std::string> save;  // words for outputs of the network that are to be written
-  std::int64_t pictures = 12;     // samples to draw, where the task draws samples
+  std::int64_t pictures = 12;  // samples to be shown, where the task has pictures of samples
+  /// Takes the maps of every batch, on the host, which are too large for a report: probabilities
+  /// (b, k, spatial...) and, of several classes, the label of every pixel (b, spatial...). Empty:
+  /// they are not made.
+  std::function<void(const data::Batch& batch, const Tensor& probabilities, const Tensor& labels)>
+      maps = {};
 };
 
-/// Beside the files it wrote.
+/// A column of a table. A double that is NaN is undefined: an empty cell.
+struct Column {
+  std::string name;
+  std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>> values;
+};
+/// Columns of one length.
+struct Table {
+  std::string name;  // of its file, without ending
+  std::vector<Column> columns;
+};
+
+/// Rows are the truth, columns the prediction.
+struct Confusion {
+  std::vector<std::string> classes;
+  std::vector<std::int64_t> counts;  // (classes, classes) row-major
+};
+/// {"classes", "rows_are", "counts"}.
+schema::Value to_value(const Confusion& confusion);
+
+/// What a classifier says of each sample, in the order of Report::indices.
+struct ScoreRows {
+  std::int64_t width = 0;     // outputs of the network: at least as many as there are classes
+  std::vector<float> logits;  // (n, width) row-major
+  std::vector<std::int64_t> labels, predictions;
+};
+
+/// A sample to be shown (Task::picture), and what is to be said of it.
+struct Shown {
+  std::int64_t sample = 0;
+  std::string label;
+};
+
+/// Of label maps: the pixels of every class by sample, and how many of a sample count.
+struct SampleCounts {
+  std::vector<metrics::ClassCounts> classes;
+  std::vector<std::int64_t> pixels;
+};
+
 struct Report {
-  Metrics metrics;
-  std::vector<std::int64_t> indices;  // of the samples in the split, ascending; the order of
-                                      // Measurement::per_sample
-  std::vector<std::string> volumes;   // likewise their order where it is of volumes
-  std::vector<std::string> lines;     // for people, below the metrics
+  Metrics metrics = {};
+  std::vector<std::int64_t> indices = {};  // of the samples in the split, ascending; the order of
+                                           // Measurement::per_sample
+  std::vector<std::string> volumes = {};   // likewise their order where it is of volumes
+  std::vector<std::string> lines = {};     // for people, below the metrics
   schema::Value details = schema::Value::object();  // further members of results.json
-  std::vector<std::string> saved;  // files that `save` asked for, folders by their name
+  std::vector<Table> tables = {};
+  std::optional<Confusion> confusion = {};
+  std::optional<ScoreRows> scores = {};
+  std::vector<Shown> shown = {};
+  std::optional<SampleCounts> counts = {};
 };
-
-/// The words of ReportRequest::save, of those that a task knows. Throws ConfigError with the
-/// nearest for another; `gives` says what its networks give: "classes".
-std::set<std::string> parse_saves(const std::vector<std::string>& words,
-                                  const std::vector<std::string>& known, const std::string& gives);
 
 }  // namespace fovea::training

@@ -67,6 +67,6 @@ TEST_CASE("data sets: a new one is a source file and a line", "[data]") {
   // It divides, and is refused with the nearest name, as every data set.
   const schema::Component divided{
       "toy", schema::Value::object({{"split", schema::Value::object({{"val", 0.5}})}})};
-  CHECK(data::make(divided).val->size() == 2);
-  CHECK_THROWS_WITH(data::make(schema::Component{"toi", {}}), Catch::Contains("toy"));
+  CHECK(data::make_splits(divided).val->size() == 2);
+  CHECK_THROWS_WITH(data::make_splits(schema::Component{"toi", {}}), Catch::Contains("toy"));
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "autograd/mode.h"
@@ -115,11 +116,26 @@ Task::PixelClasses Segmentation::pixel_classes(data::Split split, std::int64_t i
   return {cut(mask), cut(prob)};
 }
 
-std::vector<std::size_t> Segmentation::drawn(const ReportRequest& request, std::size_t samples) {
+Task::Picture Segmentation::picture(data::Split split, std::int64_t i) {
+  const data::Sample seen = source().at(split).get(i);
+  const Tensor prob = predict(split, i);
+  const Tensor& mask = seen.at(kMask);
+  if (mask.dtype() != DType::kInt64) return {seen.at("image"), mask, prob};
+  Shape batch{1};
+  for (const std::int64_t size : prob.shape()) batch.push_back(size);
+  return {seen.at("image"), mask, metrics::predicted_labels(prob.alias(batch)).alias(mask.shape())};
+}
+
+std::vector<std::size_t> Segmentation::shown(const ReportRequest& request, std::size_t samples) {
   const std::size_t count = std::min(static_cast<std::size_t>(request.pictures), samples);
   std::vector<std::size_t> places;
   for (std::size_t k = 0; k < count; ++k) places.push_back(k * samples / count);
   return places;
+}
+
+std::string Segmentation::shown_label(const std::string& name, const char* score, double share) {
+  return fmt::format("{}, {} {:.1f} %", std::filesystem::path(name).stem().string(), score,
+                     100 * share);
 }
 
 void Segmentation::add_empty_images(Report& report, std::int64_t in_truth, std::int64_t in_both) {
@@ -141,6 +157,7 @@ constexpr fovea::training::TaskInfo kInfo{
     .help = "one mask for each image, or a class for every pixel",
     .data = fovea::data::Kind::kMaskedImages,
     .network = fovea::models::Interface::kDenseNetwork,
+    .gives = "masks",
     .loss = "bce_dice",
     .also = {{fovea::data::Kind::kLabelMaps, "dice_ce"}}};
 

@@ -33,6 +33,7 @@ class Segmentation : public Task {
   /// Probabilities of one sample, (k, h, w) on the host.
   Tensor predict(data::Split split, std::int64_t i);
   PixelClasses pixel_classes(data::Split split, std::int64_t i) override;
+  Picture picture(data::Split split, std::int64_t i) override;
   Tensor probabilities_of(const data::Batch& batch) override {
     return probabilities(infer(batch).maps.front());
   }
@@ -83,14 +84,14 @@ class Segmentation : public Task {
   /// much that is; and a line for people where it is anything.
   void add_cases(Report& report, const std::vector<metrics::CaseScores>& cases,
                  const std::vector<std::string>& class_names) const;
-  /// Of images: further columns of samples.csv, their heads and the cells of each row; none where
-  /// no metric was asked for. Of volumes: writes volumes.csv. "" for the name of an only class.
-  std::vector<std::string> write_cases(const ReportRequest& request,
-                                       const std::vector<metrics::CaseScores>& cases,
-                                       const std::vector<std::string>& class_words,
-                                       std::string& heads) const;
-  /// Samples to draw, spread over the split: their places in a list of so many.
-  static std::vector<std::size_t> drawn(const ReportRequest& request, std::size_t samples);
+  /// Adds the table of samples, with further columns for cases that are images, and that of volumes
+  /// where the cases are these. class_words: "" for the name of an only class.
+  void add_tables(Report& report, Table samples, const std::vector<metrics::CaseScores>& cases,
+                  const std::vector<std::string>& class_words) const;
+  /// Samples to be shown, spread over the split: their places in a list of so many.
+  static std::vector<std::size_t> shown(const ReportRequest& request, std::size_t samples);
+  /// "disc07, DSC 93.1 %", of the name of a sample and a share of 1.
+  static std::string shown_label(const std::string& name, const char* score, double share);
   /// Where images without foreground are counted: a member of results.json, and a line for people
   /// if there are any.
   static void add_empty_images(Report& report, std::int64_t in_truth, std::int64_t in_both);
@@ -121,7 +122,7 @@ class MaskSegmentation final : public Segmentation {
   Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
-  /// samples.csv, overlays-*.png with outlines of some samples, and what MaskFiles writes.
+  /// A table of the samples, and some of them to be shown.
   Report report(const ReportRequest& request) override;
 
   struct Evaluation {
@@ -141,7 +142,6 @@ class MaskSegmentation final : public Segmentation {
  private:
   Tensor probabilities(const Tensor& map) const override;
   metrics::LabelSets scored_labels() const override { return {{0}, {1}}; }
-  void write_overlays(const ReportRequest& request, const Evaluation& clean);
 };
 
 /// What tasks share whose samples have a label for every pixel, and whose predictions are brought
@@ -154,9 +154,8 @@ class LabelledSegmentation : public Segmentation {
   Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
-  /// samples.csv with columns for all that is scored, overlays-*.png with a colour for each class,
-  /// and what MaskFiles writes; of volumes instead of the last two nnU-Net's summary.json and what
-  /// PredictedVolumes writes.
+  /// A table of the samples with columns for all that is scored, the counts of their pixels, and
+  /// some of them to be shown, unless they are volumes.
   Report report(const ReportRequest& request) override;
 
   struct Evaluation {
@@ -179,20 +178,18 @@ class LabelledSegmentation : public Segmentation {
   /// background is scored like others.
   virtual bool scores_every_pixel() const = 0;
   /// What is said of one kind alone.
-  virtual void add_scores(Report& /*report*/, const ReportRequest& /*request*/,
-                          const Evaluation& /*clean*/) const {}
+  virtual void add_scores(Report& /*report*/, const Evaluation& /*clean*/) const {}
 
  private:
   Tensor probabilities_of_sample(const Tensor& logits, std::int64_t i) const;
-  void write_overlays(const ReportRequest& request, const Evaluation& clean);
-  std::string samples_csv(const Evaluation& clean, const std::vector<std::string>& names,
-                          const std::string& heads, const std::vector<std::string>& cells) const;
+  double dice_of(const metrics::ClassCounts& sample) const;
+  Table samples_table(const Evaluation& clean, const std::vector<std::string>& names) const;
   schema::Value per_class_json(const Evaluation& clean) const;
 };
 
 /// Maps of labels: the softmax over the maps is the probability of each class.
 /// Metrics: metrics::measure_label_maps, with the mean over the images of each one's loss. Reports
-/// have confusion.{csv,png} of the pixels.
+/// have the confusion matrix of the pixels.
 class LabelSegmentation final : public LabelledSegmentation {
  public:
   /// `model` outlives the task.
@@ -204,8 +201,7 @@ class LabelSegmentation final : public LabelledSegmentation {
   Tensor probabilities(const Tensor& map) const override;
   Tensor labels_of(const Tensor& map) const override { return metrics::predicted_labels(map); }
   bool scores_every_pixel() const override { return true; }
-  void add_scores(Report& report, const ReportRequest& request,
-                  const Evaluation& clean) const override;
+  void add_scores(Report& report, const Evaluation& clean) const override;
 };
 
 /// Regions of the labels of volumes, which may overlap (data::Region): the sigmoid of each map is

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <regex>
 #include <utility>
 
-#include "base/csv_field.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "data/images/image_dataset.h"
 #include "data/volumes/volume_dataset.h"
 #include "metrics/cases/case_metric.h"
@@ -231,72 +230,76 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
 
 namespace {
 
-std::string case_cell(double value) { return std::isnan(value) ? "," : fmt::format(",{}", value); }
+std::string class_head(const std::string& name, const std::string& word) {
+  return word.empty() ? name : fmt::format("{}_{}", name, word);
+}
 
-// A column of each class, behind others.
-std::string class_heads(const std::string& name, const std::vector<std::string>& class_words) {
-  std::string heads;
-  for (const std::string& word : class_words)
-    heads += fmt::format(",{}", csv_field(word.empty() ? name : fmt::format("{}_{}", name, word)));
-  return heads;
+std::vector<Column> distance_columns(const metrics::CaseMetrics& asked,
+                                     const std::vector<metrics::CaseScores>& cases,
+                                     const std::vector<std::string>& class_words) {
+  std::vector<Column> columns;
+  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked)) {
+    if (!entry->is_distance()) continue;
+    for (std::size_t c = 0; c < class_words.size(); ++c) {
+      std::vector<double> distances;
+      for (const metrics::CaseScores& one : cases)
+        distances.push_back(one.distances.at(entry->name)[c]);
+      columns.push_back({class_head(entry->name, class_words[c]), std::move(distances)});
+    }
+  }
+  return columns;
+}
+
+// Shares of each class, behind the means over classes.
+std::vector<Column> share_columns(const std::vector<metrics::CaseScores>& cases,
+                                  const std::vector<std::string>& class_words) {
+  std::vector<Column> columns;
+  for (const metrics::CaseMetricEntry& entry : metrics::case_metric_entries()) {
+    if (entry.is_distance()) continue;
+    for (std::size_t c = 0; c < class_words.size(); ++c) {
+      std::vector<double> shares;
+      for (const metrics::CaseScores& one : cases)
+        shares.push_back(entry.share(one.counts, c + 1, metrics::EmptyMasks::kStrict));
+      columns.push_back({class_head(entry.share_name(), class_words[c]), std::move(shares)});
+    }
+  }
+  return columns;
+}
+
+Table volumes_table(const metrics::CaseMetrics& asked,
+                    const std::vector<metrics::CaseScores>& cases,
+                    const std::vector<std::string>& class_words) {
+  std::vector<std::string> names;
+  std::vector<std::int64_t> slices;
+  for (const metrics::CaseScores& one : cases) {
+    names.push_back(one.volume);
+    slices.push_back(one.images);
+  }
+  Table table{"volumes", {{"volume", names}, {"slices", slices}}};
+  const auto add = [&](std::vector<Column> columns) {
+    std::move(columns.begin(), columns.end(), std::back_inserter(table.columns));
+  };
+  // Of one class the mean over the classes would be the column of its distances again.
+  for (metrics::CaseMeasurement& one : metrics::measure_cases(asked, cases))
+    if (class_words.size() > 1 || !one.entry->is_distance())
+      table.columns.push_back({one.metric.info.name, std::move(one.metric.per_sample)});
+  add(share_columns(cases, class_words));
+  add(distance_columns(asked, cases, class_words));
+  return table;
 }
 
 }  // namespace
 
-std::string case_heads(const metrics::CaseMetrics& asked,
-                       const std::vector<std::string>& class_words) {
-  std::string heads;
-  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked))
-    if (entry->is_distance()) heads += class_heads(entry->name, class_words);
-  return heads;
-}
-
-std::string case_cells(const metrics::CaseMetrics& asked, const metrics::CaseScores& scores) {
-  std::string cells;
-  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked)) {
-    if (!entry->is_distance()) continue;
-    for (const double distance : scores.distances.at(entry->name)) cells += case_cell(distance);
-  }
-  return cells;
-}
-
-void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
-                   const std::vector<metrics::CaseScores>& cases,
-                   const std::vector<std::string>& class_words) {
-  std::vector<metrics::Measurement> means;
-  // Of one class the mean over the classes would be the column of its distances again.
-  for (metrics::CaseMeasurement& one : metrics::measure_cases(asked, cases))
-    if (class_words.size() > 1 || !one.entry->is_distance()) means.push_back(std::move(one.metric));
-  std::string text = "volume,slices";
-  for (const metrics::Measurement& mean : means) text += "," + mean.info.name;
-  for (const metrics::CaseMetricEntry& entry : metrics::case_metric_entries())
-    if (!entry.is_distance()) text += class_heads(entry.share_name(), class_words);
-  text += case_heads(asked, class_words) + "\n";
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    const metrics::ClassCounts& n = cases[i].counts;
-    text += fmt::format("{},{}", csv_field(cases[i].volume), cases[i].images);
-    for (const metrics::Measurement& mean : means) text += case_cell(mean.per_sample[i]);
-    for (const metrics::CaseMetricEntry& entry : metrics::case_metric_entries()) {
-      for (std::size_t c = 1; !entry.is_distance() && c < n.truth.size(); ++c)
-        text += case_cell(entry.share(n, c, metrics::EmptyMasks::kStrict));
-    }
-    text += case_cells(asked, cases[i]) + "\n";
-  }
-  io::write_atomic(file, text);
-}
-
-std::vector<std::string> Segmentation::write_cases(const ReportRequest& request,
-                                                   const std::vector<metrics::CaseScores>& cases,
-                                                   const std::vector<std::string>& class_words,
-                                                   std::string& heads) const {
+void Segmentation::add_tables(Report& report, Table samples,
+                              const std::vector<metrics::CaseScores>& cases,
+                              const std::vector<std::string>& class_words) const {
   if (!cases.empty() && !cases.front().volume.empty()) {
-    write_volumes(request.folder / "volumes.csv", asked_, cases, class_words);
-    return {};
+    report.tables.push_back(volumes_table(asked_, cases, class_words));
+  } else if (!cases.empty()) {
+    for (Column& column : distance_columns(asked_, cases, class_words))
+      samples.columns.push_back(std::move(column));
   }
-  heads = case_heads(asked_, class_words);
-  std::vector<std::string> cells;
-  for (const metrics::CaseScores& scores : cases) cells.push_back(case_cells(asked_, scores));
-  return cells;
+  report.tables.push_back(std::move(samples));
 }
 
 }  // namespace fovea::training

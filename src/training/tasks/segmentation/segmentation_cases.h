@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,6 +12,7 @@
 #include "data/batch.h"
 #include "data/parts/division.h"
 #include "metrics/cases.h"
+#include "training/tasks/task_report.h"
 
 namespace fovea::training {
 
@@ -68,14 +68,14 @@ class CaseCollector {
 
 /// Of what was collected: by case its name, its slices, its value of the metrics asked for, then
 /// Dice, IoU (shares of 1) and distances of each class of `class_words`. Volumes only.
-void write_volumes(const std::filesystem::path& file, const metrics::CaseMetrics& asked,
-                   const std::vector<metrics::CaseScores>& cases,
-                   const std::vector<std::string>& class_words);
+Table volumes_table(const metrics::CaseMetrics& asked,
+                    const std::vector<metrics::CaseScores>& cases,
+                    const std::vector<std::string>& class_words);
 
-/// Columns of distances in samples.csv and volumes.csv, each with its comma: heads for classes of
-/// these names ("": the only one), and the values of one case, nothing for what is undefined.
-std::string case_heads(const metrics::CaseMetrics& asked,
-                       const std::vector<std::string>& class_words);
-std::string case_cells(const metrics::CaseMetrics& asked, const metrics::CaseScores& scores);
+/// Columns of distances in tables of samples and volumes, for classes of these names ("": the only
+/// one); NaN is undefined.
+std::vector<Column> distance_columns(const metrics::CaseMetrics& asked,
+                                     const std::vector<metrics::CaseScores>& cases,
+                                     const std::vector<std::string>& class_words);
 
 }  // namespace fovea::training

@@ -1,4 +1,4 @@
-// Segmentation into several classes, or regions of them: scores, and what is written about them.
+// Segmentation into several classes, or regions of them: scores, and what is said of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,21 +6,14 @@
 #include <optional>
 
 #include "autograd/mode.h"
-#include "base/csv_field.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "data/images/image_dataset.h"
 #include "data/volumes/volume_dataset.h"
 #include "metrics/classification.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 #include "training/store/run_state.h"
 #include "training/store/weights.h"
-#include "training/tasks/confusion_report.h"
-#include "training/tasks/segmentation/mask_files.h"
-#include "training/tasks/segmentation/predicted_volumes.h"
 #include "training/tasks/segmentation/segmentation.h"
-#include "visualise/layouts/label_overlay.h"
 
 namespace fovea::training {
 namespace {
@@ -28,11 +21,6 @@ namespace {
 using metrics::ClassCounts;
 
 constexpr std::size_t kFirst = 1;  // class that is foreground
-
-// Shares of 1; nothing for a class that is neither in the truth nor in the prediction.
-std::string share_cell(double share) {
-  return std::isnan(share) ? std::string() : fmt::format("{}", share);
-}
 
 std::int64_t sum_of(const std::vector<std::int64_t>& counts, std::size_t first) {
   std::int64_t sum = 0;
@@ -51,11 +39,6 @@ std::vector<std::int64_t> pixels_of(const Tensor& mask, bool volume) {
   return mask.shape().part(mask.rank() - axes, mask.rank()).to_vector();
 }
 
-std::vector<std::int64_t> integers(const Tensor& tensor) {
-  const auto values = tensor.host_values<std::int64_t>();
-  return {values.begin(), values.end()};
-}
-
 }  // namespace
 
 std::vector<metrics::MetricInfo> LabelledSegmentation::metrics() const {
@@ -65,33 +48,35 @@ std::vector<metrics::MetricInfo> LabelledSegmentation::metrics() const {
       names);
 }
 
-std::string LabelledSegmentation::samples_csv(const Evaluation& clean,
-                                              const std::vector<std::string>& names,
-                                              const std::string& heads,
-                                              const std::vector<std::string>& cells) const {
+double LabelledSegmentation::dice_of(const ClassCounts& sample) const {
+  return image_share(metrics::class_dice(sample), chosen_classes());
+}
+
+Table LabelledSegmentation::samples_table(const Evaluation& clean,
+                                          const std::vector<std::string>& names) const {
   const std::size_t first = scores_every_pixel() ? 0 : kFirst;
-  std::string text = scores_every_pixel() ? "index,name,dice,iou,accuracy" : "index,name,dice,iou";
   const std::vector<std::string> words = metrics::class_words(scored_names());
-  for (const char* share : {"dice", "iou"}) {
-    for (std::size_t c = first; c < words.size(); ++c)
-      text += fmt::format(",{}", csv_field(fmt::format("{}_{}", share, words[c])));
-  }
-  text += heads + "\n";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const ClassCounts& counts = clean.by_sample[i];
-    const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
-    text += fmt::format("{},{},{},{}", clean.indices[i], csv_field(names[i]),
-                        image_share(dice, chosen_classes()), image_share(iou, chosen_classes()));
-    if (scores_every_pixel())
-      text += fmt::format(",{}", share_cell(static_cast<double>(sum_of(counts.both, 0)) /
-                                            static_cast<double>(sum_of(counts.truth, 0))));
-    for (const auto& shares : {dice, iou}) {
-      for (std::size_t c = first; c < shares.size(); ++c)
-        text += fmt::format(",{}", share_cell(shares[c]));
+  std::vector<double> dice, iou, accuracy;
+  std::vector<std::vector<double>> class_dice(words.size()), class_iou(words.size());
+  for (const ClassCounts& counts : clean.by_sample) {
+    const std::vector<double> dices = metrics::class_dice(counts),
+                              ious = metrics::class_iou(counts);
+    dice.push_back(image_share(dices, chosen_classes()));
+    iou.push_back(image_share(ious, chosen_classes()));
+    accuracy.push_back(static_cast<double>(sum_of(counts.both, 0)) /
+                       static_cast<double>(sum_of(counts.truth, 0)));
+    for (std::size_t c = first; c < words.size(); ++c) {
+      class_dice[c].push_back(dices[c]);
+      class_iou[c].push_back(ious[c]);
     }
-    text += (cells.empty() ? "" : cells[i]) + "\n";
   }
-  return text;
+  Table table{"samples", {{"index", clean.indices}, {"name", names}, {"dice", dice}, {"iou", iou}}};
+  if (scores_every_pixel()) table.columns.push_back({"accuracy", accuracy});
+  for (std::size_t c = first; c < words.size(); ++c)
+    table.columns.push_back({"dice_" + words[c], class_dice[c]});
+  for (std::size_t c = first; c < words.size(); ++c)
+    table.columns.push_back({"iou_" + words[c], class_iou[c]});
+  return table;
 }
 
 schema::Value LabelledSegmentation::per_class_json(const Evaluation& clean) const {
@@ -186,87 +171,38 @@ LabelledSegmentation::Evaluation LabelledSegmentation::evaluate_in_full(
   return result;
 }
 
-// A page for every six samples. (Images have no regions.)
-void LabelledSegmentation::write_overlays(const ReportRequest& request, const Evaluation& clean) {
-  constexpr std::size_t kRows = 6;
-  const std::vector<std::size_t> places = drawn(request, clean.indices.size());
-  for (std::size_t first = 0; first < places.size(); first += kRows) {
-    std::vector<visualise::Labelled> page;
-    for (std::size_t k = first; k < std::min(first + kRows, places.size()); ++k) {
-      const std::int64_t sample = clean.indices[places[k]];
-      const data::Sample seen = source().at(request.split).get(sample);
-      const Tensor& image = seen.at("image");
-      const auto pixels = image.host_values<float>();
-      const Tensor prob = predict(request.split, sample);
-      Shape batch{1};
-      for (const std::int64_t size : prob.shape()) batch.push_back(size);
-      const double dice =
-          image_share(metrics::class_dice(clean.by_sample[places[k]]), chosen_classes());
-      page.push_back(
-          {fmt::format("{}, Dice {:.1f} %", io::fs::path(seen.name).stem().string(), 100 * dice),
-           {pixels.begin(), pixels.end()},
-           integers(seen.at("mask")),
-           integers(metrics::predicted_labels(prob.alias(batch))),
-           image.size(0),
-           image.size(1),
-           image.size(2)});
-    }
-    visualise::write_png(request.folder / fmt::format("overlays-{}.png", first / kRows + 1),
-                         visualise::label_grid(request.title, source().class_names(), page));
-  }
-}
-
-void LabelSegmentation::add_scores(Report& report, const ReportRequest& request,
-                                   const Evaluation& clean) const {
-  report.details.set("confusion",
-                     write_confusion(request, clean.confusion, source().class_names()));
+void LabelSegmentation::add_scores(Report& report, const Evaluation& clean) const {
+  report.confusion = Confusion{source().class_names(), clean.confusion.counts()};
+  report.details.set("confusion", to_value(*report.confusion));
 }
 
 Report LabelledSegmentation::report(const ReportRequest& request) {
-  const data::VolumeDataset* volumes = data::find_volumes(source().at(request.split));
-  const auto wanted = parse_saves(
-      request.save, volumes == nullptr ? MaskFiles::words() : PredictedVolumes::words(), "masks");
-  const std::vector<std::string>& classes = scored_names();
-  std::optional<MaskFiles> pictures;
-  std::optional<PredictedVolumes> whole;
-  if (volumes != nullptr) {
-    whole.emplace(*volumes, request.folder, wanted);
-  } else {
-    pictures.emplace(source(), request.split, request.folder, wanted,
-                     data::images_of(source().at(request.split)).label_values());
-  }
+  const bool volumes = data::find_volumes(source().at(request.split)) != nullptr;
   Visit keep;
-  if (!wanted.empty()) {
+  if (request.maps) {
     keep = [&](const data::Batch& batch, const Tensor& logits) {
-      if (whole) {
-        whole->add(batch.indices.front(), probabilities(logits));
-      } else {
-        pictures->add(batch, probabilities(logits), labels_of(logits));
-      }
+      request.maps(batch, probabilities(logits), volumes ? Tensor() : labels_of(logits));
     };
   }
   const Evaluation clean = evaluate_in_full(request.split, std::nullopt, keep);
+  const std::vector<std::string> names = names_of(clean.indices, request.split);
+  const std::vector<std::string>& classes = scored_names();
   const std::vector<std::string> words = metrics::class_words(classes);
-  std::string heads;
-  const auto cells =
-      write_cases(request, clean.cases, {words.begin() + kFirst, words.end()}, heads);
-  io::write_atomic(request.folder / "samples.csv",
-                   samples_csv(clean, names_of(clean.indices, request.split), heads, cells));
-  if (volumes == nullptr) {
-    write_overlays(request, clean);
-  } else {
-    write_nnunet_summary(request.folder / "summary.json", *volumes, *whole, clean.indices,
-                         clean.by_sample, clean.pixels);
-  }
   Report report;
   report.metrics = clean.metrics;
   report.indices = clean.indices;
+  add_tables(report, samples_table(clean, names), clean.cases,
+             {words.begin() + kFirst, words.end()});
+  report.counts = SampleCounts{clean.by_sample, clean.pixels};
+  for (const std::size_t k : volumes ? std::vector<std::size_t>() : shown(request, names.size()))
+    report.shown.push_back(
+        {clean.indices[k], shown_label(names[k], "Dice", dice_of(clean.by_sample[k]))});
   add_score_size(report, request.split,
-                 volumes == nullptr ? "predicted labels are taken from the nearest pixel"
-                                    : "probabilities are taken from between the nearest voxels");
+                 volumes ? "probabilities are taken from between the nearest voxels"
+                         : "predicted labels are taken from the nearest pixel");
   add_cases(report, clean.cases, classes);
   report.details.set("per_class", per_class_json(clean));
-  add_scores(report, request, clean);
+  add_scores(report, clean);
   std::int64_t in_truth = 0, in_both = 0;
   for (const ClassCounts& image : clean.by_sample) {
     if (sum_of(image.truth, kFirst) > 0) continue;
@@ -274,7 +210,6 @@ Report LabelledSegmentation::report(const ReportRequest& request) {
     in_both += sum_of(image.predicted, kFirst) == 0 ? 1 : 0;
   }
   add_empty_images(report, in_truth, in_both);
-  report.saved = whole ? whole->finish() : pictures->finish();
   return report;
 }
 

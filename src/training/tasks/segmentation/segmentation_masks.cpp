@@ -1,41 +1,38 @@
-// Segmentation of one foreground: scores, and what is written about them.
+// Segmentation of one foreground: scores, and what is said of them.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "autograd/mode.h"
-#include "base/csv_field.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "metrics/classification.h"
 #include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "training/store/weights.h"
-#include "training/tasks/segmentation/mask_files.h"
 #include "training/tasks/segmentation/segmentation.h"
-#include "visualise/layouts/overlay.h"
 
 namespace fovea::training {
 namespace {
 
-std::string mask_samples_csv(const MaskSegmentation::Evaluation& clean,
-                             const std::vector<std::string>& names, const std::string& heads,
-                             const std::vector<std::string>& cells) {
-  std::string text = "index,name,iou,dsc,true_positives,false_positives,false_negatives";
-  text += heads + "\n";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const metrics::MaskCounts& counts = clean.by_sample[i];
-    text += fmt::format("{},{},{},{},{},{},{}{}\n", clean.indices[i], csv_field(names[i]),
-                        counts.iou(metrics::Empty::kOne), counts.dice(metrics::Empty::kOne),
-                        counts.true_positives(), counts.false_positives(), counts.false_negatives(),
-                        cells.empty() ? "" : cells[i]);
+Table samples_table(const MaskSegmentation::Evaluation& clean,
+                    const std::vector<std::string>& names) {
+  std::vector<double> iou, dice;
+  std::vector<std::int64_t> true_positives, false_positives, false_negatives;
+  for (const metrics::MaskCounts& counts : clean.by_sample) {
+    iou.push_back(counts.iou(metrics::Empty::kOne));
+    dice.push_back(counts.dice(metrics::Empty::kOne));
+    true_positives.push_back(counts.true_positives());
+    false_positives.push_back(counts.false_positives());
+    false_negatives.push_back(counts.false_negatives());
   }
-  return text;
-}
-
-std::vector<float> floats(const Tensor& tensor) {
-  const auto values = tensor.host_values<float>();
-  return {values.begin(), values.end()};
+  return {"samples",
+          {{"index", clean.indices},
+           {"name", names},
+           {"iou", iou},
+           {"dsc", dice},
+           {"true_positives", true_positives},
+           {"false_positives", false_positives},
+           {"false_negatives", false_negatives}}};
 }
 
 schema::Value pixels_json(const metrics::MaskCounts& counts) {
@@ -105,49 +102,24 @@ MaskSegmentation::Evaluation MaskSegmentation::evaluate_in_full(
   return result;
 }
 
-// A page for every six samples.
-void MaskSegmentation::write_overlays(const ReportRequest& request, const Evaluation& clean) {
-  constexpr std::size_t kRows = 6;
-  const std::vector<std::size_t> places = drawn(request, clean.indices.size());
-  for (std::size_t first = 0; first < places.size(); first += kRows) {
-    std::vector<visualise::Segmented> page;
-    for (std::size_t k = first; k < std::min(first + kRows, places.size()); ++k) {
-      const std::int64_t sample = clean.indices[places[k]];
-      const data::Sample seen = source().at(request.split).get(sample);
-      const Tensor& image = seen.at("image");
-      const std::string label =
-          fmt::format("{}, DSC {:.1f} %", io::fs::path(seen.name).stem().string(),
-                      100 * clean.by_sample[places[k]].dice(metrics::Empty::kOne));
-      page.push_back({label, floats(image), floats(seen.at("mask")),
-                      floats(predict(request.split, sample)), image.size(0), image.size(1),
-                      image.size(2)});
-    }
-    visualise::write_png(request.folder / fmt::format("overlays-{}.png", first / kRows + 1),
-                         visualise::overlay_grid(request.title, page));
-  }
-}
-
 Report MaskSegmentation::report(const ReportRequest& request) {
-  const auto wanted = parse_saves(request.save, MaskFiles::words(), "masks");
-  MaskFiles files(source(), request.split, request.folder, wanted);
   Visit keep;
-  if (!wanted.empty()) {
-    keep = [&](const data::Batch& batch, const Tensor& prob) { files.add(batch, prob); };
-  }
+  if (request.maps)
+    keep = [&](const data::Batch& batch, const Tensor& prob) { request.maps(batch, prob, {}); };
   const Evaluation clean = evaluate_in_full(request.split, std::nullopt, keep);
-  std::string heads;
-  const auto cells = write_cases(request, clean.cases, {""}, heads);
-  io::write_atomic(request.folder / "samples.csv",
-                   mask_samples_csv(clean, names_of(clean.indices, request.split), heads, cells));
-  write_overlays(request, clean);
+  const std::vector<std::string> names = names_of(clean.indices, request.split);
   Report report;
   report.metrics = clean.metrics;
   report.indices = clean.indices;
+  add_tables(report, samples_table(clean, names), clean.cases, {""});
+  for (const std::size_t k : shown(request, names.size()))
+    report.shown.push_back(
+        {clean.indices[k],
+         shown_label(names[k], "DSC", clean.by_sample[k].dice(metrics::Empty::kOne))});
   add_score_size(report, request.split, "probabilities are resized (bilinear), then cut");
   add_cases(report, clean.cases, {});
   report.details.set("pixels", pixels_json(clean.counts));
   add_empty_images(report, clean.truth_empty, clean.both_empty);
-  report.saved = files.finish();
   return report;
 }
 

@@ -11,6 +11,7 @@
 #include "nn/convolution.h"
 #include "tests/metrics/distances.h"
 #include "tests/support/tensors.h"
+#include "tests/training/report_tables.h"
 #include "tests/training/toy_task.h"
 #include "training/tasks/segmentation/segmentation.h"
 
@@ -124,17 +125,14 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   CaseNetwork model(4);
   model.train(false);
   LabelSegmentation task(model, shapes(2));
-  const test::Folder folder("segmentation_cases");
-  const auto report = [&] {
-    return task.report(
-        {.split = data::Split::kTest, .folder = folder.path, .title = "t", .save = {}, .pictures = 0});
-  };
-  const auto samples = [&] { return io::read_text(folder.path / "samples.csv"); };
-  report();
-  CHECK(samples().find("hd95") == std::string::npos);
+  const auto report = [&] { return task.report({data::Split::kTest}); };
+  CHECK(test::heads_of(report(), "samples") ==
+        "index,name,dice,iou,accuracy,dice_background,dice_disc,dice_cross,dice_frame,"
+        "iou_background,iou_disc,iou_cross,iou_frame");
   task.add_metrics({{"hd95"}, metrics::EmptyMasks::kGdla});
   const training::Report with = report();
-  CHECK(samples().find(",hd95_disc,hd95_cross,hd95_frame\n") != std::string::npos);
+  CHECK_THAT(test::heads_of(with, "samples"),
+             Catch::EndsWith("iou_frame,hd95_disc,hd95_cross,hd95_frame"));
   const auto full = task.evaluate_in_full(data::Split::kTest);
   std::int64_t undefined = 0;
   for (const metrics::CaseScores& scores : full.cases)
@@ -175,14 +173,13 @@ TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too"
 
 TEST_CASE("segmentation cases: distances are in pixels of the files unless asked otherwise",
           "[training]") {
-  const test::Folder data("case_sizes"), out("case_sizes_report");
+  const test::Folder data("case_sizes");
   CaseNetwork model(1);
   model.train(false);
   MaskSegmentation task(model, squares(data, R"(, "img_size": 6)"));  // of 12
   const auto scored = [&](const metrics::CaseMetrics& asked) {
     task.add_metrics(asked);
-    return task.report(
-        {.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
+    return task.report({data::Split::kTest});
   };
   const auto pixels = [&] { return task.evaluate_in_full(data::Split::kTest).counts.total(); };
   CHECK(scored({{"case_dice"}}).details.at("score_size").as_string() == "network");
@@ -198,7 +195,7 @@ TEST_CASE("segmentation cases: distances are in pixels of the files unless asked
 }
 
 TEST_CASE("segmentation cases: of one foreground", "[training]") {
-  const test::Folder data("case_squares"), out("case_squares_report");
+  const test::Folder data("case_squares");
   CaseNetwork model(1);
   model.train(false);
   MaskSegmentation task(model, squares(data));
@@ -219,13 +216,12 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
   REQUIRE(measured.per_sample.size() == 3);
   CHECK_FALSE(measured.of_volumes);
   CHECK(measured.per_sample[1] == Approx(100 * full.by_sample[1].dice()));
-  task.report({.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
-  CHECK(io::read_text(out.path / "samples.csv").find("false_negatives,hd95\n") !=
-        std::string::npos);
+  CHECK(test::heads_of(task.report({data::Split::kTest}), "samples") ==
+        "index,name,iou,dsc,true_positives,false_positives,false_negatives,hd95");
 }
 
 TEST_CASE("segmentation cases: slices of a volume are compared as one", "[training]") {
-  const test::Folder data("case_volumes"), out("case_volumes_report");
+  const test::Folder data("case_volumes");
   CaseNetwork model(1);
   model.train(false);
   const auto source = squares(data);
@@ -247,11 +243,10 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
   CHECK(std::isnan(distance) == std::isnan(full.cases[0].distances.at("hd95")[0]));
   if (!std::isnan(distance)) CHECK(full.cases[0].distances.at("hd95")[0] == distance);
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(100 * full.counts.dice()));
-  task.report({.split = data::Split::kTest, .folder = out.path, .title = "t", .save = {}, .pictures = 0});
-  const std::string table = io::read_text(out.path / "volumes.csv");
-  CHECK_THAT(table, Catch::StartsWith("volume,slices,case_dice,dice,iou,hd95\n"));
-  CHECK(std::count(table.begin(), table.end(), '\n') == 2);
-  CHECK(io::read_text(out.path / "samples.csv").find("hd95") == std::string::npos);
+  const training::Report report = task.report({data::Split::kTest});
+  CHECK(test::heads_of(report, "volumes") == "volume,slices,case_dice,dice,iou,hd95");
+  CHECK(test::texts_in(test::find_table(report, "volumes")->columns.front()).size() == 1);
+  CHECK_THAT(test::heads_of(report, "samples"), !Catch::Contains("hd95"));
 }
 
 TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]") {

@@ -9,7 +9,7 @@
 
 #include "data/images/image_dataset.h"
 
-namespace fovea::training {
+namespace fovea::experiment {
 
 /// <folder>/<volume>.nii.gz: of every voxel the value that mask files have for its class. Of
 /// volumes that are NIfTI files the header is theirs: the same voxels in the same place.
@@ -38,4 +38,4 @@ class VolumeFiles {
   std::map<std::string, Volume> volumes_;  // whose slices are awaited
 };
 
-}  // namespace fovea::training
+}  // namespace fovea::experiment

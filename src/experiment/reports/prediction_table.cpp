@@ -1,4 +1,4 @@
-#include "training/tasks/prediction_table.h"
+#include "experiment/reports/prediction_table.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/csv_field.h"
 
-namespace fovea::training {
+namespace fovea::experiment {
 namespace {
 
 // A network may have more outputs than the data set has classes.
@@ -35,4 +35,4 @@ std::string prediction_line(const PredictionRow& row, const std::vector<std::str
   return line;
 }
 
-}  // namespace fovea::training
+}  // namespace fovea::experiment

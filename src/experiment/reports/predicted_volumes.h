@@ -10,7 +10,7 @@
 #include "data/volumes/volume_dataset.h"
 #include "metrics/label_maps.h"
 
-namespace fovea::training {
+namespace fovea::experiment {
 
 /// What is written of one volume.
 struct VolumeOutputs {
@@ -61,4 +61,4 @@ void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeD
                           const std::vector<metrics::ClassCounts>& counts,
                           const std::vector<std::int64_t>& voxels);
 
-}  // namespace fovea::training
+}  // namespace fovea::experiment

@@ -1,4 +1,4 @@
-#include "training/tasks/segmentation/volume_files.h"
+#include "experiment/reports/volume_files.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "data/files/nifti.h"
 
-namespace fovea::training {
+namespace fovea::experiment {
 
 VolumeFiles::VolumeFiles(const data::ImageDataset& images, std::filesystem::path folder,
                          std::vector<int> label_values)
@@ -50,4 +50,4 @@ void VolumeFiles::write(const Volume& volume) const {
                            nifti ? volume.slice.file : std::filesystem::path());
 }
 
-}  // namespace fovea::training
+}  // namespace fovea::experiment

@@ -1,4 +1,4 @@
-#include "training/tasks/segmentation/predicted_volumes.h"
+#include "experiment/reports/predicted_volumes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "metrics/label_maps.h"
 #include "schema/json/value.h"
 
-namespace fovea::training {
+namespace fovea::experiment {
 namespace {
 
 using schema::Value;
@@ -162,4 +162,4 @@ void write_nnunet_summary(const std::filesystem::path& file, const data::VolumeD
                 "\n");
 }
 
-}  // namespace fovea::training
+}  // namespace fovea::experiment

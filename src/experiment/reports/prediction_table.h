@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace fovea::training {
+namespace fovea::experiment {
 
 struct PredictionRow {
   std::string name;
@@ -31,4 +31,4 @@ std::string prediction_heads(const std::vector<std::string>& classes, bool class
 std::string prediction_line(const PredictionRow& row, const std::vector<std::string>& classes,
                             bool class_columns = true);
 
-}  // namespace fovea::training
+}  // namespace fovea::experiment

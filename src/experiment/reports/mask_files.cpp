@@ -1,4 +1,4 @@
-#include "training/tasks/segmentation/mask_files.h"
+#include "experiment/reports/mask_files.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "tensor/safetensors.h"
 #include "training/tasks/task.h"
 
-namespace fovea::training {
+namespace fovea::experiment {
 namespace {
 
 constexpr const char* kMasks = "predicted_masks";
@@ -51,8 +51,9 @@ std::vector<std::string> MaskFiles::words() {
   return {"masks", "original_masks", "volumes", "probabilities", "probabilities.safetensors"};
 }
 
-MaskFiles::MaskFiles(const BatchSource& source, data::Split split, std::filesystem::path folder,
-                     const std::set<std::string>& wanted, std::vector<int> label_values)
+MaskFiles::MaskFiles(const training::BatchSource& source, data::Split split,
+                     std::filesystem::path folder, const std::set<std::string>& wanted,
+                     std::vector<int> label_values)
     : source_(source),
       split_(split),
       folder_(std::move(folder)),
@@ -144,7 +145,7 @@ std::vector<std::string> MaskFiles::finish() {
     files.emplace_back(kVolumes);
   }
   if (!probabilities_) return files;
-  const auto order = ascending(indices_);
+  const auto order = training::ascending(indices_);
   const auto floats = static_cast<std::ptrdiff_t>(sample_.numel());
   std::vector<float> sorted;
   std::vector<std::string> names;
@@ -157,7 +158,7 @@ std::vector<std::string> MaskFiles::finish() {
   TensorFile content;
   content.tensors = {
       {"probabilities", Tensor::from(sorted, {n, sample_[0], sample_[1], sample_[2]}, host_)},
-      {"index", Tensor::from(reordered(indices_, order), {n}, host_)}};
+      {"index", Tensor::from(training::reordered(indices_, order), {n}, host_)}};
   content.metadata = {{"names", schema::Value::array(names).dump(0)},
                       {"classes", schema::Value::array(source_.class_names()).dump(0)}};
   files.emplace_back("probabilities.safetensors");
@@ -165,4 +166,4 @@ std::vector<std::string> MaskFiles::finish() {
   return files;
 }
 
-}  // namespace fovea::training
+}  // namespace fovea::experiment

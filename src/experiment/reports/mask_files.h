@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "data/images/image_dataset.h"
+#include "experiment/reports/volume_files.h"
 #include "training/batch_source.h"
-#include "training/tasks/segmentation/volume_files.h"
 
-namespace fovea::training {
+namespace fovea::experiment {
 
 /// Of one foreground, (1, 1, h, w): 255 where the probability is at least 0.5, at this size.
 data::Image cut_at_half(const Tensor& prob, std::int64_t height, std::int64_t width);
@@ -37,7 +37,7 @@ class MaskFiles {
   /// Opens nothing unless masks are wanted. `source` outlives this. label_values: of several
   /// classes, what files have for each. Throws ConfigError for volumes of images that are no
   /// slices.
-  MaskFiles(const BatchSource& source, data::Split split, std::filesystem::path folder,
+  MaskFiles(const training::BatchSource& source, data::Split split, std::filesystem::path folder,
             const std::set<std::string>& wanted, std::vector<int> label_values = {});
 
   /// Writes the masks of a batch. prob: (b, k, h, w), on the host; labels: of several classes, the
@@ -56,7 +56,7 @@ class MaskFiles {
   std::string name_of(std::int64_t sample) const { return source_.sample_name(split_, sample); }
   std::string file_of(std::int64_t sample) const;
 
-  const BatchSource& source_;
+  const training::BatchSource& source_;
   data::Split split_;
   std::filesystem::path folder_;
   bool masks_, original_masks_, volumes_, probabilities_;
@@ -69,4 +69,4 @@ class MaskFiles {
   Device host_;
 };
 
-}  // namespace fovea::training
+}  // namespace fovea::experiment
