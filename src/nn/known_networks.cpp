@@ -47,6 +47,15 @@ const std::vector<Sign>& network_parts() {
       {{"*.attn.logit_scale", "*.attn.cpb_mlp.*"},
        "a Swin Transformer V2",
        "Fovea has the first version (swin_t, swin_s, swin_b)"},
+      {{"layer*.*.downsample.2.*"},
+       "a ResNet-D, whose shortcuts average before they convolve (timm: resnet*d)",
+       kNotHere},
+      {{"conv1.0.weight"},
+       "a ResNet whose stem is three convolutions",
+       "Fovea has it with stem deep_pool"},
+      {{"layer*.*.se.fc1.*"},
+       "an SE-ResNet with biases (timm: seresnet*)",
+       "Fovea's layer attention se has none, which is another network"},
       {{"swinViT.*"}, "a Swin UNETR", "Fovea has unetr and dformer"},
       {{"vit.blocks.*.attn.rel_pos_embedding.*"},
        "a UNETR with relative positions (MONAI: use_rel_pos_embed)",
@@ -78,10 +87,25 @@ const std::vector<Sign>& network_signs() {
       {{"encoder.stages.0.0.convs.*", "encoder.stages.0.blocks.*"},
        "a U-Net of nnU-Net v2",
        kNotHere},
+      {{"stages.0.blocks.0.conv1.weight"},
+       "a ResNet that is normed before its convolutions (timm: resnetv2_*)",
+       kNotHere},
       {{"layer1.0.conv1.weight"}, "a ResNet", "Fovea has resnet18, resnet50 and resnet101"},
       {{"blocks.0.attn.qkv.weight"},
        "a ViT",
        "Fovea has vit, deit_tiny, deit_small and deit_base"}};
+  return all;
+}
+
+// Less than the networks here have by default.
+const std::vector<Sign>& missing_parts() {
+  static const std::vector<Sign> all = {
+      {{"cls_token"},
+       "a ViT without a class token",
+       "Fovea has it with class_token false and global_pool avg"},
+      {{"*.attn.qkv.bias"},
+       "a network whose queries, keys and values have no biases",
+       "Fovea has it with qkv_bias false"}};
   return all;
 }
 
@@ -107,6 +131,14 @@ std::vector<KnownNetwork> known_networks(const std::vector<std::string>& left_ov
     if (is_shown(sign, left_over)) return {{sign.what, sign.has, false}};
   }
   return {};
+}
+
+std::vector<KnownNetwork> known_without(const std::vector<std::string>& missing) {
+  std::vector<KnownNetwork> found;
+  for (const Sign& sign : missing_parts()) {
+    if (is_shown(sign, missing)) found.push_back({sign.what, sign.has, true});
+  }
+  return found;
 }
 
 bool explains(const std::string& name) {

@@ -24,6 +24,10 @@ struct KnownNetwork {
 /// A part accounts for the names that `explains` matches.
 std::vector<KnownNetwork> known_networks(const std::vector<std::string>& left_over);
 
+/// The networks that a file is recognised as by the names that the network has and the file has not:
+/// the same network with less.
+std::vector<KnownNetwork> known_without(const std::vector<std::string>& missing);
+
 /// Whether a name belongs to a part of known_networks(), and so is no misspelt name.
 bool explains(const std::string& name);
 

@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::size_t kMostListed = 5;
 
-// "head.weight" -> "head.*": the tensors that a user most likely treats together.
-std::string pattern_for(const std::string& name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string::npos ? name : name.substr(0, dot) + ".*";
-}
-
 std::string shape_of(const Tensor& tensor) {
   return to_string(tensor.shape()) + (is_floating(tensor.dtype()) ? "" : " of integers");
 }
@@ -41,6 +35,24 @@ WeightsDifferences::WeightsDifferences(const Tensors& own, const Tensors& given,
   for (const auto& [name, tensor] : own) own_names_.push_back(name);
 }
 
+bool WeightsDifferences::fits(const std::string& name) const {
+  const auto to = own_.find(name), from = given_.find(name);
+  return to != own_.end() && from != given_.end() && to->second.shape() == from->second.shape();
+}
+
+// "head.weight" -> "head.*": what a user would most likely want to treat together. The name alone
+// where the pattern would take more than a bias that fits.
+std::string WeightsDifferences::pattern_for(const std::string& name) const {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos) return name;
+  const std::string module = name.substr(0, dot + 1);
+  for (auto sibling = own_.lower_bound(module);
+       sibling != own_.end() && sibling->first.starts_with(module); ++sibling) {
+    if (fits(sibling->first) && !sibling->first.ends_with(".bias")) return name;
+  }
+  return module + "*";
+}
+
 void WeightsDifferences::add(std::vector<std::string>& patterns, const std::string& name,
                              std::string sentence) {
   sentences_.push_back(std::move(sentence));
@@ -51,6 +63,7 @@ void WeightsDifferences::add(std::vector<std::string>& patterns, const std::stri
 
 void WeightsDifferences::missing(const std::string& name) {
   ++without_value_;
+  missing_.push_back(name);
   add(to_leave_random_, name, fmt::format("{} is missing", shown(name)));
 }
 
@@ -77,8 +90,10 @@ void WeightsDifferences::left_over(const std::string& name) {
 // The network that the file is of, where another one is recognised: leaving out surplus tensors, or
 // using near names, would make a network that was never trained.
 std::string WeightsDifferences::other_network() const {
-  const std::vector<KnownNetwork> known = known_networks(left_over_);
-  if (known.empty() || (!known.front().part && 2 * without_value_ <= own_.size())) return {};
+  const bool mostly_fits = 2 * without_value_ <= own_.size();
+  std::vector<KnownNetwork> known = known_networks(left_over_);
+  if (known.empty() && mostly_fits) known = known_without(missing_);
+  if (known.empty() || (!known.front().part && mostly_fits)) return {};
   std::string text = "; the file is ";
   for (std::size_t i = 0; i < known.size(); ++i) text += (i > 0 ? "; and " : "") + known[i].what;
   return text + ": " + known.front().has;
@@ -99,8 +114,15 @@ std::string WeightsDifferences::prefix_to_strip() const {
       return found != given_.end() && found->second.shape() == own_.at(name).shape();
     });
   };
+  // A stage of a Swin has the names of a ViT.
+  const auto is_part_of_another = [&](const std::string& prefix) {
+    std::vector<std::string> others;
+    for (const std::string& name : left_over_)
+      if (!name.starts_with(prefix)) others.push_back(name);
+    return !known_networks(others).empty();
+  };
   for (const std::string& prefix : prefixes) {
-    if (2 * count(prefix) > std::ssize(own_names_)) return prefix;
+    if (2 * count(prefix) > std::ssize(own_names_) && !is_part_of_another(prefix)) return prefix;
   }
   return {};
 }

@@ -25,6 +25,8 @@ class WeightsDifferences {
   void throw_if_any(const std::string& file) const;
 
  private:
+  bool fits(const std::string& name) const;
+  std::string pattern_for(const std::string& name) const;
   void add(std::vector<std::string>& patterns, const std::string& name, std::string sentence);
   std::string advice() const;
   std::string other_network() const;
@@ -36,7 +38,7 @@ class WeightsDifferences {
   std::vector<std::string> own_names_;
   std::vector<std::string> sentences_;
   std::vector<std::string> to_leave_random_, to_leave_out_;  // patterns
-  std::vector<std::string> left_over_;
+  std::vector<std::string> missing_, left_over_;
   std::size_t without_value_ = 0;  // tensors of the network
   bool positions_differ_ = false;
 };

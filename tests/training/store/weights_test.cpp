@@ -83,8 +83,8 @@ TEST_CASE("weights: differences are spelled out and nothing is changed", "[train
       load_weights(model, tensors, "a", asked),
       Catch::Contains("fc1.bias is missing") &&
           Catch::Contains("fc1.bais is not in the model; did you mean \"fc1.bias\"?") &&
-          Catch::EndsWith("3 of 5 tensors differ; pass --allow-random fc1.* --allow-random head.* "
-                          "to leave random numbers there; pass --ignore fc1.* to leave out what "
+          Catch::EndsWith("3 of 5 tensors differ; pass --allow-random fc1.bias --allow-random head.* "
+                          "to leave random numbers there; pass --ignore fc1.bais to leave out what "
                           "the model does not have"));
   for (const auto& [name, tensor] : named_tensors(model)) {
     CHECK(test::to_doubles(tensor) == test::to_doubles(before.at(name)));
@@ -127,6 +127,23 @@ TEST_CASE("weights: the advice is never to leave most of a network random", "[tr
                                     "need --rename"));
   // A checkpoint of ours has no flags to pass.
   CHECK_THROWS_WITH(load_weights(model, foreign, "a"), Catch::EndsWith("tensors differ"));
+}
+
+TEST_CASE("weights: the advice never takes tensors that fit", "[training]") {
+  const nn::LoadOptions asked{{}, {}, "--ignore", "--allow-random"};
+  const test::ToyModel model(test::cpu(), 0, 1);
+  auto tensors = copies(model);
+  tensors.erase("fc1.bias");
+  CHECK_THROWS_WITH(load_weights(model, tensors, "a", asked),
+                    Catch::EndsWith("; pass --allow-random fc1.bias to leave random numbers there"));
+  tensors.erase("fc1.weight");
+  CHECK_THROWS_WITH(load_weights(model, tensors, "a", asked),
+                    Catch::EndsWith("; pass --allow-random fc1.* to leave random numbers there"));
+  tensors = copies(model);
+  tensors["fc1.scale"] = test::random_tensor({2}, 1, DType::kFloat32);
+  CHECK_THROWS_WITH(
+      load_weights(model, tensors, "a", asked),
+      Catch::EndsWith("; pass --ignore fc1.scale to leave out what the model does not have"));
 }
 
 TEST_CASE("weights: names of other programs become ours", "[training]") {
@@ -262,6 +279,32 @@ TEST_CASE("weights: a file of another network is called what it is", "[training]
     tensors["reg_token"] = any;
     CHECK_THAT(refusal(*vit, tensors), Catch::Contains("register tokens") &&
                                            Catch::Contains("; and a ViT with layer scale"));
+  }
+  SECTION("without a class token") {
+    tensors.erase("cls_token");
+    tensors["pos_embed"] = test::random_tensor({1, 1, 8}, 1, DType::kFloat32);
+    CHECK_THAT(refusal(*vit, tensors), Catch::Contains("a ViT without a class token") &&
+                                           Catch::Contains("class_token false") &&
+                                           !Catch::Contains("--"));
+  }
+  SECTION("without biases of queries, keys and values") {
+    tensors.erase("blocks.0.attn.qkv.bias");
+    CHECK_THAT(refusal(*vit, tensors),
+               Catch::Contains("qkv_bias false") && !Catch::Contains("--allow-random"));
+  }
+  SECTION("a Swin, one stage of which has the names of a ViT") {
+    std::map<std::string, Tensor> swin;
+    for (const auto& [name, tensor] : tensors) swin["layers.1." + name] = tensor;
+    swin["layers.0.blocks.0.attn.relative_position_bias_table"] = any;
+    CHECK_THAT(refusal(*vit, swin), Catch::Contains("the file is a Swin Transformer") &&
+                                        !Catch::Contains("--strip-prefix"));
+  }
+  SECTION("ResNets of other kinds") {
+    CHECK_THAT(refusal(*vit, {{"layer2.0.downsample.2.weight", any}}),
+               Catch::Contains("a ResNet-D"));
+    CHECK_THAT(refusal(*vit, {{"layer1.0.se.fc1.weight", any}}), Catch::Contains("an SE-ResNet"));
+    CHECK_THAT(refusal(*vit, {{"stages.0.blocks.0.conv1.weight", any}}),
+               Catch::Contains("timm: resnetv2"));
   }
   SECTION("wholly another one") {
     CHECK_THAT(refusal(*vit, {{"layer1.0.conv1.weight", any}}),
