@@ -61,15 +61,25 @@ struct Known {
   std::string digest;
 };
 
+// The digest of a whole file; the end of a packed one holds a checksum of everything.
+std::string whole_digest_of(const std::string& path, Buffer& buffer) {
+  if (path.ends_with(".gz")) return digest_of(path, buffer);
+  try {
+    return hash_file(path);
+  } catch (const FileError&) {
+    return "unreadable";
+  }
+}
+
 // Opening a file is mostly waiting, so several are opened at once.
-void digest_all(std::vector<Known>& files) {
+void digest_all(std::vector<Known>& files, bool whole) {
   const std::size_t workers =
       std::clamp<std::size_t>(files.size() / 128, 1, std::clamp(usable_cores(), 1, 8));
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     Buffer buffer(static_cast<std::size_t>(kMaxPieces * kPiece));
     for (std::size_t i = next++; i < files.size(); i = next++)
-      files[i].digest = digest_of(files[i].path, buffer);
+      files[i].digest = (whole ? whole_digest_of : digest_of)(files[i].path, buffer);
   };
   const auto others = start_threads(workers - 1, work);
   work();
@@ -85,7 +95,7 @@ std::string content_hash(const Origin& origin) {
   const auto same_name = [](const Known& a, const Known& b) { return a.name == b.name; };
   std::sort(files.begin(), files.end(), by_name);
   files.erase(std::unique(files.begin(), files.end(), same_name), files.end());
-  digest_all(files);
+  digest_all(files, origin.whole);
   std::string text = origin.recipe + "\n";
   for (const Known& file : files) text += file.name + '\0' + file.digest + '\n';
   return schema::content_hash(schema::Value(text));

@@ -17,12 +17,14 @@ struct Origin {
   std::string root;
   std::vector<std::filesystem::path> files;  // any order, may hold one twice
   std::string recipe;                        // of samples that are made in memory, else empty
+  bool whole = false;                        // every byte counts, whatever the size of a file
 };
 
 /// 32 hexadecimal digits of the files' names below root, their sizes and samples of their bytes,
 /// and of the recipe. Small files are read whole, of larger ones up to 64 pieces of 4 KiB, the
-/// first and the last among them: a change elsewhere in a large file is not seen. A file that
-/// cannot be read is hashed as unreadable.
+/// first and the last among them: a change elsewhere in a large file is not seen. With `whole` every
+/// byte is read, except in files packed with gzip, whose ends hold a checksum of everything. A file
+/// that cannot be read is hashed as unreadable.
 std::string content_hash(const Origin& origin);
 
 /// {"hash": content_hash(), "samples": {"train": n, ...}}.

@@ -110,6 +110,19 @@ TEST_CASE("identity: large files are sampled, first and last bytes included", "[
   CHECK(content_hash({folder.path.string(), {folder.path / "none"}, ""}) != before);
 }
 
+TEST_CASE("identity: with whole every byte of a file counts", "[data]") {
+  const Folder folder;
+  std::string content(300'000, 'x');
+  const auto hash_now = [&](bool whole) {
+    return content_hash({folder.path.string(), {folder.write("a.nii", content)}, "", whole});
+  };
+  const std::string sampled = hash_now(false), whole = hash_now(true);
+  content[30'000] = 'y';  // between two samples
+  CHECK(hash_now(false) == sampled);
+  CHECK(hash_now(true) != whole);
+  CHECK(content_hash({folder.path.string(), {folder.path / "none"}, "", true}) != whole);
+}
+
 TEST_CASE("identity: data made in memory are known by what they are made by", "[data]") {
   const auto made = [](const std::string& more) {
     return hash(fingerprint(make_splits(component(R"({"type": "synthetic")" + more + "}"))));

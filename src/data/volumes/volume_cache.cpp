@@ -18,9 +18,9 @@ constexpr const char* kHash = "hash";
 
 Device heap() { return Device(DeviceType::kCpu, heap_memory(), nullptr); }
 
-// A hash of names, types, shapes and values, without the metadata.
-std::string hash_of(const TensorFile& file) {
-  return hash_bytes(serialise_safetensors({file.tensors, {}}));
+// A hash of the key, names, types, shapes and values, without the metadata.
+std::string hash_of(const TensorFile& file, const std::string& key) {
+  return hash_bytes(key + serialise_safetensors({file.tensors, {}}));
 }
 
 const Tensor& tensor_of(const TensorFile& file, const char* tensor, DType dtype,
@@ -74,7 +74,7 @@ VolumePlace unpacked_place(const Tensor& sides, const Tensor& spacing, const std
 
 }  // namespace
 
-std::string pack_volume(const PreparedVolume& volume) {
+std::string pack_volume(const PreparedVolume& volume, const std::string& key) {
   const auto [d, h, w] = volume.size;
   TensorFile file;
   file.tensors["image"] = Tensor::from(volume.values, {volume.channels, d, h, w}, heap());
@@ -85,15 +85,16 @@ std::string pack_volume(const PreparedVolume& volume) {
   lengths.insert(lengths.end(), volume.place.prepared_spacing.begin(),
                  volume.place.prepared_spacing.end());
   file.tensors["spacing"] = Tensor::from(lengths, {2, 3}, heap());
-  file.metadata[kHash] = hash_of(file);
+  file.metadata[kHash] = hash_of(file, key);
   return serialise_safetensors(file);
 }
 
 PreparedVolume unpack_volume(std::string_view bytes, const std::string& name,
-                             std::size_t num_classes, const std::vector<Region>& regions) {
+                             std::size_t num_classes, const std::vector<Region>& regions,
+                             const std::string& key) {
   const TensorFile file = parse_safetensors(bytes, name, heap());
   const auto hash = file.metadata.find(kHash);
-  FOVEA_CHECK(hash != file.metadata.end() && hash->second == hash_of(file), FileError,
+  FOVEA_CHECK(hash != file.metadata.end() && hash->second == hash_of(file, key), FileError,
               fmt::format("{}: its content is not what it was written with", name));
   const Tensor& image = tensor_of(file, "image", DType::kFloat32, name);
   FOVEA_CHECK(
@@ -121,16 +122,16 @@ PreparedVolume unpack_volume(std::string_view bytes, const std::string& name,
   return volume;
 }
 
-std::string pack_plan(const VolumePlan& plan) {
-  return schema::Value::object({{"plan", plan.json()}, {kHash, hash_bytes(plan.text())}}).dump() +
-         "\n";
+std::string pack_plan(const VolumePlan& plan, const std::string& key) {
+  const std::string hash = hash_bytes(key + plan.text());
+  return schema::Value::object({{"plan", plan.json()}, {kHash, hash}}).dump() + "\n";
 }
 
-VolumePlan unpack_plan(std::string_view bytes, const std::string& name) {
+VolumePlan unpack_plan(std::string_view bytes, const std::string& name, const std::string& key) {
   try {
     const schema::Value value = schema::parse(bytes, name);
     const VolumePlan plan = VolumePlan::parse(value.at("plan").dump(), name);
-    FOVEA_CHECK(value.at(kHash).as_string() == hash_bytes(plan.text()), FileError,
+    FOVEA_CHECK(value.at(kHash).as_string() == hash_bytes(key + plan.text()), FileError,
                 fmt::format("{}: its content is not what it was written with", name));
     return plan;
   } catch (const ConfigError& error) {  // of the parser, with the place in the file

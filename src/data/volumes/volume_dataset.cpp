@@ -19,7 +19,7 @@
 namespace fovea::data {
 namespace {
 
-constexpr int kCacheVersion = 3;  // of what makes the files in cache_folder
+constexpr int kCacheVersion = 4;  // of what makes the files in cache_folder
 
 // The values in files for each class, and for ignored voxels.
 std::string values_text(const VolumeInfo& info) {
@@ -30,15 +30,16 @@ std::string values_text(const VolumeInfo& info) {
 template <class Unpack, class Fresh, class Pack>
 auto kept_in(const std::filesystem::path& file, const Unpack& unpack, const Fresh& fresh,
              const Pack& pack) {
+  const std::string key = file.stem().string();
   if (io::fs::exists(file)) {
     try {
       const std::vector<std::byte> bytes = io::read_bytes(file);
-      return unpack({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string());
+      return unpack({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(), key);
     } catch (const FileError&) {
     }
   }
   auto made = fresh();
-  io::write_atomic(file, pack(made));
+  io::write_atomic(file, pack(made, key));
   return made;
 }
 
@@ -58,7 +59,8 @@ std::filesystem::path PreparedVolumes::stored_in(std::int64_t source_index) cons
   const VolumeCase files = part_->files_of(source_index);
   Origin origin{root_, files.images,
                 fmt::format("{} {} {}\n{}{}", kCacheVersion, part_->recipe(),
-                            values_text(part_->info()), part_->name(source_index), plan_.text())};
+                            values_text(part_->info()), part_->name(source_index), plan_.text()),
+                true};
   if (!files.labels.empty()) origin.files.push_back(files.labels);
   return std::filesystem::path(folder_) / (content_hash(origin) + ".safetensors");
 }
@@ -72,8 +74,8 @@ PreparedVolume PreparedVolumes::prepare(std::int64_t source_index) const {
   if (folder_.empty()) return fresh();
   return kept_in(
       stored_in(source_index),
-      [&](std::string_view bytes, const std::string& name) {
-        return unpack_volume(bytes, name, classes, regions);
+      [&](std::string_view bytes, const std::string& name, const std::string& key) {
+        return unpack_volume(bytes, name, classes, regions, key);
       },
       fresh, pack_volume);
 }
@@ -295,7 +297,8 @@ VolumePlan plan_of(const Chosen& train, const VolumeSetOptions& options, Trainin
                 {},
                 fmt::format("{} {} {} {} {} {} {}", kCacheVersion, part.recipe(), part.info().ct,
                             fmt::join(options.spacing, ","), values_text(part.info()),
-                            options.canonical, options.foreground_voxels)};
+                            options.canonical, options.foreground_voxels),
+                true};
   for (const std::int64_t i : train.indices) {
     const VolumeCase files = part.files_of(i);
     origin.files.insert(origin.files.end(), files.images.begin(), files.images.end());

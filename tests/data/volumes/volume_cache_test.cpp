@@ -91,6 +91,17 @@ TEST_CASE("volume cache: a flipped bit is refused or changes nothing", "[data][v
   });
 }
 
+TEST_CASE("volume cache: a file under another one's name is refused", "[data][volumes]") {
+  const std::string volume = pack_volume(small_volume(), "one");
+  check_equal(unpack_volume(volume, "x", 3, {}, "one"), small_volume());
+  CHECK_THROWS_WITH(unpack_volume(volume, "x", 3, {}, "two"),
+                    "x: its content is not what it was written with");
+  const std::string plan = pack_plan(small_plan(), "one");
+  CHECK(unpack_plan(plan, "x", "one").text() == small_plan().text());
+  CHECK_THROWS_WITH(unpack_plan(plan, "x", "two"),
+                    "x: its content is not what it was written with");
+}
+
 TEST_CASE("volume cache: labels, places and plans that cannot be are refused", "[data][volumes]") {
   CHECK_THROWS_WITH(unpack_volume(pack_volume(small_volume()), "x", 2),
                     "x: its labels are not those of 2 classes for each voxel");

@@ -269,6 +269,31 @@ TEST_CASE("volumes: prepared volumes are kept on disk by their content", "[data]
   CHECK(files().size() == 8);
 }
 
+TEST_CASE("volumes: a changed label of a large file is never taken from the cache",
+          "[data][volumes]") {
+  const Folder folder, cache;
+  folder.write("dataset.json", kTwoClasses);
+  NiftiFile image = counting_volume(16, 40, 40), labels = image;
+  labels.values.assign(labels.values.size(), 0);
+  labels.values[100] = labels.values[12'000] = 3;
+  for (const char* name : {"a_1", "a_2"}) {
+    folder.write(std::string("imagesTr/") + name + "_0000.nii", image.bytes());
+    folder.write(std::string("labelsTr/") + name + ".nii", labels.bytes());
+  }
+  const auto labelled = [&] {
+    const auto d = volumes("nnunet", folder,
+                           R"("split": {"val": 0.5}, "cache_folder": ")" + cache.path.string() +
+                               "\"");
+    const auto mask = d->get(0).at("mask").values<std::int64_t>();
+    return std::count(mask.begin(), mask.end(), 1);
+  };
+  CHECK(labelled() == 2);
+  labels.values[12'000] = 0;
+  for (const char* name : {"a_1", "a_2"})
+    folder.write(std::string("labelsTr/") + name + ".nii", labels.bytes());
+  CHECK(labelled() == 1);
+}
+
 TEST_CASE("volumes: nnU-Net's label ignore is no class and counts nowhere", "[data][volumes]") {
   const Folder folder;
   folder.write("dataset.json",
