@@ -9,17 +9,29 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Networks are saved as a dictionary of tensors, or as one that holds it under some name.
+// As Python writes it.
+std::string quoted(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return '"' + escaped + '"';
+}
+
+// Networks are saved as a dictionary of tensors, or as one that holds it under some name. In one
+// line, as messages are, which Python reads as it is; the file itself is left alone.
 std::string conversion(const std::string& file) {
-  const std::string to = std::filesystem::path(file).replace_extension(".safetensors").string();
+  std::filesystem::path to = std::filesystem::path(file).replace_extension(".safetensors");
+  if (to == file) to.replace_filename(to.stem().string() + "_converted.safetensors");
   return fmt::format(
-      "\n  import torch, safetensors.torch"
-      "\n  state = torch.load(\"{}\", map_location=\"cpu\", weights_only=True); state = "
-      "next((state[k] "
-      "for k in (\"model\", \"state_dict\", \"model_state_dict\") if k in state), state)"
-      "\n  safetensors.torch.save_file({{k: v.contiguous().clone() for k, v in state.items() if "
-      "torch.is_tensor(v)}}, \"{}\")",
-      file, to);
+      " import torch, safetensors.torch; "
+      "state = torch.load({}, map_location=\"cpu\", weights_only=True); "
+      "state = next((state[k] for k in (\"model\", \"state_dict\", \"model_state_dict\") "
+      "if k in state), state); "
+      "safetensors.torch.save_file({{k: v.contiguous().clone() for k, v in state.items() "
+      "if torch.is_tensor(v)}}, {})",
+      quoted(file), quoted(to.string()));
 }
 
 }  // namespace

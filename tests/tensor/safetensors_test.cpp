@@ -267,13 +267,21 @@ TEST_CASE("safetensors: files of other programs are called what they are", "[ten
     return {};
   };
   const std::string more(600, '\x01');
-  // What torch.save writes, today and before 1.6, with the three lines that convert it.
+  // What torch.save writes, today and before 1.6, with a line of Python that converts it.
   const std::string zip = refusal("PK\x03\x04" + more.substr(0, 26) + "archive/data.pkl" + more);
   CHECK_THAT(zip, Catch::StartsWith("nets/a.pth: not a safetensors file but a zip archive of "
-                                    "PyTorch (torch.save); convert it with Python:\n"));
-  CHECK(std::count(zip.begin(), zip.end(), '\n') == 3);
+                                    "PyTorch (torch.save); convert it with Python: import "
+                                    "torch, safetensors.torch; state = "));
+  CHECK(std::count(zip.begin(), zip.end(), '\n') == 0);
   CHECK_THAT(zip, Catch::Contains("torch.load(\"nets/a.pth\"") &&
                       Catch::EndsWith("\"nets/a.safetensors\")"));
+  try {
+    parse_safetensors("PK\x03\x04" + more + "data.pkl", "a \"b\".safetensors", cpu);
+    FAIL("a zip archive was read");
+  } catch (const FileError& error) {  // the file is not to be written over
+    CHECK_THAT(error.what(), Catch::Contains("torch.load(\"a \\\"b\\\".safetensors\"") &&
+                                 Catch::EndsWith("\"a \\\"b\\\"_converted.safetensors\")"));
+  }
   CHECK_THAT(refusal("\x80\x02\x8a\x0a" + more), Catch::Contains("a pickle of Python"));
   CHECK_THAT(refusal("PK\x03\x04" + more.substr(0, 26) + "weight.npy" + more),
              Catch::Contains("a zip archive of NumPy"));
