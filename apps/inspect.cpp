@@ -72,7 +72,7 @@ schema::Choices find_registry(const std::string& kind) {
     kinds.push_back(registry.kind);
     if (registry.kind == kind) return registry;
   }
-  throw ConfigError(fmt::format("--list {}: no registry of that name{} known: {}", kind,
+  throw ConfigError(fmt::format("--list {}: no registry of that name{} (known: {})", kind,
                                 did_you_mean(kind, kinds), fmt::join(kinds, ", ")));
 }
 

@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   cli.add_option("PATH", paths, "safetensors files or folders of them").required().value("FILE");
   cli.add_option("--device", device, "where they run").value("cpu|opencl|cuda");
   cli.add_flag("--allow-tf32", allow_tf32, "on cuda: float32 on tensor cores, less exact");
-  cli.add_option("--threads", threads, "threads (0: all cores)");
+  cli.add_option("--threads", threads, "threads (0: all cores)").range(0, 1024);
   program.add_json();
   return program.run(argc, argv, [&] {
     return verify_all(paths, program.common.json, make_device(device, threads, allow_tf32));

@@ -48,11 +48,13 @@ std::size_t column_of(const Table& table, const CsvOptions& options, const std::
   const auto& fields = table.rows.front().fields;
   if (options.header) {
     const auto found = std::find(fields.begin(), fields.end(), name);
+    const std::string hint = did_you_mean(name, fields);
     FOVEA_CHECK(
         found != fields.end(), FileError,
         fmt::format("{}: has no column \"{}\"{} set dataset.label_column and "
                     "dataset.text_columns to columns of its header, or dataset.header=false",
-                    table.place(table.rows.front()), name, did_you_mean(name, fields)));
+                    table.place(table.rows.front()), name,
+                    hint.empty() ? std::string(";") : hint));
     return static_cast<std::size_t>(found - fields.begin());
   }
   std::size_t number = 0;

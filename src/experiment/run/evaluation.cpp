@@ -135,7 +135,7 @@ training::NoiseGrid noise_grid(const training::BatchSource& data,
   if (!levels.empty()) grid.levels = levels;
   for (const std::string& type : grid.types) {
     FOVEA_CHECK(std::find(known.begin(), known.end(), type) != known.end(), ConfigError,
-                fmt::format("--noise {}: no corruption of that name{} known: {}", type,
+                fmt::format("--noise {}: no corruption of that name{} (known: {})", type,
                             did_you_mean(type, known), fmt::join(known, ", ")));
   }
   return grid;

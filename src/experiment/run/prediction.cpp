@@ -192,7 +192,7 @@ void predict_masks(const data::ImageDataset& images, const Tensor& prob,
 PredictInputs predict_inputs(Run& run, const std::vector<fs::path>& given) {
   const data::Dataset& samples = samples_of(run);
   FOVEA_CHECK(samples.has("image"), ConfigError,
-              "predict: the run reads texts; pictures and volumes are predicted so far");
+              "the run reads texts; pictures and volumes are predicted so far");
   const data::VolumeDataset* volumes = data::find_volumes(samples);
   PredictInputs result;
   std::vector<PredictInput>& inputs = result.inputs;

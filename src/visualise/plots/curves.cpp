@@ -175,7 +175,7 @@ void check_wanted(const std::vector<std::string>& wanted, const std::set<std::st
   for (const std::string& name : wanted) {
     const std::vector<std::string> known(there.begin(), there.end());
     FOVEA_CHECK(there.contains(name), ConfigError,
-                fmt::format("--metric {}: no run has it{} known: {}", name,
+                fmt::format("--metric {}: no run has it{} (known: {})", name,
                             did_you_mean(name, known), fmt::join(known, ", ")));
   }
 }

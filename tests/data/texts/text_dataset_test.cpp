@@ -106,6 +106,7 @@ TEST_CASE("texts: files that do not fit are refused in one line", "[data]") {
                     Catch::Contains("train.csv: not found; see datasets/text_csv.md"));
   refuses("", "train.csv: is empty; expected rows of a table");
   refuses("text,lable\na,b\n", "train.csv:1: has no column \"label\"; did you mean \"lable\"?");
+  refuses("text,mood\na,b\n", "train.csv:1: has no column \"label\"; set dataset.label_column");
   refuses("text,label\na,yes\nb\n", "train.csv:3: has 1 fields; expected 2");
   refuses("text,label\n\"a,yes\nb,no\n", "train.csv:2: the quote that opens");
   refuses("text,label\na,yes\n,no\n", "train.csv:3: holds no word");

@@ -35,7 +35,7 @@ TEST_CASE("learning curves: each series says which samples it is of", "[visualis
   CHECK(chosen[1].title == "dice_a");
   CHECK_THROWS_WITH(visualise::learning_curves(runs, {"los"}),
                     Catch::Contains("--metric los: no run has it") &&
-                        Catch::Contains("known: dice_a, dsc, iou, loss, lr"));
+                        Catch::Contains("(known: dice_a, dsc, iou, loss, lr"));
   io::fs::remove_all(run);
   std::vector<std::string> titles;
   for (const auto& plot : plots) titles.push_back(plot.title);
