@@ -263,13 +263,14 @@ TEST_CASE("transforms: one that does not apply to the data is refused by name", 
                         "pictures with masks" +
                         masked));
   CHECK_THROWS_WITH(
-      make_picture_transform(
-          test::component(R"({"type": "random_resized_crop", "interpolation": "bicubic"})"),
-          "dataset.augment.0", kMaskedPictures),
+      make_picture_transform(fovea::data::test::component(
+                                 R"({"type": "random_resized_crop", "interpolation": "bicubic"})"),
+                             "dataset.augment.0", kMaskedPictures),
       "dataset.augment.0.interpolation: interpolation is an option of \"random_resized_crop\" for "
       "pictures, not for pictures with masks");
   CHECK_THROWS_WITH(
-      make_dataset(test::component(R"({"type": "synthetic", "augment": ["blur"]})"), Split::kTrain),
+      make_dataset(fovea::data::test::component(R"({"type": "synthetic", "augment": ["blur"]})"),
+                   Split::kTrain),
       Catch::Contains("dataset.augment.0.type: \"blur\" applies to volumes, not to "
                       "pictures; those that do: random_crop, "));
   CHECK_THROWS_WITH(make_volume_transform({"rotate", {}}, "dataset.augment"),
@@ -335,11 +336,12 @@ TEST_CASE("transforms: a new one is a source file and a line", "[data]") {
   transforms().add(transform_entry_toy_negate());
   transforms().add(transform_entry_toy_clear());
   const auto first = [](const std::string& augment) {
-    const auto dataset = test::make_images(
-        test::component(R"({"type": "synthetic", "img_size": 8, "normalise": false, "augment": [)" +
-                        augment + "]}"),
+    const auto dataset = fovea::data::test::make_images(
+        fovea::data::test::component(
+            R"({"type": "synthetic", "img_size": 8, "normalise": false, "augment": [)" + augment +
+            "]}"),
         Split::kTrain);
-    return test::image_of(test::prepared(*dataset, 0, {.augment = true}));
+    return fovea::data::test::image_of(fovea::data::test::prepared(*dataset, 0, {.augment = true}));
   };
   std::vector<float> expected = first("");
   for (float& value : expected) value *= 0.25f;

@@ -81,7 +81,7 @@ struct Shown {
       : data(data::make_dataset(component(R"({"type": "synthetic", "img_size": 8, "num_classes": 3,
                                               "test_size": 6})"),
                                 data::Split::kTest)),
-        model(models::make(component(network),
+        model(models::make_model(component(network),
                            {cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch},
                            {3, 8, 8, 3})),
         folder("toy-figure") {

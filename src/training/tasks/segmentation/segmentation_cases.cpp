@@ -234,22 +234,6 @@ std::string class_head(const std::string& name, const std::string& word) {
   return word.empty() ? name : fmt::format("{}_{}", name, word);
 }
 
-std::vector<Column> distance_columns(const metrics::CaseMetrics& asked,
-                                     const std::vector<metrics::CaseScores>& cases,
-                                     const std::vector<std::string>& class_words) {
-  std::vector<Column> columns;
-  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked)) {
-    if (!entry->is_distance()) continue;
-    for (std::size_t c = 0; c < class_words.size(); ++c) {
-      std::vector<double> distances;
-      for (const metrics::CaseScores& one : cases)
-        distances.push_back(one.distances.at(entry->name)[c]);
-      columns.push_back({class_head(entry->name, class_words[c]), std::move(distances)});
-    }
-  }
-  return columns;
-}
-
 // Shares of each class, behind the means over classes.
 std::vector<Column> share_columns(const std::vector<metrics::CaseScores>& cases,
                                   const std::vector<std::string>& class_words) {
@@ -261,6 +245,24 @@ std::vector<Column> share_columns(const std::vector<metrics::CaseScores>& cases,
       for (const metrics::CaseScores& one : cases)
         shares.push_back(entry.share(one.counts, c + 1, metrics::EmptyMasks::kStrict));
       columns.push_back({class_head(entry.share_name(), class_words[c]), std::move(shares)});
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::vector<Column> distance_columns(const metrics::CaseMetrics& asked,
+                                     const std::vector<metrics::CaseScores>& cases,
+                                     const std::vector<std::string>& class_words) {
+  std::vector<Column> columns;
+  for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked)) {
+    if (!entry->is_distance()) continue;
+    for (std::size_t c = 0; c < class_words.size(); ++c) {
+      std::vector<double> distances;
+      for (const metrics::CaseScores& one : cases)
+        distances.push_back(one.distances.at(entry->name)[c]);
+      columns.push_back({class_head(entry->name, class_words[c]), std::move(distances)});
     }
   }
   return columns;
@@ -287,8 +289,6 @@ Table volumes_table(const metrics::CaseMetrics& asked,
   add(distance_columns(asked, cases, class_words));
   return table;
 }
-
-}  // namespace
 
 void Segmentation::add_tables(Report& report, Table samples,
                               const std::vector<metrics::CaseScores>& cases,

@@ -40,7 +40,7 @@ class CaseNetwork final : public models::ModelOf<models::Interface::kDenseNetwor
   nn::Conv2d& conv_;
 };
 
-std::shared_ptr<BatchSource> shapes(std::int64_t eval_batch, const std::string& more = "") {
+std::shared_ptr<BatchSource> case_shapes(std::int64_t eval_batch, const std::string& more = "") {
   training::BatchOptions options;
   options.train.batch_size = 4;
   options.train.eval_batch_size = eval_batch;
@@ -88,7 +88,7 @@ std::shared_ptr<BatchSource> squares(const test::Folder& folder, const std::stri
 TEST_CASE("segmentation cases: HD95 and Dice of label maps, behind the others", "[training]") {
   CaseNetwork model(4);
   model.train(false);
-  const auto source = shapes(2);
+  const auto source = case_shapes(2);
   LabelSegmentation task(model, source);
   const training::Metrics plain = task.measure(data::Split::kTest, {});
   task.add_metrics({{"hd95", "case_dice"}, metrics::EmptyMasks::kGdla});
@@ -124,7 +124,7 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
           "[training]") {
   CaseNetwork model(4);
   model.train(false);
-  LabelSegmentation task(model, shapes(2));
+  LabelSegmentation task(model, case_shapes(2));
   const auto report = [&] { return task.report({data::Split::kTest}); };
   CHECK(test::heads_of(report(), "samples") ==
         "index,name,dice,iou,accuracy,dice_background,dice_disc,dice_cross,dice_frame,"
@@ -156,7 +156,7 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
 TEST_CASE("segmentation cases: means are of the chosen classes, pooled ones too", "[training]") {
   CaseNetwork model(4);
   model.train(false);
-  LabelSegmentation task(model, shapes(2));
+  LabelSegmentation task(model, case_shapes(2));
   metrics::CaseMetrics chosen{{"case_dice"}};
   chosen.classes = {"cross"};
   task.add_metrics(chosen);
@@ -284,7 +284,7 @@ TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]
 
 TEST_CASE("segmentation cases: millimetres need data that know them", "[training]") {
   CaseNetwork model(4);
-  LabelSegmentation task(model, shapes(2));
+  LabelSegmentation task(model, case_shapes(2));
   task.add_metrics({{"hd95_mm"}});
   CHECK_THROWS_WITH(task.measure(data::Split::kTest, {}),
                     "eval.metrics: hd95_mm, but the data set does not say how large pixels are; "
@@ -331,11 +331,15 @@ TEST_CASE("segmentation cases: reports have new metrics without further ado", "[
                  "a",
                  "patient 1",
                  1});
-  const test::Folder out("toy_metrics");
-  const metrics::CaseMetrics asked{{"toy_nearest", "case_toy"}};
-  training::write_volumes(out.path / "volumes.csv", asked, collector.finish(), {""});
-  CHECK(io::read_text(out.path / "volumes.csv") ==
-        "volume,slices,case_toy,dice,iou,toy,toy_nearest\npatient 1,1,200,0,0,2,1\n");
+  training::Report report;
+  report.tables.push_back(training::volumes_table(metrics::CaseMetrics{{"toy_nearest", "case_toy"}},
+                                                  collector.finish(), {""}));
+  CHECK(test::heads_of(report, "volumes") == "volume,slices,case_toy,dice,iou,toy,toy_nearest");
+  std::vector<double> values;
+  for (const training::Column& column : report.tables.front().columns)
+    if (const auto* numbers = std::get_if<std::vector<double>>(&column.values))
+      values.push_back(numbers->at(0));
+  CHECK(values == std::vector<double>{200, 0, 0, 2, 1});
   CHECK_THROWS_WITH(
       collector.add(metrics::class_counts(confusion), {truth, found, {1, 6}, {}, 0, "a"}),
       "eval.metrics: toy_nearest, but the data set does not say how large pixels are; leave it "
