@@ -119,7 +119,8 @@ std::string WeightsDifferences::prefix_to_strip() const {
     std::vector<std::string> others;
     for (const std::string& name : left_over_)
       if (!name.starts_with(prefix)) others.push_back(name);
-    return !known_networks(others).empty();
+    const std::vector<KnownNetwork> known = known_networks(others);
+    return !known.empty() && !known.front().part;
   };
   for (const std::string& prefix : prefixes) {
     if (2 * count(prefix) > std::ssize(own_names_) && !is_part_of_another(prefix)) return prefix;
