@@ -96,6 +96,12 @@ TEST_CASE("numbers: options say their limits in a few digits", "[cli]") {
   check_refusal(run_cli("train", {smoke, "--overfit", "0"}), 2,
                 "--overfit: 0: expected a number > 0");
   check_refusal(run_cli("bench", {smoke, "--steps", "0"}), 2, "expected a number");
+  check_refusal(run_cli("bench", {smoke, "--batch-size", "-4"}), 2,
+                "--batch-size: -4: expected a number > 0");
+  check_refusal(run_cli("bench", {smoke, "--threads", "-3"}), 2,
+                "--threads: -3: expected a number from 0 to 1024");
+  check_refusal(run_cli("verify", {source_dir() + "/tests/fixtures/dgsa", "--threads", "100000"}),
+                2, "--threads: 100000: expected a number from 0 to 1024");
   check_refusal(run_cli("train", {smoke, "--threads", "5000"}), 2,
                 "--threads: 5000: expected a number from 0 to 1024");
   const CliResult many = run_cli("train", {smoke, "--set", "train.threads=100000", "--dry-run"});

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   cli.add_option("--steps", settings.steps, "timed steps").positive();
   cli.add_option("--warm-up", settings.warm_up, "steps before").non_negative();
   const apps::Option batch_size =
-      cli.add_option("--batch-size", settings.batch_size, "instead of train.batch_size");
+      cli.add_option("--batch-size", settings.batch_size, "instead of train.batch_size").positive();
   cli.add_option("--threads", threads, "threads (0: all cores)").range(0, 1024);
   cli.add_flag("--infer", settings.infer, "forward only");
   bool attention_only = false;
