@@ -100,11 +100,11 @@ std::string evaluation_line(const Evaluated& e, std::size_t columns) {
       if (columns_of(text) <= columns) return text;
     }
   }
+  // Which epoch it was says more than how many metrics are left out.
   const std::size_t one = std::min<std::size_t>(all, 1);
-  for (const std::string& when : {epoch, std::string()}) {
-    std::string text = line(when, one, "");
+  const std::string value = one > 0 ? "  " + e.values[0] : "";
+  for (const std::string& text : {line(epoch, one, ""), epoch + e.split + value, line("", one, "")})
     if (columns_of(text) <= columns) return text;
-  }
   return cut_to_columns(line("", one, ""), columns);
 }
 

@@ -96,6 +96,7 @@ TEST_CASE("progress: an evaluation shows the metric that chooses and a few more"
   CHECK(training::evaluation_line(kEvaluated, 50) ==
         "epoch  3/10  val  top1  84.31 %  (+6 in log.txt)");
   CHECK(training::evaluation_line(kEvaluated, 39) == "epoch  3/10  val  top1  84.31 %  (+6)");
+  CHECK(training::evaluation_line(kEvaluated, 33) == "epoch  3/10  val  top1  84.31 %");
   CHECK(training::evaluation_line(kEvaluated, 30) == "val  top1  84.31 %  (+6)");
   for (std::size_t columns = 5; columns < 200; ++columns)
     CHECK(training::columns_of(training::evaluation_line(kEvaluated, columns)) <= columns);
