@@ -64,6 +64,26 @@ std::map<std::string, std::string> weights_by_input(const std::filesystem::path&
 
 }  // namespace
 
+TEST_CASE("train: says how many samples could not be read", "[cli]") {
+  const TestFolder folder("cli-left-out");
+  write_pictures(folder);
+  folder.write("pictures/test/a/damaged.png", "no picture");
+  const std::string file = folder.write("pictures.json", experiment(folder));
+  std::vector<std::string> words = {file, "--out", folder.path("run").string(), "--set",
+                                    "dataset.on_bad_sample=skip"};
+  const auto left_out =
+      Catch::Contains("left out: 1 samples that could not be read (dataset.on_bad_sample)");
+  const CliResult skipped = run_cli("train", words);
+  INFO(skipped.err);
+  REQUIRE(skipped.code == 0);
+  CHECK_THAT(skipped.out, left_out);
+  io::remove_all(folder.path("pictures/test/a/damaged.png"));
+  words[2] = folder.path("whole").string();
+  const CliResult whole = run_cli("train", words);
+  REQUIRE(whole.code == 0);
+  CHECK_THAT(whole.out, !left_out);
+}
+
 TEST_CASE("visualise-attention: a file is seen as the sample it is, and under its own name",
           "[cli]") {
   const TestFolder folder("cli-image-input");
