@@ -71,22 +71,6 @@ double case_value(const std::vector<double>& row, const ClassCounts& counts,
   return mean.weight() > 0 ? mean.value() : of_nothing(Empty::kLeftOut);
 }
 
-// How many values are defined; a 32-bit FNV-1a hash tells which ones.
-Coverage coverage_of(const CaseValues& values) {
-  Coverage coverage;
-  std::uint32_t hash = 2166136261u;
-  for (const std::vector<double>& row : values) {
-    for (const double value : row) {
-      const bool there = !std::isnan(value);
-      coverage.defined += there ? 1 : 0;
-      ++coverage.compared;
-      hash = (hash ^ (there ? 1u : 0u)) * 16777619u;
-    }
-  }
-  if (!coverage.complete()) coverage.set = fmt::format("{:08x}", hash);
-  return coverage;
-}
-
 // A metric's values for all cases and classes; means over some of the classes are made from it.
 struct CaseTable {
   const CaseMetricEntry& entry;
@@ -96,14 +80,20 @@ struct CaseTable {
 };
 
 CaseMeasurement measure(const CaseTable& table, const MetricInfo& named,
-                        const std::vector<std::size_t>& classes) {
+                        const std::vector<std::size_t>& classes, bool of_class = false) {
   const bool distance = table.entry.is_distance();
-  const Empty none = distance ? Empty::kLeftOut : Empty::kZero;
+  // In a mean over classes a class that no case has counts 0 (gdla 7); by itself it has no value.
+  const Empty none = distance || of_class ? Empty::kLeftOut : Empty::kZero;
   const CaseValues values = columns_at(table.values, classes);
   const CaseValues strict = columns_at(table.strict, classes);
   CaseMeasurement measured;
   measured.entry = &table.entry;
   measured.left_out = leaves_out(table.entry, table.empty);
+  measured.of_class = of_class;
+  const ClassMeans means = means_over_cases(values, Empty::kLeftOut);
+  if (!distance)
+    measured.absent =
+        std::ranges::count_if(means.of_class, [](double mean) { return std::isnan(mean); });
   measured.metric = {named, means_over_cases(values, none).mean, {}};
   for (std::size_t i = 0; i < table.cases.size(); ++i)
     measured.metric.per_sample.push_back(case_value(values[i], table.cases[i].counts, classes));
@@ -281,8 +271,7 @@ std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
     if (class_names.empty()) continue;
     const std::vector<std::string> words = class_words(class_names);
     for (std::size_t c = 1; c < words.size(); ++c) {
-      of_classes.push_back(measure(table, of_class(per_class(info), words[c]), {c}));
-      of_classes.back().of_class = true;
+      of_classes.push_back(measure(table, of_class(per_class(info), words[c]), {c}, true));
     }
   }
   means.insert(means.end(), of_classes.begin(), of_classes.end());

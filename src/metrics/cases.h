@@ -106,10 +106,12 @@ struct CaseMeasurement {
   double strict = 0;           // the value under EmptyMasks::kStrict
   std::int64_t undefined = 0;  // values that kStrict leaves out, one a case and class
   std::int64_t compared = 0;   // all values
+  std::int64_t absent = 0;     // classes without a defined share, which count 0 in a mean
   bool of_class = false;       // the metric of a single class
 };
 /// The metrics asked for, over all cases and the classes that `asked` chooses; then, where class
-/// names are given, each metric for every class but the first. Shares are in percent. The value of
+/// names are given, each metric for every class but the first, NaN for one that no case has. Shares
+/// are in percent. The value of
 /// a single case (per_sample) is the mean over its classes that are defined; with
 /// EmptyMasks::kStrict it is undefined where a class of the truth was not found at all, so that
 /// overlooking a class does not shorten distances. The coverage of a distance counts values that a

@@ -45,6 +45,8 @@ Measurement mean_over_images(const MetricInfo& info, const std::vector<double>& 
   Measurement metric{info, 0, {}};
   for (const double share : shares) metric.per_sample.push_back(100 * share);
   metric.value = 100 * class_mean(shares, 0, Empty::kLeftOut);
+  metric.coverage = coverage_of({shares});
+  if (metric.coverage.complete()) metric.coverage = {};
   return metric;
 }
 
@@ -135,8 +137,11 @@ std::vector<Measurement> measure_label_maps(double loss, const std::vector<Class
   const ClassCounts all = summed(images, class_names.size());
   std::vector<double> image_dice, image_iou;
   for (const ClassCounts& image : images) {
-    image_dice.push_back(mean(class_dice(image), Empty::kOne));
-    image_iou.push_back(mean(class_iou(image), Empty::kOne));
+    // Without any pixel that counts there is nothing to be right about.
+    const bool counts = std::ranges::any_of(image.truth, [](std::int64_t n) { return n > 0; });
+    const Empty none = counts ? Empty::kOne : Empty::kLeftOut;
+    image_dice.push_back(mean(class_dice(image), none));
+    image_iou.push_back(mean(class_iou(image), none));
   }
   const std::vector<double> dice = class_dice(all), iou = class_iou(all);
   const double right = static_cast<double>(xt::sum(array(all.both))());

@@ -8,6 +8,22 @@
 
 namespace fovea::metrics {
 
+// A 32-bit FNV-1a hash tells which values are defined.
+Coverage coverage_of(const std::vector<std::vector<double>>& values) {
+  Coverage coverage;
+  std::uint32_t hash = 2166136261u;
+  for (const std::vector<double>& row : values) {
+    for (const double value : row) {
+      const bool there = !std::isnan(value);
+      coverage.defined += there ? 1 : 0;
+      ++coverage.compared;
+      hash = (hash ^ (there ? 1u : 0u)) * 16777619u;
+    }
+  }
+  if (!coverage.complete()) coverage.set = fmt::format("{:08x}", hash);
+  return coverage;
+}
+
 std::vector<MetricInfo> infos_of(const std::vector<Measurement>& measured) {
   std::vector<MetricInfo> infos;
   for (const Measurement& metric : measured) infos.push_back(metric.info);

@@ -35,6 +35,9 @@ struct Coverage {
   bool operator==(const Coverage&) const = default;
 };
 
+/// The defined values of rows of values, of which NaN is none.
+Coverage coverage_of(const std::vector<std::vector<double>>& values);
+
 /// A metric of one evaluation.
 struct Measurement {
   MetricInfo info;

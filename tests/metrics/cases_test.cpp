@@ -199,6 +199,25 @@ TEST_CASE("cases: each class has its mean over the cases, and means are of the c
   CHECK_THROWS_WITH(measure_cases(asked, two_cases(), names), Catch::Contains("given twice"));
 }
 
+TEST_CASE("cases: a class that no case has counts 0 in means, and has no value of its own",
+          "[metrics]") {
+  std::vector<CaseScores> cases = two_cases();
+  for (CaseScores& one : cases) {
+    one.counts.truth.push_back(0);
+    one.counts.predicted.push_back(0);
+    one.counts.both.push_back(0);
+  }
+  const auto before = measure_cases({{"case_dice"}}, two_cases(), {"background", "a", "b"});
+  const auto measured = measure_cases({{"case_dice"}}, cases, {"background", "a", "b", "c"});
+  REQUIRE(measured.size() == 4);
+  CHECK(measured[0].metric.value == Approx(2.0 / 3 * before[0].metric.value));
+  CHECK(measured[0].absent == 1);
+  CHECK(before[0].absent == 0);
+  CHECK(measured[3].metric.info.name == "case_dice_c");
+  CHECK(std::isnan(measured[3].metric.value));
+  CHECK(coverage_text(measured[3].metric.coverage) == " (0/2)");
+}
+
 TEST_CASE("cases: a mean says over how many of the values it is, and over which", "[metrics]") {
   const auto coverage = [](EmptyMasks empty, const std::vector<CaseScores>& cases) {
     std::vector<Coverage> all;

@@ -128,6 +128,23 @@ TEST_CASE("label maps: a class that is in neither is left out", "[metrics]") {
   CHECK(value(measured, "dice_per_image") == 100);
 }
 
+TEST_CASE("label maps: an image without a pixel that counts is left out of means", "[metrics]") {
+  const ClassCounts half = counts_of({1, 1, 0, 0}, {1, 0, 0, 0}, 2);
+  const ClassCounts ignored = counts_of({kIgnore, kIgnore}, {1, 0}, 2);
+  const std::vector<std::string> names = {"a", "b"};
+  for (const auto& measure : {measure_label_maps, measure_regions}) {
+    const auto with = measure(0, {half, ignored}, names, {}),
+               without = measure(0, {half}, names, {});
+    CHECK(value(with, "dice_per_image") == value(without, "dice_per_image"));
+    CHECK(value(with, "iou_per_image") == value(without, "iou_per_image"));
+    const auto found = std::find_if(
+        with.begin(), with.end(), [](const Measurement& one) { return one.info == kDicePerImage; });
+    REQUIRE(found != with.end());
+    CHECK(coverage_text(found->coverage) == " (1/2)");
+    CHECK(std::isnan(found->per_sample[1]));
+  }
+}
+
 TEST_CASE("label maps: the largest logit, the first of equals, NaN below all", "[metrics]") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Device cpu = make_cpu(1);

@@ -1,5 +1,6 @@
 // Rows of a table against its first one, paired by seed or by case.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -40,6 +41,10 @@ std::optional<Difference> by_case(const MetricResult& a, const MetricResult& b) 
 // Without the runs where one of the two is undefined.
 std::optional<Difference> by_seed(const MetricResult& a, const MetricResult& b) {
   Difference difference;
+  const auto set_of = [](const MetricResult& metric, std::int64_t seed) {
+    const auto found = metric.coverage.find(seed);
+    return found == metric.coverage.end() ? std::string() : found->second.set;
+  };
   std::map<std::int64_t, double> own, other;
   for (const auto& [seed, value] : a.by_seed) {
     const auto found = b.by_seed.find(seed);
@@ -49,6 +54,7 @@ std::optional<Difference> by_seed(const MetricResult& a, const MetricResult& b) 
     } else {
       own[seed] = value;
       other[seed] = found->second;
+      difference.other_sets = difference.other_sets || set_of(a, seed) != set_of(b, seed);
     }
   }
   difference.paired = paired_by_seed(own, other);
@@ -137,6 +143,14 @@ std::vector<std::string> difference_remarks(const std::vector<Difference>& all) 
         fmt::format("With {} pairs no p below {} is possible; {} pairs are needed for {}.", pairs,
                     smallest_p(pairs), pairs_needed(kAlpha), kAlpha));
   }
+  std::vector<std::string> unequal;
+  for (const Difference& d : all)
+    if (d.other_sets) unequal.push_back(fmt::format("{} of {}", d.metric, d.row));
+  if (!unequal.empty())
+    remarks.push_back(
+        fmt::format("Means over different sets of values: {}; a difference there also depends on "
+                    "which values are missing.",
+                    fmt::join(unequal, ", ")));
   if (most_pairs(all, PairedBy::kCase) > 0) remark_cases(all, remarks);
   return remarks;
 }

@@ -73,6 +73,7 @@ struct Difference {
   PairedBy by = PairedBy::kSeed;
   double p_signed_rank = 0;   // of cases: Wilcoxon's test beside that of the signs
   std::int64_t left_out = 0;  // cases or seeds where one of the two is undefined
+  bool other_sets = false;    // of seeds: the two means of a pair are over different sets of values
 };
 /// All rows but the first with at least two seeds in common with it; or, where both have a single
 /// run, with values of the same cases, samples or volumes. Where fewer than two pairs are defined

@@ -59,6 +59,19 @@ TEST_CASE("results: means over different sets of values carry n/N, and none is t
   CHECK_THAT(csv, Catch::Contains(",defined,compared,left_out\n") && Catch::Contains(",3,12,"));
 }
 
+TEST_CASE("results: a difference of means over different sets says so", "[experiment]") {
+  const Folder folder("missing-paired");
+  write("b.json", R"({"name": "b", "base": {}, "seeds": [0, 1], "metrics": ["test_hd95"], "rows": [
+    {"name": "x"}, {"name": "y", "set": {"model.depth": 3}}]})");
+  const Ablation ablation = load_ablation("b.json", kind());
+  REQUIRE(ablation.jobs.size() == 4);
+  for (const Job& job : ablation.jobs) measured(job, "2.5", 11, "aaaa");
+  const std::string remark = "Means over different sets of values: test_hd95 of y;";
+  CHECK_THAT(to_markdown(collect_results(ablation, "out")), !Catch::Contains(remark));
+  measured(ablation.jobs[1], "1.5", 3, "bbbb");
+  CHECK_THAT(to_markdown(collect_results(ablation, "out")), Catch::Contains(remark));
+}
+
 TEST_CASE("results: means over the same values are ranked as ever", "[experiment]") {
   const Folder folder("missing-alike");
   const Ablation ablation = three_rows();

@@ -221,10 +221,15 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
     report.details.set(info.name, detail);
     if (one.undefined == 0 || one.of_class) continue;
     report.lines.push_back(fmt::format(
-        "{}: {} of {} cases and classes are undefined, since truth or prediction is empty; {}",
+        "{}: {} of {} cases and classes are undefined, since truth or prediction is empty; {}{}",
         info.name, one.undefined, one.compared,
         one.left_out ? "they are left out"
-                     : fmt::format("without them it is {}", value_text(info, one.strict))));
+                     : fmt::format("without them it is {}", value_text(info, one.strict)),
+        one.absent == 0
+            ? std::string()
+            : fmt::format(", but {} that no case has counts 0 in the mean",
+                          one.absent == 1 ? std::string("a class")
+                                          : fmt::format("each of {} classes", one.absent))));
   }
 }
 

@@ -137,7 +137,12 @@ LabelledSegmentation::Evaluation LabelledSegmentation::evaluate_in_full(
       // One at a time: how many pixels count may differ.
       models::Outputs one;
       for (const Tensor& map : output.maps) one.maps.push_back(map.rows(i, i + 1));
-      loss.add(scalar_of(mean_loss(one, masks.rows(i, i + 1))));
+      const Tensor mask = masks.rows(i, i + 1);
+      // Without any pixel that counts the loss would be 0.
+      const auto target = mask.host_values<std::int64_t>();
+      if (std::any_of(target.begin(), target.end(),
+                      [](std::int64_t label) { return label != data::kIgnoreLabel; }))
+        loss.add(scalar_of(mean_loss(one, mask)));
       metrics::ConfusionMatrix confusion(classes);
       Tensor labels = predicted.rows(i, i + 1), own = masks.rows(i, i + 1);
       if (original) {

@@ -194,6 +194,45 @@ TEST_CASE("segmentation cases: distances are in pixels of the files unless asked
         "scored at the size that the network sees, 6 x 6: distances in px are pixels of that size");
 }
 
+TEST_CASE("segmentation: an image that is ignored as a whole counts nowhere", "[training]") {
+  const auto measured = [](bool one_more) {
+    const test::Folder folder("ignored_image");
+    for (const char* part : {"images", "masks", "splits"}) io::make_directories(folder.path / part);
+    for (int n = 0; n < 3; ++n) {
+      data::Image image{8, 8, 3, std::vector<std::uint8_t>(8 * 8 * 3, 40)};
+      data::Image mask{8, 8, 1, std::vector<std::uint8_t>(8 * 8, n == 2 ? 255 : 0)};
+      for (std::size_t i = 0; i < 64; i += 3) image.pixels[3 * i] = 200;
+      for (std::size_t i = 0; n < 2 && i < 20; ++i) mask.pixels[i] = 1;
+      data::write_png(folder.path / fmt::format("images/{}.png", n), image);
+      data::write_png(folder.path / fmt::format("masks/{}.png", n), mask);
+    }
+    io::write_atomic(folder.path / "splits/train.txt", "0\n");
+    io::write_atomic(folder.path / "splits/test.txt", one_more ? "1\n2\n" : "1\n");
+    const auto part = [&](data::Split which) {
+      return data::make_dataset(test::component(R"({"type": "paired_folder", "mask_type": "labels",
+                              "classes": ["a", "b"], "ignore_value": 255, "root": ")" +
+                                                folder.path.string() + "\"}"),
+                                which);
+    };
+    training::BatchOptions options;
+    options.train.batch_size = 2;
+    options.host = test::cpu();
+    CaseNetwork model(2);
+    model.train(false);
+    LabelSegmentation task(
+        model,
+        std::make_shared<BatchSource>(
+            data::Splits{part(data::Split::kTrain), nullptr, part(data::Split::kTest)}, options));
+    return task.measure(data::Split::kTest, {});
+  };
+  const training::Metrics without = measured(false), with = measured(true);
+  REQUIRE(without.size() == with.size());
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    INFO(with[i].info.name);
+    CHECK(with[i].value == Approx(without[i].value));
+  }
+}
+
 TEST_CASE("segmentation cases: of one foreground", "[training]") {
   const test::Folder data("case_squares");
   CaseNetwork model(1);
