@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "data/registry.h"
-#include "tests/support/tensors.h"
+#include "tests/data/config.h"
 
 namespace fovea::data {
 namespace {
@@ -59,7 +59,7 @@ TEST_CASE("data sets: a new one is a source file and a line", "[data]") {
   REQUIRE(train->size() == 4);
   const data::Sample white = train->get(1);
   CHECK(white.at("image").shape() == Shape{1, 3, 3});
-  CHECK(fovea::test::to_doubles(white.at("image")) == std::vector<double>(9, 1.0));
+  CHECK(data::test::image_of(white) == std::vector<float>(9, 1.0F));
   CHECK(white.at("label").item<std::int64_t>() == 1);
   CHECK_THROWS_WITH(data::make_dataset(toy(3), data::Split::kVal), Catch::Contains("val"));
   CHECK_THROWS_WITH(data::make_dataset(toy(0), data::Split::kTrain),
