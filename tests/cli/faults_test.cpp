@@ -75,7 +75,7 @@ TEST_CASE("names: what is no name of a folder is refused, an empty one is the fi
     return in_shell(fmt::format("cd {} && train tiny.json --quiet --set 'name={}'",
                                 folder.path().string(), name));
   };
-  for (const char* name : {"../elsewhere", "a/b", "..", ".", "a\\\\b"}) {
+  for (const char* name : {"../elsewhere", "a/b", "..", ".", "a\\\\b", "\" \""}) {
     INFO(name);
     check_refusal(train(name), 2, "cannot be the name of a folder in runs/; give a folder with");
   }

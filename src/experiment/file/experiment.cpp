@@ -153,7 +153,8 @@ schema::Value load_unresolved(const std::filesystem::path& path,
 
 std::filesystem::path default_folder(const std::filesystem::path& parent, const std::string& name) {
   constexpr std::size_t kLongest = 200;
-  const bool good = !name.empty() && name.size() <= kLongest && name != "." && name != ".." &&
+  const bool blank = name.find_first_not_of(' ') == std::string::npos;
+  const bool good = !blank && name.size() <= kLongest && name != "." && name != ".." &&
                     name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos &&
                     schema::in_one_line().accepts(schema::Value(name));
   FOVEA_CHECK(good, ConfigError,

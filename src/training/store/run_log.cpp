@@ -65,14 +65,15 @@ bool counts_from_zero(const std::vector<Value>& lines) {
   });
 }
 
-void check_length(std::uint64_t size, std::int64_t promised, const char* name) {
-  FOVEA_CHECK(size >= static_cast<std::uint64_t>(promised), FileError,
-              fmt::format("{}: holds {} bytes, the checkpoint counts on {}; it was changed since",
-                          name, size, promised));
-}
-
-constexpr const char* kMetricsAdvice =
+constexpr const char* kLogAdvice =
     "bring the file back from a copy, or train into a new folder with --out";
+
+void check_length(std::uint64_t size, std::int64_t promised, const char* name) {
+  FOVEA_CHECK(
+      size >= static_cast<std::uint64_t>(promised), FileError,
+      fmt::format("{}: holds {} bytes, the checkpoint counts on {}; it was changed since: {}", name,
+                  size, promised, kLogAdvice));
+}
 
 // Of the part that stays: lines that are no JSON, then anything else that has changed.
 void check_metrics(std::string_view jsonl, const RunState& state) {
@@ -83,12 +84,12 @@ void check_metrics(std::string_view jsonl, const RunState& state) {
   try {
     lines_of(kept);
   } catch (const FileError& error) {
-    throw FileError(fmt::format("{}; the line is damaged: {}", error.what(), kMetricsAdvice));
+    throw FileError(fmt::format("{}; the line is damaged: {}", error.what(), kLogAdvice));
   }
   FOVEA_CHECK(state.metrics_hash.empty(), FileError,
               fmt::format("metrics.jsonl: its first {} bytes are not those that the checkpoint "
                           "counts on; it was changed since: {}",
-                          state.metrics_bytes, kMetricsAdvice));
+                          state.metrics_bytes, kLogAdvice));
 }
 
 }  // namespace

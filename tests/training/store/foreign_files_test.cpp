@@ -171,7 +171,7 @@ TEST_CASE("resume: a log that was damaged or changed is refused before anything 
   }
   SECTION("cut short") {
     text.resize(text.size() / 2);
-    message = "counts on";
+    message = "it was changed since: bring the file back from a copy";
   }
   io::write_atomic(log, text);
   io::write_atomic(run / "log.txt", io::read_text(run / "log.txt") + "one more line\n");
