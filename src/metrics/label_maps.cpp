@@ -127,27 +127,28 @@ std::vector<double> shares_at(const std::vector<double>& shares,
   return taken;
 }
 
+double image_share(const ClassCounts& image, const std::vector<double>& shares,
+                   const std::vector<std::size_t>& places) {
+  // Without any pixel that counts there is nothing to be right about.
+  const bool counts = std::ranges::any_of(image.truth, [](std::int64_t n) { return n > 0; });
+  return class_mean(shares_at(shares, places), 0, counts ? Empty::kOne : Empty::kLeftOut);
+}
+
 std::vector<Measurement> measure_label_maps(double loss, const std::vector<ClassCounts>& images,
                                             const std::vector<std::string>& class_names,
                                             const std::vector<std::size_t>& chosen) {
   const std::vector<std::size_t> places = chosen.empty() ? chosen_classes({}, class_names) : chosen;
-  const auto mean = [&](const std::vector<double>& shares, Empty none) {
-    return class_mean(shares_at(shares, places), 0, none);
-  };
   const ClassCounts all = summed(images, class_names.size());
   std::vector<double> image_dice, image_iou;
   for (const ClassCounts& image : images) {
-    // Without any pixel that counts there is nothing to be right about.
-    const bool counts = std::ranges::any_of(image.truth, [](std::int64_t n) { return n > 0; });
-    const Empty none = counts ? Empty::kOne : Empty::kLeftOut;
-    image_dice.push_back(mean(class_dice(image), none));
-    image_iou.push_back(mean(class_iou(image), none));
+    image_dice.push_back(image_share(image, class_dice(image), places));
+    image_iou.push_back(image_share(image, class_iou(image), places));
   }
   const std::vector<double> dice = class_dice(all), iou = class_iou(all);
   const double right = static_cast<double>(xt::sum(array(all.both))());
   std::vector<Measurement> measured = {
       {kLoss, loss, {}},
-      {kPooledDice, 100 * mean(dice, Empty::kLeftOut), {}},
+      {kPooledDice, 100 * class_mean(shares_at(dice, places), 0, Empty::kLeftOut), {}},
       {kMiou, 100 * class_mean(iou, 0, Empty::kLeftOut), {}},
       {kPixelAccuracy, 100 * right / static_cast<double>(xt::sum(array(all.truth))()), {}},
       mean_over_images(kDicePerImage, image_dice),

@@ -30,6 +30,10 @@ std::vector<double> class_dice(const ClassCounts& counts);
 std::vector<double> class_iou(const ClassCounts& counts);
 /// Mean of what is not NaN, from class `first` on. If nothing is left, `none` says what it is.
 double class_mean(const std::vector<double>& shares, std::size_t first, Empty none);
+/// Mean of an image's `shares` (class_dice() or class_iou() of it) over the classes at `places`: 1
+/// where none of them is in the truth or the prediction, NaN where no pixel of the image counts.
+double image_share(const ClassCounts& image, const std::vector<double>& shares,
+                   const std::vector<std::size_t>& places);
 
 /// The indices of the classes called `chosen`; of all classes but the background (the first) where
 /// none is named. Throws ConfigError, which names eval.classes, for an unknown name, one given

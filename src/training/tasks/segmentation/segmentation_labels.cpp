@@ -28,11 +28,6 @@ std::int64_t sum_of(const std::vector<std::int64_t>& counts, std::size_t first) 
   return sum;
 }
 
-// Of one image, over these classes.
-double image_share(const std::vector<double>& shares, const std::vector<std::size_t>& chosen) {
-  return metrics::class_mean(metrics::shares_at(shares, chosen), 0, metrics::Empty::kOne);
-}
-
 // Sizes of the mask of one sample, (spatial...), perhaps with the axis of a batch before them.
 std::vector<std::int64_t> pixels_of(const Tensor& mask, bool volume) {
   const int axes = volume ? 3 : 2;
@@ -49,7 +44,7 @@ std::vector<metrics::MetricInfo> LabelledSegmentation::metrics() const {
 }
 
 double LabelledSegmentation::dice_of(const ClassCounts& sample) const {
-  return image_share(metrics::class_dice(sample), chosen_classes());
+  return metrics::image_share(sample, metrics::class_dice(sample), chosen_classes());
 }
 
 Table LabelledSegmentation::samples_table(const Evaluation& clean,
@@ -61,8 +56,8 @@ Table LabelledSegmentation::samples_table(const Evaluation& clean,
   for (const ClassCounts& counts : clean.by_sample) {
     const std::vector<double> dices = metrics::class_dice(counts),
                               ious = metrics::class_iou(counts);
-    dice.push_back(image_share(dices, chosen_classes()));
-    iou.push_back(image_share(ious, chosen_classes()));
+    dice.push_back(metrics::image_share(counts, dices, chosen_classes()));
+    iou.push_back(metrics::image_share(counts, ious, chosen_classes()));
     accuracy.push_back(static_cast<double>(sum_of(counts.both, 0)) /
                        static_cast<double>(sum_of(counts.truth, 0)));
     for (std::size_t c = first; c < words.size(); ++c) {
