@@ -127,11 +127,15 @@ std::vector<double> shares_at(const std::vector<double>& shares,
   return taken;
 }
 
+bool any_counts(const ClassCounts& image) {
+  return std::ranges::any_of(image.truth, [](std::int64_t pixels) { return pixels > 0; });
+}
+
 double image_share(const ClassCounts& image, const std::vector<double>& shares,
                    const std::vector<std::size_t>& places) {
   // Without any pixel that counts there is nothing to be right about.
-  const bool counts = std::ranges::any_of(image.truth, [](std::int64_t n) { return n > 0; });
-  return class_mean(shares_at(shares, places), 0, counts ? Empty::kOne : Empty::kLeftOut);
+  return class_mean(shares_at(shares, places), 0,
+                    any_counts(image) ? Empty::kOne : Empty::kLeftOut);
 }
 
 std::vector<Measurement> measure_label_maps(double loss, const std::vector<ClassCounts>& images,

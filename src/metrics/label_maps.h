@@ -30,6 +30,8 @@ std::vector<double> class_dice(const ClassCounts& counts);
 std::vector<double> class_iou(const ClassCounts& counts);
 /// Mean of what is not NaN, from class `first` on. If nothing is left, `none` says what it is.
 double class_mean(const std::vector<double>& shares, std::size_t first, Empty none);
+/// Whether any pixel of the image counts.
+bool any_counts(const ClassCounts& image);
 /// Mean of an image's `shares` (class_dice() or class_iou() of it) over the classes at `places`: 1
 /// where none of them is in the truth or the prediction, NaN where no pixel of the image counts.
 double image_share(const ClassCounts& image, const std::vector<double>& shares,

@@ -23,8 +23,8 @@ std::set<std::string> parse_saves(const std::vector<std::string>& words,
   for (const std::string& word : words) {
     FOVEA_CHECK(
         std::find(known.begin(), known.end(), word) != known.end(), ConfigError,
-        fmt::format("--save {}: a network that gives {} has nothing of that name{} known: {}", word,
-                    gives, did_you_mean(word, known), fmt::join(known, ", ")));
+        fmt::format("--save {}: a network that gives {} has nothing of that name{} (known: {})",
+                    word, gives, did_you_mean(word, known), fmt::join(known, ", ")));
   }
   return {words.begin(), words.end()};
 }

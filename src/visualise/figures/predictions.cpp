@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -26,12 +28,15 @@ std::vector<std::int64_t> integers(const Tensor& classes) {
   return {values.begin(), values.end()};
 }
 
-// Mean over the foreground classes in truth or prediction, in percent.
-double dice_of(const PredictionRow& row, std::size_t network, std::int64_t classes) {
+// Mean over the foreground classes in truth or prediction; "-" where no pixel counts.
+std::string dice_text(const PredictionRow& row, std::size_t network, std::int64_t classes) {
   metrics::ConfusionMatrix confusion(std::max<std::int64_t>(2, classes));
   confusion.add(row.truth, row.predicted[network], data::kIgnoreLabel);
-  return 100 * metrics::class_mean(metrics::class_dice(metrics::class_counts(confusion)), 1,
-                                   metrics::Empty::kOne);
+  const metrics::ClassCounts counts = metrics::class_counts(confusion);
+  std::vector<std::size_t> foreground(counts.truth.size() - 1);
+  std::iota(foreground.begin(), foreground.end(), 1);
+  const double dice = metrics::image_share(counts, metrics::class_dice(counts), foreground);
+  return std::isnan(dice) ? "-" : fmt::format("{:.2f} %", 100 * dice);
 }
 
 void draw_predictions(const FigureRequest& request, const PredictionsOptions& options) {
@@ -55,8 +60,8 @@ void draw_predictions(const FigureRequest& request, const PredictionsOptions& op
       const PixelClasses seen = run.pixel_classes(place_of(input, run, request));
       if (row.truth.empty()) row.truth = integers(seen.truth);
       row.predicted.push_back(integers(seen.predicted));
-      request.say(fmt::format("{:<20} {:<20} Dice {:.2f} %", run.name, input.name,
-                              dice_of(row, row.predicted.size() - 1, classes)));
+      request.say(fmt::format("{:<20} {:<20} Dice {}", run.name, input.name,
+                              dice_text(row, row.predicted.size() - 1, classes)));
     }
     figure.rows.push_back(std::move(row));
   }

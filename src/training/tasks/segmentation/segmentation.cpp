@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -134,8 +135,9 @@ std::vector<std::size_t> Segmentation::shown(const ReportRequest& request, std::
 }
 
 std::string Segmentation::shown_label(const std::string& name, const char* score, double share) {
-  return fmt::format("{}, {} {:.1f} %", std::filesystem::path(name).stem().string(), score,
-                     100 * share);
+  const std::string stem = std::filesystem::path(name).stem().string();
+  return std::isnan(share) ? fmt::format("{}, {} -", stem, score)
+                           : fmt::format("{}, {} {:.1f} %", stem, score, 100 * share);
 }
 
 void Segmentation::add_empty_images(Report& report, std::int64_t in_truth, std::int64_t in_both) {

@@ -203,13 +203,19 @@ Report LabelledSegmentation::report(const ReportRequest& request) {
   add_cases(report, clean.cases, classes);
   report.details.set("per_class", per_class_json(clean));
   add_scores(report, clean);
-  std::int64_t in_truth = 0, in_both = 0;
+  std::int64_t in_truth = 0, in_both = 0, ignored = 0;
   for (const ClassCounts& image : clean.by_sample) {
-    if (sum_of(image.truth, kFirst) > 0) continue;
+    if (!metrics::any_counts(image)) ++ignored;
+    if (!metrics::any_counts(image) || sum_of(image.truth, kFirst) > 0) continue;
     ++in_truth;
     in_both += sum_of(image.predicted, kFirst) == 0 ? 1 : 0;
   }
   add_empty_images(report, in_truth, in_both);
+  if (ignored > 0)
+    report.lines.push_back(
+        fmt::format("{} of the {} images are ignored as a whole: they are left out of the loss and "
+                    "of the means over the images",
+                    ignored, report.indices.size()));
   return report;
 }
 

@@ -223,14 +223,25 @@ TEST_CASE("segmentation: an image that is ignored as a whole counts nowhere", "[
         model,
         std::make_shared<BatchSource>(
             data::Splits{part(data::Split::kTrain), nullptr, part(data::Split::kTest)}, options));
-    return task.measure(data::Split::kTest, {});
+    return task.report({data::Split::kTest});
   };
-  const training::Metrics without = measured(false), with = measured(true);
+  const training::Report all = measured(true);
+  const training::Metrics without = measured(false).metrics, with = all.metrics;
   REQUIRE(without.size() == with.size());
   for (std::size_t i = 0; i < with.size(); ++i) {
     INFO(with[i].info.name);
     CHECK(with[i].value == Approx(without[i].value));
   }
+  CHECK(std::count(all.lines.begin(), all.lines.end(),
+                   "1 of the 2 images are ignored as a whole: they are left out of the loss and of "
+                   "the means over the images") == 1);
+  const auto& dice =
+      std::get<std::vector<double>>(test::find_table(all, "samples")->columns[2].values);
+  REQUIRE(dice.size() == 2);
+  CHECK_FALSE(std::isnan(dice[0]));
+  CHECK(std::isnan(dice[1]));
+  REQUIRE(all.shown.size() == 2);
+  CHECK(all.shown[1].label == "2, Dice -");
 }
 
 TEST_CASE("segmentation cases: of one foreground", "[training]") {
