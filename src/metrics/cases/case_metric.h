@@ -17,8 +17,8 @@ struct CaseRule {
   std::string unit;
   bool larger_is_better = true;
   /// From the pixels (or voxels) of the class, a share of 1, which tables have in percent. NaN
-  /// where the rule for empty masks leaves the class out. A class that is defined in no case has a
-  /// mean of 0, as in MONAI.
+  /// where the rule for empty masks leaves the class out. In a mean over classes one that no case
+  /// has counts 0 (gdla 7).
   double (*share)(std::int64_t truth, std::int64_t predicted, std::int64_t both,
                   EmptyMasks empty) = nullptr;
   /// From the distances between the borders of truth and prediction (surface_distances()), at
