@@ -99,18 +99,21 @@ std::vector<std::string> write_scores(const std::filesystem::path& folder,
                                       const training::ScoreRows& rows, const ScoredSamples& samples,
                                       const Device& host) {
   std::vector<std::string> files;
-  const auto write_both = [&](const std::string& name, const std::vector<float>& values) {
-    if (wanted.contains(name) || wanted.contains(name + ".safetensors")) {
+  for (const std::string name : {"logits", "probabilities"}) {
+    const bool tensors = wanted.contains(name) || wanted.contains(name + ".safetensors");
+    const bool table = wanted.contains(name + ".csv");
+    if (!tensors && !table) continue;
+    const std::vector<float> values =
+        name == "logits" ? rows.logits : softmax(rows.logits, rows.width);
+    if (tensors) {
       files.push_back(name + ".safetensors");
       write_tensors(folder / files.back(), name, values, rows, samples, host);
     }
-    if (wanted.contains(name + ".csv")) {
+    if (table) {
       files.push_back(name + ".csv");
       write_table(folder / files.back(), values, rows, samples);
     }
-  };
-  write_both("logits", rows.logits);
-  write_both("probabilities", softmax(rows.logits, rows.width));
+  }
   return files;
 }
 

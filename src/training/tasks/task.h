@@ -60,9 +60,9 @@ class Task {
   /// pictures of its samples.
   virtual Picture picture(data::Split split, std::int64_t i);
 
-  /// Of given samples, on the host: of classes (b, classes), of masks (b, k, spatial...), those of
-  /// a dense network made by the inferer. Throws ConfigError for tasks that
-  /// predict none. Recording of gradients and the mode are the caller's.
+  /// Probabilities for given samples, on the host: (b, classes), or of masks (b, k, spatial...),
+  /// for which the inferer runs a dense network. Throws ConfigError for tasks that predict none.
+  /// Recording of gradients and the mode are the caller's.
   virtual Tensor probabilities_of(const data::Batch& batch);
 
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
@@ -104,9 +104,9 @@ class Task {
   /// Called with a batch and what is said of it, on the host: logits of classes, or probabilities
   /// of masks.
   using Visit = std::function<void(const data::Batch& batch, const Tensor& output)>;
+  using VisitOutputs = std::function<void(const data::Batch& batch, const models::Outputs& output)>;
   /// Every batch of a split, in any order, with the network's output on the host and with noise on
   /// every sample if asked for. Throws ConfigError for a split that is not there.
-  using VisitOutputs = std::function<void(const data::Batch& batch, const models::Outputs& output)>;
   void for_each_batch(data::Split split, const std::optional<NoiseLevel>& noise,
                       const VisitOutputs& visit);
   void check_split(data::Split split) const;
