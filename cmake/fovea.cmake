@@ -134,9 +134,9 @@ function(fovea_join target)
 endfunction()
 
 # fovea_layer(NAME [EXCEPT regex] [DEPENDS layer...] [LIBRARIES target...]): the static library of
-# src/NAME, without the sources that a regular expression names. DEPENDS
-# are the layers whose headers its own headers and sources may include. LIBRARIES are third parties
-# besides fmt, which stay out of our headers unless listed in PUBLIC_LIBRARIES.
+# src/NAME, without the sources that a regular expression names. DEPENDS are the layers whose headers
+# its own headers and sources may include. LIBRARIES are third parties besides fmt, which stay out of
+# our headers unless listed in PUBLIC_LIBRARIES.
 function(fovea_layer name)
   cmake_parse_arguments(arg "" "EXCEPT" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)

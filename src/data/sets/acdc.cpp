@@ -16,14 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kReader = "acdc";
-constexpr const char* kPage = "datasets/acdc.md";
+constexpr const char* kAcdcReader = "acdc";
+constexpr const char* kAcdcPage = "datasets/acdc.md";
 constexpr std::string_view kPatient = "patient";
 constexpr const char* kByPatient = "patient(\\d+)";
 
-struct Options : ImageOptions {
+struct AcdcOptions : ImageOptions {
   static constexpr Kind kKind = Kind::kLabelMaps;
-  Options() { split.by_group = kByPatient; }
+  AcdcOptions() { split.by_group = kByPatient; }
   std::int64_t img_size = 224;
   PartsFrom parts = PartsFrom::kPaper;
 
@@ -58,12 +58,12 @@ std::string without_nifti_ending(const std::string& name) {
 // no labels, is left alone.
 void add_volumes(const fs::path& folder, std::vector<LabelledVolume>& volumes) {
   std::map<std::string, fs::path> files;
-  for (const auto& entry : sorted_entries(kReader, folder)) {
+  for (const auto& entry : sorted_entries(kAcdcReader, folder)) {
     if (!has_nifti_extension(entry.path())) continue;
     const auto [known, added] =
         files.emplace(without_nifti_ending(entry.path().filename().string()), entry.path());
     FOVEA_CHECK(added, FileError,
-                fmt::format("{}: {} and {}: two files of one name; remove one of them", kReader,
+                fmt::format("{}: {} and {}: two files of one name; remove one of them", kAcdcReader,
                             known->second.string(), entry.path().filename().string()));
   }
   for (const auto& [name, path] : files) {
@@ -71,7 +71,7 @@ void add_volumes(const fs::path& folder, std::vector<LabelledVolume>& volumes) {
     const auto labels = files.find(name + "_gt");
     FOVEA_CHECK(labels != files.end(), FileError,
                 fmt::format("{}: {}: has no labels; expected {}_gt.nii or .nii.gz beside it",
-                            kReader, path.string(), name));
+                            kAcdcReader, path.string(), name));
     volumes.push_back({path, labels->second, name});
   }
 }
@@ -80,18 +80,18 @@ void add_volumes(const fs::path& folder, std::vector<LabelledVolume>& volumes) {
 std::vector<LabelledVolume> find_volumes(const fs::path& root) {
   std::error_code code;
   FOVEA_CHECK(fs::is_directory(root, code), FileError,
-              fmt::format("dataset.root: {}: not found; see {}", root.string(), kPage));
+              fmt::format("dataset.root: {}: not found; see {}", root.string(), kAcdcPage));
   std::vector<LabelledVolume> volumes;
   for (const fs::path& folder : {root, root / "testing", root / "training"}) {
     if (!fs::is_directory(folder, code)) continue;
-    for (const auto& entry : sorted_entries(kReader, folder)) {
+    for (const auto& entry : sorted_entries(kAcdcReader, folder)) {
       if (entry.path().filename().string().starts_with(kPatient))
         add_volumes(entry.path(), volumes);
     }
   }
   FOVEA_CHECK(!volumes.empty(), FileError,
               fmt::format("dataset.root: {}: holds no patientNNN/patientNNN_frameFF.nii; see {}",
-                          root.string(), kPage));
+                          root.string(), kAcdcPage));
   return volumes;
 }
 
@@ -107,12 +107,12 @@ std::vector<LabelledVolume> volumes_of(const Place& place, PartsFrom parts,
   std::vector<std::string> patients;
   for (const LabelledVolume& volume : all) patients.push_back(patient_of(volume, parts));
   std::vector<LabelledVolume> chosen;
-  for (const std::int64_t i :
-       places_of_part({kReader, parts, place.root / "splits", {}}, place.split, patients, notes))
+  for (const std::int64_t i : places_of_part({kAcdcReader, parts, place.root / "splits", {}},
+                                             place.split, patients, notes))
     chosen.push_back(all[static_cast<std::size_t>(i)]);
   FOVEA_CHECK(!chosen.empty() || place.split != Split::kTrain, FileError,
               fmt::format("dataset.root: {}: holds no patient of train; see {}",
-                          place.root.string(), kPage));
+                          place.root.string(), kAcdcPage));
   return chosen;
 }
 
@@ -120,7 +120,7 @@ std::vector<std::string> classes_of_heart() {
   return {"background", "right ventricle", "myocardium", "left ventricle"};
 }
 
-std::unique_ptr<Source> open(const Place& place, const Options& o) {
+std::unique_ptr<Source> open_acdc(const Place& place, const AcdcOptions& o) {
   std::vector<std::string> notes;
   std::vector<LabelledVolume> chosen = volumes_of(place, o.parts, notes);
   if (chosen.empty()) return nullptr;
@@ -141,18 +141,18 @@ std::unique_ptr<VolumePart> open_whole(const Place& place, const WholeOptions& o
 
 }  // namespace
 
-FOVEA_DATASET(acdc_volumes, open_whole, "heart MRI, whole volumes with three structures", kPage,
+FOVEA_DATASET(acdc_volumes, open_whole, "heart MRI, whole volumes with three structures", kAcdcPage,
               schema::Fields<WholeOptions>{}
                   .add_enum("parts", &WholeOptions::parts, parts_from_words(), kPartsFromHelp)
                   .names_files(part_lists)
                   .add("canonical", &WholeOptions::canonical, kCanonicalHelp))
 
-FOVEA_DATASET(acdc, open, "heart MRI, slices with three structures", kPage,
-              schema::Fields<Options>{}
-                  .add("img_size", &Options::img_size, schema::in_range(8, 4096),
+FOVEA_DATASET(acdc, open_acdc, "heart MRI, slices with three structures", kAcdcPage,
+              schema::Fields<AcdcOptions>{}
+                  .add("img_size", &AcdcOptions::img_size, schema::in_range(8, 4096),
                        "slices are zoomed to this square after augmentation: cubic splines, labels "
                        "nearest (gdla 6.4)")
-                  .add_enum("parts", &Options::parts, parts_from_words(), kPartsFromHelp)
+                  .add_enum("parts", &AcdcOptions::parts, parts_from_words(), kPartsFromHelp)
                   .names_files(part_lists))
 
 }  // namespace fovea::data

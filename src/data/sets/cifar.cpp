@@ -12,8 +12,8 @@
 namespace fovea::data {
 namespace {
 
-constexpr std::int64_t kSide = 32;
-constexpr std::int64_t kPixels = kSide * kSide;
+constexpr std::int64_t kCifarSide = 32;
+constexpr std::int64_t kCifarPixels = kCifarSide * kCifarSide;
 constexpr std::int64_t kMaxRecords = 1 << 17;
 
 constexpr std::string_view kNames10 = "airplane automobile bird cat deer dog frog horse ship truck";
@@ -48,7 +48,7 @@ std::vector<std::string> words(std::string_view text) {
 }
 
 // How the two members of the family differ.
-struct Layout {
+struct CifarLayout {
   std::string_view folder;  // that the official archive unpacks to
   std::string_view page;
   std::vector<std::string> train_files;
@@ -59,9 +59,11 @@ struct Layout {
 
 class Cifar final : public Source {
  public:
-  Cifar(const Place& place, const Layout& layout, SourceInfo source_info)
-      : Source(std::move(source_info)), record_(layout.label_bytes + 3 * kPixels), layout_(layout) {
-    info_.height = info_.width = kSide;
+  Cifar(const Place& place, const CifarLayout& layout, SourceInfo source_info)
+      : Source(std::move(source_info)),
+        record_(layout.label_bytes + 3 * kCifarPixels),
+        layout_(layout) {
+    info_.height = info_.width = kCifarSide;
     std::error_code code;
     const auto nested = place.root / layout.folder;
     const auto root = std::filesystem::is_directory(nested, code) ? nested : place.root;
@@ -74,12 +76,12 @@ class Cifar final : public Source {
   Image read(std::int64_t index) const override {
     const auto [file, record] = find(index);
     const std::byte* planes = file->content.data() + record * record_ + layout_.label_bytes;
-    Image image{kSide, kSide, 3, {}};
-    image.pixels.resize(static_cast<std::size_t>(3 * kPixels));
+    Image image{kCifarSide, kCifarSide, 3, {}};
+    image.pixels.resize(static_cast<std::size_t>(3 * kCifarPixels));
     for (std::int64_t c = 0; c < 3; ++c) {
-      for (std::int64_t p = 0; p < kPixels; ++p) {
+      for (std::int64_t p = 0; p < kCifarPixels; ++p) {
         image.pixels[static_cast<std::size_t>(p * 3 + c)] =
-            std::to_integer<std::uint8_t>(planes[c * kPixels + p]);
+            std::to_integer<std::uint8_t>(planes[c * kCifarPixels + p]);
       }
     }
     return image;
@@ -132,7 +134,7 @@ class Cifar final : public Source {
   }
 
   std::int64_t record_;
-  Layout layout_;
+  CifarLayout layout_;
   std::vector<File> files_;
 };
 
@@ -142,11 +144,12 @@ struct Options10 : ImageOptions {
 
 std::unique_ptr<Source> open_cifar10(const Place& place, const Options10&) {
   if (place.split == Split::kVal) return nullptr;
-  const Layout layout{.folder = "cifar-10-batches-bin",
-                      .page = "datasets/cifar10.md",
-                      .train_files = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
-                                      "data_batch_4.bin", "data_batch_5.bin"},
-                      .test_files = {"test_batch.bin"}};
+  const CifarLayout layout{
+      .folder = "cifar-10-batches-bin",
+      .page = "datasets/cifar10.md",
+      .train_files = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                      "data_batch_4.bin", "data_batch_5.bin"},
+      .test_files = {"test_batch.bin"}};
   return std::make_unique<Cifar>(place, layout,
                                  SourceInfo{.class_names = words(kNames10),
                                             .mean = {0.4914, 0.4822, 0.4465},
@@ -161,12 +164,12 @@ struct Options100 : ImageOptions {
 std::unique_ptr<Source> open_cifar100(const Place& place, const Options100& options) {
   if (place.split == Split::kVal) return nullptr;
   const bool fine = options.labels == "fine";
-  const Layout layout{.folder = "cifar-100-binary",
-                      .page = "datasets/cifar100.md",
-                      .train_files = {"train.bin"},
-                      .test_files = {"test.bin"},
-                      .label_bytes = 2,
-                      .label_at = fine ? 1 : 0};
+  const CifarLayout layout{.folder = "cifar-100-binary",
+                           .page = "datasets/cifar100.md",
+                           .train_files = {"train.bin"},
+                           .test_files = {"test.bin"},
+                           .label_bytes = 2,
+                           .label_at = fine ? 1 : 0};
   return std::make_unique<Cifar>(place, layout,
                                  SourceInfo{.class_names = words(fine ? kNames100 : kNames20),
                                             .mean = {0.5071, 0.4865, 0.4409},

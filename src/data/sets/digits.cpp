@@ -13,24 +13,24 @@
 namespace fovea::data {
 namespace {
 
-constexpr std::int64_t kSide = 8;
-constexpr std::int64_t kPixels = kSide * kSide;
-constexpr std::size_t kMaxBytes = std::size_t{1} << 24;
+constexpr std::int64_t kDigitsSide = 8;
+constexpr std::int64_t kDigitsPixels = kDigitsSide * kDigitsSide;
+constexpr std::size_t kDigitsMaxBytes = std::size_t{1} << 24;
 
-struct Options : ImageOptions {};
+struct DigitsOptions : ImageOptions {};
 
 class Digits final : public Source {
  public:
   explicit Digits(const Place& place)
       : Source({.class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
                 .channels = 1,
-                .height = kSide,
-                .width = kSide,
+                .height = kDigitsSide,
+                .width = kDigitsSide,
                 .pixel_max = 16.0f,
                 .mean = {0.3051},
                 .std = {0.3762}}),
         path_(find_data_file(place.root / "digits.csv", "datasets/digits/README.md")) {
-    const std::vector<std::byte> content = read_packed(path_, kMaxBytes);
+    const std::vector<std::byte> content = read_packed(path_, kDigitsMaxBytes);
     std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
     std::vector<std::int64_t> seen(10, 0);
     for (std::int64_t line = 1; !text.empty(); ++line) {
@@ -50,7 +50,7 @@ class Digits final : public Source {
   }
 
   Image read(std::int64_t index) const override {
-    return {kSide, kSide, 1, pixels_[static_cast<std::size_t>(index)]};
+    return {kDigitsSide, kDigitsSide, 1, pixels_[static_cast<std::size_t>(index)]};
   }
 
   std::string name(std::int64_t index) const override {
@@ -65,10 +65,10 @@ class Digits final : public Source {
     std::vector<std::uint8_t> values;
     const char* next = line.data();
     const char* end = line.data() + line.size();
-    while (next != end && values.size() <= kPixels) {
+    while (next != end && values.size() <= kDigitsPixels) {
       int value = -1;
       const auto [after, status] = std::from_chars(next, end, value);
-      const int maximum = values.size() < kPixels ? 16 : 9;
+      const int maximum = values.size() < kDigitsPixels ? 16 : 9;
       FOVEA_CHECK(status == std::errc() && value >= 0 && value <= maximum, FileError,
                   fmt::format("{}:{}: value {} of the line is not a number in 0..{}",
                               path_.string(), number, values.size() + 1, maximum));
@@ -76,9 +76,9 @@ class Digits final : public Source {
       next = after != end && *after == ',' ? after + 1 : after;
       if (next == after && after != end) break;
     }
-    FOVEA_CHECK(values.size() == kPixels + 1 && next == end, FileError,
+    FOVEA_CHECK(values.size() == kDigitsPixels + 1 && next == end, FileError,
                 fmt::format("{}:{}: expected {} pixels and a label, separated by commas",
-                            path_.string(), number, kPixels));
+                            path_.string(), number, kDigitsPixels));
     return values;
   }
 
@@ -87,14 +87,15 @@ class Digits final : public Source {
   std::vector<std::vector<std::uint8_t>> pixels_;
 };
 
-std::unique_ptr<Source> open(const Place& place, const Options&) {
+std::unique_ptr<Source> open_digits(const Place& place, const DigitsOptions&) {
   if (place.split == Split::kVal) return nullptr;
   return std::make_unique<Digits>(place);
 }
 
 }  // namespace
 
-FOVEA_DATASET(digits, open, "1,797 handwritten digits of 8 x 8 pixels; ships with the project",
-              "datasets/digits/README.md", schema::Fields<Options>{})
+FOVEA_DATASET(digits, open_digits,
+              "1,797 handwritten digits of 8 x 8 pixels; ships with the project",
+              "datasets/digits/README.md", schema::Fields<DigitsOptions>{})
 
 }  // namespace fovea::data

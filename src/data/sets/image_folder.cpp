@@ -18,10 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kReader = "image_folder";
-constexpr const char* kPage = "datasets/image_folder.md";
+constexpr const char* kFolderReader = "image_folder";
+constexpr const char* kFolderPage = "datasets/image_folder.md";
 
-struct Options : ImageOptions {
+struct FolderOptions : ImageOptions {
   std::int64_t img_size = 0;
   std::int64_t in_chans = 3;
   double crop_pct = 1;
@@ -36,10 +36,10 @@ class ImageFolder final : public Source {
  public:
   /// `labels`: the list of a part whose pictures lie in no class folders; "": they lie in such.
   ImageFolder(const fs::path& train, const fs::path& part, const fs::path& labels,
-              const Options& options)
+              const FolderOptions& options)
       : img_size_(options.img_size), exif_(options.exif ? Exif::kApply : Exif::kIgnore) {
     const std::vector<std::string> folders =
-        class_folders(kReader, train, "<class>/<image>", kPage);
+        class_folders(kFolderReader, train, "<class>/<image>", kFolderPage);
     info_.class_names = options.class_names.empty()
                             ? folders
                             : listed_names(fs::path(options.root) / options.class_names, folders);
@@ -55,12 +55,12 @@ class ImageFolder final : public Source {
     if (labels.empty()) {
       read_folders(part, folders, left_out);
     } else {
-      files_ = image_files(kReader, part, kPage, &left_out);
+      files_ = image_files(kFolderReader, part, kFolderPage, &left_out);
       labels_ = listed_classes(labels, files_, folders);
     }
-    left_out.note(kReader, part, notes_);
+    left_out.note(kFolderReader, part, notes_);
     note_pictures(files_,
-                  {kReader, exif_, false,
+                  {kFolderReader, exif_, false,
                    "give dataset.mean and dataset.std of what they hold, or convert the pictures"},
                   notes_);
     info_.height = info_.width = img_size_;
@@ -93,9 +93,10 @@ class ImageFolder final : public Source {
  private:
   void read_folders(const fs::path& part, const std::vector<std::string>& folders,
                     LeftOut& left_out) {
-    for (const std::string& name : class_folders(kReader, part, "<class>/<image>", kPage)) {
-      const std::int64_t label = class_of(kReader, part, name, folders);
-      for (fs::path& file : image_files(kReader, part / name, kPage, &left_out)) {
+    for (const std::string& name :
+         class_folders(kFolderReader, part, "<class>/<image>", kFolderPage)) {
+      const std::int64_t label = class_of(kFolderReader, part, name, folders);
+      for (fs::path& file : image_files(kFolderReader, part / name, kFolderPage, &left_out)) {
         files_.push_back(std::move(file));
         labels_.push_back(label);
       }
@@ -106,7 +107,7 @@ class ImageFolder final : public Source {
   void measure(const fs::path& train, const std::vector<std::string>& folders) {
     std::string first_error;
     for (const std::string& name : folders) {
-      for (const fs::path& file : image_files(kReader, train / name, kPage)) {
+      for (const fs::path& file : image_files(kFolderReader, train / name, kFolderPage)) {
         try {
           const Image image = read_file(file);
           info_.height = image.height;
@@ -126,16 +127,16 @@ class ImageFolder final : public Source {
 };
 
 bool holds_folders(const fs::path& folder) {
-  const auto entries = sorted_entries(kReader, folder);
+  const auto entries = sorted_entries(kFolderReader, folder);
   return std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
-    return type_of(kReader, entry) == fs::file_type::directory;
+    return type_of(kFolderReader, entry) == fs::file_type::directory;
   });
 }
 
-std::unique_ptr<Source> open(const Place& place, const Options& options) {
-  const auto part = part_folder(place.root, place.split, options.split, kPage);
+std::unique_ptr<Source> open_image_folder(const Place& place, const FolderOptions& options) {
+  const auto part = part_folder(place.root, place.split, options.split, kFolderPage);
   if (!part) return nullptr;
-  const fs::path train = *part_folder(place.root, Split::kTrain, options.split, kPage);
+  const fs::path train = *part_folder(place.root, Split::kTrain, options.split, kFolderPage);
   const bool listed = !options.val_labels.empty();
   // Kaggle's ImageNet has a test folder whose classes nobody knows.
   if (listed && place.split == Split::kTest && !holds_folders(*part)) return nullptr;
@@ -156,33 +157,33 @@ std::vector<fs::path> folder_lists(const schema::Value& options) {
 }  // namespace
 
 FOVEA_DATASET(
-    image_folder, open, "folders of pictures: train/<class>/<file>, test/<class>/<file>",
-    "datasets/image_folder.md",
-    schema::Fields<Options>{}
-        .add("img_size", &Options::img_size, schema::in_range(0, 8192),
+    image_folder, open_image_folder,
+    "folders of pictures: train/<class>/<file>, test/<class>/<file>", "datasets/image_folder.md",
+    schema::Fields<FolderOptions>{}
+        .add("img_size", &FolderOptions::img_size, schema::in_range(0, 8192),
              "side in pixels of what the network sees: pictures are resized, keeping their aspect "
              "ratio, and the centre is cut out; 0: all have the size of the first")
-        .add("crop_pct", &Options::crop_pct, schema::greater_than(0) && schema::at_most(1),
+        .add("crop_pct", &FolderOptions::crop_pct, schema::greater_than(0) && schema::at_most(1),
              "the shorter side is resized to floor(img_size / crop_pct) before the centre is cut "
              "out; 0.875: 256 for 224")
-        .add_enum("interpolation", &Options::interpolation, interpolation_names(),
+        .add_enum("interpolation", &FolderOptions::interpolation, interpolation_names(),
                   "how pictures are resized, as PIL does")
-        .add("antialias", &Options::antialias,
+        .add("antialias", &FolderOptions::antialias,
              "when shrinking, average over all pixels that fall into one, as PIL always does; "
              "false: as PyTorch's interpolate without antialiasing")
-        .add("exif", &Options::exif,
+        .add("exif", &FolderOptions::exif,
              "turn pictures as the EXIF orientation of their JPEG files says; the loaders of "
              "torchvision and timm do not")
-        .add("in_chans", &Options::in_chans, schema::in_range(1, 3),
+        .add("in_chans", &FolderOptions::in_chans, schema::in_range(1, 3),
              "1 converts to grey, 3 to colour")
-        .add("class_names", &Options::class_names,
+        .add("class_names", &FolderOptions::class_names,
              "file below root of lines \"<class folder> <name>\"; empty: classes are named after "
              "their folders")
-        .add("val_labels", &Options::val_labels,
+        .add("val_labels", &FolderOptions::val_labels,
              "file below root with the classes of the pictures in val, which then lie in no class "
              "folders; a test folder without class folders is not used")
         .names_files(folder_lists)
-        .check([](const Options& o) {
+        .check([](const FolderOptions& o) {
           if (o.in_chans == 2) return std::string("in_chans is 2, expected 1 or 3");
           return o.crop_pct < 1 && o.img_size == 0
                      ? std::string("crop_pct is given without img_size; set both")

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int kHalf = 128;  // grey values from here on are foreground
 
-struct Options : ImageOptions {
+struct LesionOptions : ImageOptions {
   static constexpr Kind kKind = Kind::kLabelMaps;
   static Kind kind_of(const schema::Value& options) {
     return kind_by_mask_type(options, MaskType::kLabels);
@@ -136,7 +136,7 @@ std::vector<Lesion> find_all(const LesionSet& set, const fs::path& root) {
 }
 
 template <const LesionSet& set>
-std::unique_ptr<Source> open(const Place& place, const Options& o) {
+std::unique_ptr<Source> open_lesions(const Place& place, const LesionOptions& o) {
   const std::vector<Lesion> all = find_all(set, place.root);
   std::vector<std::string> ids;
   for (const Lesion& lesion : all) {
@@ -172,24 +172,26 @@ std::unique_ptr<Source> open(const Place& place, const Options& o) {
                                         std::move(notes));
 }
 
-schema::Fields<Options> fields() {
-  return schema::Fields<Options>{}
-      .add("img_size", &Options::img_size, schema::in_range(8, 4096),
+schema::Fields<LesionOptions> lesions_fields() {
+  return schema::Fields<LesionOptions>{}
+      .add("img_size", &LesionOptions::img_size, schema::in_range(8, 4096),
            "pictures are resized to this square before augmentation, whatever their aspect ratio: "
            "bilinear with antialiasing, masks floor(i in / out)")
-      .add_enum("parts", &Options::parts, parts_from_words(), kPartsFromHelp)
+      .add_enum("parts", &LesionOptions::parts, parts_from_words(), kPartsFromHelp)
       .names_files(part_lists)
-      .add_enum(kMaskTypeKey, &Options::mask_type, mask_type_words(),
+      .add_enum(kMaskTypeKey, &LesionOptions::mask_type, mask_type_words(),
                 "labels: two classes, background and lesion, as in the paper; foreground: one mask")
-      .add("mask_minmax", &Options::mask_minmax,
+      .add("mask_minmax", &LesionOptions::mask_minmax,
            "as in the public code, a mask that is all foreground counts as empty");
 }
 
 }  // namespace
 
-FOVEA_DATASET(busi, open<kBusi>, "breast ultrasound with masks of lesions", kBusi.page, fields())
-FOVEA_DATASET(ham10000, open<kHam10000>, "dermoscopic pictures with masks of lesions",
-              kHam10000.page, fields())
-FOVEA_DATASET(ph2, open<kPh2>, "dermoscopic pictures with masks of lesions", kPh2.page, fields())
+FOVEA_DATASET(busi, open_lesions<kBusi>, "breast ultrasound with masks of lesions", kBusi.page,
+              lesions_fields())
+FOVEA_DATASET(ham10000, open_lesions<kHam10000>, "dermoscopic pictures with masks of lesions",
+              kHam10000.page, lesions_fields())
+FOVEA_DATASET(ph2, open_lesions<kPh2>, "dermoscopic pictures with masks of lesions", kPh2.page,
+              lesions_fields())
 
 }  // namespace fovea::data

@@ -13,7 +13,7 @@
 namespace fovea::data {
 namespace {
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kMnistMaxBytes = std::int64_t{1} << 30;
 
 struct Idx {
   std::filesystem::path path;
@@ -42,10 +42,10 @@ std::vector<std::int64_t> idx_sizes(const std::vector<std::byte>& header, std::s
     const std::size_t i = 4 + 4 * k;
     sizes.push_back(byte(i) << 24 | byte(i + 1) << 16 | byte(i + 2) << 8 | byte(i + 3));
     FOVEA_CHECK(
-        sizes.back() >= 1 && count <= kMaxBytes / sizes.back(), FileError,
+        sizes.back() >= 1 && count <= kMnistMaxBytes / sizes.back(), FileError,
         fmt::format("{}: declares sizes ({}); every size must be at least 1 and their product "
                     "at most {}",
-                    path, fmt::join(sizes, ", "), kMaxBytes));
+                    path, fmt::join(sizes, ", "), kMnistMaxBytes));
     count *= sizes.back();
   }
   return sizes;
@@ -54,7 +54,7 @@ std::vector<std::int64_t> idx_sizes(const std::vector<std::byte>& header, std::s
 Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
   const std::size_t header = 4 + 4 * rank;
   std::vector<std::byte> file =
-      io::read_bytes(path, static_cast<std::uint64_t>(kMaxBytes) + header);
+      io::read_bytes(path, static_cast<std::uint64_t>(kMnistMaxBytes) + header);
   const bool packed = is_gzip(file);
   // The header bounds what a compressed file may expand to.
   const auto sizes =
@@ -74,7 +74,7 @@ Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
   return {path, sizes, std::move(file), header};
 }
 
-struct Options : ImageOptions {
+struct MnistOptions : ImageOptions {
   bool pad_to_32 = false;
   bool repeat_channels = false;
   SampleShape sample_shape() const {
@@ -92,7 +92,7 @@ struct Variant {
 
 class Mnist final : public Source {
  public:
-  Mnist(const Place& place, const Options& options, const Variant& variant) {
+  Mnist(const Place& place, const MnistOptions& options, const Variant& variant) {
     const bool test = place.split == Split::kTest;
     const std::string part = test ? "t10k" : "train";
     images_ = read_idx(find_data_file(place.root / (part + "-images-idx3-ubyte"), variant.page), 3);
@@ -153,7 +153,7 @@ class Mnist final : public Source {
   std::filesystem::path labels_file_;
 };
 
-std::unique_ptr<Source> open_mnist(const Place& place, const Options& options) {
+std::unique_ptr<Source> open_mnist(const Place& place, const MnistOptions& options) {
   if (place.split == Split::kVal) return nullptr;
   return std::make_unique<Mnist>(
       place, options,
@@ -161,13 +161,14 @@ std::unique_ptr<Source> open_mnist(const Place& place, const Options& options) {
           {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, 0.1307, 0.3081, "datasets/mnist.md"});
 }
 
-schema::Fields<Options> fields() {
-  return schema::Fields<Options>{}
-      .add("pad_to_32", &Options::pad_to_32, "pad with zeros from 28 x 28 to 32 x 32 pixels")
-      .add("repeat_channels", &Options::repeat_channels, "repeat the grey channel three times");
+schema::Fields<MnistOptions> mnist_fields() {
+  return schema::Fields<MnistOptions>{}
+      .add("pad_to_32", &MnistOptions::pad_to_32, "pad with zeros from 28 x 28 to 32 x 32 pixels")
+      .add("repeat_channels", &MnistOptions::repeat_channels,
+           "repeat the grey channel three times");
 }
 
-std::unique_ptr<Source> open_fashion_mnist(const Place& place, const Options& options) {
+std::unique_ptr<Source> open_fashion_mnist(const Place& place, const MnistOptions& options) {
   if (place.split == Split::kVal) return nullptr;
   return std::make_unique<Mnist>(place, options,
                                  Variant{{"t-shirt", "trouser", "pullover", "dress", "coat",
@@ -180,10 +181,10 @@ std::unique_ptr<Source> open_fashion_mnist(const Place& place, const Options& op
 }  // namespace
 
 FOVEA_DATASET(mnist, open_mnist, "MNIST: 70,000 handwritten digits of 28 x 28 pixels",
-              "datasets/mnist.md", fields())
+              "datasets/mnist.md", mnist_fields())
 
 FOVEA_DATASET(fashion_mnist, open_fashion_mnist,
               "Fashion-MNIST: 70,000 pictures of clothing of 28 x 28 pixels, 10 classes",
-              "datasets/fashion_mnist.md", fields())
+              "datasets/fashion_mnist.md", mnist_fields())
 
 }  // namespace fovea::data

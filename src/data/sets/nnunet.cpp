@@ -26,14 +26,14 @@ using schema::Value;
 constexpr const char* kNnUnet = "nnunet";
 constexpr const char* kNnUnetPage = "datasets/nnunet.md";
 
-enum class Intensity { kAuto, kMr, kCt };
+enum class NnUnetIntensity { kAuto, kMr, kCt };
 
 struct NnUnetOptions : VolumeSetOptions {
   PartsFrom parts = PartsFrom::kAll;
-  Intensity intensities = Intensity::kAuto;
+  NnUnetIntensity intensities = NnUnetIntensity::kAuto;
 };
 
-VolumeInfo read_info(const fs::path& root, Intensity intensities) {
+VolumeInfo read_info(const fs::path& root, NnUnetIntensity intensities) {
   const fs::path file = root / "dataset.json";
   std::error_code code;
   FOVEA_CHECK(fs::is_regular_file(file, code), FileError,
@@ -51,8 +51,8 @@ VolumeInfo read_info(const fs::path& root, Intensity intensities) {
     }
     if (const Value* count = json.find("numTraining"); count != nullptr && count->is_integer())
       info.declared_cases = count->as_int();
-    info.ct = intensities == Intensity::kCt ||
-              (intensities == Intensity::kAuto && (first == "CT" || first == "ct"));
+    info.ct = intensities == NnUnetIntensity::kCt ||
+              (intensities == NnUnetIntensity::kAuto && (first == "CT" || first == "ct"));
     return info;
   } catch (const ConfigError& error) {  // of the parser, with the place in the file
     throw FileError(error.what());
@@ -199,7 +199,9 @@ FOVEA_DATASET(
                   "ROOT/splits/train.txt, val.txt, test.txt name cases of imagesTr")
         .names_files(part_lists)
         .add_enum("intensities", &NnUnetOptions::intensities,
-                  {{"auto", Intensity::kAuto}, {"mr", Intensity::kMr}, {"ct", Intensity::kCt}},
+                  {{"auto", NnUnetIntensity::kAuto},
+                   {"mr", NnUnetIntensity::kMr},
+                   {"ct", NnUnetIntensity::kCt}},
                   "mr: every volume by its own mean and deviation; ct: all by those of the "
                   "training foreground; auto: as dataset.json names the first channel")
         .add("foreground_voxels", &NnUnetOptions::foreground_voxels, schema::at_least(0),

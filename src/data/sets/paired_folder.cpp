@@ -22,16 +22,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kReader = "paired_folder";
-constexpr const char* kPage = "datasets/paired_folder.md";
+constexpr const char* kPairsReader = "paired_folder";
+constexpr const char* kPairsPage = "datasets/paired_folder.md";
 
-enum class Layout { kShared, kBySplit, kIsic2017, kIsic2018 };
-enum class Intensity { kUnit, kMinMax255 };
+enum class PairLayout { kShared, kBySplit, kIsic2017, kIsic2018 };
+enum class PairIntensity { kUnit, kMinMax255 };
 
-struct Options : ImageOptions {
+struct PairsOptions : ImageOptions {
   static constexpr Kind kKind = Kind::kMaskedImages;
   static Kind kind_of(const schema::Value& options);
-  Layout layout = Layout::kShared;
+  PairLayout layout = PairLayout::kShared;
   std::string images = "images";
   std::string masks = "masks";
   std::string mask_suffix;
@@ -44,7 +44,7 @@ struct Options : ImageOptions {
   std::vector<std::string> classes;
   std::optional<std::int64_t> ignore_value;
   Resampling mask_resize = Resampling::kNearest;
-  Intensity intensity = Intensity::kUnit;
+  PairIntensity intensity = PairIntensity::kUnit;
   bool exif = false;
   bool lists_test() const;
   std::optional<SampleShape> sample_shape() const;
@@ -52,11 +52,11 @@ struct Options : ImageOptions {
   std::vector<int> label_values() const;
 };
 
-Kind Options::kind_of(const schema::Value& options) {
+Kind PairsOptions::kind_of(const schema::Value& options) {
   return kind_by_mask_type(options, MaskType::kForeground);
 }
 
-std::vector<int> Options::label_values() const {
+std::vector<int> PairsOptions::label_values() const {
   std::vector<int> values;
   if (mask_values.is_null()) {
     for (std::size_t c = 0; c < classes.size(); ++c) values.push_back(static_cast<int>(c));
@@ -67,7 +67,7 @@ std::vector<int> Options::label_values() const {
   return values;
 }
 
-std::optional<SampleShape> Options::sample_shape() const {
+std::optional<SampleShape> PairsOptions::sample_shape() const {
   const bool labels = mask_type == MaskType::kLabels;
   const std::int64_t count = labels ? std::ssize(label_values()) : 1;
   if (img_size == 0 || count == 0) return std::nullopt;
@@ -79,7 +79,7 @@ std::optional<SampleShape> Options::sample_shape() const {
 }
 
 // What is wrong with the keys of masks, or "".
-std::string complaint(const Options& o) {
+std::string complaint(const PairsOptions& o) {
   if (std::string wrong = MaskRule::complaint(o.mask_threshold, o.mask_values); !wrong.empty())
     return wrong;
   if (o.mask_type == MaskType::kForeground) {
@@ -103,30 +103,30 @@ std::string complaint(const Options& o) {
   return "";
 }
 
-bool has_list(const fs::path& lists, const Options& o, Split split) {
+bool has_list(const fs::path& lists, const PairsOptions& o, Split split) {
   return !o.splits.empty() && has_list(lists, split);
 }
 
-bool Options::lists_test() const {
+bool PairsOptions::lists_test() const {
   const fs::path lists = fs::path(root) / splits;
   return has_list(lists, *this, Split::kTrain) && has_list(lists, *this, Split::kTest);
 }
 
-PairFolders folders_of(const fs::path& root, Split split, const Options& o) {
+PairFolders folders_of(const fs::path& root, Split split, const PairsOptions& o) {
   const auto part = [&](const char* train, const char* val, const char* test) {
     return split == Split::kTrain ? train : split == Split::kVal ? val : test;
   };
   switch (o.layout) {
-    case Layout::kShared:
+    case PairLayout::kShared:
       return {root / o.images, root / o.masks, o.mask_suffix};
-    case Layout::kBySplit:
+    case PairLayout::kBySplit:
       return {part_path(root, split) / o.images, part_path(root, split) / o.masks, o.mask_suffix};
-    case Layout::kIsic2017: {
+    case PairLayout::kIsic2017: {
       const std::string name = part("Training", "Validation", "Test_v2");
       return {root / ("ISIC-2017_" + name + "_Data"),
               root / ("ISIC-2017_" + name + "_Part1_GroundTruth"), "_segmentation"};
     }
-    case Layout::kIsic2018: {
+    case PairLayout::kIsic2018: {
       const std::string name = part("Training", "Validation", "Test");
       return {root / ("ISIC2018_Task1-2_" + name + "_Input"),
               root / ("ISIC2018_Task1_" + name + "_GroundTruth"), "_segmentation"};
@@ -135,9 +135,9 @@ PairFolders folders_of(const fs::path& root, Split split, const Options& o) {
   return {};
 }
 
-Exif exif_of(const Options& o) { return o.exif ? Exif::kApply : Exif::kIgnore; }
+Exif exif_of(const PairsOptions& o) { return o.exif ? Exif::kApply : Exif::kIgnore; }
 
-PairRule rule_of(const std::vector<ImagePair>& train, const Options& o) {
+PairRule rule_of(const std::vector<ImagePair>& train, const PairsOptions& o) {
   std::vector<fs::path> masks;
   for (const ImagePair& pair : train) masks.push_back(pair.mask);
   if (o.mask_type == MaskType::kLabels) {
@@ -150,7 +150,7 @@ PairRule rule_of(const std::vector<ImagePair>& train, const Options& o) {
   return given ? *given : MaskRule::recognise(masks);
 }
 
-void describe_masks(const Options& o, const PairRule& rule, SourceInfo& info,
+void describe_masks(const PairsOptions& o, const PairRule& rule, SourceInfo& info,
                     std::vector<std::string>& notes) {
   const auto* labels = std::get_if<LabelRule>(&rule);
   info.mask_resize = o.mask_resize;
@@ -168,8 +168,9 @@ void describe_masks(const Options& o, const PairRule& rule, SourceInfo& info,
   if (!o.classes.empty()) return;
   for (const int value : labels->values()) info.class_names.push_back(fmt::format("{}", value));
   if (o.mask_values.is_null()) {
-    notes.push_back(fmt::format("{}: {} classes, the values of the masks of train: {}", kReader,
-                                labels->values().size(), fmt::join(labels->values(), ", ")));
+    notes.push_back(fmt::format("{}: {} classes, the values of the masks of train: {}",
+                                kPairsReader, labels->values().size(),
+                                fmt::join(labels->values(), ", ")));
   }
 }
 
@@ -180,13 +181,13 @@ void note_left_out(const std::vector<ImagePair>& pairs, std::vector<std::string>
   }
   for (const fs::path& folder : folders) {
     LeftOut left_out;
-    for (const auto& entry : sorted_entries(kReader, folder)) left_out.add(entry.path());
-    left_out.note(kReader, folder, notes);
+    for (const auto& entry : sorted_entries(kPairsReader, folder)) left_out.add(entry.path());
+    left_out.note(kPairsReader, folder, notes);
   }
 }
 
 // Every split takes its size from the first image of train that can be decoded.
-void measure(const std::vector<ImagePair>& train, const Options& o, SourceInfo& info) {
+void measure(const std::vector<ImagePair>& train, const PairsOptions& o, SourceInfo& info) {
   std::string first_error;
   for (const ImagePair& pair : train) {
     try {
@@ -202,45 +203,47 @@ void measure(const std::vector<ImagePair>& train, const Options& o, SourceInfo& 
 }
 
 // Pairs of a part; nothing for a val or test part that is not there.
-std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split, const Options& o,
+std::optional<std::vector<ImagePair>> pairs_of(const fs::path& root, Split split,
+                                               const PairsOptions& o,
                                                std::vector<std::string>* notes = nullptr) {
   std::error_code code;
   const fs::path lists = root / o.splits;
   const std::vector<ImagePair> all =
-      find_pairs(kReader, kPage, folders_of(root, Split::kTrain, o), notes);
+      find_pairs(kPairsReader, kPairsPage, folders_of(root, Split::kTrain, o), notes);
   if (has_list(lists, o, Split::kTrain)) {
     if (split != Split::kTrain && !has_list(lists, o, split)) return std::nullopt;
-    return listed_pairs(all, lists, split, kPage);
+    return listed_pairs(all, lists, split, kPairsPage);
   }
   for (const Split other : {Split::kVal, Split::kTest}) {
     FOVEA_CHECK(!has_list(lists, o, other), FileError,
                 fmt::format("dataset.splits: {}: not found, but {}.txt is there; list the names of "
                             "train too; see {}",
-                            (lists / "train.txt").string(), name_of(other), kPage));
+                            (lists / "train.txt").string(), name_of(other), kPairsPage));
   }
-  FOVEA_CHECK(o.layout != Layout::kShared || o.split.cuts_val() || o.split.cuts_test(), FileError,
+  FOVEA_CHECK(o.layout != PairLayout::kShared || o.split.cuts_val() || o.split.cuts_test(),
+              FileError,
               fmt::format("dataset.splits: {}: not found; list the names of each split there, or "
                           "set dataset.split.test; see {}",
-                          (lists / "train.txt").string(), kPage));
+                          (lists / "train.txt").string(), kPairsPage));
   if (split == Split::kTrain) return all;
   // A test part that is cut from the training part, as in the papers, replaces the other folders.
-  if (o.layout == Layout::kShared || o.split.cuts_test()) return std::nullopt;
+  if (o.layout == PairLayout::kShared || o.split.cuts_test()) return std::nullopt;
   const PairFolders folders = folders_of(root, split, o);
   if (!fs::is_directory(folders.images, code)) return std::nullopt;
-  return find_pairs(kReader, kPage, folders, notes);
+  return find_pairs(kPairsReader, kPairsPage, folders, notes);
 }
 
 // `train` gives what all parts go by: the size, if none was given, and the rule of the masks.
-std::unique_ptr<Source> open(const Place& place, const Options& o) {
+std::unique_ptr<Source> open_paired_folder(const Place& place, const PairsOptions& o) {
   std::vector<std::string> notes;
   auto pairs = pairs_of(place.root, place.split, o, &notes);
   if (!pairs) return nullptr;
   const std::vector<ImagePair> train = *pairs_of(place.root, Split::kTrain, o);
-  PairReading how{rule_of(train, o), exif_of(o), o.img_size == 0, kPage};
+  PairReading how{rule_of(train, o), exif_of(o), o.img_size == 0, kPairsPage};
   SourceInfo info;
   info.channels = o.in_chans;
   describe_masks(o, how.rule, info, notes);
-  if (o.intensity == Intensity::kMinMax255) {
+  if (o.intensity == PairIntensity::kMinMax255) {
     info.stretch = true;
     info.mean = {0.0};
     info.std = {1.0 / 255};
@@ -254,21 +257,21 @@ std::unique_ptr<Source> open(const Place& place, const Options& o) {
   std::vector<fs::path> pictures;
   for (const ImagePair& pair : *pairs) pictures.push_back(pair.image);
   note_pictures(pictures,
-                {kReader, exif_of(o), info.stretch,
+                {kPairsReader, exif_of(o), info.stretch,
                  "dataset.intensity=min_max_255 stretches every image to its own range"},
                 notes);
   return std::make_unique<PairedSource>(std::move(*pairs), std::move(info), std::move(how),
                                         std::move(notes));
 }
 
-schema::Fields<Options> fields() {
-  using O = Options;
+schema::Fields<PairsOptions> paired_folder_fields() {
+  using O = PairsOptions;
   return schema::Fields<O>{}
       .add_enum("layout", &O::layout,
-                {{"shared", Layout::kShared},
-                 {"by_split", Layout::kBySplit},
-                 {"isic2017", Layout::kIsic2017},
-                 {"isic2018", Layout::kIsic2018}},
+                {{"shared", PairLayout::kShared},
+                 {"by_split", PairLayout::kBySplit},
+                 {"isic2017", PairLayout::kIsic2017},
+                 {"isic2018", PairLayout::kIsic2018}},
                 "shared: images/ and masks/, as Kvasir-SEG; by_split: train/images, train/masks, "
                 "val/..., test/...; isic2017, isic2018: the folders of the challenges")
       .add("images", &O::images, "folder of the images in the first two layouts")
@@ -309,7 +312,7 @@ schema::Fields<Options> fields() {
                 "how masks are resized; bilinear makes their borders soft (kcla 5.4) and is not "
                 "for labels")
       .add_enum("intensity", &O::intensity,
-                {{"unit", Intensity::kUnit}, {"min_max_255", Intensity::kMinMax255}},
+                {{"unit", PairIntensity::kUnit}, {"min_max_255", PairIntensity::kMinMax255}},
                 "unit: value / 255, then mean and std; min_max_255: every image is stretched to "
                 "0..255 by its own extremes, as the network of kcla 5.4 sees it")
       .add("exif", &O::exif,
@@ -321,7 +324,7 @@ schema::Fields<Options> fields() {
 
 }  // namespace
 
-FOVEA_DATASET(paired_folder, open, "pictures with masks: images/<name>, masks/<name>", kPage,
-              fields())
+FOVEA_DATASET(paired_folder, open_paired_folder, "pictures with masks: images/<name>, masks/<name>",
+              kPairsPage, paired_folder_fields())
 
 }  // namespace fovea::data

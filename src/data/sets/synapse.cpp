@@ -24,16 +24,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kReader = "synapse";
-constexpr const char* kPage = "datasets/synapse.md";
+constexpr const char* kSynapseReader = "synapse";
+constexpr const char* kSynapsePage = "datasets/synapse.md";
 constexpr const char* kTrainList = "lists_Synapse/train.txt";
 constexpr const char* kTestList = "lists_Synapse/test_vol.txt";
 constexpr std::string_view kSlice = "_slice", kVolumeEnding = ".npy.h5", kSliceEnding = ".npz";
 constexpr std::size_t kOrgans = 9;  // with the background
 
-struct Options : ImageOptions {
+struct SynapseOptions : ImageOptions {
   static constexpr Kind kKind = Kind::kLabelMaps;
-  Options() { split.by_group = "(case\\d+)"; }
+  SynapseOptions() { split.by_group = "(case\\d+)"; }
   std::int64_t img_size = 224;
   PartsFrom parts = PartsFrom::kPaper;
   std::vector<std::string> classes = {"background",  "spleen",      "right kidney",
@@ -90,7 +90,7 @@ std::vector<LabelledVolume> files_with(const fs::path& folder, std::string_view 
   std::vector<LabelledVolume> files;
   std::error_code code;
   if (!fs::is_directory(folder, code)) return files;
-  for (const auto& entry : sorted_entries(kReader, folder)) {
+  for (const auto& entry : sorted_entries(kSynapseReader, folder)) {
     std::string name = entry.path().filename().string();
     if (!name.ends_with(ending)) continue;
     name.erase(name.size() - ending.size());
@@ -129,7 +129,7 @@ std::vector<LabelledVolume> listed(const std::vector<LabelledVolume>& all, const
   return chosen;
 }
 
-std::vector<LabelledVolume> files_of_part(const Place& place, const Options& o,
+std::vector<LabelledVolume> files_of_part(const Place& place, const SynapseOptions& o,
                                           std::vector<std::string>& notes) {
   const bool train = place.split == Split::kTrain;
   const fs::path folder = place.root / (train ? "train_npz" : "test_vol_h5");
@@ -137,7 +137,7 @@ std::vector<LabelledVolume> files_of_part(const Place& place, const Options& o,
   if (place.split == Split::kVal) return {};
   FOVEA_CHECK(!all.empty() || !train, FileError,
               fmt::format("dataset.root: {}: holds no caseXXXX_sliceYYY.npz; see {}",
-                          folder.string(), kPage));
+                          folder.string(), kSynapsePage));
   std::error_code code;
   const fs::path list = place.root / (train ? kTrainList : kTestList);
   if (o.parts == PartsFrom::kLists && (train || fs::exists(list, code))) return listed(all, list);
@@ -145,22 +145,24 @@ std::vector<LabelledVolume> files_of_part(const Place& place, const Options& o,
   std::vector<std::string> cases;
   for (const LabelledVolume& file : all) cases.push_back(case_of(file));
   std::vector<LabelledVolume> chosen;
-  for (const std::int64_t i : places_of_part({kReader, o.parts, {}, {}}, place.split, cases, notes))
+  for (const std::int64_t i :
+       places_of_part({kSynapseReader, o.parts, {}, {}}, place.split, cases, notes))
     chosen.push_back(all[static_cast<std::size_t>(i)]);
   return chosen;
 }
 
-std::unique_ptr<Source> open(const Place& place, const Options& o) {
+std::unique_ptr<Source> open_synapse(const Place& place, const SynapseOptions& o) {
   std::error_code code;
-  FOVEA_CHECK(fs::is_directory(place.root, code), FileError,
-              fmt::format("dataset.root: {}: not found; see {}", place.root.string(), kPage));
+  FOVEA_CHECK(
+      fs::is_directory(place.root, code), FileError,
+      fmt::format("dataset.root: {}: not found; see {}", place.root.string(), kSynapsePage));
   std::vector<std::string> notes;
   std::vector<LabelledVolume> files = files_of_part(place, o, notes);
   const bool train = place.split == Split::kTrain;
   if (files.empty()) {
     FOVEA_CHECK(!train, FileError,
                 fmt::format("dataset.root: {}: holds no case of train; see {}", place.root.string(),
-                            kPage));
+                            kSynapsePage));
     return nullptr;
   }
   if (train) note_volumes(files);
@@ -176,18 +178,18 @@ std::vector<fs::path> synapse_lists(const schema::Value& options) {
 }  // namespace
 
 FOVEA_DATASET(
-    synapse, open, "abdominal CT, slices with eight organs", kPage,
-    schema::Fields<Options>{}
-        .add("img_size", &Options::img_size, schema::in_range(8, 4096),
+    synapse, open_synapse, "abdominal CT, slices with eight organs", kSynapsePage,
+    schema::Fields<SynapseOptions>{}
+        .add("img_size", &SynapseOptions::img_size, schema::in_range(8, 4096),
              "slices are zoomed to this square after augmentation: cubic splines, labels nearest "
              "(gdla 6.4)")
-        .add_enum("parts", &Options::parts, parts_from_words(),
+        .add_enum("parts", &SynapseOptions::parts, parts_from_words(),
                   "paper: the 18 and 12 cases of the paper; lists: ROOT/lists_Synapse/train.txt "
                   "and test_vol.txt; all: every slice is train, for dataset.split")
         .names_files(synapse_lists)
-        .add("classes", &Options::classes,
+        .add("classes", &SynapseOptions::classes,
              "names of the labels 0 to 8, for copies that number the organs otherwise")
-        .check([](const Options& o) {
+        .check([](const SynapseOptions& o) {
           return o.classes.size() == kOrgans
                      ? std::string()
                      : fmt::format("{} classes are given; expected {}, the background first",

@@ -39,7 +39,7 @@ struct Drawing : ImageOptions {
   }
 };
 
-struct Options : Drawing {};
+struct SyntheticOptions : Drawing {};
 
 struct MaskOptions : Drawing {
   static constexpr Kind kKind = Kind::kLabelMaps;
@@ -133,9 +133,9 @@ class DrawnPictures : public Source {
   RandomStream stream_;
 };
 
-class Synthetic final : public DrawnPictures<Options> {
+class Synthetic final : public DrawnPictures<SyntheticOptions> {
  public:
-  Synthetic(const Place& place, const Options& o) : DrawnPictures("synthetic", place, o) {
+  Synthetic(const Place& place, const SyntheticOptions& o) : DrawnPictures("synthetic", place, o) {
     for (std::int64_t k = 0; k < o.num_classes; ++k) {
       info_.class_names.emplace_back(kShapes[static_cast<std::size_t>(k)].name);
     }
@@ -242,7 +242,8 @@ class SyntheticSegmentation final : public DrawnPictures<MaskOptions> {
 };
 
 template <class Pictures>
-std::unique_ptr<Source> open(const Place& place, const typename Pictures::Settings& options) {
+std::unique_ptr<Source> open_synthetic(const Place& place,
+                                       const typename Pictures::Settings& options) {
   if (place.split == Split::kVal) return nullptr;
   return std::make_unique<Pictures>(place, options);
 }
@@ -264,10 +265,10 @@ schema::Fields<Settings> drawing_fields(double most_classes, const char* num_cla
 
 }  // namespace
 
-FOVEA_DATASET(synthetic, open<Synthetic>, "drawn shapes; needs no file", "datasets/synthetic.md",
-              drawing_fields<Options>(10, "number of shapes"))
+FOVEA_DATASET(synthetic, open_synthetic<Synthetic>, "drawn shapes; needs no file",
+              "datasets/synthetic.md", drawing_fields<SyntheticOptions>(10, "number of shapes"))
 
-FOVEA_DATASET(synthetic_segmentation, open<SyntheticSegmentation>,
+FOVEA_DATASET(synthetic_segmentation, open_synthetic<SyntheticSegmentation>,
               "drawn shapes, of which every pixel has a class; needs no file",
               "datasets/synthetic.md",
               drawing_fields<MaskOptions>(11, "the background, and a class for each shape")

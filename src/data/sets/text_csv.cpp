@@ -53,8 +53,7 @@ std::size_t column_of(const Table& table, const CsvOptions& options, const std::
         found != fields.end(), FileError,
         fmt::format("{}: has no column \"{}\"{} set dataset.label_column and "
                     "dataset.text_columns to columns of its header, or dataset.header=false",
-                    table.place(table.rows.front()), name,
-                    hint.empty() ? std::string(";") : hint));
+                    table.place(table.rows.front()), name, hint.empty() ? std::string(";") : hint));
     return static_cast<std::size_t>(found - fields.begin());
   }
   std::size_t number = 0;
