@@ -3,6 +3,12 @@
 //   "target" (classes) float32, only of batches whose images are mixed (mix.h): their shares
 //   "mask" (k, h, w) float32 in [0, 1], soft masks; or (h, w) int64, the class of every pixel
 //   "tokens" (n) int64, 0 behind the end of a text
+// Of images with boxes, where images may differ in size and n is any number, 0 too:
+//   "image_size" (2) int64, height and width before the batch adds zeros below and to the right
+//   "boxes" (n, 4) float32, x1 y1 x2 y2 in pixels of the image, x2 and y2 the first outside
+//   "labels" (n) int64            "crowd" (n) uint8, 1 = many objects that count as none
+//   "area" (n) float32, pixels of the object in its file, by which COCO calls it small or large
+//   "masks" (n, h, w) uint8, 1 = of the object; only of data sets that have them
 // In a batch each has a leading axis. Kinds of data differ in the names and in how they are
 // collated (collate.h).
 #pragma once

@@ -12,16 +12,19 @@ std::vector<Tensor> Outputs::tensors() const {
   std::vector<Tensor> all;
   if (logits.defined()) all.push_back(logits);
   all.insert(all.end(), maps.begin(), maps.end());
+  all.insert(all.end(), features.begin(), features.end());
   return all;
 }
 
 const InterfaceInfo& info_of(Interface interface) {
   static const InputField image{"image", &Inputs::image, DType::kFloat32};
   static const InputField tokens{"tokens", &Inputs::tokens, DType::kInt64};
-  static const std::array<InterfaceInfo, 3> all = {{
+  static const InputField size{"image_size", &Inputs::image_size, DType::kInt64};
+  static const std::array<InterfaceInfo, 4> all = {{
       {"an image classifier", "logits", {image}},
       {"a text classifier", "logits", {tokens}},
       {"a dense network", "maps", {image}},
+      {"a detector", "boxes", {image, size}},
   }};
   return all.at(static_cast<std::size_t>(interface));
 }

@@ -14,13 +14,16 @@ namespace fovea::models {
 struct Inputs {
   Tensor image = {};   // (b, c, h, w) floating; of volumes (b, c, d, h, w)
   Tensor tokens = {};  // (b, n) int64 ids of words, 0 = padding behind the end of a text
+  Tensor image_size = {};  // (b, 2) int64: height and width of each image, behind which are zeros
 };
 
 /// The outputs of a network. They are logits: sigmoid and softmax belong to losses, metrics and
 /// reports.
 struct Outputs {
   Tensor logits = {};             // classifiers: (b, classes)
-  std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first
+  std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first;
+                                  // detectors: what their dense heads say (heads/detector.h)
+  std::vector<Tensor> features = {};  // detectors: the levels that a second stage reads
 
   /// All that are defined.
   std::vector<Tensor> tensors() const;
@@ -32,6 +35,7 @@ enum class Interface {
   kImageClassifier,  // image -> logits
   kTextClassifier,   // tokens -> logits
   kDenseNetwork,     // image -> maps; the first is of the image's size
+  kDetector,         // image, image_size -> maps, features; of which a Detector makes boxes
 };
 
 /// One input of an interface.

@@ -137,6 +137,8 @@ std::string_view name_of(Kind kind) {
       return "images with maps of labels";
     case Kind::kTexts:
       return "texts";
+    case Kind::kBoxes:
+      return "images with boxes";
   }
   return "";
 }

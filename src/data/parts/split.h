@@ -14,8 +14,8 @@
 namespace fovea::data {
 
 /// What the samples of a data set are.
-enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts };
-/// "images", "images with masks", "images with maps of labels", "texts".
+enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts, kBoxes };
+/// "images", "images with masks", "images with maps of labels", "texts", "images with boxes".
 std::string_view name_of(Kind kind);
 
 /// The three parts of a data set. Val and test come with the data set or are cut from train. A
