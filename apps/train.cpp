@@ -143,7 +143,8 @@ void report(const schema::Value& summary, const std::vector<metrics::MetricInfo>
     fmt::print("{}\n", line);
   }
   if (const std::int64_t left_out = summary.at("skipped_samples").as_int(); left_out > 0)
-    fmt::print("left out: {} samples that could not be read (dataset.on_bad_sample)\n", left_out);
+    fmt::print("left out: {} that could not be read (dataset.on_bad_sample)\n",
+               left_out == 1 ? "one sample" : fmt::format("{} samples", left_out));
   fmt::print("{}\nrun    {}\n", training::weights_text(summary), out);
 }
 

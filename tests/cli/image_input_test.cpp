@@ -72,7 +72,7 @@ TEST_CASE("train: says how many samples could not be read", "[cli]") {
   std::vector<std::string> words = {file, "--out", folder.path("run").string(), "--set",
                                     "dataset.on_bad_sample=skip"};
   const auto left_out =
-      Catch::Contains("left out: 1 samples that could not be read (dataset.on_bad_sample)");
+      Catch::Contains("left out: one sample that could not be read (dataset.on_bad_sample)");
   const CliResult skipped = run_cli("train", words);
   INFO(skipped.err);
   REQUIRE(skipped.code == 0);
