@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-// What was left out of the build: FOVEA_NO_AVX2, its kernels; FOVEA_NO_AVX512, those of AVX-512 and
-// of tile registers.
+// What was left out of the build: FOVEA_NO_SSE2 and FOVEA_NO_AVX2, their kernels; FOVEA_NO_AVX512,
+// those of AVX-512 and of tile registers.
 #if defined(__x86_64__) && !defined(FOVEA_NO_AVX512)
 #define FOVEA_HAS_AVX512
 #include <cpuid.h>
@@ -14,6 +14,7 @@
 #endif
 
 #include "backend/cpu/simd/amx.h"
+#include "base/error.h"
 
 namespace fovea::cpu::simd {
 namespace {
@@ -43,7 +44,14 @@ Table choose() {
 #endif
   }
 #endif
+#if defined(FOVEA_NO_SSE2)
+  throw BackendError(
+      "cpu: this program was built without kernels of SSE2, and the others are not for this "
+      "processor or not wanted (FOVEA_SIMD); build it again with cmake --preset release "
+      "-DFOVEA_LEAVE_OUT=");
+#else
   return sse2_kernels();
+#endif
 }
 
 #if defined(FOVEA_HAS_AVX512)
