@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -192,8 +191,8 @@ std::vector<MetricInfo> label_map_metrics(const std::vector<std::string>& class_
   return infos;
 }
 
-std::vector<std::string> class_words(const std::vector<std::string>& class_names) {
-  std::set<std::string> taken;
+std::vector<std::string> class_words(const std::vector<std::string>& class_names,
+                                     std::set<std::string> taken) {
   for (const MetricInfo& info : {kDicePerImage, kIouPerImage})
     taken.insert(info.name.substr(info.name.find('_') + 1));
   std::vector<std::string> words;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,8 @@ std::vector<MetricInfo> region_metrics(const std::vector<std::string>& class_nam
 
 /// What replaces the * in the names of metrics of single classes: the class name, in which only
 /// letters, digits, dots and dashes stay and others become "_"; with the number of the class where
-/// two metrics would have one name.
-std::vector<std::string> class_words(const std::vector<std::string>& class_names);
+/// two metrics would have one name. taken: further words that stand in names of other metrics.
+std::vector<std::string> class_words(const std::vector<std::string>& class_names,
+                                     std::set<std::string> taken = {});
 
 }  // namespace fovea::metrics

@@ -62,6 +62,9 @@ TEST_CASE("one place: nothing but its own file names a task", "[experiment]") {
   const auto all = sources();
   for (const training::TaskEntry& task : training::tasks()) {
     INFO(task.name);
-    CHECK(files_with(all, fmt::format("\"{}\"", task.name)).empty());
+    auto files = files_with(all, fmt::format("\"{}\"", task.name));
+    // COCO's files have a key "segmentation", the mask of an object.
+    std::erase_if(files, [](const std::string& file) { return file.find("/coco") != file.npos; });
+    CHECK(files == std::vector<std::string>{});
   }
 }
