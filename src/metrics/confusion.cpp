@@ -62,17 +62,20 @@ double ConfusionMatrix::accuracy() const {
   return static_cast<double>(xt::sum(xt::diagonal(matrix(*this)))()) / static_cast<double>(total());
 }
 
-std::vector<double> ConfusionMatrix::per_class_accuracy() const {
-  const auto counts = matrix(*this);
-  const xt::xtensor<double, 1> shares = 1.0 * xt::diagonal(counts) / xt::sum(counts, {1});
-  return {shares.begin(), shares.end()};
-}
-
 ClassCounts class_counts(const ConfusionMatrix& confusion) {
   const auto counts = matrix(confusion);
   return {.truth = listed(xt::sum(counts, {1})),
           .predicted = listed(xt::sum(counts, {0})),
           .both = listed(xt::diagonal(counts))};
+}
+
+std::vector<double> class_accuracy(const ClassCounts& counts) {
+  std::vector<double> shares;
+  for (std::size_t c = 0; c < counts.truth.size(); ++c) {
+    // 0 / 0 is NaN.
+    shares.push_back(static_cast<double>(counts.both[c]) / static_cast<double>(counts.truth[c]));
+  }
+  return shares;
 }
 
 ClassCounts class_counts(const ConfusionMatrix& confusion, const LabelSets& sets) {

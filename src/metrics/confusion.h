@@ -26,8 +26,6 @@ class ConfusionMatrix {
   std::int64_t total() const;
   /// Share of the diagonal; NaN when empty.
   double accuracy() const;
-  /// Accuracy among the samples of each class; NaN for a class without samples.
-  std::vector<double> per_class_accuracy() const;
 
  private:
   std::int64_t classes_;
@@ -39,6 +37,9 @@ struct ClassCounts {
   std::vector<std::int64_t> truth, predicted, both;
 };
 ClassCounts class_counts(const ConfusionMatrix& confusion);
+/// The share of the samples or pixels of each class that were given it; NaN for a class that is not
+/// in the truth.
+std::vector<double> class_accuracy(const ClassCounts& counts);
 
 /// The labels of everything that is scored as one class, the background first. The sets may
 /// overlap.

@@ -49,6 +49,14 @@ Measurement mean_over_images(const MetricInfo& info, const std::vector<double>& 
   return metric;
 }
 
+// The mean over the classes that have a share, in percent.
+Measurement mean_over_classes(const MetricInfo& info, const std::vector<double>& shares) {
+  Measurement metric{info, 100 * class_mean(shares, 0, Empty::kLeftOut), {}};
+  metric.coverage = coverage_of({shares});
+  if (metric.coverage.complete()) metric.coverage = {};
+  return metric;
+}
+
 }  // namespace
 
 Tensor predicted_labels(const Tensor& logits) {
@@ -154,6 +162,7 @@ std::vector<Measurement> measure_label_maps(double loss, const std::vector<Class
       {kPooledDice, 100 * class_mean(shares_at(dice, places), 0, Empty::kLeftOut), {}},
       {kMiou, 100 * class_mean(iou, 0, Empty::kLeftOut), {}},
       {kPixelAccuracy, 100 * right / static_cast<double>(xt::sum(array(all.truth))()), {}},
+      mean_over_classes(kMeanClassAccuracy, class_accuracy(all)),
       mean_over_images(kDicePerImage, image_dice),
       mean_over_images(kIouPerImage, image_iou)};
   const std::vector<std::string> words = class_words(class_names);
@@ -168,7 +177,7 @@ std::vector<Measurement> measure_regions(double loss, const std::vector<ClassCou
                                          const std::vector<std::string>& class_names,
                                          const std::vector<std::size_t>& chosen) {
   std::vector<Measurement> measured = measure_label_maps(loss, images, class_names, chosen);
-  std::vector<std::string> left_out = {kMiou.name, kPixelAccuracy.name};
+  std::vector<std::string> left_out = {kMiou.name, kPixelAccuracy.name, kMeanClassAccuracy.name};
   if (!class_names.empty()) {
     for (const MetricInfo& info : {kClassDice, kClassIou})
       left_out.push_back(of_class(info, class_words(class_names).front()).name);

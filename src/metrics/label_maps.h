@@ -20,6 +20,11 @@ inline const MetricInfo kClassDice{
 inline const MetricInfo kClassIou{
     .name = "pooled_iou_*", .unit = "%", .decimals = 2, .aliases = {"iou_*"}};
 
+/// The share of a class's pixels that have it, mean over the classes with any in the truth, the
+/// background too: mean sensitivity. mmseg's mAcc.
+inline const MetricInfo kMeanClassAccuracy{
+    .name = "mean_class_accuracy", .unit = "%", .decimals = 2, .aliases = {"mAcc"}};
+
 /// The class of the largest logit of every pixel. The first of equal logits wins; NaN ranks below
 /// everything. logits: (b, classes, spatial...) float32 or float64 on the host -> (b, spatial...)
 /// int64. Throws ShapeError for fewer than three axes.
@@ -50,10 +55,11 @@ std::vector<double> shares_at(const std::vector<double>& shares,
 /// The metrics of a segmentation from the mean loss and the pixels of every image: loss; from one
 /// confusion matrix over the pixels of the split pooled_dice (mean over the classes at `chosen`;
 /// none given: all but the background), miou (mean of the IoU of all classes, the background too),
-/// accuracy, and Dice and IoU of each class; and means over the images, dice_per_image and
-/// iou_per_image, of the mean over the chosen classes that occur in an image's truth or prediction.
-/// Classes that occur in neither are left out everywhere, as in nnU-Net; an image without any of
-/// the classes in both counts 1. For two classes the result is that of measure_masks().
+/// accuracy, mean_class_accuracy (of all classes too), and Dice and IoU of each class; and means
+/// over the images, dice_per_image and iou_per_image, of the mean over the chosen classes that
+/// occur in an image's truth or prediction. Classes that occur in neither are left out everywhere,
+/// as in nnU-Net; an image without any of the classes in both counts 1. For two classes the result
+/// is that of measure_masks().
 std::vector<Measurement> measure_label_maps(double loss, const std::vector<ClassCounts>& images,
                                             const std::vector<std::string>& class_names,
                                             const std::vector<std::size_t>& chosen = {});
@@ -61,8 +67,8 @@ std::vector<Measurement> measure_label_maps(double loss, const std::vector<Class
 /// all classes.
 std::vector<MetricInfo> label_map_metrics(const std::vector<std::string>& class_names = {});
 
-/// As measure_label_maps(), for regions, which may overlap: without miou, accuracy and the metrics
-/// of the background (the first class), which is no region.
+/// As measure_label_maps(), for regions, which may overlap: without miou, both accuracies and the
+/// metrics of the background (the first class), which is no region.
 std::vector<Measurement> measure_regions(double loss, const std::vector<ClassCounts>& images,
                                          const std::vector<std::string>& class_names,
                                          const std::vector<std::size_t>& chosen = {});

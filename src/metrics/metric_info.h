@@ -17,7 +17,8 @@ struct MetricInfo {
   int decimals = 4;         // shown to people; files have every digit
   bool per_sample = false;  // one value is kept for each sample, or for each volume of slices
   bool is_loss = false;     // shown while training; in tables only on request
-  std::vector<std::string> aliases = {};  // older names, which are still accepted
+  std::vector<std::string> aliases = {};  // older names and those of other tools, which are
+                                          // accepted too
 
   bool operator==(const MetricInfo&) const = default;
 };

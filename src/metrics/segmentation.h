@@ -64,9 +64,10 @@ inline const MetricInfo kPooledDice{
 inline const MetricInfo kPooledIou{
     .name = "pooled_iou", .unit = "%", .decimals = 2, .aliases = {"iou_pooled"}};
 /// IoU over all pixels of a split, mean over all classes with the background.
-inline const MetricInfo kMiou{.name = "miou", .unit = "%", .decimals = 2};
+inline const MetricInfo kMiou{.name = "miou", .unit = "%", .decimals = 2, .aliases = {"mIoU"}};
 /// Share of the pixels of a split that have the right class.
-inline const MetricInfo kPixelAccuracy{.name = "accuracy", .unit = "%", .decimals = 2};
+inline const MetricInfo kPixelAccuracy{
+    .name = "accuracy", .unit = "%", .decimals = 2, .aliases = {"aAcc"}};
 /// Means over the images of Dice and IoU of the foreground.
 inline const MetricInfo kDicePerImage{
     .name = "dice_per_image", .unit = "%", .decimals = 2, .per_sample = true};

@@ -71,6 +71,6 @@ TEST_CASE("task: what a run may measure is known from its configuration", "[expe
   CHECK(names(segmentation("")).size() == 9);
   CHECK(
       names(R"({"task": "segmentation", "model": "unet", "dataset": "synthetic_segmentation"})") ==
-      std::vector<std::string>{"loss", "pooled_dice", "miou", "accuracy", "dice_per_image",
-                               "iou_per_image", "pooled_dice_*", "pooled_iou_*"});
+      std::vector<std::string>{"loss", "pooled_dice", "miou", "accuracy", "mean_class_accuracy",
+                               "dice_per_image", "iou_per_image", "pooled_dice_*", "pooled_iou_*"});
 }

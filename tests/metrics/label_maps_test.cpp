@@ -75,6 +75,12 @@ TEST_CASE("label maps: Dice, IoU and accuracy of each class are scikit-learn's",
   CHECK(value(measured, "pooled_dice") == Approx(52.53801169590643));
   CHECK(value(measured, "miou") == Approx(39.384433134433133));
   CHECK(value(measured, "accuracy") == Approx(56.48148148148148));
+  // Of the counts above.
+  CHECK(value(measured, "mean_class_accuracy") ==
+        Approx(100 * (23.0 / 36 + 13.0 / 25 + 13.0 / 28 + 12.0 / 19) / 4));
+  CHECK(current_name(infos_of(measured), "mAcc") == "mean_class_accuracy");
+  CHECK(current_name(infos_of(measured), "aAcc") == "accuracy");
+  CHECK(current_name(infos_of(measured), "mIoU") == "miou");
   CHECK(value(measured, "pooled_dice_left_ventricle") == Approx(45.614035087719296));
   CHECK(value(measured, "pooled_iou_background") == Approx(50));
   // numpy: of every image the mean over the foreground classes that occur.
@@ -124,6 +130,8 @@ TEST_CASE("label maps: a class that is in neither is left out", "[metrics]") {
   CHECK(class_mean(class_dice(invented), 1, Empty::kOne) == 0);
   const auto measured = measure_label_maps(0, {counts, nothing}, {"a", "b", "c"});
   CHECK(std::isnan(value(measured, "pooled_dice_c")));
+  CHECK(value(measured, "mean_class_accuracy") == 100);
+  CHECK(coverage_text(measured[4].coverage) == " (2/3)");
   CHECK(value(measured, "pooled_dice") == 100);
   CHECK(value(measured, "dice_per_image") == 100);
 }

@@ -54,7 +54,8 @@ Report Classification::report(const ReportRequest& request) {
       request.split, std::nullopt,
       [&](const data::Batch& batch, const Tensor& output) { logits.add(batch, output); });
   const std::vector<std::string>& classes = source().class_names();
-  const std::vector<double> accuracy = clean.confusion.per_class_accuracy();
+  const std::vector<double> accuracy =
+      metrics::class_accuracy(metrics::class_counts(clean.confusion));
   Report report;
   report.metrics = std::move(clean.metrics);
   report.indices = std::move(clean.indices);
