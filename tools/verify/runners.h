@@ -43,6 +43,8 @@ Table gdla_data();
 Table gdla_figures();
 /// papers/mala: losses, schedule and averages of the classification recipe, the scores of figure 2.
 Table mala_recipe();
+/// papers/mala: the scores of detections and scenes.
+Table dense_metrics();
 /// papers/mala: the operator, rotary positions.
 Table mala_operators();
 /// papers/mala: MAViT and its parts.
