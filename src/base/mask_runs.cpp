@@ -178,9 +178,9 @@ MaskRuns encode_mask(std::span<const std::uint8_t> pixels, std::int64_t height, 
   for (std::int64_t y = 1; y < height; ++y) {
     for (std::int64_t first = 0; first < width; first += kPiece) {
       const std::int64_t last = std::min(first + kPiece, width);
-      int different = 0;
-      for (std::int64_t x = first; x < last; ++x) different += inside(y, x) != inside(y - 1, x);
-      for (std::int64_t x = first; different > 0 && x < last; ++x) note(y, x, inside(y - 1, x));
+      const std::uint8_t* row = pixels.data() + y * width;
+      if (std::equal(row + first, row + last, row + first - width)) continue;
+      for (std::int64_t x = first; x < last; ++x) note(y, x, inside(y - 1, x));
     }
   }
   std::sort(changes.begin(), changes.end());

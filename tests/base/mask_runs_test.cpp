@@ -162,6 +162,41 @@ TEST_CASE("mask runs: runs without pixels vanish", "[base]") {
         std::vector<std::uint32_t>{0, 12});
 }
 
+TEST_CASE("mask runs: a damaged string is a mask or is refused", "[base]") {
+  std::mt19937 random(11);
+  int masks = 0, refused = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const auto height = static_cast<std::int64_t>(1 + random() % 9);
+    const auto width = static_cast<std::int64_t>(1 + random() % 9);
+    const std::vector<std::uint8_t> pixels =
+        random_pixels(height * width, static_cast<unsigned>(i));
+    std::string text = mask_string(encode_mask(pixels, height, width));
+    const std::size_t at = random() % text.size();
+    switch (random() % 4) {
+      case 0:
+        text[at] = static_cast<char>(text[at] ^ (1 << (random() % 8)));
+        break;
+      case 1:
+        text.erase(at, 1);
+        break;
+      case 2:
+        text.insert(at, 1, static_cast<char>(random()));
+        break;
+      default:
+        text = text.substr(at) + text.substr(0, at);
+    }
+    try {
+      const MaskRuns mask = mask_from_string(text, height, width);
+      ++masks;
+      CHECK(encode_mask(decode_mask(mask), height, width) == mask);
+    } catch (const FileError&) {
+      ++refused;
+    }
+  }
+  CHECK(masks > 100);
+  CHECK(refused > 100);
+}
+
 TEST_CASE("mask runs: what is no mask is refused in a line", "[base]") {
   const auto string_error = [](const std::string& text) {
     return message_of([&] { mask_from_string(text, 3, 4, "a.json: annotation 7"); });
