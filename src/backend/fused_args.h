@@ -244,6 +244,21 @@ struct RotateArgs {
   Tensor y;
 };
 
+/// RoIAlign (He et al., "Mask R-CNN", ICCV 2017) with half a pixel taken off (torchvision's
+/// `aligned`): of box i = (number of the item of x, x1, y1, x2, y2) in x (b, c, h, w) the means
+/// over bins, in row rows[i] of y (..., c, height, width). A coordinate times `scale` less 0.5 is a
+/// place of the map; a bin has sampling_ratio samples along an axis, or with 0 as many as pixels,
+/// rounded up. A sample is interpolated between four pixels, held to the edge up to one pixel
+/// outside, and 0 beyond. A box that is not finite, or has no area where sampling_ratio is 0, gives
+/// 0.
+struct RoiAlignArgs {
+  double scale = 1;
+  std::int64_t sampling_ratio = 0;
+  Tensor boxes;  // (n, 5) float32
+  Tensor
+      rows;  // (n) int64, each another; n are fewer than those of y where others are made elsewhere
+};
+
 /// Softmax cross-entropy of logits (rows, classes), or with more axes in front, and target (rows)
 /// int64: loss = lse - (1 - smoothing) logits[target] - smoothing mean(logits). Rows whose target
 /// is ignore_index get loss 0. loss and lse: (rows).

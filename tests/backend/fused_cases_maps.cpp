@@ -220,6 +220,46 @@ FusedCase value_norm_backward_case(const ValueOf& v) {
           }};
 }
 
+// Boxes of two items: inside, over the edges, larger than the map, of no area, turned around, far
+// away. Rows of the result that no box writes stay.
+RoiAlignArgs roi_args(std::int64_t sampling_ratio) {
+  const std::vector<float> boxes{0,   3,  2,  21, 17, 1,   -9, -6, 70, 60,   1,    10, 5,  10,
+                                 30,  0,  20, 18, 4,  3,   0,  0,  0,  4000, 4000, 1,  90, 2,
+                                 200, 20, 1,  8,  8,  8.5, 9,  0,  3,  2,    21,   17};
+  const std::vector<std::int64_t> rows{7, 0, 3, 1, 2, 8, 4, 6};
+  return {.scale = 0.25,
+          .sampling_ratio = sampling_ratio,
+          .boxes = Tensor::from(boxes, {8, 5}, cpu()),
+          .rows = Tensor::from(rows, {8}, cpu())};
+}
+
+FusedCase roi_case(std::int64_t sampling_ratio, std::int64_t channels) {
+  return {"roi_align", std::to_string(sampling_ratio), true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor y = o.x({9, channels, 3, 2});
+            b.roi_align(roi_args(sampling_ratio), o.x({2, channels, 9, 23}), y);
+            return {y};
+          }};
+}
+
+FusedCase roi_backward_case(std::int64_t sampling_ratio, std::int64_t channels) {
+  return {"roi_align_backward", std::to_string(sampling_ratio), true,
+          [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor dx = o.to_x({2, channels, 9, 23});
+            b.roi_align_backward(roi_args(sampling_ratio), o.x({9, channels, 3, 2}), dx);
+            return {dx};
+          }};
+}
+
+// No boxes: the gradient is 0.
+Outputs roi_align_nothing(const Backend& b, Operands& o) {
+  const RoiAlignArgs args{.boxes = Tensor::empty({0, 5}, DType::kFloat32, cpu()),
+                          .rows = Tensor::empty({0}, DType::kInt64, cpu())};
+  const Tensor dx = o.x({2, 3, 4, 5});
+  b.roi_align_backward(args, o.x({0, 3, 2, 2}), dx);
+  return {dx};
+}
+
 }  // namespace
 
 std::vector<FusedCase> cases_of_maps() {
@@ -257,6 +297,13 @@ std::vector<FusedCase> cases_of_maps() {
     cases.push_back(value_norm_case(v));
     cases.push_back(value_norm_backward_case(v));
   }
+  for (const std::int64_t sampling_ratio : {0, 2}) {
+    for (const std::int64_t channels : {1, 11}) {
+      cases.push_back(roi_case(sampling_ratio, channels));
+      cases.push_back(roi_backward_case(sampling_ratio, channels));
+    }
+  }
+  cases.push_back({"roi_align_backward", "of nothing", true, roi_align_nothing});
   return cases;
 }
 

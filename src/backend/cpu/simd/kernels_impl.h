@@ -12,6 +12,7 @@
 #include "backend/cpu/simd/plane_conv_impl.h"
 #include "backend/cpu/simd/product_impl.h"
 #include "backend/cpu/simd/region_impl.h"
+#include "backend/cpu/simd/roi_impl.h"
 #include "backend/cpu/simd/rows_impl.h"
 #include "backend/cpu/simd/simd.h"
 #include "backend/cpu/simd/token_impl.h"

@@ -96,6 +96,20 @@ struct RegionSlopes {
   C surprise = 0;
 };
 
+/// The pixels [first, first + count) of an axis that a bin of RoIAlign reads, with their weights.
+template <class C>
+struct RoiBin {
+  std::int64_t first = 0, count = 0;
+  const C* weights = nullptr;
+};
+/// The bins of a box in planes of rows `stride` elements apart: of each row and of each column of
+/// the result. All bins across lie within `columns` columns from first_column on.
+template <class C>
+struct RoiReads {
+  std::int64_t height = 0, width = 0, stride = 0, first_column = 0, columns = 0;
+  const RoiBin<C>*rows = nullptr, *across = nullptr;
+};
+
 /// Loops for values stored as S: float, double, or BFloat16 with everything computed, and all
 /// parameters and scalars, in float. Sums and maxima run in a fixed order that depends on the
 /// instruction set and on n alone.

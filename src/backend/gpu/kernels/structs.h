@@ -46,6 +46,14 @@ typedef struct {
   Int32 linear, align_corners;
 } ResizeShape;
 
+#define ROI_PLANES 8  // of a map, whose gradients at one place a work item makes
+
+// Boxes on maps (batch, channels, size), in bins (channels, bins); of height and width.
+typedef struct {
+  Index boxes, batch, channels, sampling_ratio;
+  Index size[2], bins[2];
+} RoiShape;
+
 // x (outer, length, inner) looked up along the middle axis by index (outer, entries, inner).
 typedef struct {
   Index outer, length, entries, inner;
