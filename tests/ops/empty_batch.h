@@ -41,6 +41,7 @@ std::set<std::string> declared_operations();
 std::vector<Case> shape_cases();
 std::vector<Case> elementwise_cases();
 std::vector<Case> reduction_cases();
+std::vector<Case> detection_cases();
 std::vector<Case> network_cases();
 /// On n tokens an item, b items: one of both is 0. `what` follows the names of the operations.
 std::vector<Case> token_cases(const std::string& what, std::int64_t b, std::int64_t n);
@@ -50,7 +51,8 @@ std::vector<Case> list_cases();
 inline std::vector<Case> all_cases() {
   std::vector<Case> all = token_cases("", 0, 3);
   for (Case& one : token_cases(" of no tokens", 2, 0)) all.push_back(std::move(one));
-  for (auto* part : {shape_cases, elementwise_cases, reduction_cases, network_cases, list_cases}) {
+  for (auto* part : {shape_cases, elementwise_cases, reduction_cases, detection_cases,
+                     network_cases, list_cases}) {
     for (Case& one : part()) all.push_back(std::move(one));
   }
   return all;

@@ -9,8 +9,13 @@
 #include <set>
 
 #include "ops/activation.h"
+#include "ops/detection/anchors.h"
+#include "ops/detection/boxes.h"
+#include "ops/detection/masks.h"
+#include "ops/detection/roi_align.h"
 #include "ops/elementwise.h"
 #include "ops/indexing.h"
+#include "ops/losses/detection_loss.h"
 #include "ops/losses/loss.h"
 #include "ops/losses/mask_loss.h"
 #include "ops/losses/region_loss.h"
@@ -169,6 +174,110 @@ std::vector<Case> shape_cases() {
          return ops::truncated_normal(rows, 0, 1, -1, 1, RandomStream(1), DType::kFloat32, cpu());
        },
        rows},
+  };
+}
+
+// Boxes are the host's, whatever device the tests run on.
+std::vector<Case> detection_cases() {
+  const auto none = [](const Shape& shape, DType dtype = DType::kFloat32) {
+    return Tensor::empty(shape, dtype, make_cpu(1));
+  };
+  const auto host = [=](const char* name, const Shape& result, auto run) {
+    return Case{name, {}, {}, [=](const auto&) { return run(none); }, result};
+  };
+  const Shape boxes{0, 4}, map{2, 3, 4, 5};
+  return {
+      host("box_iou", {0, 2},
+           [](auto& n) {
+             return ops::box_iou(n({0, 4}), n({2, 4}));
+           }),
+      host("box_iof", {2, 0},
+           [](auto& n) {
+             return ops::box_iof(n({2, 4}), n({0, 4}));
+           }),
+      host("box_areas", {0},
+           [](auto& n) {
+             return ops::box_areas(n({0, 4}));
+           }),
+      host("clip_boxes", boxes,
+           [](auto& n) {
+             return ops::clip_boxes(n({0, 4}), 5, 6);
+           }),
+      host("encode_boxes", boxes,
+           [](auto& n) {
+             return ops::encode_boxes(n({0, 4}), n({0, 4}));
+           }),
+      host("grid_anchors", boxes,
+           [](auto&) {
+             return ops::grid_anchors(0, 3, 4, {.scales = {8}, .ratios = {1, 2}});
+           }),
+      host("mask_targets", {0, 7, 7},
+           [](auto& n) {
+             return ops::mask_targets(n({2, 5, 6}, DType::kUint8), n({0, 4}), {}, 7);
+           }),
+      host("paste_masks", {0, 5, 6},
+           [](auto& n) {
+             return ops::paste_masks(n({0, 7, 7}), n({0, 4}), 5, 6);
+           }),
+      {"decode_boxes",
+       {boxes, boxes},
+       {},
+       [](const auto& t) { return ops::decode_boxes(t[0].detach(), t[1]); },
+       boxes,
+       false},
+      {"roi_align",
+       {},
+       {map},
+       [=](const auto& t) {
+         return ops::roi_align(t[0], none({0, 5}), {.height = 2, .width = 7});
+       },
+       {0, 3, 2, 7},
+       false},
+      {"roi_align of no items",
+       {{0, 3, 4, 5}},
+       {},
+       [=](const auto& t) {
+         return ops::roi_align(t[0], none({0, 5}), {});
+       },
+       {0, 3, 7, 7}},
+      {"extract_rois",
+       {},
+       {map, {2, 3, 2, 2}},
+       [=](const auto& t) {
+         return ops::extract_rois({t[0], t[1]}, {4, 8}, none({0, 5}), 7);
+       },
+       {0, 3, 7, 7},
+       false},
+      {"reduced",
+       {boxes},
+       {},
+       [](const auto& t) { return ops::reduced(t[0], ops::Reduction::kMean); },
+       {},
+       false},
+      {"sigmoid_focal_loss",
+       {boxes},
+       {},
+       [](const auto& t) { return ops::sigmoid_focal_loss(t[0], indices({0})); },
+       {},
+       false},
+      {"smooth_l1",
+       {boxes, boxes},
+       {},
+       [](const auto& t) { return ops::smooth_l1(t[0], t[1], 0.1); },
+       {},
+       false},
+      {"giou_loss",
+       {boxes, boxes},
+       {},
+       [](const auto& t) { return ops::giou_loss(t[0], t[1]); },
+       {0},
+       false},
+      {"mask_bce",
+       {{0, 3, 2, 2}, {0, 2, 2}},
+       {},
+       [](const auto& t) { return ops::mask_bce(t[0], indices({0}), t[1]); },
+       {},
+       false},
   };
 }
 

@@ -12,6 +12,7 @@
 #include "ops/conv/convolution.h"
 #include "ops/conv/patch_logits.h"
 #include "ops/create.h"
+#include "ops/detection/roi_align.h"
 #include "ops/elementwise.h"
 #include "ops/in_place.h"
 #include "ops/indexing.h"
@@ -334,6 +335,21 @@ Table network_table() {
        [](const auto& t) { return ops::boundary_dou(t[0], t[1]); },
        {0, 1},
        {Tensor::from<std::int64_t>({0, 1, 2, 2}, {1, 2, 2}, cpu())}},
+      {"roi_align",
+       {kMap},
+       [](const auto& t) {
+         return ops::roi_align(t[0], t[1], {.height = 2, .width = 2, .spatial_scale = 1});
+       },
+       {},
+       {Tensor::from<float>({0, 0, 0, 3, 2, 1, 1, 1, 3, 4}, {2, 5}, cpu())}},
+      {"extract_rois",
+       {kMap, {2, 4, 2, 2}},
+       [](const auto& t) {
+         const Tensor rois =
+             Tensor::from<float>({0, 0, 0, 3, 2, 1, 1, 1, 30, 40}, {2, 5}, make_cpu(1));
+         return ops::extract_rois({t[0], t[1]}, {1, 2}, rois, 2, {.finest_scale = 4});
+       },
+       {}},
       {"patch_logits",
        {{1, 2, 2, 3}, {12, 3}, {3}, {3}, {2, 3}},
        [](const auto& t) {
@@ -427,6 +443,20 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "transpose",
                                   "split",
                                   "bce_with_logits",
+                                  "box_iou",
+                                  "box_iof",
+                                  "box_areas",
+                                  "clip_boxes",
+                                  "encode_boxes",
+                                  "decode_boxes",
+                                  "grid_anchors",
+                                  "mask_targets",
+                                  "paste_masks",
+                                  "reduced",
+                                  "sigmoid_focal_loss",
+                                  "smooth_l1",
+                                  "giou_loss",
+                                  "mask_bce",
                                   "mse",
                                   "bce",
                                   "dice_loss",

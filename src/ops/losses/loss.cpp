@@ -19,12 +19,6 @@ constexpr double kLeastWeight = 1e-30;  // of all rows together
 using autograd::Gradients;
 using autograd::Op;
 
-Tensor reduced(const Tensor& loss, Reduction reduction) {
-  if (reduction == Reduction::kMean) return mean(loss);
-  if (reduction == Reduction::kSum) return sum(loss);
-  return loss;
-}
-
 // How many rows count, as a scalar on their device; at least 1.
 Tensor counted_rows(const Tensor& target, std::int64_t ignore_index, DType dtype) {
   const Device& device = target.device();
@@ -101,6 +95,12 @@ Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& target,
 }
 
 }  // namespace
+
+Tensor reduced(const Tensor& loss, Reduction reduction) {
+  if (reduction == Reduction::kMean) return mean(loss);
+  if (reduction == Reduction::kSum) return sum(loss);
+  return loss;
+}
 
 void check_label_map(const char* op, const Tensor& logits, const Tensor& target) {
   bool fits = logits.rank() >= 3 && target.rank() + 1 == logits.rank();

@@ -10,6 +10,9 @@ namespace fovea::ops {
 
 enum class Reduction { kNone, kMean, kSum };
 
+/// The mean or sum of all elements, or the loss itself.
+Tensor reduced(const Tensor& loss, Reduction reduction);
+
 struct CrossEntropyOptions {
   double label_smoothing = 0;        // target (1 - e) onehot + e / classes
   std::int64_t ignore_index = -100;  // rows with this target do not count
