@@ -117,9 +117,10 @@ Kept multiclass_nms(const Tensor& boxes, const Tensor& scores, double score_thre
   const HostBoxes all("multiclass_nms", "boxes", boxes.alias({boxes.numel() / 4, 4}));
   std::vector<std::int64_t> places, labels;
   std::vector<float> values;
+  const auto least = static_cast<float>(score_threshold);
   for (std::int64_t i = 0; i < scores.numel(); ++i) {
     const float score = scores.data<float>()[i];
-    if (!(static_cast<double>(score) > score_threshold)) continue;
+    if (!(score > least)) continue;
     places.push_back(of_class ? i : i / classes);
     labels.push_back(i % classes);
     values.push_back(score);
