@@ -124,6 +124,20 @@ void run_module(const Case& c, nn::Module& module, const Forward& forward, Check
   }
 }
 
+namespace {
+
+class NoParameters final : public nn::Module {
+ public:
+  std::string type() const override { return "NoParameters"; }
+};
+
+}  // namespace
+
+void run_operation(const Case& c, const Forward& forward, Checker& check) {
+  NoParameters none;
+  run_module(c, none, forward, check);
+}
+
 void compare_probe(const Case& c, const attention::Probe& probe, Checker& check) {
   std::map<std::string, int> layer;
   for (const auto& record : probe.records()) {

@@ -45,6 +45,9 @@ void load_parameters(const Case& c, nn::Module& module, Checker& check);
 using Forward = std::function<std::map<std::string, Tensor>(const Inputs&)>;
 void run_module(const Case& c, nn::Module& module, const Forward& forward, Checker& check);
 
+/// The same of an operation without parameters.
+void run_operation(const Case& c, const Forward& forward, Checker& check);
+
 /// Compares aux/* with what a probe saw: aux/<name>, or aux/<name>/<layer> in networks.
 void compare_probe(const Case& c, const attention::Probe& probe, Checker& check);
 

@@ -54,6 +54,8 @@ Table mavit();
 Table mala_family();
 /// papers/mala: Swin with each attention.
 Table mala_swin();
+/// papers/mala: what detectors are made of: boxes, RoIAlign, suppression, losses.
+Table mala_detection();
 
 /// papers/dformer: units, attention, blocks, stages and the layers between them.
 Table dformer_operators();

@@ -69,12 +69,6 @@ void run_core(const Case& c, Checker& check) {
   if (c.has("output/state_M")) compare_state(c, mala.options(context, rotary), rotary, check);
 }
 
-// An operation without parameters.
-class Nothing final : public nn::Module {
- public:
-  std::string type() const override { return "Nothing"; }
-};
-
 void run_rope(const Case& c, Checker& check) {
   const Tensor& x = c.at("input/x");
   const std::int64_t dim = c.integer("head_dim");
@@ -85,9 +79,8 @@ void run_rope(const Case& c, Checker& check) {
                                    c.integer("w"), x.dtype(), x.device())
           : attention::sequence_rotary(c.integer("n"), dim, c.number("base"), x.dtype(),
                                        x.device());
-  Nothing none;
-  run_module(
-      c, none,
+  run_operation(
+      c,
       [&](const Inputs& inputs) -> Tensors {
         const Tensor& heads = inputs.at("x");
         const Tensor turned = ops::rotate(ops::merge_heads(heads), tables);
