@@ -18,6 +18,11 @@ Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in) 
 Tensor init_conv_weight(const Build& build, const Shape& shape, std::int64_t groups) {
   const std::int64_t kernel = shape.part(2, shape.rank()).numel();
   const bool grouped = build.init == Init::kPvt;
+  if (build.init == Init::kXavier) {
+    const double both = static_cast<double>((shape[0] + shape[1]) * kernel);
+    const double bound = std::sqrt(6.0 / both);
+    return ops::random_uniform(shape, -bound, bound, build.random, build.dtype, build.device);
+  }
   if (build.init != Init::kKaiming && !grouped) return init_weight(build, shape, shape[1] * kernel);
   const std::int64_t fan_out = shape[0] * kernel / (grouped ? groups : 1);
   return init_normal(build, shape, std::sqrt(2.0 / static_cast<double>(fan_out)));

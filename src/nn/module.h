@@ -23,7 +23,7 @@ enum class Init {
   kTruncNormal,  // normal(0, 0.02) truncated at +-2, biases 0, as in timm (dgsa 2.8)
   kPvt,      // linear layers as kTruncNormal, convolutions normal(0, sqrt(2 / fan_out)), biases 0
              // (gdla 3.1)
-  kXavier,   // linear layers uniform in +-sqrt(6 / (in + out)), biases 0 (gdla 2.11)
+  kXavier,   // uniform in +-sqrt(6 / (fan_in + fan_out)), biases 0 (gdla 2.11, mala 4.5)
   kKaiming,  // weights of convolutions normal(0, sqrt(2 / fan_out)), all else kTorch (kcla 2.0)
 };
 

@@ -56,6 +56,8 @@ Table mala_family();
 Table mala_swin();
 /// papers/mala: what detectors are made of: boxes, RoIAlign, suppression, losses.
 Table mala_detection();
+/// papers/mala: necks and heads of dense prediction.
+Table mala_dense();
 
 /// papers/dformer: units, attention, blocks, stages and the layers between them.
 Table dformer_operators();
