@@ -9,6 +9,7 @@ namespace fovea::nn {
 Tensor init_weight(const Build& build, const Shape& shape, std::int64_t fan_in) {
   if (build.init == Init::kTruncNormal || build.init == Init::kPvt)
     return init_truncated_normal(build, shape);
+  if (build.init == Init::kHead) return init_normal(build, shape, 0.01);
   const bool xavier = build.init == Init::kXavier;
   const double bound = xavier ? std::sqrt(6.0 / static_cast<double>(fan_in + shape[0]))
                               : 1.0 / std::sqrt(static_cast<double>(fan_in));
@@ -29,10 +30,9 @@ Tensor init_conv_weight(const Build& build, const Shape& shape, std::int64_t gro
 }
 
 Tensor init_bias(const Build& build, std::int64_t size, std::int64_t fan_in) {
-  const bool zero =
-      build.init == Init::kTruncNormal || build.init == Init::kPvt || build.init == Init::kXavier;
-  if (zero) return init_constant(build, {size}, 0);
-  return init_weight(build, {size}, fan_in);
+  if (build.init == Init::kTorch || build.init == Init::kKaiming)
+    return init_weight(build, {size}, fan_in);
+  return init_constant(build, {size}, 0);
 }
 
 Tensor init_truncated_normal(const Build& build, const Shape& shape, double stddev) {

@@ -4,6 +4,7 @@
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/linear.h"
+#include "ops/reduce.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -113,4 +114,25 @@ TEST_CASE("checkpoint: a function that draws more when it is run again is an err
       },
       {x});
   CHECK_THROWS_WITH(autograd::backward(y, ones()), Catch::Contains("draws more random numbers"));
+}
+
+TEST_CASE("channel dropout: whole channels of single items are dropped, in training only", "[nn]") {
+  nn::ChannelDropout drop(build(), 0.25);
+  const Tensor x = trainable(ops::ones({40, 5, 2, 3}, DType::kFloat64, cpu()));
+  drop.set_random(RandomStream(3));
+  CHECK(max_difference(drop(x), x) == 0);
+  drop.train(true);
+  const Tensor y = drop(x);
+  const std::vector<double> values = to_doubles(y);
+  int dropped = 0;
+  for (std::size_t channel = 0; channel < 200; ++channel) {
+    const double first = values[6 * channel];
+    dropped += first == 0 ? 1 : 0;
+    CHECK((first == 0 || first == Approx(1 / 0.75)));
+    for (std::size_t i = 1; i < 6; ++i) CHECK(values[6 * channel + i] == first);
+  }
+  CHECK(dropped > 25);
+  CHECK(dropped < 75);
+  autograd::backward(ops::sum(y));
+  CHECK(max_difference(x.grad(), y) == 0);
 }
