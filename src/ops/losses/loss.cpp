@@ -87,7 +87,8 @@ Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& target,
   const Tensor shares = mul(smoothed_target(one_hot, options.label_smoothing), counts);
   const Tensor log_p = log_softmax(reshape(logits, {rows, classes}));
   const Tensor losses = reshape(neg(sum(mul(mul(shares, weights), log_p), {1})), target.shape());
-  if (options.reduction != Reduction::kMean) return reduced(losses, options.reduction);
+  if (options.reduction != Reduction::kMean || options.count_ignored)
+    return reduced(losses, options.reduction);
   // No row counts: 0, as without weights.
   const Tensor total = sum(mul(one_hot, weights));
   const Tensor least = full({}, kLeastWeight, total.dtype(), device);
@@ -135,7 +136,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target,
   check_labels("cross_entropy", target, logits.size(-1), options.ignore_index);
   if (!options.class_weights.empty()) return weighted_cross_entropy(logits, target, options);
   const Tensor loss = row_losses(logits, target, options);
-  if (options.reduction != Reduction::kMean) return reduced(loss, options.reduction);
+  if (options.reduction != Reduction::kMean || (options.count_ignored && loss.numel() > 0))
+    return reduced(loss, options.reduction);
   // All rows ignored: 0 instead of PyTorch's NaN, so that an empty batch does not end a run.
   return div(sum(loss), counted_rows(target, options.ignore_index, loss.dtype()));
 }

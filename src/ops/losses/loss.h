@@ -18,11 +18,13 @@ struct CrossEntropyOptions {
   std::int64_t ignore_index = -100;  // rows with this target do not count
   Reduction reduction = Reduction::kMean;
   std::vector<double> class_weights = {};  // one a class, as PyTorch's weight; none: 1 each
+  bool count_ignored = false;  // the mean is over all rows, in which those that do not count are 0
 };
 
 /// -log softmax(logits)[target], times the weight of the class. logits: (..., classes), target:
-/// (...) int64. The mean is over rows that count: their sum over the sum of their weights. Throws
-/// ShapeError for a target outside [0, classes), and for another number of weights. dgsa 6.4.
+/// (...) int64. The mean is over rows that count: their sum over the sum of their weights; with
+/// count_ignored over the number of all rows, as in mmseg (mala 4.4). Throws ShapeError for a
+/// target outside [0, classes), and for another number of weights. dgsa 6.4.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target,
                      const CrossEntropyOptions& options = {});
 /// (1 - e) target + e / classes: label smoothing of rows of probabilities (..., classes).

@@ -26,7 +26,10 @@ FOVEA_LOSS(cross_entropy,
                         "share e of the target spread evenly: (1 - e) onehot + e / classes")
                    .add("class_weights", &CrossEntropy::class_weights, schema::at_least(0),
                         "weight of every class, as PyTorch's: means are over the weights of "
-                        "the labels; [] = 1 each"))
+                        "the labels; [] = 1 each")
+                   .add("count_ignored", &CrossEntropy::count_ignored,
+                        "ignored pixels add 0 to the sum and 1 to the number that it is divided "
+                        "by, as in mmseg; false: they count in neither"))
                .compares(Compares::kClasses, class_cross_entropy)
                .compares(Compares::kLabelMaps, ops::pixel_cross_entropy))
 

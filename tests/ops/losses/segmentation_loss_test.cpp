@@ -95,6 +95,19 @@ TEST_CASE("pixel_cross_entropy, label_dice: values by hand, ignored pixels left 
     ++counted;
   }
   CHECK(ops::pixel_cross_entropy(logits, label_map()).item<double>() == Approx(entropy / counted));
+  REQUIRE(counted < 12);
+  CHECK(ops::pixel_cross_entropy(logits, label_map(), {.count_ignored = true}).item<double>() ==
+        Approx(entropy / 12));
+  const std::vector<double> weights{0.5, 1, 2};
+  double weighted = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (labels[i] == kIgnored) continue;
+    const auto label = static_cast<std::size_t>(labels[i]);
+    weighted -= weights[label] * std::log(p[i][label]);
+  }
+  const ops::CrossEntropyOptions all_weighted{.class_weights = weights, .count_ignored = true};
+  CHECK(ops::pixel_cross_entropy(logits, label_map(), all_weighted).item<double>() ==
+        Approx(weighted / 12));
 
   for (const bool background : {true, false}) {
     const std::size_t first = background ? 0 : 1;
@@ -120,6 +133,11 @@ TEST_CASE("pixel_cross_entropy, label_dice: gradients, of planes and volumes", "
   const Tensor logits = random_tensor({2, 3, 2, 3}, 1);
   check_gradients([](const auto& t) { return ops::pixel_cross_entropy(t[0], label_map()); },
                   {logits});
+  check_gradients(
+      [](const auto& t) {
+        return ops::pixel_cross_entropy(t[0], label_map(), {.count_ignored = true});
+      },
+      {logits});
   check_gradients([](const auto& t) { return ops::label_dice(t[0], label_map()); }, {logits});
   const Tensor volume = ops::reshape(label_map(), {2, 1, 2, 3});
   const Tensor deep = ops::reshape(logits.detach(), {2, 3, 1, 2, 3});
