@@ -16,7 +16,7 @@ enum class ExtraConvs {
 };
 
 struct FpnOptions {
-  std::vector<std::int64_t> in_channels;  // of each level of the backbone, the finest first
+  std::vector<std::int64_t> in_channels = {};  // of each level of the backbone, the finest first
   std::int64_t out_channels = 256;
   std::int64_t num_outs = 4;     // maps that are given
   std::int64_t start_level = 0;  // the finest level that is used
