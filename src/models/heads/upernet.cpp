@@ -35,9 +35,14 @@ class UperNet final : public models::DenseNetwork {
   }
   std::string type() const override { return "UperNet"; }
 
+  // Without the auxiliary head, which the paper's networks have in training only.
   std::optional<std::int64_t> paper_macs(
       const std::vector<autograd::Event>& events) const override {
-    return models::module_macs(events, *this);
+    std::vector<autograd::Event> counted = events;
+    std::erase_if(counted, [](const autograd::Event& event) {
+      return event.module.starts_with("auxiliary_head");
+    });
+    return models::module_macs(counted, *this);
   }
 
  protected:

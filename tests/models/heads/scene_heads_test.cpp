@@ -115,9 +115,10 @@ TEST_CASE("semantic_fpn, upernet: parameters and multiply-adds of every size", "
     const auto fpn = measured("semantic_fpn", "");
     CHECK(fpn.first == e.fpn);
     CHECK(fpn.second == Approx(e.fpn_macs).margin(0.8));
-    CHECK(measured("upernet", "").first == e.uper);
-    CHECK(measured("upernet", R"(, "auxiliary_head": false)").second ==
-          Approx(e.uper_macs).margin(0.8));
+    const auto uper = measured("upernet", "");
+    CHECK(uper.first == e.uper);
+    CHECK(uper.second == Approx(e.uper_macs).margin(0.8));
+    CHECK(measured("upernet", R"(, "auxiliary_head": false)").second == uper.second);
   }
 }
 
