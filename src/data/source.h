@@ -52,6 +52,10 @@ struct SourceInfo {
   bool own_sizes = false;
   /// The options of fitted().
   FitOptions fit = {};
+  /// Where there are masks, of whole pictures in evaluations: 0, they are resized to height x width
+  /// as in training; else they keep their aspect ratio, and are as large as these limits allow:
+  /// `height` of their shorter side, this of their longer one (geometry.h, rescaled_size).
+  std::int64_t longest = 0;
 };
 
 /// The volume that a sample is a slice of.

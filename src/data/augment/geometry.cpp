@@ -41,6 +41,18 @@ std::vector<Tap> taps(std::int64_t from, std::int64_t to, Resampling how) {
 
 }  // namespace
 
+std::array<std::int64_t, 2> rescaled_size(std::int64_t height, std::int64_t width,
+                                          std::int64_t shorter, std::int64_t longer) {
+  const double scale =
+      std::min(static_cast<double>(longer) / static_cast<double>(std::max(height, width)),
+               static_cast<double>(shorter) / static_cast<double>(std::min(height, width)));
+  const auto scaled = [&](std::int64_t side) {
+    const auto pixels = static_cast<std::int64_t>(static_cast<double>(side) * scale + 0.5);
+    return std::max<std::int64_t>(1, pixels);
+  };
+  return {scaled(height), scaled(width)};
+}
+
 Image crop(const Image& image, Box box) {
   Image part{box.height, box.width, image.channels, {}};
   visit_values(image, [&]<class T>(const std::vector<T>& values) {

@@ -2,6 +2,7 @@
 // same functions as its image.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "data/augment/corruptions.h"
@@ -17,6 +18,11 @@ struct Box {
 Image crop(const Image& image, Box box);
 /// Copies the box into `to`, which has its size and the channels of `from`.
 void crop(Planes from, Box box, Planes to);
+
+/// Height and width of a picture that keeps its aspect ratio and is made as large as both limits
+/// allow, of its shorter and of its longer side: int(side x scale + 0.5), as mmcv rounds.
+std::array<std::int64_t, 2> rescaled_size(std::int64_t height, std::int64_t width,
+                                          std::int64_t shorter, std::int64_t longer);
 
 /// Mirrors left and right, in place.
 void flip_horizontally(Planes x);

@@ -12,6 +12,7 @@
 #include "data/augment/corruptions.h"
 #include "data/augment/draws.h"
 #include "data/augment/geometry.h"
+#include "data/augment/pictures/masked_picture.h"
 #include "data/augment/volumes/volume_crop.h"
 #include "tensor/random.h"
 
@@ -25,8 +26,8 @@ struct TransformContext {
   bool mask = false;  // the planes are a mask: values are moved, never mixed
 };
 
-/// Keeps the shape. One that cuts (cuts()) may be asked instead which part of a picture it keeps,
-/// before that has its final size.
+/// Keeps the shape unless it reshapes(). One that cuts (cuts()) may be asked instead which part of
+/// a picture it keeps, before that has its final size.
 class PictureTransform {
  public:
   virtual ~PictureTransform() = default;
@@ -50,6 +51,18 @@ class PictureTransform {
   }
   /// How that part is resized; nothing: as the data set resizes pictures.
   virtual std::optional<Resampling> interpolation() const { return {}; }
+  /// True if it changes the size of a picture with its mask: reshape() then is all it does.
+  virtual bool reshapes() const { return false; }
+  virtual void reshape(MaskedPicture& /*picture*/, const TransformContext& /*context*/) const {}
+};
+
+/// One that changes the size of pictures with masks. What does not have the data set's size at the
+/// end of the list is resized to it.
+class ReshapingTransform : public PictureTransform {
+ public:
+  void apply(Planes, const TransformContext&) const final {}
+  bool reshapes() const final { return true; }
+  void reshape(MaskedPicture& picture, const TransformContext& context) const override = 0;
 };
 
 /// `draws` is the stream of this sample, epoch and transform.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "base/error.h"
@@ -29,6 +30,16 @@ std::string misfit(const std::string& name, Changes what) {
   if (named == nullptr) return "";
   return fmt::format("\"{}\" applies to {}, not to {}; those that do: {}", name,
                      named->changes.text(), what.text(), fmt::join(fitting, ", "));
+}
+
+schema::Choices choices_of(const std::function<bool(Changes)>& fits) {
+  return {TransformEntry::kKind, [fits] {
+            std::vector<schema::Choice> fitting;
+            for (const TransformEntry& entry : transforms()) {
+              if (fits(entry.changes)) fitting.push_back(entry);
+            }
+            return fitting;
+          }};
 }
 
 const TransformEntry& find_entry(const schema::Component& component, const std::string& path,
@@ -57,14 +68,15 @@ std::string Changes::text() const {
 }
 
 schema::Choices transform_choices(Changes what) {
-  schema::Choices choices(TransformEntry::kKind, [what] {
-    std::vector<schema::Choice> fitting;
-    for (const TransformEntry& entry : transforms()) {
-      if (entry.changes.has(what)) fitting.push_back(entry);
-    }
-    return fitting;
-  });
+  schema::Choices choices = choices_of([what](Changes changes) { return changes.has(what); });
   choices.misfit = [what](const std::string& name) { return misfit(name, what); };
+  return choices;
+}
+
+schema::Choices picture_transform_choices() {
+  schema::Choices choices = choices_of(
+      [](Changes changes) { return changes.has(kPictures) || changes.has(kMaskedPictures); });
+  choices.misfit = [](const std::string& name) { return misfit(name, kPictures); };
   return choices;
 }
 

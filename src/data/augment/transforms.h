@@ -24,6 +24,9 @@ inline constexpr Changes kPictures{1}, kMaskedPictures{2}, kVolumes{4};
 /// The entries that apply to `what`. Another one of the list is refused by saying what it applies
 /// to, and which ones would fit.
 schema::Choices transform_choices(Changes what);
+/// Those that apply to pictures with classes or to pictures with masks. One that does not apply to
+/// what a data set holds is refused when it is made.
+schema::Choices picture_transform_choices();
 
 /// One entry of an `augment` list, e.g. schema::Component{"horizontal_flip"}, for kPictures or
 /// kMaskedPictures. `path` is its place in the experiment file, for messages. Throws ConfigError

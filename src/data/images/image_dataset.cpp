@@ -26,18 +26,18 @@ std::vector<double> one_per_channel(const char* key, const std::vector<double>& 
   return values;
 }
 
-std::vector<Field> fields_of(const SourceInfo& info) {
+std::vector<Field> fields_of(const SourceInfo& info, Collate rule) {
   std::vector<Field> fields = {
-      {"image", DType::kFloat32, Collate::kStack, {info.channels, info.height, info.width}}};
+      {"image", DType::kFloat32, rule, {info.channels, info.height, info.width}}};
   switch (info.masks) {
     case Masks::kNone:
       fields.push_back({"label", DType::kInt64, Collate::kStack, {}});
       break;
     case Masks::kSoft:
-      fields.push_back({"mask", DType::kFloat32, Collate::kStack, {1, info.height, info.width}});
+      fields.push_back({"mask", DType::kFloat32, rule, {1, info.height, info.width}});
       break;
     case Masks::kLabels:
-      fields.push_back({"mask", DType::kInt64, Collate::kStack, {info.height, info.width}});
+      fields.push_back({"mask", DType::kInt64, rule, {info.height, info.width}});
       break;
   }
   return fields;
@@ -77,12 +77,14 @@ struct ImageDataset::Cache {
 };
 
 ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
-                           const std::vector<std::int64_t>& indices, ImageOptions options)
+                           const std::vector<std::int64_t>& indices, ImageOptions options,
+                           Sizes sizes)
     : Dataset(source, split, options, options.noise, image_noise()),
       source_(std::move(source)),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      sizes_(sizes) {
   const SourceInfo& info = source_->info();
-  fields_ = fields_of(info);
+  fields_ = fields_of(info, sizes == Sizes::kOwn ? Collate::kAlone : Collate::kStack);
   for (std::size_t k = 0; k < options_.augment.size(); ++k) {
     const schema::Component& chosen = options_.augment[k];
     const std::string path = schema::join_path("dataset.augment", std::to_string(k));
@@ -125,6 +127,20 @@ SampleShape ImageDataset::shape() const {
           .width = width(),
           .classes = num_classes(),
           .label_maps = source_->info().masks == Masks::kLabels};
+}
+
+std::shared_ptr<const Dataset> ImageDataset::for_evaluation() const {
+  if (source_->info().longest == 0 || sizes_ == Sizes::kOwn) return nullptr;
+  const auto whole =
+      std::make_shared<ImageDataset>(source_, split(), indices_, options_, Sizes::kOwn);
+  whole->left_out_ = left_out_;
+  return whole;
+}
+
+std::array<std::int64_t, 2> ImageDataset::size_of(std::int64_t height, std::int64_t width) const {
+  const SourceInfo& info = source_->info();
+  if (sizes_ == Sizes::kFixed) return {info.height, info.width};
+  return rescaled_size(height, width, info.height, info.longest);
 }
 
 Geometry ImageDataset::geometry_of(std::int64_t height, std::int64_t width, const Box& part) {
@@ -201,7 +217,8 @@ Sample ImageDataset::get_file(const std::filesystem::path& file) const {
   constexpr float kWhite = 255.0f;
   const Image image = source_->read_file(file);
   Sample sample;
-  sample.set("image", Tensor::empty(fields_[0].shape, DType::kFloat32, host()));
+  const auto [tall, wide] = size_of(image.height, image.width);
+  sample.set("image", Tensor::empty({channels(), tall, wide}, DType::kFloat32, host()));
   sample.geometry.original_size = {image.height, image.width};
   sample.name = file.string();
   if (has_masks()) {
@@ -216,11 +233,11 @@ void ImageDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const
   const std::int64_t index = source_index(i);
   const RandomStream random = stream(draw, index);
   const RandomStream augment = random.fork("augment");
-  const Planes x = planes_of(into);
   into.index = i;
   if (has_masks()) {
-    read_pair(index, draw.augment ? &augment : nullptr, into);
+    read_pair(index, draw.augment && sizes_ == Sizes::kFixed ? &augment : nullptr, into);
   } else {
+    const Planes x = planes_of(into);
     const bool cut = draw.augment && cuts_files_;
     const TransformContext first{augment.fork(std::uint64_t{0}), mean_, std_};
     read_scaled(index, cut ? &first : nullptr, into);
@@ -229,6 +246,7 @@ void ImageDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const
     }
     *into.at("label").data<std::int64_t>() = label(i);
   }
+  const Planes x = planes_of(into);
   const RandomStream noise = random.fork("noise");
   if (draw.augment) {
     if (const auto drawn = draw_noise(train_noise(), noise))
@@ -260,7 +278,10 @@ Configured configured(ImageOptions options, OpenImages open, const MakeOptions& 
     if (!chosen) return nullptr;
     // What `open` above gave.
     auto source = std::static_pointer_cast<const Source>(chosen->part);
-    return std::make_shared<const ImageDataset>(std::move(source), split, chosen->indices, options);
+    const bool own = source->info().longest > 0 && split != Split::kTrain;
+    using Sizes = ImageDataset::Sizes;
+    return std::make_shared<const ImageDataset>(std::move(source), split, chosen->indices, options,
+                                                own ? Sizes::kOwn : Sizes::kFixed);
   };
   return result;
 }

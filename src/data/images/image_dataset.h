@@ -1,6 +1,7 @@
 // Images with classes or masks: chosen samples, augmentation, noise, normalisation.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -18,10 +19,14 @@ namespace fovea::data {
 /// Samples hold "image" and "label", or "image" and "mask".
 class ImageDataset final : public Dataset {
  public:
+  /// kFixed: all of the data set's height and width. kOwn: as SourceInfo::longest says, each alone
+  /// in its batch, and without augmentation.
+  enum class Sizes { kFixed, kOwn };
   /// indices: the samples of `source` that belong to this split, ascending. Bad samples among them
   /// (Source::problems) throw FileError or are left out, by options.on_bad_sample.
   ImageDataset(std::shared_ptr<const Source> source, Split split,
-               const std::vector<std::int64_t>& indices, ImageOptions options);
+               const std::vector<std::int64_t>& indices, ImageOptions options,
+               Sizes sizes = Sizes::kFixed);
   ~ImageDataset() override;
 
   std::int64_t channels() const { return source_->info().channels; }
@@ -33,6 +38,7 @@ class ImageDataset final : public Dataset {
 
   const std::vector<Field>& fields() const override { return fields_; }
   SampleShape shape() const override;
+  std::shared_ptr<const Dataset> for_evaluation() const override;
   /// For label maps, the value in files for each class; else empty.
   const std::vector<int>& label_values() const { return source_->info().label_values; }
   /// Nothing for a sample that is not a slice.
@@ -78,12 +84,14 @@ class ImageDataset final : public Dataset {
   void keep(std::int64_t source_index, Decoded&& fresh) const;
   /// At the data set's size: the whole picture, or with a context what the first transform cuts.
   void read_scaled(std::int64_t source_index, const TransformContext* cut, Sample& into) const;
+  /// Height and width at which a picture of this size is seen.
+  std::array<std::int64_t, 2> size_of(std::int64_t height, std::int64_t width) const;
   /// A picture of the data set's size as planes in [0, 1].
   void scale(const Image& image, float white, Planes out) const;
   // image_masks.cpp:
   /// As scale(), for a picture of any size, where samples are resized as planes.
   void scale_whole(const Image& image, float white, Planes out) const;
-  /// Image and mask at the data set's size; a stream if they are to be augmented.
+  /// Image and mask at their final size; a stream if they are to be augmented.
   void read_pair(std::int64_t source_index, const RandomStream* augment, Sample& into) const;
   void write_mask(Planes from, const Tensor& to) const;
   void resize_labels(Planes from, Planes to) const;
@@ -91,6 +99,7 @@ class ImageDataset final : public Dataset {
 
   std::shared_ptr<const Source> source_;
   ImageOptions options_;
+  Sizes sizes_;
   std::vector<Field> fields_;
   std::vector<std::unique_ptr<const PictureTransform>> augment_;
   bool cuts_files_ = false;  // pictures are decoded, and kept, as large as their files have them

@@ -10,30 +10,10 @@
 namespace fovea::data {
 namespace {
 
-// The pixels of one picture while it is augmented.
-struct Picture {
-  explicit Picture(const Image& image)
-      : values(static_cast<std::size_t>(image.height * image.width * image.channels)),
-        planes{image.channels, image.height, image.width, values.data()} {}
-  Picture(const Picture&) = delete;
-  Picture& operator=(const Picture&) = delete;
-
-  void keep(Box box) {
-    std::vector<float> part(static_cast<std::size_t>(planes.channels * box.height * box.width));
-    const Planes kept{planes.channels, box.height, box.width, part.data()};
-    crop(planes, box, kept);
-    values = std::move(part);
-    planes = {kept.channels, kept.height, kept.width, values.data()};
-  }
-
-  std::vector<float> values;
-  Planes planes;
-};
-
 // Labels as floats: transforms that move pixels keep their values.
-void copy_labels(const Image& mask, Picture& to) {
+void copy_labels(const Image& mask, OwnPlanes& to) {
   visit_values(mask, [&](const auto& labels) {
-    std::transform(labels.begin(), labels.end(), to.values.begin(),
+    std::transform(labels.begin(), labels.end(), to.values().begin(),
                    [](auto label) { return static_cast<float>(label); });
   });
 }
@@ -47,47 +27,56 @@ void ImageDataset::read_pair(std::int64_t source_index, const RandomStream* augm
   const Decoded& decoded = decode(source_index, fresh);
   const std::int64_t tall = decoded.height, wide = decoded.width;
   Box part{0, 0, tall, wide};
-  Picture x(decoded.image);
-  Picture m(decoded.mask);
-  to_planes(decoded.image, info.pixel_max, x.planes);
-  if (info.masks == Masks::kLabels) {
-    copy_labels(decoded.mask, m);
+  const bool labels = info.masks == Masks::kLabels;
+  MaskedPicture pair{OwnPlanes(decoded.image), OwnPlanes(decoded.mask), labels};
+  to_planes(decoded.image, info.pixel_max, pair.image.planes());
+  if (labels) {
+    copy_labels(decoded.mask, pair.mask);
   } else {
-    to_planes(decoded.mask, 255.0f, m.planes);
+    to_planes(decoded.mask, 255.0f, pair.mask.planes());
   }
   keep(source_index, std::move(fresh));
-  if (info.stretch) stretch(x.planes);
+  if (info.stretch) stretch(pair.image.planes());
   for (std::size_t k = 0; augment != nullptr && k < augment_.size(); ++k) {
     const TransformContext context{augment->fork(k), mean_, std_};
+    if (augment_[k]->reshapes()) {
+      augment_[k]->reshape(pair, context);
+      continue;
+    }
     if (augment_[k]->cuts()) {  // resized below, once
-      const Box box = augment_[k]->cut(x.planes.height, x.planes.width, context);
-      x.keep(box);
-      m.keep(box);
+      const Box box = augment_[k]->cut(pair.image.height(), pair.image.width(), context);
+      pair.keep(box);
       part = {part.top + box.top, part.left + box.left, box.height, box.width};
       continue;
     }
-    augment_[k]->apply(x.planes, context);
+    augment_[k]->apply(pair.image.planes(), context);
     const TransformContext same{context.stream, mean_, std_, true};
-    if (augment_[k]->moves_pixels()) augment_[k]->apply(m.planes, same);
+    if (augment_[k]->moves_pixels()) augment_[k]->apply(pair.mask.planes(), same);
     if (augment_[k]->swaps_sides(context)) {
-      std::swap(x.planes.height, x.planes.width);
-      std::swap(m.planes.height, m.planes.width);
+      pair.image.swap_sides();
+      pair.mask.swap_sides();
     }
   }
+  if (sizes_ == Sizes::kOwn) {
+    const auto [height, width] = size_of(tall, wide);
+    into.set("image", Tensor::empty({channels(), height, width}, DType::kFloat32, host()));
+    into.set("mask", labels ? Tensor::empty({height, width}, DType::kInt64, host())
+                            : Tensor::empty({1, height, width}, DType::kFloat32, host()));
+  }
   into.geometry = placed(geometry_of(tall, wide, part), source_index);
-  resample(x.planes, planes_of(into), info.image_resize);
+  resample(pair.image.planes(), planes_of(into), info.image_resize);
   if (info.stretch_last) stretch(planes_of(into));
-  write_mask(m.planes, into.at("mask"));
+  write_mask(pair.mask.planes(), into.at("mask"));
 }
 
 void ImageDataset::write_mask(Planes from, const Tensor& to) const {
   const SourceInfo& info = source_->info();
   if (info.masks == Masks::kSoft) {
-    resample(from, {1, height(), width(), to.data<float>()}, info.mask_resize);
+    resample(from, {1, to.size(1), to.size(2), to.data<float>()}, info.mask_resize);
     return;
   }
-  std::vector<float> resized(static_cast<std::size_t>(height() * width()));
-  resize_labels(from, {1, height(), width(), resized.data()});
+  std::vector<float> resized(static_cast<std::size_t>(to.numel()));
+  resize_labels(from, {1, to.size(0), to.size(1), resized.data()});
   write_labels(resized, to);
 }
 
@@ -125,14 +114,14 @@ Tensor ImageDataset::original_mask(std::int64_t i) const {
   const bool kept_fitted = info.own_sizes && !cuts_files_;
   if (kept_fitted) read = source_->read_mask(index, source_->read(index));
   const Image& mask = kept_fitted ? read : decode(index, fresh).mask;
-  Picture pixels(mask);
+  OwnPlanes pixels(mask);
   if (info.masks == Masks::kSoft) {
-    to_planes(mask, 255.0f, pixels.planes);
-    return Tensor::from(pixels.values, {1, mask.height, mask.width}, host());
+    to_planes(mask, 255.0f, pixels.planes());
+    return Tensor::from(pixels.values(), {1, mask.height, mask.width}, host());
   }
   copy_labels(mask, pixels);
   const Tensor labels = Tensor::empty({mask.height, mask.width}, DType::kInt64, host());
-  write_labels(pixels.values, labels);
+  write_labels(pixels.values(), labels);
   return labels;
 }
 
@@ -152,10 +141,10 @@ void ImageDataset::scale_whole(const Image& image, float white, Planes out) cons
     scale_whole(source_->fitted(image), white, out);
     return;
   }
-  Picture x(image);
-  to_planes(image, white, x.planes);
-  if (info.stretch) stretch(x.planes);
-  resample(x.planes, out, info.image_resize);
+  OwnPlanes x(image);
+  to_planes(image, white, x.planes());
+  if (info.stretch) stretch(x.planes());
+  resample(x.planes(), out, info.image_resize);
   if (info.stretch_last) stretch(out);
 }
 

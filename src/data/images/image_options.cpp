@@ -14,7 +14,7 @@ schema::Fields<ImageOptions> make_keys() {
       .add("mean", &O::mean, "mean of each channel in units of [0, 1]; empty: that of the data set")
       .add("std", &O::std, schema::greater_than(0),
            "standard deviation of each channel; empty: that of the data set")
-      .add_component("augment", &O::augment, transform_choices(kPictures),
+      .add_component("augment", &O::augment, picture_transform_choices(),
                      "random changes of training samples, in this order, before the noise")
       .add("aug_repeats", &O::aug_repeats, schema::at_least(1),
            "repeated augmentation: each sample comes this many times in a row, and an epoch ends "

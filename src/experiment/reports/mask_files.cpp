@@ -7,6 +7,7 @@
 
 #include "base/csv_field.h"
 #include "base/distinct_names.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
@@ -117,7 +118,12 @@ void MaskFiles::add(const data::Batch& batch, const Tensor& given, const Tensor&
   }
   indices_.insert(indices_.end(), batch.indices.begin(), batch.indices.end());
   if (!probabilities_) return;
-  sample_ = {prob.size(1), prob.size(2), prob.size(3)};
+  const Shape size{prob.size(1), prob.size(2), prob.size(3)};
+  FOVEA_CHECK(sample_.rank() == 0 || sample_ == size, ConfigError,
+              fmt::format("--save probabilities: maps of {} and of {} do not fit into one tensor; "
+                          "save masks or original_masks",
+                          to_string(sample_), to_string(size)));
+  sample_ = size;
   host_ = prob.device();
   const auto values = prob.host_values<float>();
   values_.insert(values_.end(), values.begin(), values.end());

@@ -40,13 +40,12 @@ std::int64_t same_sample(const data::ImageDataset& own, const data::ImageDataset
                                 run, first.name(i)));
 }
 
-// (c, h, w) in [0, 1].
-std::vector<float> values_of(const ImageInput& input, const data::ImageDataset& own,
-                             const data::ImageDataset& first, const std::string& run) {
+// (c, h, w) in [0, 1], of memory that nothing else uses.
+Tensor image_of(const ImageInput& input, const data::ImageDataset& own,
+                const data::ImageDataset& first, const std::string& run) {
   const data::Sample sample =
       input.index ? own.get(same_sample(own, first, *input.index, run)) : own.get_file(input.file);
-  const auto values = sample.at("image").values<float>();
-  return {values.begin(), values.end()};
+  return sample.at("image");
 }
 
 // "7: cat", or where samples have masks instead of classes the name of the file, if there is one.
@@ -112,18 +111,22 @@ std::vector<ImageInput> image_inputs(const FigureRequest& request) {
   std::vector<ImageInput> inputs =
       named_inputs(request.inputs.empty() ? standard_inputs(request) : request.inputs, first);
   for (ImageInput& input : inputs) {
-    input.picture = picture_of(values_of(input, first, first, run), first.channels(),
-                               first.height(), first.width());
+    const Tensor image = image_of(input, first, first, run);
+    const auto values = image.values<float>();
+    input.picture =
+        picture_of({values.begin(), values.end()}, image.size(0), image.size(1), image.size(2));
   }
   return inputs;
 }
 
 Tensor prepared(const ImageInput& input, const ShownRun& run, const FigureRequest& request) {
   const data::ImageDataset& own = images_of(run);
-  std::vector<float> values = values_of(input, own, first_images(request), run.name);
-  const data::Planes planes{own.channels(), own.height(), own.width(), values.data()};
+  const Tensor image = image_of(input, own, first_images(request), run.name);
+  const data::Planes planes{image.size(0), image.size(1), image.size(2), image.data<float>()};
   data::normalise(planes, own.mean(), own.std());
-  return Tensor::from(values, {1, planes.channels, planes.height, planes.width}, run.device);
+  const auto values = image.values<float>();
+  return Tensor::from(std::vector<float>(values.begin(), values.end()),
+                      {1, planes.channels, planes.height, planes.width}, run.device);
 }
 
 std::int64_t place_of(const ImageInput& input, const ShownRun& run, const FigureRequest& request) {

@@ -256,7 +256,8 @@ TEST_CASE("transforms: one that does not apply to the data is refused by name", 
   const std::string masked =
       "; those that do: random_crop, random_resized_crop, horizontal_flip, vertical_flip, "
       "random_rotation, crop_flip, random_erasing, rotate, random_brightness_contrast, "
-      "gaussian_blur, elastic_transform, rot_flip_or_rotate, photometric_distortion";
+      "gaussian_blur, elastic_transform, rot_flip_or_rotate, photometric_distortion, "
+      "random_rescale, random_class_crop, pad";
   CHECK_THROWS_WITH(
       make_picture_transform({"rand_augment", {}}, "dataset.augment.1", kMaskedPictures),
       Catch::StartsWith("dataset.augment.1.type: \"rand_augment\" applies to pictures, not to "
