@@ -20,7 +20,6 @@ Shape with_axis(std::int64_t first, const Shape& rest) {
 }
 
 void check(const Tensor& tensor, const Field& field) {
-  const bool stacked = field.rule == Collate::kStack;
   if (field.rule == Collate::kAlone) {
     FOVEA_CHECK(tensor.dtype() == field.dtype && tensor.rank() == field.shape.rank(), ShapeError,
                 fmt::format("batch: \"{}\" of a sample is {} of {} axes; expected {} of {}",
@@ -28,12 +27,38 @@ void check(const Tensor& tensor, const Field& field) {
                             name_of(field.dtype), field.shape.rank()));
     return;
   }
-  const bool ranked = stacked || tensor.rank() == field.shape.rank() + 1;
-  const Shape expected = stacked || !ranked ? field.shape : with_axis(tensor.size(0), field.shape);
-  FOVEA_CHECK(tensor.dtype() == field.dtype && ranked && tensor.shape() == expected, ShapeError,
+  const bool whole = field.rule == Collate::kStack || field.rule == Collate::kGrow;
+  const int first = whole ? 0 : 1;  // axis that the field's shape begins with
+  const bool free = field.rule == Collate::kGrow || field.rule == Collate::kList;
+  bool fits = tensor.dtype() == field.dtype && tensor.rank() == field.shape.rank() + first;
+  for (int axis = 0; fits && axis < field.shape.rank(); ++axis) {
+    const bool any = free && field.shape[axis] == kAnySize;
+    fits = any || tensor.size(axis + first) == field.shape[axis];
+  }
+  FOVEA_CHECK(fits, ShapeError,
               fmt::format("batch: \"{}\" of a sample is {} {}; expected {} {}{}", field.name,
                           name_of(tensor.dtype()), to_string(tensor.shape()), name_of(field.dtype),
-                          stacked ? "" : "any number of ", to_string(field.shape)));
+                          whole ? "" : "any number of ", to_string(field.shape)));
+}
+
+// Copies `from` into the corner of `to`, row by row, behind which zeros follow. Both have at least
+// one axis; those of `to` are as long or longer.
+void copy_into_corner(const Tensor& from, const Tensor& to) {
+  const int last = from.rank() - 1;
+  const auto bytes = static_cast<std::size_t>(from.size(last) * size_of(from.dtype()));
+  const auto room = static_cast<std::size_t>(to.size(last) * size_of(to.dtype()));
+  const std::byte* read = from.host_memory();
+  std::byte* write = to.host_memory();
+  const std::int64_t rows = to.numel() / std::max<std::int64_t>(to.size(last), 1);
+  for (std::int64_t row = 0; row < rows; ++row, write += room) {
+    bool inside = true;
+    std::int64_t rest = row;
+    for (int axis = last - 1; axis >= 0; rest /= to.size(axis), --axis)
+      inside = inside && rest % to.size(axis) < from.size(axis);
+    if (inside && bytes > 0) std::memcpy(write, read, bytes);
+    std::memset(write + (inside ? bytes : 0), 0, room - (inside ? bytes : 0));
+    if (inside) read += bytes;
+  }
 }
 
 }  // namespace
@@ -108,6 +133,21 @@ Tensor Collator::padded(const Field& field, const Column& column,
   return batch;
 }
 
+Tensor Collator::grown(const Field& field, const Column& column) const {
+  Shape largest = field.shape;
+  for (int axis = 0; axis < largest.rank(); ++axis) {
+    if (field.shape[axis] != kAnySize) continue;
+    for (const Tensor& tensor : column) largest[axis] = std::max(largest[axis], tensor.size(axis));
+    largest[axis] = (largest[axis] + field.multiple - 1) / field.multiple * field.multiple;
+  }
+  const Tensor batch = Tensor::empty(with_axis(std::ssize(column), largest), field.dtype, device_);
+  for (std::int64_t row = 0; row < std::ssize(column); ++row) {
+    copy_into_corner(column[static_cast<std::size_t>(row)],
+                     batch.rows(row, row + 1).alias(largest));
+  }
+  return batch;
+}
+
 Tensor Collator::copy(const Tensor& from) const {
   const Tensor to = Tensor::empty(from.shape(), from.dtype(), device_);
   if (from.bytes() > 0)
@@ -127,6 +167,9 @@ Batch Collator::finish() {
         break;
       case Collate::kPad:
         batch.set(field.name, padded(field, columns_[f], batch.lengths[field.name]));
+        break;
+      case Collate::kGrow:
+        batch.set(field.name, grown(field, columns_[f]));
         break;
       case Collate::kAlone: {
         const Tensor whole = copy(columns_[f].front());

@@ -14,6 +14,7 @@ namespace fovea::data {
 enum class Collate {
   kStack,  // all have one shape: (b, shape)
   kPad,    // they differ along their first axis: (b, longest, shape), zeros behind the end, lengths
+  kGrow,   // they differ along any axis: (b, largest), zeros behind the end of each
   kList,   // one tensor a sample: (any, shape) each
   kAlone,  // of any shape, one sample to a batch: (1, shape)
 };
@@ -23,10 +24,13 @@ struct Field {
   std::string name;
   DType dtype = DType::kFloat32;
   Collate rule = Collate::kStack;
-  Shape shape = {};         // of a sample; where it is padded or listed, behind the first axis;
-                            // of kAlone a usual one
-  std::int64_t pad_to = 0;  // a padded axis is at least this long
+  Shape shape = {};           // of a sample; where it is padded or listed, behind the first axis;
+                              // of kAlone a usual one. An axis of kGrow and kList may be kAnySize
+  std::int64_t pad_to = 0;    // a padded axis is at least this long
+  std::int64_t multiple = 1;  // axes of kGrow that are of any size become multiples of it
 };
+/// An axis along which samples differ.
+inline constexpr std::int64_t kAnySize = 0;
 
 /// Whether a batch holds one sample alone.
 bool one_a_batch(const std::vector<Field>& fields);
@@ -49,6 +53,7 @@ class Collator {
  private:
   using Column = std::vector<Tensor>;  // one a sample
   Tensor padded(const Field& field, const Column& column, std::vector<std::int64_t>& lengths) const;
+  Tensor grown(const Field& field, const Column& column) const;
   Tensor copy(const Tensor& from) const;
 
   const std::vector<Field>& fields_;

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+
 #include "base/error.h"
 
 using namespace fovea;
@@ -111,4 +113,52 @@ TEST_CASE("collate: a sample that is not what its data set says is refused by na
   Sample sample;
   collator.next(sample);
   CHECK_THROWS_WITH(collator.add(sample), Catch::Contains("holds no \"tokens\""));
+}
+
+TEST_CASE("collate: images of different sizes grow to the largest, zeros behind", "[data]") {
+  Field image{"image", DType::kFloat32, Collate::kGrow, {2, kAnySize, kAnySize}};
+  image.multiple = 4;
+  const std::vector<Field> fields = {
+      image, {"masks", DType::kUint8, Collate::kList, {kAnySize, kAnySize}}};
+  Collator collator(fields, 3, host());
+  Sample sample;
+  const std::vector<std::array<std::int64_t, 2>> sizes = {{2, 5}, {3, 1}};
+  for (const auto& [h, w] : sizes) {
+    collator.next(sample);
+    std::vector<float> pixels(static_cast<std::size_t>(2 * h * w));
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i + 1);
+    sample.set("image", Tensor::from(pixels, {2, h, w}, host()));
+    sample.set("masks", Tensor::empty({h - 2, h, w}, DType::kUint8, host()));  // none and one
+    collator.add(sample);
+  }
+  const Batch batch = collator.finish();
+  const Tensor& images = batch.at("image");
+  REQUIRE(images.shape() == Shape{2, 2, 4, 8});
+  for (std::int64_t n = 0; n < 2; ++n) {
+    const auto [h, w] = sizes[static_cast<std::size_t>(n)];
+    for (std::int64_t c = 0; c < 2; ++c) {
+      for (std::int64_t i = 0; i < 4; ++i) {
+        for (std::int64_t j = 0; j < 8; ++j) {
+          INFO(n << " " << c << " " << i << " " << j);
+          const bool inside = i < h && j < w;
+          const auto own = static_cast<float>((c * h + i) * w + j + 1);
+          CHECK(images.data<float>()[((n * 2 + c) * 4 + i) * 8 + j] == (inside ? own : 0.0f));
+        }
+      }
+    }
+  }
+  CHECK(batch.lists.at("masks")[0].shape() == Shape{0, 2, 5});
+  CHECK(batch.lists.at("masks")[1].shape() == Shape{1, 3, 1});
+}
+
+TEST_CASE("collate: axes that are not free must fit", "[data]") {
+  const std::vector<Field> fields = {
+      {"image", DType::kFloat32, Collate::kGrow, {2, kAnySize, kAnySize}}};
+  Collator collator(fields, 1, host());
+  Sample sample;
+  collator.next(sample);
+  sample.set("image", Tensor::empty({3, 4, 4}, DType::kFloat32, host()));
+  CHECK_THROWS_WITH(collator.add(sample), Catch::Contains("(3, 4, 4)"));
+  sample.set("image", Tensor::empty({4, 4}, DType::kFloat32, host()));
+  CHECK_THROWS_AS(collator.add(sample), ShapeError);
 }
