@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/boxes/box_options.h"
+#include "data/boxes/box_part.h"
 #include "data/dataset.h"
 #include "data/images/image_options.h"
 #include "data/parts/division.h"
@@ -92,10 +94,12 @@ using OpenTexts = std::function<std::optional<TextSource>(Split)>;
 Configured configured(TextOptions options, OpenTexts open, const MakeOptions& how);
 using OpenVolumes = std::function<std::unique_ptr<VolumePart>(Split)>;
 Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOptions& how);
+using OpenBoxes = std::function<std::unique_ptr<BoxPart>(Split)>;
+Configured configured(BoxOptions options, OpenBoxes open, const MakeOptions& how);
 
-/// Used by the macro below. Options derives from ImageOptions, TextOptions or VolumeSetOptions,
-/// whose keys follow its own; a member kKind says what the samples are where they are not plain
-/// images or texts, a static kind_of(options) where that depends on the options, a member
+/// Used by the macro below. Options derives from ImageOptions, TextOptions, VolumeSetOptions or
+/// BoxOptions, whose keys follow its own; a member kKind says what the samples are where they are
+/// not plain images or texts, a static kind_of(options) where that depends on the options, a member
 /// sample_shape() what is known of all copies, a member lists_test() whether the names of the test
 /// samples are listed.
 template <class Options, class Samples>

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "data/augment/boxes/boxed_picture.h"
 #include "data/augment/corruptions.h"
 #include "data/augment/draws.h"
 #include "data/augment/geometry.h"
@@ -63,6 +64,16 @@ class ReshapingTransform : public PictureTransform {
   void apply(Planes, const TransformContext&) const final {}
   bool reshapes() const final { return true; }
   void reshape(MaskedPicture& picture, const TransformContext& context) const override = 0;
+};
+
+/// Changes a picture together with its objects; it may change its size.
+class BoxTransform {
+ public:
+  virtual ~BoxTransform() = default;
+  virtual void apply(BoxedPicture& picture, const TransformContext& context) const = 0;
+  /// True if the picture then has the size at which a network is trained, so that it is not resized
+  /// to that of evaluations.
+  virtual bool sets_size() const { return false; }
 };
 
 /// `draws` is the stream of this sample, epoch and transform.

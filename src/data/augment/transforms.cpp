@@ -63,6 +63,7 @@ std::string Changes::text() const {
   std::vector<const char*> kinds;
   if (has(kPictures)) kinds.push_back("pictures");
   if (has(kMaskedPictures)) kinds.push_back("pictures with masks");
+  if (has(kBoxedPictures)) kinds.push_back("pictures with boxes");
   if (has(kVolumes)) kinds.push_back("volumes");
   return fmt::format("{}", fmt::join(kinds, " and "));
 }
@@ -92,6 +93,11 @@ std::unique_ptr<const PictureTransform> make_picture_transform(const schema::Com
   return transform;
 }
 
+std::unique_ptr<const BoxTransform> make_box_transform(const schema::Component& component,
+                                                       const std::string& path) {
+  return find_entry(component, path, kBoxedPictures).make_for_boxes(component, path);
+}
+
 std::unique_ptr<const VolumeTransform> make_volume_transform(const schema::Component& component,
                                                              const std::string& path) {
   return find_entry(component, path, kVolumes).make_for_volumes(component, path);
@@ -102,21 +108,6 @@ void ChannelTransform::apply(VolumeCrop& crop, const RandomStream& draws) const 
   for (std::int64_t c = 0; c < crop.channels; ++c) {
     const RandomStream own = draws.fork(static_cast<std::uint64_t>(c));
     if (happens(own, channel_prob_)) change(crop.channel(c), crop.size, own);
-  }
-}
-
-void normalise(Planes x, std::span<const double> mean, std::span<const double> std) {
-  FOVEA_CHECK(static_cast<std::int64_t>(mean.size()) == x.channels &&
-                  static_cast<std::int64_t>(std.size()) == x.channels,
-              ShapeError,
-              fmt::format("normalise: {} means and {} deviations for {} channels", mean.size(),
-                          std.size(), x.channels));
-  for (std::int64_t c = 0; c < x.channels; ++c) {
-    const auto k = static_cast<std::size_t>(c);
-    const auto shift = static_cast<float>(mean[k]);
-    const auto scale = static_cast<float>(1.0 / std[k]);
-    float* plane = x.channel(c);
-    for (std::int64_t i = 0; i < x.plane(); ++i) plane[i] = (plane[i] - shift) * scale;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "data/augment/normalisation.h"
 #include "data/augment/transform.h"
 #include "schema/describe/description.h"
 
@@ -16,10 +17,10 @@ struct Changes {
 
   constexpr bool has(Changes what) const { return (bits & what.bits) == what.bits; }
   constexpr Changes operator|(Changes other) const { return {bits | other.bits}; }
-  /// "pictures and pictures with masks"
+  /// "pictures and pictures with masks".
   std::string text() const;
 };
-inline constexpr Changes kPictures{1}, kMaskedPictures{2}, kVolumes{4};
+inline constexpr Changes kPictures{1}, kMaskedPictures{2}, kVolumes{4}, kBoxedPictures{8};
 
 /// The entries that apply to `what`. Another one of the list is refused by saying what it applies
 /// to, and which ones would fit.
@@ -34,10 +35,11 @@ schema::Choices picture_transform_choices();
 std::unique_ptr<const PictureTransform> make_picture_transform(const schema::Component& component,
                                                                const std::string& path,
                                                                Changes what = kPictures);
+/// The same for kBoxedPictures. Of pictures with boxes a transform that leaves pixels where they
+/// are changes the pixels alone.
+std::unique_ptr<const BoxTransform> make_box_transform(const schema::Component& component,
+                                                       const std::string& path);
 std::unique_ptr<const VolumeTransform> make_volume_transform(const schema::Component& component,
                                                              const std::string& path);
-
-/// (x - mean) / std for each channel. The sizes must be x.channels.
-void normalise(Planes x, std::span<const double> mean, std::span<const double> std);
 
 }  // namespace fovea::data

@@ -15,17 +15,6 @@
 namespace fovea::data {
 namespace {
 
-std::vector<double> one_per_channel(const char* key, const std::vector<double>& given,
-                                    const std::vector<double>& standard, std::int64_t channels) {
-  const std::vector<double>& values = given.empty() ? standard : given;
-  const auto count = static_cast<std::size_t>(channels);
-  if (values.size() == 1) return std::vector<double>(count, values[0]);
-  FOVEA_CHECK(values.size() == count, ConfigError,
-              fmt::format("dataset.{}: {} values for images of {} channels; give {} or 1", key,
-                          values.size(), channels, channels));
-  return values;
-}
-
 std::vector<Field> fields_of(const SourceInfo& info, Collate rule) {
   std::vector<Field> fields = {
       {"image", DType::kFloat32, rule, {info.channels, info.height, info.width}}};
@@ -100,18 +89,10 @@ ImageDataset::ImageDataset(std::shared_ptr<const Source> source, Split split,
   FOVEA_CHECK(!has_masks() || !options_.mix.is_on(), ConfigError,
               "dataset.mix: blends classes of whole images, but the samples have masks; expected "
               "mixup and cutmix 0");
-  mean_ = {0.0};
-  std_ = {1.0};
-  if (options_.normalise) {
-    mean_ = options_.mean.empty() ? info.mean : options_.mean;
-    std_ = options_.std.empty() ? info.std : options_.std;
-  }
-  mean_ = one_per_channel("mean", mean_, {0.0}, info.channels);
-  std_ = one_per_channel("std", std_, {1.0}, info.channels);
-  for (const double value : std_) {
-    FOVEA_CHECK(value > 0.0, ConfigError,
-                fmt::format("dataset.std: holds {}; every value must be above 0", value));
-  }
+  Normalisation removed = normalisation({options_.normalise, options_.mean, options_.std},
+                                        info.mean, info.std, info.channels);
+  mean_ = std::move(removed.mean);
+  std_ = std::move(removed.std);
   choose(indices);
   source_->check_targets(indices_, split);
   if (!source_->in_memory() && options_.cache_bytes > 0) {

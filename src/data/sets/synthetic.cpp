@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 #include <numeric>
 #include <string_view>
 
 #include "data/registry.h"
+#include "data/sets/drawn_shapes.h"
 #include "tensor/random.h"
 
 namespace fovea::data {
@@ -53,49 +53,6 @@ struct MaskOptions : Drawing {
                        .label_maps = true};
   }
 };
-
-// Whether a point (y, x) in units of the radius, y downwards, lies on a shape.
-struct ShapeClass {
-  std::string_view name;
-  bool (*covers)(double y, double x);
-};
-
-constexpr std::array<ShapeClass, 10> kShapes = {{
-    {"disc", [](double y, double x) { return y * y + x * x <= 1.0; }},
-    {"cross", [](double y, double x) { return std::min(std::abs(y), std::abs(x)) <= 0.3; }},
-    {"frame", [](double y, double x) { return std::max(std::abs(y), std::abs(x)) >= 0.6; }},
-    {"stripes", [](double y, double) { return std::abs(std::abs(y) - 0.65) <= 0.35; }},
-    {"square", [](double, double) { return true; }},
-    {"ring", [](double y, double x) { return std::abs(y * y + x * x - 0.7) <= 0.3; }},
-    {"bars", [](double, double x) { return std::abs(std::abs(x) - 0.65) <= 0.35; }},
-    {"triangle", [](double y, double x) { return 2.0 * std::abs(x) <= y + 1.0; }},
-    {"diagonal", [](double y, double x) { return std::abs(y - x) <= 0.4; }},
-    {"checker", [](double y, double x) { return (y < 0.0) == (x < 0.0); }},
-}};
-
-// A shape in a picture; in pixels.
-struct Drawn {
-  double top = 0, left = 0, radius = 0;  // of the centre
-  std::size_t shape = 0;
-
-  bool covers(std::int64_t i, std::int64_t j) const {
-    const double y = (static_cast<double>(i) + 0.5 - top) / radius;
-    const double x = (static_cast<double>(j) + 0.5 - left) / radius;
-    return std::abs(y) <= 1.0 && std::abs(x) <= 1.0 && kShapes[shape].covers(y, x);
-  }
-};
-
-/// A picture of a radius of least to least + more of its side, by draws first, first + 1, first
-/// + 2.
-Drawn drawn_at(const RandomStream& draws, std::uint64_t first, std::int64_t img_size, double least,
-               double more, std::size_t shape) {
-  const auto side = static_cast<double>(img_size);
-  const double radius = side * (least + more * double{draws.uniform(first)});
-  const auto centre = [&](std::uint64_t draw) {
-    return radius + (side - 2.0 * radius) * double{draws.uniform(draw)};
-  };
-  return {centre(first + 1), centre(first + 2), radius, shape};
-}
 
 // What both kinds of pictures share.
 template <class S>
@@ -145,7 +102,7 @@ class Synthetic final : public DrawnPictures<SyntheticOptions> {
 
   Image read(std::int64_t index) const override {
     const RandomStream random = draws(index);
-    const Drawn shape = drawn_at(random, 0, o_.img_size, 0.25, 0.15,
+    const Drawn shape = drawn_at(random, 0, o_.img_size, o_.img_size, 0.25, 0.15,
                                  static_cast<std::size_t>(index % o_.num_classes));
     const RandomStream colours = random.fork("colours");
     const RandomStream noise = random.fork("noise");
@@ -224,8 +181,8 @@ class SyntheticSegmentation final : public DrawnPictures<MaskOptions> {
     for (std::int64_t n = 0; n < o_.shapes; ++n) {
       const auto draw = static_cast<std::uint64_t>(4 * n);
       const std::int64_t shape = random.below(o_.num_classes - 1, draw + 3);
-      const Drawn drawn =
-          drawn_at(random, draw, o_.img_size, 0.12, 0.12, static_cast<std::size_t>(shape));
+      const Drawn drawn = drawn_at(random, draw, o_.img_size, o_.img_size, 0.12, 0.12,
+                                   static_cast<std::size_t>(shape));
       for (std::int64_t i = 0; i < o_.img_size; ++i) {
         for (std::int64_t j = 0; j < o_.img_size; ++j) {
           if (drawn.covers(i, j)) classes[at(i, j)] = static_cast<std::uint8_t>(1 + shape);

@@ -28,7 +28,7 @@ class GaussianBlur final : public PictureTransform {
 
 }  // namespace
 
-FOVEA_TRANSFORM(gaussian_blur, GaussianBlur, kPictures | kMaskedPictures,
+FOVEA_TRANSFORM(gaussian_blur, GaussianBlur, kPictures | kMaskedPictures | kBoxedPictures,
                 "smooth by an odd kernel; masks stay",
                 schema::Fields<GaussianBlurOptions>{}
                     .add("prob", &GaussianBlurOptions::prob, schema::in_range(0, 1), "probability")

@@ -29,7 +29,7 @@ class BrightnessContrast final : public PictureTransform {
 
 }  // namespace
 
-FOVEA_TRANSFORM(random_brightness_contrast, BrightnessContrast, kPictures | kMaskedPictures,
+FOVEA_TRANSFORM(random_brightness_contrast, BrightnessContrast, kPictures | kMaskedPictures | kBoxedPictures,
                 "x (1 + contrast) + brightness, cut to [0, 1]",
                 schema::Fields<BrightnessContrastOptions>{}
                     .add("prob", &BrightnessContrastOptions::prob, schema::in_range(0, 1),

@@ -71,7 +71,7 @@ class RandomErasing final : public PictureTransform {
 
 }  // namespace
 
-FOVEA_TRANSFORM(random_erasing, RandomErasing, kPictures | kMaskedPictures,
+FOVEA_TRANSFORM(random_erasing, RandomErasing, kPictures | kMaskedPictures | kBoxedPictures,
                 "overwrite a random rectangle",
                 schema::Fields<RandomErasingOptions>{}
                     .add("prob", &RandomErasingOptions::prob, schema::in_range(0, 1), "probability")

@@ -1,0 +1,35 @@
+// The keys that every data set of images with boxes has, whatever its files look like.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/augment/noise.h"
+#include "data/parts/split.h"
+#include "schema/fields.h"
+
+namespace fovea::data {
+
+struct BoxOptions : SplitOptions {
+  static constexpr Kind kKind = Kind::kBoxes;
+  using Common = BoxOptions;
+  static const schema::Fields<BoxOptions>& keys();
+
+  std::int64_t min_size = 800;
+  std::int64_t max_size = 1333;
+  bool antialias = false;
+  std::int64_t size_divisor = 32;
+  bool masks = false;
+  bool normalise = true;
+  std::vector<double> mean;
+  std::vector<double> std;
+  std::vector<schema::Component> augment;
+  bool filter_empty = true;
+  std::int64_t min_image_side = 32;
+  bool group_by_aspect = true;
+  NoiseBySplit noise;
+  OnBadSample on_bad_sample = OnBadSample::kFail;
+};
+
+}  // namespace fovea::data
