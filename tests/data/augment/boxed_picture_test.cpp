@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "data/augment/transform_entry.h"
@@ -201,4 +202,84 @@ TEST_CASE("transforms of pictures with boxes: those of pixels alone leave object
   CHECK_THROWS_WITH(with_boxes(R"({"type": "random_crop"})"),
                     Catch::Contains("applies to pictures and pictures with masks, not to pictures "
                                     "with boxes"));
+}
+
+TEST_CASE("resize: one of the sizes, each drawn, the longer side bound", "[data]") {
+  const Scene scene(30, 40, {{4, 6, 20, 18}});
+  const auto resize = with_boxes(R"({"type": "resize", "min_size": [15, 30, 60], "max_size": 70})");
+  CHECK(resize->sets_size());
+  std::set<std::int64_t> heights;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    BoxedPicture p = scene.made();
+    resize->apply(p, {RandomStream(seed), {}});
+    heights.insert(p.height());
+    CHECK(p.objects()[0].box[2] / static_cast<double>(p.width()) == Approx(0.5));
+    CHECK(p.objects()[0].box[3] / static_cast<double>(p.height()) == Approx(0.6));
+  }
+  CHECK(heights == std::set<std::int64_t>{15, 30, 53});  // 60 would be 80 wide
+  CHECK_THROWS_WITH(with_boxes(R"({"type": "resize", "min_size": []})"),
+                    Catch::Contains("min_size is empty"));
+}
+
+TEST_CASE("random_size_crop: sizes within the range, boxes and masks stay together", "[data]") {
+  const Scene scene(60, 90, {{10, 10, 70, 50}});
+  const auto crop =
+      with_boxes(R"({"type": "random_size_crop", "prob": 1, "min_size": [], "crop": [24, 70]})");
+  CHECK_FALSE(crop->sets_size());
+  std::set<std::int64_t> heights, widths;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    BoxedPicture p = scene.made();
+    crop->apply(p, {RandomStream(seed), {}});
+    heights.insert(p.height());
+    widths.insert(p.width());
+    if (!p.objects().empty()) check_together(p);
+  }
+  CHECK(*heights.begin() >= 24);
+  CHECK(*heights.rbegin() <= 60);  // there is no more
+  CHECK(*widths.rbegin() <= 70);
+  CHECK(*widths.rbegin() > 60);
+  CHECK(heights.size() > 15);
+  const auto scaled =
+      with_boxes(R"({"type": "random_size_crop", "prob": 1, "min_size": [120], "crop": [80, 80]})");
+  BoxedPicture p = scene.made();
+  scaled->apply(p, {RandomStream(1), {}});
+  CHECK(p.height() == 80);
+  CHECK(p.width() == 80);
+  const auto never = with_boxes(R"({"type": "random_size_crop", "prob": 0})");
+  never->apply(p, {RandomStream(1), {}});
+  CHECK(p.height() == 80);
+}
+
+TEST_CASE("large_scale_jitter: never above its size, small and large factors", "[data]") {
+  const Scene scene(40, 60, {{8, 8, 52, 32}});
+  const auto jitter = with_boxes(R"({"type": "large_scale_jitter", "size": 48})");
+  CHECK(jitter->sets_size());
+  std::int64_t small = 0, full = 0, kept = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    BoxedPicture p = scene.made();
+    jitter->apply(p, {RandomStream(seed), {}});
+    CHECK(p.height() <= 48);
+    CHECK(p.width() <= 48);
+    small += p.width() < 48 ? 1 : 0;
+    full += p.width() == 48 && p.height() == 48 ? 1 : 0;
+    for (std::size_t k = 0; k < p.objects().size(); ++k, ++kept) {
+      const auto box = p.objects()[k].box, seen = extent(p, k);
+      for (std::size_t side = 0; side < 4; ++side)
+        CHECK(seen[side] == Approx(box[side]).margin(1.0));
+      CHECK(box[2] <= static_cast<double>(p.width()));
+    }
+  }
+  CHECK(small == Approx(47).margin(20));
+  CHECK(full == Approx(26).margin(15));
+  CHECK(kept > 80);
+}
+
+TEST_CASE("filter_objects: small boxes leave with their masks", "[data]") {
+  const Scene scene(20, 20, {{0, 0, 2, 9}, {3, 3, 9, 9}, {10, 10, 14, 13}});
+  BoxedPicture p = scene.made();
+  with_boxes(R"({"type": "filter_objects", "min_side": 3, "min_area": 13})")
+      ->apply(p, {RandomStream(1), {}});
+  REQUIRE(p.objects().size() == 1);
+  CHECK(p.objects()[0].label == 1);
+  CHECK(extent(p, 0) == p.objects()[0].box);
 }
