@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/boxes/box_dataset.h"
 #include "data/identity.h"
 #include "data/texts/vocabulary.h"
 #include "data/volumes/volume_regions.h"
@@ -32,6 +33,7 @@ struct Tally {
   void add_soft_mask(const Tensor& mask);
   void add_labels(const Tensor& mask, std::size_t classes);
   void add_tokens(const Tensor& tokens);
+  void add_objects(const Sample& sample, std::size_t classes);
 };
 
 void Tally::add_image(const Tensor& image, const std::string& name) {
@@ -84,11 +86,27 @@ void Tally::add_tokens(const Tensor& tokens) {
   found.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
 }
 
+void Tally::add_objects(const Sample& sample, std::size_t classes) {
+  constexpr float kSmall = 32 * 32, kMedium = 96 * 96;
+  ObjectSurvey one;
+  one.per_class.resize(classes, 0);
+  for (const std::int64_t label : sample.at("labels").values<std::int64_t>())
+    ++one.per_class[static_cast<std::size_t>(label)];
+  for (const std::uint8_t crowd : sample.at("crowd").values<std::uint8_t>()) one.crowds += crowd;
+  for (const float area : sample.at("area").values<float>())
+    ++one.by_size[area <= kSmall ? 0 : area <= kMedium ? 1 : 2];
+  one.most = sample.at("labels").numel();
+  one.empty_images = one.most == 0 ? 1 : 0;
+  if (!found.objects) found.objects.emplace();
+  found.objects->add(one);
+}
+
 void Tally::add(const Sample& sample, std::size_t classes) {
   ++found.samples;
   if (!sample.geometry.original_size.empty()) ++found.sizes[sample.geometry.original_size];
   if (const Tensor* image = sample.find("image")) add_image(*image, sample.name);
   if (const Tensor* tokens = sample.find("tokens")) add_tokens(*tokens);
+  if (sample.has("boxes")) add_objects(sample, classes);
   if (const Tensor* label = sample.find("label")) {
     found.per_class.resize(classes, 0);
     ++found.per_class[static_cast<std::size_t>(label->item<std::int64_t>())];
@@ -121,6 +139,10 @@ void Tally::add(Tally&& later) {
   add_lists(found.labels, later.found.labels);
   found.ignored += later.found.ignored;
   found.empty_masks += later.found.empty_masks;
+  if (later.found.objects) {
+    if (!found.objects) found.objects.emplace();
+    found.objects->add(*later.found.objects);
+  }
   append(found.constant, later.found.constant);
   append(found.prepared, later.found.prepared);
   append(found.lengths, later.found.lengths);
@@ -202,6 +224,15 @@ class Reader {
 
 }  // namespace
 
+void ObjectSurvey::add(const ObjectSurvey& other) {
+  add_lists(per_class, other.per_class);
+  crowds += other.crowds;
+  most = std::max(most, other.most);
+  empty_images += other.empty_images;
+  skipped += other.skipped;
+  for (std::size_t k = 0; k < by_size.size(); ++k) by_size[k] += other.by_size[k];
+}
+
 Survey survey(const Splits& splits, int threads, const SurveyProgress& progress) {
   Survey result;
   result.hash = fingerprint(splits).at("hash").as_string();
@@ -222,6 +253,10 @@ Survey survey(const Splits& splits, int threads, const SurveyProgress& progress)
     result.parts.push_back(finished(reader.total()));
     PartSurvey& found = result.parts.back();
     found.name = name_of(part->split());
+    if (const BoxDataset* boxes = find_boxes(*part); boxes != nullptr && found.objects) {
+      for (std::int64_t i = 0; i < boxes->size(); ++i)
+        found.objects->skipped += boxes->skipped_boxes(i);
+    }
     if (const VolumeDataset* volumes = find_volumes(*part)) {
       found.volumes = fingerprint_of(*volumes, found.prepared);
       result.plan = volumes->plan();

@@ -2,6 +2,7 @@
 // options (mean and std, sizes, lengths of texts).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +15,19 @@
 #include "schema/json/value.h"
 
 namespace fovea::data {
+
+/// Objects of images with boxes.
+struct ObjectSurvey {
+  std::vector<std::int64_t> per_class;
+  std::int64_t crowds = 0;        // among them
+  std::int64_t most = 0;          // of one image
+  std::int64_t empty_images = 0;  // without an object
+  std::int64_t skipped = 0;       // boxes that were left out, since they are of no use
+  /// COCO's small (area in the file up to 32 x 32 pixels), medium (up to 96 x 96) and large.
+  std::array<std::int64_t, 3> by_size{};
+
+  void add(const ObjectSurvey& other);
+};
 
 /// The findings for one part. Lists are empty where they do not apply.
 struct PartSurvey {
@@ -30,6 +44,7 @@ struct PartSurvey {
   double foreground = 0;              // of soft masks: share of all pixels
   std::int64_t empty_masks = 0;       // without foreground, or with one class alone
   std::vector<std::string> constant;  // names of images and volumes of one value everywhere
+  std::optional<ObjectSurvey> objects;
   // Of whole volumes.
   std::vector<VolumeSides> prepared;  // as networks see them
   std::optional<VolumeFingerprint> volumes;

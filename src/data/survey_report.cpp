@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "data/survey.h"
@@ -43,6 +44,17 @@ Value named(const std::vector<std::string>& names, const std::vector<std::int64_
   return object;
 }
 
+Value to_json(const ObjectSurvey& objects, const std::vector<std::string>& names) {
+  return Value::object({{"classes", named(names, objects.per_class)},
+                        {"crowds", objects.crowds},
+                        {"most_of_an_image", objects.most},
+                        {"images_without", objects.empty_images},
+                        {"boxes_left_out", objects.skipped},
+                        {"small", objects.by_size[0]},
+                        {"medium", objects.by_size[1]},
+                        {"large", objects.by_size[2]}});
+}
+
 Value to_json(const PartSurvey& part, const std::vector<std::string>& names) {
   Value object = Value::object({{"samples", part.samples}});
   if (!part.per_class.empty()) object.set("classes", named(names, part.per_class));
@@ -60,6 +72,8 @@ Value to_json(const PartSurvey& part, const std::vector<std::string>& names) {
     object.set("pixels", named(names, part.labels));
     object.set("pixels_ignored", part.ignored);
     object.set("masks_of_one_class", part.empty_masks);
+  } else if (part.objects) {
+    object.set("objects", to_json(*part.objects, names));
   } else if (part.per_class.empty() && part.samples > 0) {
     object.set("foreground", part.foreground);
     object.set("masks_without_foreground", part.empty_masks);
@@ -130,6 +144,18 @@ std::string to_text(const PartSurvey& part, const std::vector<std::string>& name
     if (part.ignored > 0)
       line("ignored", percent(static_cast<double>(part.ignored) / static_cast<double>(pixels)));
     if (part.empty_masks > 0) line("masks", fmt::format("{} of one class", part.empty_masks));
+  } else if (part.objects) {
+    const ObjectSurvey& objects = *part.objects;
+    const auto count =
+        std::accumulate(objects.per_class.begin(), objects.per_class.end(), std::int64_t{0});
+    line("objects", fmt::format("{}, at most {} of an image; {} images without any", count,
+                                objects.most, objects.empty_images));
+    line("of classes", counts_text(names, objects.per_class));
+    line("of sizes", fmt::format("{} small (up to 32 x 32 pixels), {} medium (96 x 96), {} large",
+                                 objects.by_size[0], objects.by_size[1], objects.by_size[2]));
+    if (objects.crowds > 0) line("crowds", fmt::format("{}", objects.crowds));
+    if (objects.skipped > 0)
+      line("left out", fmt::format("{} boxes without area or outside", objects.skipped));
   } else if (part.per_class.empty() && part.samples > 0) {
     line("foreground", fmt::format("{} of the pixels; {} masks without any",
                                    percent(part.foreground), part.empty_masks));

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "data/boxes/box_dataset.h"
 #include "data/identity.h"
 #include "tests/data/config.h"
 #include "tests/data/files.h"
@@ -142,4 +143,58 @@ TEST_CASE("survey: lengths of texts, whole, and those without a word", "[data]")
   CHECK_THAT(train.bad[0], Catch::EndsWith("train.csv:4: holds no word"));
   CHECK_THAT(to_text(found), Catch::Contains("words       1 to 4, median 2, mean 2.3"));
   CHECK(to_json(found).at("parts").at("train").at("words").at("unknown").as_int() == 2);
+}
+
+TEST_CASE("survey: objects of images with boxes", "[data]") {
+  const auto drawn = component(R"({"type": "synthetic_boxes", "train_size": 130, "test_size": 9,
+      "empty": 0.2, "crowds": 0.1, "img_size": 128})");
+  const Splits splits = make_splits(drawn, {.survey = true});
+  const Survey found = survey(splits, 2);
+  CHECK(to_json(found) == to_json(survey(splits, 1)));
+  REQUIRE(found.parts.at(0).objects);
+  const ObjectSurvey& objects = *found.parts[0].objects;
+  std::vector<std::int64_t> per_class(3, 0);
+  std::int64_t empty = 0, crowds = 0, most = 0, count = 0;
+  const BoxDataset& train = *find_boxes(*splits.train);
+  CHECK(train.size() == 130);  // nothing is filtered
+  for (std::int64_t i = 0; i < train.size(); ++i) {
+    for (const BoxedObject& object : train.objects(i)) {
+      ++per_class[static_cast<std::size_t>(object.label)];
+      crowds += object.crowd ? 1 : 0;
+      ++count;
+    }
+    empty += train.objects(i).empty() ? 1 : 0;
+    most = std::max(most, std::ssize(train.objects(i)));
+  }
+  CHECK(objects.per_class == per_class);
+  CHECK(objects.empty_images == empty);
+  CHECK(empty > 10);
+  CHECK(objects.crowds == crowds);
+  CHECK(objects.most == most);
+  CHECK(objects.by_size[0] + objects.by_size[1] + objects.by_size[2] == count);
+  CHECK(objects.by_size[0] > 0);
+  CHECK(objects.by_size[1] > 0);
+  CHECK(found.parts[0].sizes.size() > 5);
+  const std::string text = to_text(found);
+  CHECK_THAT(text, Catch::Contains("objects     " + std::to_string(count) + ", at most " +
+                                   std::to_string(most) + " of an image; " + std::to_string(empty) +
+                                   " images without any"));
+  CHECK_THAT(text, !Catch::Contains("foreground"));
+  CHECK(to_json(found).at("parts").at("train").at("objects").at("images_without").as_int() ==
+        empty);
+}
+
+TEST_CASE("survey: boxes that were left out are counted", "[data]") {
+  const Folder folder;
+  folder.write("annotations/instances_train2017.json",
+               R"({"images": [{"id": 1, "file_name": "a.png", "height": 8, "width": 9}],
+                   "categories": [{"id": 1, "name": "car"}], "annotations": [
+                   {"image_id": 1, "category_id": 1, "bbox": [1, 1, 0, 3]},
+                   {"image_id": 1, "category_id": 1, "bbox": [20, 1, 2, 3]},
+                   {"image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 3]}]})");
+  folder.write("train2017/a.png", encode_png(pattern(8, 9, 3)));
+  const Survey found = survey(make_splits(component("coco", folder.path), {.survey = true}), 1);
+  CHECK(found.parts.at(0).objects->skipped == 2);
+  CHECK(found.parts[0].objects->per_class == std::vector<std::int64_t>{1});
+  CHECK_THAT(to_text(found), Catch::Contains("left out    2 boxes without area or outside"));
 }
