@@ -22,8 +22,9 @@ using namespace fovea::test;
 namespace {
 
 // Data that come with the project or are drawn.
-const std::set<std::string> kDataAtHand = {"digits", "synthetic", "synthetic_segmentation",
-                                           "synthetic_volumes", "synthetic_scenes"};
+const std::set<std::string> kDataAtHand = {
+    "digits",          "synthetic",         "synthetic_segmentation",
+    "synthetic_boxes", "synthetic_volumes", "synthetic_scenes"};
 
 const std::vector<std::string> kDocumentedPrograms = {
     "train", "eval", "predict", "ablate", "visualise-attention", "inspect", "bench", "verify"};
@@ -40,7 +41,7 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea visualise-attention runs/gdla runs/la --figure maps",
       "fovea visualise-attention runs/gdla runs/la --figure predictions",
       "fovea visualise-attention runs/hippocampus",
-      "fovea verify tests/fixtures/dgsa"}},  // tests of their own
+      "fovea verify tests/fixtures/dgsa"}},                                 // tests of their own
     {"docs/adding-an-attention.md", {"fovea verify tests/fixtures/dgsa"}},  // tests of their own
     {"docs/devices.md",
      {"fovea train experiments/smoke/dgvit.json --device opencl",

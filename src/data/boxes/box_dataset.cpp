@@ -84,16 +84,6 @@ void BoxDataset::leave_out_empty() {
       before - indices_.size(), before, options_.min_image_side));
 }
 
-SampleShape BoxDataset::shape() const {
-  const auto padded = [&](std::int64_t side) {
-    return (side + options_.size_divisor - 1) / options_.size_divisor * options_.size_divisor;
-  };
-  return {.channels = info().channels,
-          .height = padded(options_.min_size),
-          .width = padded(options_.max_size),
-          .classes = num_classes()};
-}
-
 std::int64_t BoxDataset::length(std::int64_t i) const {
   if (!options_.group_by_aspect) return 0;
   return known(i).width > known(i).height ? 2 : 1;

@@ -42,8 +42,9 @@ class BoxDataset final : public Dataset {
   std::span<const double> std() const { return normalisation_.std; }
 
   const std::vector<Field>& fields() const override { return fields_; }
-  /// Height and width are those of a batch of usual images at the size of evaluations.
-  SampleShape shape() const override;
+  SampleShape shape() const override {
+    return options_.usual_shape(num_classes(), info().channels);
+  }
   /// Reads, augments, resizes, adds noise, normalises. An augmented sample is without objects of
   /// less than one pixel a side in the file, or of no area; another one has all.
   /// geometry.original_size over image_size are the factors that bring boxes back to the file,

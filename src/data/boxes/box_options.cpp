@@ -43,6 +43,16 @@ schema::Fields<BoxOptions> make_box_keys() {
 
 }  // namespace
 
+SampleShape BoxOptions::usual_shape(std::int64_t classes, std::int64_t channels) const {
+  const auto padded = [&](std::int64_t side) {
+    return (side + size_divisor - 1) / size_divisor * size_divisor;
+  };
+  return {.channels = channels,
+          .height = padded(min_size),
+          .width = padded(max_size),
+          .classes = classes};
+}
+
 const schema::Fields<BoxOptions>& BoxOptions::keys() {
   static const schema::Fields<BoxOptions> keys = make_box_keys();
   return keys;

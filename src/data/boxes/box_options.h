@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/augment/noise.h"
+#include "data/dataset.h"
 #include "data/parts/split.h"
 #include "schema/fields.h"
 
@@ -15,6 +16,8 @@ struct BoxOptions : SplitOptions {
   static constexpr Kind kKind = Kind::kBoxes;
   using Common = BoxOptions;
   static const schema::Fields<BoxOptions>& keys();
+  /// Height and width are those of a batch of usual images at the size of evaluations.
+  SampleShape usual_shape(std::int64_t classes, std::int64_t channels = 3) const;
 
   std::int64_t min_size = 800;
   std::int64_t max_size = 1333;

@@ -37,6 +37,10 @@ struct CocoOptions : BoxOptions {
   std::string splits = "splits";
   std::vector<std::string> classes;
   bool exif = false;
+  std::optional<SampleShape> sample_shape() const {
+    if (classes.empty()) return std::nullopt;
+    return usual_shape(std::ssize(classes));
+  }
 
   const std::string& annotations_of(Split part) const {
     return part == Split::kTrain ? train_annotations

@@ -27,6 +27,7 @@ struct InstanceOptions : BoxOptions {
   std::string label_suffix;
   std::string splits = "splits";
   std::string class_name = "object";
+  std::optional<SampleShape> sample_shape() const { return usual_shape(1); }
   bool lists_test() const {
     return has_lists(root) && has_list(fs::path(root) / splits, Split::kTest);
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +27,7 @@ struct DrawnBoxOptions : BoxOptions {
   std::int64_t test_size = 16;
   double pixel_noise = 0.05;
   std::int64_t shape_seed = 0;
+  std::optional<SampleShape> sample_shape() const { return usual_shape(num_classes); }
 };
 
 // One to `shapes` shapes, later ones over earlier ones, each of its class's colour by and large. A

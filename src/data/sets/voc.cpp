@@ -34,6 +34,10 @@ struct VocOptions : BoxOptions {
   std::vector<std::string> classes;
   Difficult difficult = Difficult::kCrowd;
   bool exif = false;
+  std::optional<SampleShape> sample_shape() const {
+    if (classes.empty()) return std::nullopt;
+    return usual_shape(std::ssize(classes));
+  }
 
   const std::string& list_of(Split part) const {
     return part == Split::kTrain ? train_list : part == Split::kVal ? val_list : test_list;

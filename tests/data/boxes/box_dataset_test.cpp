@@ -92,6 +92,12 @@ TEST_CASE("boxes: a sample at the network's size maps back to its file", "[data]
   CHECK(set->shape().height == 96);
   CHECK(set->shape().width == 160);
   CHECK(set->shape().classes == 3);
+  const auto known = known_shape(drawn(R"(, "min_size": 96, "max_size": 140)"));
+  REQUIRE(known);
+  CHECK(known->width == 160);
+  CHECK(known->classes == 3);
+  CHECK(known_shape(component(R"({"type": "voc", "classes": ["a", "b"]})"))->classes == 2);
+  CHECK_FALSE(known_shape(component(R"({"type": "coco"})")));
 }
 
 TEST_CASE("boxes: normalised as images are, and get() is not", "[data]") {

@@ -89,22 +89,29 @@ void BoxedPicture::resize(std::int64_t height, std::int64_t width, bool antialia
     for (const std::size_t y : {1U, 3U}) object.box[y] *= tall;
     clip(object, static_cast<double>(height), static_cast<double>(width));  // of rounding
   }
-  if (has_masks_) {
-    const std::vector<std::int64_t> rows = nearest(height_, height),
-                                    columns = nearest(width_, width);
-    std::vector<std::uint8_t> masks;
-    masks.reserve(objects_.size() * static_cast<std::size_t>(height * width));
-    for (auto mask = masks_.begin(); mask != masks_.end(); mask += plane()) {
-      for (const std::int64_t row : rows) {
-        const auto line = mask + row * width_;
-        for (const std::int64_t column : columns) masks.push_back(line[column]);
-      }
-    }
-    masks_ = std::move(masks);
-  }
+  if (has_masks_) masks_ = resized_masks(height, width);
   pixels_ = std::move(resized);
   height_ = height;
   width_ = width;
+}
+
+std::vector<std::uint8_t> BoxedPicture::resized_masks(std::int64_t height,
+                                                      std::int64_t width) const {
+  const std::vector<std::int64_t> rows = nearest(height_, height), columns = nearest(width_, width);
+  std::vector<std::uint8_t> masks(objects_.size() * static_cast<std::size_t>(height * width));
+  std::uint8_t* to = masks.data();
+  for (const std::uint8_t* mask = masks_.data(); to != masks.data() + masks.size();
+       mask += plane()) {
+    for (std::size_t i = 0; i < rows.size(); ++i, to += width) {
+      if (i > 0 && rows[i] == rows[i - 1]) {
+        std::copy_n(to - width, width, to);
+        continue;
+      }
+      const std::uint8_t* line = mask + rows[i] * width_;
+      for (std::size_t j = 0; j < columns.size(); ++j) to[j] = line[columns[j]];
+    }
+  }
+  return masks;
 }
 
 void BoxedPicture::crop(const Box& part, double min_visible) {

@@ -59,6 +59,7 @@ class BoxedPicture {
 
  private:
   std::int64_t plane() const { return height_ * width_; }
+  std::vector<std::uint8_t> resized_masks(std::int64_t height, std::int64_t width) const;
   // The objects, and their masks, of those places.
   void keep(const std::vector<std::size_t>& places);
 
