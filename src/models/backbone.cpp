@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "nn/norm.h"
 #include "tensor/safetensors.h"
 
 #define FOVEA_BACKBONE_ENTRY(name) ::fovea::models::BackboneEntry fovea_backbone_##name();
@@ -19,6 +20,26 @@ schema::Registry<BackboneEntry>& backbones() {
 #undef FOVEA_BACKBONE_ENTRY
   };
   return all;
+}
+
+void Backbone::freeze_stages(std::int64_t last) {
+  for (std::int64_t stage = 0; stage <= last; ++stage) {
+    const std::vector<std::string> parts = parts_of(stage);
+    FOVEA_CHECK(
+        stage == 0 || !parts.empty(), ConfigError,
+        fmt::format("model.frozen_stages: {}, but {} has no stage {}", last, type(), stage));
+    for (const std::string& part : parts) {
+      visit([&](const std::string& name, nn::Module& module) {
+        if (name == part || name.starts_with(part + ".")) module.freeze();
+      });
+    }
+  }
+}
+
+void Backbone::freeze_statistics() {
+  visit([](const std::string&, nn::Module& module) {
+    if (dynamic_cast<nn::BatchNorm2d*>(&module) != nullptr) module.keep_evaluating();
+  });
 }
 
 std::vector<std::string> load_pretrained(const Backbone& backbone,

@@ -30,9 +30,17 @@ class Backbone : public nn::Module {
   }
   /// Strides never fall from one level to the next; two levels may share one.
   const std::vector<PyramidLevel>& levels() const { return levels_; }
+  /// Takes the stem and the stages 1 to `last` out of training; below 0: nothing. Throws
+  /// ConfigError where there is no such stage.
+  void freeze_stages(std::int64_t last);
+  /// Batch norms keep their running statistics in training too.
+  void freeze_statistics();
 
  protected:
   virtual std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) = 0;
+  /// Names of the modules of a stage, counted from 1, or of the stem (0), which may have none; they
+  /// may be beginnings of dotted names. No names: there is no such stage.
+  virtual std::vector<std::string> parts_of(std::int64_t /*stage*/) const { return {}; }
 
   std::vector<PyramidLevel> levels_;
 };

@@ -85,7 +85,19 @@ std::map<std::string, std::string> Module::types() const {
 }
 
 void Module::train(bool on) {
-  visit([on](const std::string&, Module& module) { module.training_ = on; });
+  visit([on](const std::string&, Module& module) { module.training_ = on && !module.evaluates_; });
+}
+
+void Module::keep_evaluating() {
+  evaluates_ = true;
+  training_ = false;
+}
+
+void Module::freeze() {
+  visit([](const std::string&, Module& module) {
+    module.keep_evaluating();
+    for (const NamedTensor& named : module.parameters_) named.tensor.set_requires_grad(false);
+  });
 }
 
 void Module::set_random(const RandomStream& random) {

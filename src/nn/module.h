@@ -84,6 +84,12 @@ class Module {
   /// Training or evaluation mode, for everything below.
   void train(bool on);
   bool training() const { return training_; }
+  /// Takes this module and everything below out of training: parameters get no gradient, and
+  /// train() leaves them in evaluation mode.
+  void freeze();
+  /// train() leaves this module, without those below it, in evaluation mode: a batch norm goes on
+  /// with its running statistics.
+  void keep_evaluating();
   /// Begins a forward pass: gives everything below its randomness, forked by dotted name. With the
   /// same stream a pass draws the same masks again (replay).
   void set_random(const RandomStream& random);
@@ -134,6 +140,7 @@ class Module {
   RandomStream random_;      // of the current pass
   std::uint64_t calls_ = 0;  // of next_random() in it
   bool training_ = false;
+  bool evaluates_ = false;  // whatever train() says
 };
 
 /// A module that maps one tensor to one.

@@ -268,6 +268,12 @@ Tensor MavitBackbone::run(const Tensor& image, attention::Probe* probe,
   return map;
 }
 
+std::vector<std::string> MavitBackbone::parts_of(std::int64_t stage) const {
+  if (stage == 0) return {"patch_embed"};
+  if (stage > std::ssize(levels_)) return {};
+  return {fmt::format("layers.{}", stage - 1), fmt::format("extra_norms.{}", stage - 1)};
+}
+
 }  // namespace fovea::models
 
 namespace {

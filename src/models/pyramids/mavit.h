@@ -129,6 +129,7 @@ class MavitBackbone final : public Backbone {
 
  protected:
   std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) override;
+  std::vector<std::string> parts_of(std::int64_t stage) const override;
 
  private:
   struct Stage {

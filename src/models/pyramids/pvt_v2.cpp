@@ -208,6 +208,13 @@ std::string PvtV2Backbone::translated(const std::string& name) const {
   return name;
 }
 
+std::vector<std::string> PvtV2Backbone::parts_of(std::int64_t stage) const {
+  if (stage == 0) return {};
+  if (stage > std::ssize(levels_)) return {};
+  return {fmt::format("patch_embed{}", stage), fmt::format("block{}", stage),
+          fmt::format("norm{}", stage)};
+}
+
 }  // namespace fovea::models
 
 namespace {

@@ -102,6 +102,7 @@ class PvtV2Backbone final : public Backbone {
 
  protected:
   std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) override;
+  std::vector<std::string> parts_of(std::int64_t stage) const override;
   std::string translated(const std::string& name) const override;
 
  private:

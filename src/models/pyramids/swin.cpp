@@ -340,6 +340,12 @@ std::vector<Tensor> SwinBackbone::forward(const Tensor& image, attention::Probe*
   return maps;
 }
 
+std::vector<std::string> SwinBackbone::parts_of(std::int64_t stage) const {
+  if (stage == 0) return {"patch_embed"};
+  if (stage > std::ssize(levels_)) return {};
+  return {fmt::format("layers.{}", stage - 1), fmt::format("norm{}", stage - 1)};
+}
+
 }  // namespace fovea::models
 
 namespace {

@@ -150,6 +150,7 @@ class SwinBackbone final : public Backbone {
 
  protected:
   std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) override;
+  std::vector<std::string> parts_of(std::int64_t stage) const override;
 
  private:
   SwinStages& stages_;

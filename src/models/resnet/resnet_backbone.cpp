@@ -151,7 +151,8 @@ ResNetBackbone::ResNetBackbone(const nn::Build& outer, const ResNetOptions& o,
                              .stage = static_cast<std::int64_t>(s),
                              .last_stage = s + 1 == o.depths.size(),
                              .previous_channels = before};
-    stages_.push_back(&child<ResidualStage>(stage_name(stage), build, stage));
+    stage_names_.push_back(stage_name(stage));
+    stages_.push_back(&child<ResidualStage>(stage_names_.back(), build, stage));
     before = width = block_width(o.block, o.planes[s]);
     reduction *= stride;
     levels_.push_back({width, reduction});
@@ -191,6 +192,12 @@ std::vector<Tensor> ResNetBackbone::forward(const Tensor& image, attention::Prob
   std::vector<Tensor> levels;
   run(image, probe, &levels);
   return levels;
+}
+
+std::vector<std::string> ResNetBackbone::parts_of(std::int64_t stage) const {
+  if (stage == 0) return {"conv1", "bn1"};
+  if (stage > std::ssize(stage_names_)) return {};
+  return {stage_names_[static_cast<std::size_t>(stage - 1)]};
 }
 
 }  // namespace fovea::models

@@ -56,6 +56,7 @@ class ResNetBackbone final : public Backbone {
 
  protected:
   std::vector<Tensor> forward(const Tensor& image, attention::Probe* probe) override;
+  std::vector<std::string> parts_of(std::int64_t stage) const override;
   // The encoder of KCLA-UNet has a second batch norm that nothing uses (kcla 3.5).
   bool keeps_unused(const std::string& name) const override {
     return o_.stem == ResNetStem::kConv7x7 && name.starts_with("bn2.");
@@ -71,6 +72,7 @@ class ResNetBackbone final : public Backbone {
   nn::UnaryModule* conv1_ = nullptr;
   nn::BatchNorm2d* bn1_ = nullptr;
   std::vector<ResidualStage*> stages_;
+  std::vector<std::string> stage_names_;
 };
 
 }  // namespace fovea::models
