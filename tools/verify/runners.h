@@ -58,6 +58,8 @@ Table mala_swin();
 Table mala_detection();
 /// papers/mala: necks and heads of dense prediction.
 Table mala_dense();
+/// papers/mala: heads of detectors.
+Table mala_detectors();
 
 /// papers/dformer: units, attention, blocks, stages and the layers between them.
 Table dformer_operators();
