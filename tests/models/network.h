@@ -79,8 +79,8 @@ inline double slope(const Tensor& x, const Tensor& direction,
 }
 
 /// Compares the gradient of a scalar loss, float64, with its slope along 3 random directions in
-/// every parameter.
-inline void check_directions(const models::Model& model, const std::function<Tensor()>& loss) {
+/// every parameter of a network or a part of one.
+inline void check_directions(const nn::Module& model, const std::function<Tensor()>& loss) {
   autograd::backward(loss());
   const autograd::NoGrad no_grad;
   std::uint64_t seed = 100;

@@ -1,6 +1,7 @@
 #include "models/network.h"
 
 #include "base/error.h"
+#include "models/heads/detector.h"
 #include "tests/models/network.h"
 
 using namespace fovea;
@@ -22,12 +23,22 @@ TEST_CASE("networks: every one reads and gives what its entry says", "[models]")
     models::Inputs inputs;
     for (const models::InputField& field : info.reads) {
       const Shape image = volumes ? Shape{2, 3, 32, 64, 64} : Shape{2, 3, 64, 64};
-      inputs.*field.tensor =
-          Tensor::empty(field.name == "tokens" ? Shape{2, 7} : image, field.dtype, meta);
+      Shape shape_of = image;
+      if (field.name == "tokens") shape_of = {2, 7};
+      if (field.name == "image_size") shape_of = {2, 2};
+      inputs.*field.tensor = Tensor::empty(shape_of, field.dtype, meta);
     }
     const autograd::NoGrad no_grad;
     const models::Outputs out = (*model)(inputs);
     CHECK(out.logits.defined() == (info.gives == "logits"));
+    if (info.gives == "boxes") {
+      CHECK(dynamic_cast<const models::Detector*>(model.get()) != nullptr);
+      // Scores and deltas of every level.
+      CHECK(out.maps.size() >= 2);
+      CHECK(out.maps.size() % 2 == 0);
+      CHECK(out.tensors().size() == out.maps.size() + out.features.size());
+      continue;
+    }
     CHECK(out.maps.empty() == (info.gives != "maps"));
     if (out.logits.defined()) CHECK(out.logits.shape() == Shape{2, 5});
     const Shape map = volumes ? Shape{2, 5, 32, 64, 64} : Shape{2, 5, 64, 64};

@@ -1,0 +1,89 @@
+// Parameters of detectors. mala 5.1, kcla 3.4.
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "schema/json/parse.h"
+#include "tests/models/network.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+struct Counted {
+  std::int64_t all = 0;
+  std::int64_t trained = 0;
+};
+
+Counted counted(const std::string& type, const std::string& backbone,
+                const std::string& more = "") {
+  const schema::Value options = schema::parse(
+      fmt::format(R"({{"type": "{}", "backbone": {}{}}})", type, backbone, more), "test.json");
+  const auto model = build(options, make_meta(), {3, 0, 0, 80});
+  Counted found{model->parameter_count(), 0};
+  for (const nn::NamedTensor& named : model->parameters()) {
+    if (named.tensor.requires_grad()) found.trained += named.tensor.numel();
+  }
+  return found;
+}
+
+std::string resnet(const char* depth, const std::string& layer_attention = "null") {
+  return fmt::format(R"({{"type": "resnet{}", "layer_attention": {}}})", depth, layer_attention);
+}
+
+}  // namespace
+
+TEST_CASE("detectors: parameters with every size of MAViT", "[models]") {
+  struct Expected {
+    const char* backbone;
+    std::int64_t mask_rcnn, cascade, retinanet;
+  };
+  for (const Expected& e : {Expected{"mavit_t", 33498352, 71333554, 23580916},
+                            Expected{"mavit_s", 44208304, 82043506, 34290868},
+                            Expected{"mavit_b", 66899664, 104734866, 56974036},
+                            Expected{"mavit_l", 113819280, 151654482, 104188564}}) {
+    INFO(e.backbone);
+    const std::string backbone = fmt::format("\"{}\"", e.backbone);
+    CHECK(counted("mask_rcnn", backbone).all == e.mask_rcnn);
+    CHECK(counted("cascade_mask_rcnn", backbone).all == e.cascade);
+    CHECK(counted("retinanet", backbone).all == e.retinanet);
+  }
+}
+
+TEST_CASE("detectors: parameters with ResNets, and those that are trained", "[models]") {
+  struct Expected {
+    const char* type;
+    const char* depth;
+    std::int64_t all, trained;
+  };
+  for (const Expected& e : {Expected{"faster_rcnn", "50", 41753056, 41527712},
+                            Expected{"faster_rcnn", "101", 60745184, 60519840},
+                            Expected{"mask_rcnn", "50", 44396336, 44170992},
+                            Expected{"mask_rcnn", "101", 63388464, 63163120}}) {
+    INFO(e.type << " " << e.depth);
+    const Counted found = counted(e.type, resnet(e.depth), R"(, "frozen_stages": 1)");
+    CHECK(found.all == e.all);
+    CHECK(found.trained == e.trained);
+    const Counted whole = counted(e.type, resnet(e.depth));
+    CHECK(whole.all == e.all);
+    CHECK(whole.trained == e.all);
+  }
+}
+
+TEST_CASE("detectors: parameters with attention across the layers of ResNets", "[models]") {
+  const std::string kcla = R"({"type": "kcla", "head_dim": 32})";
+  CHECK(counted("faster_rcnn", resnet("50", kcla)).all == 42008634);
+  CHECK(counted("faster_rcnn", resnet("101", kcla)).all == 61228809);
+  CHECK(counted("mask_rcnn", resnet("50", kcla)).all == 44651914);
+  CHECK(counted("mask_rcnn", resnet("101", kcla)).all == 63872089);
+  const std::string dla = R"({"type": "dla_l", "reduction": 20})";
+  CHECK(counted("mask_rcnn", resnet("50", dla)).all - counted("mask_rcnn", resnet("50")).all ==
+        counted("faster_rcnn", resnet("50", dla)).all - 41753056);
+  // Published without what is frozen.
+  const std::string frozen = R"(, "frozen_stages": 1)";
+  CHECK(counted("faster_rcnn", resnet("50", "\"mrla_l\""), frozen).trained == 41699886);
+  CHECK(counted("faster_rcnn", resnet("101", "\"mrla_l\""), frozen).trained == 60901080);
+  CHECK(counted("mask_rcnn", resnet("50", "\"mrla_l\""), frozen).trained == 44343166);
+  CHECK(counted("mask_rcnn", resnet("101", "\"mrla_l\""), frozen).trained == 63544360);
+}
