@@ -8,11 +8,15 @@ typedef struct {
   Index bins, samples, length;
 } RoiSide;
 
+// The place of a coordinate: 1 to 4 are x1, y1, x2, y2.
+FUNCTION Wide place_of(GLOBAL const float* box, int coordinate, Wide scale) {
+  return (Wide)box[coordinate] * scale - (Wide)0.5;
+}
+
 FUNCTION RoiSide side_of(const RoiShape* s, int axis, Wide scale, GLOBAL const float* box) {
-  const int at = axis == 0 ? 2 : 1;
-  const Wide last = (Wide)box[at + 2] * scale - (Wide)0.5;
+  const Wide last = place_of(box, axis == 0 ? 4 : 3, scale);
   RoiSide side;
-  side.first = (Wide)box[at] * scale - (Wide)0.5;
+  side.first = place_of(box, axis == 0 ? 2 : 1, scale);
   side.bins = s->bins[axis];
   side.length = s->size[axis];
   side.bin = (last - side.first) / (Wide)side.bins;
@@ -89,8 +93,10 @@ KERNEL roi_align(RoiShape s, Wide scale, TENSOR(const float, boxes), TENSOR(cons
       const Real by_column = (Real)(u - (Wide)left);
       const Index first = plane + top * s.size[1];
       const Index second = plane + below * s.size[1];
-      sum += (1 - by_row) * ((1 - by_column) * load(x, first + left) + by_column * load(x, first + right)) +
-             by_row * ((1 - by_column) * load(x, second + left) + by_column * load(x, second + right));
+      const Real above = (1 - by_column) * load(x, first + left) + by_column * load(x, first + right);
+      const Real under =
+          (1 - by_column) * load(x, second + left) + by_column * load(x, second + right);
+      sum += (1 - by_row) * above + by_row * under;
     }
   }
   const Index samples = down.samples * across.samples;
@@ -110,13 +116,10 @@ FUNCTION Wide weight_of(const RoiSide* side, Index bin, Index pixel) {
   return side->samples > 0 ? sum / (Wide)side->samples : 0;
 }
 
-// Whether any sample of a side, or of a bin, may read a pixel.
+// Whether any sample between two places may read a pixel.
 FUNCTION int reaches(Wide first, Wide last, Index pixel) {
   const Wide at = (Wide)pixel;
   return (first < last ? first : last) <= at + 1 && (first < last ? last : first) >= at - 1;
-}
-FUNCTION int side_reaches(const RoiSide* side, Index pixel) {
-  return reaches(side->first, begin_of(side, side->bins), pixel);
 }
 FUNCTION int bin_reaches(const RoiSide* side, Index bin, Index pixel) {
   return reaches(begin_of(side, bin), begin_of(side, bin + 1), pixel);
@@ -143,9 +146,12 @@ KERNEL roi_align_backward(RoiShape s, Wide scale, TENSOR(const float, boxes),
   for (Index number = 0; number < s.boxes; ++number) {
     GLOBAL const float* box = boxes + 5 * number;
     if ((Index)box[0] != item) continue;
+    // (Most boxes are elsewhere: sides cost divisions.)
+    if (!reaches(place_of(box, 2, scale), place_of(box, 4, scale), h) ||
+        !reaches(place_of(box, 1, scale), place_of(box, 3, scale), w))
+      continue;
     const RoiSide down = side_of(&s, 0, scale, box);
     const RoiSide across = side_of(&s, 1, scale, box);
-    if (!side_reaches(&down, h) || !side_reaches(&across, w)) continue;
     const Index from = (rows[number] * s.channels + channel) * bins;
     for (Index i = 0; i < s.bins[0]; ++i) {
       const Wide by_row = bin_reaches(&down, i, h) ? weight_of(&down, i, h) : 0;
