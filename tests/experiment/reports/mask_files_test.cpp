@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "data/files/image_file.h"
+#include "ops/create.h"
 #include "tests/training/hearts.h"
 
 using namespace fovea;
@@ -60,4 +61,20 @@ TEST_CASE("mask files: a volume without some of its slices is written whole", "[
   training::LabelSegmentation task(model, test::hearts(folder.path, R"(, "limit": {"test": 4})"));
   save(task, out.path, {"volumes"});
   CHECK(data::read_nifti(out.path / "predicted_volumes/patient002_frame07.nii.gz").depth == kDepth);
+}
+
+TEST_CASE("mask files: maps of several sizes are not written into one tensor", "[experiment]") {
+  const test::Folder folder("sizes_data"), out("sizes_report");
+  const auto source = test::hearts(folder.path);
+  MaskFiles files(*source, data::Split::kTest, out.path, {"probabilities"}, {});
+  const auto add = [&](std::int64_t width) {
+    data::Batch batch;
+    batch.indices = {0};
+    batch.geometry.resize(1);
+    files.add(batch, ops::full({1, 2, 3, width}, 0.5, DType::kFloat32, test::cpu()), {});
+  };
+  add(4);
+  add(4);
+  CHECK_THROWS_WITH(add(5), Catch::Contains("maps of (2, 3, 4) and of (2, 3, 5) do not fit into "
+                                            "one tensor; save masks or original_masks"));
 }
