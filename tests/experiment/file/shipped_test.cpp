@@ -1,6 +1,8 @@
 // The experiment files that ship with the project.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "backend/devices.h"
 #include "experiment/costs/costs.h"
 #include "experiment/file/experiment.h"
@@ -77,6 +79,9 @@ TEST_CASE("shipped: the weights that runs report are those of each recipe", "[ex
       // mala 7.1: the better of the raw and the averaged weights.
       {"mala/recipe.json", "best", "val", ""},
       {"mala/mavit_t.json", "best", "val", ""},
+      // mala 7.3: after the last step, as mmseg reports it.
+      {"mala/semantic_fpn.json", "last", "", "miou"},
+      {"mala/upernet.json", "last", "", "miou"},
   };
   for (const Reported& recipe : recipes) {
     INFO(recipe.file);
@@ -133,6 +138,36 @@ TEST_CASE("shipped: a warm-up by epochs stands in those recipes that have one", 
     // kcla 5.1 and 5.2, mala 7.1: the rates of the papers' code stay the same for an epoch.
     CHECK(schedule.at("warmup_unit").as_string() == "epoch");
     CHECK(schedule.at("warmup_lr").as_double() + schedule.at("warmup_floor").as_double() > 0);
+  }
+}
+
+TEST_CASE("shipped: rates and weight decay of scenes are those of mala 7.3", "[experiment]") {
+  const auto rate_of = [](const Experiment& e) {
+    return optim::make_schedule(e.schedule, {.lr = e.optimizer.options.at("lr").as_double(),
+                                             .steps = e.train.steps,
+                                             .steps_per_epoch = 1263});
+  };
+  const Experiment fpn = parse(resolve(load_unresolved(shipped("mala/semantic_fpn.json"), {})));
+  const optim::Schedule fpn_rate = rate_of(fpn);
+  for (const std::int64_t t : {0, 1, 40000, 79999}) {
+    const double left = 1 - static_cast<double>(t) / 80000;
+    CHECK(fpn_rate(t) == Approx((1e-4 - 1e-6) * std::pow(left, 0.9) + 1e-6));
+  }
+  const Experiment uper = parse(resolve(load_unresolved(shipped("mala/upernet.json"), {})));
+  const optim::Schedule uper_rate = rate_of(uper);
+  CHECK(uper_rate(0) == Approx(6e-11));
+  CHECK(uper_rate(750) == Approx(3e-5).epsilon(1e-5));
+  for (const std::int64_t t : {1500, 80000, 159999})
+    CHECK(uper_rate(t) == Approx(6e-5 * (1 - static_cast<double>(t) / 160000)));
+  const auto model = make_model(uper, make_meta(), {3, 512, 512, 150});
+  std::vector<optim::Parameter> parameters;
+  for (const nn::NamedTensor& named : model->parameters())
+    parameters.push_back({named.name, named.tensor});
+  const std::vector<double> decay =
+      optim::make_optimiser(uper.optimizer, parameters)->weight_decay();
+  for (std::size_t i = 0; i < decay.size(); ++i) {
+    INFO(parameters[i].name);
+    CHECK(decay[i] == (parameters[i].name.find("norm") == std::string::npos ? 0.01 : 0.0));
   }
 }
 
