@@ -3,6 +3,7 @@
 #include "backend/devices.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/files/coco_json.h"
 #include "data/files/csv.h"
 #include "data/files/hdf5/hdf5.h"
 #include "data/files/image_file.h"
@@ -10,6 +11,7 @@
 #include "data/files/numpy.h"
 #include "data/files/packed_file.h"
 #include "data/files/text_decode.h"
+#include "data/files/voc_xml.h"
 #include "data/registry.h"
 #include "data/texts/vocabulary.h"
 #include "data/volumes/volume_cache.h"
@@ -80,6 +82,27 @@ void csv(std::string_view bytes) {
   data::parse_csv(bytes, '\t', false, "file");
 }
 
+void voc(std::string_view bytes) {
+  for (const data::VocObject& object : data::parse_voc(bytes, "file").objects)
+    same(!object.name.empty(), "an object without a class");
+}
+
+void coco(std::string_view bytes) {
+  const data::CocoFile file = data::parse_coco(bytes, "file", true);
+  same(data::parse_coco(bytes, "file", false).annotations.size() == file.annotations.size(),
+       "objects are missing");
+  for (const data::CocoAnnotation& annotation : file.annotations) {
+    const data::CocoImage& image = file.images.at(static_cast<std::size_t>(annotation.image));
+    if (image.height * image.width > std::int64_t{1} << 20) continue;  // (slow)
+    try {
+      const MaskRuns mask = file.mask_of(annotation, "file");
+      same(mask.height == image.height && mask.width == image.width, "a mask of another size");
+    } catch (const FileError&) {
+      if (file.annotations.size() == 1) throw;
+    }
+  }
+}
+
 void gzip(std::string_view bytes) { data::inflate(as_bytes(bytes), std::size_t{1} << 20, "file"); }
 
 void vocabulary(std::string_view bytes) {
@@ -140,6 +163,8 @@ const std::vector<Reader>& readers() {
                                           {"hdf5", hdf5},
                                           {"npz", npz},
                                           {"csv", csv},
+                                          {"voc", voc},
+                                          {"coco", coco},
                                           {"gzip", gzip},
                                           {"vocabulary", vocabulary},
                                           {"text", text},
