@@ -66,7 +66,7 @@ class BoxDataset final : public Dataset {
   const std::vector<BoxedObject>& objects(std::int64_t i) const { return known(i).objects; }
   /// COCO's id of an image, with which its results are written; of other data sets its place in its
   /// part + 1. info().category_ids has those of the classes.
-  std::int64_t image_id(std::int64_t i) const { return known(i).id; }
+  std::int64_t image_id(std::int64_t i) const { return *known(i).id; }
   /// Height and width of a sample in its file.
   std::array<std::int64_t, 2> original_size(std::int64_t i) const {
     return {known(i).height, known(i).width};

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/shown.h"
 #include "data/images/picture_notes.h"
 
 namespace fovea::data {
@@ -42,12 +43,13 @@ Image BoxPart::read_file(const std::filesystem::path& file) const {
 }
 
 void BoxPart::add(BoxedImage image) {
-  if (image.id == 0) image.id = std::ssize(images_) + 1;
+  if (!image.id) image.id = std::ssize(images_) + 1;
   const auto flawed = [&](const BoxedObject& object) {
     const std::string flaw = flaw_of(object, image);
     if (!flaw.empty() && first_skipped_.empty()) {
-      first_skipped_ = fmt::format("{}: box {} ({}) {}", image.name, object.record + 1,
-                                   info_.class_names[static_cast<std::size_t>(object.label)], flaw);
+      first_skipped_ =
+          fmt::format("{}: box {} ({}) {}", image.name, object.record + 1,
+                      shown(info_.class_names[static_cast<std::size_t>(object.label)]), flaw);
     }
     return !flaw.empty();
   };

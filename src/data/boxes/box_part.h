@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ namespace fovea::data {
 struct BoxedImage {
   std::string name;  // its file, or how it is made
   std::int64_t height = 0, width = 0;
-  std::int64_t id = 0;  // COCO's; of other data sets its place + 1
+  std::optional<std::int64_t> id = {};  // COCO's; nothing: its place + 1
   std::vector<BoxedObject> objects = {};
 };
 

@@ -9,12 +9,14 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/shown.h"
 
 namespace fovea::data {
 namespace {
 
 constexpr std::size_t kMaxXmlBytes = std::size_t{1} << 26;
 constexpr std::size_t kMaxXmlDepth = 64;
+constexpr std::size_t kMostShown = 40;  // bytes of a text in a message
 constexpr std::array<std::string_view, 4> kSides = {"xmin", "ymin", "xmax", "ymax"};
 
 std::string_view trimmed(std::string_view text) {
@@ -84,7 +86,8 @@ class VocReader {
   void begin(const char* tag) {
     if (!complaint_.empty()) return;
     if (path_.empty() && std::string_view(tag) != "annotation")
-      return complain(fmt::format("begins with <{:.40}>; expected <annotation>", tag));
+      return complain(
+          fmt::format("begins with <{}>; expected <annotation>", shown(tag, kMostShown)));
     if (path_.size() >= kMaxXmlDepth) return complain("has elements more than 64 deep");
     path_.emplace_back(tag);
     text_.clear();
@@ -120,7 +123,9 @@ class VocReader {
 
   std::optional<double> number(std::string_view text) {
     const auto value = number_in(text);
-    if (!value) complain(fmt::format("<{}> is \"{:.40}\"; expected a number", path_.back(), text));
+    if (!value)
+      complain(
+          fmt::format("<{}> is \"{}\"; expected a number", path_.back(), shown(text, kMostShown)));
     return value;
   }
 
@@ -128,8 +133,8 @@ class VocReader {
     const auto value = number(text);
     if (!value) return;
     if (*value < 0 || *value > 1e6 || *value != std::floor(*value))
-      return complain(
-          fmt::format("<{}> is {:.40}; expected a number of pixels", path_.back(), text));
+      return complain(fmt::format("<{}> is {}; expected a number of pixels", path_.back(),
+                                  shown(text, kMostShown)));
     to = static_cast<std::int64_t>(*value);
   }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "base/suggest.h"
 #include "data/files/coco_json.h"
 #include "data/parts/folder.h"
@@ -66,7 +67,7 @@ std::vector<std::int64_t> classes_of(const CocoFile& file, const CocoOptions& o,
   std::vector<std::string> names;
   for (const CocoCategory& category : file.categories) {
     FOVEA_CHECK(std::find(names.begin(), names.end(), category.name) == names.end(), FileError,
-                fmt::format("{}: two categories are called \"{}\"", name, category.name));
+                fmt::format("{}: two categories are called \"{}\"", name, shown(category.name)));
     names.push_back(category.name);
   }
   FOVEA_CHECK(!names.empty(), FileError, fmt::format("{}: has no category", name));

@@ -143,7 +143,7 @@ class SyntheticBoxes final : public BoxPart {
   BoxedImage described(std::int64_t index) const {
     const RandomStream random = draws(index);
     const auto [height, width] = size_of(random);
-    BoxedImage image{fmt::format("synthetic_boxes {}:{}", part_, index), height, width, 0};
+    BoxedImage image{fmt::format("synthetic_boxes {}:{}", part_, index), height, width};
     const std::vector<Drawn> shapes = shapes_of(index);
     const std::vector<std::int64_t> owners = owners_of(index, shapes);
     const auto tall = static_cast<double>(height), wide = static_cast<double>(width);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "base/suggest.h"
 #include "data/files/voc_xml.h"
 #include "data/parts/image_pairs.h"
@@ -174,7 +175,8 @@ class VocPart final : public BoxedFiles {
           known != classes.end(), FileError,
           fmt::format("{}: object {} is of class \"{}\", which train does not have (all can be "
                       "named in dataset.classes){}",
-                      file.string(), record + 1, object.name, did_you_mean(object.name, classes)));
+                      file.string(), record + 1, shown(object.name),
+                      did_you_mean(object.name, classes)));
       BoxedObject made;
       // Pixels of VOC are counted from 1. As mmdet, which takes 1 from all four sides, and so
       // leaves the last row and column outside.

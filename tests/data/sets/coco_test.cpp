@@ -208,8 +208,10 @@ TEST_CASE("coco: parts with other categories are refused", "[data]") {
   const Folder folder;
   write_coco(folder);
   folder.write("annotations/instances_val2017.json",
-               R"({"images": [{"id": 5, "file_name": "c.png", "height": 8, "width": 9}],
+               R"({"images": [{"id": 5, "file_name": "c.png", "height": 8, "width": 9},
+                              {"id": 0, "file_name": "d.png", "height": 8, "width": 9}],
                    "categories": [{"id": 1, "name": "car"}]})");
+  CHECK(coco(folder, Split::kVal, "")->image_id(1) == 0);
   CHECK_THROWS_WITH(make_splits(component("coco", folder.path, R"("min_image_side": 0)")),
                     Catch::Contains("the classes of val are not those of the other parts"));
 }

@@ -153,6 +153,8 @@ TEST_CASE("voc: damaged annotations end in one line with their place", "[data]")
   refused("<html/>", "x.xml:1: begins with <html>; expected <annotation>");
   refused(annotation(voc_object("a", "1 2 three 4")), "x.xml:3: <xmax> is \"three\"");
   refused(annotation(voc_object("a", "1 2 nan 4")), "expected a number");
+  refused(annotation("<object><name>a</name><bndbox><xmin>1\n2</xmin></bndbox></object>"),
+          R"(<xmin> is "1\n2"; expected a number)");
   refused(annotation("<object><name>a</name></object>"), "object 1 has no <xmin> in a <bndbox>");
   refused(annotation("<object><bndbox/></object>"), "object 1 has no <name>");
   refused(annotation("", "<width>-4</width>"), "<width> is -4; expected a number of pixels");
