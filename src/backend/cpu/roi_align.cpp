@@ -55,6 +55,11 @@ class RoiBins {
   std::vector<C> weights_;
 };
 
+// Elements that the loops need for one box in planes of this width.
+std::int64_t memory_size(std::int64_t width) {
+  return simd::kRoiRows * divide_up(width, simd::kSlack) * simd::kSlack;
+}
+
 // What each box reads of planes (h, w) for bins (height, width), and the boxes of each item.
 template <class C>
 class RoiPlan {
@@ -120,7 +125,7 @@ void CpuBackend::roi_align(const RoiAlignArgs& args, const Tensor& x, const Tens
     pool_.run(std::ssize(pieces), [&](std::int64_t number) {
       const auto& [item, block, first] = pieces[static_cast<std::size_t>(number)];
       const std::vector<std::int64_t>& boxes = plan.boxes_of(item);
-      const Tensor memory = scratch<C>(x.size(3) + simd::kSlack, x);
+      const Tensor memory = scratch<C>(memory_size(x.size(3)), x);
       const std::int64_t end = std::min(std::ssize(boxes), first + kBoxes);
       for (std::int64_t i = first; i < end; ++i) {
         const std::int64_t box = boxes[static_cast<std::size_t>(i)];
@@ -148,7 +153,7 @@ void CpuBackend::roi_align_backward(const RoiAlignArgs& args, const Tensor& dy,
       const std::int64_t first = piece % blocks * kPlanes;
       const std::int64_t count = std::min(kPlanes, c - first);
       const std::int64_t copy = copy_size<S>(count * plane);
-      const Tensor memory = scratch<C>(copy + dx.size(3) + simd::kSlack, dx);
+      const Tensor memory = scratch<C>(copy + memory_size(dx.size(3)), dx);
       S* to = dx.data<S>() + (item * c + first) * plane;
       C* sums = room_for(to, memory.template data<C>());
       std::fill_n(sums, count * plane, C{0});

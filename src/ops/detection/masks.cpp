@@ -82,13 +82,20 @@ Tensor mask_targets(const Tensor& masks, const Tensor& boxes,
     const Box box = all[i];
     const std::vector<Tap> down = target_taps(box.y1, box.y2, side, h);
     const std::vector<Tap> across = target_taps(box.x1, box.x2, side, w);
-    std::vector<double> half(static_cast<std::size_t>(side * w));
-    add_rows(down, masks.data<std::uint8_t>() + number * h * w, w, w, half);
+    std::int64_t first = w, end = 0;  // columns that are read
+    for (const Tap& tap : across) {
+      first = std::min(first, tap.pixel);
+      end = std::max(end, tap.pixel + 1);
+    }
+    const std::int64_t width = std::max<std::int64_t>(0, end - first);
+    std::vector<double> half(static_cast<std::size_t>(side * width));
+    if (width > 0)
+      add_rows(down, masks.data<std::uint8_t>() + number * h * w + first, w, width, half);
     std::vector<double> whole(static_cast<std::size_t>(side * side));
     for (std::int64_t row = 0; row < side; ++row) {
       for (const Tap& tap : across)
         whole[static_cast<std::size_t>(row * side + tap.place)] +=
-            tap.weight * half[static_cast<std::size_t>(row * w + tap.pixel)];
+            tap.weight * half[static_cast<std::size_t>(row * width + tap.pixel - first)];
     }
     for (std::int64_t k = 0; k < side * side; ++k)
       to[k] = whole[static_cast<std::size_t>(k)] >= 0.5 ? 1 : 0;

@@ -76,10 +76,12 @@ std::vector<double> by_definition(const Tensor& x, const std::vector<float>& box
 TEST_CASE("roi_align: by definition", "[ops]") {
   const Tensor x = random_tensor({2, 3, 9, 11}, 1);
   for (const std::int64_t ratio : {0, 1, 2}) {
-    const ops::RoiAlignOptions options{
-        .height = 3, .width = 4, .spatial_scale = 0.5, .sampling_ratio = ratio};
-    CAPTURE(ratio);
-    check_values(ops::roi_align(x, rois(kRois), options), by_definition(x, kRois, options));
+    for (const std::int64_t height : {1, 3, 8, 14}) {
+      const ops::RoiAlignOptions options{
+          .height = height, .width = 4, .spatial_scale = 0.5, .sampling_ratio = ratio};
+      CAPTURE(ratio, height);
+      check_values(ops::roi_align(x, rois(kRois), options), by_definition(x, kRois, options));
+    }
   }
 }
 
@@ -93,6 +95,11 @@ TEST_CASE("roi_align: gradients", "[ops]") {
         },
         {random_tensor({2, 2, 5, 7}, 1)});
   }
+  check_gradients(
+      [&](const auto& t) {
+        return ops::roi_align(t[0], rois(kRois), {.height = 11, .width = 1, .spatial_scale = 0.5});
+      },
+      {random_tensor({2, 1, 5, 7}, 1)});
   // A map of one pixel.
   check_gradients(
       [&](const auto& t) {

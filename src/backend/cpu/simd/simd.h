@@ -96,6 +96,8 @@ struct RegionSlopes {
   C surprise = 0;
 };
 
+/// Rows of bins of RoIAlign that are added up side by side.
+inline constexpr std::int64_t kRoiRows = 8;
 /// The pixels [first, first + count) of an axis that a bin of RoIAlign reads, with their weights.
 template <class C>
 struct RoiBin {
