@@ -16,10 +16,14 @@ namespace {
 using autograd::Gradients;
 using autograd::Op;
 
-void check_rois(const char* op, const Tensor& rois, std::int64_t items) {
+void check_rois(const char* op, const Tensor& rois) {
   FOVEA_CHECK(rois.rank() == 2 && rois.size(1) == 5 && rois.dtype() == DType::kFloat32, ShapeError,
               fmt::format("{}: rois are {} {}; expected float32 (n, 5)", op, name_of(rois.dtype()),
                           to_string(rois.shape())));
+}
+
+void check_rois(const char* op, const Tensor& rois, std::int64_t items) {
+  check_rois(op, rois);
   if (!rois.device().is_host()) return;
   const float* values = rois.data<float>();
   for (std::int64_t i = 0; i < rois.size(0); ++i) {
@@ -87,6 +91,7 @@ Tensor roi_align(const Tensor& x, const Tensor& rois, const RoiAlignOptions& opt
 }
 
 std::vector<std::int64_t> roi_levels(const Tensor& rois, std::int64_t levels, double finest_scale) {
+  check_rois("roi_levels", rois);
   std::vector<std::int64_t> chosen;
   const float* values = rois.data<float>();
   for (std::int64_t i = 0; i < rois.size(0); ++i) {

@@ -165,6 +165,8 @@ TEST_CASE("roi_levels: by the side of the box", "[ops]") {
       rois({0,  0,   0, 111, 111, 0,    0,    0, 112, 112, 0, 0, 0, 223, 223, 0, 0, 0,
             56, 896, 0, 0,   0,   5000, 5000, 0, 3,   3,   3, 9, 0, 9,   3,   3, 9});
   CHECK(ops::roi_levels(boxes, 4, 56) == std::vector<std::int64_t>{0, 1, 1, 2, 3, 0, 0});
+  CHECK_THROWS_WITH(ops::roi_levels(boxes.alias({5, 7}), 4, 56),
+                    "roi_levels: rois are float32 (5, 7); expected float32 (n, 5)");
 }
 
 TEST_CASE("extract_rois: every box on its level, in the order of boxes", "[ops]") {
