@@ -55,7 +55,7 @@ std::vector<std::int64_t> assign_boxes(const Tensor& boxes, const Tensor& truth,
   for (std::int64_t k = 0; k < objects.count(); ++k) {
     const Box object = objects[k];
     const double largest = most[static_cast<std::size_t>(k)];
-    if (largest == 0 || largest < options.min_positive) continue;
+    if (largest < options.min_positive) continue;
     for (std::size_t i = 0; i < n; ++i) {
       if (!ignored[i] && overlap(all[static_cast<std::int64_t>(i)], object) == largest)
         assigned[i] = k + 1;

@@ -21,8 +21,9 @@ struct AssignOptions {
 };
 
 /// For every box -1 (ignored), 0 (background) or the number of its object from 1 on. boxes: (n, 4),
-/// truth: (m, 4). Without truth all is background. An object that meets no box takes none, even
-/// with a min_positive of 0, where mmdet gives it every box that it does not meet.
+/// truth: (m, 4). Without truth all is background. With a min_positive of 0 an object that meets no
+/// box takes every box, as in mmdet: its largest overlap is 0. (Anchors leave no object without
+/// one.)
 ///
 /// crowds: (k, 4) regions that are neither objects nor background, or undefined. A box of which at
 /// least half lies in one of them (box_iof) is ignored and belongs to no object. (mmdet's

@@ -46,8 +46,11 @@ TEST_CASE("assign_boxes: no truth, no boxes, objects of no area", "[ops]") {
       .positive = 0.5, .negative = 0.4, .min_positive = 0, .low_quality = true};
   CHECK(ops::assign_boxes(boxes(kBoxes), boxes({}), retina) == Numbers(6, 0));
   CHECK(ops::assign_boxes(boxes({}), boxes(kObject), retina).empty());
-  // It meets nothing: it takes nothing.
-  CHECK(ops::assign_boxes(boxes(kBoxes), boxes({5, 5, 5, 9}), retina) == Numbers(6, 0));
+  // It meets nothing: 0 is its largest overlap, which is that of every box.
+  CHECK(ops::assign_boxes(boxes(kBoxes), boxes({5, 5, 5, 9}), retina) == Numbers(6, 1));
+  const ops::AssignOptions rpn{
+      .positive = 0.7, .negative = 0.3, .min_positive = 0.3, .low_quality = true};
+  CHECK(ops::assign_boxes(boxes(kBoxes), boxes({5, 5, 5, 9}), rpn) == Numbers(6, 0));
 }
 
 TEST_CASE("assign_boxes: boxes in crowds are ignored, and no object takes them", "[ops]") {
