@@ -3,9 +3,8 @@
 
 #include <vector>
 
-#include "nn/convolution.h"
+#include "models/heads/conv_module.h"
 #include "nn/linear.h"
-#include "nn/norm.h"
 
 namespace fovea::models {
 
@@ -32,11 +31,7 @@ class BBoxHead final : public nn::Module {
   Outputs operator()(const Tensor& regions);
 
  private:
-  struct Conv {
-    nn::Conv2d& conv;
-    nn::BatchNorm2d& bn;
-  };
-  std::vector<Conv> shared_convs_;
+  std::vector<ConvModule*> shared_convs_;
   std::vector<nn::Linear*> shared_fcs_;
   nn::Linear* fc_cls_ = nullptr;
   nn::Linear* fc_reg_ = nullptr;

@@ -29,7 +29,7 @@ struct Detections {
   Tensor boxes;   // (n, 4) float32, inside the image
   Tensor scores;  // (n) float32 in [0, 1]
   Tensor labels;  // (n) int64
-  Tensor masks;   // (n, side, side) float32, probabilities in the box; undefined without a mask head
+  Tensor masks;  // (n, side, side) float32, probabilities in the box; undefined without a mask head
 };
 
 /// Height and width of an image of a batch, without the zeros behind it.
@@ -41,8 +41,9 @@ class Detector : public ModelOf<Interface::kDetector> {
   virtual bool makes_masks() const { return false; }
 
   /// Its losses by name, scalars with gradients recorded, whose sum is to be minimised: means as in
-  /// mala 4.5. An image may hold nothing. Proposals and samples are drawn from the randomness of the
-  /// pass. Throws ShapeError where truth does not fit the batch, or has no masks and needs them.
+  /// mala 4.5. An image may hold nothing; boxes of no area are left out. Samples are drawn from the
+  /// randomness of the pass. Throws ShapeError where truth does not fit the batch, or has no masks
+  /// and needs them.
   using Losses = std::vector<std::pair<std::string, Tensor>>;
   Losses losses(const Outputs& out, const std::vector<ImageSize>& sizes,
                 const std::vector<DetectionTruth>& truth) {

@@ -7,12 +7,12 @@
 
 namespace fovea::models {
 
-void start_normal(const nn::Module& layer, const nn::Build& build, double stddev, double bias) {
+void start_normal(const nn::Module& layer, const nn::Build& build, double stddev) {
   for (const auto& [name, tensor] : layer.parameters()) {
     if (name == "weight") {
       ops::copy_into(nn::init_normal(build.at("weight"), tensor.shape(), stddev), tensor);
     } else {
-      ops::fill(tensor, bias);
+      ops::fill(tensor, 0);
     }
   }
 }

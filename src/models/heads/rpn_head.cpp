@@ -1,7 +1,6 @@
 #include "models/heads/rpn_head.h"
 
 #include "autograd/mode.h"
-#include "models/heads/head_start.h"
 #include "models/heads/truth.h"
 #include "ops/activation.h"
 #include "ops/detection/sample.h"
@@ -63,19 +62,16 @@ schema::Fields<RpnOptions> rpn_fields() {
            "a proposal that overlaps a better one of its level by more is dropped");
 }
 
-RpnHead::RpnHead(const nn::Build& build, std::int64_t in_channels,
+RpnHead::RpnHead(const nn::Build& outer, std::int64_t in_channels,
                  std::vector<std::int64_t> strides, const RpnOptions& o)
-    : o_(o),
-      strides_(std::move(strides)),
-      rpn_conv_(child<nn::Conv2d>("rpn_conv", build, in_channels, o.feat_channels, ops::Sizes{3},
-                                  ops::ConvOptions{.padding = {1}})),
-      rpn_cls_(child<nn::Conv2d>("rpn_cls", build, o.feat_channels,
-                                 std::ssize(o.scales) * std::ssize(o.ratios), ops::Sizes{1})),
-      rpn_reg_(child<nn::Conv2d>("rpn_reg", build, o.feat_channels,
-                                 4 * std::ssize(o.scales) * std::ssize(o.ratios), ops::Sizes{1})) {
-  start_normal(rpn_conv_, build.at("rpn_conv"), 0.01);
-  start_normal(rpn_cls_, build.at("rpn_cls"), 0.01);
-  start_normal(rpn_reg_, build.at("rpn_reg"), 0.01);
+    : o_(o), strides_(std::move(strides)) {
+  nn::Build build = outer;
+  build.init = nn::Init::kHead;
+  const std::int64_t anchors = std::ssize(o.scales) * std::ssize(o.ratios);
+  rpn_conv_ = &child<nn::Conv2d>("rpn_conv", build, in_channels, o.feat_channels, ops::Sizes{3},
+                                 ops::ConvOptions{.padding = {1}});
+  rpn_cls_ = &child<nn::Conv2d>("rpn_cls", build, o.feat_channels, anchors, ops::Sizes{1});
+  rpn_reg_ = &child<nn::Conv2d>("rpn_reg", build, o.feat_channels, 4 * anchors, ops::Sizes{1});
 }
 
 std::vector<Tensor> RpnHead::operator()(const std::vector<Tensor>& levels) {
@@ -83,9 +79,9 @@ std::vector<Tensor> RpnHead::operator()(const std::vector<Tensor>& levels) {
   std::vector<Tensor> logits;
   std::vector<Tensor> deltas;
   for (const Tensor& level : levels) {
-    const Tensor x = ops::activate({.kind = UnaryOp::kRelu}, rpn_conv_(level));
-    logits.push_back(rpn_cls_(x));
-    deltas.push_back(rpn_reg_(x));
+    const Tensor x = ops::activate({.kind = UnaryOp::kRelu}, (*rpn_conv_)(level));
+    logits.push_back((*rpn_cls_)(x));
+    deltas.push_back((*rpn_reg_)(x));
   }
   logits.insert(logits.end(), deltas.begin(), deltas.end());
   return logits;

@@ -51,9 +51,9 @@ class RpnHead final : public nn::Module {
 
   RpnOptions o_;
   std::vector<std::int64_t> strides_;
-  nn::Conv2d& rpn_conv_;
-  nn::Conv2d& rpn_cls_;
-  nn::Conv2d& rpn_reg_;
+  nn::Conv2d* rpn_conv_ = nullptr;
+  nn::Conv2d* rpn_cls_ = nullptr;
+  nn::Conv2d* rpn_reg_ = nullptr;
 };
 
 }  // namespace fovea::models

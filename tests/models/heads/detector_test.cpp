@@ -10,7 +10,6 @@
 #include "models/heads/roi_head.h"
 #include "models/heads/rpn_head.h"
 #include "ops/elementwise.h"
-#include "ops/in_place.h"
 #include "ops/reduce.h"
 #include "schema/json/parse.h"
 #include "tests/models/network.h"
@@ -281,12 +280,13 @@ TEST_CASE("detectors: RetinaNet learns an image by heart", "[models][slow-device
   check_learns("retinanet", 60);
 }
 
-TEST_CASE("detectors: Mask R-CNN learns an image by heart", "[models][slow-device]") {
-  check_learns("mask_rcnn", 150);
+// (Minutes of launches on other devices, whose losses and gradients other cases look at.)
+TEST_CASE("detectors: Mask R-CNN learns an image by heart", "[models][host]") {
+  check_learns("mask_rcnn", 200);
 }
 
-TEST_CASE("detectors: Cascade Mask R-CNN learns an image by heart", "[models][slow-device]") {
-  check_learns("cascade_mask_rcnn", 150);
+TEST_CASE("detectors: Cascade Mask R-CNN learns an image by heart", "[models][host]") {
+  check_learns("cascade_mask_rcnn", 200);
 }
 
 TEST_CASE("detectors: losses by name, those of empty images are finite and have gradients",
