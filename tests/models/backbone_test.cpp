@@ -53,6 +53,29 @@ TEST_CASE("backbones: every one gives the levels it promises", "[models]") {
   }
 }
 
+TEST_CASE("backbones: every one can be frozen stage by stage", "[models]") {
+  for (const models::BackboneEntry& entry : models::backbones()) {
+    INFO(entry.name);
+    const schema::Component options{
+        entry.name, entry.fields->resolve_component(schema::Value::object({{"type", entry.name}}),
+                                                    "model.backbone")};
+    const auto trained = [&](std::int64_t last) {
+      const auto backbone =
+          entry.make({make_meta(), DType::kFloat32, RandomStream(1), nn::Init::kTorch}, options, 3);
+      backbone->freeze_stages(last);
+      std::int64_t count = 0;
+      for (const nn::NamedTensor& named : backbone->parameters())
+        count += named.tensor.requires_grad();
+      return count;
+    };
+    // (PVTv2 has no stem.)
+    CHECK(trained(0) <= trained(-1));
+    for (std::int64_t last = 1; last <= 4; ++last) CHECK(trained(last) < trained(last - 1));
+    CHECK(trained(4) == 0);
+    CHECK_THROWS_AS(trained(5), ConfigError);
+  }
+}
+
 TEST_CASE("backbones: ResNets have the classifiers' parameters without the head", "[models]") {
   const Device meta = make_meta();
   const auto parameters = [&](const char* name, bool backbone) {
