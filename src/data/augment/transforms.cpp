@@ -32,8 +32,8 @@ std::string misfit(const std::string& name, Changes what) {
                      named->changes.text(), what.text(), fmt::join(fitting, ", "));
 }
 
-schema::Choices choices_of(const std::function<bool(Changes)>& fits) {
-  return {TransformEntry::kKind, [fits] {
+schema::Choices choices_of(const char* kind, const std::function<bool(Changes)>& fits) {
+  return {kind, [fits] {
             std::vector<schema::Choice> fitting;
             for (const TransformEntry& entry : transforms()) {
               if (fits(entry.changes)) fitting.push_back(entry);
@@ -69,14 +69,18 @@ std::string Changes::text() const {
 }
 
 schema::Choices transform_choices(Changes what) {
-  schema::Choices choices = choices_of([what](Changes changes) { return changes.has(what); });
+  // Pictures with boxes have a list of their own, which documentation and schema show beside that
+  // of other pictures.
+  const char* kind = what.has(kBoxedPictures) ? "box_transform" : TransformEntry::kKind;
+  schema::Choices choices = choices_of(kind, [what](Changes changes) { return changes.has(what); });
   choices.misfit = [what](const std::string& name) { return misfit(name, what); };
   return choices;
 }
 
 schema::Choices picture_transform_choices() {
-  schema::Choices choices = choices_of(
-      [](Changes changes) { return changes.has(kPictures) || changes.has(kMaskedPictures); });
+  schema::Choices choices = choices_of(TransformEntry::kKind, [](Changes changes) {
+    return changes.has(kPictures) || changes.has(kMaskedPictures);
+  });
   choices.misfit = [](const std::string& name) { return misfit(name, kPictures); };
   return choices;
 }

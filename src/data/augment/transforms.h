@@ -22,8 +22,8 @@ struct Changes {
 };
 inline constexpr Changes kPictures{1}, kMaskedPictures{2}, kVolumes{4}, kBoxedPictures{8};
 
-/// The entries that apply to `what`. Another one of the list is refused by saying what it applies
-/// to, and which ones would fit.
+/// The entries that apply to `what`, a kind called "transform", of kBoxedPictures "box_transform".
+/// Another one of the list is refused by saying what it applies to, and which ones would fit.
 schema::Choices transform_choices(Changes what);
 /// Those that apply to pictures with classes or to pictures with masks. One that does not apply to
 /// what a data set holds is refused when it is made.

@@ -199,6 +199,8 @@ TEST_CASE("transforms of pictures with boxes: those of pixels alone leave object
     const auto made = entry.make_for_boxes(component, "");
     CHECK(moves == (dynamic_cast<const PixelsAlone*>(made.get()) == nullptr));
   }
+  // Documentation and schema list them apart from those of other pictures.
+  CHECK(transform_choices(kBoxedPictures).kind != transform_choices(kPictures).kind);
   CHECK_THROWS_WITH(with_boxes(R"({"type": "random_crop"})"),
                     Catch::Contains("applies to pictures and pictures with masks, not to pictures "
                                     "with boxes"));
