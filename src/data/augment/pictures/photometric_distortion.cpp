@@ -87,7 +87,7 @@ class PhotometricDistortion final : public PictureTransform {
 }  // namespace
 
 FOVEA_TRANSFORM(
-    photometric_distortion, PhotometricDistortion, kPictures | kMaskedPictures,
+    photometric_distortion, PhotometricDistortion, kPictures | kMaskedPictures | kBoxedPictures,
     "brightness; contrast, here or at the end; saturation and hue of pictures with colour; each "
     "with its own draw, and cut to [0, 1] (mala 7.3)",
     schema::Fields<DistortionOptions>{}
