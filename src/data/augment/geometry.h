@@ -20,7 +20,8 @@ Image crop(const Image& image, Box box);
 void crop(Planes from, Box box, Planes to);
 
 /// Height and width of a picture that keeps its aspect ratio and is made as large as both limits
-/// allow, of its shorter and of its longer side: int(side x scale + 0.5), as mmcv rounds.
+/// allow, of its shorter and of its longer side: int(side x scale + 0.5), as mmcv rounds. mala 7.2,
+/// 7.3.
 std::array<std::int64_t, 2> rescaled_size(std::int64_t height, std::int64_t width,
                                           std::int64_t shorter, std::int64_t longer);
 

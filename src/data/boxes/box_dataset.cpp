@@ -110,7 +110,7 @@ BoxedPicture BoxDataset::read(std::int64_t source_index) const {
 
 void BoxDataset::resize(BoxedPicture& picture) const {
   const auto [height, width] =
-      size_within(picture.height(), picture.width(), options_.min_size, options_.max_size);
+      rescaled_size(picture.height(), picture.width(), options_.min_size, options_.max_size);
   picture.resize(height, width, options_.antialias);
 }
 

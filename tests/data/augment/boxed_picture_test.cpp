@@ -153,15 +153,6 @@ TEST_CASE("boxed_picture: boxes beyond the edges are clipped, masks may be absen
   CHECK(none.has_masks());
 }
 
-TEST_CASE("size_within: mmcv's rounding, either side may bind", "[data]") {
-  using Size = std::array<std::int64_t, 2>;
-  CHECK(size_within(480, 640, 800, 1333) == Size{800, 1067});
-  CHECK(size_within(640, 480, 800, 1333) == Size{1067, 800});
-  CHECK(size_within(427, 640, 800, 1333) == Size{800, 1199});
-  CHECK(size_within(300, 1000, 800, 1333) == Size{400, 1333});
-  CHECK(size_within(1, 5000, 800, 1333) == Size{1, 1333});
-}
-
 TEST_CASE("transforms of pictures with boxes: the same draws move them as any picture", "[data]") {
   const Scene scene(10, 14, {{1, 2, 5, 7}});
   for (const char* name : {"horizontal_flip", "vertical_flip"}) {

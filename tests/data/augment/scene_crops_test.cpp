@@ -40,6 +40,7 @@ std::map<int, int> counts_of(MaskedPicture& picture) {
 TEST_CASE("rescaled_size: as large as both limits allow, rounded as mmcv", "[data]") {
   using Size = std::array<std::int64_t, 2>;
   CHECK(rescaled_size(600, 800, 512, 2048) == Size{512, 683});
+  CHECK(rescaled_size(427, 640, 800, 1333) == Size{800, 1199});
   CHECK(rescaled_size(800, 600, 512, 2048) == Size{683, 512});
   CHECK(rescaled_size(100, 1000, 512, 2048) == Size{205, 2048});
   CHECK(rescaled_size(512, 512, 512, 2048) == Size{512, 512});

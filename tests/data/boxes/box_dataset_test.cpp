@@ -71,8 +71,8 @@ TEST_CASE("boxes: a sample at the network's size maps back to its file", "[data]
     const BoxTruth truth = set->truth(i);
     const auto size = ints(sample.at("image_size"));
     CHECK(sample.at("image").shape() == Shape{3, size[0], size[1]});
-    CHECK(size == std::vector<std::int64_t>{size_within(truth.height, truth.width, 96, 140)[0],
-                                            size_within(truth.height, truth.width, 96, 140)[1]});
+    CHECK(size == std::vector<std::int64_t>{rescaled_size(truth.height, truth.width, 96, 140)[0],
+                                            rescaled_size(truth.height, truth.width, 96, 140)[1]});
     CHECK(sample.geometry.original_size == std::vector<std::int64_t>{truth.height, truth.width});
     CHECK(set->original_size(i) == std::array<std::int64_t, 2>{truth.height, truth.width});
     const std::int64_t n = std::ssize(truth.objects);

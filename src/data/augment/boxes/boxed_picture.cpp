@@ -174,17 +174,4 @@ void BoxedPicture::keep(const std::vector<std::size_t>& places) {
   if (has_masks_) masks_.resize(places.size() * static_cast<std::size_t>(plane()));
 }
 
-std::array<std::int64_t, 2> size_within(std::int64_t height, std::int64_t width, std::int64_t least,
-                                        std::int64_t most) {
-  const auto shorter = static_cast<double>(std::min(height, width));
-  const auto longer = static_cast<double>(std::max(height, width));
-  const double scale =
-      std::min(static_cast<double>(least) / shorter, static_cast<double>(most) / longer);
-  const auto scaled = [&](std::int64_t side) {
-    return std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(static_cast<double>(side) * scale + 0.5));
-  };
-  return {scaled(height), scaled(width)};
-}
-
 }  // namespace fovea::data

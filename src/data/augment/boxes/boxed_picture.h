@@ -70,9 +70,4 @@ class BoxedPicture {
   std::vector<std::uint8_t> masks_;
 };
 
-/// Height and width of a picture whose shorter side becomes `least`, or less where its longer side
-/// would exceed `most`: int(side x scale + 0.5) at the one scale, as mmcv rounds. mala 7.2.
-std::array<std::int64_t, 2> size_within(std::int64_t height, std::int64_t width, std::int64_t least,
-                                        std::int64_t most);
-
 }  // namespace fovea::data

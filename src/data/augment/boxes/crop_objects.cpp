@@ -29,7 +29,7 @@ class RandomSizeCrop final : public BoxTransform {
     if (!o_.min_size.empty()) {
       const auto k = static_cast<std::size_t>(draws.below(std::ssize(o_.min_size), 1));
       const auto [height, width] =
-          size_within(picture.height(), picture.width(), o_.min_size[k], o_.max_size);
+          rescaled_size(picture.height(), picture.width(), o_.min_size[k], o_.max_size);
       picture.resize(height, width);
     }
     const auto side = [&](std::int64_t whole, std::uint64_t draw) {

@@ -25,7 +25,7 @@ class MultiScale final : public BoxTransform {
   void apply(BoxedPicture& picture, const TransformContext& context) const override {
     const auto k = static_cast<std::size_t>(context.stream.below(std::ssize(o_.min_size), 0));
     const auto [height, width] =
-        size_within(picture.height(), picture.width(), o_.min_size[k], o_.max_size);
+        rescaled_size(picture.height(), picture.width(), o_.min_size[k], o_.max_size);
     picture.resize(height, width, o_.antialias);
   }
 
