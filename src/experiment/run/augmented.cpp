@@ -11,6 +11,7 @@
 #include "data/collate.h"
 #include "data/images/image_dataset.h"
 #include "data/registry.h"
+#include "experiment/run/augmented_boxes.h"
 #include "visualise/drawing/montage.h"
 #include "visualise/layouts/label_overlay.h"
 #include "visualise/maps/attention_maps.h"
@@ -106,12 +107,15 @@ std::vector<visualise::LegendEntry> legend_of_masks(const std::vector<std::strin
 
 Canvas augmented_figure(const Experiment& e, std::int64_t samples, std::int64_t epochs) {
   const auto train = data::make_dataset(e.dataset, data::Split::kTrain);
+  const std::string title = "training images, " + e.dataset.type;
+  if (const data::BoxDataset* boxes = data::find_boxes(*train))
+    return augmented_boxes(*boxes, title, static_cast<std::uint64_t>(e.seed), samples, epochs);
   const data::ImageDataset& images = data::images_of(*train);
   const std::vector<std::string> names = mask_classes(images);
   const std::int64_t classes = std::ssize(names), count = std::min(samples, images.size());
   std::vector<std::int64_t> chosen;
   visualise::Montage montage;
-  montage.title = "training images, " + e.dataset.type;
+  montage.title = title;
   montage.factor = std::max<std::int64_t>(1, 128 / std::max(images.height(), images.width()));
   montage.column_labels = {"sample"};
   for (std::int64_t k = 0; k < count; ++k) {

@@ -4,9 +4,11 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "data/boxes/box_dataset.h"
 #include "data/images/image_dataset.h"
 #include "data/registry.h"
 #include "schema/json/parse.h"
+#include "visualise/layouts/detection.h"
 #include "visualise/layouts/label_overlay.h"
 #include "visualise/maps/attention_maps.h"
 
@@ -55,4 +57,31 @@ TEST_CASE("augmented: masks lie over their images in the colours of their classe
     if (++seen == 3) break;
   }
   CHECK(seen == 3);
+}
+
+TEST_CASE("augmented: objects have frames in the colours of their classes", "[experiment]") {
+  experiment::Experiment e;
+  e.dataset = {"synthetic_boxes",
+               schema::parse(R"({"type": "synthetic_boxes", "train_size": 6, "crowds": 0.3,
+                   "masks": true, "augment": ["horizontal_flip", "vertical_flip"]})",
+                             "tiny.json")};
+  const visualise::Canvas figure = experiment::augmented_figure(e, 6, 2);
+  const auto train = data::make_dataset(e.dataset, data::Split::kTrain);
+  const data::BoxDataset& boxes = *data::find_boxes(*train);
+  std::vector<std::int64_t> frames(6, 0);  // pixels of frames of each class, then of crowds
+  for (std::int64_t i = 0; i < boxes.size(); ++i) {
+    for (const data::BoxedObject& object : boxes.objects(i)) {
+      const auto name = static_cast<std::size_t>(object.label + (object.crowd ? 3 : 0));
+      frames[name] += static_cast<std::int64_t>(object.width() + object.height());
+    }
+  }
+  std::int64_t seen = 0;
+  for (std::int64_t k = 0; k < 6; ++k) {
+    if (frames[static_cast<std::size_t>(k)] == 0) continue;
+    INFO(k);
+    // Each is drawn three times, five times as large; other objects and names cover some of it.
+    CHECK(pixels_of(figure, visualise::object_colour(k)) > 3 * frames[static_cast<std::size_t>(k)]);
+    ++seen;
+  }
+  CHECK(seen >= 4);
 }
