@@ -19,7 +19,7 @@ std::vector<Tensor> Outputs::tensors() const {
 const InterfaceInfo& info_of(Interface interface) {
   static const InputField image{"image", &Inputs::image, DType::kFloat32};
   static const InputField tokens{"tokens", &Inputs::tokens, DType::kInt64};
-  static const InputField size{"image_size", &Inputs::image_size, DType::kInt64};
+  static const InputField size{"image_size", &Inputs::image_size, DType::kInt64, {2}};
   static const std::array<InterfaceInfo, 4> all = {{
       {"an image classifier", "logits", {image}},
       {"a text classifier", "logits", {tokens}},

@@ -43,6 +43,7 @@ struct InputField {
   std::string name;  // "image": what batches call it
   Tensor Inputs::*tensor;
   DType dtype = DType::kFloat32;
+  Shape of_sample = {};  // one sample's; empty: that of the data
 };
 
 struct InterfaceInfo {

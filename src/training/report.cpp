@@ -35,6 +35,7 @@ void Trainer::flush_window() {
   Value line = Value::object(
       {{"step", state_.step}, {"epoch", state_.epoch + state_.epochs_from}, {"split", "train"}});
   set_number(line, metrics::kLoss.name, window.loss_sum / samples);
+  for (const auto& [name, sum] : window.part_sums) set_number(line, name, sum / samples);
   set_number(line, "lr", schedule_(state_.step - 1));
   set_number(line, "grad_norm", window.grad_norm_sum / static_cast<double>(window.steps));
   line.set("samples", window.samples);

@@ -28,28 +28,37 @@ std::vector<double> Trainer::shares_of(const Group& group) {
 
 // Gradients of the mean over all samples of the group, and the losses of its micro-batches: each
 // counts by its true size, so that an incomplete last group is weighted rightly.
-std::vector<Tensor> Trainer::forward_backward(const Group& group, std::int64_t step) {
+std::vector<Task::LossParts> Trainer::forward_backward(const Group& group, std::int64_t step) {
   const std::vector<double> shares = shares_of(group);
   const RandomStream random =
       RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(step));
-  std::vector<Tensor> losses;
+  std::vector<Task::LossParts> losses;
   for (std::size_t i = 0; i < group.size(); ++i) {
     task_.model().set_random(random.fork(i));
-    const Tensor loss = task_.loss(group[i]);
-    losses.push_back(loss.detach());
-    autograd::backward(group.size() == 1 ? loss : ops::mul(loss, shares[i]));
+    Task::LossParts loss = task_.loss_parts(group[i]);
+    autograd::backward(group.size() == 1 ? loss.sum : ops::mul(loss.sum, shares[i]));
+    losses.push_back({loss.sum.detach(), std::move(loss.parts)});
   }
   return losses;
 }
 
-Tensor Trainer::gradients(const Group& group) {
+Trainer::StepScalars Trainer::gradients(const Group& group) {
   const std::vector<optim::Parameter>& parameters = optimiser_->parameters();
-  std::vector<Tensor> scalars;
+  std::vector<Task::LossParts> losses;
   try {
     const autograd::DetectAnomaly detect(setup_.train.detect_anomaly);
-    scalars = forward_backward(group, state_.step);
+    losses = forward_backward(group, state_.step);
   } catch (const NumericError& error) {
     throw NumericError(fmt::format("step {}: {}", state_.step, error.what()));
+  }
+  std::vector<Tensor> scalars;
+  std::vector<std::string> names;
+  for (const Task::LossParts& loss : losses) scalars.push_back(loss.sum);
+  for (const Task::LossParts& loss : losses) {
+    for (const auto& [name, part] : loss.parts) {
+      names.push_back(name);
+      scalars.push_back(part);
+    }
   }
   scalars.push_back(optim::grad_square_sum(parameters));
   const DType wide = scalars.back().dtype();
@@ -57,7 +66,7 @@ Tensor Trainer::gradients(const Group& group) {
   const double limit = setup_.train.clip_grad;
   if (limit > 0 && setup_.train.clip_mode == ClipMode::kValue)
     optim::clip_grad_value(parameters, limit);
-  return ops::concat(scalars, 0);
+  return {ops::concat(scalars, 0), std::move(names)};
 }
 
 Trainer::Numbers Trainer::numbers_of(const Tensor& scalars) {
@@ -74,11 +83,15 @@ Trainer::Numbers Trainer::numbers_of(const Tensor& scalars) {
   };
 }
 
-Trainer::StepResult Trainer::checked(const std::vector<double>& numbers, const Group& group,
+Trainer::StepResult Trainer::checked(const std::vector<double>& numbers,
+                                     const std::vector<std::string>& part_names, const Group& group,
                                      std::int64_t step) {
   StepResult result;
   const std::vector<double> shares = shares_of(group);
   for (std::size_t i = 0; i < shares.size(); ++i) result.loss += shares[i] * numbers[i];
+  const std::size_t parts = part_names.size() / shares.size();  // all micro-batches have the same
+  for (std::size_t k = 0; k < part_names.size(); ++k)
+    result.parts[part_names[k]] += shares[k / parts] * numbers[shares.size() + k];
   result.grad_norm = std::sqrt(numbers.back());
   if (!std::isfinite(result.loss)) explain("loss", result.loss, group, step);
   if (!std::isfinite(result.grad_norm)) explain("gradient norm", result.grad_norm, group, step);
@@ -121,6 +134,10 @@ void Trainer::save_failed_step(const Group& group, std::int64_t step) const {
     for (const auto& [name, tensor] : to_host(batch, setup_.host)) {
       inputs.tensors[fmt::format("{}/{}", i, name)] = tensor;
     }
+    for (const auto& [name, list] : group[i].lists) {
+      for (std::size_t k = 0; k < list.size(); ++k)
+        inputs.tensors[fmt::format("{}/{}/{}", i, name, k)] = list[k];
+    }
   }
   inputs.metadata = {{"seed", fmt::format("{}", setup_.seed)}, {"step", fmt::format("{}", step)}};
   write_safetensors(folder / "batches.safetensors", inputs);
@@ -133,7 +150,9 @@ DryRun Trainer::dry_run() {
   source_.start_epoch(0, 0);
   const Group group = next_group();
   FOVEA_CHECK(!group.empty(), ConfigError, "dataset: has no batches to train on");
-  const StepResult result = checked(numbers_of(gradients(group))(), group, state_.step);
+  const StepScalars scalars = gradients(group);
+  const StepResult result =
+      checked(numbers_of(scalars.values)(), scalars.part_names, group, state_.step);
   // A rate of 0 makes the optimiser's state without moving the weights, except for momentum's
   // running means, which are thrown away with this trainer.
   optimiser_->step(0);

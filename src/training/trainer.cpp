@@ -130,15 +130,16 @@ void Trainer::queue_step(Group group) {
   const double lr = schedule_(state_.step);
   const double limit = train.clip_mode == ClipMode::kNorm ? train.clip_grad : 0;
   RecordedStep recorded(device_, train.cuda_graphs);
-  const Tensor scalars = gradients(group);
+  StepScalars scalars = gradients(group);
   settle();
-  optimiser_->step(lr, optim::step_scale(scalars, limit));
+  optimiser_->step(lr, optim::step_scale(scalars.values, limit));
   optimiser_->zero_grad();
   if (ema_) ema_->update();
   recorded.finish();
   ++state_.step;
   state_.batch = group.back().number + 1;
-  queued_ = QueuedStep{std::move(group), numbers_of(scalars), lr};
+  queued_ =
+      QueuedStep{std::move(group), numbers_of(scalars.values), std::move(scalars.part_names), lr};
   if (device_.is_host()) settle();  // where nothing is queued
 }
 
@@ -146,10 +147,12 @@ void Trainer::queue_step(Group group) {
 void Trainer::settle() {
   if (!queued_) return;
   const QueuedStep step = std::exchange(queued_, std::nullopt).value();
-  const StepResult result = checked(step.numbers(), step.group, state_.step - 1);
+  const StepResult result = checked(step.numbers(), step.part_names, step.group, state_.step - 1);
   std::int64_t samples = 0;
   for (const data::Batch& batch : step.group) samples += batch.size();
   state_.window.loss_sum += result.loss * static_cast<double>(samples);
+  for (const auto& [name, part] : result.parts)
+    state_.window.part_sums[name] += part * static_cast<double>(samples);
   state_.window.grad_norm_sum += result.grad_norm;
   state_.window.samples += samples;
   ++state_.window.steps;

@@ -135,23 +135,31 @@ class Trainer {
   struct StepResult {
     double loss = 0;
     double grad_norm = 0;
+    std::map<std::string, double> parts;  // of the loss
   };
   /// Waits for what gradients() made.
   using Numbers = std::function<std::vector<double>()>;
   static Numbers numbers_of(const Tensor& scalars);
+  /// What a step gives, on the device: the losses of the micro-batches, the parts of each, and the
+  /// sum of the gradients' squares.
+  struct StepScalars {
+    Tensor values;
+    std::vector<std::string> part_names;  // of the parts of all micro-batches, one after the other
+  };
   /// A step whose numbers have not been read yet.
   struct QueuedStep {
     Group group;
     Numbers numbers;
+    std::vector<std::string> part_names;
     double lr = 0;
   };
-  /// The losses of the micro-batches and the sum of the gradients' squares, on the device.
-  Tensor gradients(const Group& group);
+  StepScalars gradients(const Group& group);
   /// Throws NumericError if one of the numbers is not finite.
-  StepResult checked(const std::vector<double>& numbers, const Group& group, std::int64_t step);
+  StepResult checked(const std::vector<double>& numbers, const std::vector<std::string>& part_names,
+                     const Group& group, std::int64_t step);
   /// How much each micro-batch counts.
   static std::vector<double> shares_of(const Group& group);
-  std::vector<Tensor> forward_backward(const Group& group, std::int64_t step);
+  std::vector<Task::LossParts> forward_backward(const Group& group, std::int64_t step);
   [[noreturn]] void explain(const std::string& what, double value, const Group& group,
                             std::int64_t step);
   void save_failed_step(const Group& group, std::int64_t step) const;

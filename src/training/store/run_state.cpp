@@ -16,6 +16,8 @@ Value to_value(const RunState& state) {
     best.set("metrics", state.best->metrics);
   }
   const Window& window = state.window;
+  Value part_sums = Value::object();
+  for (const auto& [name, sum] : window.part_sums) part_sums.set(name, sum);
   Value parts = Value::array();
   for (const data::Split part : state.parts) parts.push_back(data::name_of(part));
   return Value::object({{"step", state.step},
@@ -27,7 +29,8 @@ Value to_value(const RunState& state) {
                         {"window", Value::object({{"loss_sum", window.loss_sum},
                                                   {"grad_norm_sum", window.grad_norm_sum},
                                                   {"samples", window.samples},
-                                                  {"steps", window.steps}})},
+                                                  {"steps", window.steps},
+                                                  {"part_sums", part_sums}})},
                         {"metrics_bytes", state.metrics_bytes},
                         {"metrics_hash", state.metrics_hash},
                         {"text_bytes", state.text_bytes},
@@ -64,6 +67,10 @@ RunState run_state_from(const Value& value) {
   const Value& window = value.at("window");
   state.window = {window.at("loss_sum").as_double(), window.at("grad_norm_sum").as_double(),
                   window.at("samples").as_int(), window.at("steps").as_int()};
+  if (const Value* sums = window.find("part_sums")) {
+    for (const Value::Member& sum : sums->members())
+      state.window.part_sums[sum.key] = sum.value.as_double();
+  }
   state.metrics_bytes = value.at("metrics_bytes").as_int();
   state.text_bytes = value.at("text_bytes").as_int();
   state.event_bytes = value.at("event_bytes").as_int();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct Window {
   double grad_norm_sum = 0;
   std::int64_t samples = 0;
   std::int64_t steps = 0;
+  std::map<std::string, double> part_sums = {};  // of the loss, as loss_sum
   bool operator==(const Window&) const = default;
 };
 

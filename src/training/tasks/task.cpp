@@ -70,7 +70,11 @@ Task::PixelClasses Task::pixel_classes(data::Split, std::int64_t) {
 }
 
 Task::Picture Task::picture(data::Split, std::int64_t) {
-  throw ConfigError("task: has no pictures of its samples; expected segmentation");
+  throw ConfigError("task: has no pictures of its samples; expected segmentation or detection");
+}
+
+std::vector<metrics::DetectedObject> Task::objects_in(const data::Batch&) {
+  throw ConfigError("task: finds no objects; expected detection");
 }
 
 void Task::add_metrics(const metrics::CaseMetrics& asked) {
@@ -115,11 +119,11 @@ models::Outputs Task::infer(const data::Batch& batch) {
     return {.maps = (*inferer_)(batch.at(name), network)};
   }
   models::Outputs out = output(batch);
-  out.logits = ops::to(out.logits, host());
+  if (out.logits.defined()) out.logits = ops::to(out.logits, host());
   return out;
 }
 
-Tensor Task::loss(const data::Batch& given) {
+Task::LossParts Task::loss_parts(const data::Batch& given) {
   const models::Outputs out = output(given);
   const auto& reads = models::info_of(model_.interface()).reads;
   data::Batch batch = given;
@@ -128,7 +132,7 @@ Tensor Task::loss(const data::Batch& given) {
                                       [&](const auto& field) { return field.name == name; });
     if (!is_input) batch.set(name, ops::to(tensor, device_));
   }
-  return loss_of(out, batch);
+  return loss_parts_of(out, batch);
 }
 
 std::vector<std::string> Task::names_of(const std::vector<std::int64_t>& indices,

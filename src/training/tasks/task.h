@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "metrics/cases.h"
+#include "metrics/detection/objects.h"
 #include "models/model.h"
 #include "training/batch_source.h"
 #include "training/inference/inferer.h"
@@ -29,6 +30,14 @@ class Task {
   /// Mean loss over the samples of a batch, () with gradients recorded, from what the network gave
   /// for it. Both on one device.
   virtual Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const = 0;
+  /// The same, with what it is the sum of, for logs: names and values without gradients.
+  struct LossParts {
+    Tensor sum;
+    std::vector<std::pair<std::string, Tensor>> parts = {};
+  };
+  virtual LossParts loss_parts_of(const models::Outputs& output, const data::Batch& batch) const {
+    return {loss_of(output, batch)};
+  }
   /// What measure() gives, known without training.
   virtual std::vector<metrics::MetricInfo> metrics() const = 0;
   /// The one of them that decides which weights are best.
@@ -52,9 +61,11 @@ class Task {
 
   /// A sample as a person looks at it, on the host: the image (c, h, w) in [0, 1]; truth and
   /// prediction are shares of a foreground (1, h, w) float32, or classes (h, w) int64, below 0
-  /// where a pixel does not count.
+  /// where a pixel does not count; of detections, where they are undefined, what lies in the image.
   struct Picture {
     Tensor image, truth, predicted;
+    std::vector<metrics::TruthObject> objects = {};  // boxes and masks are of this image
+    std::vector<metrics::DetectedObject> found = {};
   };
   /// Sample i of a split, of those that a report shows. Throws ConfigError for a task that has no
   /// pictures of its samples.
@@ -64,6 +75,11 @@ class Task {
   /// for which the inferer runs a dense network. Throws ConfigError for tasks that predict none.
   /// Recording of gradients and the mode are the caller's.
   virtual Tensor probabilities_of(const data::Batch& batch);
+
+  /// What a detector finds in the only image of a batch, in pixels of its file, whose size the
+  /// batch's geometry says; the highest score first. Throws ConfigError for tasks that find
+  /// nothing. Recording of gradients and the mode are the caller's.
+  virtual std::vector<metrics::DetectedObject> objects_in(const data::Batch& batch);
 
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
   /// Throws ConfigError for another kind of network unless the inferer is whole.
@@ -79,7 +95,8 @@ class Task {
   const BatchSource& source() const { return *source_; }
   /// The loss of a batch in any memory, a scalar with gradients recorded. Mode and randomness of
   /// the model are the caller's.
-  Tensor loss(const data::Batch& batch);
+  Tensor loss(const data::Batch& batch) { return loss_parts(batch).sum; }
+  LossParts loss_parts(const data::Batch& batch);
   /// What the network makes of a batch, on its device.
   models::Outputs output(const data::Batch& batch);
   /// Gives the network a window of zeros, as evaluations will. Throws ConfigError for windows that
@@ -95,7 +112,8 @@ class Task {
 
   const Device& host() const { return source_->options().host; }
   bool has_source() const { return source_ != nullptr; }
-  /// What scores and reports are made of: outputs on the host, of a dense network by the inferer.
+  /// What scores and reports are made of: outputs on the host, of a dense network by the inferer;
+  /// of a detector, which makes boxes of them, they stay where they are.
   models::Outputs infer(const data::Batch& batch);
   /// Names of samples, for tables.
   std::vector<std::string> names_of(const std::vector<std::int64_t>& indices,

@@ -1,5 +1,6 @@
 #include "training/tasks/task_report.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace fovea::training {
@@ -15,6 +16,13 @@ schema::Value to_value(const Confusion& confusion) {
   return schema::Value::object({{"classes", schema::Value::array(confusion.classes)},
                                 {"rows_are", "truth"},
                                 {"counts", matrix}});
+}
+
+std::vector<std::size_t> shown_places(const ReportRequest& request, std::size_t samples) {
+  const std::size_t count = std::min(static_cast<std::size_t>(request.pictures), samples);
+  std::vector<std::size_t> places;
+  for (std::size_t k = 0; k < count; ++k) places.push_back(k * samples / count);
+  return places;
 }
 
 }  // namespace fovea::training

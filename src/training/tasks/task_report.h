@@ -12,6 +12,7 @@
 #include "data/batch.h"
 #include "data/parts/split.h"
 #include "metrics/confusion.h"
+#include "metrics/detection/objects.h"
 #include "metrics/label_maps.h"
 #include "metrics/metric_info.h"
 #include "schema/json/value.h"
@@ -43,6 +44,18 @@ struct Table {
   std::vector<Column> columns;
 };
 
+/// y over x, drawn in one picture.
+struct Curve {
+  std::string name;
+  std::vector<double> x, y;
+};
+struct Curves {
+  std::string name;  // of its file, without ending
+  std::string x_label, y_label;
+  double y_low = 0, y_high = 1;
+  std::vector<Curve> curves;
+};
+
 /// Rows are the truth, columns the prediction.
 struct Confusion {
   std::vector<std::string> classes;
@@ -64,10 +77,20 @@ struct Shown {
   std::string label;
 };
 
+/// Samples to be shown, spread over the split: their places in a list of so many.
+std::vector<std::size_t> shown_places(const ReportRequest& request, std::size_t samples);
+
 /// Of label maps: the pixels of every class by sample, and how many of a sample count.
 struct SampleCounts {
   std::vector<metrics::ClassCounts> classes;
   std::vector<std::int64_t> pixels;
+};
+
+/// An image with what is in it and what a detector found, in pixels of its file.
+struct DetectedImage {
+  std::int64_t height = 0, width = 0;
+  std::vector<metrics::TruthObject> truth;
+  std::vector<metrics::DetectedObject> found;  // the highest score first
 };
 
 struct Report {
@@ -78,10 +101,12 @@ struct Report {
   std::vector<std::string> lines = {};     // for people, below the metrics
   schema::Value details = schema::Value::object();  // further members of results.json
   std::vector<Table> tables = {};
+  std::vector<Curves> curves = {};
   std::optional<Confusion> confusion = {};
   std::optional<ScoreRows> scores = {};
   std::vector<Shown> shown = {};
   std::optional<SampleCounts> counts = {};
+  std::vector<DetectedImage> detected = {};  // of a detector, in the order of the indices
 };
 
 }  // namespace fovea::training

@@ -127,13 +127,6 @@ Task::Picture Segmentation::picture(data::Split split, std::int64_t i) {
   return {seen.at("image"), mask, metrics::predicted_labels(prob.alias(batch)).alias(mask.shape())};
 }
 
-std::vector<std::size_t> Segmentation::shown(const ReportRequest& request, std::size_t samples) {
-  const std::size_t count = std::min(static_cast<std::size_t>(request.pictures), samples);
-  std::vector<std::size_t> places;
-  for (std::size_t k = 0; k < count; ++k) places.push_back(k * samples / count);
-  return places;
-}
-
 std::string Segmentation::shown_label(const std::string& name, const char* score, double share) {
   const std::string stem = std::filesystem::path(name).stem().string();
   return std::isnan(share) ? fmt::format("{}, {} -", stem, score)

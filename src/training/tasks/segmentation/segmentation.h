@@ -88,8 +88,6 @@ class Segmentation : public Task {
   /// where the cases are these. class_words: "" for the name of an only class.
   void add_tables(Report& report, Table samples, const std::vector<metrics::CaseScores>& cases,
                   const std::vector<std::string>& class_words) const;
-  /// Samples to be shown, spread over the split: their places in a list of so many.
-  static std::vector<std::size_t> shown(const ReportRequest& request, std::size_t samples);
   /// "disc07, DSC 93.1 %", of the name of a sample and a share of 1.
   static std::string shown_label(const std::string& name, const char* score, double share);
   /// Where images without foreground are counted: a member of results.json, and a line for people

@@ -194,7 +194,8 @@ Report LabelledSegmentation::report(const ReportRequest& request) {
   add_tables(report, samples_table(clean, names), clean.cases,
              {words.begin() + kFirst, words.end()});
   report.counts = SampleCounts{clean.by_sample, clean.pixels};
-  for (const std::size_t k : volumes ? std::vector<std::size_t>() : shown(request, names.size()))
+  for (const std::size_t k :
+       volumes ? std::vector<std::size_t>() : shown_places(request, names.size()))
     report.shown.push_back(
         {clean.indices[k], shown_label(names[k], "Dice", dice_of(clean.by_sample[k]))});
   add_score_size(report, request.split,

@@ -112,7 +112,7 @@ Report MaskSegmentation::report(const ReportRequest& request) {
   report.metrics = clean.metrics;
   report.indices = clean.indices;
   add_tables(report, samples_table(clean, names), clean.cases, {""});
-  for (const std::size_t k : shown(request, names.size()))
+  for (const std::size_t k : shown_places(request, names.size()))
     report.shown.push_back(
         {clean.indices[k],
          shown_label(names[k], "DSC", clean.by_sample[k].dice(metrics::Empty::kOne))});
