@@ -42,7 +42,8 @@ int predict(const Arguments& args, bool quiet) {
       run, std::vector<io::fs::path>(args.inputs.begin(), args.inputs.end()));
   for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   io::make_directories(out);
-  std::string table = experiment::predict_heads(run) + "\n";
+  const experiment::PredictRequest request{out, args.probabilities};
+  std::vector<experiment::Prediction> predictions;
   std::size_t done = 0, failed = 0;
   // On a terminal a line that is redrawn, elsewhere one for each input.
   std::optional<training::StatusLine> status;
@@ -53,7 +54,7 @@ int predict(const Arguments& args, bool quiet) {
   for (const experiment::PredictInput& input : inputs) {
     if (apps::stop_requested()) break;
     try {
-      table += experiment::predict(run, input, {out, args.probabilities}) + "\n";
+      predictions.push_back(experiment::predict(run, input, request));
     } catch (const FileError& error) {  // the others are worth having
       say(fmt::format("predict: {}", error.what()));
       ++failed;
@@ -66,7 +67,7 @@ int predict(const Arguments& args, bool quiet) {
     status ? status->show(line) : say(line);
   }
   if (status) status->clear();
-  io::write_atomic(out / "predictions.csv", table);
+  experiment::write_predictions(run, predictions, request);
   fmt::print("{} of {} predicted by {}, in {}\n", done - failed, inputs.size(),
              opened.weights.text(), out.string());
   if (done < inputs.size()) return apps::kStopped;
@@ -79,8 +80,9 @@ int main(int argc, char** argv) {
   apps::Program program(
       "predict",
       "Runs the network of a trained run on pictures or NIfTI volumes of your own, or on all of a "
-      "folder,\nand writes masks, labels or classes on the grid of each file. The run's data must "
-      "be where they were.\n\n"
+      "folder,\nand writes masks, labels, classes or objects on the grid of each file. The run's "
+      "data "
+      "must be where they were.\n\n"
       "Example: fovea predict runs/hippocampus scans/ --out predictions\n"
       "         fovea predict runs/dgvit cat.png dog.png --out predictions\n");
   Arguments args;

@@ -54,6 +54,8 @@ class BoxDataset final : public Dataset {
   Sample get(std::int64_t i) const override;
   /// "image" and "image_size" of any picture file, as get() gives them. Throws FileError.
   Sample get_file(const std::filesystem::path& file) const;
+  /// The pixels of any picture file, as large as it has them. Throws FileError.
+  Image picture(const std::filesystem::path& file) const { return part_->read_file(file); }
   bool skips_bad_samples() const override { return options_.on_bad_sample == OnBadSample::kSkip; }
   /// 2 for images that are wider than tall, 1 for others; 0 without grouping.
   std::int64_t length(std::int64_t i) const override;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "experiment/reports/drawn_objects.h"
+#include "visualise/layouts/detection.h"
 #include "visualise/layouts/label_overlay.h"
 #include "visualise/layouts/overlay.h"
 
@@ -40,6 +42,12 @@ visualise::Labelled class_row(const std::string& label, const Picture& picture) 
           image.size(2)};
 }
 
+visualise::DetectedImage detected_row(const std::string& label, const Picture& picture) {
+  const Tensor& image = picture.image;
+  return {label,         values_of<float>(image), image.size(0),       image.size(1),
+          image.size(2), drawn(picture.objects),  drawn(picture.found)};
+}
+
 }  // namespace
 
 void write_overlays(const std::filesystem::path& folder, const std::string& title,
@@ -49,18 +57,22 @@ void write_overlays(const std::filesystem::path& folder, const std::string& titl
   for (std::size_t first = 0; first < shown.size(); first += kRows) {
     std::vector<visualise::Segmented> foregrounds;
     std::vector<visualise::Labelled> classes;
+    std::vector<visualise::DetectedImage> detected;
     for (std::size_t k = first; k < std::min(first + kRows, shown.size()); ++k) {
       const Picture picture = task.picture(split, shown[k].sample);
-      if (picture.truth.dtype() == DType::kInt64) {
+      if (!picture.truth.defined()) {
+        detected.push_back(detected_row(shown[k].label, picture));
+      } else if (picture.truth.dtype() == DType::kInt64) {
         classes.push_back(class_row(shown[k].label, picture));
       } else {
         foregrounds.push_back(foreground_row(shown[k].label, picture));
       }
     }
+    const std::vector<std::string>& names = task.source().class_names();
     visualise::write_png(folder / fmt::format("overlays-{}.png", first / kRows + 1),
-                         classes.empty()
-                             ? visualise::overlay_grid(title, foregrounds)
-                             : visualise::label_grid(title, task.source().class_names(), classes));
+                         !detected.empty()  ? visualise::detection_grid(title, names, detected)
+                         : !classes.empty() ? visualise::label_grid(title, names, classes)
+                                            : visualise::overlay_grid(title, foregrounds));
   }
 }
 

@@ -8,7 +8,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
+#include "data/boxes/box_dataset.h"
+#include "experiment/reports/coco_files.h"
 #include "experiment/reports/confusion_files.h"
+#include "experiment/reports/curve_files.h"
+#include "experiment/reports/detection_table.h"
 #include "experiment/reports/overlay_files.h"
 #include "experiment/reports/score_files.h"
 #include "experiment/reports/table_file.h"
@@ -37,7 +41,10 @@ ReportFiles::ReportFiles(Run& run, const ReportSettings& settings)
   const training::BatchSource& source = run.task().source();
   if (gives != "masks") {
     wanted_ = parse_saves(settings.save,
-                          gives == "classes" ? score_words() : std::vector<std::string>(), gives);
+                          gives == "classes" ? score_words()
+                          : gives == "boxes" ? object_words(makes_masks(run.model()))
+                                             : std::vector<std::string>(),
+                          gives);
     return;
   }
   const data::Dataset& samples = source.at(settings.split);
@@ -81,16 +88,26 @@ std::vector<std::string> ReportFiles::write_rows(const training::Report& report)
   return write_scores(settings_.folder, wanted_, *report.scores, samples, source.options().host);
 }
 
+std::vector<std::string> ReportFiles::write_objects(const training::Report& report) const {
+  const data::BoxDataset* boxes = data::find_boxes(run_.task().source().at(settings_.split));
+  CocoSamples samples{{}, boxes->class_names(), category_ids(*boxes)};
+  for (const std::int64_t i : report.indices)
+    samples.images.push_back({boxes->image_id(i), boxes->name(i)});
+  return write_coco(settings_.folder, wanted_, report.detected, samples);
+}
+
 std::vector<std::string> ReportFiles::write(const training::Report& report) {
   const std::filesystem::path& folder = settings_.folder;
   for (const training::Table& table : report.tables)
     io::write_atomic(folder / (table.name + ".csv"), csv_text(table));
+  write_curves(folder, settings_.title, report.curves);
   if (report.confusion) write_confusion(folder, settings_.title, *report.confusion);
   write_overlays(folder, settings_.title, run_.task(), settings_.split, report.shown);
   if (predicted_ && report.counts)
     write_nnunet_summary(folder / "summary.json", *volumes_, *predicted_, report.indices,
                          report.counts->classes, report.counts->pixels);
   if (report.scores) return write_rows(report);
+  if (!report.detected.empty()) return write_objects(report);
   return predicted_ ? predicted_->finish() : masks_ ? masks_->finish() : std::vector<std::string>();
 }
 

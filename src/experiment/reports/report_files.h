@@ -33,6 +33,7 @@ class ReportFiles {
   training::ReportRequest request();
   /// Writes
   ///   <table>.csv                 each table of the report (table_file.h)
+  ///   <curves>.png                its curves
   ///   confusion.{csv,png}         where it has a confusion matrix
   ///   predictions.csv             where it has scores, and what write_scores() writes
   ///   overlays-*.png              where it shows samples
@@ -44,6 +45,7 @@ class ReportFiles {
  private:
   void take_maps(const data::Batch& batch, const Tensor& probabilities, const Tensor& labels);
   std::vector<std::string> write_rows(const training::Report& report) const;
+  std::vector<std::string> write_objects(const training::Report& report) const;
 
   Run& run_;
   const ReportSettings& settings_;

@@ -13,9 +13,13 @@
 #include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/boxes/box_dataset.h"
 #include "data/images/image_dataset.h"
 #include "data/parts/folder.h"
 #include "data/volumes/volume_dataset.h"
+#include "experiment/reports/coco_files.h"
+#include "experiment/reports/detection_table.h"
+#include "experiment/reports/drawn_objects.h"
 #include "experiment/reports/mask_files.h"
 #include "experiment/reports/predicted_volumes.h"
 #include "experiment/reports/prediction_table.h"
@@ -162,6 +166,43 @@ void write_grey(const fs::path& file, const Tensor& map, float factor) {
   data::write_png(file, picture);
 }
 
+// What the network sees of an image in [0, 1], in memory of the run's host.
+Tensor normalised(Run& run, const Tensor& image, std::span<const double> mean,
+                  std::span<const double> std) {
+  const auto values = image.host_values<float>();
+  const Tensor result = Tensor::from(std::span<const float>(values.data(), values.size()),
+                                     image.shape(), run.task().source().options().host);
+  data::normalise({image.size(0), image.size(1), image.size(2), result.data<float>()}, mean, std);
+  return result;
+}
+
+// Pictures are enlarged to about this many pixels, so that boxes and letters find room.
+constexpr std::int64_t kDrawnSide = 480;
+
+void draw_found(const std::filesystem::path& file, const data::Image& picture,
+                const std::vector<metrics::DetectedObject>& found,
+                const std::vector<std::string>& classes) {
+  const visualise::Canvas canvas =
+      visualise::canvas_from_bytes(picture.pixels, picture.height, picture.width, picture.channels);
+  const std::int64_t longest = std::max(picture.height, picture.width);
+  const std::int64_t factor = std::max<std::int64_t>(1, (kDrawnSide + longest / 2) / longest);
+  visualise::write_png(file, visualise::draw_objects(canvas, drawn(found), classes, factor));
+}
+
+Prediction predict_objects(Run& run, const data::BoxDataset& boxes, const PredictInput& input,
+                           const PredictRequest& request) {
+  const std::filesystem::path& file = input.files.front();
+  const data::Sample sample = boxes.get_file(file);
+  data::Batch batch = batch_of_one(normalised(run, sample.at("image"), boxes.mean(), boxes.std()));
+  batch.set("image_size", sample.at("image_size").alias({1, 2}));
+  batch.geometry = {sample.geometry};
+  const std::vector<metrics::DetectedObject> found = run.task().objects_in(batch);
+  const std::vector<std::string>& classes = boxes.class_names();
+  draw_found(request.out / (input.name + ".png"), boxes.picture(file), found, classes);
+  return {detection_lines(input.name, file.string(), found, classes, makes_masks(run.model())),
+          found, input.index};
+}
+
 // (1, k, h, w) at the size of the file.
 void predict_masks(const data::ImageDataset& images, const Tensor& prob,
                    const data::Geometry& geometry, const PredictInput& input,
@@ -219,38 +260,65 @@ PredictInputs predict_inputs(Run& run, const std::vector<fs::path>& given) {
   return result;
 }
 
-std::string predict_heads(Run& run) {
+namespace {
+
+// Of every kind of run.
+std::string heads_of(Run& run) {
+  const data::Dataset& samples = samples_of(run);
+  if (data::find_boxes(samples) != nullptr) return detection_heads(makes_masks(run.model()));
   if (run.model().interface() != models::Interface::kImageClassifier) return "name,file";
-  return prediction_heads(samples_of(run).class_names());
+  return prediction_heads(samples.class_names());
 }
 
-std::string predict(Run& run, const PredictInput& input, const PredictRequest& request) {
+}  // namespace
+
+void write_predictions(Run& run, const std::vector<Prediction>& predictions,
+                       const PredictRequest& request) {
+  std::string table = heads_of(run) + "\n";
+  for (const Prediction& prediction : predictions) table += prediction.lines;
+  io::write_atomic(request.out / "predictions.csv", table);
+  const data::BoxDataset* boxes = data::find_boxes(samples_of(run));
+  if (boxes == nullptr) return;
+  CocoSamples samples{{}, boxes->class_names(), category_ids(*boxes)};
+  std::vector<training::DetectedImage> images;
+  for (const Prediction& prediction : predictions) {
+    samples.images.push_back({prediction.input + 1, ""});
+    images.push_back({0, 0, {}, prediction.objects});
+  }
+  std::set<std::string> wanted = {"boxes.json"};
+  if (makes_masks(run.model())) wanted.insert("masks.json");
+  write_coco(request.out, wanted, images, samples);
+}
+
+Prediction predict(Run& run, const PredictInput& input, const PredictRequest& request) {
   const autograd::NoGrad no_grad;
   const data::Dataset& samples = samples_of(run);
   const std::string file = input.files.front().string();
-  const std::string line = fmt::format("{},{}", csv_field(input.name), csv_field(file));
+  const std::string line = fmt::format("{},{}\n", csv_field(input.name), csv_field(file));
   if (const auto* volumes = data::find_volumes(samples)) {
     predict_volume(run, *volumes, input, request);
-    return line;
+    return {line};
   }
+  if (const auto* boxes = data::find_boxes(samples))
+    return predict_objects(run, *boxes, input, request);
   const data::ImageDataset& images = data::images_of(samples);
-  data::Sample sample = images.get_file(input.files.front());
-  const Tensor& image = sample.at("image");
-  data::normalise({image.size(0), image.size(1), image.size(2), image.data<float>()}, images.mean(),
-                  images.std());
-  const auto pixels = image.host_values<float>();
-  const Tensor there = Tensor::from(std::vector<float>(pixels.begin(), pixels.end()), image.shape(),
-                                    run.task().source().options().host);
-  const Tensor prob = run.task().probabilities_of(batch_of_one(there));
+  const data::Sample sample = images.get_file(input.files.front());
+  const Tensor prob = run.task().probabilities_of(
+      batch_of_one(normalised(run, sample.at("image"), images.mean(), images.std())));
   if (run.model().interface() == models::Interface::kDenseNetwork) {
     predict_masks(images, prob, sample.geometry, input, request);
-    return line;
+    return {line};
   }
   const auto values = prob.host_values<float>();
   const auto best = std::max_element(values.begin(), values.end());
-  return prediction_line(
-      {input.name, file, {}, best - values.begin(), {values.begin(), values.end()}, input.index},
-      images.class_names());
+  return {prediction_line({input.name,
+                           file,
+                           {},
+                           best - values.begin(),
+                           {values.begin(), values.end()},
+                           input.index},
+                          images.class_names()) +
+          "\n"};
 }
 
 }  // namespace fovea::experiment

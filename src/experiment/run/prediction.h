@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiment/run/open_run.h"
+#include "metrics/detection/objects.h"
 
 namespace fovea::experiment {
 
@@ -33,19 +34,29 @@ struct PredictRequest {
   bool probabilities = false;
 };
 
+/// What is said of one input, besides its own files.
+struct Prediction {
+  std::string lines;                                  // of predictions.csv, each with its end
+  std::vector<metrics::DetectedObject> objects = {};  // of detectors
+  std::int64_t input = 0;                             // PredictInput::index
+};
+
 /// Writes into `out`
 ///   of volumes   <name>.nii.gz: the value that files of labels have for each voxel's class, and
 ///                with probabilities <name>_<class>.nii.gz, float32
 ///   of masks     <name>.png: the value for each pixel's class, or 0 and 255 of one foreground;
 ///   with
 ///                probabilities <name>_<class>.png, 255 = 1
+///   of objects   <name>.png: the picture with what was found (drawn_objects.h)
 ///   of classes   nothing
-/// and returns the line of predictions.csv that is the input's, without its end. Throws FileError
-/// for an input that cannot be read.
-std::string predict(Run& run, const PredictInput& input, const PredictRequest& request);
+/// and returns what is said of it in predictions.csv: a line, or of objects one for each. Throws
+/// FileError for an input that cannot be read.
+Prediction predict(Run& run, const PredictInput& input, const PredictRequest& request);
 
-/// The first line of predictions.csv: of classifiers prediction_heads(), else
-/// "name,file".
-std::string predict_heads(Run& run);
+/// Writes predictions.csv, whose first line is prediction_heads() of classifiers, detection_heads()
+/// of detectors, else "name,file"; and of detectors boxes.json and masks.json (COCO's results),
+/// where the id of an image is its place among the inputs + 1, and that of a class the data set's.
+void write_predictions(Run& run, const std::vector<Prediction>& predictions,
+                       const PredictRequest& request);
 
 }  // namespace fovea::experiment
