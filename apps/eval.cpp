@@ -100,18 +100,16 @@ int main(int argc, char** argv) {
                  "corruption type, or all; repeatable (default: dataset.noise.eval)");
   cli.add_option("--level", args.levels, "level between 0 and 1; repeatable (default: 0.1 to 0.5)");
   cli.add_flag("--no-noise", args.no_noise, "clean only");
-  cli.add_option(
-         "--save", args.save,
-         "outputs of the network on the clean split: logits, probabilities (.safetensors, "
-         "or .csv after the word); of segmentation masks and original_masks (PNG, 0 and "
-         "255, at the network's and at the files' size), volumes (NIfTI, of slices), "
-         "probabilities; of detections boxes.json, masks.json and truth.json (COCO's format). The "
-         "formats are in docs/evaluation.md")
+  cli.add_option("--save", args.save,
+                 "outputs of the network on the clean split: logits, probabilities (.safetensors, "
+                 "or .csv after the word); of segmentation masks and original_masks (PNG, 0 and "
+                 "255, at the network's and at the files' size), volumes (NIfTI, of slices), "
+                 "probabilities; of detection boxes.json, masks.json, truth.json (COCO's form). "
+                 "The formats are in docs/evaluation.md")
       .commas()
       .value("WHAT,...");
-  cli.add_option(
-         "--overlays", args.overlays,
-         "segmentation and detection: samples drawn with their truth, spread over the split (12)")
+  cli.add_option("--overlays", args.overlays,
+                 "samples drawn beside the truth, or with its outlines, spread over the split (12)")
       .range(0, 10000);
   cli.add_option("-o,--out", args.out,
                  "folder for the results (default: RUN/eval/<split>; with --weights "
