@@ -60,7 +60,9 @@ Corners corners_of(const DrawnObject& object, std::int64_t factor) {
 // Above the box, or inside it where there is no room above.
 void draw_plate(Canvas& canvas, const DrawnObject& object, const std::string& name,
                 const Corners& at) {
-  const std::string text = object.score ? fmt::format("{} {:.2f}", name, *object.score) : name;
+  std::string text = name;
+  if (object.score) text += fmt::format("{}{:.2f}", name.empty() ? "" : " ", *object.score);
+  if (text.empty()) return;
   const Colour colour = object_colour(object.label);
   const auto width =
       static_cast<std::int64_t>(std::ceil(text_width(text, kPlateText))) + 2 * kPlateMargin;
@@ -98,7 +100,9 @@ Canvas draw_objects(const Canvas& image, std::span<const DrawnObject> objects,
     canvas.frame(at.x1, at.y1, at.x2 - at.x1, at.y2 - at.y1, object_colour(objects[i].label), 2);
   }
   for (std::size_t i = objects.size(); i-- > 0;) {
-    const std::string& name = classes[static_cast<std::size_t>(objects[i].label)];
+    // A name that all have says nothing, and hides small objects.
+    const std::string name =
+        classes.size() > 1 ? classes[static_cast<std::size_t>(objects[i].label)] : "";
     draw_plate(canvas, objects[i], name, corners_of(objects[i], factor));
   }
   return canvas;
@@ -114,7 +118,7 @@ Canvas detection_grid(const std::string& title, const std::vector<std::string>& 
   for (const DetectedImage& one : images) {
     const std::int64_t largest = std::max<std::int64_t>(1, std::max(one.height, one.width));
     const std::int64_t enlarge =
-        factor > 0 ? factor : std::max<std::int64_t>(1, (320 + largest / 2) / largest);
+        factor > 0 ? factor : std::max<std::int64_t>(1, (480 + largest / 2) / largest);
     const Canvas image = picture_of(one.image, one.channels, one.height, one.width);
     montage.rows.push_back({draw_objects(image, one.truth, classes, enlarge),
                             draw_objects(image, one.found, classes, enlarge)});

@@ -24,8 +24,9 @@ struct DrawnObject {
 Colour object_colour(std::int64_t label);
 
 /// The image, every pixel as factor x factor ones, with a frame around each object, a plate with
-/// its class and score, and its mask as a tint. The first objects lie on top. Throws ShapeError for
-/// a class without a name, and for masks of another size than the image's.
+/// its class, where there are several, and its score, and its mask as a tint. The first objects lie
+/// on top. Throws ShapeError for a class without a name, and for masks of another size than the
+/// image's.
 Canvas draw_objects(const Canvas& image, std::span<const DrawnObject> objects,
                     const std::vector<std::string>& classes, std::int64_t factor = 1);
 
@@ -37,7 +38,7 @@ struct DetectedImage {
   std::vector<DrawnObject> truth, found;
 };
 
-/// Columns: truth and prediction. `factor` enlarges; 0 brings a picture to about 320 pixels. Throws
+/// Columns: truth and prediction. `factor` enlarges; 0 brings a picture to about 480 pixels. Throws
 /// ShapeError for no images, and as draw_objects().
 Canvas detection_grid(const std::string& title, const std::vector<std::string>& classes,
                       const std::vector<DetectedImage>& images, std::int64_t factor = 0);

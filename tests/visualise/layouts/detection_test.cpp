@@ -79,6 +79,17 @@ TEST_CASE("detection: a grid has the truth beside the prediction", "[visualise]"
   CHECK(pixels_of(grid, object_colour(1)) > 0);
 }
 
+TEST_CASE("detection: the name of the only class is left out", "[visualise]") {
+  const Canvas image(60, 40);
+  const auto above = [&](const DrawnObject& object, const std::vector<std::string>& classes) {
+    return draw_objects(image, std::vector{object}, classes).at(12, 17) != kWhite;
+  };
+  const DrawnObject truth{{10, 20, 30, 38}, 0, {}, {}}, found{{10, 20, 30, 38}, 0, 0.5, {}};
+  CHECK(above(truth, kClasses));
+  CHECK_FALSE(above(truth, {"cell"}));
+  CHECK(above(found, {"cell"}));  // its score
+}
+
 TEST_CASE("detection: what does not fit is refused", "[visualise]") {
   const Canvas image(60, 40);
   CHECK_THROWS_AS(draw_objects(image, std::vector{DrawnObject{{0, 0, 1, 1}, 2, {}, {}}}, kClasses),
