@@ -12,8 +12,8 @@ namespace fovea::models {
 
 /// The inputs of a network; those that it does not read are undefined.
 struct Inputs {
-  Tensor image = {};   // (b, c, h, w) floating; of volumes (b, c, d, h, w)
-  Tensor tokens = {};  // (b, n) int64 ids of words, 0 = padding behind the end of a text
+  Tensor image = {};       // (b, c, h, w) floating; of volumes (b, c, d, h, w)
+  Tensor tokens = {};      // (b, n) int64 ids of words, 0 = padding behind the end of a text
   Tensor image_size = {};  // (b, 2) int64: height and width of each image, behind which are zeros
 };
 
@@ -22,7 +22,7 @@ struct Inputs {
 struct Outputs {
   Tensor logits = {};             // classifiers: (b, classes)
   std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first;
-                                  // detectors: what their dense heads say (heads/detector.h)
+                                  // detectors: what their dense heads say (detectors/detector.h)
   std::vector<Tensor> features = {};  // detectors: the levels that a second stage reads
 
   /// All that are defined.

@@ -1,7 +1,7 @@
 #include "models/network.h"
 
 #include "base/error.h"
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 #include "tests/models/network.h"
 
 using namespace fovea;

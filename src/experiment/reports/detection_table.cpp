@@ -4,7 +4,7 @@
 
 #include "base/csv_field.h"
 #include "base/mask_runs.h"
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 
 namespace fovea::experiment {
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "models/heads/bbox_head.h"
-#include "models/heads/mask_head.h"
-#include "models/heads/retina_head.h"
-#include "models/heads/rpn_head.h"
+#include "models/detectors/bbox_head.h"
+#include "models/detectors/mask_head.h"
+#include "models/detectors/retina_head.h"
+#include "models/detectors/rpn_head.h"
 #include "verify/module_case.h"
 #include "verify/runners.h"
 

@@ -8,7 +8,7 @@
 
 #include "data/boxes/box_dataset.h"
 #include "metrics/detection.h"
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 #include "training/tasks/task.h"
 
 namespace fovea::training {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 
 namespace fovea::training {
 

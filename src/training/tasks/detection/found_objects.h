@@ -6,7 +6,7 @@
 
 #include "data/boxes/box_dataset.h"
 #include "metrics/detection/objects.h"
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 #include "training/tasks/task_report.h"
 
 namespace fovea::training {

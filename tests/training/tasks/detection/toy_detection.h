@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/boxes/box_dataset.h"
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"

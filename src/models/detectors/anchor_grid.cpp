@@ -1,9 +1,9 @@
-#include "models/heads/anchor_grid.h"
+#include "models/detectors/anchor_grid.h"
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "models/heads/truth.h"
+#include "models/detectors/truth.h"
 #include "ops/indexing.h"
 #include "ops/shape.h"
 

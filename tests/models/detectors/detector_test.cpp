@@ -1,14 +1,14 @@
 // Detectors from image to boxes: what they learn from, and what they find.
 
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "base/error.h"
-#include "models/heads/roi_head.h"
-#include "models/heads/rpn_head.h"
+#include "models/detectors/roi_head.h"
+#include "models/detectors/rpn_head.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "schema/json/parse.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 #include "models/heads/fpn.h"
 
 namespace fovea::models {

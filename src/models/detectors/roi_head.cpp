@@ -1,10 +1,10 @@
-#include "models/heads/roi_head.h"
+#include "models/detectors/roi_head.h"
 
 #include <fmt/format.h>
 
 #include "autograd/mode.h"
 #include "base/error.h"
-#include "models/heads/truth.h"
+#include "models/detectors/truth.h"
 #include "ops/detection/masks.h"
 #include "ops/detection/nms.h"
 #include "ops/detection/roi_align.h"

@@ -1,7 +1,7 @@
-#include "models/heads/rpn_head.h"
+#include "models/detectors/rpn_head.h"
 
 #include "autograd/mode.h"
-#include "models/heads/truth.h"
+#include "models/detectors/truth.h"
 #include "ops/activation.h"
 #include "ops/detection/sample.h"
 #include "ops/elementwise.h"

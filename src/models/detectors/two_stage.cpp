@@ -1,10 +1,10 @@
 // Faster R-CNN, Mask R-CNN, Cascade R-CNN and Cascade Mask R-CNN over any backbone. mala 4.5, kcla
 // 3.4; names are mmdet's.
 
-#include "models/heads/pyramid_detector.h"
-#include "models/heads/roi_head.h"
-#include "models/heads/rpn_head.h"
-#include "models/heads/truth.h"
+#include "models/detectors/pyramid_detector.h"
+#include "models/detectors/roi_head.h"
+#include "models/detectors/rpn_head.h"
+#include "models/detectors/truth.h"
 
 namespace {
 

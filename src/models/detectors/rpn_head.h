@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "models/heads/anchor_grid.h"
+#include "models/detectors/anchor_grid.h"
 #include "nn/convolution.h"
 #include "ops/detection/proposals.h"
 

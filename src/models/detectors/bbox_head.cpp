@@ -1,4 +1,4 @@
-#include "models/heads/bbox_head.h"
+#include "models/detectors/bbox_head.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "models/heads/pyramid_detector.h"
+#include "models/detectors/pyramid_detector.h"
 
 #include "ops/elementwise.h"
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "models/heads/bbox_head.h"
-#include "models/heads/mask_head.h"
-#include "models/heads/roi_samples.h"
+#include "models/detectors/bbox_head.h"
+#include "models/detectors/mask_head.h"
+#include "models/detectors/roi_samples.h"
 #include "ops/detection/boxes.h"
 
 namespace fovea::models {

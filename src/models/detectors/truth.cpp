@@ -1,4 +1,4 @@
-#include "models/heads/truth.h"
+#include "models/detectors/truth.h"
 
 #include <fmt/format.h>
 

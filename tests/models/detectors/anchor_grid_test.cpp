@@ -1,4 +1,4 @@
-#include "models/heads/anchor_grid.h"
+#include "models/detectors/anchor_grid.h"
 
 #include "base/error.h"
 #include "ops/reduce.h"

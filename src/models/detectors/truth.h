@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 
 namespace fovea::models {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "models/heads/detector.h"
+#include "models/detectors/detector.h"
 #include "ops/detection/anchors.h"
 #include "ops/detection/assign.h"
 #include "ops/detection/boxes.h"

@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "autograd/mode.h"
-#include "models/heads/anchor_grid.h"
-#include "models/heads/pyramid_detector.h"
-#include "models/heads/retina_head.h"
-#include "models/heads/truth.h"
+#include "models/detectors/anchor_grid.h"
+#include "models/detectors/pyramid_detector.h"
+#include "models/detectors/retina_head.h"
+#include "models/detectors/truth.h"
 #include "ops/detection/nms.h"
 #include "ops/elementwise.h"
 #include "ops/losses/detection_loss.h"

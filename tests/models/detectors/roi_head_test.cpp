@@ -1,4 +1,4 @@
-#include "models/heads/roi_head.h"
+#include "models/detectors/roi_head.h"
 
 #include <cmath>
 

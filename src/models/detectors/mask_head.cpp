@@ -1,4 +1,4 @@
-#include "models/heads/mask_head.h"
+#include "models/detectors/mask_head.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-#include "models/heads/roi_samples.h"
+#include "models/detectors/roi_samples.h"
 
 #include <algorithm>
 
-#include "models/heads/truth.h"
+#include "models/detectors/truth.h"
 #include "ops/detection/sample.h"
 #include "ops/shape.h"
 

@@ -1,4 +1,4 @@
-#include "models/heads/retina_head.h"
+#include "models/detectors/retina_head.h"
 
 #include <fmt/format.h>
 
