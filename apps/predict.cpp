@@ -81,8 +81,7 @@ int main(int argc, char** argv) {
       "predict",
       "Runs the network of a trained run on pictures or NIfTI volumes of your own, or on all of a "
       "folder,\nand writes masks, labels, classes or objects on the grid of each file. The run's "
-      "data "
-      "must be where they were.\n\n"
+      "data must be\nwhere they were.\n\n"
       "Example: fovea predict runs/hippocampus scans/ --out predictions\n"
       "         fovea predict runs/dgvit cat.png dog.png --out predictions\n");
   Arguments args;
