@@ -155,7 +155,10 @@ std::string to_text(const PartSurvey& part, const std::vector<std::string>& name
                                  objects.by_size[0], objects.by_size[1], objects.by_size[2]));
     if (objects.crowds > 0) line("crowds", fmt::format("{}", objects.crowds));
     if (objects.skipped > 0)
-      line("left out", fmt::format("{} boxes without area or outside", objects.skipped));
+      line(
+          "left out",
+          fmt::format("{} without area or outside",
+                      objects.skipped == 1 ? "one box" : fmt::format("{} boxes", objects.skipped)));
   } else if (part.per_class.empty() && part.samples > 0) {
     line("foreground", fmt::format("{} of the pixels; {} masks without any",
                                    percent(part.foreground), part.empty_masks));

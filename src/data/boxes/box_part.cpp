@@ -63,8 +63,9 @@ void BoxPart::note_skipped(const char* reader) {
   const std::int64_t skipped = std::accumulate(skipped_.begin(), skipped_.end(), std::int64_t{0});
   std::int64_t boxes = skipped;
   for (const BoxedImage& image : images_) boxes += std::ssize(image.objects);
-  notes_.push_back(fmt::format("{}: {} of {} boxes are of no use and left out; the first: {}",
-                               reader, skipped, boxes, first_skipped_));
+  notes_.push_back(
+      fmt::format("{}: {} of {} boxes left out, without area or outside the image; the first: {}",
+                  reader, skipped, boxes, first_skipped_));
 }
 
 Image BoxedFiles::read(std::int64_t index) const {

@@ -79,7 +79,8 @@ TEST_CASE("voc: boxes lose one on all sides, classes are those of train", "[data
   CHECK(train->skipped_boxes(1) == 1);
   REQUIRE(train->notes().size() == 1);
   CHECK_THAT(train->notes()[0],
-             Catch::Contains("voc: 1 of 5 boxes are of no use and left out; the first: ") &&
+             Catch::Contains(
+                 "voc: 1 of 5 boxes left out, without area or outside the image; the first: ") &&
                  Catch::Contains("b.png: box 1 (cat) has no area"));
   const auto plain =
       voc(folder, Split::kTrain, R"("min_size": 30, "max_size": 40, "filter_empty": false)");
