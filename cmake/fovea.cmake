@@ -110,6 +110,7 @@ function(fovea_join target)
   set(most 10)  # sources in a batch
   get_target_property(sources ${target} SOURCES)
   set(rooms)
+  list(FILTER sources EXCLUDE REGEX "^\\$<")  # objects of another target
   foreach(source ${sources})
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
     cmake_path(GET path PARENT_PATH room)
@@ -133,17 +134,30 @@ function(fovea_join target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# fovea_layer(NAME [EXCEPT regex] [DEPENDS layer...] [LIBRARIES target...]): the static library of
-# src/NAME, without the sources that a regular expression names. DEPENDS are the layers whose headers
-# its own headers and sources may include. LIBRARIES are third parties besides fmt, which stay out of
-# our headers unless listed in PUBLIC_LIBRARIES.
+# fovea_layer(NAME [EXCEPT regex] [COOL room...] [DEPENDS layer...] [LIBRARIES target...]): the static
+# library of src/NAME, without the sources that a regular expression names. COOL are rooms of a hot
+# layer without loops over elements. DEPENDS are the layers whose headers its own headers and sources
+# may include. LIBRARIES are third parties besides fmt, which stay out of our headers unless listed in
+# PUBLIC_LIBRARIES.
 function(fovea_layer name)
-  cmake_parse_arguments(arg "" "EXCEPT" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "EXCEPT" "COOL;DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   if(arg_EXCEPT)
     list(FILTER sources EXCLUDE REGEX ${arg_EXCEPT})
   endif()
   list(TRANSFORM arg_DEPENDS PREPEND fovea_)
+  if(arg_COOL AND name IN_LIST FOVEA_HOT_LAYERS)
+    list(JOIN arg_COOL "|" rooms)
+    set(cool ${sources})
+    list(FILTER cool INCLUDE REGEX "/src/${name}/(${rooms})/")
+    list(REMOVE_ITEM sources ${cool})
+    add_library(fovea_${name}_cool OBJECT ${cool})
+    target_link_libraries(fovea_${name}_cool PRIVATE fovea_flags ${arg_DEPENDS} fmt::fmt
+                          ${arg_PUBLIC_LIBRARIES} ${arg_LIBRARIES})
+    fovea_compile(fovea_${name}_cool COOL)
+    fovea_join(fovea_${name}_cool)
+    list(APPEND sources $<TARGET_OBJECTS:fovea_${name}_cool>)
+  endif()
   add_library(fovea_${name} STATIC ${sources})
   target_link_libraries(fovea_${name} PUBLIC fovea_flags ${arg_DEPENDS} ${arg_PUBLIC_LIBRARIES}
                         PRIVATE fmt::fmt ${arg_LIBRARIES})
