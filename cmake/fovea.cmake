@@ -17,6 +17,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports both wrongly: -Wrestrict for "literal" + std::string, -Wmaybe-uninitialized under
   # the sanitizers (GCC bugs 105329 and 105562).
   target_compile_options(fovea_flags INTERFACE -Wno-restrict -fpch-preprocess)
+  # The compiler looks for memory to free only above 512 MiB, which few sources need: a tenth of the
+  # time of a build.
+  target_compile_options(fovea_flags INTERFACE "SHELL:--param ggc-min-heapsize=524288")
 endif()
 # Contracting a*b+c into one rounding would make a result depend on which instruction set is
 # dispatched; kernels ask for it where they want it.
@@ -51,7 +54,8 @@ if(FOVEA_SANITIZE)
 else()
   set(FOVEA_HOT_LAYERS base tensor backend autograd ops data metrics visualise)
   set(FOVEA_HOT_OPTIONS)
-  set(FOVEA_COOL_OPTIONS $<$<CONFIG:Release>:-O1>)
+  # (GCC 12 takes a sixth less time with it than with -O1.)
+  set(FOVEA_COOL_OPTIONS $<$<CONFIG:Release>:-Og>)
 endif()
 set(FOVEA_PRECOMPILED <algorithm> <any> <array> <atomic> <charconv> <chrono> <cmath> <cstdint>
     <deque> <filesystem> <functional> <limits> <map> <memory> <mutex> <optional> <set> <span>
