@@ -1,6 +1,6 @@
 // Recurrent layer aggregation (RLA_g): a map of few channels that runs through the whole network
-// and that every block reads and writes. kcla 2.7. Since blocks read it, it has a network of its
-// own (models/resnet/rla_resnet.cpp) and no entry in the registry.
+// and that every block reads and writes. kcla 2.7. Since blocks read it, it has a backbone of its
+// own (models/resnet/rla_backbone.h) and no entry in the registry.
 #pragma once
 
 #include "nn/convolution.h"

@@ -32,6 +32,21 @@ std::string resnet(const char* depth, const std::string& layer_attention = "null
   return fmt::format(R"({{"type": "resnet{}", "layer_attention": {}}})", depth, layer_attention);
 }
 
+struct WithBackbone {
+  std::string backbone;
+  std::int64_t all, trained;
+};
+
+// With the stem and the first stage frozen, as kcla trains.
+void check_counts(const char* type, const std::vector<WithBackbone>& rows) {
+  for (const WithBackbone& e : rows) {
+    INFO(type << " " << e.backbone);
+    const Counted found = counted(type, e.backbone, R"(, "frozen_stages": 1)");
+    CHECK(found.all == e.all);
+    CHECK(found.trained == e.trained);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("detectors: parameters with every size of MAViT", "[models]") {
@@ -86,4 +101,12 @@ TEST_CASE("detectors: parameters with attention across the layers of ResNets", "
   CHECK(counted("faster_rcnn", resnet("101", "\"mrla_l\""), frozen).trained == 60901080);
   CHECK(counted("mask_rcnn", resnet("50", "\"mrla_l\""), frozen).trained == 44343166);
   CHECK(counted("mask_rcnn", resnet("101", "\"mrla_l\""), frozen).trained == 63544360);
+}
+
+TEST_CASE("detectors: parameters with recurrent layer aggregation", "[models]") {
+  // kcla Table III has 41.8, 60.9, 44.4 and 63.6 million, as trained.
+  check_counts("faster_rcnn", {{R"("rla_resnet50")", 42034656, 41785568},
+                               {R"("rla_resnet101")", 61167136, 60918048}});
+  check_counts("mask_rcnn", {{R"("rla_resnet50")", 44677936, 44428848},
+                             {R"("rla_resnet101")", 63810416, 63561328}});
 }
