@@ -110,3 +110,18 @@ TEST_CASE("detectors: parameters with recurrent layer aggregation", "[models]") 
   check_counts("mask_rcnn", {{R"("rla_resnet50")", 44677936, 44428848},
                              {R"("rla_resnet101")", 63810416, 63561328}});
 }
+
+TEST_CASE("detectors: parameters with blocks of context in ResNets", "[models]") {
+  // kcla Table III has 46.5 and 65.5 million.
+  const std::string nl = R"({"type": "non_local", "stages": [3], "blocks": "before_last"})";
+  check_counts("mask_rcnn",
+               {{resnet("50", nl), 46496048, 46270704}, {resnet("101", nl), 65488176, 65262832}});
+  // 46.9, 54.4, 68.1 and 82.2 million: the last two lie between the counts.
+  const auto gc = [](int reduction) {
+    return fmt::format(R"({{"type": "gc", "reduction": {}, "stages": [2, 3, 4]}})", reduction);
+  };
+  check_counts("mask_rcnn", {{resnet("50", gc(16)), 46918077, 46692733},
+                             {resnet("50", gc(4)), 54397245, 54171901},
+                             {resnet("101", gc(16)), 68176526, 67951182},
+                             {resnet("101", gc(4)), 82350158, 82124814}});
+}
