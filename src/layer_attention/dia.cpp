@@ -41,9 +41,9 @@ class Dia final : public layer_attention::GatedChannels {
   std::string type() const override { return "DIA"; }
 
  protected:
-  Tensor gate(const Tensor& x, layer_attention::State& state) override {
+  Tensor gate(const layer_attention::Layer& in, layer_attention::State& state) override {
     auto& cell = state.get<layer_attention::CellState>(first_);
-    cell = shared_.unit(layer_attention::pooled(x), cell);
+    cell = shared_.unit(layer_attention::pooled(in.x), cell);
     return cell.hidden;
   }
 

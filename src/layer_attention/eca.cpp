@@ -28,8 +28,8 @@ class Eca final : public layer_attention::GatedChannels {
   std::string type() const override { return "ECA"; }
 
  protected:
-  Tensor gate(const Tensor& x, layer_attention::State&) override {
-    return ops::sigmoid(conv_(layer_attention::pooled(x)));
+  Tensor gate(const layer_attention::Layer& in, layer_attention::State&) override {
+    return ops::sigmoid(conv_(layer_attention::pooled(in.x)));
   }
 
  private:

@@ -12,12 +12,12 @@ Tensor channel_factor(const Tensor& x);
 /// x gate(x), on the branch of the block. A probe sees the gate as "gate".
 class GatedChannels : public LayerAttention {
  public:
-  Join join() const final { return {.on_branch = true, .norm = false}; }
+  Join join() const override { return {.on_branch = true, .norm = false}; }
 
  protected:
   Tensor forward(const Layer& in, State& state, attention::Probe* probe) final;
-  /// (b, c) for x (b, c, h, w); undefined: 1.
-  virtual Tensor gate(const Tensor& x, State& state) = 0;
+  /// (b, c) for in.x (b, c, h, w); undefined: 1.
+  virtual Tensor gate(const Layer& in, State& state) = 0;
 };
 
 }  // namespace fovea::layer_attention

@@ -31,8 +31,10 @@ struct Slot {
   bool last_stage = false;
   // Channels of the map that the stage before hands over; 0 = half of `channels`.
   std::int64_t previous_channels = 0;
-  std::int64_t stride = 2;       // from that map to this stage's
-  bool bottleneck = true;        // the blocks are bottlenecks
+  std::int64_t stride = 2;  // from that map to this stage's
+  bool bottleneck = true;   // the blocks are bottlenecks
+  // Channels of the maps that the block's convolutions but the last put out (Layer::inner).
+  std::vector<std::int64_t> inner = {};
   nn::Module* shared = nullptr;  // what make_shared() of the variant returned for this stage
 };
 
@@ -44,6 +46,9 @@ struct Layer {
   // are the weights of drop path; undefined: 1.
   bool add = false;
   Tensor keep = {};
+  // Where Join::inner asks for them: the outputs of the block's convolutions but the last, each
+  // behind its batch norm and ReLU. The first ones may have the resolution before the stride.
+  std::vector<Tensor> inner = {};
 };
 
 /// What is carried from layer to layer during one forward pass. A network makes an empty one for
@@ -67,6 +72,7 @@ struct Join {
   /// The attention reads the branch, and o replaces it before the sum with the shortcut. Otherwise
   /// the attention reads the block's output x, and the other members apply.
   bool on_branch = false;
+  bool inner = false;    // it also reads Layer::inner
   bool norm = true;      // o <- batch norm of o
   bool relu = false;     // then a ReLU
   bool replace = false;  // the block's output is o instead of x + drop_path(o)

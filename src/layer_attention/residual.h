@@ -19,6 +19,7 @@ class Attached final : public nn::Module {
   std::string type() const override { return core_.type(); }
 
   bool on_branch() const { return join_.on_branch; }
+  bool reads_inner() const { return join_.inner; }
   /// on_branch: the branch after attention. Else the block's output x becomes
   ///   x + drop_path(relu(norm(o)))   or, with `replace`, relu(norm(o)).
   Tensor operator()(const Layer& in, State& state, attention::Probe* probe);

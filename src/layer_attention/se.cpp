@@ -29,9 +29,9 @@ class Se final : public layer_attention::GatedChannels {
   std::string type() const override { return "SE"; }
 
  protected:
-  Tensor gate(const Tensor& x, layer_attention::State&) override {
+  Tensor gate(const layer_attention::Layer& in, layer_attention::State&) override {
     if (skip_) return {};
-    return ops::sigmoid(up_(ops::relu(down_(layer_attention::pooled(x)))));
+    return ops::sigmoid(up_(ops::relu(down_(layer_attention::pooled(in.x)))));
   }
 
  private:

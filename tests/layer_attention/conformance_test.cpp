@@ -24,17 +24,22 @@ namespace {
 
 constexpr std::int64_t kChannels = 8;
 constexpr std::int64_t kLayers = 4;
+constexpr std::int64_t kInner = 2;  // channels of the two maps inside a block
 
 struct Stage {
   std::unique_ptr<nn::Module> shared;
   std::vector<std::unique_ptr<LayerAttention>> layers;
 
-  // The result at the last layer.
+  // The result at the last layer. The maps inside a block are the first channels of its result and
+  // of its shortcut.
   Tensor operator()(const std::vector<Tensor>& maps, attention::Probe* probe = nullptr) {
     State state;
     Tensor o;
     for (std::size_t t = 0; t < layers.size(); ++t) {
-      o = (*layers[t])({maps[t], maps[t + layers.size()]}, state, probe);
+      const Tensor &x = maps[t], &shortcut = maps[t + layers.size()];
+      const std::vector<Tensor> inner{ops::slice(x, 1, 0, kInner),
+                                      ops::slice(shortcut, 1, 1, kInner)};
+      o = (*layers[t])({.x = x, .shortcut = shortcut, .inner = inner}, state, probe);
     }
     return o;
   }
@@ -60,6 +65,7 @@ Stage make(const layer_attention::Variant& variant, const Value& more = Value::o
   Slot slot{.build = {cpu(), dtype, RandomStream(11), nn::Init::kKaiming}};
   slot.channels = kChannels;
   slot.layers = kLayers;
+  slot.inner = {kInner, kInner};
   Stage stage;
   stage.shared = variant.make_shared(slot, component);
   slot.shared = stage.shared.get();
@@ -232,6 +238,14 @@ TEST_CASE("KCLA: a key of zero gives finite gradients, one layer is its own aver
   for (Tensor& map : zero) map = trainable(ops::zeros_like(map));
   autograd::backward(ops::sum(stage(zero)));
   for (const double value : to_doubles(zero[0].grad())) CHECK(std::isfinite(value));
+}
+
+TEST_CASE("bridge attention: the maps inside the block have to be there", "[layer_attention]") {
+  Stage stage = make(layer_attention::variants().find("ba"));
+  const Tensor x = maps().front();
+  State state;
+  CHECK_THROWS_WITH((*stage.layers.front())({.x = x, .shortcut = x}, state),
+                    Catch::Contains("ba: 0 maps from inside the block; expected 2"));
 }
 
 TEST_CASE("KCLA: temperatures lie evenly by logarithm", "[layer_attention]") {

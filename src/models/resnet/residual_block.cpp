@@ -41,6 +41,10 @@ std::int64_t block_width(BlockKind kind, std::int64_t planes) {
   return kind == BlockKind::kBottleneck ? 4 * planes : planes;
 }
 
+std::vector<std::int64_t> inner_widths(BlockKind kind, std::int64_t planes) {
+  return std::vector<std::int64_t>(kind == BlockKind::kBottleneck ? 2 : 1, planes);
+}
+
 ResidualBlock::ResidualBlock(const nn::Build& build, const BlockOptions& o) : options_(o) {
   const std::int64_t out = block_width(o.kind, o.planes);
   if (o.kind == BlockKind::kBottleneck) {
@@ -84,20 +88,24 @@ void ResidualBlock::own(std::unique_ptr<layer_attention::Attached> attention) {
 
 Tensor ResidualBlock::forward(const Tensor& x, const BlockContext& context) {
   Tensor y = context.extra.defined() ? ops::concat({x, context.extra}, 1) : x;
+  std::vector<Tensor> inner;
   for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
     y = layers_[i].conv(y);
     y = layers_[i].bn.with_relu(y);
+    if (attention_ != nullptr && attention_->reads_inner()) inner.push_back(y);
   }
   y = layers_.back().conv(y);
   const Tensor by_pass = shortcut(x);
   if (attention_ != nullptr && attention_->on_branch()) {
     const Tensor branch =
-        (*attention_)({layers_.back().bn(y), by_pass}, *context.state, context.probe);
+        (*attention_)({.x = layers_.back().bn(y), .shortcut = by_pass, .inner = std::move(inner)},
+                      *context.state, context.probe);
     return ops::relu(ops::add(branch, by_pass));
   }
   y = layers_.back().bn.with_relu(y, by_pass);
   if (attention_ == nullptr) return y;
-  return (*attention_)({y, by_pass}, *context.state, context.probe);
+  return (*attention_)({.x = y, .shortcut = by_pass, .inner = std::move(inner)}, *context.state,
+                       context.probe);
 }
 
 }  // namespace fovea::models

@@ -21,6 +21,8 @@ enum class ShortcutKind {
 
 /// Output channels of a block of `planes`: planes (basic) or 4 planes (bottleneck).
 std::int64_t block_width(BlockKind kind, std::int64_t planes);
+/// Channels of the maps between its convolutions.
+std::vector<std::int64_t> inner_widths(BlockKind kind, std::int64_t planes);
 
 struct BlockOptions {
   BlockKind kind = BlockKind::kBottleneck;

@@ -17,7 +17,8 @@ ResidualStage::ResidualStage(const nn::Build& build, const StageOptions& o) {
                              .last_stage = o.last_stage,
                              .previous_channels = o.previous_channels,
                              .stride = o.block.stride,
-                             .bottleneck = o.block.kind == BlockKind::kBottleneck};
+                             .bottleneck = o.block.kind == BlockKind::kBottleneck,
+                             .inner = inner_widths(o.block.kind, o.block.planes)};
   BlockOptions block = o.block;
   for (std::int64_t i = 0; i < o.depth; ++i) {
     blocks_.push_back(&child<ResidualBlock>(layer_attention::block_name(names, i), build, block));

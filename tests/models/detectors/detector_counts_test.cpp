@@ -125,3 +125,10 @@ TEST_CASE("detectors: parameters with blocks of context in ResNets", "[models]")
                              {resnet("101", gc(16)), 68176526, 67951182},
                              {resnet("101", gc(4)), 82350158, 82124814}});
 }
+
+TEST_CASE("detectors: parameters with bridge attention", "[models]") {
+  // kcla Table III has 44.7, 66.4 and 47.3 million, as trained.
+  check_counts("faster_rcnn", {{resnet("50", "\"ba\""), 44902400, 44646048},
+                               {resnet("101", "\"ba\""), 66686336, 66429984}});
+  check_counts("mask_rcnn", {{resnet("50", "\"ba\""), 47545680, 47289328}});
+}

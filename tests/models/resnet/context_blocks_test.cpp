@@ -1,4 +1,4 @@
-// Blocks in some or all stages of ResNets that see whole maps: against PyTorch, names, places.
+// Blocks of context and bridge attention in ResNets: against PyTorch, names, places.
 #include <set>
 
 #include "base/error.h"
@@ -57,6 +57,9 @@ TEST_CASE("ResNet with blocks of context: levels are PyTorch's", "[models]") {
                {199.28402956, -4.62289841393});
   check_levels(options_of("non_local", {{"stages", list({2})}, {"blocks", "before_last"}}), plain,
                {162.82737035, 1.27802716645});
+  // The public code of BA-Net.
+  check_levels(options_of("ba", {{"reduction", 4}}), {289.242290401, 1.78293578145},
+               {87.5863270091, -1.78397381159});
 }
 
 TEST_CASE("ResNet with blocks of context: names are those of the public code", "[models]") {
@@ -73,6 +76,12 @@ TEST_CASE("ResNet with blocks of context: names are those of the public code", "
     INFO(name);
     CHECK(nl.count(std::string("layer2.0.nonlocal_block.") + name + ".conv.weight") == 1);
     CHECK(nl.count(std::string("layer2.1.nonlocal_block.") + name + ".conv.weight") == 0);
+  }
+  const auto ba = names_of(options_of("ba"));
+  for (const char* name : {"pre_fusions.0.0.weight", "pre_fusions.1.1.bias", "cur_fusion.0.weight",
+                           "generation.1.weight"}) {
+    INFO(name);
+    CHECK(ba.count(std::string("layer1.0.ba.") + name) == 1);
   }
 }
 
