@@ -4,11 +4,14 @@
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
+#include "tensor/safetensors.h"
 #include "tests/models/network.h"
 #include "tests/models/patterned.h"
+#include "tests/support/run_cli.h"
 
 using namespace fovea;
 using namespace fovea::test;
+using schema::Value;
 
 namespace {
 
@@ -44,6 +47,26 @@ TEST_CASE("RLA backbone: its last level is that of the classifier's body", "[mod
   const auto end = backbone->last_maps(image, nullptr);
   CHECK(max_difference(end.x, (*backbone)(image).back()) == 0.0);
   CHECK(end.hidden.shape() == Shape{2, 3, 2, 4});
+}
+
+TEST_CASE("RLA backbone: weights of the classifier go in, its head is left out", "[models]") {
+  const TestFolder folder("rla-weights");
+  const auto classifier = build(options_of("rla_resnet50", {{"depths", Value::array({2, 1, 2})},
+                                                            {"planes", Value::array({2, 2, 2})},
+                                                            {"rla_channels", 3}}),
+                                cpu(), {2, 32, 32, 5}, DType::kFloat64);
+  const auto file = folder.path("rla.safetensors");
+  const auto from = nn::named_tensors(*classifier);
+  write_safetensors(file, {from, {}});
+  const auto backbone = tiny_rla();
+  const Value options = options_of("rla_resnet50", {{"weights", file.string()}});
+  const auto notes = models::load_pretrained(*backbone, {"rla_resnet50", options}, cpu());
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Catch::Contains("left out bn2.bias") && Catch::Contains("fc.weight"));
+  for (const auto& [name, tensor] : nn::named_tensors(*backbone)) {
+    INFO(name);
+    CHECK(to_doubles(tensor) == to_doubles(from.at(name)));
+  }
 }
 
 TEST_CASE("RLA backbone: gradients along random directions, batch norms in training", "[models]") {
