@@ -40,8 +40,10 @@ std::int64_t ptflops_macs(const std::vector<autograd::Event>& events, const nn::
 
 /// The count by modules with which the mala paper's tables agree (mala 5.3):
 ///   convolution, transposed convolution, linear layer: multiply-adds, and 1 per output for the
-///   bias batch norm: 2 per element
-/// Products of attention, other norms and functions count nothing.
+///   bias
+///   batch norm: 2 per element
+/// Products of attention, other norms and functions count nothing. The paper's detectors have
+/// layer norms and GELU in their counts as well, at most 0.2 % more; its classifiers do not.
 std::int64_t module_macs(const std::vector<autograd::Event>& events, const nn::Module& network);
 
 }  // namespace fovea::models

@@ -48,6 +48,10 @@ class Model : public nn::Module {
   virtual std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const {
     return std::nullopt;
   }
+  /// Runs what a step of evaluation, or of training in that mode, computes of a batch. It is what
+  /// costs are counted of, on the meta device, where no number can be read: a second stage gets
+  /// empty regions, as many as it takes at most. Returns all that it puts out. (mmdet's word.)
+  virtual Outputs forward_dummy(const Inputs& in) { return (*this)(in); }
   /// Reads the pretrained weights that the options of its backbones name, and returns notes about
   /// them; `host` is the device that files are read to. Throws FileError (models::load_pretrained).
   std::vector<std::string> load_pretrained(const Device& host);

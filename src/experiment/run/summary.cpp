@@ -65,7 +65,7 @@ std::int64_t peak_of_training(
     for (const nn::NamedTensor& named : model->parameters())
       state.push_back(Tensor::empty_like(named.tensor));
   }
-  const models::Outputs outputs = (*model)(batch_of(*model, input, batch_size, meta));
+  const models::Outputs outputs = model->forward_dummy(batch_of(*model, input, batch_size, meta));
   Tensor loss;
   for (const Tensor& output : outputs.tensors()) {
     const Tensor part = ops::mean(output);
@@ -81,7 +81,7 @@ std::int64_t peak_of_inference(
   const Device meta = make_meta();
   const auto model = make(meta);
   const autograd::NoGrad no_grad;
-  (*model)(batch_of(*model, input, batch_size, meta));
+  model->forward_dummy(batch_of(*model, input, batch_size, meta));
   return meta.allocator().stats().peak_bytes;
 }
 
@@ -110,7 +110,7 @@ Summary summarise(const std::function<std::unique_ptr<models::Model>(const Devic
   {
     const autograd::NoGrad no_grad;
     const autograd::Profile profile(profiler);
-    (*model)(batch_of(*model, input, 1, meta));
+    model->forward_dummy(batch_of(*model, input, 1, meta));
   }
   Summary summary;
   summary.parameters = model->parameter_count();

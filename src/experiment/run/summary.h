@@ -24,7 +24,8 @@ struct ModuleSummary {
 
 struct Summary {
   std::int64_t parameters = 0;
-  std::int64_t macs = 0;                   // multiply-adds of one forward pass at batch 1
+  std::int64_t macs = 0;                   // multiply-adds of one forward pass at batch 1, with a
+                                           // detector's second stage (Model::forward_dummy)
   std::optional<std::int64_t> macs_paper;  // the same as the paper counts, if it does so otherwise
   std::int64_t batch_size = 0;             // of the peaks below
   std::int64_t train_peak_bytes = 0;       // parameters, gradients, optimiser state, activations

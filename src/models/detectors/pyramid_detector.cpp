@@ -1,5 +1,6 @@
 #include "models/detectors/pyramid_detector.h"
 
+#include "models/counting.h"
 #include "ops/elementwise.h"
 
 namespace fovea::models {
@@ -28,6 +29,11 @@ PyramidDetector::PyramidDetector(const nn::Build& build, const DetectorOptions& 
 
 std::vector<Tensor> PyramidDetector::pyramid(const Tensor& image, attention::Probe* probe) {
   return (*neck_)(backbone_(ops::cast(image, activations_), probe));
+}
+
+std::optional<std::int64_t> PyramidDetector::paper_macs(
+    const std::vector<autograd::Event>& events) const {
+  return module_macs(events, *this);
 }
 
 }  // namespace fovea::models

@@ -1,6 +1,7 @@
 // What detectors share: a backbone of the registry, and a neck.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/detectors/detector.h"
@@ -39,7 +40,11 @@ struct NeckLevels {
 };
 
 /// A detector with a backbone and a feature pyramid network. Names: backbone, neck.
+/// Its multiply-adds are also counted as the mala paper does (5.3).
 class PyramidDetector : public Detector {
+ public:
+  std::optional<std::int64_t> paper_macs(const std::vector<autograd::Event>&) const override;
+
  protected:
   /// Throws ConfigError where the backbone has no such level, or no stage that is to be frozen.
   PyramidDetector(const nn::Build& build, const DetectorOptions& options, const DataShape& data,

@@ -312,6 +312,29 @@ Detections RoiHead::detections(const std::vector<Tensor>& levels, std::int64_t i
   return found;
 }
 
+std::vector<Tensor> RoiHead::forward_dummy(const std::vector<Tensor>& levels,
+                                           std::int64_t proposals) {
+  const auto scope = enter();
+  const Tensor& finest = levels.front();
+  const auto positive =
+      static_cast<std::int64_t>(o_.positive_fraction * static_cast<double>(o_.num_samples));
+  const std::int64_t boxes = training() ? o_.num_samples : proposals;
+  const std::int64_t masks = training() ? positive : o_.max_per_img;
+  const auto regions = [&](std::int64_t of_image, std::int64_t side) {
+    return Tensor::empty({finest.size(0) * of_image, finest.size(1), side, side}, finest.dtype(),
+                         finest.device());
+  };
+  std::vector<Tensor> outputs;
+  for (const Stage& stage : stages_) {
+    const BBoxHead::Outputs out = stage.bbox(regions(boxes, o_.bbox_side));
+    outputs.push_back(out.logits);
+    outputs.push_back(out.deltas);
+    if (stage.mask != nullptr && masks > 0)
+      outputs.push_back((*stage.mask)(regions(masks, o_.mask_side)));
+  }
+  return outputs;
+}
+
 Tensor RoiHead::masks_of(const std::vector<Tensor>& levels, const Tensor& rois,
                          const Tensor& labels) {
   const std::int64_t side = 2 * o_.mask_side;

@@ -56,6 +56,10 @@ class RoiHead final : public nn::Module {
   /// What is found in an image of the batch.
   Detections detections(const std::vector<Tensor>& levels, std::int64_t image,
                         const ImageSize& size, const Tensor& proposals);
+  /// Puts empty regions through the heads of every stage, and returns what these put out: as many
+  /// of each image as a test takes at most, `proposals` boxes and max_per_img masks, or, in
+  /// training mode, num_samples boxes of which the positive ones have masks.
+  std::vector<Tensor> forward_dummy(const std::vector<Tensor>& levels, std::int64_t proposals);
 
  private:
   struct Stage {

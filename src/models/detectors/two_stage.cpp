@@ -26,6 +26,7 @@ class TwoStageDetector final : public models::PyramidDetector {
       : PyramidDetector(build, o, data, {}),
         masks_(o.rcnn.masks),
         cascade_(o.rcnn.cascade),
+        proposals_(o.rpn.max_per_img),
         rpn_head_(child<models::RpnHead>("rpn_head", build, o.fpn_channels, strides(), o.rpn)),
         // The coarsest level, which the neck adds, is for proposals alone.
         roi_head_(child<models::RoiHead>(
@@ -36,6 +37,13 @@ class TwoStageDetector final : public models::PyramidDetector {
     return masks_ ? "MaskRCNN" : "FasterRCNN";
   }
   bool makes_masks() const override { return masks_; }
+  Outputs forward_dummy(const models::Inputs& in) override {
+    Outputs out = (*this)(in);
+    const auto scope = enter();
+    for (Tensor& of_regions : roi_head_.forward_dummy(out.features, proposals_))
+      out.maps.push_back(std::move(of_regions));
+    return out;
+  }
 
  protected:
   Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
@@ -70,6 +78,7 @@ class TwoStageDetector final : public models::PyramidDetector {
 
  private:
   bool masks_, cascade_;
+  std::int64_t proposals_;  // of an image, of a test
   models::RpnHead& rpn_head_;
   models::RoiHead& roi_head_;
 };

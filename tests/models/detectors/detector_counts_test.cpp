@@ -1,4 +1,4 @@
-// Parameters of detectors. mala 5.1, kcla 3.4.
+// Parameters and multiply-adds of detectors. mala 5.1, 5.3, kcla 3.4.
 
 #include <fmt/format.h>
 
@@ -26,6 +26,17 @@ Counted counted(const std::string& type, const std::string& backbone,
     if (named.tensor.requires_grad()) found.trained += named.tensor.numel();
   }
   return found;
+}
+
+std::vector<autograd::Event> events_of(models::Model& model, std::int64_t batch, std::int64_t h,
+                                       std::int64_t w) {
+  const Device meta = make_meta();
+  autograd::Profiler profiler;
+  const autograd::NoGrad no_grad;
+  const autograd::Profile scope(profiler);
+  model.forward_dummy({.image = Tensor::empty({batch, 3, h, w}, DType::kFloat32, meta),
+                       .image_size = Tensor::empty({batch, 2}, DType::kInt64, meta)});
+  return profiler.events();
 }
 
 std::string resnet(const char* depth, const std::string& layer_attention = "null") {
@@ -64,6 +75,65 @@ TEST_CASE("detectors: parameters with every size of MAViT", "[models]") {
     CHECK(counted("cascade_mask_rcnn", backbone).all == e.cascade);
     CHECK(counted("retinanet", backbone).all == e.retinanet);
   }
+}
+
+TEST_CASE("detectors: multiply-adds with every size of MAViT, with the second stage", "[models]") {
+  struct Expected {
+    const char* backbone;
+    double mask_rcnn, cascade, retinanet;  // 10^9, at 800 x 1280
+  };
+  const auto measured = [](const char* type, const char* backbone) {
+    const Device meta = make_meta();
+    const auto model = build(options_of(type, {{"backbone", backbone}}), meta, {3, 0, 0, 80});
+    return 1e-9 * static_cast<double>(model->paper_macs(events_of(*model, 1, 800, 1280)).value());
+  };
+  // mala 5.3, whose numbers have layer norms and GELU as well.
+  for (const Expected& e :
+       {Expected{"mavit_t", 219.3, 0, 200.7}, Expected{"mavit_s", 262.5, 741.1, 243.9},
+        Expected{"mavit_b", 372.1, 850.7, 353.0}, Expected{"mavit_l", 500.9, 979.5, 481.8}}) {
+    INFO(e.backbone);
+    CHECK(measured("mask_rcnn", e.backbone) == Approx(e.mask_rcnn).margin(0.7));
+    if (e.cascade > 0)
+      CHECK(measured("cascade_mask_rcnn", e.backbone) == Approx(e.cascade).margin(0.7));
+    CHECK(measured("retinanet", e.backbone) == Approx(e.retinanet).margin(0.7));
+  }
+}
+
+TEST_CASE("detectors: what the second stage costs", "[models]") {
+  const auto macs = [](const std::string& type, const std::string& rpn, const std::string& rcnn,
+                       std::int64_t batch, bool training) {
+    const schema::Value options = schema::parse(
+        fmt::format(R"({{"type": "{}", "backbone": "resnet18", "rpn": {}, "rcnn": {}}})", type, rpn,
+                    rcnn),
+        "test.json");
+    const auto model = build(options, make_meta(), {3, 0, 0, 80});
+    model->train(training);
+    std::map<std::string, std::int64_t> found;  // by head
+    for (const autograd::Event& event : events_of(*model, batch, 64, 96)) {
+      for (const char* head : {"bbox_head", "mask_head", "rpn_head"}) {
+        if (event.module.find(head) != std::string::npos) found[head] += event.macs;
+      }
+    }
+    return found;
+  };
+  // Fully connected layers of a region: 256 maps of 7 x 7, twice 1024, 81 classes, 80 boxes.
+  const std::int64_t box = 256 * 49 * 1024 + 1024 * 1024 + 1024 * (81 + 320);
+  // Four convolutions at 14 x 14, the one that doubles the sides, 80 masks at 28 x 28.
+  const std::int64_t mask = 4 * 196 * 9 * 256 * 256 + 784 * 256 * 256 + 784 * 256 * 80;
+  auto found = macs("mask_rcnn", "{}", "{}", 1, false);
+  CHECK(found["bbox_head"] == 1000 * box);
+  CHECK(found["mask_head"] == 100 * mask);
+  found = macs("mask_rcnn", R"({"max_per_img": 300})", R"({"max_per_img": 20})", 2, false);
+  CHECK(found["bbox_head"] == 2 * 300 * box);
+  CHECK(found["mask_head"] == 2 * 20 * mask);
+  found = macs("mask_rcnn", "{}", "{}", 2, true);  // 512 regions, a quarter of them positive
+  CHECK(found["bbox_head"] == 2 * 512 * box);
+  CHECK(found["mask_head"] == 2 * 128 * mask);
+  CHECK(macs("mask_rcnn", "{}", R"({"positive_fraction": 0})", 1, true)["mask_head"] == 0);
+  found = macs("faster_rcnn", "{}", "{}", 1, false);
+  CHECK(found["bbox_head"] == 1000 * box);
+  CHECK_FALSE(found.contains("mask_head"));
+  CHECK(macs("cascade_mask_rcnn", "{}", "{}", 1, false)["mask_head"] == 3 * 100 * mask);
 }
 
 TEST_CASE("detectors: parameters with ResNets, and those that are trained", "[models]") {
