@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "autograd/mode.h"
 #include "models/detectors/anchor_grid.h"
@@ -11,6 +10,7 @@
 #include "models/detectors/retina_head.h"
 #include "models/detectors/truth.h"
 #include "ops/detection/nms.h"
+#include "ops/detection/top_k.h"
 #include "ops/elementwise.h"
 #include "ops/losses/detection_loss.h"
 #include "ops/reduce.h"
@@ -46,20 +46,6 @@ ops::AnchorOptions anchors_of(const RetinaNetOptions& o) {
     anchors.scales.push_back(o.octave_base_scale * std::exp2(octave));
   }
   return anchors;
-}
-
-// Indices of the `most` highest numbers, the highest first; of equal ones the first.
-std::vector<std::int64_t> highest(std::span<const float> numbers, std::int64_t most) {
-  std::vector<std::int64_t> order(numbers.size());
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  const auto end = order.begin() + std::min<std::ptrdiff_t>(most, std::ssize(order));
-  std::partial_sort(order.begin(), end, order.end(), [&](std::int64_t a, std::int64_t b) {
-    const float first = numbers[static_cast<std::size_t>(a)];
-    const float second = numbers[static_cast<std::size_t>(b)];
-    return first != second ? first > second : a < b;
-  });
-  order.erase(end, order.end());
-  return order;
 }
 
 class RetinaNet final : public models::PyramidDetector {
@@ -162,7 +148,7 @@ class RetinaNet final : public models::PyramidDetector {
     for (Best& of : to) {
       const auto end = row + count;
       const std::vector<std::int64_t> rows =
-          highest(best.rows(row, end).values<float>(), o_.nms_pre);
+          ops::top_k(best.rows(row, end).values<float>(), o_.nms_pre);
       of.anchors.push_back(models::take_rows(anchors, rows));
       of.logits.push_back(models::take_rows(logits.rows(row, end), rows));
       of.deltas.push_back(models::take_rows(moves.rows(row, end), rows));

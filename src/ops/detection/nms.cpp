@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/error.h"
 #include "ops/detection/host_boxes.h"
+#include "ops/detection/top_k.h"
 
 namespace fovea::ops {
 namespace {
@@ -62,13 +61,7 @@ class Sorted {
 // Of candidates with a score and a group, the best first, those that stay.
 std::vector<std::int64_t> suppressed(const HostBoxes& boxes, const std::vector<float>& scores,
                                      const std::vector<std::int64_t>& groups, double threshold) {
-  std::vector<std::int64_t> order;
-  for (std::int64_t i = 0; i < std::ssize(scores); ++i) {
-    if (!std::isnan(scores[static_cast<std::size_t>(i)])) order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
-  });
+  std::vector<std::int64_t> order = top_k(scores, std::ssize(scores));
   std::map<std::int64_t, std::vector<std::int64_t>> members;
   for (const std::int64_t i : order) members[groups[static_cast<std::size_t>(i)]].push_back(i);
   std::vector<char> stays(scores.size(), 0);

@@ -2,35 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/error.h"
 #include "ops/detection/host_boxes.h"
 #include "ops/detection/nms.h"
+#include "ops/detection/top_k.h"
 
 namespace fovea::ops {
 namespace {
-
-// The numbers of the `most` largest, the largest first; of equal ones the first. NaN is none.
-std::vector<std::int64_t> largest(std::span<const float> values, std::int64_t most) {
-  std::vector<std::int64_t> order;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isnan(values[i])) order.push_back(static_cast<std::int64_t>(i));
-  }
-  const auto better = [&](std::int64_t a, std::int64_t b) {
-    const float left = values[static_cast<std::size_t>(a)];
-    const float right = values[static_cast<std::size_t>(b)];
-    return left > right || (left == right && a < b);
-  };
-  if (most < std::ssize(order)) {
-    std::nth_element(order.begin(), order.begin() + most, order.end(), better);
-    order.resize(static_cast<std::size_t>(most));
-  }
-  std::sort(order.begin(), order.end(), better);
-  return order;
-}
 
 bool has_area(const Box& box) {
   return std::isfinite(box.area()) && box.width() > 0 && box.height() > 0;
@@ -55,7 +35,7 @@ Proposals rpn_proposals(const std::vector<ProposalLevel>& levels, std::int64_t h
                             "many of each, logits float32 (n)",
                             from.count(), ways.count(), name_of(logits.dtype()),
                             to_string(logits.shape())));
-    const std::vector<std::int64_t> best = largest(logits.values<float>(), options.nms_pre);
+    const std::vector<std::int64_t> best = top_k(logits.values<float>(), options.nms_pre);
     const Tensor decoded = decode_boxes(from.rows(best), ways.rows(best), options.coder);
     const Tensor clipped = clip_boxes(decoded, height, width);
     const HostBoxes boxes("rpn_proposals", "boxes", clipped);
