@@ -1,5 +1,10 @@
 #include "data/boxes/box_options.h"
 
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/shown.h"
 #include "data/augment/corruptions.h"
 #include "data/augment/transforms.h"
 
@@ -51,6 +56,14 @@ SampleShape BoxOptions::usual_shape(std::int64_t classes, std::int64_t channels)
           .height = padded(min_size),
           .width = padded(max_size),
           .classes = classes};
+}
+
+std::string classes_problem(const std::vector<std::string>& classes) {
+  std::set<std::string> seen;
+  for (const std::string& name : classes) {
+    if (!seen.insert(name).second) return fmt::format("classes names {} twice", shown(name));
+  }
+  return {};
 }
 
 const schema::Fields<BoxOptions>& BoxOptions::keys() {

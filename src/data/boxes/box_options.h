@@ -35,4 +35,7 @@ struct BoxOptions : SplitOptions {
   OnBadSample on_bad_sample = OnBadSample::kFail;
 };
 
+/// What is wrong with the names in `classes` of a data set of boxes, or "".
+std::string classes_problem(const std::vector<std::string>& classes);
+
 }  // namespace fovea::data

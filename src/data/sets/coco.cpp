@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -215,11 +214,7 @@ schema::Fields<CocoOptions> coco_fields() {
            "names of the categories in their order, objects of others are left out; empty: all, in "
            "the order of their ids")
       .add("exif", &O::exif, "turn images as the EXIF orientation of their JPEG files says")
-      .check([](const O& o) {
-        const std::set<std::string> distinct(o.classes.begin(), o.classes.end());
-        return distinct.size() == o.classes.size() ? std::string()
-                                                   : std::string("classes names one twice");
-      });
+      .check([](const O& o) { return classes_problem(o.classes); });
 }
 
 }  // namespace

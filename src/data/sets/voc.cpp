@@ -223,11 +223,7 @@ schema::Fields<VocOptions> voc_fields() {
                 "difficult objects count as crowds, which are neither found nor missed, as any "
                 "object, or are left out")
       .add("exif", &O::exif, "turn images as the EXIF orientation of their JPEG files says")
-      .check([](const O& o) {
-        const std::set<std::string> distinct(o.classes.begin(), o.classes.end());
-        return distinct.size() == o.classes.size() ? std::string()
-                                                   : std::string("classes names one twice");
-      });
+      .check([](const O& o) { return classes_problem(o.classes); });
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ TEST_CASE("coco: lists choose from one file, classes from its categories", "[dat
   CHECK(teeth->objects(0).size() == 1);
   CHECK(teeth->objects(0)[0].label == 0);
   CHECK_THAT(teeth->notes().back(), Catch::Contains("2 of 4 objects are of categories"));
+  CHECK_THROWS_WITH(coco(folder, Split::kVal, R"("classes": ["tooth", "crown", "tooth"])"),
+                    Catch::Contains("classes names tooth twice"));
   CHECK_THROWS_WITH(coco(folder, Split::kVal, R"("classes": ["tooht"])"),
                     Catch::Contains("has no category \"tooht\"; did you mean \"tooth\"?"));
   folder.write("splits/val.txt", "x\n");

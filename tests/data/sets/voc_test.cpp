@@ -96,6 +96,8 @@ TEST_CASE("voc: boxes lose one on all sides, classes are those of train", "[data
 TEST_CASE("voc: options choose classes, lists and difficult objects", "[data]") {
   const Folder folder;
   write_voc(folder);
+  CHECK_THROWS_WITH(voc(folder, Split::kTrain, R"("classes": ["dog", "dog"])"),
+                    Catch::Contains("classes names dog twice"));
   const auto dogs = voc(folder, Split::kTrain, R"("classes": ["dog"], "filter_empty": false)");
   CHECK(dogs->class_names() == std::vector<std::string>{"dog"});
   CHECK(dogs->objects(0).size() == 1);
