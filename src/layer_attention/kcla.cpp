@@ -130,8 +130,8 @@ class Kcla final : public LayerAttention {
     const Tensor k = k_(y);
     const Tensor norms = key_norms(split(k));  // (b, heads)
     const Tensor g = o_.head_attention ? gate(q_(y), k, norms) : Tensor();
-    if (probe != nullptr) record(*probe, norms, g);
     const Tensor w = weights(norms);
+    if (probe != nullptr) record(*probe, norms, g, w, state);
     state.z = state.z.defined() ? ops::add(state.z, w) : w;
     Tensor scale = ops::reciprocal(ops::add(state.z, *o_.z_eps));
     if (g.defined()) scale = ops::mul(g, scale);
@@ -196,9 +196,23 @@ class Kcla final : public LayerAttention {
     return ops::sigmoid(phi_.defined() ? ops::linear(along, phi_) : along);
   }
 
-  static void record(attention::Probe& probe, const Tensor& norms, const Tensor& g) {
+  // Shares of the layers in the running average are the map of this attention. A sum that comes
+  // from the stage before, or from before `reinit_index`, counts as one layer, the first, and is
+  // recorded as "carried".
+  static void record(attention::Probe& probe, const Tensor& norms, const Tensor& g, const Tensor& w,
+                     KclaState& state) {
     probe.record("key_norm", norms);
     if (g.defined()) probe.record("gate", g);
+    if (state.weights.empty() && state.z.defined()) {
+      probe.record("carried", state.z);
+      state.weights.push_back(state.z);
+    }
+    state.weights.push_back(w);
+    std::vector<Tensor> layers;
+    for (const Tensor& of : state.weights)
+      layers.push_back(ops::reshape(of, {of.size(0), of.size(1), 1, 1}));
+    const Tensor all = ops::concat(layers, 3);
+    probe.record("attn", ops::div(all, ops::sum(all, {3}, true)));
   }
 
   // The state enters the stage as an additional layer. kcla 2.9, cross-stage transition.
@@ -215,6 +229,7 @@ class Kcla final : public LayerAttention {
     const Tensor k = shared_key ? k_(summary(map)) : (*adjust_k_)(summary(map));
     state.z = weights(key_norms(split(k)));
     state.u = scaled(map, state.z);
+    state.weights.clear();
   }
 
   void add_transition() {

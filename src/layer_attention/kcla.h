@@ -47,6 +47,7 @@ KclaOptions resolved(KclaOptions options, Family family);
 struct KclaState {
   Tensor u;  // (b, c, h, w)
   Tensor z;  // (b, heads)
+  std::vector<Tensor> weights = {};  // for a probe: of each map that is in the sum, (b, heads)
 };
 
 /// |K| of every head: k (b, heads, 1, head_dim) -> (b, heads). Its gradient at zero is zero.
