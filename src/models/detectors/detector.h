@@ -30,6 +30,7 @@ struct Detections {
   Tensor scores;  // (n) float32 in [0, 1]
   Tensor labels;  // (n) int64
   Tensor masks;  // (n, side, side) float32, probabilities in the box; undefined without a mask head
+  std::vector<std::int64_t> strides = {};  // of the pyramid's level that each was found on
 };
 
 /// Height and width of an image of a batch, without the zeros behind it.

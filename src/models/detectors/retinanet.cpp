@@ -109,6 +109,8 @@ class RetinaNet final : public models::PyramidDetector {
                                                  ops::sigmoid(ops::concat(best[i].logits, 0)),
                                                  o_.score_thr, o_.nms_iou_thr, o_.max_per_img);
       found.push_back({kept.boxes, kept.scores, kept.labels, {}});
+      for (const std::int64_t row : kept.rows)
+        found.back().strides.push_back(best[i].strides[static_cast<std::size_t>(row)]);
     }
     return found;
   }
@@ -133,6 +135,7 @@ class RetinaNet final : public models::PyramidDetector {
   // An image's anchors that may be detections, and what the head says of them, level by level.
   struct Best {
     std::vector<Tensor> anchors, logits, deltas;
+    std::vector<std::int64_t> strides;  // of the level of each anchor
   };
 
   // Of a level the anchors whose best class has the highest score.
@@ -152,6 +155,7 @@ class RetinaNet final : public models::PyramidDetector {
       of.anchors.push_back(models::take_rows(anchors, rows));
       of.logits.push_back(models::take_rows(logits.rows(row, end), rows));
       of.deltas.push_back(models::take_rows(moves.rows(row, end), rows));
+      of.strides.insert(of.strides.end(), rows.size(), strides()[level]);
       row = end;
     }
   }

@@ -308,6 +308,13 @@ Detections RoiHead::detections(const std::vector<Tensor>& levels, std::int64_t i
   const ops::Kept kept =
       ops::multiclass_nms(all, scores, o_.score_thr, o_.nms_iou_thr, o_.max_per_img);
   Detections found{kept.boxes, kept.scores, kept.labels, {}};
+  // The regions that the last stage moved.
+  const std::vector<std::int64_t> read =
+      ops::roi_levels(rois_of({boxes}, image), std::ssize(strides_), o_.finest_scale);
+  for (const std::int64_t row : kept.rows) {
+    const std::int64_t level = read[static_cast<std::size_t>(row)];
+    found.strides.push_back(static_cast<std::int64_t>(strides_[static_cast<std::size_t>(level)]));
+  }
   if (o_.masks) found.masks = masks_of(levels, rois_of({kept.boxes}, image), kept.labels);
   return found;
 }

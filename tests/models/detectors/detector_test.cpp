@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "models/detectors/roi_head.h"
@@ -354,6 +355,38 @@ TEST_CASE("detectors: losses by name, those of empty images are finite and have 
       CHECK(names.size() == 2 + 3 * 3);
       CHECK(names.back() == "s2.loss_mask");
     }
+  }
+}
+
+TEST_CASE("detectors: detections say the stride of the level that they were found on", "[models]") {
+  const auto strides_of = [](const std::string& json) {
+    const TinyDetector tiny = tiny_detector(json);
+    tiny.model->train(false);
+    const Scene scene = two_objects();
+    const Detections found = tiny.detector.detect(run(tiny, scene.image), scene.sizes).at(0);
+    REQUIRE(found.scores.size(0) > 0);
+    CHECK(std::ssize(found.strides) == found.scores.size(0));
+    return std::set<std::int64_t>(found.strides.begin(), found.strides.end());
+  };
+  // Levels of strides 4 and 8, and of RetinaNet two more.
+  for (const std::int64_t stride : strides_of(tiny_json("retinanet", R"(, "score_thr": 0)")))
+    CHECK((stride == 4 || stride == 8 || stride == 16 || stride == 32));
+  std::string coarse = tiny_json("retinanet", R"(, "score_thr": 0)");
+  coarse.replace(coarse.find(R"("start_level": 0)"), 16, R"("start_level": 1)");
+  for (const std::int64_t stride : strides_of(coarse))
+    CHECK((stride == 8 || stride == 16 || stride == 32));
+  // Regions read the level that their size calls for.
+  for (const char* type : {"faster_rcnn", "cascade_rcnn"}) {
+    INFO(type);
+    std::string regions = tiny_json(type);
+    const auto with_scale = [&](const std::string& scale) {
+      std::string json = regions;
+      const std::string key = R"("finest_scale": 28)";
+      json.replace(json.find(key), key.size(), R"("score_thr": 0, "finest_scale": )" + scale);
+      return strides_of(json);
+    };
+    CHECK(with_scale("1000") == std::set<std::int64_t>{4});
+    CHECK(with_scale("0.001") == std::set<std::int64_t>{8});
   }
 }
 
