@@ -9,28 +9,27 @@
 #include "base/distinct_names.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/boxes/box_dataset.h"
 #include "visualise/layouts/shown_samples.h"
 #include "visualise/maps/attention_maps.h"
 
 namespace fovea::visualise {
 namespace {
 
-const data::ImageDataset& images_of(const ShownRun& run) { return data::images_of(run.samples); }
-
-const data::ImageDataset& first_images(const FigureRequest& request) {
-  return images_of(request.runs.front());
+const data::Dataset& first_samples(const FigureRequest& request) {
+  return request.runs.front().samples;
 }
 
 // A sample's place in its files, wherever these lie.
-std::string file_of(const data::ImageDataset& dataset, std::int64_t i) {
+std::string file_of(const data::Dataset& dataset, std::int64_t i) {
   const std::string name = dataset.name(i);
   const std::string& root = dataset.root();
   return name.rfind(root, 0) == 0 ? name.substr(root.size()) : name;
 }
 
 // The sample of `own` that is sample `i` of `first`; runs may be limited to different ones.
-std::int64_t same_sample(const data::ImageDataset& own, const data::ImageDataset& first,
-                         std::int64_t i, const std::string& run) {
+std::int64_t same_sample(const data::Dataset& own, const data::Dataset& first, std::int64_t i,
+                         const std::string& run) {
   const std::string file = file_of(first, i);
   if (i < own.size() && file_of(own, i) == file) return i;
   for (std::int64_t k = 0; k < own.size(); ++k) {
@@ -40,16 +39,44 @@ std::int64_t same_sample(const data::ImageDataset& own, const data::ImageDataset
                                 run, first.name(i)));
 }
 
+data::Sample file_sample(const data::Dataset& samples, const std::string& file) {
+  const data::BoxDataset* boxes = data::find_boxes(samples);
+  return boxes != nullptr ? boxes->get_file(file) : data::images_of(samples).get_file(file);
+}
+
 // (c, h, w) in [0, 1], of memory that nothing else uses.
-Tensor image_of(const ImageInput& input, const data::ImageDataset& own,
-                const data::ImageDataset& first, const std::string& run) {
-  const data::Sample sample =
-      input.index ? own.get(same_sample(own, first, *input.index, run)) : own.get_file(input.file);
+Tensor image_of(const ImageInput& input, const ShownRun& run, const data::Dataset& first) {
+  const data::Dataset& own = run.samples;
+  const data::Sample sample = input.index ? own.get(same_sample(own, first, *input.index, run.name))
+                                          : file_sample(own, input.file);
   return sample.at("image");
 }
 
+// Images that differ in size with the zeros by which batches fill them up: the tokens of a network
+// lie on these too.
+Tensor filled_up(const Tensor& image, const ShownRun& run) {
+  const std::vector<data::Field> fields = {run.samples.fields().front()};
+  if (fields.front().rule != data::Collate::kGrow) return image;
+  data::Collator collator(fields, 1, run.host);
+  data::Sample alone;
+  alone.set(fields.front().name, image);
+  collator.add(alone);
+  const Tensor batch = collator.finish().at(fields.front().name);
+  return batch.alias(batch.shape().part(1, 4));
+}
+
+// In place, as training has it.
+void normalise(const ShownRun& run, const data::Planes& image) {
+  if (const data::BoxDataset* boxes = data::find_boxes(run.samples)) {
+    data::normalise(image, boxes->mean(), boxes->std());
+    return;
+  }
+  const data::ImageDataset& images = data::images_of(run.samples);
+  data::normalise(image, images.mean(), images.std());
+}
+
 // "7: cat", or where samples have masks instead of classes the name of the file, if there is one.
-std::string sample_name(const data::ImageDataset& dataset, std::int64_t i) {
+std::string sample_name(const data::Dataset& dataset, std::int64_t i) {
   if (dataset.has("label")) {
     const auto label = static_cast<std::size_t>(dataset.label(i));
     return fmt::format("{}: {}", i, dataset.class_names()[label]);
@@ -59,7 +86,7 @@ std::string sample_name(const data::ImageDataset& dataset, std::int64_t i) {
 }
 
 std::vector<ImageInput> named_inputs(const std::vector<std::string>& wanted,
-                                     const data::ImageDataset& first) {
+                                     const data::Dataset& first) {
   std::vector<std::string> files;
   std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(files),
                [](const std::string& text) { return !is_index(text); });
@@ -107,11 +134,14 @@ std::vector<ImageInput> image_inputs(const FigureRequest& request) {
   const std::string& run = request.runs.front().name;
   FOVEA_CHECK(request.texts.empty(), ConfigError,
               fmt::format("--text: {} reads images; give --input", run));
-  const data::ImageDataset& first = first_images(request);
+  const data::Dataset& first = first_samples(request);
   std::vector<ImageInput> inputs =
       named_inputs(request.inputs.empty() ? standard_inputs(request) : request.inputs, first);
   for (ImageInput& input : inputs) {
-    const Tensor image = image_of(input, first, first, run);
+    const Tensor alone = image_of(input, request.runs.front(), first);
+    input.height = alone.size(1);
+    input.width = alone.size(2);
+    const Tensor image = filled_up(alone, request.runs.front());
     const auto values = image.values<float>();
     input.picture =
         picture_of({values.begin(), values.end()}, image.size(0), image.size(1), image.size(2));
@@ -120,22 +150,22 @@ std::vector<ImageInput> image_inputs(const FigureRequest& request) {
 }
 
 Tensor prepared(const ImageInput& input, const ShownRun& run, const FigureRequest& request) {
-  const data::ImageDataset& own = images_of(run);
-  const Tensor image = image_of(input, own, first_images(request), run.name);
+  const Tensor image = image_of(input, run, first_samples(request));
   const data::Planes planes{image.size(0), image.size(1), image.size(2), image.data<float>()};
-  data::normalise(planes, own.mean(), own.std());
-  const auto values = image.values<float>();
+  normalise(run, planes);
+  const Tensor seen = filled_up(image, run);
+  const auto values = seen.values<float>();
   return Tensor::from(std::vector<float>(values.begin(), values.end()),
-                      {1, planes.channels, planes.height, planes.width}, run.device);
+                      {1, seen.size(0), seen.size(1), seen.size(2)}, run.device);
 }
 
 std::int64_t place_of(const ImageInput& input, const ShownRun& run, const FigureRequest& request) {
-  return same_sample(images_of(run), first_images(request), *input.index, run.name);
+  return same_sample(run.samples, first_samples(request), *input.index, run.name);
 }
 
 void check_size(const ShownRun& run, const FigureRequest& request) {
   FOVEA_CHECK(
-      images_of(run).fields()[0].shape == first_images(request).fields()[0].shape, ConfigError,
+      run.samples.fields()[0].shape == first_samples(request).fields()[0].shape, ConfigError,
       fmt::format("{}: sees images of another size than {}", run.name, request.runs.front().name));
 }
 

@@ -17,7 +17,8 @@ struct ImageInput {
   std::string name;                   // "7: cat" or the file's
   std::string file;                   // empty for a sample
   std::optional<std::int64_t> index;  // of a sample in the first run's split
-  Canvas picture;
+  Canvas picture;  // of a detector with the zeros that fill up its batches, which are black
+  std::int64_t height = 0, width = 0;  // of the picture without these
 };
 
 /// The images that are asked for, as the first run sees them. Throws ConfigError, and FileError for

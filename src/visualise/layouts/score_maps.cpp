@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/drawing/montage.h"
 #include "visualise/maps/grid_rollout.h"
 #include "visualise/maps/heat_scale.h"
+#include "visualise/maps/probed.h"
 
 namespace fovea::visualise {
 namespace {
@@ -43,10 +43,8 @@ std::vector<double> mean_row_of(const Tensor& map, std::int64_t row, std::int64_
 
 // Of a network whose blocks have one grid.
 std::vector<ScoreMap> on_one_grid(models::Model& model, const Tensor& image, Probe::Place place) {
-  const autograd::NoGrad no_grad;
-  model.train(false);
   Probe probe = at_place(place);
-  model(models::only_input(model.interface(), image), &probe);
+  run_probed(model, image, probe);
   const attention::Context geometry = model.geometry();
   const std::int64_t h = geometry.grid_h, w = geometry.grid_w, prefix = geometry.prefix_tokens;
   std::vector<ScoreMap> layers;
@@ -113,10 +111,9 @@ void check(const ScoreFigure& f) {
 }  // namespace
 
 std::vector<ScoreMap> score_maps(models::Model& model, const Tensor& image, Probe::Place place) {
-  const Tensor there = ops::to(image, model.parameters().front().tensor.device());
   std::vector<ScoreMap> layers = model.geometry().grid_h > 0
-                                     ? on_one_grid(model, there, place)
-                                     : on_several_grids(model, there, place);
+                                     ? on_one_grid(model, image, place)
+                                     : on_several_grids(model, image, place);
   FOVEA_CHECK(!layers.empty(), ConfigError, "model: has no attention over tokens to show");
   return layers;
 }

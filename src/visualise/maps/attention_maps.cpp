@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/mode.h"
 #include "base/error.h"
-#include "ops/elementwise.h"
 #include "tensor/host.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/drawing/montage.h"
+#include "visualise/maps/probed.h"
 
 namespace fovea::visualise {
 std::int64_t Observation::prediction() const {
@@ -18,12 +17,9 @@ std::int64_t Observation::prediction() const {
 }
 
 Observation observe(models::Model& model, const Tensor& input) {
-  const autograd::NoGrad no_grad;
-  model.train(false);
   attention::Probe probe;
   Observation seen;
-  const Tensor there = ops::to(input, model.parameters().front().tensor.device());
-  const models::Outputs output = model(models::only_input(model.interface(), there), &probe);
+  const models::Outputs output = run_probed(model, input, probe);
   seen.logits = host_doubles(output.logits);
   for (const Tensor& map : probe.all("attn")) {
     seen.layers.push_back({map.size(1), map.size(2), host_doubles(map)});

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
-#include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/maps/principal_components.h"
+#include "visualise/maps/probed.h"
 
 namespace fovea::visualise {
 namespace {
@@ -47,11 +47,8 @@ Canvas picture_of(const Matrix& colours, std::int64_t first, const LayerFeatures
 }  // namespace
 
 std::vector<LayerFeatures> observe_features(models::Model& model, const Tensor& image) {
-  const autograd::NoGrad no_grad;
-  model.train(false);
   attention::Probe probe;
-  const Tensor there = ops::to(image, model.parameters().front().tensor.device());
-  model(models::only_input(model.interface(), there), &probe);
+  run_probed(model, image, probe);
   const attention::Context geometry = model.geometry();
   std::vector<LayerFeatures> layers;
   for (const attention::Probe::Record& record : probe.records()) {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
+#include "visualise/maps/probed.h"
 
 namespace fovea::visualise {
 namespace {
@@ -139,12 +139,9 @@ Weights spread(const Weights& r, const GridAttention& from, const GridAttention&
 std::vector<GridAttention> observe_grids(models::Model& model, const Tensor& image,
                                          std::optional<Probe::Place> place,
                                          std::int64_t whole_up_to) {
-  const autograd::NoGrad no_grad;
-  model.train(false);
   Probe probe;
   if (place) probe.only(*place, whole_up_to);
-  const Tensor there = ops::to(image, model.parameters().front().tensor.device());
-  model(models::only_input(model.interface(), there), &probe);
+  run_probed(model, image, probe);
   std::vector<GridAttention> blocks;
   GridAttention block;
   const Probe::Record* windows = nullptr;

@@ -5,11 +5,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/mode.h"
 #include "base/error.h"
-#include "ops/elementwise.h"
 #include "tensor/host.h"
 #include "visualise/drawing/heatmap.h"
+#include "visualise/maps/probed.h"
 
 namespace fovea::visualise {
 namespace {
@@ -41,12 +40,9 @@ std::vector<double> token_squares(const Matrix& tokens) {
 }  // namespace
 
 std::vector<DecoderStage> observe_stages(models::Model& model, const Tensor& image) {
-  const autograd::NoGrad no_grad;
-  model.train(false);
   attention::Probe probe;
   probe.without_maps();
-  const Tensor there = ops::to(image, model.parameters().front().tensor.device());
-  model(models::only_input(model.interface(), there), &probe);
+  run_probed(model, image, probe);
   std::vector<DecoderStage> stages;
   DecoderStage stage;
   for (const attention::Probe::Record& record : probe.records()) {
