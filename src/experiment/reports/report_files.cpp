@@ -101,6 +101,7 @@ std::vector<std::string> ReportFiles::write(const training::Report& report) {
   for (const training::Table& table : report.tables)
     io::write_atomic(folder / (table.name + ".csv"), csv_text(table));
   write_curves(folder, settings_.title, report.curves);
+  write_bars(folder, settings_.title, report.bars);
   if (report.confusion) write_confusion(folder, settings_.title, *report.confusion);
   write_overlays(folder, settings_.title, run_.task(), settings_.split, report.shown);
   if (predicted_ && report.counts)

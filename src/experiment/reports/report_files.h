@@ -33,7 +33,7 @@ class ReportFiles {
   training::ReportRequest request();
   /// Writes
   ///   <table>.csv                 each table of the report (table_file.h)
-  ///   <curves>.png                its curves
+  ///   <curves>.png, <bars>.png    its curves and bars
   ///   confusion.{csv,png}         where it has a confusion matrix
   ///   predictions.csv             where it has scores, and what write_scores() writes
   ///   overlays-*.png              where it shows samples

@@ -56,6 +56,14 @@ struct Curves {
   std::vector<Curve> curves;
 };
 
+/// How often something happened, by kind and class, drawn as bars.
+struct Bars {
+  std::string name;   // of its file, without ending
+  std::string label;  // what is counted
+  std::vector<std::string> kinds, classes;
+  std::vector<std::int64_t> counts;  // (kinds, classes) row-major
+};
+
 /// Rows are the truth, columns the prediction.
 struct Confusion {
   std::vector<std::string> classes;
@@ -102,6 +110,7 @@ struct Report {
   schema::Value details = schema::Value::object();  // further members of results.json
   std::vector<Table> tables = {};
   std::vector<Curves> curves = {};
+  std::vector<Bars> bars = {};
   std::optional<Confusion> confusion = {};
   std::optional<ScoreRows> scores = {};
   std::vector<Shown> shown = {};

@@ -174,6 +174,22 @@ Value errors_json(const ErrorCounts& counts) {
   return errors;
 }
 
+Bars error_bars(const Errors& errors, const std::vector<std::string>& classes) {
+  Bars bars{
+      .name = "errors",
+      .label = fmt::format("detections with a score of {} and more, objects", kLimits.least_score),
+      .kinds = {},
+      .classes = classes,
+      .counts = {}};
+  for (const DetectionKind kind : kKinds) {
+    bars.kinds.push_back(metrics::name_of(kind));
+    for (const ErrorCounts& own : errors.classes) bars.counts.push_back(own.count(kind));
+  }
+  bars.kinds.emplace_back("missed");
+  for (const ErrorCounts& own : errors.classes) bars.counts.push_back(own.missed);
+  return bars;
+}
+
 std::string errors_line(const ErrorCounts& counts) {
   std::vector<std::string> words;
   for (const DetectionKind kind : kKinds)
@@ -241,6 +257,7 @@ Report Detection::report(const ReportRequest& request) {
   };
   add(precision_recall(clean.boxes, classes, "precision_recall"));
   if (clean.masks) add(precision_recall(*clean.masks, classes, "mask_precision_recall"));
+  report.bars = {error_bars(errors, classes)};
   report.lines = {errors_line(errors.all)};
   report.details.set("per_class", per_class(clean, classes));
   report.details.set("errors", errors_json(errors.all));
