@@ -79,7 +79,9 @@ int main(int argc, char** argv) {
       "visualise-attention",
       "Draws a figure of trained runs into a folder. Without --figure it is the one that the runs "
       "call for:\nattention rollouts of images or texts, beside each other, with the maps as "
-      "numbers and as a page for the\nbrowser; of segmentations of volumes their slices.\n\n"
+      "numbers and as a page for the\nbrowser; of segmentations of volumes their slices; of "
+      "detectors what they find, and where "
+      "they look there.\n\n"
       "Figures (docs/visualising.md shows them):\n" +
           visualise::figure_lines() +
           "\nExample: fovea visualise-attention runs/dgvit runs/vit --input 0 --input 7 --heads\n"
@@ -94,6 +96,7 @@ int main(int argc, char** argv) {
           "update,saliency --input 0\n"
           "         fovea visualise-attention runs/gdla runs/la --figure predictions --input 0 "
           "--input 7\n"
+          "         fovea visualise-attention runs/bccd --input 0 --detection 0,3 --smooth\n"
           "         fovea visualise-attention runs/hippocampus --input 3 --slices 4\n");
   Arguments args;
   apps::Options cli = program.options();

@@ -6,10 +6,13 @@
 
 #include "base/file.h"
 #include "data/files/image_file.h"
+#include "tensor/safetensors.h"
 #include "tests/cli/lines.h"
+#include "tests/cli/pictures.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
+#include "tests/support/tensors.h"
 
 using namespace fovea;
 using namespace fovea::test;
@@ -90,6 +93,8 @@ TEST_CASE("detection: train, stop and resume, eval and predict", "[cli]") {
   CHECK(truth["annotations"][0]["id"] == 1);
   check_refusal(run_cli("eval", {run, "--save", "masks.json"}), 2, "known: boxes.json, truth.json");
 
+  CHECK(io::fs::exists(report / "errors.png"));
+
   data::Image picture{40, 50, 3, {}};
   picture.pixels.assign(40 * 50 * 3, 90);
   data::write_png(folder.path("scene.png"), picture);
@@ -132,6 +137,87 @@ TEST_CASE("detection: masks are learned, scored, saved and drawn", "[cli]") {
   check_refusal(run_cli("train", {experiment, "--out", folder.path("none").string(), "--set",
                                   "dataset.masks=false", "--quiet"}),
                 2, "dataset.masks");
+}
+
+TEST_CASE("visualise-attention: detections, and where their places look", "[cli]") {
+  const TestFolder folder("cli-detection-pictures");
+  std::vector<std::string> runs;
+  const auto train = [&](const std::string& name, const std::string& backbone) {
+    runs.push_back(folder.path(name).string());
+    std::vector<std::string> words = train_command(folder, name);
+    // Hardly trained, so that few scores are above any threshold.
+    words.insert(words.end(),
+                 {"--set", "model.backbone=" + backbone, "--set", "model.score_thr=0"});
+    const CliResult trained = run_cli("train", words);
+    INFO(trained.err);
+    REQUIRE(trained.code == 0);
+  };
+  train("mavit", R"({"type": "mavit_t", "embed_dims": [8, 16, 24, 32], "depths": [1, 1, 1, 1],
+                     "num_heads": [1, 2, 3, 4]})");
+  train("kcla", R"({"type": "resnet18", "planes": [16, 32, 64, 64], "depths": [1, 2, 1, 1],
+                    "stem_width": 16, "layer_attention": {"type": "kcla", "head_dim": 8}})");
+  const auto draw = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--least-score", "0", "--out", folder.path("out").string()});
+    const CliResult drawn = run_cli("visualise-attention", words);
+    INFO(drawn.err);
+    REQUIRE(drawn.code == 0);
+    return drawn;
+  };
+  const CliResult both = draw({runs[0], runs[1], "--input", "0", "--input", "2", "--best", "2"});
+  CHECK_THAT(both.err, Catch::Contains("kcla: weights of layers hold for the whole image"));
+  for (const char* name : {"detections-mavit.png", "detections-kcla.png"})
+    CHECK(is_png_file(folder.path("out") / name));
+  const std::string csv = io::read_text(folder.path("out/detections.csv"));
+  CHECK_THAT(csv, Catch::StartsWith("run,input,detection,class,score,x1,y1,x2,y2,stride,layer\n") &&
+                      Catch::Contains(",backbone.layers."));
+  const TensorFile maps = read_safetensors(folder.path("out/maps.safetensors"), cpu());
+  std::size_t of_tokens = 0, of_layers = 0;
+  for (const auto& [name, map] : maps.tensors) {
+    if (name.starts_with("mavit/")) {
+      ++of_tokens;
+      CHECK(map.rank() == 3);
+    } else {
+      ++of_layers;
+      CHECK(map.rank() == 2);
+    }
+  }
+  CHECK(of_tokens == 4);
+  CHECK(of_layers == 4);
+  CHECK_THAT(io::read_text(folder.path("out/explorer.html")),
+             Catch::Contains("Detection explorer"));
+
+  // Any picture file, a chosen layer, and no page.
+  data::Image picture{40, 50, 3, {}};
+  picture.pixels.assign(40 * 50 * 3, 90);
+  data::write_png(folder.path("scene.png"), picture);
+  io::fs::remove_all(folder.path("out"));
+  draw({runs[0], "--figure", "detections", "--input", folder.path("scene.png").string(), "--layer",
+        "1", "--detection", "0,1", "--no-explorer", "--smooth"});
+  CHECK_THAT(io::read_text(folder.path("out/detections.csv")),
+             Catch::Contains(",backbone.layers.1.blocks.0\n"));
+  CHECK_FALSE(io::fs::exists(folder.path("out/explorer.html")));
+  // Figures of pixels know detectors too.
+  draw({runs[0], "--figure", "grid_rollout", "--input", "0"});
+  draw({runs[0], "--figure", "pca", "--input", "0"});
+  check_refusal(run_cli("visualise-attention", {runs[0], "--layer", "layers.9", "--least-score",
+                                                "0", "--out", folder.path("none").string()}),
+                2, "--layer layers.9: mavit has no such layer");
+}
+
+TEST_CASE("visualise-attention: a detector with masks and without attention", "[cli]") {
+  const TestFolder folder("cli-detection-masks-pictures");
+  const std::string run = folder.path("run").string();
+  REQUIRE(run_cli("train", {small_mask_rcnn(folder), "--out", run, "--quiet"}).code == 0);
+  const CliResult drawn = run_cli(
+      "visualise-attention", {run, "--least-score", "0", "--out", folder.path("out").string()});
+  INFO(drawn.err);
+  REQUIRE(drawn.code == 0);
+  CHECK_THAT(drawn.err, Catch::Contains("no attention over tokens and no weights of layers"));
+  CHECK(is_png_file(folder.path("out/detections-run.png")));
+  CHECK(io::fs::exists(folder.path("out/explorer.html")));
+  check_refusal(run_cli("visualise-attention",
+                        {run, "--figure", "predictions", "--out", folder.path("none").string()}),
+                2, "figures that fit it: detections");
 }
 
 TEST_CASE("detection: inspect, profile and bench", "[cli]") {

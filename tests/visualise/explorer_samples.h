@@ -98,4 +98,37 @@ inline visualise::Explorer picture_explorer() {
   return {"Attention explorer", {sample}};
 }
 
+/// A picture of 64 x 32 pixels in which a detector with attention found two objects, and one with
+/// weights of layers one of them. The first looks from object i at cell i + 1 + head alone.
+inline visualise::Explorer detector_explorer() {
+  visualise::ExplorerSample sample{"cells", visualise::Canvas(64, 32), {}};
+  const visualise::Colour blue{0, 114, 178}, orange{213, 94, 0};
+  sample.truth = {{"cell", {4, 4, 20, 20}, blue}};
+  visualise::ExplorerModel tokens;
+  tokens.name = "MAViT";
+  tokens.note = "2 found";
+  tokens.is_detector = true;
+  tokens.objects = {{"cell 0.90", {4, 4, 20, 20}, blue, 0},
+                    {"<b>platelet 0.40", {40, 8, 56, 24}, orange, 1}};
+  for (const std::int64_t side : {4, 2}) {  // rows of 4 x 8 and of 2 x 4 places
+    visualise::ExplorerObjectMap map{side == 4 ? "layers.0" : "layers.1", 2, side, 2 * side, {}};
+    map.even = 1.0 / static_cast<double>(2 * side * side);
+    for (std::int64_t head = 0; head < 2; ++head) {
+      for (std::int64_t object = 0; object < 2; ++object) {
+        for (std::int64_t cell = 0; cell < 2 * side * side; ++cell)
+          map.weights.push_back(cell == object + 1 + head ? 1 : 0);
+      }
+    }
+    tokens.object_maps.push_back(std::move(map));
+  }
+  visualise::ExplorerModel layers;
+  layers.name = "ResNet";
+  layers.is_detector = true;
+  layers.objects = {{"cell 0.70", {5, 5, 21, 21}, blue, 0}};
+  layers.object_maps = {
+      {"layer2", 1, 0, 3, {0.5, 0.2, 0.3}, {false, "weight of a layer"}, 1.0 / 3, true}};
+  sample.models = {tokens, layers};
+  return {"Detection explorer", {sample}};
+}
+
 }  // namespace fovea::test

@@ -13,7 +13,7 @@
 namespace fovea::visualise {
 namespace {
 
-constexpr double kTint = 0.45;
+constexpr double kMaskTint = 0.45;
 constexpr double kPlateText = 11;
 constexpr std::int64_t kPlateHeight = 15;
 constexpr std::int64_t kPlateMargin = 3;
@@ -38,7 +38,7 @@ void tint(Canvas& canvas, const DrawnObject& object, std::int64_t width, std::in
   for (std::int64_t y = 0; y < canvas.height; ++y) {
     for (std::int64_t x = 0; x < canvas.width; ++x) {
       const auto pixel = static_cast<std::size_t>(y / factor * width + x / factor);
-      if (object.mask[pixel] != 0) canvas.blend(x, y, colour, kTint);
+      if (object.mask[pixel] != 0) canvas.blend(x, y, colour, kMaskTint);
     }
   }
 }

@@ -19,6 +19,7 @@ extern const char fovea_explorer_scale_js_begin[], fovea_explorer_scale_js_end[]
 extern const char fovea_explorer_maps_js_begin[], fovea_explorer_maps_js_end[];
 extern const char fovea_explorer_drawing_js_begin[], fovea_explorer_drawing_js_end[];
 extern const char fovea_explorer_views_js_begin[], fovea_explorer_views_js_end[];
+extern const char fovea_explorer_objects_js_begin[], fovea_explorer_objects_js_end[];
 extern const char fovea_explorer_page_js_begin[], fovea_explorer_page_js_end[];
 }
 
@@ -31,7 +32,19 @@ std::string_view between(const char* begin, const char* end) {
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
+void check_detector(const ExplorerModel& model, bool image) {
+  FOVEA_CHECK(image && model.layers.empty(), ShapeError,
+              fmt::format("explorer: {} is a detector; expected a picture and no layers of tokens",
+                          model.name));
+  for (const ExplorerObject& object : model.objects) {
+    FOVEA_CHECK(object.map >= -1 && object.map < std::ssize(model.object_maps), ShapeError,
+                fmt::format("explorer: {} of {} has map {}; there are {}", object.name, model.name,
+                            object.map, model.object_maps.size()));
+  }
+}
+
 void check(const ExplorerModel& model, bool image) {
+  if (model.is_detector) return check_detector(model, image);
   FOVEA_CHECK(!model.layers.empty(), ShapeError,
               fmt::format("explorer: {} has no layers; expected at least one map", model.name));
   const std::int64_t n = model.layers[0].n;
@@ -72,6 +85,41 @@ Json describe(const HeatScale& scale) {
           {"nothing", kNothing}};
 }
 
+// Boxes in shares of the picture.
+Json describe(const std::vector<ExplorerObject>& objects, const Canvas& picture) {
+  const auto width = static_cast<double>(picture.width),
+             height = static_cast<double>(picture.height);
+  Json json = Json::array();
+  for (const ExplorerObject& object : objects) {
+    const auto& [x1, y1, x2, y2] = object.box;
+    const Colour& c = object.colour;
+    json.push_back({{"name", object.name},
+                    {"box", {x1 / width, y1 / height, x2 / width, y2 / height}},
+                    {"colour", {c.r, c.g, c.b}},
+                    {"map", object.map}});
+  }
+  return json;
+}
+
+Json describe_detector(const ExplorerModel& model, const Canvas& picture) {
+  Json heads = Json::array(), maps = Json::array();
+  for (const ExplorerObjectMap& map : model.object_maps) {
+    heads.push_back(map.heads);
+    maps.push_back({{"name", map.name},
+                    {"rows", map.rows},
+                    {"cols", map.cols},
+                    {"carried", map.carried},
+                    {"quantity", describe(map.quantity, map.even)}});
+  }
+  return {{"name", model.name},
+          {"note", model.note},
+          {"n", model.objects.size()},
+          {"prefix", 0},
+          {"heads", heads},
+          {"maps", maps},
+          {"objects", describe(model.objects, picture)}};
+}
+
 Json describe(const ExplorerModel& model, bool image) {
   Json heads = Json::array();
   for (const AttentionMap& map : model.layers) heads.push_back(map.heads);
@@ -110,15 +158,22 @@ std::string explorer_page(const Explorer& explorer) {
                 fmt::format("explorer: {} has no models; expected at least one", sample.name));
     const bool image = sample.picture.width > 0;
     Json described = {{"name", sample.name}, {"models", Json::array()}};
+    if (!sample.truth.empty()) described["truth"] = describe(sample.truth, sample.picture);
     if (image) {
       described["picture"] = "data:image/png;base64," + to_base64(to_png(sample.picture));
     }
     for (std::size_t k = 0; k < sample.models.size(); ++k) {
       const ExplorerModel& model = sample.models[k];
       check(model, image);
-      described["models"].push_back(describe(model, image));
+      FOVEA_CHECK(model.is_detector == explorer.samples[0].models[0].is_detector, ShapeError,
+                  fmt::format("explorer: {} and {} are not both detectors", model.name,
+                              explorer.samples[0].models[0].name));
+      described["models"].push_back(model.is_detector ? describe_detector(model, sample.picture)
+                                                      : describe(model, image));
       maps += fmt::format("<script type=\"text/plain\" id=\"maps-{}-{}\">{}</script>\n", i, k,
-                          pack_maps(model.layers, model.rollout));
+                          model.is_detector
+                              ? pack_object_maps(model.object_maps, std::ssize(model.objects))
+                              : pack_maps(model.layers, model.rollout));
     }
     data["samples"].push_back(std::move(described));
   }
@@ -129,6 +184,7 @@ std::string explorer_page(const Explorer& explorer) {
                        between(fovea_explorer_maps_js_begin, fovea_explorer_maps_js_end),
                        between(fovea_explorer_drawing_js_begin, fovea_explorer_drawing_js_end),
                        between(fovea_explorer_views_js_begin, fovea_explorer_views_js_end),
+                       between(fovea_explorer_objects_js_begin, fovea_explorer_objects_js_end),
                        between(fovea_explorer_page_js_begin, fovea_explorer_page_js_end)},
                       maps,
                       embeddable(data)});

@@ -3,6 +3,7 @@
 // The page is one file, reaches for nothing outside it and needs a browser of 2023 or later.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -14,7 +15,26 @@
 
 namespace fovea::visualise {
 
-/// What one network does with one input of n tokens: words, or a grid of patches.
+/// An object of an image: a detection, or one of the truth.
+struct ExplorerObject {
+  std::string name;             // "cell 0.93"
+  std::array<double, 4> box{};  // x1 y1 x2 y2 in pixels of the picture
+  Colour colour;
+  std::int64_t map = -1;  // the number of the map that it is shown with at first; -1: none
+};
+
+/// What a block has for each detection of an image: weights of places or, without rows, of layers.
+struct ExplorerObjectMap {
+  std::string name;  // "layers.2.blocks.1"
+  std::int64_t heads = 0, rows = 0, cols = 0;
+  std::vector<double> weights;  // (heads, objects, rows x cols)
+  Quantity quantity = {false, "attention"};
+  double even = 0;
+  bool carried = false;  // the first layer stands for what came before the others
+};
+
+/// What one network does with one input of n tokens: words, or a grid of patches. Of a detector
+/// the objects that it finds take the place of tokens, and their maps that of layers.
 struct ExplorerModel {
   std::string name;
   std::string note;                           // beside the name, e.g. "predicts cat"; may be empty
@@ -29,14 +49,18 @@ struct ExplorerModel {
   std::vector<std::string> tokens;  // of a text: n words, those of the prefix included
   std::int64_t grid_h = 0;          // of an image: n = prefix_tokens + grid_h * grid_w
   std::int64_t grid_w = 0;
+  bool is_detector = false;
+  std::vector<ExplorerObject> objects = {};  // the best first
+  std::vector<ExplorerObjectMap> object_maps = {};
 };
 
 /// One input. Networks may cut it into tokens differently; what stands for the same word or place
 /// is highlighted in all.
 struct ExplorerSample {
-  std::string name;  // "7 (cat)"
-  Canvas picture;    // of an image; no pixels for a text
-  std::vector<ExplorerModel> models;
+  std::string name;                        // "7 (cat)"
+  Canvas picture;                          // of an image; no pixels for a text
+  std::vector<ExplorerModel> models;       // all of them detectors, or none
+  std::vector<ExplorerObject> truth = {};  // for detectors, where it is known
 };
 
 struct Explorer {

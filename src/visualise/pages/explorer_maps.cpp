@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "visualise/pages/explorer.h"
 #include "visualise/pages/page_parts.h"
 
 namespace fovea::visualise {
@@ -71,6 +72,23 @@ std::string pack_maps(std::span<const AttentionMap> layers, const Matrix& rollou
                 fmt::format("explorer: rollout is ({}, {}) with {} values; expected ({}, {})",
                             rollout.rows, rollout.cols, rollout.values.size(), n, n));
     append_map(rollout.values, n, planes, "the rollout");
+  }
+  return to_packed_base64(planes.scales + planes.values);
+}
+
+std::string pack_object_maps(std::span<const ExplorerObjectMap> maps, std::int64_t objects) {
+  Planes planes;
+  for (const ExplorerObjectMap& map : maps) {
+    const std::int64_t cells = std::max<std::int64_t>(1, map.rows) * map.cols;
+    const std::int64_t rows = map.heads * objects;
+    FOVEA_CHECK(map.heads >= 1 && cells >= 1 && std::ssize(map.weights) == rows * cells, ShapeError,
+                fmt::format("explorer: {} has {} weights; expected ({}, {}, {})", map.name,
+                            map.weights.size(), map.heads, objects, cells));
+    const std::span<const double> values(map.weights);
+    for (std::int64_t row = 0; row < rows; ++row)
+      append_row(
+          values.subspan(static_cast<std::size_t>(row * cells), static_cast<std::size_t>(cells)),
+          planes, map.name);
   }
   return to_packed_base64(planes.scales + planes.values);
 }

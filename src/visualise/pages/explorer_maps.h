@@ -22,4 +22,9 @@ inline constexpr double kPackedError = 0.0079;
 /// NumericError for values that are not finite as float32.
 std::string pack_maps(std::span<const AttentionMap> layers, const Matrix& rollout);
 
+struct ExplorerObjectMap;
+/// The same for the maps of so many detections, whose rows are ordered by map, head and object.
+/// Throws ShapeError if values do not fit the sizes, and NumericError as above.
+std::string pack_object_maps(std::span<const ExplorerObjectMap> maps, std::int64_t objects);
+
 }  // namespace fovea::visualise

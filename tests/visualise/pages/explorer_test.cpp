@@ -172,3 +172,50 @@ TEST_CASE("explorer: the page is one file and small", "[visualise]") {
   }
   CHECK(explorer_page(explorer).size() < 3'000'000);
 }
+
+TEST_CASE("explorer: of detectors it carries objects, in shares of the picture, and their maps",
+          "[visualise]") {
+  const Explorer explorer = test::detector_explorer();
+  const std::string page = explorer_page(explorer);
+  const auto data = test::data_of_page(page);
+  const auto& sample = data["samples"][0];
+  CHECK(sample["truth"][0]["box"] == nlohmann::json({0.0625, 0.125, 0.3125, 0.625}));
+  const auto& model = sample["models"][0];
+  CHECK(model["n"] == 2);
+  CHECK(model["objects"][1]["map"] == 1);
+  CHECK(model["objects"][1]["colour"] == nlohmann::json({213, 94, 0}));
+  CHECK(model["maps"][0]["cols"] == 8);
+  CHECK(model["heads"] == nlohmann::json({2, 2}));
+  CHECK(sample["models"][1]["maps"][0]["carried"] == true);
+  CHECK(page.find("<b>platelet") == std::string::npos);
+
+  // Scales of all rows, then 4 rows of 32 places and 4 of 8.
+  const auto& maps = explorer.samples[0].models[0].object_maps;
+  const std::string bytes = test::unpacked_bytes(pack_object_maps(maps, 2), 8 * 4 + 4 * 32 + 4 * 8);
+  const auto value = [&](std::size_t place) { return static_cast<int>(bytes[8 * 4 + place]); };
+  CHECK(value(0 * 32 + 1) == 127);  // head 1, first object
+  CHECK(value(1 * 32 + 2) == 127);  // head 1, second object
+  CHECK(value(2 * 32 + 2) == 127);  // head 2, first object
+  CHECK(value(4 * 32 + 3 * 8 + 3) == 127);
+  CHECK(value(0) == 0);
+}
+
+TEST_CASE("explorer: detectors that do not fit are refused", "[visualise]") {
+  Explorer explorer = test::detector_explorer();
+  ExplorerModel& model = explorer.samples[0].models[0];
+  model.objects[0].map = 2;
+  CHECK_THROWS_WITH(explorer_page(explorer), Catch::Contains("has map 2; there are 2"));
+  model.objects[0].map = 0;
+  model.object_maps[0].weights.pop_back();
+  CHECK_THROWS_WITH(explorer_page(explorer),
+                    Catch::Contains("has 127 weights; expected (2, 2, 32)"));
+  model.object_maps[0].weights.push_back(std::numeric_limits<double>::quiet_NaN());
+  CHECK_THROWS_AS(explorer_page(explorer), NumericError);
+  model.object_maps[0].weights.back() = 0;
+  CHECK_NOTHROW(explorer_page(explorer));
+  model.layers = {test::pattern_map(1, 4, 1, false)};
+  CHECK_THROWS_WITH(explorer_page(explorer), Catch::Contains("MAViT is a detector"));
+  explorer = test::detector_explorer();
+  explorer.samples.push_back(test::picture_explorer().samples[0]);
+  CHECK_THROWS_WITH(explorer_page(explorer), Catch::Contains("are not both detectors"));
+}

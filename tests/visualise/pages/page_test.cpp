@@ -376,3 +376,96 @@ TEST_CASE("page: pictures fill the window, and Ctrl with the wheel zooms into al
   CHECK(r["dragged"] == nlohmann::json({true, true, false, true}));
   CHECK(r["whole"] == nlohmann::json({1, 0}));
 }
+
+TEST_CASE("page: pointing at a detection shows its map, in all networks", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  const Visit seen = visit(visualise::explorer_page(test::detector_explorer()), R"js(
+    const seen = {};
+    const canvas = (k) => panel(k).querySelector('.view canvas');
+    const what = (k) => panel(k).querySelector('.what').textContent;
+    const first = (k) => panel(k).querySelector('.strongest .entry').textContent;
+    seen.headings = Array.from(document.querySelectorAll('.panel h2'), (e) => e.textContent);
+    seen.start = [what(0), what(1)];
+    const before = canvas(0).toDataURL();
+    await hover(canvas(0), 12 / 64, 12 / 32);
+    seen.cell = [what(0), what(1), first(0), first(1)];
+    seen.painted = canvas(0).toDataURL() !== before;
+    await hover(canvas(0), 48 / 64, 16 / 32);
+    seen.platelet = [what(0), what(1), first(0)];
+    await click(button('1'));  // the map
+    await hover(canvas(0), 48 / 64, 16 / 32);
+    seen.other = [what(0), first(0)];
+    await press('d'); await press('d');  // its second head
+    seen.head = [what(0), first(0)];
+    await press('a'); await press('a'); await press('r');
+    await hover(canvas(0), 30 / 64, 30 / 32);  // nothing is there
+    seen.nothing = what(0);
+    await click(canvas(0), 12 / 64, 12 / 32);
+    await hover(canvas(0), 1.5 / 8, 0.5 / 4);  // the second place of the first row
+    seen.kept = [what(0), panel(0).querySelector('.reading').textContent, location.hash];
+    await press('ArrowRight');
+    seen.next = what(0);
+    await press('ArrowRight');
+    seen.last = what(0);
+    await press('t');
+    await press('Escape');
+    seen.left = [what(0), state.incoming];
+    seen.wide = document.documentElement.scrollWidth > innerWidth;
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const auto& r = seen.report;
+  CHECK(r["headings"] == nlohmann::json({"truth", "MAViT2 found", "ResNet"}));
+  CHECK(r["start"] == nlohmann::json({"2 found; point at one", "1 found; point at one"}));
+  CHECK(r["cell"][0] == "cell 0.90, layers.0, mean of 2 heads");
+  CHECK(r["cell"][1] == "cell 0.70, layer2, mean of 1 heads");
+  CHECK(r["cell"][2] == "row 1, column 20.500");
+  CHECK(r["cell"][3] == "layers before0.500");
+  CHECK(r["painted"] == true);
+  CHECK(r["platelet"][0] == "<b>platelet 0.40, layers.1, mean of 2 heads");
+  CHECK(r["platelet"][1] == "nothing found there");
+  CHECK(r["platelet"][2] == "row 1, column 30.500");
+  CHECK(r["other"] ==
+        nlohmann::json({"<b>platelet 0.40, layers.0, mean of 2 heads", "row 1, column 30.500"}));
+  CHECK(r["head"] == nlohmann::json({"<b>platelet 0.40, layers.0, head 2", "row 1, column 41.00"}));
+  CHECK(r["nothing"] == "2 found; point at one");
+  CHECK(r["kept"][0] == "cell 0.90, layers.0, mean of 2 heads");
+  CHECK(r["kept"][1] == "row 1, column 20.500");
+  CHECK_THAT(r["kept"][2].get<std::string>(), Catch::Contains("token=0"));
+  CHECK(r["next"] == "<b>platelet 0.40, layers.1, mean of 2 heads");
+  CHECK(r["last"] == r["next"]);
+  CHECK(r["left"] == nlohmann::json({"2 found; point at one", false}));
+  CHECK(r["wide"] == false);
+}
+
+TEST_CASE("page: detectors without maps, and without detections", "[visualise][browser]") {
+  if (!test::have_browser()) return;
+  visualise::Explorer explorer = test::detector_explorer();
+  auto& models = explorer.samples[0].models;
+  for (auto& object : models[0].objects) object.map = -1;
+  models[0].object_maps.clear();
+  models[1].objects.clear();
+  models[1].object_maps.clear();
+  explorer.samples[0].truth.clear();
+  const Visit seen = visit(visualise::explorer_page(explorer), R"js(
+    const seen = {};
+    const canvas = (k) => panels[k].element.querySelector('.view canvas');
+    const what = (k) => panels[k].element.querySelector('.what').textContent;
+    seen.heading = document.querySelector('.panel h2').textContent;
+    seen.start = [what(0), what(1)];
+    await hover(canvas(0), 12 / 64, 12 / 32);
+    seen.cell = [what(0), what(1)];
+    await click(button('whole map'));
+    await hover(canvas(1), 12 / 64, 12 / 32);
+    canvas(1).focus();
+    await press('ArrowRight');
+    seen.empty = [what(1), state.token];
+    return seen;
+  )js");
+  CHECK(seen.console == "");
+  const auto& r = seen.report;
+  CHECK(r["heading"] == "input");
+  CHECK(r["start"] == nlohmann::json({"2 found; point at one", "nothing found"}));
+  CHECK(r["cell"] == nlohmann::json({"cell 0.90: no map", "nothing found there"}));
+  CHECK(r["empty"] == nlohmann::json({"nothing found", -1}));
+}

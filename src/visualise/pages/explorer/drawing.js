@@ -33,21 +33,32 @@ function shown(token) {
 }
 
 function nameOf(model, token) {
+  if (model.objects) return model.objects[token].name;
   if (model.tokens) return shown(model.tokens[token]);
   if (token < model.prefix) return token === 0 ? 'class token' : `register ${token}`;
   const patch = token - model.prefix;
   return `row ${Math.floor(patch / model.cols) + 1}, column ${patch % model.cols + 1}`;
 }
 
+// What has the i-th weight of a view: a token or, of an object, a place or a layer.
+function nameOfWeight(model, view, i) {
+  if (!model.objects) return nameOf(model, i);
+  const {rows, cols, carried} = model.maps[view.layer];
+  if (rows > 0) return `row ${Math.floor(i / cols) + 1}, column ${i % cols + 1}`;
+  return carried && i === 0 ? 'layers before' : `layer ${carried ? i : i + 1}`;
+}
+
 function nameOfView(model, view) {
+  if (model.objects && view.layer < 0) return model.name;
   if (view.layer < 0) return `Rollout${model.policy ? ` (${model.policy})` : ''}`;
   const heads = model.heads[view.layer];
-  return `Layer ${view.layer + 1}, ` +
+  return `${model.objects ? model.maps[view.layer].name : `Layer ${view.layer + 1}`}, ` +
       (view.head < 0 ? `mean of ${heads} heads` : `head ${view.head + 1}`);
 }
 
 // What the numbers of a view are: {name, signed, even}.
 function quantityOf(model, view) {
+  if (model.objects) return view.layer < 0 ? NO_QUANTITY : model.maps[view.layer].quantity;
   return view.layer < 0 ? model.rolled_out : model.attention;
 }
 
@@ -72,7 +83,7 @@ class Legend {
         'div', {className: 'legend'}, this.what, this.bar, this.ends, this.quantity, this.sums);
   }
 
-  paint(model, what, weights, heat, sharing, probe) {
+  paint(model, view, what, weights, heat, sharing, probe) {
     const {quantity, ends, limits} = heat;
     this.what.replaceChildren(...what);
     this.what.title = this.what.textContent;
@@ -101,8 +112,8 @@ class Legend {
         minus += w;
     });
     const sums = `sum ${number(plus)}` + (quantity.signed ? ` and ${number(minus)}` : '');
-    const probed = probe < 0 ? [] : [
-      make('bdi', {textContent: nameOf(model, probe)}),
+    const probed = probe < 0 || probe >= weights.length ? [] : [
+      make('bdi', {textContent: nameOfWeight(model, view, probe)}),
       make('span', {textContent: number(weights[probe])})
     ];
     this.sums.replaceChildren(
@@ -116,7 +127,7 @@ class Strongest {
     this.element = make('div', {className: 'strongest'});
   }
 
-  paint(model, weights, heat) {
+  paint(model, view, weights, heat) {
     const strong = (sign) => heat.palette === data.palettes.diverging ?
         colourOf(heat.palette, sign < 0 ? 0.15 : 0.85) :
         colourOf(heat.palette, sign < 0 ? 0.25 : 0.55);
@@ -126,7 +137,7 @@ class Strongest {
     const chosen = [...top, ...bottom];
     const largest = Math.max(...chosen.map((i) => Math.abs(weights[i])), 1e-30);
     const entry = (i) =>
-        [make('bdi', {textContent: nameOf(model, i)}), make('div', {
+        [make('bdi', {textContent: nameOfWeight(model, view, i)}), make('div', {
            className: 'fill',
            style: `width: ${100 * Math.abs(weights[i]) / largest}%; ` +
                `background: ${css(strong(weights[i]))}`

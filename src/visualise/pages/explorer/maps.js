@@ -36,6 +36,15 @@ class Maps {
     return {layer: shown, head: Math.min(head, this.model.heads[shown] - 1)};
   }
 
+  // How the weights of a token are laid out: a grid behind the first ones, which have no place on it.
+  // Text is laid out in reading order.
+  shape() {
+    const {tokens, n, prefix, rows, cols} = this.model;
+    if (!tokens) return {rows, cols, first: prefix};
+    const columns = Math.ceil(Math.sqrt(2 * n));
+    return {rows: Math.ceil(n / columns), cols: columns, first: 0};
+  }
+
   // Numbers of the maps whose mean a view is.
   members({layer, head}) {
     if (layer < 0) return [this.first.at(-1)];
@@ -109,6 +118,7 @@ class Maps {
 // same word counted from the start. -2 if there is none.
 function counterpart(from, token, to) {
   if (from === to || token < 0) return token;
+  if (from.objects) return sameObject(from, token, to);
   if (!from.tokens) {
     if (token < from.prefix) return token < to.prefix ? token : -2;
     const patch = token - from.prefix;

@@ -3,8 +3,9 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const models = data.samples.flatMap((sample) => sample.models);
 const depth = Math.max(...models.map((model) => model.heads.length));
-const heads = Math.max(...models.flatMap((model) => model.heads));
-const hasRollout = models.some((model) => model.rollout);
+const heads = Math.max(0, ...models.flatMap((model) => model.heads));
+const ofObjects = models.some((model) => model.objects);
+const hasRollout = ofObjects || models.some((model) => model.rollout);  // a view before layer 1
 
 // source: the panel whose token it is. probe: the token under the mouse while another is kept.
 const state = {
@@ -34,7 +35,10 @@ class Panel {
       pin: (token) => pin(index, token),
       repaint: schedule
     };
-    this.view = image ? new Picture(model, image, actions) : new Words(model, model.n, actions);
+    this.index = index;
+    this.view = model.objects ? new ObjectPicture(model, image, actions) :
+        image                 ? new Picture(model, image, actions) :
+                                new Words(model, model.n, actions);
     this.legend = new Legend();
     this.strongest = new Strongest();
     this.picker = new Picker(maps, (layer, head) => change({layer, head}));
@@ -47,6 +51,7 @@ class Panel {
   }
 
   describe(view, token) {
+    if (this.model.objects) return this.describeObject(view, token);
     const name = nameOfView(this.model, view);
     const verb = state.incoming ? ' is attended by' : ' attends to';
     if (token === -2) return [`${name}: no such token here`];
@@ -59,26 +64,39 @@ class Panel {
     ];
   }
 
+  describeObject(view, token) {
+    const count = this.model.objects.length;
+    if (token === -2) return ['nothing found there'];
+    if (token < 0) return [count > 0 ? `${count} found; point at one` : 'nothing found'];
+    const what = view.layer < 0 ? ': no map' : `, ${nameOfView(this.model, view)}`;
+    return [make('bdi', {textContent: nameOf(this.model, token)}), what];
+  }
+
   // What there is to show, and the values that its colours are made for.
   look() {
     const source = panels[state.source].model;
     const token = counterpart(source, state.token, this.model);
-    const view = this.maps.nearest(state);
+    const view = this.maps.nearest(state, token);
     const weights = this.maps.weights(view, token, state.incoming);
     const quantity = quantityOf(this.model, view);
     const values = state.sharing === 'map' ? this.maps.countedOfAll(view, state.incoming) :
-                                             this.maps.counted(weights, token);
+                                             this.maps.counted(weights, token, view);
     return {token, view, weights, quantity, ends: endsFor(state.ends, quantity), values};
   }
 
+  // Places of detectors lie on grids of their own.
+  probed() {
+    if (this.model.objects) return state.probeSource === this.index ? state.probe : -1;
+    return counterpart(panels[state.probeSource].model, state.probe, this.model);
+  }
+
   paint({token, view, weights, quantity, ends}, limits) {
-    const probe =
-        state.pinned ? counterpart(panels[state.probeSource].model, state.probe, this.model) : -1;
+    const probe = state.pinned ? this.probed() : -1;
     const heat = new Heat(quantity, ends, limits);
     const sharing = SHARING[state.sharing];
-    this.legend.paint(this.model, this.describe(view, token), weights, heat, sharing, probe);
-    this.view.paint(weights, heat, token, probe, state.image);
-    this.strongest.paint(this.model, weights, heat);
+    this.legend.paint(this.model, view, this.describe(view, token), weights, heat, sharing, probe);
+    this.view.paint(weights, heat, token, probe, state.image, view);
+    this.strongest.paint(this.model, view, weights, heat);
     this.picker.paint(view, token, state.incoming, state.ends);
   }
 }
@@ -93,14 +111,18 @@ const SHARING = {
 // Controls
 
 const numbers = (count) => Array.from({length: count}, (_, i) => [i, String(i + 1)]);
+const firstView = ofObjects ? [-1, 'of its stage', 'of the stage that found the object (R)'] :
+                              [-1, 'rollout', 'through all layers (R)'];
 const controls = {
   layer: group(
-      'Layer',
-      [...(hasRollout ? [[-1, 'rollout', 'through all layers (R)']] : []), ...numbers(depth)],
+      ofObjects ? 'Map' : 'Layer', [...(hasRollout ? [firstView] : []), ...numbers(depth)],
       (layer) => change({layer})),
   head: group('Head', [[-1, 'mean'], ...numbers(heads)], (head) => change({head})),
-  incoming: group(
-      'Token', [[false, 'attends to'], [true, 'is attended by']], (incoming) => change({incoming})),
+  ...(ofObjects ? {} : {
+    incoming: group(
+        'Token', [[false, 'attends to'], [true, 'is attended by']],
+        (incoming) => change({incoming}))
+  }),
   ends: group(
       'Colours',
       [
@@ -113,8 +135,8 @@ const controls = {
   sharing: group(
       'of',
       [
-        ['token', 'each token', 'of each network by itself'],
-        ['map', 'whole map', 'comparable between tokens'],
+        ['token', ofObjects ? 'each object' : 'each token', 'of each network by itself'],
+        ['map', 'whole map', `comparable between ${ofObjects ? 'objects' : 'tokens'}`],
         ['figure', 'all networks', 'comparable between networks of one quantity']
       ],
       (sharing) => change({sharing})),
@@ -146,8 +168,8 @@ document.getElementById('title').textContent = data.title;
 
 function paint() {
   controls.layer.mark(state.layer);
-  controls.head.mark(state.head, state.layer < 0);
-  controls.incoming.mark(state.incoming);
+  controls.head.mark(state.head, state.layer < 0 && !ofObjects);
+  if (controls.incoming) controls.incoming.mark(state.incoming);
   controls.ends.mark(state.ends);
   controls.sharing.mark(state.sharing);
   chooser.selectedIndex = state.sample;
@@ -166,7 +188,7 @@ async function showSample() {
   const image = sample.picture ? make('img', {src: sample.picture}) : null;
   if (image) await image.decode();
   const loaded = await Promise.all(sample.models.map(
-      (model, k) => Maps.load(model, document.getElementById(`maps-${index}-${k}`).textContent)));
+      (model, k) => (model.objects ? ObjectMaps : Maps).load(model, document.getElementById(`maps-${index}-${k}`).textContent)));
   if (index !== state.sample) return;  // another was chosen meanwhile
   shownSample = index;
   state.source = Math.min(state.source, sample.models.length - 1);
@@ -174,7 +196,9 @@ async function showSample() {
     Object.assign(state, {token: -1, pinned: false});
   panels = sample.models.map((model, k) => new Panel(model, loaded[k], image, k));
   moveZoom(0, 0, 1);
-  input = image ? new InputPicture(image, schedule) : null;
+  input = !image ? null :
+      sample.truth ? new TruePicture(image, sample.truth, schedule) :
+                     new InputPicture(image, schedule);
   const main = document.getElementById('panels');
   main.classList.toggle('pictures', Boolean(image));
   main.replaceChildren(
@@ -192,7 +216,7 @@ function inputPanel() {
           make('span', {className: 'token mark', textContent: '\u00a0'}))] :
       [];
   const view = make('div', {className: 'view'}, ...gap, input.canvas);
-  return make('section', {className: 'panel'}, make('h2', {textContent: 'input'}), view);
+  return make('section', {className: 'panel'}, make('h2', {textContent: input instanceof TruePicture ? 'truth' : 'input'}), view);
 }
 
 // Changes of the state
@@ -294,7 +318,9 @@ const keys = {
     if (state.layer >= 0) lastLayer = state.layer;
     change({layer: state.layer < 0 ? lastLayer : -1});
   },
-  t: () => change({incoming: !state.incoming}),
+  t: () => {
+    if (controls.incoming) change({incoming: !state.incoming});
+  },
   '+': () => zoomFromKey(1.5),
   '=': () => zoomFromKey(1.5),
   '-': () => zoomFromKey(1 / 1.5),
@@ -311,7 +337,8 @@ document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || panels.length === 0) return;
   if (event.target.closest('select, input')) return;
   const focused = panels.findIndex((panel) => panel.view.element.contains(event.target));
-  if (event.key.startsWith('Arrow') && state.token < 0 && focused >= 0) {
+  if (event.key.startsWith('Arrow') && state.token < 0 && focused >= 0 &&
+      panels[focused].model.n > 0) {
     change({source: focused, token: 0, pinned: true});
     event.preventDefault();
     return;

@@ -223,19 +223,17 @@ class Picture {
   }
 }
 
-// Every layer (row) and head (column, the mean first) in small; a click selects one. Text is laid
-// out in reading order.
+// Every layer (row) and head (column, the mean first) in small; a click selects one.
 class Picker {
   constructor(maps, pick) {
     this.maps = maps;
     const model = maps.model;
-    this.skip = model.tokens ? 0 : model.prefix;
-    const count = model.n - this.skip;
-    this.cols = model.tokens ? Math.ceil(Math.sqrt(2 * count)) : model.cols;
-    this.rows = Math.ceil(count / this.cols);
-    const factor = Math.max(1, Math.floor(30 / this.cols));
-    this.cell = [this.cols * factor, this.rows * factor];
-    this.columns = 1 + Math.max(...model.heads);
+    this.shapes = model.heads.map((_, layer) => maps.shape(layer));
+    const [widest] = [...this.shapes].sort((a, b) => b.rows * b.cols - a.rows * a.cols);
+    const {rows, cols} = widest ?? {rows: 1, cols: 1};
+    const factor = Math.max(1, Math.floor(30 / cols));
+    this.cell = [cols * factor, Math.max(rows * factor, model.objects ? 14 : 0)];
+    this.columns = 1 + Math.max(0, ...model.heads);
     this.left = 46;
     this.top = 18;
     const width = this.left + this.columns * (this.cell[0] + 5);
@@ -252,8 +250,8 @@ class Picker {
     this.canvas.style.width = `${width}px`;
     this.context = this.canvas.getContext('2d');
     this.context.scale(sharp, sharp);
-    this.small = make('canvas', {width: this.cols, height: this.rows}).getContext('2d');
-    this.element = make('div', {className: 'picker-scroll'}, this.canvas);
+    this.element =
+        make('div', {className: 'picker-scroll'}, ...(widest ? [this.canvas] : []));
     this.canvas.addEventListener('click', (event) => {
       const scale = width / this.canvas.getBoundingClientRect().width;
       const head = Math.floor((event.offsetX * scale - this.left) / (this.cell[0] + 5)) - 1;
@@ -272,6 +270,7 @@ class Picker {
 
   paint(view, token, incoming, ends) {
     const context = this.context;
+    if (this.shapes.length === 0) return;
     context.clearRect(0, 0, 1e5, 1e5);
     context.imageSmoothingEnabled = false;
     context.font = '11px system-ui, sans-serif';
@@ -284,7 +283,8 @@ class Picker {
     this.maps.model.heads.forEach((heads, layer) => {
       context.textAlign = 'left';
       context.fillStyle = '#59636e';
-      context.fillText(`layer ${layer + 1}`, 0, this.box(layer, 0)[1] + this.cell[1] / 2 + 4);
+      const name = this.maps.model.objects ? 'map' : 'layer';
+      context.fillText(`${name} ${layer + 1}`, 0, this.box(layer, 0)[1] + this.cell[1] / 2 + 4);
       for (let head = -1; head < heads; ++head) {
         this.paintCell(layer, head, token, incoming, ends);
         this.frame(layer, head, layer === view.layer && head === view.head);
@@ -293,17 +293,19 @@ class Picker {
   }
 
   paintCell(layer, head, token, incoming, ends) {
-    const pixels = this.small.createImageData(this.cols, this.rows);
+    const {rows, cols, first} = this.shapes[layer];
+    const small = make('canvas', {width: cols, height: rows}).getContext('2d');
+    const pixels = small.createImageData(cols, rows);
     const weights = this.maps.weights({layer, head}, token, incoming);
     const quantity = quantityOf(this.maps.model, {layer, head});
     const own = endsFor(ends, quantity);
     const heat =
-        new Heat(quantity, own, limitsOf(this.maps.counted(weights, token), own, quantity));
-    for (let i = this.skip; i < weights.length; ++i) {
-      pixels.data.set([...heat.colour(weights[i]), 255], 4 * (i - this.skip));
+        new Heat(quantity, own, limitsOf(this.maps.counted(weights, token, {layer}), own, quantity));
+    for (let i = first; i < weights.length; ++i) {
+      pixels.data.set([...heat.colour(weights[i]), 255], 4 * (i - first));
     }
-    this.small.putImageData(pixels, 0, 0);
-    this.context.drawImage(this.small.canvas, ...this.box(layer, head));
+    small.putImageData(pixels, 0, 0);
+    this.context.drawImage(small.canvas, ...this.box(layer, head));
   }
 
   frame(layer, head, selected) {
