@@ -1,5 +1,6 @@
-// Convolution, four ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
-// conv_pointwise.cpp. Float32 and bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others
+// Convolution, five ways. One input channel per group: conv_depthwise.cpp. A kernel of one pixel:
+// conv_pointwise.cpp. Float32, 3x3 of stride 1 with many channels: conv_winograd.cpp. Float32 and
+// bfloat16 where oneDNN has a kernel: conv_blocked.cpp. The others
 // here, as a product of the weight with a matrix of input patches (im2col), made tile by tile so
 // that it stays in the cache; bfloat16 is computed as float32.
 //   forward           y = W patches(x)
@@ -13,6 +14,7 @@
 #include "backend/cpu/conv/conv_depthwise.h"
 #include "backend/cpu/conv/conv_geometry.h"
 #include "backend/cpu/conv/conv_pointwise.h"
+#include "backend/cpu/conv/conv_winograd.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu/pieces.h"
 #include "backend/cpu/products/onednn.h"
@@ -225,7 +227,7 @@ void backward_weight(ThreadPool& pool, const ConvGeometry& g, const Tensor& x, c
   if (cut.chunks > 1) sum_parts(pool, parts.data<T>(), cut.chunks, size, dweight.data<T>());
 }
 
-enum class Way { kDepthwise, kPointwise, kBlocked, kPatches };
+enum class Way { kDepthwise, kPointwise, kWinograd, kBlocked, kPatches };
 
 template <class S>
 Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
@@ -233,6 +235,7 @@ Way way_for(const ConvGeometry& g, onednn::ConvPass pass) {
   // Where the processor does not multiply bfloat16, float32 is faster.
   if (std::is_same_v<S, BFloat16> && !onednn::fast_bfloat16()) return Way::kPatches;
   if (is_large_pointwise(g)) return Way::kPointwise;
+  if (std::is_same_v<S, float> && winograd_is_fast(g)) return Way::kWinograd;
   // oneDNN pads channels of x to a vector: for the gradients of one channel it computes sixteen.
   if (pass != onednn::ConvPass::kForward && g.groups == 1 && g.c_in == 1) return Way::kPatches;
   const bool blocked = !std::is_same_v<S, double> && blocked_is_fast(g, pass, kDTypeOf<S>);
@@ -271,6 +274,10 @@ void CpuBackend::conv(const ConvArgs& args, const Tensor& x, const Tensor& weigh
         return depthwise_forward<S>(pool_, g, x, weight, pbias, y);
       case Way::kPointwise:
         return pointwise_forward<S>(pool_, g, x, weight, pbias, y);
+      case Way::kWinograd:
+        if constexpr (std::is_same_v<S, float>)
+          return winograd_forward(pool_, g, x, weight, pbias, y);
+        break;
       case Way::kBlocked:
         return blocked_forward<Blocked<S>>(pool_, g, x, weight, bias, y);
       case Way::kPatches:
@@ -297,6 +304,10 @@ void CpuBackend::conv_backward_data(const ConvArgs& args, const Tensor& weight, 
         return depthwise_backward_data<S>(pool_, g, weight, dy, dx);
       case Way::kPointwise:
         return pointwise_backward_data<S>(pool_, g, weight, dy, dx);
+      case Way::kWinograd:
+        if constexpr (std::is_same_v<S, float>)
+          return winograd_backward_data(pool_, g, weight, dy, dx);
+        break;
       case Way::kBlocked:
         return blocked_backward_data<Blocked<S>>(pool_, g, weight, dy, dx);
       case Way::kPatches:
@@ -333,6 +344,10 @@ void CpuBackend::conv_norm_backward_weight(const ConvArgs& args, const NormedMap
         return depthwise_backward_weight<S>(pool_, g, whole(*this, x), dy, dweight);
       case Way::kPointwise:
         return pointwise_backward_weight<S>(pool_, g, x, dy, dweight);
+      case Way::kWinograd:
+        if constexpr (std::is_same_v<S, float>)
+          return winograd_backward_weight(pool_, g, x, dy, dweight);
+        break;
       case Way::kBlocked:
         return blocked_backward_weight<Blocked<S>>(pool_, g, x, dy, dweight);
       case Way::kPatches:
