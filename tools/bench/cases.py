@@ -19,6 +19,8 @@ class Case:
     channels_last: bool = False  # in PyTorch, where it is faster
     shortest: int = 0  # of texts: words of the shortest one; sample is the longest's
     loss: str = "cross_entropy"  # of a training step: key of torch_worker.LOSSES
+    optimiser: str = "adamw"  # key of torch_worker.OPTIMISERS
+    tolerance: float = 0  # of the loss, relative, where each side draws samples of its own
 
     @property
     def label_maps(self):
@@ -42,7 +44,8 @@ class Case:
                   "mala": "MALA", "mala_linear": "Linear attention, heads of 64 channels",
                   "mala_softmax": "Softmax attention, heads of 64 channels",
                   "mavit_t": "MAViT-T", "swin_t": "Swin-T", "dformer": "D-Former",
-                  "unet3d": "3D U-Net"}
+                  "unet3d": "3D U-Net", "mask_rcnn": "Mask R-CNN, ResNet-50",
+                  "mask_rcnn_frozen": "Mask R-CNN, ResNet-50, first stages and batch norms frozen"}
         return labels[self.model]
 
     @property
@@ -99,6 +102,13 @@ def volume_cases():
             for model in ("dformer", "unet3d")]
 
 
+def detection_cases():
+    frozen = ("model.frozen_stages=1", "model.norm_eval=true")
+    return [Case(model, model, "mask_rcnn.json", "train", (3, 512, 512), 2, 80, loss="own",
+                 optimiser="sgd", tolerance=0.05, overrides=overrides)
+            for model, overrides in (("mask_rcnn", ()), ("mask_rcnn_frozen", frozen))]
+
+
 def all_cases():
     image = (3, 32, 32)
     cases = []
@@ -125,7 +135,7 @@ def all_cases():
     cases.append(Case("mix_ffn", "mix_ffn", "images32.json", "ffn", (56 * 56, 32), 8,
                       overrides=("model.embed_dim=32", "model.ffn.type=mix_ffn",
                                  "model.ffn.expansion=8")))
-    return cases + gdla_cases() + mala_cases() + volume_cases()
+    return cases + gdla_cases() + mala_cases() + volume_cases() + detection_cases()
 
 
 def chosen_cases(patterns):

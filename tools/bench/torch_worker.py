@@ -28,7 +28,12 @@ import torch_volumes
 BUILDERS = {**torch_models.BUILDERS, **torch_gdla.BUILDERS, **torch_mala.BUILDERS,
             **torch_volumes.BUILDERS}
 LOSSES = {"cross_entropy": F.cross_entropy, "boundary_dou": torch_gdla.boundary_dou,
-          "nnunet": torch_volumes.nnunet}
+          "nnunet": torch_volumes.nnunet, "own": lambda loss, _: loss}
+OPTIMISERS = {
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=3e-4, weight_decay=0.01,
+                                                  fused=True),
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-5, momentum=0.9, weight_decay=1e-4,
+                                              fused=True)}
 FIRST_STEPS = 3
 SAFETENSORS_TYPES = {torch.float32: "F32", torch.int64: "I64"}
 
@@ -85,6 +90,8 @@ def make_inputs(case):
     generator = torch.Generator().manual_seed(2)
     inputs = {"x": make_texts(case, generator) if case.shortest
               else torch.randn(case.batch, *case.sample, generator=generator)}
+    if case.loss == "own":
+        return inputs
     if case.label_maps:
         inputs["y"] = make_label_maps(case, generator)
     elif case.classes:
@@ -104,12 +111,12 @@ def train_step(case, model, inputs, mode, precision):
     loss_of = LOSSES[case.loss]
     if mode == "compile" and case.loss != "cross_entropy":
         loss_of = torch.compile(loss_of)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.01, fused=True)
+    optimiser = OPTIMISERS[case.optimiser]([p for p in model.parameters() if p.requires_grad])
 
     def step(forward):
         optimiser.zero_grad(set_to_none=True)
         with autocast(inputs["x"].device.type, precision):
-            loss = loss_of(forward(inputs["x"]), inputs["y"])
+            loss = loss_of(forward(inputs["x"]), inputs.get("y"))
         loss.backward()
         optimiser.step()
         return loss.detach()
@@ -207,6 +214,9 @@ def main():
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
     case = next(case for case in all_cases() if case.name == name)
 
+    if case.loss == "own":  # needs torchvision, which the others do not
+        import torch_detection
+        BUILDERS.update(torch_detection.BUILDERS)
     memory = HostMemory() if device == "cpu" else DeviceMemory()
     model, inputs = make_model(case), make_inputs(case)
     if "upstream" in inputs:
