@@ -53,6 +53,7 @@ class Dataset {
   std::int64_t size() const { return std::ssize(indices_); }
   const std::vector<std::string>& class_names() const { return part_->class_names(); }
   std::int64_t num_classes() const { return std::ssize(class_names()); }
+  bool has_background() const { return part_->has_background(); }
   /// The names of a network's outputs: the classes, or regions made of them.
   virtual const std::vector<std::string>& output_names() const { return class_names(); }
   /// Samples left out when the data set was opened, with the reason.

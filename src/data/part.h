@@ -25,6 +25,9 @@ class Part {
   /// False where samples have masks instead.
   virtual bool has_classes() const { return true; }
   virtual const std::vector<std::string>& class_names() const = 0;
+  /// Of masks with several classes: whether the first one is the background, which means over
+  /// classes and colours leave out.
+  virtual bool has_background() const { return true; }
   /// File, or file and record, for messages and reports.
   virtual std::string name(std::int64_t index) const = 0;
   /// The files that the samples come from, masks included; none where they are made in memory.

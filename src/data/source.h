@@ -45,6 +45,9 @@ struct SourceInfo {
   Resampling mask_resize = Resampling::kNearest;
   /// For label maps: the label of pixels from outside, or without a class.
   std::int64_t no_label = kIgnoreLabel;
+  /// For label maps: whether the first class is the background. False where every class is a thing
+  /// of its own, as of scenes (mmseg's reduce_zero_label).
+  bool background = true;
   /// For label maps: the value in files for each class.
   std::vector<int> label_values = {};
   /// read() gives pictures as large as their files have them, which fitted() brings to height x
@@ -71,6 +74,7 @@ class Source : public Part {
   const SourceInfo& info() const { return info_; }
   const std::vector<std::string>& class_names() const override { return info_.class_names; }
   bool has_classes() const override { return info_.masks == Masks::kNone; }
+  bool has_background() const override { return info_.background; }
   /// Pixels of info().height x width x channels (any height and width where there are masks or
   /// own_sizes), values 0..pixel_max. Throws FileError that names the file and the record.
   virtual Image read(std::int64_t index) const = 0;

@@ -26,7 +26,7 @@ using CaseValues = std::vector<std::vector<double>>;  // by case and class but t
 
 // All values of a metric under one rule for empty masks.
 CaseValues values_of(const CaseMetricEntry& entry, const std::vector<CaseScores>& cases,
-                     EmptyMasks empty) {
+                     EmptyMasks empty, std::size_t first) {
   CaseValues values;
   for (const CaseScores& one : cases) {
     std::vector<double>& row = values.emplace_back();
@@ -35,7 +35,7 @@ CaseValues values_of(const CaseMetricEntry& entry, const std::vector<CaseScores>
         row.push_back(case_distance(distance, empty));
       continue;
     }
-    for (std::size_t c = 1; c < one.counts.truth.size(); ++c)
+    for (std::size_t c = first; c < one.counts.truth.size(); ++c)
       row.push_back(100 * entry.share(one.counts, c, empty));
   }
   return values;
@@ -48,11 +48,12 @@ bool leaves_out(const CaseMetricEntry& entry, EmptyMasks empty) {
 }
 
 // The columns of these classes.
-CaseValues columns_at(const CaseValues& values, const std::vector<std::size_t>& classes) {
+CaseValues columns_at(const CaseValues& values, const std::vector<std::size_t>& classes,
+                      std::size_t first) {
   CaseValues taken;
   for (const std::vector<double>& row : values) {
     taken.emplace_back();
-    for (const std::size_t c : classes) taken.back().push_back(row[c - 1]);
+    for (const std::size_t c : classes) taken.back().push_back(row[c - first]);
   }
   return taken;
 }
@@ -75,6 +76,7 @@ double case_value(const std::vector<double>& row, const ClassCounts& counts,
 struct CaseTable {
   const CaseMetricEntry& entry;
   EmptyMasks empty;
+  std::size_t first;  // class
   const std::vector<CaseScores>& cases;
   CaseValues values, strict;
 };
@@ -84,8 +86,8 @@ CaseMeasurement measure(const CaseTable& table, const MetricInfo& named,
   const bool distance = table.entry.is_distance();
   // In a mean over classes a class that no case has counts 0 (gdla 7); by itself it has no value.
   const Empty none = distance || of_class ? Empty::kLeftOut : Empty::kZero;
-  const CaseValues values = columns_at(table.values, classes);
-  const CaseValues strict = columns_at(table.strict, classes);
+  const CaseValues values = columns_at(table.values, classes, table.first);
+  const CaseValues strict = columns_at(table.strict, classes, table.first);
   CaseMeasurement measured;
   measured.entry = &table.entry;
   measured.left_out = leaves_out(table.entry, table.empty);
@@ -172,7 +174,7 @@ std::vector<MetricInfo> case_metrics(const CaseMetrics& asked,
   const std::vector<std::string> words = class_words(class_names);
   for (const MetricInfo& info : means) {
     if (words.empty()) infos.push_back(per_class(info));
-    for (std::size_t c = 1; c < words.size(); ++c)
+    for (std::size_t c = asked.first_class; c < words.size(); ++c)
       infos.push_back(of_class(per_class(info), words[c]));
   }
   return infos;
@@ -215,12 +217,12 @@ ClassCounts class_counts(const MaskCounts& n) {
 ClassDistances class_distances(const std::vector<const CaseMetricEntry*>& metrics,
                                std::span<const std::int64_t> truth,
                                std::span<const std::int64_t> predicted, const LabelSets& sets,
-                               std::int64_t ignore, const Grid& grid) {
+                               std::int64_t ignore, const Grid& grid, std::size_t first) {
   check_grid(truth.size(), grid);
   check_grid(predicted.size(), grid);
   ClassDistances distances;
   std::vector<std::uint8_t> there(truth.size()), found(truth.size());
-  for (std::size_t c = 1; c < sets.size(); ++c) {
+  for (std::size_t c = first; c < sets.size(); ++c) {
     const auto in_set = [&](std::int64_t label) {
       return std::find(sets[c].begin(), sets[c].end(), label) != sets[c].end();
     };
@@ -260,17 +262,21 @@ std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
   // Without names the number of classes is that of the cases' counts.
   std::vector<std::string> names = class_names;
   if (names.empty() && !cases.empty()) names.resize(cases.front().counts.truth.size());
-  const std::vector<std::size_t> chosen =
-      chosen_classes(class_names.empty() ? std::vector<std::string>() : asked.classes, names);
+  const std::vector<std::size_t> chosen = chosen_classes(
+      class_names.empty() ? std::vector<std::string>() : asked.classes, names, asked.first_class);
   std::vector<CaseMeasurement> means, of_classes;
   for (const CaseMetricEntry* entry : asked_entries(asked)) {
-    const CaseTable table{*entry, asked.empty, cases, values_of(*entry, cases, asked.empty),
-                          values_of(*entry, cases, EmptyMasks::kStrict)};
+    const CaseTable table{*entry,
+                          asked.empty,
+                          asked.first_class,
+                          cases,
+                          values_of(*entry, cases, asked.empty, asked.first_class),
+                          values_of(*entry, cases, EmptyMasks::kStrict, asked.first_class)};
     const MetricInfo info = entry->info();
     means.push_back(measure(table, info, chosen));
     if (class_names.empty()) continue;
     const std::vector<std::string> words = class_words(class_names);
-    for (std::size_t c = 1; c < words.size(); ++c) {
+    for (std::size_t c = asked.first_class; c < words.size(); ++c) {
       of_classes.push_back(measure(table, of_class(per_class(info), words[c]), {c}, true));
     }
   }

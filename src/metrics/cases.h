@@ -44,6 +44,9 @@ struct CaseMetrics {
   ScoreSize size = ScoreSize::kAuto;
   /// Names of the classes that means are taken over; none: all but the background.
   std::vector<std::string> classes = {};
+  /// The first class that is compared; no key of files, but of the data: 1 behind the background, 0
+  /// where there is none.
+  std::size_t first_class = 1;
 
   bool has_pixel_distances() const;
   bool has_distances() const;
@@ -56,8 +59,8 @@ std::string case_metrics_help();
 std::vector<MetricInfo> case_metrics(const CaseMetrics& asked);
 /// The metric of a single class: "case_dice_*".
 MetricInfo per_class(MetricInfo info);
-/// The metrics asked for, followed by each of them for every class but the first; while there are
-/// no class names yet, with a *.
+/// The metrics asked for, followed by each of them for every class but the background; while there
+/// are no class names yet, with a *.
 std::vector<MetricInfo> case_metrics(const CaseMetrics& asked,
                                      const std::vector<std::string>& class_names);
 
@@ -69,15 +72,15 @@ double case_iou(std::int64_t truth, std::int64_t predicted, std::int64_t both, E
 double case_distance(double distance, EmptyMasks empty);
 
 struct CaseMetricEntry;
-/// For each distance metric, by name, the value of every class but the background (the first). NaN
-/// where truth or prediction lacks the class.
+/// For each distance metric, by name, the value of every class but the background. NaN where truth
+/// or prediction lacks the class.
 using ClassDistances = std::map<std::string, std::vector<double>>;
-/// The distances of `metrics` on a grid of labels. A pixel whose truth is `ignore` belongs to no
-/// class in truth and prediction. Throws ShapeError as check_grid.
+/// The distances of `metrics` on a grid of labels, of the sets from `first` on. A pixel whose truth
+/// is `ignore` belongs to no class in truth and prediction. Throws ShapeError as check_grid.
 ClassDistances class_distances(const std::vector<const CaseMetricEntry*>& metrics,
                                std::span<const std::int64_t> truth,
                                std::span<const std::int64_t> predicted, const LabelSets& sets,
-                               std::int64_t ignore, const Grid& grid);
+                               std::int64_t ignore, const Grid& grid, std::size_t first = 1);
 
 /// For each class the mean over the cases where it is defined, `none` where there are no such
 /// cases; and the mean over the classes, without NaN. cases: by case and class.
@@ -110,12 +113,11 @@ struct CaseMeasurement {
   bool of_class = false;       // the metric of a single class
 };
 /// The metrics asked for, over all cases and the classes that `asked` chooses; then, where class
-/// names are given, each metric for every class but the first, NaN for one that no case has. Shares
-/// are in percent. The value of
-/// a single case (per_sample) is the mean over its classes that are defined; with
-/// EmptyMasks::kStrict it is undefined where a class of the truth was not found at all, so that
-/// overlooking a class does not shorten distances. The coverage of a distance counts values that a
-/// rule replaces by 0 as missing.
+/// names are given, each metric for every class but the background, NaN for one that no case has.
+/// Shares are in percent. The value of a single case (per_sample) is the mean over its classes that
+/// are defined; with EmptyMasks::kStrict it is undefined where a class of the truth was not found
+/// at all, so that overlooking a class does not shorten distances. The coverage of a distance
+/// counts values that a rule replaces by 0 as missing.
 std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
                                            const std::vector<CaseScores>& cases,
                                            const std::vector<std::string>& class_names = {});

@@ -105,10 +105,11 @@ double class_mean(const std::vector<double>& shares, std::size_t first, Empty no
 }
 
 std::vector<std::size_t> chosen_classes(const std::vector<std::string>& chosen,
-                                        const std::vector<std::string>& class_names) {
+                                        const std::vector<std::string>& class_names,
+                                        std::size_t first) {
   std::vector<std::size_t> places;
   if (chosen.empty()) {
-    for (std::size_t c = 1; c < class_names.size(); ++c) places.push_back(c);
+    for (std::size_t c = first; c < class_names.size(); ++c) places.push_back(c);
     return places;
   }
   for (const std::string& name : chosen) {
@@ -118,7 +119,7 @@ std::vector<std::size_t> chosen_classes(const std::vector<std::string>& chosen,
                             did_you_mean(name, class_names), fmt::join(class_names, ", ")));
     const auto place = static_cast<std::size_t>(found - class_names.begin());
     FOVEA_CHECK(
-        place > 0, ConfigError,
+        place >= first, ConfigError,
         fmt::format("eval.classes: \"{}\" is the background; expected other classes", name));
     FOVEA_CHECK(std::find(places.begin(), places.end(), place) == places.end(), ConfigError,
                 fmt::format("eval.classes: \"{}\" is given twice", name));

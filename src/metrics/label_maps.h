@@ -43,11 +43,12 @@ bool any_counts(const ClassCounts& image);
 double image_share(const ClassCounts& image, const std::vector<double>& shares,
                    const std::vector<std::size_t>& places);
 
-/// The indices of the classes called `chosen`; of all classes but the background (the first) where
-/// none is named. Throws ConfigError, which names eval.classes, for an unknown name, one given
-/// twice and the background.
+/// The indices of the classes called `chosen`; of all classes from `first` on where none is named:
+/// 1 behind the background, 0 where there is none. Throws ConfigError, which names eval.classes,
+/// for an unknown name, one given twice and the background.
 std::vector<std::size_t> chosen_classes(const std::vector<std::string>& chosen,
-                                        const std::vector<std::string>& class_names);
+                                        const std::vector<std::string>& class_names,
+                                        std::size_t first = 1);
 /// The shares at these indices.
 std::vector<double> shares_at(const std::vector<double>& shares,
                               const std::vector<std::size_t>& places);

@@ -24,7 +24,7 @@ const schema::Fields<EvalOptions>& eval_fields() {
           .add("classes", &O::classes,
                "of segmentations with several classes: names of those that means over classes are "
                "of (case_*, hd*, pooled_dice, dice_per_image, iou_per_image); []: all but the "
-               "background; miou and accuracies are always of all")
+               "background, where the data have one; miou and accuracies are always of all")
           .add_enum("empty_masks", &O::empty,
                     {{"strict", metrics::EmptyMasks::kStrict},
                      {"gdla", metrics::EmptyMasks::kGdla},

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -197,6 +198,39 @@ TEST_CASE("cases: each class has its mean over the cases, and means are of the c
   CHECK_THROWS_WITH(measure_cases(asked, two_cases(), names), Catch::Contains("is the background"));
   asked.classes = {"liver", "liver"};
   CHECK_THROWS_WITH(measure_cases(asked, two_cases(), names), Catch::Contains("given twice"));
+}
+
+TEST_CASE("cases: where no class is the background, the first counts like the others",
+          "[metrics]") {
+  // Two rows: above class 0 with one pixel wrong, below class 1.
+  const std::vector<std::int64_t> truth = {0, 0, 0, 0, 1, 1, 1, 1},
+                                  found = {0, 0, 0, 1, 1, 1, 1, 1};
+  const LabelSets sets = {{0}, {1}};
+  ConfusionMatrix confusion(2);
+  confusion.add(truth, found);
+  CaseMetrics asked{{"case_dice", "hd"}};
+  const auto measured = [&] {
+    CaseScores scores{class_counts(confusion)};
+    scores.distances = class_distances({asked_entries(asked)[1]}, truth, found, sets, -100,
+                                       {{2, 4}}, asked.first_class);
+    std::map<std::string, double> values;
+    for (const CaseMeasurement& one : measure_cases(asked, {scores}, {"wall", "sky"}))
+      values[one.metric.info.name] = one.metric.value;
+    return values;
+  };
+  const auto behind = measured();
+  CHECK(behind.size() == 4);
+  CHECK(behind.at("case_dice") == Approx(100 * 8.0 / 9));
+  asked.first_class = 0;
+  const auto all = measured();
+  CHECK(all.size() == 6);
+  CHECK(all.at("case_dice_wall") == Approx(100 * 6.0 / 7));
+  CHECK(all.at("case_dice_sky") == behind.at("case_dice_sky"));
+  CHECK(all.at("case_dice") == Approx((600.0 / 7 + 800.0 / 9) / 2));
+  CHECK(all.at("hd_wall") == 1);
+  CHECK(case_metrics(asked, {"wall", "sky"}).size() == 6);
+  asked.classes = {"wall"};
+  CHECK(measured().at("case_dice") == Approx(100 * 6.0 / 7));
 }
 
 TEST_CASE("cases: a class that no case has counts 0 in means, and has no value of its own",

@@ -72,6 +72,7 @@ std::unique_ptr<Source> open_ade20k(const Place& place, const SceneOptions& o) {
   info.mean = {0.485, 0.456, 0.406};
   info.std = {0.229, 0.224, 0.225};
   info.masks = Masks::kLabels;
+  info.background = false;  // what is no class is ignored
   info.label_values = values;
   PairReading how{.rule = LabelRule(values, 0), .page = kScenePage};
   return std::make_unique<PairedSource>(std::move(pairs), std::move(info), std::move(how),

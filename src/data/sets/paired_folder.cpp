@@ -42,6 +42,7 @@ struct PairsOptions : ImageOptions {
   std::optional<std::int64_t> mask_threshold;
   schema::Value mask_values;
   std::vector<std::string> classes;
+  bool background = true;
   std::optional<std::int64_t> ignore_value;
   Resampling mask_resize = Resampling::kNearest;
   PairIntensity intensity = PairIntensity::kUnit;
@@ -83,9 +84,10 @@ std::string complaint(const PairsOptions& o) {
   if (std::string wrong = MaskRule::complaint(o.mask_threshold, o.mask_values); !wrong.empty())
     return wrong;
   if (o.mask_type == MaskType::kForeground) {
-    return o.classes.empty() && !o.ignore_value
+    return o.classes.empty() && !o.ignore_value && o.background
                ? ""
-               : "classes and ignore_value belong to maps of labels; set mask_type to \"labels\"";
+               : "classes, background and ignore_value belong to maps of labels; set mask_type to "
+                 "\"labels\"";
   }
   if (o.mask_threshold) return "mask_threshold is given, but maps of labels have no grey values";
   if (o.mask_resize != Resampling::kNearest)
@@ -160,6 +162,7 @@ void describe_masks(const PairsOptions& o, const PairRule& rule, SourceInfo& inf
     return;
   }
   info.masks = Masks::kLabels;
+  info.background = o.background;
   info.label_values = labels->values();
   // What turning and shifting bring in from outside is black, which is the first class where
   // nothing says "ignore".
@@ -305,6 +308,9 @@ schema::Fields<PairsOptions> paired_folder_fields() {
                "labels: the value of each class, in order; null: 0, 1, ... where classes are "
                "named, else all values in train")
       .add("classes", &O::classes, "for labels: names of the classes; empty: their values")
+      .add("background", &O::background,
+           "for labels: the first class is the background, which means over classes and colours "
+           "leave out; false: it is one like the others, as of scenes")
       .add("ignore_value", &O::ignore_value, schema::in_range(0, 65535),
            "for labels: the value of ignored pixels, often 255; null: none")
       .add_enum("mask_resize", &O::mask_resize,

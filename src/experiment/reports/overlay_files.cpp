@@ -71,7 +71,8 @@ void write_overlays(const std::filesystem::path& folder, const std::string& titl
     const std::vector<std::string>& names = task.source().class_names();
     visualise::write_png(folder / fmt::format("overlays-{}.png", first / kRows + 1),
                          !detected.empty()  ? visualise::detection_grid(title, names, detected)
-                         : !classes.empty() ? visualise::label_grid(title, names, classes)
+                         : !classes.empty() ? visualise::label_grid(title, names, classes, 0,
+                                                                    task.source().has_background())
                                             : visualise::overlay_grid(title, foregrounds));
   }
 }

@@ -20,6 +20,7 @@ namespace fovea::experiment {
 namespace {
 
 using visualise::Canvas;
+using visualise::ClassColours;
 
 constexpr double kMaskTint = 0.5;
 
@@ -46,29 +47,34 @@ std::vector<std::int64_t> labels_of_mask(const Tensor& mask) {
 }
 
 // Under a class the image is grey, so that its own colours do not change that of the class.
-Canvas with_mask(const Canvas& image, const Tensor& mask, std::int64_t classes) {
+Canvas with_mask(const Canvas& image, const Tensor& mask, const ClassColours& colours) {
   const std::vector<std::int64_t> labels = labels_of_mask(mask);
-  const Canvas tinted = visualise::tint_classes(visualise::greyed(image), labels,
-                                                visualise::class_colours(classes), kMaskTint);
+  const Canvas tinted =
+      visualise::tint_classes(visualise::greyed(image), labels, colours, kMaskTint);
   Canvas canvas = image;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto pixel = static_cast<std::int64_t>(i);
     const std::int64_t x = pixel % image.width, y = pixel / image.width;
-    if (labels[i] != 0) canvas.set(x, y, labels[i] < 0 ? visualise::kMissing : tinted.at(x, y));
+    if (labels[i] < 0 || labels[i] >= colours.first)
+      canvas.set(x, y, labels[i] < 0 ? visualise::kMissing : tinted.at(x, y));
   }
   return canvas;
 }
 
-// Names of what a mask may hold, the background first; none of images without masks.
+// Names of what a mask may hold; none of images without masks.
 std::vector<std::string> mask_classes(const data::ImageDataset& images) {
   if (!images.has("mask")) return {};
   const std::vector<std::string>& names = images.class_names();
   return names.size() > 1 ? names : std::vector<std::string>{"background", "mask"};
 }
 
+ClassColours mask_colours(const data::ImageDataset& images) {
+  return visualise::class_colours(std::ssize(mask_classes(images)), images.has_background());
+}
+
 // A batch of these samples as an epoch has it, a picture each.
 std::vector<Canvas> pictures_of_epoch(const data::ImageDataset& images,
-                                      const std::vector<std::int64_t>& chosen, std::int64_t classes,
+                                      const std::vector<std::int64_t>& chosen,
                                       const data::Draw& draw) {
   data::Collator collator(images.fields(), std::ssize(chosen), make_cpu(1));
   data::Sample sample;
@@ -84,8 +90,9 @@ std::vector<Canvas> pictures_of_epoch(const data::ImageDataset& images,
   for (std::int64_t row = 0; row < all.size(0); ++row) {
     const auto values = all.rows(row, row + 1).values<float>();
     pictures.push_back(picture_of_sample({values.begin(), values.end()}, images, true));
-    if (classes > 0)
-      pictures.back() = with_mask(pictures.back(), batch.at("mask").rows(row, row + 1), classes);
+    if (images.has("mask"))
+      pictures.back() =
+          with_mask(pictures.back(), batch.at("mask").rows(row, row + 1), mask_colours(images));
   }
   return pictures;
 }
@@ -95,11 +102,13 @@ std::string label_of_sample(const data::ImageDataset& images, std::int64_t i) {
   return fmt::format("{}: {}", i, images.class_names()[static_cast<std::size_t>(images.label(i))]);
 }
 
-std::vector<visualise::LegendEntry> legend_of_masks(const std::vector<std::string>& classes) {
+std::vector<visualise::LegendEntry> legend_of_masks(const data::ImageDataset& images) {
+  const std::vector<std::string> classes = mask_classes(images);
+  const ClassColours colours = mask_colours(images);
   std::vector<visualise::LegendEntry> legend;
-  for (std::size_t k = 1; k < classes.size(); ++k)
-    legend.push_back({visualise::class_colour(static_cast<std::int64_t>(k)), classes[k]});
-  if (classes.size() > 2) legend.push_back({visualise::kMissing, "does not count"});
+  for (std::int64_t k = colours.first; k < std::ssize(classes); ++k)
+    legend.push_back({colours[k], classes[static_cast<std::size_t>(k)]});
+  if (legend.size() > 1) legend.push_back({visualise::kMissing, "does not count"});
   return legend;
 }
 
@@ -111,8 +120,7 @@ Canvas augmented_figure(const Experiment& e, std::int64_t samples, std::int64_t 
   if (const data::BoxDataset* boxes = data::find_boxes(*train))
     return augmented_boxes(*boxes, title, static_cast<std::uint64_t>(e.seed), samples, epochs);
   const data::ImageDataset& images = data::images_of(*train);
-  const std::vector<std::string> names = mask_classes(images);
-  const std::int64_t classes = std::ssize(names), count = std::min(samples, images.size());
+  const std::int64_t count = std::min(samples, images.size());
   std::vector<std::int64_t> chosen;
   visualise::Montage montage;
   montage.title = title;
@@ -124,18 +132,18 @@ Canvas augmented_figure(const Experiment& e, std::int64_t samples, std::int64_t 
     const data::Sample sample = images.get(chosen.back());
     const auto values = sample.at("image").values<float>();
     Canvas picture = picture_of_sample({values.begin(), values.end()}, images, false);
-    if (classes > 0) picture = with_mask(picture, sample.at("mask"), classes);
+    if (images.has("mask")) picture = with_mask(picture, sample.at("mask"), mask_colours(images));
     montage.rows.push_back({std::move(picture)});
   }
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
     montage.column_labels.push_back(fmt::format("epoch {}", epoch + 1));
     const data::Draw draw{
         .seed = static_cast<std::uint64_t>(e.seed), .epoch = epoch, .augment = true};
-    const auto pictures = pictures_of_epoch(images, chosen, classes, draw);
+    const auto pictures = pictures_of_epoch(images, chosen, draw);
     for (std::size_t k = 0; k < pictures.size(); ++k) montage.rows[k].push_back(pictures[k]);
   }
   const Canvas grid = visualise::render(montage);
-  return names.empty() ? grid : visualise::with_legend(grid, legend_of_masks(names));
+  return images.has("mask") ? visualise::with_legend(grid, legend_of_masks(images)) : grid;
 }
 
 }  // namespace fovea::experiment

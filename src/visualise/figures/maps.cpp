@@ -53,8 +53,9 @@ const schema::Fields<MapsOptions>& maps_fields() {
 Canvas truth_of(const ImageInput& input, const ShownRun& run) {
   if (!input.index || !run.samples.has("mask")) return {};
   const Tensor truth = run.pixel_classes(*input.index).truth;
-  return picture_of_classes(input.picture, truth.host_values<std::int64_t>(), {},
-                            {.classes = run.samples.num_classes()});
+  return picture_of_classes(
+      input.picture, truth.host_values<std::int64_t>(), {},
+      {.classes = run.samples.num_classes(), .background = run.samples.has_background()});
 }
 
 MapKinds kinds_of(const MapsOptions& options, std::size_t runs) {

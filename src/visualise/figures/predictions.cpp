@@ -29,12 +29,14 @@ std::vector<std::int64_t> integers(const Tensor& classes) {
 }
 
 // Mean over the foreground classes in truth or prediction; "-" where no pixel counts.
-std::string dice_text(const PredictionRow& row, std::size_t network, std::int64_t classes) {
+std::string dice_text(const PredictionRow& row, std::size_t network, std::int64_t classes,
+                      bool background) {
   metrics::ConfusionMatrix confusion(std::max<std::int64_t>(2, classes));
   confusion.add(row.truth, row.predicted[network], data::kIgnoreLabel);
   const metrics::ClassCounts counts = metrics::class_counts(confusion);
-  std::vector<std::size_t> foreground(counts.truth.size() - 1);
-  std::iota(foreground.begin(), foreground.end(), 1);
+  const std::size_t first = background ? 1 : 0;
+  std::vector<std::size_t> foreground(counts.truth.size() - first);
+  std::iota(foreground.begin(), foreground.end(), first);
   const double dice = metrics::image_share(counts, metrics::class_dice(counts), foreground);
   return std::isnan(dice) ? "-" : fmt::format("{:.2f} %", 100 * dice);
 }
@@ -45,6 +47,7 @@ void draw_predictions(const FigureRequest& request, const PredictionsOptions& op
   PredictionFigure figure;
   for (const ShownRun& run : request.runs) figure.networks.push_back(run.name);
   figure.classes = first.samples.class_names();
+  figure.background = first.samples.has_background();
   figure.thickness = options.thickness;
   figure.factor = options.enlargement(inputs[0].picture);
   const std::int64_t classes = std::ssize(figure.classes);
@@ -60,8 +63,9 @@ void draw_predictions(const FigureRequest& request, const PredictionsOptions& op
       const PixelClasses seen = run.pixel_classes(place_of(input, run, request));
       if (row.truth.empty()) row.truth = integers(seen.truth);
       row.predicted.push_back(integers(seen.predicted));
-      request.say(fmt::format("{:<20} {:<20} Dice {}", run.name, input.name,
-                              dice_text(row, row.predicted.size() - 1, classes)));
+      request.say(
+          fmt::format("{:<20} {:<20} Dice {}", run.name, input.name,
+                      dice_text(row, row.predicted.size() - 1, classes, figure.background)));
     }
     figure.rows.push_back(std::move(row));
   }

@@ -29,7 +29,7 @@ std::size_t place_of(std::int64_t y, std::int64_t x, std::int64_t width) {
 
 // Classes over the image without its colours; pixels that do not count in the truth are light grey.
 Canvas over_grey(const Canvas& image, const std::vector<std::int64_t>& labels,
-                 const std::vector<std::int64_t>& truth, const std::vector<Colour>& colours) {
+                 const std::vector<std::int64_t>& truth, const ClassColours& colours) {
   Canvas canvas = tint_classes(greyed(image), labels, colours, kOpacity);
   for (std::int64_t y = 0; y < image.height; ++y) {
     for (std::int64_t x = 0; x < image.width; ++x) {
@@ -39,7 +39,7 @@ Canvas over_grey(const Canvas& image, const std::vector<std::int64_t>& labels,
   return canvas;
 }
 
-Canvas differences(const Labelled& s) {
+Canvas differences(const Labelled& s, const ClassColours& colours) {
   Canvas canvas(s.width, s.height);
   for (std::int64_t y = 0; y < s.height; ++y) {
     for (std::int64_t x = 0; x < s.width; ++x) {
@@ -47,7 +47,7 @@ Canvas differences(const Labelled& s) {
       if (s.truth[i] < 0) {
         canvas.set(x, y, kMissing);
       } else if (s.predicted[i] != s.truth[i]) {
-        canvas.set(x, y, s.predicted[i] > 0 ? class_colour(s.predicted[i]) : kInk);
+        canvas.set(x, y, s.predicted[i] < 0 ? kInk : colours[s.predicted[i]]);
       }
     }
   }
@@ -65,9 +65,17 @@ Colour class_colour(std::int64_t k) {
   return mixed(colour, round % 2 == 1 ? kWhite : Colour{}, share);
 }
 
-std::vector<Colour> class_colours(std::int64_t classes) {
-  std::vector<Colour> colours{kInk};
-  for (std::int64_t k = 1; k < classes; ++k) colours.push_back(class_colour(k));
+Colour ClassColours::operator[](std::int64_t k) const {
+  FOVEA_CHECK(k >= 0 && k < std::ssize(of), ShapeError,
+              fmt::format("class overlay: class {}; there are colours of {} to {}", k, first,
+                          std::ssize(of) - 1));
+  return of[static_cast<std::size_t>(k)];
+}
+
+ClassColours class_colours(std::int64_t classes, bool background) {
+  ClassColours colours{{}, background ? 1 : 0};
+  for (std::int64_t k = 0; k < classes; ++k)
+    colours.of.push_back(k < colours.first ? kInk : class_colour(k - colours.first + 1));
   return colours;
 }
 
@@ -84,7 +92,7 @@ Canvas greyed(const Canvas& image) {
 }
 
 Canvas tint_classes(const Canvas& image, std::span<const std::int64_t> labels,
-                    std::span<const Colour> colours, double share) {
+                    const ClassColours& colours, double share) {
   FOVEA_CHECK(std::ssize(labels) == image.height * image.width, ShapeError,
               fmt::format("class overlay: {} labels for an image of {} x {}", labels.size(),
                           image.height, image.width));
@@ -92,11 +100,7 @@ Canvas tint_classes(const Canvas& image, std::span<const std::int64_t> labels,
   for (std::int64_t y = 0; y < image.height; ++y) {
     for (std::int64_t x = 0; x < image.width; ++x) {
       const std::int64_t k = labels[place_of(y, x, image.width)];
-      if (k < 1) continue;
-      FOVEA_CHECK(k < std::ssize(colours), ShapeError,
-                  fmt::format("class overlay: class {}; there are colours of 1 to {}", k,
-                              std::ssize(colours) - 1));
-      canvas.blend(x, y, colours[static_cast<std::size_t>(k)], share);
+      if (k >= colours.first) canvas.blend(x, y, colours[k], share);
     }
   }
   return canvas;
@@ -129,7 +133,7 @@ Canvas with_legend(const Canvas& picture, const std::vector<LegendEntry>& entrie
 }
 
 Canvas label_grid(const std::string& title, const std::vector<std::string>& classes,
-                  const std::vector<Labelled>& samples, std::int64_t factor) {
+                  const std::vector<Labelled>& samples, std::int64_t factor, bool background) {
   FOVEA_CHECK(!samples.empty() && !classes.empty(), ShapeError, "label grid: no samples");
   const std::int64_t largest = std::max(samples.front().height, samples.front().width);
   if (factor == 0) factor = std::max<std::int64_t>(1, (256 + largest / 2) / largest);
@@ -138,7 +142,7 @@ Canvas label_grid(const std::string& title, const std::vector<std::string>& clas
   montage.factor = factor;
   montage.text_size = kTextSize;
   montage.column_labels = {"image", "truth", "prediction", "where it differs"};
-  const std::vector<Colour> colours = class_colours(std::ssize(classes));
+  const ClassColours colours = class_colours(std::ssize(classes), background);
   for (const Labelled& s : samples) {
     const auto pixels = static_cast<std::size_t>(s.height * s.width);
     FOVEA_CHECK(s.truth.size() == pixels && s.predicted.size() == pixels, ShapeError,
@@ -146,12 +150,14 @@ Canvas label_grid(const std::string& title, const std::vector<std::string>& clas
                             s.truth.size(), s.predicted.size(), s.height, s.width));
     const Canvas image = picture_of(s.image, s.channels, s.height, s.width);
     montage.rows.push_back({image, over_grey(image, s.truth, s.truth, colours),
-                            over_grey(image, s.predicted, s.truth, colours), differences(s)});
+                            over_grey(image, s.predicted, s.truth, colours),
+                            differences(s, colours)});
     montage.row_labels.push_back(s.label);
   }
   std::vector<LegendEntry> legend;
-  for (std::size_t k = 1; k < classes.size(); ++k) legend.push_back({colours[k], classes[k]});
-  legend.push_back({kInk, fmt::format("{}, in the last column", classes.front())});
+  for (std::int64_t k = colours.first; k < std::ssize(classes); ++k)
+    legend.push_back({colours[k], classes[static_cast<std::size_t>(k)]});
+  if (background) legend.push_back({kInk, fmt::format("{}, in the last column", classes.front())});
   legend.push_back({kMissing, "does not count"});
   return with_legend(render(montage), legend);
 }

@@ -10,21 +10,29 @@
 
 namespace fovea::visualise {
 
-/// Of class k >= 1, the same in every picture and page; class 0, the background, is shown without
-/// one. Classes 1 to 6 have those of the palette (colour_map.h) but black, later ones lighter and
-/// darker shades of them.
+/// Of class k >= 1 behind the background, the same in every picture and page. Classes 1 to 6 have
+/// those of the palette (colour_map.h) but black, later ones lighter and darker shades of them.
 Colour class_colour(std::int64_t k);
-/// Those of all classes but the first, which has the colour of text.
-std::vector<Colour> class_colours(std::int64_t classes);
+/// A colour for each class, of which those before `first` (the background) are not drawn.
+struct ClassColours {
+  std::vector<Colour> of;
+  std::int64_t first = 1;
+
+  /// Throws ShapeError for a class that is not there.
+  Colour operator[](std::int64_t k) const;
+};
+/// Those of all classes of a data set. The background has the colour of text; where no class is the
+/// background, class k has class_colour(k + 1).
+ClassColours class_colours(std::int64_t classes, bool background = true);
 
 /// An image without its colours, so that only classes have some.
 Canvas greyed(const Canvas& image);
 
-/// Pixels of class k >= 1 as floor(0.5 + (1 - share) image + share colours[k]); those below 1 stay.
-/// labels: (height, width). Throws ShapeError for another number of labels and for classes without
-/// a colour.
+/// Pixels of class k as floor(0.5 + (1 - share) image + share colours[k]); the background, and what
+/// is below 0, stay. labels: (height, width). Throws ShapeError for another number of labels and
+/// for classes without a colour.
 Canvas tint_classes(const Canvas& image, std::span<const std::int64_t> labels,
-                    std::span<const Colour> colours, double share);
+                    const ClassColours& colours, double share);
 
 /// A line below a picture says what colours mean, in as many lines as it needs.
 struct LegendEntry {
@@ -45,9 +53,10 @@ struct Labelled {
 
 /// Columns: image, truth and prediction in colours over the image in grey, and where they differ
 /// (the predicted colour on white). Pixels that do not count are grey. Below is what colours mean.
-/// `factor` enlarges; 0 brings a picture to about 256 pixels. Throws ShapeError for no samples or
-/// sizes that do not fit.
+/// `background`: the first class is. `factor` enlarges; 0 brings a picture to about 256 pixels.
+/// Throws ShapeError for no samples or sizes that do not fit.
 Canvas label_grid(const std::string& title, const std::vector<std::string>& classes,
-                  const std::vector<Labelled>& samples, std::int64_t factor = 0);
+                  const std::vector<Labelled>& samples, std::int64_t factor = 0,
+                  bool background = true);
 
 }  // namespace fovea::visualise

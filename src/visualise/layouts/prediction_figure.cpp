@@ -26,9 +26,9 @@ void draw_foreground(Canvas& canvas, std::span<const std::int64_t> labels, Colou
 
 Canvas picture_of_classes(const Canvas& image, std::span<const std::int64_t> truth,
                           std::span<const std::int64_t> predicted, const ClassPicture& look) {
-  if (look.classes > 2) {
+  if (look.classes > 2 || !look.background) {
     return tint_classes(greyed(image), predicted.empty() ? truth : predicted,
-                        class_colours(look.classes), kOverImage);
+                        class_colours(look.classes, look.background), kOverImage);
   }
   Canvas canvas = image;
   draw_foreground(canvas, truth, kTruth, look.thickness);
@@ -43,7 +43,7 @@ Canvas render(const PredictionFigure& f) {
   montage.factor = f.factor;
   montage.column_labels = {"truth"};
   montage.column_labels.insert(montage.column_labels.end(), f.networks.begin(), f.networks.end());
-  const ClassPicture look{std::ssize(f.classes), f.thickness};
+  const ClassPicture look{std::ssize(f.classes), f.thickness, f.background};
   for (const PredictionRow& row : f.rows) {
     FOVEA_CHECK(row.predicted.size() == f.networks.size(), ShapeError,
                 fmt::format("prediction figure: {} has {} predictions of {} networks", row.name,
@@ -54,11 +54,12 @@ Canvas render(const PredictionFigure& f) {
       montage.rows.back().push_back(picture_of_classes(row.image, row.truth, predicted, look));
   }
   std::vector<LegendEntry> legend;
-  if (look.classes <= 2) {
+  if (look.classes <= 2 && look.background) {
     legend = {{kTruth, "truth"}, {kPrediction, "prediction, drawn over it"}};
   } else {
-    for (std::size_t k = 1; k < f.classes.size(); ++k)
-      legend.push_back({class_colour(static_cast<std::int64_t>(k)), f.classes[k]});
+    const ClassColours colours = class_colours(look.classes, look.background);
+    for (std::int64_t k = colours.first; k < look.classes; ++k)
+      legend.push_back({colours[k], f.classes[static_cast<std::size_t>(k)]});
   }
   return with_legend(render(montage), legend);
 }

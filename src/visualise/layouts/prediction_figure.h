@@ -17,6 +17,7 @@ namespace fovea::visualise {
 struct ClassPicture {
   std::int64_t classes = 2;  // with the background
   std::int64_t thickness = 1;
+  bool background = true;  // the first class is
 };
 Canvas picture_of_classes(const Canvas& image, std::span<const std::int64_t> truth,
                           std::span<const std::int64_t> predicted, const ClassPicture& look);
@@ -32,10 +33,11 @@ struct PredictionRow {
 struct PredictionFigure {
   std::string title;
   std::vector<std::string> networks;
-  std::vector<std::string> classes;  // names, the background first
+  std::vector<std::string> classes;  // names
   std::vector<PredictionRow> rows;
   std::int64_t thickness = 1;  // of contours, in pixels of the image
   std::int64_t factor = 1;     // enlargement
+  bool background = true;      // the first class is
 };
 
 /// The truth in the first column, then a column for each network; below is what colours mean.

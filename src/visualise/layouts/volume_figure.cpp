@@ -93,13 +93,14 @@ class SlicePixels {
   Canvas contours() const {
     Canvas canvas = image();
     canvas.fill_rectangle(0, 0, canvas.width, canvas.height, {0, 0, 0}, kDarker);
-    const std::vector<Colour> colours = class_colours(std::ssize(v_.classes));
+    const ClassColours colours = class_colours(std::ssize(v_.classes));
     const auto draw = [&](const std::vector<std::uint8_t>& labels, bool truth) {
       const std::vector<std::uint8_t> seen = of(labels);
       for (std::size_t k = 1; k < v_.classes.size(); ++k) {
         std::vector<float> mask;
         for (const std::uint8_t label : seen) mask.push_back(label == k ? 1.0f : 0.0f);
-        draw_contour(canvas, mask, size_[1], size_[0], 1, truth ? colours[k] : kPredictedContour,
+        draw_contour(canvas, mask, size_[1], size_[0], 1,
+                     truth ? colours[static_cast<std::int64_t>(k)] : kPredictedContour,
                      truth ? look_.thickness + 1 : look_.thickness);
       }
     };

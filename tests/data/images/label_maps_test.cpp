@@ -88,6 +88,8 @@ TEST_CASE("label maps: values are classes, in the order given or found in train"
   const std::int64_t renumbered[] = {1, 2, 0};  // of 0, 50, 200
   for (std::size_t p = 0; p < labels.size(); ++p)
     CHECK(other[p] == (labels[p] < 0 ? kIgnoreLabel : renumbered[labels[p]]));
+  CHECK(named->has_background());
+  CHECK_FALSE(open(folder, R"("ignore_value": 255, "background": false)")->has_background());
   const auto shape = known_shape(component("paired_folder", folder.path, R"("img_size": 8,
       "mask_type": "labels", "classes": ["a", "b", "c", "d"])"));
   CHECK(shape->classes == 4);

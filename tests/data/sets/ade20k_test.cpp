@@ -44,6 +44,7 @@ TEST_CASE("ade20k: training and validation, 150 classes, the value 0 is ignored"
   const auto train = open("ade20k", folder, R"("img_size": 16, "longest": 0)");
   CHECK(train->size() == 4);
   CHECK(train->num_classes() == 150);
+  CHECK_FALSE(train->has_background());
   CHECK(train->class_names().front() == "wall");
   CHECK(train->class_names().back() == "flag");
   const std::set<std::string> distinct(train->class_names().begin(), train->class_names().end());

@@ -294,6 +294,8 @@ TEST_CASE("paired_folder: classes are asked for, and mask_values says which", "[
   CHECK_THROWS_WITH(mask("[]"), Catch::Contains("expected a list of values"));
   CHECK_THROWS_WITH(mask("\"ones\""), Catch::Contains("mask_values is \"ones\""));
   CHECK_THROWS_WITH(mask("[1], \"mask_threshold\": 9"), Catch::Contains("choose one"));
+  CHECK_THROWS_WITH(mask("[1], \"background\": false"),
+                    Catch::Contains("background and ignore_value belong to maps of labels"));
 }
 
 TEST_CASE("paired_folder: a part without foreground is refused, a sample without is not",

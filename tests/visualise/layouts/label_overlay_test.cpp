@@ -65,10 +65,50 @@ TEST_CASE("label grid: many classes keep apart, and their names find room", "[vi
   CHECK_THROWS_AS(label_grid("", classes, {}), ShapeError);
 }
 
+TEST_CASE("label grid: where no class is the background, the first has a colour too",
+          "[visualise]") {
+  constexpr std::int64_t kFactor = 8;
+  const std::vector<std::string> classes = {"wall", "building", "sky"};
+  const Canvas with = label_grid("", classes, {sample()}, kFactor);
+  const Canvas without = label_grid("", classes, {sample()}, kFactor, false);
+  // The top row is predicted as class 0: nothing, then the first colour; class 1 has the second.
+  const auto tints = [&](const Canvas& grid, std::int64_t k) {
+    Canvas tint(1, 1);
+    tint.blend(0, 0, class_colour(k), 0.65);
+    return pixels_of(grid, tint.at(0, 0)) / (kFactor * kFactor);
+  };
+  CHECK(tints(with, 1) == 12 + 10);
+  CHECK(tints(without, 1) == 4);
+  CHECK(tints(without, 2) == 12 + 10);
+  CHECK(tints(without, 3) == 12 + 10);
+  // Where it differs, that row has the colour of its class, not of text.
+  CHECK(pixels_of(without, class_colour(1)) >= 4 * kFactor * kFactor);
+  CHECK(pixels_of(with, kInk) - pixels_of(without, kInk) >= 4 * kFactor * kFactor);
+}
+
+TEST_CASE("class colours: the first of a data set is the background, or one like the others",
+          "[visualise]") {
+  const ClassColours behind = class_colours(3);
+  CHECK(behind.first == 1);
+  CHECK(behind[0] == kInk);
+  CHECK(behind[1] == class_colour(1));
+  CHECK(behind[2] == class_colour(2));
+  const ClassColours all = class_colours(3, false);
+  CHECK(all.first == 0);
+  CHECK(all[0] == class_colour(1));
+  CHECK(all[2] == class_colour(3));
+  CHECK_THROWS_AS(all[3], ShapeError);
+  CHECK_THROWS_AS(behind[-1], ShapeError);
+  const Canvas image(2, 1, Colour{10, 11, 255});
+  const Canvas mixed = tint_classes(image, std::vector<std::int64_t>{0, -100}, all, 0.5);
+  CHECK(mixed.at(0, 0) != image.at(0, 0));
+  CHECK(mixed.at(1, 0) == image.at(1, 0));
+}
+
 TEST_CASE("class overlay: halves are rounded up, classes need a colour", "[visualise]") {
   Canvas image(2, 1, Colour{10, 11, 255});
   const std::vector<std::int64_t> labels = {0, 1};
-  const std::vector<Colour> colours = {Colour{}, Colour{5, 5, 0}};
+  const ClassColours colours{{Colour{}, Colour{5, 5, 0}}};
   const Canvas mixed = tint_classes(image, labels, colours, 0.5);
   CHECK(mixed.at(0, 0) == Colour{10, 11, 255});
   CHECK(mixed.at(1, 0) == Colour{8, 8, 128});

@@ -4,11 +4,13 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "tests/visualise/pixels.h"
 #include "visualise/layouts/label_overlay.h"
 #include "visualise/layouts/overlay.h"
 
 using namespace fovea;
 using namespace fovea::visualise;
+using test::pixels_of;
 
 namespace {
 
@@ -37,6 +39,27 @@ TEST_CASE("class picture: several classes tint the image in grey", "[visualise]"
   CHECK(found.at(3, 0) == tint.at(0, 0));
   CHECK(found.at(2, 2) == Colour{100, 100, 100});
   CHECK(found.at(0, 0) == Colour{100, 100, 100});
+}
+
+TEST_CASE("class picture: without a background every class is tinted, two as well", "[visualise]") {
+  const Canvas image(4, 3, Colour{100, 100, 100});
+  const Canvas found =
+      picture_of_classes(image, kTruthLabels, kFound, {.classes = 2, .background = false});
+  const auto tinted = [&](std::int64_t k) {
+    Canvas tint(1, 1, Colour{100, 100, 100});
+    tint.blend(0, 0, class_colour(k), 0.5);
+    return tint.at(0, 0);
+  };
+  CHECK(found.at(0, 0) == tinted(1));
+  CHECK(found.at(2, 0) == tinted(2));
+  CHECK(found.at(2, 2) == Colour{100, 100, 100});
+  PredictionFigure f{"title", {"a"}, {"x", "y"}, {}, 1, 16};
+  f.rows = {{"0", Canvas(4, 3, kWhite), {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, {}}};
+  f.rows[0].predicted = {f.rows[0].truth};
+  f.background = false;
+  Canvas tint(1, 1);
+  tint.blend(0, 0, class_colour(1), 0.5);
+  CHECK(pixels_of(render(f), tint.at(0, 0)) >= 2 * 6 * 16 * 16);
 }
 
 TEST_CASE("prediction figure: the truth, then the networks; colours below", "[visualise]") {

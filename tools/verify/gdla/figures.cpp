@@ -79,7 +79,7 @@ void run_overlays(const Case& c, Checker& check) {
   const std::vector<double> labels = to_doubles(c.at("input/labels"));
   check.compare("output/regions",
                 bytes(visualise::tint_classes(
-                    picture, std::vector<std::int64_t>(labels.begin(), labels.end()), palette,
+                    picture, std::vector<std::int64_t>(labels.begin(), labels.end()), {palette},
                     c.number("alpha"))));
 }
 

@@ -49,9 +49,11 @@ class Segmentation : public Task {
   }
   /// What the loss compares maps with, from the masks of a batch.
   virtual Tensor target_of(const Tensor& masks) const { return masks; }
-  /// Names of what is scored, the background first, and the labels of each.
+  /// Names of what is scored, the background first where there is one, and the labels of each.
   virtual const std::vector<std::string>& scored_names() const { return source().class_names(); }
   virtual metrics::LabelSets scored_labels() const;
+  /// The first of these that is not the background.
+  virtual std::size_t first_scored() const { return 1; }
   /// The metrics of every evaluation, and behind them those asked for by add_metrics(), of each of
   /// these classes too.
   std::vector<metrics::MetricInfo> with_cases(std::vector<metrics::MetricInfo> metrics,
@@ -198,6 +200,7 @@ class LabelSegmentation final : public LabelledSegmentation {
  private:
   Tensor probabilities(const Tensor& map) const override;
   Tensor labels_of(const Tensor& map) const override { return metrics::predicted_labels(map); }
+  std::size_t first_scored() const override { return source().has_background() ? 1 : 0; }
   bool scores_every_pixel() const override { return true; }
   void add_scores(Report& report, const Evaluation& clean) const override;
 };

@@ -42,12 +42,14 @@ std::optional<std::vector<double>> pixel_spacing(const data::Geometry& geometry,
 void Segmentation::add_metrics(const metrics::CaseMetrics& asked) {
   metrics::case_metrics(asked);  // throws for unknown names
   const CaseCollector check(asked, {});
-  if (has_source()) metrics::chosen_classes(asked.classes, scored_names());
   asked_ = asked;
+  if (!has_source()) return;
+  asked_.first_class = first_scored();
+  chosen_classes();  // throws for unknown names
 }
 
 std::vector<std::size_t> Segmentation::chosen_classes() const {
-  return metrics::chosen_classes(asked_.classes, scored_names());
+  return metrics::chosen_classes(asked_.classes, scored_names(), first_scored());
 }
 
 CaseCollector::Image Segmentation::image_of(std::span<const std::int64_t> truth,
@@ -139,7 +141,7 @@ metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
   metrics::CaseScores scores{counts};
   const auto add = [&](const auto& entries, const metrics::Grid& grid) {
     scores.distances.merge(metrics::class_distances(entries, image.truth, image.predicted, sets_,
-                                                    data::kIgnoreLabel, grid));
+                                                    data::kIgnoreLabel, grid, asked_.first_class));
   };
   if (!in_pixels.empty()) add(in_pixels, {image.size});
   if (!in_millimetres.empty()) {
@@ -203,7 +205,7 @@ void Segmentation::add_cases(Report& report, const std::vector<metrics::CaseScor
                              const std::vector<std::string>& class_names) const {
   if (!asked_.classes.empty())
     report.lines.push_back(fmt::format("means over classes are of {} of {} classes: {}",
-                                       asked_.classes.size(), class_names.size() - 1,
+                                       asked_.classes.size(), class_names.size() - first_scored(),
                                        fmt::join(asked_.classes, ", ")));
   const auto incomplete =
       std::count_if(cases.begin(), cases.end(), [](const auto& one) { return one.incomplete; });
@@ -239,16 +241,16 @@ std::string class_head(const std::string& name, const std::string& word) {
   return word.empty() ? name : fmt::format("{}_{}", name, word);
 }
 
-// Shares of each class, behind the means over classes.
+// Shares of each class from `first` on, behind the means over classes.
 std::vector<Column> share_columns(const std::vector<metrics::CaseScores>& cases,
-                                  const std::vector<std::string>& class_words) {
+                                  const std::vector<std::string>& class_words, std::size_t first) {
   std::vector<Column> columns;
   for (const metrics::CaseMetricEntry& entry : metrics::case_metric_entries()) {
     if (entry.is_distance()) continue;
     for (std::size_t c = 0; c < class_words.size(); ++c) {
       std::vector<double> shares;
       for (const metrics::CaseScores& one : cases)
-        shares.push_back(entry.share(one.counts, c + 1, metrics::EmptyMasks::kStrict));
+        shares.push_back(entry.share(one.counts, c + first, metrics::EmptyMasks::kStrict));
       columns.push_back({class_head(entry.share_name(), class_words[c]), std::move(shares)});
     }
   }
@@ -290,7 +292,7 @@ Table volumes_table(const metrics::CaseMetrics& asked,
   for (metrics::CaseMeasurement& one : metrics::measure_cases(asked, cases))
     if (class_words.size() > 1 || !one.entry->is_distance())
       table.columns.push_back({one.metric.info.name, std::move(one.metric.per_sample)});
-  add(share_columns(cases, class_words));
+  add(share_columns(cases, class_words, asked.first_class));
   add(distance_columns(asked, cases, class_words));
   return table;
 }

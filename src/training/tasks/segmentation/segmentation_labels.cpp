@@ -20,8 +20,6 @@ namespace {
 
 using metrics::ClassCounts;
 
-constexpr std::size_t kFirst = 1;  // class that is foreground
-
 std::int64_t sum_of(const std::vector<std::int64_t>& counts, std::size_t first) {
   std::int64_t sum = 0;
   for (std::size_t c = first; c < counts.size(); ++c) sum += counts[c];
@@ -49,7 +47,7 @@ double LabelledSegmentation::dice_of(const ClassCounts& sample) const {
 
 Table LabelledSegmentation::samples_table(const Evaluation& clean,
                                           const std::vector<std::string>& names) const {
-  const std::size_t first = scores_every_pixel() ? 0 : kFirst;
+  const std::size_t first = scores_every_pixel() ? 0 : first_scored();
   const std::vector<std::string> words = metrics::class_words(scored_names());
   std::vector<double> dice, iou, accuracy;
   std::vector<std::vector<double>> class_dice(words.size()), class_iou(words.size());
@@ -79,7 +77,7 @@ schema::Value LabelledSegmentation::per_class_json(const Evaluation& clean) cons
   const ClassCounts counts = metrics::class_counts(clean.confusion, scored_labels());
   const std::vector<double> dice = metrics::class_dice(counts), iou = metrics::class_iou(counts);
   schema::Value list = schema::Value::array();
-  for (std::size_t c = scores_every_pixel() ? 0 : kFirst; c < names.size(); ++c) {
+  for (std::size_t c = scores_every_pixel() ? 0 : first_scored(); c < names.size(); ++c) {
     schema::Value row = schema::Value::object({{"class", names[c]}});
     set_number(row, "dice", 100 * dice[c]);
     set_number(row, "iou", 100 * iou[c]);
@@ -192,7 +190,7 @@ Report LabelledSegmentation::report(const ReportRequest& request) {
   report.metrics = clean.metrics;
   report.indices = clean.indices;
   add_tables(report, samples_table(clean, names), clean.cases,
-             {words.begin() + kFirst, words.end()});
+             {words.begin() + static_cast<std::ptrdiff_t>(first_scored()), words.end()});
   report.counts = SampleCounts{clean.by_sample, clean.pixels};
   for (const std::size_t k :
        volumes ? std::vector<std::size_t>() : shown_places(request, names.size()))
@@ -207,9 +205,9 @@ Report LabelledSegmentation::report(const ReportRequest& request) {
   std::int64_t in_truth = 0, in_both = 0, ignored = 0;
   for (const ClassCounts& image : clean.by_sample) {
     if (!metrics::any_counts(image)) ++ignored;
-    if (!metrics::any_counts(image) || sum_of(image.truth, kFirst) > 0) continue;
+    if (!metrics::any_counts(image) || sum_of(image.truth, first_scored()) > 0) continue;
     ++in_truth;
-    in_both += sum_of(image.predicted, kFirst) == 0 ? 1 : 0;
+    in_both += sum_of(image.predicted, first_scored()) == 0 ? 1 : 0;
   }
   add_empty_images(report, in_truth, in_both);
   if (ignored > 0)
