@@ -26,10 +26,10 @@ ops::RotaryTables tables_of(const std::vector<double>& angles, const Shape& shap
 }  // namespace
 
 ops::RotaryTables sequence_rotary(std::int64_t n, std::int64_t head_dim, double base, DType dtype,
-                                  const Device& device) {
+                                  const Device& device, std::int64_t first) {
   const Shape shape{n, head_dim / 2};
   std::vector<double> angles;
-  for (std::int64_t position = 0; position < n; ++position) {
+  for (std::int64_t position = first; position < first + n; ++position) {
     for (std::int64_t pair = 0; pair < shape[1]; ++pair) {
       const double rate =
           std::pow(base, -2.0 * static_cast<double>(pair) / static_cast<double>(head_dim));

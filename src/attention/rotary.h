@@ -10,9 +10,9 @@
 
 namespace fovea::attention {
 
-/// position * base^(-2 i / head_dim) for pair i, positions from 0 in order of the tokens.
+/// position * base^(-2 i / head_dim) for pair i, positions from `first` in order of the tokens.
 ops::RotaryTables sequence_rotary(std::int64_t n, std::int64_t head_dim, double base, DType dtype,
-                                  const Device& device);
+                                  const Device& device, std::int64_t first = 0);
 
 /// head_dim / 4 rates from 1 down to 1 / 10000, both included. Throws ConfigError, naming `place`,
 /// unless 4 divides head_dim.

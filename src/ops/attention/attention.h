@@ -23,7 +23,7 @@ HeadView heads(const Tensor& x, std::int64_t num_heads, std::int64_t dim, std::i
 struct AttentionOptions {
   double scale = 1;
   bool causal = false;
-  Tensor key_mask;  // (b, keys) uint8, 1 = valid; undefined = all valid
+  Tensor key_mask = {};  // (b, keys) uint8, 1 = valid; undefined = all valid
 };
 
 /// softmax(scale q k^T) v, heads concatenated: (b, queries, heads * v.dim). dgsa 2.1, 2.4.

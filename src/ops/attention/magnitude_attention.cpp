@@ -5,12 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/mode.h"
 #include "base/error.h"
 #include "ops/attention/linear_attention_call.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
-#include "ops/linear.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
 
@@ -117,40 +115,6 @@ MagnitudeMap magnitude_map(const HeadView& q, const HeadView& k, const Magnitude
           map.scores, slice(reshape(valid, {b, 1, n, 1}), 2, first, count < 0 ? n - first : count));
   }
   return map;
-}
-
-MagnitudeState::MagnitudeState(const MagnitudeOptions& options, std::int64_t batch,
-                               std::int64_t heads, std::int64_t dim, std::int64_t width,
-                               DType dtype, const Device& device)
-    : options_(options),
-      sums_{zeros({batch, heads, dim, width}, dtype, device),
-            zeros({batch, heads, dim}, dtype, device),
-            zeros({batch, heads, width}, dtype, device)} {}
-
-Tensor MagnitudeState::step(const Tensor& q, const Tensor& k, const Tensor& v,
-                            const RotaryTables& tables) {
-  const autograd::NoGrad no_grad;
-  const std::int64_t b = q.size(0);
-  const std::int64_t num_heads = q.size(1);
-  const std::int64_t dim = q.size(3);
-  const Tensor queries = features(options_.feature_map, q);
-  const Tensor keys = features(options_.feature_map, k);
-  const auto turned = [&](const Tensor& x) {
-    if (!tables.cos.defined()) return x;
-    return reshape(rotate(reshape(x, {b, 1, num_heads * dim}), tables), x.shape());
-  };
-  ++tokens_;
-  sums_.keys = add(sums_.keys, reshape(keys, {b, num_heads, dim}));
-  sums_.values = add(sums_.values, reshape(v, {b, num_heads, v.size(3)}));
-  sums_.products = add(sums_.products, matmul(turned(keys), v, true, false));
-  const double n = static_cast<double>(tokens_);
-  const double scale = scale_of(options_, dim);
-  const double c = options_.scale == SimilarityScale::kHeadDimMean ? scale / n : scale;
-  const Tensor z = mul(matmul(queries, reshape(sums_.keys, {b, num_heads, dim, 1})), c);
-  Tensor y = mul(matmul(turned(queries), sums_.products), c);
-  if (options_.beta == Coefficient::kFormula) y = mul(y, add(reciprocal(add(z, options_.eps)), 1));
-  if (options_.gamma != Coefficient::kFormula) return y;
-  return sub(y, mul(mul(z, 1 / n), reshape(sums_.values, {b, num_heads, 1, v.size(3)})));
 }
 
 }  // namespace fovea::ops

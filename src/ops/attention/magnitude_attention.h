@@ -46,24 +46,4 @@ struct MagnitudeMap {
 MagnitudeMap magnitude_map(const HeadView& q, const HeadView& k, const MagnitudeOptions& options,
                            std::int64_t first = 0, std::int64_t count = -1);
 
-/// Causal attention token by token, with a state of fixed size. mala 3.4.
-class MagnitudeState {
- public:
-  /// Options are those of magnitude_attention(); rotary is given with every token.
-  MagnitudeState(const MagnitudeOptions& options, std::int64_t batch, std::int64_t heads,
-                 std::int64_t dim, std::int64_t width, DType dtype, const Device& device);
-  /// q, k (b, heads, 1, dim), v (b, heads, 1, width) of the next token -> (b, heads, 1, width).
-  /// tables: of this token, (1, dim / 2). No gradients.
-  Tensor step(const Tensor& q, const Tensor& k, const Tensor& v, const RotaryTables& tables = {});
-
-  /// After the last token, as LinearAttentionSums.
-  const LinearAttentionSums& sums() const { return sums_; }
-  std::int64_t tokens() const { return tokens_; }
-
- private:
-  MagnitudeOptions options_;
-  LinearAttentionSums sums_;
-  std::int64_t tokens_ = 0;
-};
-
 }  // namespace fovea::ops

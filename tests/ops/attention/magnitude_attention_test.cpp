@@ -249,29 +249,6 @@ TEST_CASE("magnitude attention: as many threads as you like give the same bits",
   }
 }
 
-TEST_CASE("magnitude attention: token by token it is the causal form", "[ops]") {
-  const MagnitudeSizes s{70, 4, 3};
-  const Tensor qkv = random_tensor({2, s.n, magnitude_width(s)}, 15);
-  for (MagnitudeOptions options : all_options(s)) {
-    if (!options.causal) continue;
-    const auto [q, k, v] = views_of(qkv, s);
-    ops::MagnitudeState state(options, 2, kMagnitudeHeads, s.dim, s.width, DType::kFloat64, cpu());
-    std::vector<Tensor> rows;
-    for (std::int64_t i = 0; i < s.n; ++i) {
-      const auto token = [&](const ops::HeadView& view) {
-        return ops::slice(ops::take_heads(view), 2, i, 1);
-      };
-      ops::RotaryTables here;
-      if (options.rotary.cos.defined())
-        here = {options.rotary.cos.rows(i, i + 1), options.rotary.sin.rows(i, i + 1)};
-      rows.push_back(state.step(token(q), token(k), token(v), here));
-    }
-    CHECK(state.tokens() == s.n);
-    CHECK(max_difference(ops::merge_heads(ops::concat(rows, 2)),
-                         attend_magnitude(qkv, s, options)) < 1e-11);
-  }
-}
-
 TEST_CASE("magnitude attention: rows of the map on demand are rows of the map", "[ops]") {
   const MagnitudeSizes s{7, 4, 4};
   const auto [q, k, v] = views_of(random_tensor({2, s.n, magnitude_width(s)}, 16), s);

@@ -6,6 +6,7 @@
 
 #include "attention/mala.h"
 #include "attention/rotary.h"
+#include "ops/attention/recurrent_attention.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -103,22 +104,20 @@ Tensor twice(const Tensor& x) {
 void compare_state(const Case& c, const ops::MagnitudeOptions& options,
                    const ops::RotaryTables& rotary, Checker& check) {
   const Tensor& q = c.at("input/q");
-  const Tensor& v = c.at("input/v");
-  ops::MagnitudeState state(options, q.size(0), q.size(1), q.size(3), v.size(3), q.dtype(),
-                            q.device());
+  ops::RecurrentState state;
   std::vector<Tensor> rows;
   for (std::int64_t i = 0; i < q.size(2); ++i) {
-    const auto token = [&](const char* name) { return ops::slice(c.at(name), 2, i, 1); };
-    const ops::RotaryTables here =
-        rotary.cos.defined()
-            ? ops::RotaryTables{rotary.cos.rows(i, i + 1), rotary.sin.rows(i, i + 1)}
-            : rotary;
-    rows.push_back(state.step(token("input/q"), token("input/k"), token("input/v"), here));
+    const auto token = [&](const char* name) { return view_of(ops::slice(c.at(name), 2, i, 1)); };
+    ops::MagnitudeOptions here = options;
+    if (rotary.cos.defined()) here.rotary = {rotary.cos.rows(i, i + 1), rotary.sin.rows(i, i + 1)};
+    const Tensor row = ops::recurrent_magnitude_attention(token("input/q"), token("input/k"),
+                                                          token("input/v"), here, state);
+    rows.push_back(heads_first(row, q.size(1)));
   }
   check.compare("output/y", ops::concat(rows, 2));
-  check.compare("output/state_M", state.sums().products);
-  check.compare("output/state_S", state.sums().keys);
-  check.compare("output/state_U", state.sums().values);
+  check.compare("output/state_M", state.sums.products);
+  check.compare("output/state_S", state.sums.keys);
+  check.compare("output/state_U", state.sums.values);
 }
 
 Table mala_operators() {
