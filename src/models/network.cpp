@@ -20,11 +20,12 @@ const InterfaceInfo& info_of(Interface interface) {
   static const InputField image{"image", &Inputs::image, DType::kFloat32};
   static const InputField tokens{"tokens", &Inputs::tokens, DType::kInt64};
   static const InputField size{"image_size", &Inputs::image_size, DType::kInt64, {2}};
-  static const std::array<InterfaceInfo, 4> all = {{
+  static const std::array<InterfaceInfo, 5> all = {{
       {"an image classifier", "logits", {image}},
       {"a text classifier", "logits", {tokens}},
       {"a dense network", "maps", {image}},
       {"a detector", "boxes", {image, size}},
+      {"a language model", "logits", {tokens}},
   }};
   return all.at(static_cast<std::size_t>(interface));
 }

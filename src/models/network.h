@@ -13,14 +13,14 @@ namespace fovea::models {
 /// The inputs of a network; those that it does not read are undefined.
 struct Inputs {
   Tensor image = {};       // (b, c, h, w) floating; of volumes (b, c, d, h, w)
-  Tensor tokens = {};      // (b, n) int64 ids of words, 0 = padding behind the end of a text
+  Tensor tokens = {};      // (b, n) int64 ids; of classifiers 0 = padding behind the end of a text
   Tensor image_size = {};  // (b, 2) int64: height and width of each image, behind which are zeros
 };
 
 /// The outputs of a network. They are logits: sigmoid and softmax belong to losses, metrics and
 /// reports.
 struct Outputs {
-  Tensor logits = {};             // classifiers: (b, classes)
+  Tensor logits = {};             // classifiers: (b, classes); language models: (b, n, vocabulary)
   std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first;
                                   // detectors: what their dense heads say (detectors/detector.h)
   std::vector<Tensor> features = {};  // detectors: the levels that a second stage reads
@@ -36,6 +36,8 @@ enum class Interface {
   kTextClassifier,   // tokens -> logits
   kDenseNetwork,     // image -> maps; the first is of the image's size
   kDetector,         // image, image_size -> maps, features; of which a Detector makes boxes
+  kLanguageModel,    // tokens -> logits of the next one behind each; writes
+                     // (sequences/language_model.h)
 };
 
 /// One input of an interface.

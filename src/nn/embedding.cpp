@@ -25,13 +25,19 @@ Tensor PatchEmbed::forward(const Tensor& x) {
   return ops::transpose(rows, 1, 2);
 }
 
-Embedding::Embedding(const Build& build, std::int64_t rows, std::int64_t dim)
-    : weight_(parameter("weight", init_normal(build.at("weight"), {rows, dim},
-                                              1 / std::sqrt(static_cast<double>(dim))))) {
-  ops::fill(weight_.rows(0, 1), 0);
+Embedding::Embedding(const Build& build, std::int64_t rows, std::int64_t dim,
+                     const EmbeddingOptions& o)
+    : padding_(o.padding),
+      weight_(parameter("weight",
+                        init_normal(build.at("weight"), {rows, dim},
+                                    o.init_stddev > 0 ? o.init_stddev
+                                                      : 1 / std::sqrt(static_cast<double>(dim))))) {
+  if (padding_) ops::fill(weight_.rows(0, 1), 0);
 }
 
-Tensor Embedding::forward(const Tensor& ids) { return ops::embedding(weight_, ids, 0); }
+Tensor Embedding::forward(const Tensor& ids) {
+  return ops::embedding(weight_, ids, padding_ ? 0 : -1);
+}
 
 Tensor sinusoidal_positions(std::int64_t n, std::int64_t dim, DType dtype, const Device& device) {
   std::vector<double> values(static_cast<std::size_t>(n * dim));

@@ -19,18 +19,26 @@ class PatchEmbed final : public UnaryModule {
   Conv2d& proj_;
 };
 
-/// Vectors of words: ids int64 (b, n) in [0, rows) -> (b, n, dim). Row 0 stands for padding: it is
-/// zero and gets no gradient. Starts as normal(0, dim^-0.5). Parameter weight (rows, dim).
+struct EmbeddingOptions {
+  bool padding = true;     // row 0 stands for padding: it is zero and gets no gradient
+  double init_stddev = 0;  // of the normal distribution that rows start as; 0: dim^-0.5
+};
+
+/// Vectors of words: ids int64 (b, n) in [0, rows) -> (b, n, dim). Parameter weight (rows, dim).
 /// dgsa 2.7, 2.8.
 class Embedding final : public UnaryModule {
  public:
-  Embedding(const Build& build, std::int64_t rows, std::int64_t dim);
+  Embedding(const Build& build, std::int64_t rows, std::int64_t dim,
+            const EmbeddingOptions& options = {});
   std::string type() const override { return "Embedding"; }
+  /// For a head that shares it.
+  const Tensor& weight() const { return weight_; }
 
  protected:
   Tensor forward(const Tensor& ids) override;
 
  private:
+  bool padding_;
   Tensor weight_;
 };
 

@@ -61,6 +61,9 @@ Table mala_dense();
 /// papers/mala: heads of detectors.
 Table mala_detectors();
 
+/// papers/mala: the language model.
+Table mala_language();
+
 /// papers/dformer: units, attention, blocks, stages and the layers between them.
 Table dformer_operators();
 /// papers/dformer: networks.
