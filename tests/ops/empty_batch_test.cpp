@@ -4,6 +4,7 @@
 
 #include "ops/attention/linear_attention.h"
 #include "ops/attention/magnitude_attention.h"
+#include "ops/attention/recurrent_attention.h"
 #include "ops/attention/unit_attention.h"
 #include "ops/conv/convolution.h"
 #include "ops/conv/patch_logits.h"
@@ -164,6 +165,24 @@ std::vector<Case> network_cases() {
          return ops::rotate(t[0], {ops::cos(angles), ops::sin(angles)});
        },
        tokens},
+      {"recurrent_magnitude_attention",
+       {tokens},
+       {},
+       [=](const auto& t) {
+         ops::RecurrentState state;
+         return ops::recurrent_magnitude_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), {},
+                                                   state);
+       },
+       {0, 3, 4}},
+      {"recurrent_linear_attention",
+       {tokens},
+       {},
+       [=](const auto& t) {
+         ops::RecurrentState state;
+         return ops::recurrent_linear_attention(view(t[0], 0), view(t[0], 4), view(t[0], 8), {},
+                                                state);
+       },
+       {0, 3, 4}},
       {"linear_attention_map",
        {tokens},
        {},

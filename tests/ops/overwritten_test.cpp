@@ -477,6 +477,8 @@ TEST_CASE("overwritten values: the table leaves no operation out", "[ops]") {
                                   "merge_heads",
                                   "attention_map",
                                   "linear_attention_map",
+                                  "recurrent_linear_attention",
+                                  "recurrent_magnitude_attention",
                                   "unit_attention_map",
                                   "attend_units",
                                   "elu_plus_one",
