@@ -37,6 +37,9 @@ const schema::Fields<TrainOptions>& train_fields() {
                "samples of a step that ema_decay is meant for: the decay of a step of n samples is "
                "ema_decay^(n / ema_base_size); 0 = the decay as it is")
           .add("eval_every", &O::eval_every, at_least(1), "epochs between evaluations")
+          .add("eval_every_steps", &O::eval_every_steps, at_least(0),
+               "steps between evaluations, instead of eval_every: for epochs that are long; the "
+               "last step is always scored; 0 = by epochs")
           .add("log_every", &O::log_every, at_least(1), "steps between lines of metrics.jsonl")
           .no_effect()
           .add("checkpoint_every", &O::checkpoint_every, at_least(1), "epochs between checkpoints")

@@ -26,6 +26,7 @@ struct TrainOptions {
   double ema_decay = 0;                     // 0 = off
   std::int64_t ema_base_size = 0;           // samples of a step that ema_decay is of; 0 = any
   std::int64_t eval_every = 1;              // epochs
+  std::int64_t eval_every_steps = 0;        // instead; 0 = by epochs
   std::int64_t log_every = 50;              // steps
   std::int64_t checkpoint_every = 1;        // epochs
   std::int64_t checkpoint_every_steps = 0;  // 0 = only at the end of epochs

@@ -84,7 +84,7 @@ schema::Value Trainer::run() {
   if (total_steps_ == 0 && !finished()) keep_given_weights();
   while (!finished()) {
     train_epoch();
-    finish_epoch();
+    if (!finished()) finish_epoch();
   }
   schema::Value chosen = chosen_weights();
   evaluate_chosen(chosen);
@@ -110,11 +110,20 @@ void Trainer::train_epoch() {
     queue_step(std::move(group));
     // At the end of an epoch its evaluation comes before the checkpoint.
     if (state_.batch >= source_.batches_per_epoch() || state_.step == total_steps_) break;
+    bool improved = false;
+    if (setup_.train.eval_every_steps > 0 && evaluation_is_due()) {
+      settle();
+      flush_window();
+      evaluate_parts();
+      improved = update_best();
+      stop_early();
+    }
     const std::int64_t every = setup_.train.checkpoint_every_steps;
-    const bool save_now = stop_requested() || (every > 0 && state_.step % every == 0);
-    if (!save_now) continue;
+    const bool due = every > 0 && state_.step % every == 0;
+    if (!due && !improved && !finished() && !stop_requested()) continue;
     settle();
     save();
+    if (finished()) return;
     if (stop_requested())
       throw Interrupted(fmt::format(
           "stopped after step {}; everything is saved, continue with --resume", state_.step));
@@ -168,18 +177,15 @@ void Trainer::finish_epoch() {
   const bool last =
       state_.step >= total_steps_ || (setup_.train.steps == 0 && done >= setup_.train.epochs);
   bool improved = false;
-  if (last || done % setup_.train.eval_every == 0) {
-    evaluate_epoch();
+  if (last || evaluation_is_due()) {
+    evaluate_parts();
     improved = update_best();
   }
-  const std::int64_t patience = setup_.train.patience;
-  if (patience > 0 && state_.evaluations_since_best >= patience && !last) {
-    state_.stop_reason = fmt::format("early stopping: {} {} has not improved for {} evaluations",
-                                     data::name_of(*selection_.on), selection_.monitor.name,
-                                     state_.evaluations_since_best);
-    say(state_.stop_reason);
+  if (last) {
+    state_.stop_reason = "completed";
+  } else {
+    stop_early();
   }
-  if (last) state_.stop_reason = "completed";
   const std::int64_t keep = setup_.train.keep_every;
   const bool kept = keep > 0 && done % keep == 0;
   if (kept) state_.kept.push_back(state_.step);
@@ -194,15 +200,31 @@ void Trainer::finish_epoch() {
   }
 }
 
+// After a step that an epoch does not end with, only by steps.
+bool Trainer::evaluation_is_due() const {
+  const std::int64_t steps = setup_.train.eval_every_steps;
+  if (steps > 0) return state_.step % steps == 0;
+  return (state_.epoch + 1) % setup_.train.eval_every == 0;
+}
+
+void Trainer::stop_early() {
+  const std::int64_t patience = setup_.train.patience;
+  if (patience == 0 || state_.evaluations_since_best < patience) return;
+  state_.stop_reason = fmt::format("early stopping: {} {} has not improved for {} evaluations",
+                                   data::name_of(*selection_.on), selection_.monitor.name,
+                                   state_.evaluations_since_best);
+  say(state_.stop_reason);
+}
+
 // A run of no steps scores the weights it was given, and keeps them.
 void Trainer::keep_given_weights() {
-  evaluate_epoch();
+  evaluate_parts();
   update_best();
   state_.stop_reason = "completed";
   save();
 }
 
-void Trainer::evaluate_epoch() {
+void Trainer::evaluate_parts() {
   for (const data::Split part : selection_.during)
     state_.metrics.set(std::string(data::name_of(part)),
                        record_evaluation(part, state_.step, state_.epoch, ""));

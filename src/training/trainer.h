@@ -128,8 +128,10 @@ class Trainer {
   void settle();
   void finish_epoch();
   void keep_given_weights();
-  void evaluate_epoch();
+  bool evaluation_is_due() const;
+  void evaluate_parts();
   bool update_best();
+  void stop_early();
 
   // step.cpp
   struct StepResult {
