@@ -15,6 +15,7 @@
 #include "data/images/image_options.h"
 #include "data/parts/division.h"
 #include "data/source.h"
+#include "data/streams/stream_dataset.h"
 #include "data/texts/text_options.h"
 #include "data/texts/text_source.h"
 #include "data/texts/vocabulary.h"
@@ -31,6 +32,8 @@ struct MakeOptions {
   std::optional<Split> only = {};
   /// For texts: the vocabulary, instead of one counted on train.
   std::shared_ptr<const Vocabulary> vocabulary = nullptr;
+  /// For streams of text: the tokeniser, instead of the one that options and train give.
+  std::shared_ptr<const StreamTokeniser> tokeniser = nullptr;
   /// For a survey (survey.h): bad samples are left out and reported instead of ending the run,
   /// parts may be missing, texts are not truncated, nothing is cached.
   bool survey = false;
@@ -96,9 +99,11 @@ using OpenVolumes = std::function<std::unique_ptr<VolumePart>(Split)>;
 Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOptions& how);
 using OpenBoxes = std::function<std::unique_ptr<BoxPart>(Split)>;
 Configured configured(BoxOptions options, OpenBoxes open, const MakeOptions& how);
+using OpenStreams = std::function<std::optional<StreamText>(Split)>;
+Configured configured(StreamOptions options, OpenStreams open, const MakeOptions& how);
 
-/// Used by the macro below. Options derives from ImageOptions, TextOptions, VolumeSetOptions or
-/// BoxOptions, whose keys follow its own; a member kKind says what the samples are where they are
+/// Used by the macro below. Options derives from ImageOptions, TextOptions, VolumeSetOptions,
+/// BoxOptions or StreamOptions, whose keys follow its own; a member kKind says what the samples are where they are
 /// not plain images or texts, a static kind_of(options) where that depends on the options, a member
 /// sample_shape() what is known of all copies, a member lists_test() whether the names of the test
 /// samples are listed.

@@ -36,7 +36,7 @@ TEST_CASE("datasets: every entry documents itself and shares the common keys", "
 #include "data/datasets.def"
 #undef FOVEA_DATASET_ENTRY
   };
-  CHECK(listed.size() == 29);
+  CHECK(listed.size() == 30);
   for (const std::string& name : listed) CHECK(datasets().find(name, "dataset").name == name);
   for (const DatasetEntry& entry : datasets()) {
     INFO(entry.name);
@@ -45,7 +45,7 @@ TEST_CASE("datasets: every entry documents itself and shares the common keys", "
     for (const schema::Field& field : entry.fields->fields()) CHECK_FALSE(field.help.empty());
     REQUIRE(entry.fields->find("root") != nullptr);
     CHECK(entry.fields->find("root")->default_text() == "\"datasets/" + entry.name + "\"");
-    const bool texts = entry.kind == Kind::kTexts;
+    const bool texts = entry.kind == Kind::kTexts || entry.kind == Kind::kStreams;
     CHECK((entry.fields->find("augment") != nullptr) == !texts);  // of volumes a switch
     CHECK((entry.fields->find("tokeniser") != nullptr) == texts);
   }

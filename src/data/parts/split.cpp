@@ -139,6 +139,8 @@ std::string_view name_of(Kind kind) {
       return "texts";
     case Kind::kBoxes:
       return "images with boxes";
+    case Kind::kStreams:
+      return "streams of text";
   }
   return "";
 }

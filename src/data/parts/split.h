@@ -14,8 +14,9 @@
 namespace fovea::data {
 
 /// What the samples of a data set are.
-enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts, kBoxes };
-/// "images", "images with masks", "images with maps of labels", "texts", "images with boxes".
+enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts, kBoxes, kStreams };
+/// "images", "images with masks", "images with maps of labels", "texts", "images with boxes",
+/// "streams of text".
 std::string_view name_of(Kind kind);
 
 /// The three parts of a data set. Val and test come with the data set or are cut from train. A

@@ -11,8 +11,9 @@ namespace {
 void resize(Experiment& e, models::DataShape& shape) {
   const std::vector<std::int64_t>& size = e.cost_img_size;
   const models::Entry& network = models::entries().find(e.model.type);
-  FOVEA_CHECK(network.interface != models::Interface::kTextClassifier, ConfigError,
-              "cost_img_size: the network reads texts; model.max_len says their length");
+  FOVEA_CHECK(models::info_of(network.interface).reads.front().name == "image", ConfigError,
+              "cost_img_size: the network reads texts; model.max_len or dataset.context says their "
+              "length");
   const std::size_t axes = network.axes == 3 ? 3 : 2;
   FOVEA_CHECK(size.size() == axes, ConfigError,
               fmt::format("cost_img_size: {} number{}, expected {}: {}", size.size(),

@@ -80,7 +80,8 @@ const schema::Fields<Experiment>& experiment_fields() {
 namespace {
 
 bool reads_texts(const Experiment& e) {
-  return models::entries().find(e.model.type).interface == models::Interface::kTextClassifier;
+  const models::Interface network = models::entries().find(e.model.type).interface;
+  return models::info_of(network).reads.front().name == "tokens";
 }
 
 void check_kinds(const Experiment& e) {
@@ -223,7 +224,11 @@ models::DataShape data_shape(const Experiment& experiment) {
     shape.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
     return shape;
   }
-  if (const auto known = data::known_shape(experiment.dataset)) return to_model(*known);
+  const auto known = data::known_shape(experiment.dataset);
+  // (Of streams of text the vocabulary may not be.)
+  const bool all_known =
+      !reads_texts(experiment) || given("vocab_size") || (known && known->vocab_size > 0);
+  if (known && all_known) return to_model(*known);
   return shape_of(*data::make_dataset(experiment.dataset, data::Split::kTrain));
 }
 

@@ -86,6 +86,7 @@ OpenedData Run::open_data(training::BatchOptions options) const {
   data::MakeOptions how;
   if (options.overfit) how.only = data::Split::kTrain;
   how.vocabulary = options_.vocabulary;
+  how.tokeniser = options_.tokeniser;
   data::Splits splits = data::make_splits(experiment_.dataset, how);
   const models::DataShape shape = shape_of(*splits.train);
   const schema::Value* rows = experiment_.model.options.find("vocab_size");

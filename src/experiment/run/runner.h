@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/streams/stream_tokeniser.h"
 #include "data/texts/vocabulary.h"
 #include "experiment/file/experiment.h"
 #include "experiment/run/open_data.h"
@@ -30,6 +31,8 @@ struct RunOptions {
   bool all_weights_given = false;
   /// The vocabulary of texts, instead of the one that train gives; null = that one.
   std::shared_ptr<const data::Vocabulary> vocabulary;
+  /// The tokeniser of streams of text, likewise.
+  std::shared_ptr<const data::StreamTokeniser> tokeniser;
   /// Where the network lives, instead of train.device; undefined = there. The meta device leaves
   /// everything but the arithmetic: the network has shapes and no memory.
   Device device;
