@@ -24,12 +24,16 @@ std::unique_ptr<models::Model> network_for(const training::TaskInfo& info, const
         test::component(R"({"type": "unet", "widths": [2, 4], "decoder_channels": [2]})"), build,
         {3, 16, 16, classes});
   if (info.network == models::Interface::kDetector)
-    return models::make_model(
-        test::component(R"({"type": "mask_rcnn", "fpn_channels": 8,
+    return models::make_model(test::component(R"({"type": "mask_rcnn", "fpn_channels": 8,
                             "backbone": {"type": "resnet18", "planes": [4, 4, 4, 4],
                                          "depths": [1, 1, 1, 1], "stem_width": 4},
                             "rcnn": {"fc_channels": 8, "head_conv_channels": 8}})"),
-        build, {3, 16, 16, 4});
+                              build, {3, 16, 16, 4});
+  if (info.network == models::Interface::kLanguageModel)
+    return models::make_model(
+        test::component(R"({"type": "language_model", "embed_dim": 8, "depth": 1, "hidden_dim": 8,
+                            "attention": {"type": "mala", "num_heads": 2}})"),
+        build, shape);
   const bool texts = info.network == models::Interface::kTextClassifier;
   return models::make_model(
       test::component(texts ? R"({"type": "transformer", "embed_dim": 8, "depth": 1,
