@@ -52,6 +52,8 @@ const std::vector<Command>& commands() {
        "fovea eval runs/dgvit --noise all"},
       {"predict", "masks, labels or classes of pictures and volumes of your own",
        "fovea predict runs/hippocampus scans --out predictions"},
+      {"generate", "go on with a text, by a trained language model",
+       "fovea generate runs/gutenberg --prompt 'It was a dark'"},
       {"ablate", "train rows x seeds of a table, resumable",
        "fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2"},
       {"visualise-attention", "draw attention rollouts of runs side by side, and a page to explore",

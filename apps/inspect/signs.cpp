@@ -66,7 +66,8 @@ int print_signs(const SignsArguments& args, bool json) {
   const experiment::Opened opened =
       experiment::open_run({.folder = args.run, .checkpoint = args.checkpoint});
   experiment::Run& run = *opened.run;
-  FOVEA_CHECK(run.model().interface() != models::Interface::kTextClassifier, ConfigError,
+  const auto& reads = models::info_of(run.model().interface()).reads.front();
+  FOVEA_CHECK(reads.name == "image", ConfigError,
               fmt::format("{}: reads texts; expected a network of images", args.run));
   const data::Split split = args.split.empty()
                                 ? training::reported_part(run.task().source().parts())

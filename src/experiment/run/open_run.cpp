@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/registry.h"
+#include "data/streams/stream_dataset.h"
 #include "data/texts/text_dataset.h"
 #include "schema/json/parse.h"
 #include "schema/load.h"
@@ -78,44 +79,57 @@ void WeightsUsed::describe(Value& record) const {
   record.set("random", Value::array(random));
 }
 
-Opened open_run(const TrainedRun& from) {
+StoredRun read_run(const TrainedRun& from) {
+  StoredRun stored;
   Value config = load_config(from.folder);
   schema::Notes notes;
   for (const std::string& assignment : from.overrides)
     override_setting(experiment_kind(), config, assignment, notes);
-  config = resolve(config, notes);
-  Opened opened;
-  WeightsUsed& weights = opened.weights;
-  choose_checkpoint(from, config, weights);
+  stored.config = resolve(config, notes);
+  stored.notes = notes.list();
+  WeightsUsed& weights = stored.weights;
+  choose_checkpoint(from, stored.config, weights);
   const training::CheckpointStore store(from.folder);
-  const auto folder = store.folder_of(weights.checkpoint);
-  const training::Checkpoint checkpoint = training::read_checkpoint(folder, make_cpu(1));
+  stored.folder = store.folder_of(weights.checkpoint);
+  stored.checkpoint = training::read_checkpoint(stored.folder, make_cpu(1));
+  const training::Checkpoint& checkpoint = stored.checkpoint;
   weights.step = checkpoint.state.step;
-  opened.data = checkpoint.state.data;
   // The metric that chose the best weights; older programs wrote none.
   const auto& best = checkpoint.state.best;
-  const std::string chosen_by =
-      best && !best->metric.empty() ? best->metric : config.at("train").at("monitor").as_string();
+  const std::string chosen_by = best && !best->metric.empty()
+                                    ? best->metric
+                                    : stored.config.at("train").at("monitor").as_string();
   const bool chosen_by_averages = training::is_of_averages(chosen_by) && !checkpoint.ema.empty();
   weights.averaged = from.averaged.value_or(chosen_by_averages);
   FOVEA_CHECK(!weights.averaged || !checkpoint.ema.empty(), FileError,
               fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)",
-                          (folder / "ema.safetensors").string()));
+                          (stored.folder / "ema.safetensors").string()));
   if (weights.step == 0) describe_start(from.folder, weights);
+  return stored;
+}
 
+Opened open_run(const TrainedRun& from) {
+  const StoredRun stored = read_run(from);
+  const training::Checkpoint& checkpoint = stored.checkpoint;
+  Opened opened;
+  opened.weights = stored.weights;
+  opened.data = checkpoint.state.data;
   RunOptions options;
   options.threads = from.threads;
   options.all_weights_given = true;
   if (const auto words = checkpoint.files.find(data::kVocabularyFile);
       words != checkpoint.files.end()) {
-    options.vocabulary = parse_vocabulary(words->second, folder / data::kVocabularyFile);
+    options.vocabulary = parse_vocabulary(words->second, stored.folder / data::kVocabularyFile);
   }
-  opened.run = std::make_unique<Run>(config, options);
-  opened.run->check_files(checkpoint, folder);
-  opened.run->add_notes(notes.list());
-  const auto file = folder / (weights.averaged ? "ema.safetensors" : "model.safetensors");
-  nn::load_weights(opened.run->model(), weights.averaged ? checkpoint.ema : checkpoint.model,
-                   file.string());
+  if (const auto tokens = checkpoint.files.find(data::kTokeniserFile);
+      tokens != checkpoint.files.end()) {
+    options.tokeniser = data::parse_stream_tokeniser(
+        tokens->second, (stored.folder / data::kTokeniserFile).string());
+  }
+  opened.run = std::make_unique<Run>(stored.config, options);
+  opened.run->check_files(checkpoint, stored.folder);
+  opened.run->add_notes(stored.notes);
+  nn::load_weights(opened.run->model(), stored.tensors(), stored.file());
   return opened;
 }
 

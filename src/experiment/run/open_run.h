@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "experiment/run/runner.h"
 #include "schema/json/value.h"
+#include "training/store/checkpoint.h"
 
 namespace fovea::experiment {
 
@@ -47,6 +49,25 @@ struct TrainedRun {
   int threads = 0;
   std::vector<std::string> overrides = {};  // "key=value" over config.json
 };
+
+/// What a run folder holds of it: its settings and a checkpoint, before data or network are opened.
+struct StoredRun {
+  schema::Value config;  // with the overrides, resolved
+  training::Checkpoint checkpoint;
+  std::filesystem::path folder;  // of the checkpoint
+  WeightsUsed weights;
+  std::vector<std::string> notes;
+
+  /// The weights that `weights` says, and their file.
+  const std::map<std::string, Tensor>& tensors() const {
+    return weights.averaged ? checkpoint.ema : checkpoint.model;
+  }
+  std::string file() const {
+    return (folder / (weights.averaged ? "ema.safetensors" : "model.safetensors")).string();
+  }
+};
+/// Throws FileError and ConfigError.
+StoredRun read_run(const TrainedRun& run);
 
 /// A run with the weights of a checkpoint and, for texts, the vocabulary they were trained with.
 /// Throws FileError and ConfigError.

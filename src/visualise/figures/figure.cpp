@@ -10,6 +10,7 @@ namespace fovea::visualise {
 
 Reads reads_of(const ShownRun& run) {
   if (run.model.interface() == models::Interface::kTextClassifier) return Reads::kTexts;
+  if (run.model.interface() == models::Interface::kLanguageModel) return Reads::kStreams;
   if (data::find_volumes(run.samples) != nullptr) return Reads::kVolumes;
   return run.model.geometry().grid_h > 0 ? Reads::kOneGrid : Reads::kSeveralGrids;
 }
@@ -18,6 +19,8 @@ const char* name_of(Reads reads) {
   switch (reads) {
     case Reads::kTexts:
       return "texts";
+    case Reads::kStreams:
+      return "streams of text";
     case Reads::kVolumes:
       return "volumes";
     case Reads::kOneGrid:

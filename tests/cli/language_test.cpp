@@ -1,0 +1,121 @@
+// The real programs on a language model.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "tests/cli/refusal.h"
+#include "tests/support/paths.h"
+#include "tests/support/run_cli.h"
+
+using namespace fovea;
+using namespace fovea::test;
+using nlohmann::json;
+
+namespace {
+
+std::string verse(int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) text += i % 3 == 0 ? "the cat sat\n" : "the dog ran\n";
+  return text;
+}
+
+// An experiment of a second; writes its data too.
+std::string tiny_language(const TestFolder& folder, const std::string& tokeniser,
+                          const std::string& attention) {
+  io::make_directories(folder.path("data"));
+  folder.write("data/text.txt", verse(120));
+  return folder.write("tiny.json", fmt::format(R"({{"name": "tiny", "task": "language_modelling",
+  "dataset": {{"type": "text_stream", "root": "{}", "context": 24, "split": {{"val": 0.1, "test": 0.1}},
+               "tokeniser": {}}},
+  "model": {{"type": "language_model", "embed_dim": 16, "depth": 2, "hidden_dim": 16,
+             "attention": {{"type": "{}", "num_heads": 2}}}},
+  "optimizer": {{"type": "adamw", "lr": 2e-2}},
+  "train": {{"steps": 60, "batch_size": 8, "eval_every_steps": 20}}}})",
+                                               folder.path("data").string(), tokeniser, attention));
+}
+
+}  // namespace
+
+TEST_CASE("language: train, eval, generate, inspect, bench", "[cli]") {
+  const TestFolder folder("cli-language");
+  const std::string experiment = tiny_language(folder, "\"byte\"", "mala");
+  const std::string run = folder.path("run").string();
+  const CliResult trained = run_cli("train", {experiment, "--out", run, "--json"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const json summary = json::parse(trained.out);
+  CHECK(summary["metrics"]["test"]["bits_per_byte"].get<double>() < 2);
+
+  const CliResult scored = run_cli("eval", {run, "--json"});
+  INFO(scored.err);
+  REQUIRE(scored.code == 0);
+  CHECK(json::parse(scored.out)["metrics"] == summary["metrics"]["test"]);
+  CHECK_THAT(io::read_text(folder.path("run/eval/test/loss_by_place.csv")),
+             Catch::Contains("place,tokens,loss"));
+
+  const CliResult inspected = run_cli("inspect", {experiment, "--json"});
+  INFO(inspected.err);
+  REQUIRE(inspected.code == 0);
+  CHECK(json::parse(inspected.out)["parameters"] == summary["parameters"]);
+  const CliResult timed = run_cli("bench", {experiment, "--json", "--steps", "2"});
+  INFO(timed.err);
+  CHECK(timed.code == 0);
+
+  // The run alone is enough to write.
+  io::fs::remove_all(folder.path("data"));
+  const std::vector<std::string> words = {"generate", run,  "--prompt", "the c",
+                                          "--tokens", "40", "--seed",   "3"};
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  const CliResult written = run_cli("generate", rest);
+  INFO(written.err);
+  REQUIRE(written.code == 0);
+  CHECK(written.out.substr(0, 5) == "the c");
+  CHECK(written.out.size() == 5 + 40 + 1);
+  CHECK(run_cli("generate", rest).out == written.out);
+  std::vector<std::string> other = rest;
+  other.back() = "4";
+  CHECK(run_cli("generate", other).out != written.out);
+  std::vector<std::string> greedy = rest;
+  greedy.insert(greedy.end(), {"--temperature", "0", "--json"});
+  const CliResult said = run_cli("generate", greedy);
+  REQUIRE(said.code == 0);
+  const json record = json::parse(said.out);
+  CHECK(record["text"].get<std::string>().substr(0, 7) == "at sat\n");
+  CHECK(record["tokens"] == 40);
+  CHECK(record["prompt_tokens"] == 5);
+  check_refusal(run_cli("generate", {run, "--top-p", "0"}), 2, "above 0, at most 1");
+  check_refusal(run_cli("generate", {folder.path("none").string()}), 1, "none");
+}
+
+TEST_CASE("language: byte pairs and words go with the run", "[cli]") {
+  for (const char* tokeniser : {R"({"type": "bpe", "vocab_size": 270})", "\"word\""}) {
+    INFO(tokeniser);
+    const TestFolder folder("cli-language-tokens");
+    const std::string experiment = tiny_language(folder, tokeniser, "softmax");
+    const std::string run = folder.path("run").string();
+    const CliResult trained = run_cli("train", {experiment, "--out", run, "--json"});
+    INFO(trained.err);
+    REQUIRE(trained.code == 0);
+    CHECK(json::parse(trained.out)["metrics"]["test"]["perplexity"].get<double>() < 20);
+    CHECK(io::fs::exists(folder.path("run/tokeniser.json")));
+    io::fs::remove_all(folder.path("data"));
+    const CliResult written = run_cli("generate", {run, "--prompt", "the", "--tokens", "9"});
+    INFO(written.err);
+    REQUIRE(written.code == 0);
+    CHECK(written.out.starts_with("the"));
+  }
+}
+
+TEST_CASE("language: what writes no text is refused", "[cli]") {
+  const TestFolder folder("cli-language-refused");
+  const std::string run = folder.path("run").string();
+  const std::string root = source_dir();
+  REQUIRE(run_cli("train",
+                  {root + "/experiments/smoke/vit.json", "--out", run, "--set", "train.steps=1",
+                   "--set", "dataset.root=" + root + "/datasets/digits", "--quiet"})
+              .code == 0);
+  check_refusal(run_cli("generate", {run}), 2, "writes no texts; expected a run of language");
+}
