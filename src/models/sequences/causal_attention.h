@@ -68,7 +68,7 @@ class CausalAttention : public nn::Module {
 
 /// One line of their registry.
 struct CausalAttentionEntry : schema::Choice {
-  static constexpr const char* kKind = "causal attention";
+  static constexpr const char* kKind = "causal_attention";
   std::function<std::unique_ptr<CausalAttention>(const nn::Build&, const schema::Component&,
                                                  std::int64_t dim)>
       make;
