@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -83,7 +85,9 @@ TEST_CASE("language: train, eval, generate, inspect, bench", "[cli]") {
   const CliResult said = run_cli("generate", greedy);
   REQUIRE(said.code == 0);
   const json record = json::parse(said.out);
-  CHECK(record["text"].get<std::string>().substr(0, 7) == "at sat\n");
+  // Nothing is drawn, so the seed means nothing.
+  *(std::find(greedy.begin(), greedy.end(), "--seed") + 1) = "8";
+  CHECK(json::parse(run_cli("generate", greedy).out)["text"] == record["text"]);
   CHECK(record["tokens"] == 40);
   CHECK(record["prompt_tokens"] == 5);
   check_refusal(run_cli("generate", {run, "--top-p", "0"}), 2, "above 0, at most 1");
