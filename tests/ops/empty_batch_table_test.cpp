@@ -13,6 +13,7 @@
 #include "ops/detection/boxes.h"
 #include "ops/detection/masks.h"
 #include "ops/detection/roi_align.h"
+#include "ops/diffusion/diffusion.h"
 #include "ops/elementwise.h"
 #include "ops/indexing.h"
 #include "ops/losses/detection_loss.h"
@@ -357,7 +358,8 @@ std::vector<Case> elementwise_cases() {
 }
 
 std::vector<Case> reduction_cases() {
-  const Shape rows{0, 4};
+  const Shape rows{0, 4}, image{0, 2, 2, 2};
+  const auto few_steps = [] { return ops::diffusion_chain({0.1, 0.2}); };
   return {
       {"sum", {rows}, {}, [](const auto& t) { return ops::sum(t[0]); }, {}},
       {"sum over the batch", {rows}, {}, [](const auto& t) { return ops::sum(t[0], {0}); }, {4}},
@@ -527,6 +529,33 @@ std::vector<Case> reduction_cases() {
        },
        {},
        false},
+      {"noised",
+       {image, image},
+       {},
+       [=](const auto& t) { return ops::noised(few_steps(), t[0], indices({0}), t[1]); },
+       image},
+      {"ddpm_sample",
+       {{0, 4, 2, 2}, image, image},
+       {},
+       [=](const auto& t) {
+         return ops::ddpm_sample(ops::step_back(few_steps(), {}, t[0], t[1], indices({0})),
+                                 indices({0}), t[2]);
+       },
+       image},
+      {"ddim_sample",
+       {{0, 4, 2, 2}, image, image},
+       {},
+       [=](const auto& t) {
+         return ops::ddim_sample(few_steps(),
+                                 ops::step_back(few_steps(), {}, t[0], t[1], indices({0})), t[1],
+                                 indices({0}), 0.5, t[2]);
+       },
+       image},
+      {"guided",
+       {image, image},
+       {},
+       [](const auto& t) { return ops::guided(t[0], t[1], 2, 1); },
+       image},
   };
 }
 
