@@ -21,6 +21,8 @@ struct Inputs {
 /// reports.
 struct Outputs {
   Tensor logits = {};             // classifiers: (b, classes); language models: (b, n, vocabulary)
+  Tensor logits = {};             // classifiers: (b, classes)
+  Tensor embedding = {};          // classifiers of images: (b, d), of which the head makes logits
   std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first;
                                   // detectors: what their dense heads say (detectors/detector.h)
   std::vector<Tensor> features = {};  // detectors: the levels that a second stage reads

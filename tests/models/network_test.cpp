@@ -43,6 +43,13 @@ TEST_CASE("networks: every one reads and gives what its entry says", "[models]")
     const bool of_tokens = entry.interface == models::Interface::kLanguageModel;
     if (out.logits.defined())
       CHECK(out.logits.shape() == (of_tokens ? Shape{2, 7, 20} : Shape{2, 5}));
+    if (out.logits.defined()) CHECK(out.logits.shape() == Shape{2, 5});
+    const bool images = entry.interface == models::Interface::kImageClassifier;
+    REQUIRE(out.embedding.defined() == images);
+    if (images) {
+      CHECK(out.embedding.rank() == 2);
+      CHECK(out.embedding.size(0) == 2);
+    }
     const Shape map = volumes ? Shape{2, 5, 32, 64, 64} : Shape{2, 5, 64, 64};
     if (!out.maps.empty()) CHECK(out.maps.front().shape() == map);
     CHECK(out.tensors().size() == std::max<std::size_t>(1, out.maps.size()));

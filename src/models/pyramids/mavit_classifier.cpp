@@ -33,7 +33,7 @@ class Mavit final : public models::ImageClassifier {
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
     const Tensor map = (*norm_)((*proj_)(body_.last_level(in.image, probe)));
     const Tensor pooled = ops::mean(ops::activate({.kind = UnaryOp::kSilu}, map), {2, 3});
-    return {.logits = (*head_)(pooled)};
+    return {.logits = (*head_)(pooled), .embedding = pooled};
   }
 
  private:

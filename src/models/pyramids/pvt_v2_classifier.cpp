@@ -27,7 +27,8 @@ class PvtV2 final : public models::ImageClassifier {
 
  protected:
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
-    return {.logits = (*head_)(ops::mean(body_(in.image, probe).back(), {2, 3}))};
+    const Tensor pooled = ops::mean(body_(in.image, probe).back(), {2, 3});
+    return {.logits = (*head_)(pooled), .embedding = pooled};
   }
 
  private:

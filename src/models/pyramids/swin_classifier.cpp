@@ -21,7 +21,8 @@ class Swin final : public models::ImageClassifier {
 
  protected:
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
-    return {.logits = head_(ops::mean(norm_(stages_(in.image, probe).back().x), {1}))};
+    const Tensor pooled = ops::mean(norm_(stages_(in.image, probe).back().x), {1});
+    return {.logits = head_(pooled), .embedding = pooled};
   }
   // timm keeps a linear layer inside its head.
   std::string translated(const std::string& name) const override {

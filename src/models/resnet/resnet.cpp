@@ -34,7 +34,8 @@ class ResNet final : public models::ImageClassifier {
  protected:
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
     const Tensor x = ops::adaptive_avg_pool(body_.last_level(in.image, probe), {1});
-    return {.logits = (*fc_)(ops::reshape(x, {x.size(0), x.size(1)}))};  // from (b, c, 1, 1)
+    const Tensor pooled = ops::reshape(x, {x.size(0), x.size(1)});  // from (b, c, 1, 1)
+    return {.logits = (*fc_)(pooled), .embedding = pooled};
   }
 
  private:

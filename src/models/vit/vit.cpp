@@ -66,7 +66,8 @@ class ViT final : public models::ImageClassifier {
     const Tensor x = input_(ops::cast(patch_embed_(images), build_.activation_dtype()));
     attention::Context context = geometry();
     context.probe = probe;
-    return {.logits = (*head_)(pool((*encoder_)(x, context)))};
+    const Tensor pooled = pool((*encoder_)(x, context));
+    return {.logits = (*head_)(pooled), .embedding = pooled};
   }
 
  private:
