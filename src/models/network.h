@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct Inputs {
   Tensor image = {};       // (b, c, h, w) floating; of volumes (b, c, d, h, w)
   Tensor tokens = {};      // (b, n) int64 ids; of classifiers 0 = padding behind the end of a text
   Tensor image_size = {};  // (b, 2) int64: height and width of each image, behind which are zeros
+  Tensor timestep = {};    // (b) int64: how much noise is in the image, from little to nothing else
+  Tensor label = {};       // (b) int64
 };
 
 /// The outputs of a network. They are logits: sigmoid and softmax belong to losses, metrics and
@@ -24,7 +27,8 @@ struct Outputs {
   Tensor logits = {};             // classifiers: (b, classes)
   Tensor embedding = {};          // classifiers of images: (b, d), of which the head makes logits
   std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first;
-                                  // detectors: what their dense heads say (detectors/detector.h)
+                                  // detectors: what their dense heads say (detectors/detector.h);
+                                  // denoisers: one, the noise (diffusion/denoiser.h)
   std::vector<Tensor> features = {};  // detectors: the levels that a second stage reads
 
   /// All that are defined.
@@ -40,6 +44,7 @@ enum class Interface {
   kDetector,         // image, image_size -> maps, features; of which a Detector makes boxes
   kLanguageModel,    // tokens -> logits of the next one behind each; writes
                      // (sequences/language_model.h)
+  kDenoiser,         // image, timestep, label -> maps; what noise is in the image
 };
 
 /// One input of an interface.
@@ -47,7 +52,8 @@ struct InputField {
   std::string name;  // "image": what batches call it
   Tensor Inputs::*tensor;
   DType dtype = DType::kFloat32;
-  Shape of_sample = {};  // one sample's; empty: that of the data
+  std::optional<Shape> of_sample = {};  // one sample's; none: that of the data
+  bool in_samples = true;               // else the task makes it
 };
 
 struct InterfaceInfo {

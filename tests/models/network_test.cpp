@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "models/detectors/detector.h"
+#include "models/diffusion/denoiser.h"
 #include "tests/models/network.h"
 
 using namespace fovea;
@@ -26,6 +27,7 @@ TEST_CASE("networks: every one reads and gives what its entry says", "[models]")
       Shape shape_of = image;
       if (field.name == "tokens") shape_of = {2, 7};
       if (field.name == "image_size") shape_of = {2, 2};
+      if (field.name == "timestep" || field.name == "label") shape_of = {2};
       inputs.*field.tensor = Tensor::empty(shape_of, field.dtype, meta);
     }
     const autograd::NoGrad no_grad;
@@ -37,6 +39,12 @@ TEST_CASE("networks: every one reads and gives what its entry says", "[models]")
       CHECK(out.maps.size() >= 2);
       CHECK(out.maps.size() % 2 == 0);
       CHECK(out.tensors().size() == out.maps.size() + out.features.size());
+      continue;
+    }
+    if (info.gives == "noise") {
+      CHECK(dynamic_cast<const models::Denoiser*>(model.get()) != nullptr);
+      REQUIRE(out.maps.size() == 1);
+      CHECK(out.maps.front().shape() == Shape{2, 6, 64, 64});
       continue;
     }
     CHECK(out.maps.empty() == (info.gives != "maps"));

@@ -32,8 +32,9 @@ Task::Task(models::Model& model, std::shared_ptr<BatchSource> source,
            const std::vector<std::string>& needed)
     : model_(model), source_(std::move(source)), inferer_(make_inferer({"whole", {}})) {
   std::vector<std::string> names = needed;
-  for (const models::InputField& field : models::info_of(model_.interface()).reads)
-    names.push_back(field.name);
+  for (const models::InputField& field : models::info_of(model_.interface()).reads) {
+    if (field.in_samples) names.push_back(field.name);
+  }
   if (source_ != nullptr) check_fields(names, source_->fields());
   const auto parameters = model_.parameters();
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters");
