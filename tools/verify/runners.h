@@ -60,6 +60,8 @@ Table mala_detection();
 Table mala_dense();
 /// papers/mala: heads of detectors.
 Table mala_detectors();
+/// papers/mala: diffusion transformers, diffusion, scores of generated images.
+Table mala_generation();
 
 /// papers/mala: the language model.
 Table mala_language();
