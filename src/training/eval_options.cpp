@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "training/inference/inferer.h"
+#include "training/inference/sampler.h"
 
 namespace fovea::training {
 
@@ -16,6 +17,13 @@ const schema::Fields<EvalOptions>& eval_fields() {
           .add_component("inferer", &O::inferer, inferer_choices(),
                          "how a dense network's maps of whole samples are made, in evaluations "
                          "while training too")
+          .add_component("sampler", &O::sampler, sampler_choices(),
+                         "how a generator makes images from noise, in pictures while training too")
+          .no_effect()
+          .add("samples", &O::samples, schema::at_least(0),
+               "of a generator: images of each class in the picture that is drawn of them after an "
+               "evaluation; 0: none is")
+          .no_effect()
           .add("metrics", &O::names, schema::one_of(names),
                "of segmentations: further metrics, which take time, in evaluations while training "
                "too; each is the mean over classes of the mean over cases (images or volumes), for "

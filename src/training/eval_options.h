@@ -8,6 +8,8 @@ namespace fovea::training {
 
 struct EvalOptions : metrics::CaseMetrics {
   schema::Component inferer{"whole", {}};  // inference/inferer.h
+  schema::Component sampler{"ddpm", {}};   // inference/sampler.h
+  std::int64_t samples = 4;                // images of each class in a picture of them
 };
 const schema::Fields<EvalOptions>& eval_fields();
 

@@ -62,6 +62,18 @@ Metrics Trainer::evaluate(data::Split split) {
   return measured;
 }
 
+void Trainer::tell_evaluated(std::int64_t epoch) {
+  if (!setup_.evaluated) return;
+  task_.model().train(false);
+  {
+    std::optional<optim::Ema::Applied> applied;
+    if (ema_) applied.emplace(*ema_);
+    setup_.evaluated(epoch);
+  }
+  task_.model().train(true);
+  timing_->last_step = timing_->window_start = Timing::Clock::now();
+}
+
 Value Trainer::record_evaluation(data::Split split, std::int64_t step, std::int64_t epoch,
                                  const std::string& weights) {
   Value values = Value::object();

@@ -34,7 +34,7 @@ std::vector<Task::LossParts> Trainer::forward_backward(const Group& group, std::
       RandomStream(setup_.seed).fork("train").fork(static_cast<std::uint64_t>(step));
   std::vector<Task::LossParts> losses;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    task_.model().set_random(random.fork(i));
+    task_.set_random(random.fork(i));
     Task::LossParts loss = task_.loss_parts(group[i]);
     autograd::backward(group.size() == 1 ? loss.sum : ops::mul(loss.sum, shares[i]));
     losses.push_back({loss.sum.detach(), std::move(loss.parts)});

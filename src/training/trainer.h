@@ -47,6 +47,9 @@ struct TrainerSetup {
   Device host;
   bool resume = false;
   ProgressSink* progress = nullptr;
+  /// Called after the evaluation that ends an epoch (from 1), with the averaged weights in the
+  /// network where a run has them.
+  std::function<void(std::int64_t epoch)> evaluated = {};
   /// Set by a signal handler: the step is finished, a checkpoint written, Interrupted thrown.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -169,6 +172,7 @@ class Trainer {
   // report.cpp
   void flush_window();
   Metrics evaluate(data::Split split);
+  void tell_evaluated(std::int64_t epoch);
   /// Writes a line of the logs and returns the metrics as a JSON object. `weights`: "best" or
   /// "last" for the final numbers, "" while the run goes on.
   schema::Value record_evaluation(data::Split split, std::int64_t step, std::int64_t epoch,

@@ -32,7 +32,7 @@ TrainingStep::TrainingStep(const Experiment& e, const Device& device,
 
 Tensor TrainingStep::operator()() {
   if (!model_->training()) model_->train(true);
-  model_->set_random(RandomStream(1).fork(number_++));
+  task_->set_random(RandomStream(1).fork(number_++));
   optimiser_->zero_grad();
   RecordedStep recorded(device_, graphs_);
   const std::int64_t start = in_use();

@@ -72,9 +72,11 @@ std::vector<double> noise_betas(const BetaOptions& options) {
                                   ? linear_betas(options)
                                   : squared_cosine_betas(options.steps);
   for (const double beta : betas)
-    FOVEA_CHECK(beta > 0 && beta <= 1, ConfigError,
-                fmt::format("diffusion: beta {} of {} steps; expected numbers in (0, 1]", beta,
-                            options.steps));
+    FOVEA_CHECK(
+        beta > 0 && beta < 1, ConfigError,
+        fmt::format("diffusion: beta {} in a chain of {} steps; expected numbers in (0, 1), "
+                    "without beta_end more than 20 steps",
+                    beta, options.steps));
   return betas;
 }
 

@@ -23,7 +23,7 @@ struct BetaOptions {
   std::optional<double> beta_end = {};
 };
 
-/// One a step. Throws ConfigError for fewer than two steps and for values outside (0, 1].
+/// One a step. Throws ConfigError for fewer than two steps and for values outside (0, 1).
 std::vector<double> noise_betas(const BetaOptions& options);
 
 /// The steps that a chain with fewer of them keeps, ascending. `spacing` is a number ("250": spread

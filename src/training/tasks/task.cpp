@@ -78,6 +78,17 @@ std::vector<metrics::DetectedObject> Task::objects_in(const data::Batch&) {
   throw ConfigError("task: finds no objects; expected detection");
 }
 
+Tensor Task::generate_images(const ImageRequest&) {
+  throw ConfigError("task: makes no images; expected generation");
+}
+
+data::Batch Task::prepared(const data::Batch& batch, const RandomStream&) const { return batch; }
+
+void Task::set_random(const RandomStream& random) {
+  random_ = random.fork("task");
+  model_.set_random(random);
+}
+
 void Task::add_metrics(const metrics::CaseMetrics& asked) {
   FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
   FOVEA_CHECK(asked.names.empty(), ConfigError,
@@ -125,10 +136,11 @@ models::Outputs Task::infer(const data::Batch& batch) {
 }
 
 Task::LossParts Task::loss_parts(const data::Batch& given) {
-  const models::Outputs out = output(given);
+  const data::Batch seen = prepared(given, random_);
+  const models::Outputs out = output(seen);
   const auto& reads = models::info_of(model_.interface()).reads;
-  data::Batch batch = given;
-  for (const auto& [name, tensor] : given) {
+  data::Batch batch = seen;
+  for (const auto& [name, tensor] : seen) {
     const bool is_input = std::any_of(reads.begin(), reads.end(),
                                       [&](const auto& field) { return field.name == name; });
     if (!is_input) batch.set(name, ops::to(tensor, device_));

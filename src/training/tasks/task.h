@@ -14,6 +14,7 @@
 #include "models/model.h"
 #include "training/batch_source.h"
 #include "training/inference/inferer.h"
+#include "training/inference/sampler.h"
 #include "training/tasks/task_report.h"
 
 namespace fovea::training {
@@ -84,6 +85,10 @@ class Task {
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
   /// Throws ConfigError for another kind of network unless the inferer is whole.
   virtual void set_inferer(std::unique_ptr<const Inferer> inferer);
+  /// Images (n, c, h, w) in [0, 1] on the host, made from noise. Throws ConfigError for tasks that
+  /// make none, and as sample_images().
+  virtual Tensor generate_images(const ImageRequest& request);
+
   /// Further metrics that evaluations give from now on. Throws ConfigError for what the task does
   /// not measure.
   virtual void add_metrics(const metrics::CaseMetrics& asked);
@@ -93,8 +98,10 @@ class Task {
   models::Model& model() const { return model_; }
   BatchSource& source() { return *source_; }
   const BatchSource& source() const { return *source_; }
-  /// The loss of a batch in any memory, a scalar with gradients recorded. Mode and randomness of
-  /// the model are the caller's.
+  /// Begins a training pass: all that network and task draw in it follows from this stream.
+  void set_random(const RandomStream& random);
+  /// The loss of a batch in any memory, a scalar with gradients recorded. Mode and randomness are
+  /// the caller's.
   Tensor loss(const data::Batch& batch) { return loss_parts(batch).sum; }
   LossParts loss_parts(const data::Batch& batch);
   /// What the network makes of a batch, on its device.
@@ -110,6 +117,11 @@ class Task {
   Task(models::Model& model, std::shared_ptr<BatchSource> source,
        const std::vector<std::string>& needed);
 
+  /// What the network and the loss see of a batch in training: a task may add to it, and draws what
+  /// it needs from `random`.
+  virtual data::Batch prepared(const data::Batch& batch, const RandomStream& random) const;
+
+  const Device& device() const { return device_; }  // of the model
   const Device& host() const { return source_->options().host; }
   bool has_source() const { return source_ != nullptr; }
   /// What scores and reports are made of: outputs on the host, of a dense network by the inferer;
@@ -134,6 +146,7 @@ class Task {
   std::shared_ptr<BatchSource> source_;
   Device device_;  // of the model
   DType dtype_ = DType::kFloat32;
+  RandomStream random_;  // of the pass
   std::unique_ptr<const Inferer> inferer_;
 };
 

@@ -50,6 +50,7 @@ TEST_CASE("diffusion chain: a spacing that cannot be is refused", "[ops]") {
   }
   CHECK_THROWS_AS(ops::noise_betas({.steps = 1}), ConfigError);
   CHECK_THROWS_AS(ops::noise_betas({.steps = 10}), ConfigError);  // beta 2 at the end
+  CHECK_THROWS_AS(ops::noise_betas({.steps = 20}), ConfigError);  // nothing is left of the image
   CHECK_THROWS_AS(ops::diffusion_chain({}), ConfigError);
 }
 
