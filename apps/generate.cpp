@@ -1,4 +1,5 @@
 // generate: a trained language model goes on with a text.
+// generate: what a trained generator makes of nothing.
 
 #include <fmt/format.h>
 
@@ -10,6 +11,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include "experiment/run/generation.h"
+#include "schema/load.h"
+#include "training/status_line.h"
+#include "training/tasks/task_registry.h"
+
+#include <cstdint>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -23,6 +30,10 @@ struct Arguments {
   std::string run;
   std::string prompt, prompt_file;
   experiment::WriteRequest request;
+  std::string run, out, film, classes, classifier;
+  std::int64_t samples = 4;
+  std::string steps;
+  std::optional<double> guidance;
   std::int64_t seed = 0;
   std::string checkpoint;
   std::optional<bool> averaged;
@@ -72,6 +83,101 @@ int generate(Arguments& args, const apps::Common& common) {
                written.tokens, rate, written.prompt_tokens,
                static_cast<double>(written.state_bytes) / 1024, writer.weights().text());
   return apps::stop_requested() ? apps::kStopped : 0;
+// The run's own sampler, with what the command line says otherwise.
+training::SamplerOptions sampler_of(const Arguments& args, const experiment::Run& run) {
+  training::SamplerOptions sampler = training::sampler_options(run.experiment().eval.sampler);
+  if (!args.steps.empty()) sampler.steps = args.steps;
+  if (args.guidance) sampler.guidance = *args.guidance;
+  return sampler;
+}
+
+std::string text_of(const training::SamplerOptions& sampler) {
+  return fmt::format("{}, steps {}, guidance {:g}",
+                     sampler.kind == training::SamplerKind::kDdpm ? "ddpm" : "ddim",
+                     sampler.steps.empty() ? "all" : sampler.steps, sampler.guidance);
+}
+
+schema::Value to_value(const experiment::ProxyScores& scores) {
+  return schema::Value::object({{"proxy_fid", scores.fid},
+                                {"proxy_is", scores.is_mean},
+                                {"proxy_is_std", scores.is_std},
+                                {"images", scores.images},
+                                {"real_images", scores.real},
+                                {"split", scores.part}});
+}
+
+int generate_images(const Arguments& args, const apps::Common& common,
+                    const experiment::Opened& opened) {
+  experiment::Run& run = *opened.run;
+  const std::vector<std::string>& names = run.task().source().class_names();
+  std::optional<training::StatusLine> status;
+  if (apps::stderr_is_terminal() && !common.quiet)
+    status.emplace(std::cerr, apps::terminal_columns);
+  experiment::GenerateSettings settings{.classes = experiment::class_choice(args.classes, names),
+                                        .samples = args.samples,
+                                        .sampler = sampler_of(args, run),
+                                        .seed = static_cast<std::uint64_t>(args.seed),
+                                        .film = !args.film.empty(),
+                                        .stop = [] { return apps::stop_requested().load(); }};
+  settings.progress = [&](std::int64_t done, std::int64_t total) {
+    if (status) status->show(fmt::format("step {} of {}", done, total));
+  };
+  std::optional<experiment::Opened> judge;
+  if (!args.classifier.empty())
+    judge = experiment::open_run({.folder = args.classifier, .threads = args.threads});
+  const experiment::Generated made = experiment::generate(run, settings);
+  if (status) status->clear();
+  schema::Value record = schema::Value::object({{"images", made.images.size(0)},
+                                                {"out", args.out},
+                                                {"sampler", text_of(settings.sampler)},
+                                                {"seed", args.seed}});
+  opened.weights.describe(record);
+  std::string scored;
+  if (judge) {
+    const experiment::ProxyScores scores = experiment::proxy_scores(*judge->run, made.images);
+    schema::Value value = to_value(scores);
+    value.set("classifier", args.classifier);
+    record.set("scores", value);
+    scored = fmt::format(
+        "proxy_fid {:.3f} (of {} images against {} of {}), proxy_is {:.3f} +- {:.3f}, by the "
+        "features and classes of {}; comparable only with scores by the same classifier\n",
+        scores.fid, scores.images, scores.real, scores.part, scores.is_mean, scores.is_std,
+        args.classifier);
+  }
+  const std::string title = fmt::format("{}: {}", run.experiment().name, text_of(settings.sampler));
+  visualise::write_png(args.out, experiment::image_grid(made, names, title));
+  if (settings.film) visualise::write_apng(args.film, made.film);
+  if (common.json) {
+    fmt::print("{}\n", record.dump());
+  } else {
+    fmt::print("{} images, {}, by {}, in {}\n{}", made.images.size(0), text_of(settings.sampler),
+               opened.weights.text(), args.out, scored);
+  }
+  return 0;
+}
+
+// Samples are of averaged weights wherever a run has them, as in the literature.
+std::optional<bool> averaged_of(const Arguments& args) {
+  if (args.averaged) return args.averaged;
+  const schema::Value config = experiment::load_config(args.run);
+  const schema::Value* decay = schema::find_path(config, "train.ema_decay");
+  if (decay != nullptr && decay->as_double() > 0) return true;
+  return std::nullopt;
+}
+
+int generate(const Arguments& args, const apps::Common& common) {
+  const experiment::Opened opened = experiment::open_run({.folder = args.run,
+                                                          .checkpoint = args.checkpoint,
+                                                          .averaged = averaged_of(args),
+                                                          .threads = args.threads,
+                                                          .overrides = args.overrides});
+  const std::string& task = opened.run->experiment().task;
+  const std::string gives = training::tasks().find(task).info.gives;
+  FOVEA_CHECK(gives == "images", ConfigError,
+              fmt::format("{}: a run of the task {}, which makes nothing; expected a run of the "
+                          "task generation",
+                          args.run, task));
+  return generate_images(args, common, opened);
 }
 
 }  // namespace
@@ -112,6 +218,43 @@ int main(int argc, char** argv) {
   program.add_json();
   return program.run(argc, argv, [&] {
     apps::install_stop_handlers();
+      "Makes images of chosen classes with a trained generator, and writes them as one picture.\n\n"
+      "Example: fovea generate runs/dit --classes 0-9 --out grid.png\n"
+      "         fovea generate runs/dit --classes 3,5 --samples 8 --steps 50 --guidance 2 "
+      "--film film.png --out grid.png\n"
+      "         fovea generate runs/dit --samples 100 --classifier runs/resnet --out grid.png\n");
+  Arguments args;
+  apps::Options cli = program.options();
+  cli.add_option("RUN", args.run, "folder of a run made by train").required().value("FOLDER");
+  cli.add_option("-o,--out", args.out, "the picture, .png").required().value("FILE");
+  cli.add_option("--classes", args.classes,
+                 "numbers, names, or none for no class: 0-9 or 3,cat,none (default: all)");
+  cli.add_option("--samples", args.samples,
+                 "images of each class, of which the picture shows up to 16 (4)")
+      .range(1, 1000000);
+  cli.add_option("--steps", args.steps, "steps of the chain (default: the run's eval.sampler)");
+  double guidance = -1;
+  cli.add_option("--guidance", guidance,
+                 "classifier-free guidance, 1 = none (default: that of the run's eval.sampler)")
+      .non_negative();
+  cli.add_option("--seed", args.seed, "of the noise (0)").range(0, 1 << 30);
+  cli.add_option("--film", args.film, "also an animated .png of how the first image came about")
+      .value("FILE");
+  cli.add_option("--classifier", args.classifier,
+                 "folder of a run of image_classification on the same data, by whose features and "
+                 "classes the images are scored (proxy_fid, proxy_is)")
+      .value("FOLDER");
+  cli.add_option("--checkpoint", args.checkpoint,
+                 "best, last or step-00001234 (default: the one that summary.json is about)");
+  cli.add_flag("--ema", args.averaged, true, "the averaged weights (default: if the run has any)");
+  cli.add_flag("--no-ema", args.averaged, false, "the others");
+  cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);
+  program.add_overrides(args.overrides);
+  program.add_json();
+  program.add_verbosity();
+  return program.run(argc, argv, [&] {
+    apps::install_stop_handlers();
+    if (guidance >= 0) args.guidance = guidance;
     return generate(args, program.common);
   });
 }

@@ -54,6 +54,8 @@ const std::vector<Command>& commands() {
        "fovea predict runs/hippocampus scans --out predictions"},
       {"generate", "go on with a text, by a trained language model",
        "fovea generate runs/gutenberg --prompt 'It was a dark'"},
+      {"generate", "images of chosen classes by a trained generator",
+       "fovea generate runs/dit --classes 0-9 --out grid.png"},
       {"ablate", "train rows x seeds of a table, resumable",
        "fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2"},
       {"visualise-attention", "draw attention rollouts of runs side by side, and a page to explore",

@@ -26,8 +26,9 @@ const std::set<std::string> kDataAtHand = {
     "digits",          "synthetic",         "synthetic_segmentation",
     "synthetic_boxes", "synthetic_volumes", "synthetic_scenes"};
 
-const std::vector<std::string> kDocumentedPrograms = {
-    "train", "eval", "predict", "ablate", "visualise-attention", "inspect", "bench", "verify"};
+const std::vector<std::string> kDocumentedPrograms = {"train",    "eval",   "predict",
+                                                      "generate", "ablate", "visualise-attention",
+                                                      "inspect",  "bench",  "verify"};
 
 // Of runs, weights, pictures and devices that a machine for tests does not have. By page, the
 // beginnings of commands; a new command must run, or be checked, or be added here.
@@ -35,6 +36,8 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
     {"--help",
      {"fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea predict runs/hippocampus", "fovea predict runs/dgvit cat.png",
+      "fovea generate runs/dit --classes 0-9", "fovea generate runs/dit --classes 3,5",
+      "fovea generate runs/dit --samples 100",
       "fovea visualise-attention runs/dgvit runs/vit --input", "fovea visualise-attention runs/dgt",
       "fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea visualise-attention runs/vit runs/linear --figure scores",

@@ -16,6 +16,7 @@
 #include "data/files/image_file.h"
 #include "data/registry.h"
 #include "experiment/costs/costs.h"
+#include "experiment/run/generation.h"
 #include "experiment/run/summary.h"
 #include "schema/describe/contents.h"
 #include "schema/json/parse.h"
@@ -158,6 +159,13 @@ schema::Value Run::train() {
     with_facts.about.set("init", *init);
     with_facts.files[kInitFile] = init->dump() + "\n";
   }
+  with_facts.evaluated = [this](std::int64_t epoch) {
+    const auto picture = epoch_samples(*this, fmt::format("{}, epoch {}", experiment_.name, epoch));
+    if (!picture) return;
+    io::make_directories(options_.folder / "samples");
+    visualise::write_png(options_.folder / "samples" / fmt::format("epoch-{:04}.png", epoch),
+                         *picture);
+  };
   return training::Trainer(*task_, std::move(with_facts)).run();
 }
 
