@@ -30,6 +30,8 @@ struct DataShape {
   bool label_maps = false;      // every pixel has a class
   std::int64_t depth = 0;       // of volumes; 0: images are flat
   bool regions = false;         // of label maps: maps are of regions of classes, which overlap
+  std::int64_t mels = 0;        // channels of the features of recordings
+  std::int64_t frames = 0;      // of the longest recording
 };
 
 /// A network: from the inputs of its interface to the outputs.

@@ -23,6 +23,9 @@ const InterfaceInfo& info_of(Interface interface) {
   static const InputField size{"image_size", &Inputs::image_size, DType::kInt64, Shape{2}};
   static const InputField timestep{"timestep", &Inputs::timestep, DType::kInt64, Shape{}, false};
   static const InputField label{"label", &Inputs::label, DType::kInt64, Shape{}};
+  static const InputField size{"image_size", &Inputs::image_size, DType::kInt64, Shape{2}};
+  static const InputField features{"features", &Inputs::features, DType::kFloat32};
+  static const InputField frames{"num_frames", &Inputs::num_frames, DType::kInt64, Shape{}};
   static const std::array<InterfaceInfo, 5> all = {{
       {"an image classifier", "logits", {image}},
       {"a text classifier", "logits", {tokens}},
@@ -30,6 +33,7 @@ const InterfaceInfo& info_of(Interface interface) {
       {"a detector", "boxes", {image, size}},
       {"a language model", "logits", {tokens}},
       {"a denoiser", "noise", {image, timestep, label}},
+      {"a transcriber", "texts", {features, frames}},
   }};
   return all.at(static_cast<std::size_t>(interface));
 }

@@ -18,6 +18,8 @@ struct Inputs {
   Tensor image_size = {};  // (b, 2) int64: height and width of each image, behind which are zeros
   Tensor timestep = {};    // (b) int64: how much noise is in the image, from little to nothing else
   Tensor label = {};       // (b) int64
+  Tensor features = {};    // (b, t, mels) floating, of recordings
+  Tensor num_frames = {};  // (b) int64: how many of these frames a recording has
 };
 
 /// The outputs of a network. They are logits: sigmoid and softmax belong to losses, metrics and
@@ -26,6 +28,7 @@ struct Outputs {
   Tensor logits = {};             // classifiers: (b, classes); language models: (b, n, vocabulary)
   Tensor logits = {};             // classifiers: (b, classes)
   Tensor embedding = {};          // classifiers of images: (b, d), of which the head makes logits
+  Tensor logits = {};             // classifiers: (b, classes); transcribers: (b, frames, symbols)
   std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first;
                                   // detectors: what their dense heads say (detectors/detector.h);
                                   // denoisers: one, the noise (diffusion/denoiser.h)
@@ -45,6 +48,7 @@ enum class Interface {
   kLanguageModel,    // tokens -> logits of the next one behind each; writes
                      // (sequences/language_model.h)
   kDenoiser,         // image, timestep, label -> maps; what noise is in the image
+  kTranscriber,      // features, num_frames -> logits
 };
 
 /// One input of an interface.
@@ -54,6 +58,7 @@ struct InputField {
   DType dtype = DType::kFloat32;
   std::optional<Shape> of_sample = {};  // one sample's; none: that of the data
   bool in_samples = true;               // else the task makes it
+  std::optional<Shape> of_sample = {};  // one sample's; nothing: that of the data
 };
 
 struct InterfaceInfo {

@@ -16,6 +16,7 @@
 #include "ops/diffusion/diffusion.h"
 #include "ops/elementwise.h"
 #include "ops/indexing.h"
+#include "ops/losses/ctc_loss.h"
 #include "ops/losses/detection_loss.h"
 #include "ops/losses/loss.h"
 #include "ops/losses/mask_loss.h"
@@ -511,6 +512,14 @@ std::vector<Case> reduction_cases() {
          return ops::paper_eq8(t[0], indices({0, 2, 2}));
        },
        {},
+       false},
+      {"ctc_loss",
+       {{0, 5, 3}},
+       {},
+       [](const auto& t) {
+         return ops::ctc_loss(t[0], indices({0, 2}), {}, {});
+       },
+       {0},
        false},
       {"nearest_labels",
        {{0, 4}},

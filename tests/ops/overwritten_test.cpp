@@ -17,6 +17,7 @@
 #include "ops/in_place.h"
 #include "ops/indexing.h"
 #include "ops/linear.h"
+#include "ops/losses/ctc_loss.h"
 #include "ops/losses/loss.h"
 #include "ops/losses/region_loss.h"
 #include "ops/norm.h"
@@ -173,6 +174,11 @@ Table shape_table() {
        [](const auto& t) { return ops::cross_entropy(t[0], t[1]); },
        {0, 1},
        {numbers({2})}},
+      {"ctc_loss",
+       {{2, 4, 3}},
+       [](const auto& t) { return ops::ctc_loss(t[0], t[1], {4, 3}, {1, 1}); },
+       {},
+       {numbers({2, 1})}},
       {"max_pool", {kMap}, [](const auto& t) { return ops::max_pool(t[0], {2}); }, {}},
       {"avg_pool", {kMap}, [](const auto& t) { return ops::avg_pool(t[0], {2}); }, {}},
       {"adaptive_avg_pool",

@@ -37,6 +37,9 @@ const Table& runners() {
                               mala_detectors(),   dformer_operators(),
                               dformer_networks(), dformer_data(),
                               dformer_training(), mala_generation()}) {
+                              mala_detectors(),    mala_speech(),
+                              dformer_operators(), dformer_networks(),
+                              dformer_data(),      dformer_training()}) {
       table.merge(part);
     }
     return table;

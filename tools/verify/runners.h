@@ -65,6 +65,8 @@ Table mala_generation();
 
 /// papers/mala: the language model.
 Table mala_language();
+/// papers/mala: log-mel features, CTC, Conformers.
+Table mala_speech();
 
 /// papers/dformer: units, attention, blocks, stages and the layers between them.
 Table dformer_operators();
