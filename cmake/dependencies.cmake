@@ -64,6 +64,16 @@ if(JPEG_FOUND)
 endif()
 message(STATUS "libjpeg-turbo: ${FOVEA_JPEG}")
 
+# libsndfile is optional: without it recordings cannot be read.
+pkg_check_modules(SNDFILE IMPORTED_TARGET sndfile)
+set(FOVEA_SNDFILE OFF)
+add_library(fovea_sndfile INTERFACE)
+if(SNDFILE_FOUND)
+  set(FOVEA_SNDFILE ON)
+  target_link_libraries(fovea_sndfile INTERFACE PkgConfig::SNDFILE)
+endif()
+message(STATUS "libsndfile: ${FOVEA_SNDFILE}")
+
 # OpenCL is optional: without it train.device=opencl is refused.
 find_package(OpenCL)
 find_path(OPENCL_HPP_INCLUDE_DIR CL/opencl.hpp)

@@ -9,6 +9,9 @@
 //   "labels" (n) int64            "crowd" (n) uint8, 1 = many objects that count as none
 //   "area" (n) float32, pixels of the object in its file, by which COCO calls it small or large
 //   "masks" (n, h, w) uint8, 1 = of the object; only of data sets that have them
+// Of recordings, where t and s are any number:
+//   "features" (t, mels) float32, log-mel; "num_frames" () int64, t before the batch adds zeros
+//   "symbols" (s) int64, what is said, in ids of the vocabulary
 // In a batch each has a leading axis. Kinds of data differ in the names and in how they are
 // collated (collate.h).
 #pragma once

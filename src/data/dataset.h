@@ -37,9 +37,10 @@ struct SampleShape {
   std::int64_t channels = 0, height = 0, width = 0;
   std::int64_t classes = 0;  // outputs
   std::int64_t vocab_size = 0, max_len = 0;
-  bool label_maps = false;  // every pixel has a class
-  std::int64_t depth = 0;   // of volumes; 0: images are flat
-  bool regions = false;     // of label maps: the outputs are regions, not the classes
+  bool label_maps = false;            // every pixel has a class
+  std::int64_t depth = 0;             // of volumes; 0: images are flat
+  bool regions = false;               // of label maps: the outputs are regions, not the classes
+  std::int64_t mels = 0, frames = 0;  // of recordings: channels of features, frames of the longest
 };
 
 /// Thread-safe after construction.

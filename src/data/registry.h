@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/audio/speech_options.h"
+#include "data/audio/speech_part.h"
 #include "data/boxes/box_options.h"
 #include "data/boxes/box_part.h"
 #include "data/dataset.h"
@@ -30,7 +32,7 @@ namespace fovea::data {
 struct MakeOptions {
   /// One part alone; nothing: all parts.
   std::optional<Split> only = {};
-  /// For texts: the vocabulary, instead of one counted on train.
+  /// For texts and transcripts: the vocabulary, instead of one counted on train.
   std::shared_ptr<const Vocabulary> vocabulary = nullptr;
   /// For streams of text: the tokeniser, instead of the one that options and train give.
   std::shared_ptr<const StreamTokeniser> tokeniser = nullptr;
@@ -107,6 +109,14 @@ Configured configured(StreamOptions options, OpenStreams open, const MakeOptions
 /// not plain images or texts, a static kind_of(options) where that depends on the options, a member
 /// sample_shape() what is known of all copies, a member lists_test() whether the names of the test
 /// samples are listed.
+using OpenSpeech = std::function<std::unique_ptr<SpeechPart>(Split)>;
+Configured configured(SpeechOptions options, OpenSpeech open, const MakeOptions& how);
+
+/// Used by the macro below. Options derives from ImageOptions, TextOptions, VolumeSetOptions,
+/// BoxOptions or SpeechOptions, whose keys follow its own; a member kKind says what the samples are
+/// where they are not plain images or texts, a static kind_of(options) where that depends on the
+/// options, a member sample_shape() what is known of all copies, a member lists_test() whether the
+/// names of the test samples are listed.
 template <class Options, class Samples>
 DatasetEntry make_entry(std::string name, const std::string& title, const std::string& page,
                         Samples (*open)(const Place&, const Options&),
@@ -142,8 +152,8 @@ DatasetEntry make_entry(std::string name, const std::string& title, const std::s
 }  // namespace fovea::data
 
 /// FOVEA_DATASET(name, open, title, page, Fields<Options>{}...): defines the entry that a line of
-/// datasets.def refers to; `open` gives a Source, a TextSource or a VolumePart. Inside namespace
-/// fovea::data.
+/// datasets.def refers to; `open` gives a Source, a TextSource, a VolumePart, a BoxPart or a
+/// SpeechPart. Inside namespace fovea::data.
 #define FOVEA_DATASET(name, open, title, page, ...)             \
   DatasetEntry dataset_entry_##name() {                         \
     return make_entry(#name, title, page, open, (__VA_ARGS__)); \

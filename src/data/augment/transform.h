@@ -89,6 +89,19 @@ class VolumeTransform {
   virtual void apply(VolumeCrop& /*crop*/, const RandomStream& /*draws*/) const {}
 };
 
+/// Log-mel features of a recording, (frames, channels) row by row.
+struct Features {
+  std::int64_t frames = 0, channels = 0;
+  std::span<float> values;
+};
+
+/// `draws` is the stream of this sample, epoch and transform.
+class FeatureTransform {
+ public:
+  virtual ~FeatureTransform() = default;
+  virtual void apply(const Features& x, const RandomStream& draws) const = 0;
+};
+
 /// A change of the values of single channels: with `prob` it is made, then in each channel with
 /// `channel_prob`.
 class ChannelTransform : public VolumeTransform {

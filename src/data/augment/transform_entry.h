@@ -23,6 +23,7 @@ struct TransformEntry : schema::Choice {
   Maker<PictureTransform> make_for_pictures = {};  // where it changes any
   Maker<BoxTransform> make_for_boxes = {};
   Maker<VolumeTransform> make_for_volumes = {};
+  Maker<FeatureTransform> make_for_features = {};
 };
 
 /// A transform of pictures that leaves pixels, and so boxes and masks, where they are.
@@ -47,7 +48,9 @@ TransformEntry make_transform_entry(std::string name, std::string help,
   constexpr bool kOfVolumes = std::is_base_of_v<VolumeTransform, Transform>;
   static_assert(kOfPictures == (kChanges.has(kPictures) || kChanges.has(kMaskedPictures)));
   constexpr bool kOfBoxes = std::is_base_of_v<BoxTransform, Transform>;
+  constexpr bool kOfFeatures = std::is_base_of_v<FeatureTransform, Transform>;
   static_assert(kOfVolumes == kChanges.has(kVolumes));
+  static_assert(kOfFeatures == kChanges.has(kFeatures));
   static_assert(kOfBoxes ? kChanges.has(kBoxedPictures)
                          : kOfPictures || !kChanges.has(kBoxedPictures));
   const auto shared = std::make_shared<const schema::Fields<Options>>(std::move(fields));
@@ -64,6 +67,7 @@ TransformEntry make_transform_entry(std::string name, std::string help,
     };
   }
   if constexpr (kOfVolumes) entry.make_for_volumes = make;
+  if constexpr (kOfFeatures) entry.make_for_features = make;
   return entry;
 }
 
@@ -74,9 +78,9 @@ schema::Registry<TransformEntry>& transforms();
 
 /// FOVEA_TRANSFORM(name, Class, kPictures | kMaskedPictures, help, Fields<Options>{}...): defines
 /// the entry that a line of transforms.def refers to. Class has a constructor of const Options& and
-/// derives from PictureTransform, BoxTransform, VolumeTransform or several, by what it changes; one
-/// of pictures that moves no pixels may name kBoxedPictures without being a BoxTransform. Inside
-/// namespace fovea::data.
+/// derives from PictureTransform, BoxTransform, VolumeTransform, FeatureTransform or several, by
+/// what it changes; one of pictures that moves no pixels may name kBoxedPictures without being a
+/// BoxTransform. Inside namespace fovea::data.
 #define FOVEA_TRANSFORM(name, Class, changes, help, ...)                     \
   TransformEntry transform_entry_##name() {                                  \
     return make_transform_entry<changes, Class>(#name, help, (__VA_ARGS__)); \

@@ -65,13 +65,16 @@ std::string Changes::text() const {
   if (has(kMaskedPictures)) kinds.push_back("pictures with masks");
   if (has(kBoxedPictures)) kinds.push_back("pictures with boxes");
   if (has(kVolumes)) kinds.push_back("volumes");
+  if (has(kFeatures)) kinds.push_back("features of recordings");
   return fmt::format("{}", fmt::join(kinds, " and "));
 }
 
 schema::Choices transform_choices(Changes what) {
-  // Pictures with boxes have a list of their own, which documentation and schema show beside that
-  // of other pictures.
-  const char* kind = what.has(kBoxedPictures) ? "box_transform" : TransformEntry::kKind;
+  // Pictures with boxes and recordings have lists of their own, which documentation and schema show
+  // beside that of other pictures.
+  const char* kind = what.has(kBoxedPictures) ? "box_transform"
+                     : what.has(kFeatures)    ? "feature_transform"
+                                              : TransformEntry::kKind;
   schema::Choices choices = choices_of(kind, [what](Changes changes) { return changes.has(what); });
   choices.misfit = [what](const std::string& name) { return misfit(name, what); };
   return choices;
@@ -105,6 +108,11 @@ std::unique_ptr<const BoxTransform> make_box_transform(const schema::Component& 
 std::unique_ptr<const VolumeTransform> make_volume_transform(const schema::Component& component,
                                                              const std::string& path) {
   return find_entry(component, path, kVolumes).make_for_volumes(component, path);
+}
+
+std::unique_ptr<const FeatureTransform> make_feature_transform(const schema::Component& component,
+                                                               const std::string& path) {
+  return find_entry(component, path, kFeatures).make_for_features(component, path);
 }
 
 void ChannelTransform::apply(VolumeCrop& crop, const RandomStream& draws) const {

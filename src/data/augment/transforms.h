@@ -20,9 +20,11 @@ struct Changes {
   /// "pictures and pictures with masks".
   std::string text() const;
 };
-inline constexpr Changes kPictures{1}, kMaskedPictures{2}, kVolumes{4}, kBoxedPictures{8};
+inline constexpr Changes kPictures{1}, kMaskedPictures{2}, kVolumes{4}, kBoxedPictures{8},
+    kFeatures{16};
 
-/// The entries that apply to `what`, a kind called "transform", of kBoxedPictures "box_transform".
+/// The entries that apply to `what`, a kind called "transform", of kBoxedPictures "box_transform",
+/// of kFeatures "feature_transform".
 /// Another one of the list is refused by saying what it applies to, and which ones would fit.
 schema::Choices transform_choices(Changes what);
 /// Those that apply to pictures with classes or to pictures with masks. One that does not apply to
@@ -41,5 +43,7 @@ std::unique_ptr<const BoxTransform> make_box_transform(const schema::Component& 
                                                        const std::string& path);
 std::unique_ptr<const VolumeTransform> make_volume_transform(const schema::Component& component,
                                                              const std::string& path);
+std::unique_ptr<const FeatureTransform> make_feature_transform(const schema::Component& component,
+                                                               const std::string& path);
 
 }  // namespace fovea::data

@@ -141,6 +141,8 @@ std::string_view name_of(Kind kind) {
       return "images with boxes";
     case Kind::kStreams:
       return "streams of text";
+    case Kind::kSpeech:
+      return "recordings with transcripts";
   }
   return "";
 }

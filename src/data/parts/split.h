@@ -17,6 +17,9 @@ namespace fovea::data {
 enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts, kBoxes, kStreams };
 /// "images", "images with masks", "images with maps of labels", "texts", "images with boxes",
 /// "streams of text".
+enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts, kBoxes, kSpeech };
+/// "images", "images with masks", "images with maps of labels", "texts", "images with boxes",
+/// "recordings with transcripts".
 std::string_view name_of(Kind kind);
 
 /// The three parts of a data set. Val and test come with the data set or are cut from train. A
