@@ -79,17 +79,18 @@ int predict(const Arguments& args, bool quiet) {
 int main(int argc, char** argv) {
   apps::Program program(
       "predict",
-      "Runs the network of a trained run on pictures or NIfTI volumes of your own, or on all of a "
-      "folder,\nand writes masks, labels, classes or objects on the grid of each file. The run's "
-      "data must be\nwhere they were.\n\n"
+      "Runs the network of a trained run on pictures, NIfTI volumes or recordings of your own, or "
+      "on "
+      "all\nof a folder, and writes masks, labels, classes or objects on the grid of each file, or "
+      "the text of\na recording. The run's data must be where they were.\n\n"
       "Example: fovea predict runs/hippocampus scans/ --out predictions\n"
       "         fovea predict runs/dgvit cat.png dog.png --out predictions\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.run, "folder of a run made by train").required().value("FOLDER");
   cli.add_option("INPUT", args.inputs,
-                 "pictures, or .nii and .nii.gz volumes (channels end in _0000, _0001, ...), or "
-                 "folders of them, whose sub-folders are not searched")
+                 "pictures, recordings, or .nii and .nii.gz volumes (channels end in _0000, _0001, "
+                 "...), or folders of them, whose sub-folders are not searched")
       .required()
       .value("FILE");
   cli.add_option("-o,--out", args.out, "folder for the predictions; must be new or empty")

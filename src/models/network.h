@@ -33,6 +33,10 @@ struct Outputs {
                                   // detectors: what their dense heads say (detectors/detector.h);
                                   // denoisers: one, the noise (diffusion/denoiser.h)
   std::vector<Tensor> features = {};  // detectors: the levels that a second stage reads
+                                  // detectors: what their dense heads say (detectors/detector.h)
+  std::vector<Tensor> features = {};      // detectors: the levels that a second stage reads
+  std::vector<std::int64_t> frames = {};  // transcribers: how many frames of the logits each
+                                          // recording has; empty on the meta device
 
   /// All that are defined.
   std::vector<Tensor> tensors() const;

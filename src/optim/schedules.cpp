@@ -71,6 +71,11 @@ struct Linear : ScheduleOptions {
   double min_lr = 0;
 };
 
+struct InverseSqrt : ScheduleOptions {
+  InverseSqrt() { unit = Unit::kStep; }
+  double decay_steps = 10000;
+};
+
 struct OneCycle : ScheduleOptions {
   OneCycle() { unit = Unit::kStep; }
   double pct_start = 0.3;
@@ -184,6 +189,20 @@ ScheduleEntry linear_schedule() {
                  return [=](double t) {
                    return o.min_lr + (lr - o.min_lr) * std::max((span.total - t) / total, 0.0);
                  };
+               });
+}
+
+// Vaswani et al., "Attention is all you need": with decay_steps the steps of the warm-up
+// (mala 7.5).
+ScheduleEntry inverse_sqrt_schedule() {
+  return entry("lr sqrt(S / (S + t)), S steps",
+               shared_fields<InverseSqrt>().add(
+                   "decay_steps", &InverseSqrt::decay_steps, greater_than(0),
+                   "S: the rate is lr / sqrt(2) this many steps (or epochs, by unit) after the "
+                   "warm-up; that of a Transformer is its warm-up"),
+               [](const InverseSqrt& o, const Span&, double lr) -> Rate {
+                 return
+                     [=](double t) { return lr * std::sqrt(o.decay_steps / (o.decay_steps + t)); };
                });
 }
 

@@ -24,6 +24,8 @@ const schema::Fields<EvalOptions>& eval_fields() {
                "of a generator: images of each class in the picture that is drawn of them after an "
                "evaluation; 0: none is")
           .no_effect()
+          .add_object("decoding", &O::decoding, decoding_fields(),
+                      "of transcribers: how logits become text, in evaluations while training too")
           .add("metrics", &O::names, schema::one_of(names),
                "of segmentations: further metrics, which take time, in evaluations while training "
                "too; each is the mean over classes of the mean over cases (images or volumes), for "

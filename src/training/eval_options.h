@@ -3,6 +3,7 @@
 
 #include "metrics/cases.h"
 #include "schema/fields.h"
+#include "training/decoding_options.h"
 
 namespace fovea::training {
 
@@ -10,6 +11,7 @@ struct EvalOptions : metrics::CaseMetrics {
   schema::Component inferer{"whole", {}};  // inference/inferer.h
   schema::Component sampler{"ddpm", {}};   // inference/sampler.h
   std::int64_t samples = 4;                // images of each class in a picture of them
+  DecodingOptions decoding;
 };
 const schema::Fields<EvalOptions>& eval_fields();
 

@@ -108,6 +108,13 @@ TEST_CASE("schedules: the other shapes", "[optim]") {
   CHECK(restarts(6) == 0.25);
   // Values of torch.optim.lr_scheduler.OneCycleLR(max_lr=1, total_steps=10).
   const Schedule cycle = make(R"({"type": "one_cycle"})", {1, 10, 1});
+  // A Transformer's: up for W steps, then lr sqrt(W / k) after k.
+  const Schedule transformer =
+      make(R"({"type": "inverse_sqrt", "warmup_steps": 10, "decay_steps": 10})", {2, 1000, 7});
+  CHECK(transformer(5) == Approx(1));
+  CHECK(transformer(10) == Approx(2));
+  for (const std::int64_t k : {11, 40, 250})
+    CHECK(transformer(k) == Approx(2 * std::sqrt(10.0 / static_cast<double>(k))));
   CHECK(cycle(0) == Approx(0.04));
   CHECK(cycle(2) == Approx(1.0));
   CHECK(cycle(9) == Approx(4e-6));

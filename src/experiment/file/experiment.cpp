@@ -205,10 +205,15 @@ models::DataShape to_model(const data::SampleShape& data) {
   shape.label_maps = data.label_maps;
   shape.depth = data.depth;
   shape.regions = data.regions;
+  shape.mels = data.mels;
+  shape.frames = data.frames;
   return shape;
 }
 
 }  // namespace
+
+// Where recordings are not asked for theirs: of 10 seconds, by the usual hop.
+constexpr std::int64_t kUsualFrames = 1000;
 
 models::DataShape data_shape(const Experiment& experiment) {
   const schema::Value& options = experiment.model.options;
@@ -216,11 +221,15 @@ models::DataShape data_shape(const Experiment& experiment) {
     const schema::Value* value = options.find(key);
     return value != nullptr && !value->is_null();
   };
-  const bool all_given = reads_texts(experiment)
+  const bool speech =
+      models::entries().find(experiment.model.type).interface == models::Interface::kTranscriber;
+  const bool all_given = speech ? given("num_classes") && given("num_mels")
+                         : reads_texts(experiment)
                              ? given("num_classes") && given("vocab_size") && given("max_len")
                              : given("num_classes") && given("in_chans") && given("img_size");
   if (all_given) {
     models::DataShape shape;
+    if (speech) shape.frames = kUsualFrames;
     shape.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
     return shape;
   }
@@ -262,12 +271,15 @@ models::DataShape seen_shape(const Experiment& experiment, const models::DataSha
           .max_len = of("max_len", 0, shape.max_len),
           .label_maps = shape.label_maps,
           .depth = volumes ? of("img_size", 0, shape.depth) : 0,
-          .regions = shape.regions};
+          .regions = shape.regions,
+          .mels = of("num_mels", 0, shape.mels),
+          .frames = shape.frames};
 }
 
 Shape sample_shape(const Experiment& experiment, const models::DataShape& shape) {
   const models::DataShape seen = seen_shape(experiment, shape);
   if (reads_texts(experiment)) return {seen.max_len};
+  if (seen.mels > 0) return {seen.frames, seen.mels};
   if (seen.depth > 0) return {seen.channels, seen.depth, seen.height, seen.width};
   return {seen.channels, seen.height, seen.width};
 }

@@ -13,7 +13,9 @@
 #include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "data/audio/speech_dataset.h"
 #include "data/boxes/box_dataset.h"
+#include "data/files/sound_file.h"
 #include "data/images/image_dataset.h"
 #include "data/parts/folder.h"
 #include "data/volumes/volume_dataset.h"
@@ -72,7 +74,22 @@ struct LeftOutFiles {
   }
 };
 
-std::vector<fs::path> files_of(const std::vector<fs::path>& given, bool volumes,
+// What the inputs of a run are.
+struct Inputs {
+  bool (*fits)(const fs::path& file);
+  const char* what;
+};
+Inputs inputs_of(const data::Dataset& samples) {
+  if (data::find_volumes(samples) != nullptr)
+    return {[](const fs::path& file) { return data::has_nifti_extension(file); },
+            ".nii or .nii.gz file"};
+  if (data::find_speech(samples) != nullptr)
+    return {data::has_sound_extension, "recording (.wav, .flac, .ogg, .aiff, .aif, .au)"};
+  return {[](const fs::path& file) { return data::has_image_extension(file); },
+          "picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm, .pnm)"};
+}
+
+std::vector<fs::path> files_of(const std::vector<fs::path>& given, const Inputs& kind,
                                std::vector<std::string>& notes) {
   std::vector<fs::path> files;
   std::error_code code;
@@ -85,9 +102,7 @@ std::vector<fs::path> files_of(const std::vector<fs::path>& given, bool volumes,
     const std::size_t before = files.size();
     LeftOutFiles left_out;
     for (const auto& entry : data::sorted_entries(kPredict, path)) {
-      const bool fits = volumes ? data::has_nifti_extension(entry.path())
-                                : data::has_image_extension(entry.path());
-      if (fits && !fs::is_directory(entry.path(), code)) {
+      if (kind.fits(entry.path()) && !fs::is_directory(entry.path(), code)) {
         files.push_back(entry.path());
       } else {
         left_out.add(entry.path());
@@ -97,9 +112,7 @@ std::vector<fs::path> files_of(const std::vector<fs::path>& given, bool volumes,
     notes.insert(notes.end(), found.begin(), found.end());
     FOVEA_CHECK(
         files.size() > before, FileError,
-        fmt::format("{}: holds no {}{}", path.string(),
-                    volumes ? ".nii or .nii.gz file"
-                            : "picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm, .pnm)",
+        fmt::format("{}: holds no {}{}", path.string(), kind.what,
                     left_out.folders.empty() ? ""
                                              : fmt::format("; its sub-folders are not searched: {}",
                                                            fmt::join(left_out.folders, ", "))));
@@ -232,12 +245,12 @@ void predict_masks(const data::ImageDataset& images, const Tensor& prob,
 
 PredictInputs predict_inputs(Run& run, const std::vector<fs::path>& given) {
   const data::Dataset& samples = samples_of(run);
-  FOVEA_CHECK(samples.has("image"), ConfigError,
-              "the run reads texts; pictures and volumes are predicted so far");
+  FOVEA_CHECK(samples.has("image") || data::find_speech(samples) != nullptr, ConfigError,
+              "the run reads texts; pictures, volumes and recordings are predicted so far");
   const data::VolumeDataset* volumes = data::find_volumes(samples);
   PredictInputs result;
   std::vector<PredictInput>& inputs = result.inputs;
-  const std::vector<fs::path> files = files_of(given, volumes != nullptr, result.notes);
+  const std::vector<fs::path> files = files_of(given, inputs_of(samples), result.notes);
   std::vector<std::string> cases;
   for (const fs::path& file : files) {
     const std::string name =
@@ -266,6 +279,7 @@ namespace {
 std::string heads_of(Run& run) {
   const data::Dataset& samples = samples_of(run);
   if (data::find_boxes(samples) != nullptr) return detection_heads(makes_masks(run.model()));
+  if (data::find_speech(samples) != nullptr) return "name,file,text";
   if (run.model().interface() != models::Interface::kImageClassifier) return "name,file";
   return prediction_heads(samples.class_names());
 }
@@ -301,6 +315,10 @@ Prediction predict(Run& run, const PredictInput& input, const PredictRequest& re
   }
   if (const auto* boxes = data::find_boxes(samples))
     return predict_objects(run, *boxes, input, request);
+  if (const auto* speech = data::find_speech(samples)) {
+    const std::string text = run.task().text_of(speech->batch_of_file(input.files.front()));
+    return {fmt::format("{},{},{}\n", csv_field(input.name), csv_field(file), csv_field(text))};
+  }
   const data::ImageDataset& images = data::images_of(samples);
   const data::Sample sample = images.get_file(input.files.front());
   const Tensor prob = run.task().probabilities_of(

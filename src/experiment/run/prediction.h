@@ -24,9 +24,9 @@ struct PredictInputs {
   std::vector<std::string> notes;  // files of folders that are no inputs, and sub-folders
 };
 /// The inputs that files and folders hold: of networks for volumes .nii and .nii.gz files, where
-/// channels are files that end in _0000, _0001, ...; else pictures. Folders are not searched in
-/// depth; what they hold besides is in the notes. Throws FileError for what is not there and for a
-/// folder without any, ConfigError for runs that read neither.
+/// channels are files that end in _0000, _0001, ...; of transcribers recordings; else pictures.
+/// Folders are not searched in depth; what they hold besides is in the notes. Throws FileError for
+/// what is not there and for a folder without any, ConfigError for runs that read neither.
 PredictInputs predict_inputs(Run& run, const std::vector<std::filesystem::path>& given);
 
 struct PredictRequest {
@@ -49,13 +49,15 @@ struct Prediction {
 ///                probabilities <name>_<class>.png, 255 = 1
 ///   of objects   <name>.png: the picture with what was found (drawn_objects.h)
 ///   of classes   nothing
-/// and returns what is said of it in predictions.csv: a line, or of objects one for each. Throws
+/// and returns what is said of it in predictions.csv: a line, or of objects one for each; of
+/// recordings the text. Throws
 /// FileError for an input that cannot be read.
 Prediction predict(Run& run, const PredictInput& input, const PredictRequest& request);
 
 /// Writes predictions.csv, whose first line is prediction_heads() of classifiers, detection_heads()
-/// of detectors, else "name,file"; and of detectors boxes.json and masks.json (COCO's results),
-/// where the id of an image is its place among the inputs + 1, and that of a class the data set's.
+/// of detectors, "name,file,text" of transcribers, else "name,file"; and of detectors boxes.json
+/// and masks.json (COCO's results), where the id of an image is its place among the inputs + 1, and
+/// that of a class the data set's.
 void write_predictions(Run& run, const std::vector<Prediction>& predictions,
                        const PredictRequest& request);
 

@@ -118,9 +118,14 @@ class Conformer final : public models::Transcriber {
     // A batch of nothing but very short recordings.
     if (x.size(1) < kLeastFrames) x = ops::pad(x, {{0, 0}, {0, kLeastFrames - x.size(1)}, {0, 0}});
     attention::Context context;
-    context.key_mask = mask_of(in.num_frames, x);
     context.probe = probe;
-    return {.logits = ctc_lo_(encoder_(x, context))};
+    Outputs out;
+    if (in.num_frames.device().type() != DeviceType::kMeta) {
+      out.frames = frames_in(in.num_frames, x);
+      context.key_mask = mask_of(out.frames, x);
+    }
+    out.logits = ctc_lo_(encoder_(x, context));
+    return out;
   }
 
  private:
@@ -131,23 +136,29 @@ class Conformer final : public models::Transcriber {
     return mels;
   }
 
-  // 1 for frames of a recording; undefined where all are. A recording too short for one frame keeps
-  // the first, whose logits nothing reads.
-  Tensor mask_of(const Tensor& num_frames, const Tensor& x) const {
-    if (num_frames.device().type() == DeviceType::kMeta) return {};
-    const std::int64_t b = x.size(0), n = quarter(x.size(1));
-    std::vector<std::uint8_t> mask(static_cast<std::size_t>(b * n), 0);
-    bool whole = true;
-    const auto lengths = num_frames.host_values<std::int64_t>();
-    FOVEA_CHECK(
-        std::ssize(lengths) == b, ShapeError,
-        fmt::format("conformer: {} numbers of frames for a batch of {}", lengths.size(), b));
-    for (std::int64_t i = 0; i < b; ++i) {
-      const std::int64_t frames = lengths[static_cast<std::size_t>(i)];
+  // Frames of logits that each recording has.
+  static std::vector<std::int64_t> frames_in(const Tensor& num_frames, const Tensor& x) {
+    std::vector<std::int64_t> all;
+    for (const std::int64_t frames : num_frames.host_values<std::int64_t>()) {
       FOVEA_CHECK(
           frames >= 0 && frames <= x.size(1), ShapeError,
           fmt::format("conformer: a recording has {} frames; expected 0 to {}", frames, x.size(1)));
-      const std::int64_t length = std::max<std::int64_t>(1, quarter(frames));
+      all.push_back(quarter(frames));
+    }
+    FOVEA_CHECK(
+        std::ssize(all) == x.size(0), ShapeError,
+        fmt::format("conformer: {} numbers of frames for a batch of {}", all.size(), x.size(0)));
+    return all;
+  }
+
+  // 1 for frames of a recording; undefined where all are. A recording too short for one frame keeps
+  // the first, whose logits nothing reads.
+  static Tensor mask_of(const std::vector<std::int64_t>& frames, const Tensor& x) {
+    const std::int64_t b = x.size(0), n = quarter(x.size(1));
+    std::vector<std::uint8_t> mask(static_cast<std::size_t>(b * n), 0);
+    bool whole = true;
+    for (std::int64_t i = 0; i < b; ++i) {
+      const std::int64_t length = std::max<std::int64_t>(1, frames[static_cast<std::size_t>(i)]);
       whole = whole && length == n;
       std::fill_n(mask.begin() + i * n, length, std::uint8_t{1});
     }

@@ -24,6 +24,8 @@ const char* name_of(Compares what) {
       return "masks";
     case Compares::kRegions:
       return "regions";
+    case Compares::kSequences:
+      return "sequences";
     default:
       return "label maps";
   }

@@ -17,6 +17,8 @@ enum class Compares {
   kMasks,      // maps (b, k, ...) with masks (b, k, ...) in [0, 1]: each map is one of its own
   kLabelMaps,  // maps (b, k, ...) with labels (b, ...) int64: every pixel is of one class
   kRegions,    // maps (b, k, ...) with masks (b, k, ...) int64, 0, 1 or to be ignored: as kMasks
+  kSequences,  // logits (b, t, symbols) of which frames (b) count, with symbols (b, s) int64, 0
+               // behind the end of each
 };
 
 /// All losses, of whatever kind.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
 #include "training/losses/loss.h"
@@ -35,7 +36,7 @@ Loss loss_of_logits(const MapOptions& options,
 struct LossEntry : schema::Choice {
   static constexpr const char* kKind = "loss";
   /// By Compares; empty where it does not.
-  std::array<std::function<Loss(const schema::Component&)>, 4> makers;
+  std::array<std::function<Loss(const schema::Component&)>, 5> makers;
 };
 
 /// Makes an entry: one compares() for each kind of target.
@@ -60,6 +61,20 @@ class LossMaker {
           return what == Compares::kClasses ? loss_of_logits(options, with_options)
                                             : loss_of_maps(options, with_options);
         };
+    return *this;
+  }
+  /// compare: (what the network gives, target, options) -> loss, of Compares::kSequences.
+  LossMaker& compares_sequences(
+      const std::function<Tensor(const models::Outputs&, const Tensor&, const Options&)>& compare) {
+    entry_.makers.at(static_cast<std::size_t>(Compares::kSequences)) =
+        [fields = fields_, compare](const schema::Component& component) -> Loss {
+      const Options options = fields->parse(component, "loss");
+      FOVEA_CHECK(options.map_weights.empty() && !options.map_subsets, ConfigError,
+                  "loss.map_weights: given, but the network gives no maps; expected []");
+      return [=](const models::Outputs& output, const Tensor& target) {
+        return compare(output, target, options);
+      };
+    };
     return *this;
   }
   LossEntry named(const char* name) const {

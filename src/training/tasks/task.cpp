@@ -87,6 +87,13 @@ data::Batch Task::prepared(const data::Batch& batch, const RandomStream&) const 
 void Task::set_random(const RandomStream& random) {
   random_ = random.fork("task");
   model_.set_random(random);
+std::string Task::text_of(const data::Batch&) {
+  throw ConfigError("task: writes no text; expected transcription");
+}
+
+void Task::set_decoding(const DecodingOptions& options) {
+  FOVEA_CHECK(options == DecodingOptions{}, ConfigError,
+              "eval.decoding: is of transcription; expected {}");
 }
 
 void Task::add_metrics(const metrics::CaseMetrics& asked) {

@@ -13,6 +13,7 @@
 #include "metrics/detection/objects.h"
 #include "models/model.h"
 #include "training/batch_source.h"
+#include "training/decoding_options.h"
 #include "training/inference/inferer.h"
 #include "training/inference/sampler.h"
 #include "training/tasks/task_report.h"
@@ -81,6 +82,14 @@ class Task {
   /// batch's geometry says; the highest score first. Throws ConfigError for tasks that find
   /// nothing. Recording of gradients and the mode are the caller's.
   virtual std::vector<metrics::DetectedObject> objects_in(const data::Batch& batch);
+
+  /// What is said in the only recording of a batch. Throws ConfigError for tasks that write no
+  /// text. Recording of gradients and the mode are the caller's.
+  virtual std::string text_of(const data::Batch& batch);
+  /// How a transcriber's logits become text from now on; without this, by the best symbol of every
+  /// frame. Other tasks throw ConfigError for anything else. Throws FileError for a text that
+  /// cannot be read.
+  virtual void set_decoding(const DecodingOptions& options);
 
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
   /// Throws ConfigError for another kind of network unless the inferer is whole.

@@ -14,6 +14,13 @@ using namespace fovea;
 
 namespace {
 
+models::DataShape small_shape() {
+  models::DataShape shape{3, 16, 16, 4, 12, 6};
+  shape.mels = 8;
+  shape.frames = 40;
+  return shape;
+}
+
 // A small network of the kind that a task drives.
 std::unique_ptr<models::Model> network_for(const training::TaskInfo& info, const Device& device,
                                            std::int64_t classes = 1) {
@@ -39,6 +46,11 @@ std::unique_ptr<models::Model> network_for(const training::TaskInfo& info, const
         test::component(R"({"type": "dit_s", "patch_size": 4, "embed_dim": 8, "depth": 1,
                             "attention": {"num_heads": 2}})"),
         build, shape);
+  if (info.network == models::Interface::kTranscriber)
+    return models::make_model(
+        test::component(R"({"type": "conformer_s", "embed_dim": 8, "depth": 1, "kernel_size": 3,
+                            "attention": {"num_heads": 2}})"),
+        build, small_shape());
   const bool texts = info.network == models::Interface::kTextClassifier;
   return models::make_model(
       test::component(texts ? R"({"type": "transformer", "embed_dim": 8, "depth": 1,
@@ -59,7 +71,7 @@ TEST_CASE("tasks: every one makes a batch that its loss takes, on a device and w
       model->train(true);
       model->set_random(RandomStream(1));
       const auto made = task.make(*model, nullptr, {task.info.loss, {}});
-      const data::Batch batch = task.random_batch({3, 16, 16, 4, 12, 6}, 5, device);
+      const data::Batch batch = task.random_batch(small_shape(), 5, device);
       CHECK(batch.size() == 5);
       const Tensor loss = made->loss(batch);
       CHECK(loss.shape() == Shape{});
