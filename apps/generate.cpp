@@ -1,22 +1,19 @@
-// generate: a trained language model goes on with a text.
-// generate: what a trained generator makes of nothing.
+// generate: what a trained network makes of nothing, or of the beginning of a text.
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
-#include "experiment/run/text_writer.h"
-
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
 #include "experiment/run/generation.h"
+#include "experiment/run/text_writer.h"
 #include "schema/load.h"
 #include "training/status_line.h"
 #include "training/tasks/task_registry.h"
 
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -28,12 +25,15 @@ using namespace fovea;
 
 struct Arguments {
   std::string run;
+  // Of texts.
   std::string prompt, prompt_file;
   experiment::WriteRequest request;
-  std::string run, out, film, classes, classifier;
+  // Of images.
+  std::string out, film, classes, classifier;
   std::int64_t samples = 4;
   std::string steps;
   std::optional<double> guidance;
+  // Of both.
   std::int64_t seed = 0;
   std::string checkpoint;
   std::optional<bool> averaged;
@@ -45,7 +45,7 @@ double tokens_per_second(double tokens, double seconds) {
   return seconds > 0 ? tokens / seconds : 0;
 }
 
-int generate(Arguments& args, const apps::Common& common) {
+int generate_text(Arguments& args, const apps::Common& common) {
   experiment::TextWriter writer(
       {args.run, args.checkpoint, args.averaged, args.threads, args.overrides});
   experiment::WriteRequest& request = args.request;
@@ -83,6 +83,8 @@ int generate(Arguments& args, const apps::Common& common) {
                written.tokens, rate, written.prompt_tokens,
                static_cast<double>(written.state_bytes) / 1024, writer.weights().text());
   return apps::stop_requested() ? apps::kStopped : 0;
+}
+
 // The run's own sampler, with what the command line says otherwise.
 training::SamplerOptions sampler_of(const Arguments& args, const experiment::Run& run) {
   training::SamplerOptions sampler = training::sampler_options(run.experiment().eval.sampler);
@@ -165,19 +167,36 @@ std::optional<bool> averaged_of(const Arguments& args) {
   return std::nullopt;
 }
 
-int generate(const Arguments& args, const apps::Common& common) {
-  const experiment::Opened opened = experiment::open_run({.folder = args.run,
-                                                          .checkpoint = args.checkpoint,
-                                                          .averaged = averaged_of(args),
-                                                          .threads = args.threads,
-                                                          .overrides = args.overrides});
-  const std::string& task = opened.run->experiment().task;
-  const std::string gives = training::tasks().find(task).info.gives;
-  FOVEA_CHECK(gives == "images", ConfigError,
-              fmt::format("{}: a run of the task {}, which makes nothing; expected a run of the "
-                          "task generation",
+int generate_images(const Arguments& args, const apps::Common& common) {
+  FOVEA_CHECK(!args.out.empty(), ConfigError, "--out: is not given; expected a picture, .png");
+  return generate_images(args, common,
+                         experiment::open_run({.folder = args.run,
+                                               .checkpoint = args.checkpoint,
+                                               .averaged = averaged_of(args),
+                                               .threads = args.threads,
+                                               .overrides = args.overrides}));
+}
+
+// The task of the run says which of them it is.
+int generate(Arguments& args, const apps::Common& common) {
+  const schema::Value config = experiment::load_config(args.run);
+  const std::string task = config.at("task").as_string();
+  const training::TaskInfo& info = training::tasks().find(task).info;
+  const bool images = info.network == models::Interface::kDenoiser;
+  FOVEA_CHECK(images || info.network == models::Interface::kLanguageModel, ConfigError,
+              fmt::format("{}: a run of the task {}, which makes nothing; expected a run of "
+                          "generation or language_modelling",
                           args.run, task));
-  return generate_images(args, common, opened);
+  const bool of_images = !args.out.empty() || !args.film.empty() || !args.classes.empty() ||
+                         !args.classifier.empty() || !args.steps.empty() || args.guidance;
+  const bool of_texts = !args.prompt.empty() || !args.prompt_file.empty();
+  FOVEA_CHECK(
+      images ? !of_texts : !of_images, ConfigError,
+      fmt::format("{}: a run of the task {}; {}", args.run, task,
+                  images ? "--prompt and --prompt-file are of language models"
+                         : "--out, --film, --classes, --classifier, --steps and --guidance are of "
+                           "generators of images"));
+  return images ? generate_images(args, common) : generate_text(args, common);
 }
 
 }  // namespace
@@ -186,10 +205,15 @@ int main(int argc, char** argv) {
   apps::Program program(
       "generate",
       "Goes on with a text, token by token, by the network of a trained run of "
-      "language_modelling.\n"
-      "The run's data need not be there. The same seed gives the same text.\n\n"
+      "language_modelling,\n"
+      "or makes images of chosen classes by one of generation, and writes them as one picture.\n"
+      "The same seed gives the same text and the same images.\n\n"
       "Example: fovea generate runs/gutenberg --prompt 'It was a dark' --temperature 0.8\n"
-      "         fovea generate runs/gutenberg --top-p 0.9 --tokens 1000 --seed 3 > story.txt\n");
+      "         fovea generate runs/gutenberg --top-p 0.9 --tokens 1000 --seed 3 > story.txt\n"
+      "         fovea generate runs/dit --classes 0-9 --out grid.png\n"
+      "         fovea generate runs/dit --classes 3,5 --samples 8 --steps 50 --guidance 2 "
+      "--film film.png --out grid.png\n"
+      "         fovea generate runs/dit --samples 100 --classifier runs/resnet --out grid.png\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.run, "folder of a run made by train").required().value("FOLDER");
@@ -209,24 +233,7 @@ int main(int argc, char** argv) {
   cli.add_option("--top-p", args.request.sampling.top_p,
                  "draw from as few tokens as have this share of the probability (default 1)")
       .number("above 0, at most 1", [](double x) { return x > 0 && x <= 1; });
-  cli.add_option("--seed", args.seed, "of the draws (default 0)").range(0, 2147483647);
-  cli.add_option("--checkpoint", args.checkpoint,
-                 "best, last or step-00001234 (default: the one that summary.json is about)");
-  cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);
-  program.add_overrides(args.overrides);
-  program.add_verbosity();
-  program.add_json();
-  return program.run(argc, argv, [&] {
-    apps::install_stop_handlers();
-      "Makes images of chosen classes with a trained generator, and writes them as one picture.\n\n"
-      "Example: fovea generate runs/dit --classes 0-9 --out grid.png\n"
-      "         fovea generate runs/dit --classes 3,5 --samples 8 --steps 50 --guidance 2 "
-      "--film film.png --out grid.png\n"
-      "         fovea generate runs/dit --samples 100 --classifier runs/resnet --out grid.png\n");
-  Arguments args;
-  apps::Options cli = program.options();
-  cli.add_option("RUN", args.run, "folder of a run made by train").required().value("FOLDER");
-  cli.add_option("-o,--out", args.out, "the picture, .png").required().value("FILE");
+  cli.add_option("-o,--out", args.out, "images: the picture, .png").value("FILE");
   cli.add_option("--classes", args.classes,
                  "numbers, names, or none for no class: 0-9 or 3,cat,none (default: all)");
   cli.add_option("--samples", args.samples,
@@ -237,13 +244,13 @@ int main(int argc, char** argv) {
   cli.add_option("--guidance", guidance,
                  "classifier-free guidance, 1 = none (default: that of the run's eval.sampler)")
       .non_negative();
-  cli.add_option("--seed", args.seed, "of the noise (0)").range(0, 1 << 30);
   cli.add_option("--film", args.film, "also an animated .png of how the first image came about")
       .value("FILE");
   cli.add_option("--classifier", args.classifier,
                  "folder of a run of image_classification on the same data, by whose features and "
                  "classes the images are scored (proxy_fid, proxy_is)")
       .value("FOLDER");
+  cli.add_option("--seed", args.seed, "of the draws (default 0)").range(0, 2147483647);
   cli.add_option("--checkpoint", args.checkpoint,
                  "best, last or step-00001234 (default: the one that summary.json is about)");
   cli.add_flag("--ema", args.averaged, true, "the averaged weights (default: if the run has any)");

@@ -104,19 +104,14 @@ Configured configured(BoxOptions options, OpenBoxes open, const MakeOptions& how
 using OpenStreams = std::function<std::optional<StreamText>(Split)>;
 Configured configured(StreamOptions options, OpenStreams open, const MakeOptions& how);
 
-/// Used by the macro below. Options derives from ImageOptions, TextOptions, VolumeSetOptions,
-/// BoxOptions or StreamOptions, whose keys follow its own; a member kKind says what the samples are where they are
-/// not plain images or texts, a static kind_of(options) where that depends on the options, a member
-/// sample_shape() what is known of all copies, a member lists_test() whether the names of the test
-/// samples are listed.
 using OpenSpeech = std::function<std::unique_ptr<SpeechPart>(Split)>;
 Configured configured(SpeechOptions options, OpenSpeech open, const MakeOptions& how);
 
 /// Used by the macro below. Options derives from ImageOptions, TextOptions, VolumeSetOptions,
-/// BoxOptions or SpeechOptions, whose keys follow its own; a member kKind says what the samples are
-/// where they are not plain images or texts, a static kind_of(options) where that depends on the
-/// options, a member sample_shape() what is known of all copies, a member lists_test() whether the
-/// names of the test samples are listed.
+/// BoxOptions, StreamOptions or SpeechOptions, whose keys follow its own; a member kKind says what
+/// the samples are where they are not plain images or texts, a static kind_of(options) where that
+/// depends on the options, a member sample_shape() what is known of all copies, a member
+/// lists_test() whether the names of the test samples are listed.
 template <class Options, class Samples>
 DatasetEntry make_entry(std::string name, const std::string& title, const std::string& page,
                         Samples (*open)(const Place&, const Options&),
@@ -152,8 +147,8 @@ DatasetEntry make_entry(std::string name, const std::string& title, const std::s
 }  // namespace fovea::data
 
 /// FOVEA_DATASET(name, open, title, page, Fields<Options>{}...): defines the entry that a line of
-/// datasets.def refers to; `open` gives a Source, a TextSource, a VolumePart, a BoxPart or a
-/// SpeechPart. Inside namespace fovea::data.
+/// datasets.def refers to; `open` gives a Source, a TextSource, a VolumePart, a BoxPart, a
+/// StreamText or a SpeechPart. Inside namespace fovea::data.
 #define FOVEA_DATASET(name, open, title, page, ...)             \
   DatasetEntry dataset_entry_##name() {                         \
     return make_entry(#name, title, page, open, (__VA_ARGS__)); \

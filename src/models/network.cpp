@@ -19,14 +19,12 @@ std::vector<Tensor> Outputs::tensors() const {
 const InterfaceInfo& info_of(Interface interface) {
   static const InputField image{"image", &Inputs::image, DType::kFloat32};
   static const InputField tokens{"tokens", &Inputs::tokens, DType::kInt64};
-  static const InputField size{"image_size", &Inputs::image_size, DType::kInt64, {2}};
   static const InputField size{"image_size", &Inputs::image_size, DType::kInt64, Shape{2}};
   static const InputField timestep{"timestep", &Inputs::timestep, DType::kInt64, Shape{}, false};
   static const InputField label{"label", &Inputs::label, DType::kInt64, Shape{}};
-  static const InputField size{"image_size", &Inputs::image_size, DType::kInt64, Shape{2}};
   static const InputField features{"features", &Inputs::features, DType::kFloat32};
   static const InputField frames{"num_frames", &Inputs::num_frames, DType::kInt64, Shape{}};
-  static const std::array<InterfaceInfo, 5> all = {{
+  static const std::array<InterfaceInfo, 7> all = {{
       {"an image classifier", "logits", {image}},
       {"a text classifier", "logits", {tokens}},
       {"a dense network", "maps", {image}},

@@ -25,15 +25,12 @@ struct Inputs {
 /// The outputs of a network. They are logits: sigmoid and softmax belong to losses, metrics and
 /// reports.
 struct Outputs {
-  Tensor logits = {};             // classifiers: (b, classes); language models: (b, n, vocabulary)
-  Tensor logits = {};             // classifiers: (b, classes)
+  Tensor logits = {};             // classifiers: (b, classes); language models: (b, n, vocabulary);
+                                  // transcribers: (b, frames, symbols)
   Tensor embedding = {};          // classifiers of images: (b, d), of which the head makes logits
-  Tensor logits = {};             // classifiers: (b, classes); transcribers: (b, frames, symbols)
   std::vector<Tensor> maps = {};  // dense networks: logits (b, k, spatial...), the finest first;
                                   // detectors: what their dense heads say (detectors/detector.h);
                                   // denoisers: one, the noise (diffusion/denoiser.h)
-  std::vector<Tensor> features = {};  // detectors: the levels that a second stage reads
-                                  // detectors: what their dense heads say (detectors/detector.h)
   std::vector<Tensor> features = {};      // detectors: the levels that a second stage reads
   std::vector<std::int64_t> frames = {};  // transcribers: how many frames of the logits each
                                           // recording has; empty on the meta device
@@ -62,7 +59,6 @@ struct InputField {
   DType dtype = DType::kFloat32;
   std::optional<Shape> of_sample = {};  // one sample's; none: that of the data
   bool in_samples = true;               // else the task makes it
-  std::optional<Shape> of_sample = {};  // one sample's; nothing: that of the data
 };
 
 struct InterfaceInfo {

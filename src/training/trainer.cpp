@@ -179,8 +179,6 @@ void Trainer::finish_epoch() {
   bool improved = false;
   if (last || evaluation_is_due()) {
     evaluate_parts();
-  if (last || done % setup_.train.eval_every == 0) {
-    evaluate_epoch();
     tell_evaluated(done);
     improved = update_best();
   }

@@ -20,26 +20,8 @@ const Table& runners() {
                               mala_detection(),    mala_dense(),
                               mala_detectors(),    mala_language(),
                               dformer_operators(), dformer_networks(),
-                              dformer_data(),      dformer_training()}) {
-    for (const Table& part : {dgsa_networks(),    dgsa_procedures(),
-                              dgsa_rollouts(),    dgsa_training(),
-                              kcla_stacks(),      kcla_operators(),
-                              kcla_drop_path(),   kcla_figures(),
-                              kcla_networks(),    kcla_segmentation(),
-                              gdla_operators(),   gdla_encoders(),
-                              gdla_decoders(),    gdla_losses(),
-                              gdla_metrics(),     gdla_training(),
-                              gdla_data(),        gdla_figures(),
-                              mala_recipe(),      dense_metrics(),
-                              mala_operators(),   mavit(),
-                              mala_family(),      mala_swin(),
-                              mala_detection(),   mala_dense(),
-                              mala_detectors(),   dformer_operators(),
-                              dformer_networks(), dformer_data(),
-                              dformer_training(), mala_generation()}) {
-                              mala_detectors(),    mala_speech(),
-                              dformer_operators(), dformer_networks(),
-                              dformer_data(),      dformer_training()}) {
+                              dformer_data(),      dformer_training(),
+                              mala_generation(),   mala_speech()}) {
       table.merge(part);
     }
     return table;

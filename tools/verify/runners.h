@@ -65,6 +65,7 @@ Table mala_generation();
 
 /// papers/mala: the language model.
 Table mala_language();
+
 /// papers/mala: log-mel features, CTC, Conformers.
 Table mala_speech();
 

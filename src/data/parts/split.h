@@ -14,12 +14,9 @@
 namespace fovea::data {
 
 /// What the samples of a data set are.
-enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts, kBoxes, kStreams };
+enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts, kBoxes, kStreams, kSpeech };
 /// "images", "images with masks", "images with maps of labels", "texts", "images with boxes",
-/// "streams of text".
-enum class Kind { kImages, kMaskedImages, kLabelMaps, kTexts, kBoxes, kSpeech };
-/// "images", "images with masks", "images with maps of labels", "texts", "images with boxes",
-/// "recordings with transcripts".
+/// "streams of text", "recordings with transcripts".
 std::string_view name_of(Kind kind);
 
 /// The three parts of a data set. Val and test come with the data set or are cut from train. A

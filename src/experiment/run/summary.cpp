@@ -23,8 +23,6 @@ models::Inputs batch_of(const models::Model& model, const Shape& sample, std::in
   for (const models::InputField& field : models::info_of(model.interface()).reads) {
     Shape shape{size};
     for (const std::int64_t axis : field.of_sample.value_or(sample)) shape.push_back(axis);
-    for (const std::int64_t axis : field.of_sample.value_or(sample))
-      shape.push_back(axis);
     inputs.*field.tensor = Tensor::empty(shape, field.dtype, device);
   }
   return inputs;

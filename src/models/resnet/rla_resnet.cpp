@@ -33,22 +33,7 @@ class RlaResNet final : public models::ImageClassifier {
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
     const auto [x, hidden] = body_.last_maps(in.image, probe);
     const Tensor y = ops::adaptive_avg_pool(ops::concat({x, bn2_->with_relu(hidden)}, 1), {1});
-    return {.logits = (*fc_)(ops::reshape(y, {y.size(0), y.size(1)}))};
-    Tensor x =
-        ops::max_pool(bn1_->with_relu((*conv1_)(ops::cast(in.image, activations_))), {3}, {2}, {1});
-    Tensor h =
-        ops::zeros({x.size(0), o_.rla_channels, x.size(2), x.size(3)}, x.dtype(), x.device());
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      const Stage& stage = stages_[s];
-      for (std::size_t i = 0; i < stage.blocks.size(); ++i) {
-        x = (*stage.blocks[i])(x, {.extra = h});
-        if (i == 0 && stage.stride == 2) h = ops::avg_pool(h, {2});
-        h = (*stage.aggregation)(h, x, *stage.bns[i]);
-      }
-      if (probe != nullptr) probe->record("features", x, fmt::format("stages.{}", s));
-    }
-    x = ops::adaptive_avg_pool(ops::concat({x, bn2_->with_relu(h)}, 1), {1});
-    const Tensor pooled = ops::reshape(x, {x.size(0), x.size(1)});
+    const Tensor pooled = ops::reshape(y, {y.size(0), y.size(1)});
     return {.logits = (*fc_)(pooled), .embedding = pooled};
   }
 

@@ -87,6 +87,8 @@ data::Batch Task::prepared(const data::Batch& batch, const RandomStream&) const 
 void Task::set_random(const RandomStream& random) {
   random_ = random.fork("task");
   model_.set_random(random);
+}
+
 std::string Task::text_of(const data::Batch&) {
   throw ConfigError("task: writes no text; expected transcription");
 }
