@@ -191,8 +191,10 @@ TEST_CASE("visualise-attention: detections, and where their places look", "[cli]
   picture.pixels.assign(40 * 50 * 3, 90);
   data::write_png(folder.path("scene.png"), picture);
   io::fs::remove_all(folder.path("out"));
-  draw({runs[0], "--figure", "detections", "--input", folder.path("scene.png").string(), "--layer",
-        "1", "--detection", "0,1", "--no-explorer", "--smooth"});
+  const CliResult one =
+      draw({runs[0], "--figure", "detections", "--input", folder.path("scene.png").string(),
+            "--layer", "1", "--detection", "0,1,999", "--no-explorer", "--smooth"});
+  CHECK_THAT(one.err, Catch::Contains("--detection 999: in scene mavit found"));
   CHECK_THAT(io::read_text(folder.path("out/detections.csv")),
              Catch::Contains(",backbone.layers.1.blocks.0\n"));
   CHECK_FALSE(io::fs::exists(folder.path("out/explorer.html")));

@@ -168,6 +168,15 @@ void note_maps(const ShownRun& run, bool any, bool over_layers, const FigureRequ
   }
 }
 
+void note_missing_numbers(const SeenBy& by, const DetectionsOptions& options,
+                          const FigureRequest& request) {
+  for (const std::int64_t number : options.detection) {
+    if (number < std::ssize(by.seen.found)) continue;
+    request.note(fmt::format("--detection {}: in {} {} found {}, counted from 0", number,
+                             by.input.name, by.run.name, by.seen.found.size()));
+  }
+}
+
 void draw_detector(const ShownRun& run, const std::vector<ImageInput>& inputs,
                    const FigureRequest& request, const DetectionsOptions& options,
                    DetectionResults& results) {
@@ -186,6 +195,7 @@ void draw_detector(const ShownRun& run, const std::vector<ImageInput>& inputs,
     const SeenImage seen = seen_image(inputs[i], run, request, options);
     const SeenBy by{run, inputs[i], seen};
     DetectionsRow& row = figure.rows.emplace_back(row_of(by, options, results));
+    note_missing_numbers(by, options, request);
     ExplorerSample& sample = results.explorer.samples[i];
     std::string truth;
     if (inputs[i].index) {

@@ -156,6 +156,8 @@ ExplorerModel explorer_model(const SeenImage& seen, const ShownRun& run) {
   ExplorerModel model;
   model.name = run.name;
   model.note = fmt::format("{} found", seen.found.size());
+  if (seen.found.size() > kMostExplored)
+    model.note += fmt::format(", the best {} shown", kMostExplored);
   model.is_detector = true;
   for (std::size_t i = 0; i < std::min(seen.found.size(), kMostExplored); ++i) {
     const DrawnObject& object = seen.found[i];
