@@ -105,7 +105,7 @@ TEST_CASE("visualise-attention --pca: pictures, variances, refusals", "[cli]") {
   };
   refused({vit, "--pca", "--layer", "2"}, "no such layer (known: 0..1, blocks.0, blocks.1)");
   refused({resnet, "--pca", "--layer", "blocks.0"}, "known: 0..2, layer1, layer2, layer3");
-  refused({vit, "--layer", "1"}, "--pca; none is given");
+  refused({vit, "--layer", "1"}, "--pca; vit reads images");
   refused({vit, "--pca", "--across-depth"}, "give one");
   refused({vit, "--pca", "--text", "words"}, "reads images");
 }

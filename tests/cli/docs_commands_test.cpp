@@ -37,7 +37,8 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
      {"fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea predict runs/hippocampus", "fovea predict runs/dgvit cat.png",
       "fovea generate runs/dit --classes 0-9", "fovea generate runs/dit --classes 3,5",
-      "fovea generate runs/dit --samples 100",
+      "fovea generate runs/dit --samples 100", "fovea generate runs/gutenberg --prompt",
+      "fovea generate runs/gutenberg --top-p",
       "fovea visualise-attention runs/dgvit runs/vit --input", "fovea visualise-attention runs/dgt",
       "fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea visualise-attention runs/vit runs/linear --figure scores",
@@ -64,6 +65,7 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
      {"fovea visualise-attention runs/kcla110 --across-depth",
       "fovea visualise-attention runs/layer56 --across-depth",
       "fovea visualise-attention runs/mrla_l56 --across-depth", "fovea eval runs/kvasir"}},
+    {"experiments/mala/README.md", {"fovea generate runs/small_language"}},
 };
 
 // What stands in front of the program: a few steps instead of a training.

@@ -121,5 +121,6 @@ TEST_CASE("language: what writes no text is refused", "[cli]") {
                   {root + "/experiments/smoke/vit.json", "--out", run, "--set", "train.steps=1",
                    "--set", "dataset.root=" + root + "/datasets/digits", "--quiet"})
               .code == 0);
-  check_refusal(run_cli("generate", {run}), 2, "writes no texts; expected a run of language");
+  check_refusal(run_cli("generate", {run}), 2,
+                "which makes nothing; expected a run of generation or language_modelling");
 }

@@ -72,8 +72,10 @@ TEST_CASE("visualise-attention --scores: runs side by side, layers, refusals", "
   refused({softmax, "--scores", "--query", "8,0"}, "expected row and column of a pixel of 8 x 8");
   refused({softmax, "--scores", "--normalise", "abs"}, "minmax or rowsum");
   refused({softmax, "--scores", "--pca"}, "give one");
-  refused({softmax, "--layer", "1"},
-          "--layer: is an option of --scores, --magnitude, --pca; none is given");
+  refused(
+      {softmax, "--layer", "1"},
+      "--layer: is an option of --figure detections, --scores, --magnitude, --pca; softmax reads "
+      "images");
   refused({softmax, "--query", "1,1"}, "softmax reads images, of which rollout is drawn");
 }
 

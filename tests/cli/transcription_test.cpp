@@ -81,7 +81,9 @@ TEST_CASE("transcription: decoding belongs to it alone", "[cli]") {
   const TestFolder folder("cli-decoding");
   const CliResult refused =
       run_cli("train", {source_dir() + "/experiments/smoke/vit.json", "--dry-run", "--set",
-                        "eval.decoding.beam_width=4", "--out", folder.path("run").string()});
+                        "eval.decoding.beam_width=4", "--set",
+                        "dataset.root=" + source_dir() + "/datasets/digits", "--out",
+                        folder.path("run").string()});
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, Catch::Contains("eval.decoding"));
 }

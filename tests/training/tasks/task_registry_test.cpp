@@ -40,7 +40,7 @@ std::unique_ptr<models::Model> network_for(const training::TaskInfo& info, const
     return models::make_model(
         test::component(R"({"type": "language_model", "embed_dim": 8, "depth": 1, "hidden_dim": 8,
                             "attention": {"type": "mala", "num_heads": 2}})"),
-        build, {3, 16, 16, 4});
+        build, shape);
   if (info.network == models::Interface::kDenoiser)
     return models::make_model(
         test::component(R"({"type": "dit_s", "patch_size": 4, "embed_dim": 8, "depth": 1,
