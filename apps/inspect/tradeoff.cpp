@@ -15,7 +15,8 @@ Options add_tradeoff(Options cli, TradeoffArguments& args) {
       "score against parameters, cost and speed of a sweep's rows, or of a paper's published ones");
   tradeoff
       .add_option("SOURCE", args.sources,
-                  "folders of sweeps made by ablate, or files of published numbers")
+                  "folders of sweeps made by ablate, files of published numbers, or files for "
+                  "ablate, whose rows have the published scores")
       .required()
       .value("FILE");
   tradeoff.add_option("--table", args.table, "of published numbers (default: the first)");
@@ -23,7 +24,7 @@ Options add_tradeoff(Options cli, TradeoffArguments& args) {
                       "column of the scores; once, or for each source (default: a sweep's first)");
   const Option throughput = tradeoff.add_flag(
       "--throughput", args.throughput,
-      "also time the networks of a sweep on this machine: samples a second of forward passes");
+      "also time the networks of the rows on this machine: samples a second of forward passes");
   tradeoff.add_option("--batch-size", args.timing.batch_size, "of these passes (default: 64)")
       .positive()
       .needs(throughput);

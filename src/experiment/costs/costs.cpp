@@ -5,10 +5,8 @@
 #include "base/error.h"
 
 namespace fovea::experiment {
-namespace {
-
-// The experiment and the shape of its data as if they were of cost_img_size.
-void resize(Experiment& e, models::DataShape& shape) {
+void bring_to_cost_size(Experiment& e, models::DataShape& shape) {
+  if (e.cost_img_size.empty()) return;
   const std::vector<std::int64_t>& size = e.cost_img_size;
   const models::Entry& network = models::entries().find(e.model.type);
   FOVEA_CHECK(models::info_of(network.interface).reads.front().name == "image", ConfigError,
@@ -27,12 +25,10 @@ void resize(Experiment& e, models::DataShape& shape) {
     e.model.options.set("img_size", schema::Value::array(size));
 }
 
-}  // namespace
-
 Summary count_costs(const Experiment& experiment, const models::DataShape& shape) {
   Experiment counted = experiment;
   models::DataShape of = shape;
-  if (!counted.cost_img_size.empty()) resize(counted, of);
+  bring_to_cost_size(counted, of);
   return summarise([&](const Device& device) { return make_model(counted, device, of); },
                    sample_shape(counted, of), counted.train.batch_size, 0);
 }

@@ -13,6 +13,10 @@ namespace fovea::experiment {
 /// the network where the size does not fit it.
 Summary count_costs(const Experiment& experiment, const models::DataShape& shape);
 
+/// The experiment and the shape of its data as if they were of cost_img_size, where the experiment
+/// gives it. Throws ConfigError where that is not a size of its images.
+void bring_to_cost_size(Experiment& experiment, models::DataShape& shape);
+
 /// "224 x 224"; "" where the experiment gives no size of its own.
 std::string cost_size_text(const Experiment& experiment);
 

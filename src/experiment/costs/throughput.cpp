@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "backend/devices.h"
+#include "experiment/costs/costs.h"
 #include "experiment/costs/training_step.h"
 #include "experiment/tables/statistics.h"
 
@@ -15,7 +16,10 @@ namespace fovea::experiment {
 Throughput measure_throughput(const Experiment& e, const ThroughputSettings& settings) {
   using Clock = std::chrono::steady_clock;
   const Device device = make_device(e.train.device, settings.threads, e.train.allow_tf32);
-  TrainingStep step(e, device, data_shape(e), {.batch_size = settings.batch_size});
+  Experiment sized = e;
+  models::DataShape shape = data_shape(e);
+  bring_to_cost_size(sized, shape);
+  TrainingStep step(sized, device, shape, {.batch_size = settings.batch_size});
   std::vector<double> seconds;
   for (std::int64_t pass = -settings.warm_up; pass < settings.passes; ++pass) {
     const auto start = Clock::now();
@@ -23,9 +27,10 @@ Throughput measure_throughput(const Experiment& e, const ThroughputSettings& set
     device.synchronize();
     if (pass >= 0) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
-  return {static_cast<double>(settings.batch_size) / median(seconds),
-          fmt::format("{}, batch {}, {}", device.backend().description(), settings.batch_size,
-                      e.train.precision)};
+  return {
+      static_cast<double>(settings.batch_size) / median(seconds),
+      fmt::format("{}, batch {}{}, {}", device.backend().description(), settings.batch_size,
+                  e.cost_img_size.empty() ? "" : " of " + cost_size_text(e), e.train.precision)};
 }
 
 }  // namespace fovea::experiment

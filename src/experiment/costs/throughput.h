@@ -17,11 +17,12 @@ struct ThroughputSettings {
 
 struct Throughput {
   double samples_per_s = 0;  // batch_size over the median time of a pass
-  std::string measured_on;   // device, threads, batch and precision, for tables
+  std::string measured_on;   // device, threads, batch, size and precision, for tables
 };
 
-/// Forward passes in evaluation mode on random inputs, on the experiment's device, with initial
-/// weights: time does not depend on them.
+/// Forward passes in evaluation mode on random inputs of the data's size, or of cost_img_size where
+/// the experiment gives it, on the experiment's device, with initial weights: time does not depend
+/// on them.
 Throughput measure_throughput(const Experiment& experiment, const ThroughputSettings& settings);
 
 }  // namespace fovea::experiment

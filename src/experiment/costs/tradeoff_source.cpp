@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
+#include "experiment/sweep/ablation.h"
 #include "experiment/tables/metric_column.h"
 #include "experiment/tables/published.h"
 #include "schema/json/parse.h"
@@ -45,6 +46,13 @@ Value config_of(const std::filesystem::path& sweep, const std::string& row) {
   throw FileError(fmt::format("{}: has no row \"{}\"", file.string(), row));
 }
 
+void time_network(const Experiment& network, const ThroughputSettings& settings,
+                  TradeoffRow& point) {
+  const Throughput found = measure_throughput(network, settings);
+  point.samples_per_s = found.samples_per_s;
+  point.measured_on = found.measured_on;
+}
+
 TradeoffSource of_sweep(const TradeoffRequest& request) {
   const std::filesystem::path file = request.path / "results.json";
   const Value rows = schema::parse(io::read_text(file), file.string());
@@ -76,10 +84,45 @@ TradeoffSource of_sweep(const TradeoffRequest& request) {
                            count_of(row, "macs_paper")});
     if (!request.throughput) continue;
     TradeoffRow& point = source.rows.back();
-    const Throughput found =
-        measure_throughput(parse(config_of(request.path, point.name)), *request.throughput);
-    point.samples_per_s = found.samples_per_s;
-    point.measured_on = found.measured_on;
+    time_network(parse(config_of(request.path, point.name)), *request.throughput, point);
+  }
+  return source;
+}
+
+std::optional<double> published_count(const Row& row, const char* metric) {
+  for (const PublishedCell& cell : row.published) {
+    if (cell.metric == metric) return cell.value.mean;
+  }
+  return std::nullopt;
+}
+
+// Scores are the paper's, networks are those of the rows.
+TradeoffSource of_plan(const TradeoffRequest& request) {
+  const Ablation ablation = load_ablation(request.path, experiment_kind());
+  std::vector<std::string> known;
+  for (const Row& row : ablation.rows) {
+    for (const PublishedCell& cell : row.published) {
+      const bool is_count =
+          cell.metric == "parameters" || cell.metric == "macs" || cell.metric == "macs_paper";
+      if (!is_count && std::find(known.begin(), known.end(), cell.metric) == known.end())
+        known.push_back(cell.metric);
+    }
+  }
+  FOVEA_CHECK(!known.empty(), ConfigError,
+              fmt::format("{}: no row has a published score", request.path.string()));
+  const std::string metric =
+      chosen("--metric", request.metric.empty() ? known.front() : request.metric, known,
+             request.path.string());
+  TradeoffSource source{ablation.name, metric + ", published", {}};
+  for (const Row& row : ablation.rows) {
+    const auto score = published_count(row, metric.c_str());
+    if (!score) continue;
+    TradeoffRow& point = source.rows.emplace_back();
+    point.name = row.name;
+    point.score = *score;
+    point.parameters = published_count(row, "parameters");
+    point.macs_paper = published_count(row, "macs_paper");
+    if (request.throughput) time_network(parse(row.config), *request.throughput, point);
   }
   return source;
 }
@@ -113,7 +156,10 @@ TradeoffSource of_paper(const TradeoffRequest& request) {
 }  // namespace
 
 TradeoffSource read_tradeoff(const TradeoffRequest& request) {
-  return std::filesystem::is_directory(request.path) ? of_sweep(request) : of_paper(request);
+  if (std::filesystem::is_directory(request.path)) return of_sweep(request);
+  const std::string file = request.path.string();
+  const bool is_plan = schema::parse(io::read_text(request.path), file).find("rows") != nullptr;
+  return is_plan ? of_plan(request) : of_paper(request);
 }
 
 }  // namespace fovea::experiment

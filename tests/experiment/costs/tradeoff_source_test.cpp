@@ -54,6 +54,31 @@ TEST_CASE("tradeoff: the rows of a sweep that have the metric", "[experiment]") 
   CHECK_THROWS_AS(read_tradeoff({folder.path("none"), "", ""}), FileError);
 }
 
+TEST_CASE("tradeoff: rows of an ablation file have the paper's scores (mala figure 6)",
+          "[experiment]") {
+  const std::string file = source_dir() + "/experiments/mala/table5_upernet.json";
+  const auto source = read_tradeoff({file, "", ""});
+  CHECK(source.name == "table5_upernet");
+  CHECK(source.score == "val_miou, published");
+  REQUIRE(source.rows.size() == 4);
+  CHECK(source.rows[0].name == "MAViT-T");
+  CHECK(source.rows[0].score == 48.4);
+  CHECK(source.rows[3].parameters.has_value());
+  CHECK(source.rows[3].macs_paper.has_value());
+  CHECK_FALSE(source.rows[0].samples_per_s);
+  CHECK_THROWS_WITH(read_tradeoff({file, "", "val_mio"}),
+                    Catch::Contains("did you mean \"val_miou\""));
+}
+
+TEST_CASE("tradeoff: networks are timed at cost_img_size", "[experiment]") {
+  const auto e = experiment::parse(experiment::resolve(experiment::load_unresolved(
+      source_dir() + "/experiments/smoke/unet_labels.json", {"cost_img_size=[64,96]"})));
+  const auto found =
+      experiment::measure_throughput(e, {.batch_size = 1, .warm_up = 0, .passes = 1, .threads = 1});
+  CHECK_THAT(found.measured_on, Catch::Contains("batch 1 of 64 x 96"));
+  CHECK(found.samples_per_s > 0);
+}
+
 TEST_CASE("tradeoff: the networks of a sweep's rows are timed", "[experiment]") {
   const TestFolder folder("tradeoff-timed");
   io::make_directories(folder.path("sweep"));
