@@ -67,7 +67,7 @@ TEST_CASE("conv: 3x3 of many channels equals float64's", "[ops]") {
 }
 
 TEST_CASE("conv: a number of 3x3 of many channels that is not finite stays where it is seen",
-          "[ops]") {
+          "[ops][host]") {
   const Tensor x = random_tensor({8, 128, 16, 16}, 1, DType::kFloat32);
   const Tensor w = random_tensor({128, 128, 3, 3}, 2, DType::kFloat32);
   x.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();

@@ -153,7 +153,7 @@ TEST_CASE("diffusion: guidance of all channels or of the first", "[ops]") {
   CHECK_THROWS_AS(ops::guided(with, without, 2, 3), ShapeError);
 }
 
-TEST_CASE("diffusion: what does not fit is refused", "[ops]") {
+TEST_CASE("diffusion: what does not fit is refused", "[ops][host]") {
   const ops::DiffusionChain chain = chain_of(4);
   const Tensor x = random_tensor({2, 1, 2}, 1);
   CHECK_THROWS_AS(ops::noised(chain, x, steps({1}), x), ShapeError);
