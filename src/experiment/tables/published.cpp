@@ -100,6 +100,9 @@ const auto& named(const Items& items, const Name& name, const Value& wanted, con
 Published::Published(const std::filesystem::path& file) : file_(file.string()) {
   const FileFields content = file_fields().parse(schema::load(file));
   for (const TableFields& table : content.tables) {
+    FOVEA_CHECK(std::none_of(tables_.begin(), tables_.end(),
+                             [&](const Table& known) { return known.name == table.table; }),
+                ConfigError, fmt::format("{}: has {} twice", file_, table.table));
     const double scale = table.unit == "million" ? 1e6 : 1.0;
     Table& into = tables_.emplace_back();
     into.name = table.table;

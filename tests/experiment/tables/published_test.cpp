@@ -27,6 +27,8 @@ TEST_CASE("published: files with mistakes are refused with the position", "[expe
   CHECK(complaint_about(
             R"({"tables": [{"table": "T", "rows": [{"row": "r", "values": {"c": "x"}}]}]})")
             .find("p.json:1:66") == 0);
+  CHECK(complaint_about(R"({"tables": [{"table": "T"}, {"table": "U"}, {"table": "T"}]})") ==
+        "p.json: has T twice");
   CHECK(complaint([] { Published("none.json"); }) == "none.json: not found");
 }
 
