@@ -73,6 +73,13 @@ std::string from_utf16(std::string_view bytes, bool big) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, TextEncoding>> text_encodings() {
+  return {{"auto", TextEncoding::kAuto},
+          {"utf8", TextEncoding::kUtf8},
+          {"latin1", TextEncoding::kLatin1},
+          {"utf16", TextEncoding::kUtf16}};
+}
+
 std::string to_utf8(std::string_view bytes, TextEncoding encoding) {
   if (encoding == TextEncoding::kAuto || encoding == TextEncoding::kUtf16) {
     const bool big = bytes.starts_with(kMarkBig);

@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace fovea::data {
 
@@ -12,6 +14,11 @@ enum class TextEncoding {
   kLatin1,  // read as Windows-1252, which has letters where Latin-1 has control codes
   kUtf16,   // little-endian unless a byte order mark says otherwise; halves of pairs become U+FFFD
 };
+
+/// What options call them, and what their help says.
+std::vector<std::pair<std::string, TextEncoding>> text_encodings();
+inline constexpr const char* kTextEncodingHelp =
+    "of the files; auto: by the byte order mark, UTF-8 if valid, else Latin-1 (Windows-1252)";
 
 /// Valid UTF-8 without a byte order mark.
 std::string to_utf8(std::string_view bytes, TextEncoding encoding);

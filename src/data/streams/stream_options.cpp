@@ -43,13 +43,7 @@ Fields<StreamOptions> make_stream_keys() {
   using O = StreamOptions;
   return Fields<O>{}
       .include(split_fields())
-      .add_enum("encoding", &O::encoding,
-                {{"auto", TextEncoding::kAuto},
-                 {"utf8", TextEncoding::kUtf8},
-                 {"latin1", TextEncoding::kLatin1},
-                 {"utf16", TextEncoding::kUtf16}},
-                "of the files; auto: by the byte order mark, UTF-8 if valid, else Latin-1 "
-                "(Windows-1252)")
+      .add_enum("encoding", &O::encoding, text_encodings(), kTextEncodingHelp)
       .add_component("tokeniser", &O::tokeniser, stream_tokenisers().choices(),
                      "what the tokens of a text are")
       .add("context", &O::context, at_least(1), "tokens of a sample")

@@ -17,13 +17,7 @@ Fields<TextOptions> make_text_keys() {
       .add("val_every", &O::val_every, schema::in_range(0, 1000000),
            "hold out every val_every-th text of each class of train as val, in the order of the "
            "files, instead of split.val; 0: off")
-      .add_enum("encoding", &O::encoding,
-                {{"auto", TextEncoding::kAuto},
-                 {"utf8", TextEncoding::kUtf8},
-                 {"latin1", TextEncoding::kLatin1},
-                 {"utf16", TextEncoding::kUtf16}},
-                "of the files; auto: by the byte order mark, UTF-8 if valid, else Latin-1 "
-                "(Windows-1252)")
+      .add_enum("encoding", &O::encoding, text_encodings(), kTextEncodingHelp)
       .add_enum("tokeniser", &O::tokeniser,
                 {{"basic_english", Tokeniser::kBasicEnglish},
                  {"whitespace", Tokeniser::kWhitespace},
