@@ -23,6 +23,8 @@ namespace {
 
 using namespace fovea;
 
+constexpr std::int64_t kSamples = 4;  // images of a class, where the command line is silent
+
 struct Arguments {
   std::string run;
   // Of texts.
@@ -30,7 +32,7 @@ struct Arguments {
   experiment::WriteRequest request;
   // Of images.
   std::string out, film, classes, classifier;
-  std::int64_t samples = 4;
+  std::int64_t samples = kSamples;
   std::string steps;
   std::optional<double> guidance;
   // Of both.
@@ -188,14 +190,20 @@ int generate(Arguments& args, const apps::Common& common) {
                           "generation or language_modelling",
                           args.run, task));
   const bool of_images = !args.out.empty() || !args.film.empty() || !args.classes.empty() ||
-                         !args.classifier.empty() || !args.steps.empty() || args.guidance;
-  const bool of_texts = !args.prompt.empty() || !args.prompt_file.empty();
+                         !args.classifier.empty() || !args.steps.empty() || args.guidance ||
+                         args.samples != kSamples;
+  const models::SamplingOptions standard, &sampling = args.request.sampling;
+  const bool of_texts = !args.prompt.empty() || !args.prompt_file.empty() ||
+                        args.request.tokens != experiment::WriteRequest().tokens ||
+                        sampling.temperature != standard.temperature ||
+                        sampling.top_k != standard.top_k || sampling.top_p != standard.top_p;
   FOVEA_CHECK(
       images ? !of_texts : !of_images, ConfigError,
       fmt::format("{}: a run of the task {}; {}", args.run, task,
-                  images ? "--prompt and --prompt-file are of language models"
-                         : "--out, --film, --classes, --classifier, --steps and --guidance are of "
-                           "generators of images"));
+                  images ? "--prompt, --prompt-file, --tokens, --temperature, --top-k and --top-p "
+                           "are of language models"
+                         : "--out, --film, --classes, --samples, --classifier, --steps and "
+                           "--guidance are of generators of images"));
   return images ? generate_images(args, common) : generate_text(args, common);
 }
 
@@ -253,7 +261,9 @@ int main(int argc, char** argv) {
   cli.add_option("--seed", args.seed, "of the draws (default 0)").range(0, 2147483647);
   cli.add_option("--checkpoint", args.checkpoint,
                  "best, last or step-00001234 (default: the one that summary.json is about)");
-  cli.add_flag("--ema", args.averaged, true, "the averaged weights (default: if the run has any)");
+  cli.add_flag("--ema", args.averaged, true,
+               "the averaged weights (default: of images if the run has any, of texts if "
+               "summary.json is about these)");
   cli.add_flag("--no-ema", args.averaged, false, "the others");
   cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);
   program.add_overrides(args.overrides);

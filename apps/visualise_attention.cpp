@@ -80,8 +80,7 @@ int main(int argc, char** argv) {
       "Draws a figure of trained runs into a folder. Without --figure it is the one that the runs "
       "call for:\nattention rollouts of images or texts, beside each other, with the maps as "
       "numbers and as a page for the\nbrowser; of segmentations of volumes their slices; of "
-      "detectors what they find, and where "
-      "they look there.\n\n"
+      "detectors what they find, and where\nthey look there.\n\n"
       "Figures (docs/visualising.md shows them):\n" +
           visualise::figure_lines() +
           "\nExample: fovea visualise-attention runs/dgvit runs/vit --input 0 --input 7 --heads\n"

@@ -68,7 +68,7 @@ int print_signs(const SignsArguments& args, bool json) {
   experiment::Run& run = *opened.run;
   const auto& reads = models::info_of(run.model().interface()).reads.front();
   FOVEA_CHECK(reads.name == "image", ConfigError,
-              fmt::format("{}: reads texts; expected a network of images", args.run));
+              fmt::format("{}: reads no images; expected a network of images", args.run));
   const data::Split split = args.split.empty()
                                 ? training::reported_part(run.task().source().parts())
                                 : data::split_from_name(args.split);

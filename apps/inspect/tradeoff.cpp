@@ -52,7 +52,7 @@ int draw_tradeoff(const TradeoffArguments& args) {
   std::vector<visualise::TradeoffSource> sources;
   experiment::TextTable table{
       {"row", "source", "score", "parameters", "MACs", "MACs (paper)", "samples/s"}, {}};
-  std::string measured_on;
+  std::string measured_on, left_out;
   const auto count = [](const std::optional<double>& value) {
     return value ? experiment::short_count(*value) : std::string("-");
   };
@@ -61,7 +61,11 @@ int draw_tradeoff(const TradeoffArguments& args) {
         args.metrics.empty() ? "" : args.metrics[args.metrics.size() == 1 ? 0 : i];
     experiment::TradeoffRequest request{args.sources[i], args.table, metric};
     if (args.throughput) request.throughput = args.timing;
-    sources.push_back(experiment::read_tradeoff(request));
+    const auto& source = sources.emplace_back(experiment::read_tradeoff(request));
+    const std::int64_t drawn = std::ssize(source.rows);
+    if (source.left_out > 0)
+      left_out += fmt::format("{}: {} of {} rows have no {} and are left out\n", source.name,
+                              source.left_out, drawn + source.left_out, source.score);
     for (const visualise::TradeoffRow& row : sources.back().rows) {
       table.rows.push_back({row.name, sources.back().name, fmt::format("{:.2f}", row.score),
                             count(row.parameters), count(row.macs), count(row.macs_paper),
@@ -70,7 +74,7 @@ int draw_tradeoff(const TradeoffArguments& args) {
     }
   }
   visualise::write_tradeoff(args.out, sources);
-  fmt::print("{}{}{}\n", experiment::plain_table(table), measured_on, args.out);
+  fmt::print("{}{}{}\n", experiment::plain_table(table), measured_on + left_out, args.out);
   return 0;
 }
 

@@ -91,6 +91,7 @@ TEST_CASE("language: train, eval, generate, inspect, bench", "[cli]") {
   CHECK(record["tokens"] == 40);
   CHECK(record["prompt_tokens"] == 5);
   check_refusal(run_cli("generate", {run, "--top-p", "0"}), 2, "above 0, at most 1");
+  check_refusal(run_cli("generate", {run, "--samples", "3"}), 2, "are of generators of images");
   check_refusal(run_cli("generate", {folder.path("none").string()}), 1, "none");
 }
 

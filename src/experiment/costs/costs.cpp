@@ -10,8 +10,7 @@ void bring_to_cost_size(Experiment& e, models::DataShape& shape) {
   const std::vector<std::int64_t>& size = e.cost_img_size;
   const models::Entry& network = models::entries().find(e.model.type);
   FOVEA_CHECK(models::info_of(network.interface).reads.front().name == "image", ConfigError,
-              "cost_img_size: the network reads texts; model.max_len or dataset.context says their "
-              "length");
+              "cost_img_size: the network reads no images");
   const std::size_t axes = network.axes == 3 ? 3 : 2;
   FOVEA_CHECK(size.size() == axes, ConfigError,
               fmt::format("cost_img_size: {} number{}, expected {}: {}", size.size(),

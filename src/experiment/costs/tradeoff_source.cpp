@@ -76,7 +76,10 @@ TradeoffSource of_sweep(const TradeoffRequest& request) {
   TradeoffSource source{request.path.filename().string(), metric, {}};
   for (const Value& row : rows.items()) {
     const Value* score = row.at("metrics").find(metric);
-    if (score == nullptr || score->at("mean").is_null()) continue;
+    if (score == nullptr || score->at("mean").is_null()) {
+      ++source.left_out;
+      continue;
+    }
     if (source.rows.empty() && !score->at("unit").as_string().empty())
       source.score = fmt::format("{} ({})", metric, score->at("unit").as_string());
     source.rows.push_back({row.at("name").as_string(), score->at("mean").as_double(),
@@ -116,7 +119,10 @@ TradeoffSource of_plan(const TradeoffRequest& request) {
   TradeoffSource source{ablation.name, metric + ", published", {}};
   for (const Row& row : ablation.rows) {
     const auto score = published_count(row, metric.c_str());
-    if (!score) continue;
+    if (!score) {
+      ++source.left_out;
+      continue;
+    }
     TradeoffRow& point = source.rows.emplace_back();
     point.name = row.name;
     point.score = *score;
@@ -143,7 +149,10 @@ TradeoffSource of_paper(const TradeoffRequest& request) {
   TradeoffSource source{"published, " + table, metric, {}};
   for (const std::string& row : published.rows(table)) {
     const auto score = published.value(table, row, metric);
-    if (!score) continue;
+    if (!score) {
+      ++source.left_out;
+      continue;
+    }
     TradeoffRow& point = source.rows.emplace_back();
     point.name = row;
     point.score = score->mean;

@@ -2,6 +2,7 @@
 // mala figures 5 and 6.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ struct TradeoffSource {
   std::string name;
   std::string score;  // what it is: "DSC", "test_pooled_dice, %"
   std::vector<TradeoffRow> rows;
+  std::int64_t left_out = 0;  // rows without this score
 };
 
 /// Score against parameters, both counts of multiply-adds, and samples a second; a plot that no row

@@ -48,7 +48,10 @@ TEST_CASE("tradeoff: the rows of a sweep that have the metric", "[experiment]") 
   CHECK(source.rows[0].macs_paper == 19.0);
   CHECK(source.rows[1].name == "c");
   CHECK_FALSE(source.rows[1].macs);
-  CHECK(read_tradeoff({folder.path("sweep"), "", "other"}).rows.size() == 1);
+  CHECK(source.left_out == 1);
+  const auto other = read_tradeoff({folder.path("sweep"), "", "other"});
+  CHECK(other.rows.size() == 1);
+  CHECK(other.left_out == 2);
   CHECK_THROWS_WITH(read_tradeoff({folder.path("sweep"), "", "dice"}),
                     Catch::Contains("known: test_dice, other"));
   CHECK_THROWS_AS(read_tradeoff({folder.path("none"), "", ""}), FileError);
