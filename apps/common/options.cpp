@@ -14,7 +14,7 @@
 #include "base/suggest.h"
 #include "base/version.h"
 #include "common/one_line.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::apps {
 namespace {

@@ -12,7 +12,7 @@
 #include "data/augment/geometry.h"
 #include "data/augment/resize.h"
 #include "data/batch.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/part.h"
 #include "data/parts/split.h"
 

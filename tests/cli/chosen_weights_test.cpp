@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "tensor/safetensors.h"
 #include "tests/cli/lines.h"
 #include "tests/cli/pictures.h"

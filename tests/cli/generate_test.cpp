@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "schema/json/parse.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "tests/data/files.h"
 #include "tests/data/tiny_jpeg.h"
 #include "tests/support/run_cli.h"

@@ -11,7 +11,7 @@
 
 #include "backend/devices.h"
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "tensor/safetensors.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"

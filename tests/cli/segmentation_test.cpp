@@ -7,7 +7,7 @@
 
 #include "backend/devices.h"
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "tensor/safetensors.h"
 #include "tests/support/run_cli.h"
 #include "tests/support/tensors.h"

@@ -9,7 +9,7 @@
 #include <array>
 
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data::test {
 

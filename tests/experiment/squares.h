@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/file.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::experiment::test {
 

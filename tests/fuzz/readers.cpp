@@ -6,7 +6,7 @@
 #include "data/files/coco_json.h"
 #include "data/files/csv.h"
 #include "data/files/hdf5/hdf5.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/files/nifti.h"
 #include "data/files/numpy.h"
 #include "data/files/packed_file.h"

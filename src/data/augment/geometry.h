@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "data/augment/corruptions.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "data/augment/geometry.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

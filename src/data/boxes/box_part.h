@@ -11,7 +11,7 @@
 
 #include "base/mask_runs.h"
 #include "data/augment/boxes/boxed_picture.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/part.h"
 
 namespace fovea::data {

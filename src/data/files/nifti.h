@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/volumes/orientation.h"
 
 namespace fovea::data {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

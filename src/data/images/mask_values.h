@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "schema/json/value.h"
 
 namespace fovea::data {

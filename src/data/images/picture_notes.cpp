@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "data/files/exif.h"
-#include "data/files/image_check.h"
+#include "data/files/pictures/exif.h"
+#include "data/files/pictures/image_check.h"
 
 namespace fovea::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

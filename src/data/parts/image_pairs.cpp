@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/suggest.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/files/text_decode.h"
 #include "data/parts/folder.h"
 

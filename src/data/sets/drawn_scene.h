@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "tensor/random.h"
 
 namespace fovea::data {

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/threads.h"
 #include "base/version.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/registry.h"
 #include "experiment/costs/costs.h"
 #include "experiment/run/generation.h"

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "ops/create.h"
 #include "tests/training/hearts.h"
 

@@ -6,7 +6,7 @@
 
 #include "backend/devices.h"
 #include "base/error.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/registry.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"

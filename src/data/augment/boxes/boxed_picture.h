@@ -9,7 +9,7 @@
 
 #include "data/augment/corruptions.h"
 #include "data/augment/geometry.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

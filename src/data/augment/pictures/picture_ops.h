@@ -8,7 +8,7 @@
 #include <span>
 
 #include "data/augment/geometry.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

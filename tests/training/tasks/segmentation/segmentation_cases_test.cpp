@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/registry.h"
 #include "metrics/surface.h"
 #include "nn/convolution.h"

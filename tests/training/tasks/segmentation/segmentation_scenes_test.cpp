@@ -4,7 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/registry.h"
 #include "models/model.h"
 #include "tests/support/tensors.h"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 #include "data/registry.h"
 #include "nn/convolution.h"
 #include "ops/elementwise.h"

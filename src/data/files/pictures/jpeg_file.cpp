@@ -1,4 +1,4 @@
-#include "data/files/jpeg_file.h"
+#include "data/files/pictures/jpeg_file.h"
 
 #include <fmt/format.h>
 

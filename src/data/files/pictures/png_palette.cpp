@@ -1,11 +1,11 @@
-#include "data/files/png_palette.h"
+#include "data/files/pictures/png_palette.h"
 
 #include <zlib.h>
 
 #include <string>
 
 #include "data/files/bytes.h"
-#include "data/files/image_check.h"
+#include "data/files/pictures/image_check.h"
 
 namespace fovea::data {
 namespace {

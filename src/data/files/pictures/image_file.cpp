@@ -1,4 +1,4 @@
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 #include <fmt/format.h>
 
@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/files/bytes.h"
-#include "data/files/exif.h"
-#include "data/files/image_check.h"
-#include "data/files/jpeg_file.h"
-#include "data/files/png_deep.h"
-#include "data/files/png_palette.h"
+#include "data/files/pictures/exif.h"
+#include "data/files/pictures/image_check.h"
+#include "data/files/pictures/jpeg_file.h"
+#include "data/files/pictures/png_deep.h"
+#include "data/files/pictures/png_palette.h"
 
 // The one translation unit that compiles stb; static, so that no other library's copy collides. Its
 // memory begins as zeros: on damaged JPEG files stb 2.27 reads tables that it never filled.

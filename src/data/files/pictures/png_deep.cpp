@@ -1,4 +1,4 @@
-#include "data/files/png_deep.h"
+#include "data/files/pictures/png_deep.h"
 
 #include <zlib.h>
 

@@ -1,5 +1,5 @@
 // JPEG files: the pixels that Pillow gives, for every way in which such files store them.
-#include "data/files/jpeg_file.h"
+#include "data/files/pictures/jpeg_file.h"
 
 #include <catch2/catch.hpp>
 

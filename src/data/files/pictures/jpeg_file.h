@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

@@ -1,4 +1,4 @@
-#include "data/files/image_check.h"
+#include "data/files/pictures/image_check.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

@@ -1,5 +1,5 @@
 // For builds without libjpeg-turbo.
-#include "data/files/jpeg_file.h"
+#include "data/files/pictures/jpeg_file.h"
 
 namespace fovea::data {
 

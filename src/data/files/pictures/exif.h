@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 namespace fovea::data {
 

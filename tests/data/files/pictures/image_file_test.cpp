@@ -1,4 +1,4 @@
-#include "data/files/image_file.h"
+#include "data/files/pictures/image_file.h"
 
 #include <catch2/catch.hpp>
 

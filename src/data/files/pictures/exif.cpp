@@ -1,4 +1,4 @@
-#include "data/files/exif.h"
+#include "data/files/pictures/exif.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The orientation that cameras note in JPEG files.
-#include "data/files/exif.h"
+#include "data/files/pictures/exif.h"
 
 #include <catch2/catch.hpp>
 
