@@ -8,7 +8,7 @@
 
 #include "ops/shape.h"
 #include "training/inference/inferer.h"
-#include "visualise/maps/volume_rollout.h"
+#include "visualise/maps/rollouts/volume_rollout.h"
 
 namespace fovea::experiment {
 namespace {

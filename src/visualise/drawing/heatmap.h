@@ -8,7 +8,7 @@
 
 #include "visualise/drawing/canvas.h"
 #include "visualise/drawing/colour_map.h"
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::visualise {
 

@@ -1,5 +1,5 @@
 // Attention of networks whose blocks work on grids of several sizes: where a pixel looks.
-#include "visualise/maps/grid_rollout.h"
+#include "visualise/maps/rollouts/grid_rollout.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/drawing/montage.h"
-#include "visualise/maps/grid_rollout.h"
+#include "visualise/maps/rollouts/grid_rollout.h"
 #include "visualise/maps/heat_scale.h"
 
 namespace fovea::visualise {

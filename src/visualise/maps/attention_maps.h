@@ -8,7 +8,7 @@
 #include "models/model.h"
 #include "visualise/drawing/canvas.h"
 #include "visualise/maps/heat_scale.h"
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::visualise {
 

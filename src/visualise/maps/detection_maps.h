@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/detectors/detector.h"
-#include "visualise/maps/grid_rollout.h"
+#include "visualise/maps/rollouts/grid_rollout.h"
 
 namespace fovea::visualise {
 

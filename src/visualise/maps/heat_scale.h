@@ -9,7 +9,7 @@
 
 #include "visualise/drawing/colour_bar.h"
 #include "visualise/drawing/colour_map.h"
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::visualise {
 

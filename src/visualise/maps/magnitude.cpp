@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tensor/random.h"
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 #include "visualise/plots/plot.h"
 
 namespace fovea::visualise {

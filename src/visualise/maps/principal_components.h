@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tensor/tensor.h"
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::visualise {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::visualise {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::visualise {
 

@@ -10,7 +10,7 @@
 #include "tests/support/tensors.h"
 #include "tests/visualise/small_decoder.h"
 #include "visualise/maps/attention_maps.h"
-#include "visualise/maps/grid_rollout.h"
+#include "visualise/maps/rollouts/grid_rollout.h"
 
 using namespace fovea;
 using namespace fovea::test;

@@ -10,7 +10,7 @@
 #include "verify/dformer/dformer.h"
 #include "verify/module_case.h"
 #include "verify/runners.h"
-#include "visualise/maps/unit_rollout.h"
+#include "visualise/maps/rollouts/unit_rollout.h"
 
 namespace fovea::verify {
 namespace {

@@ -12,7 +12,7 @@
 #include "visualise/drawing/colour_map.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/maps/attention_maps.h"
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::verify {
 namespace {

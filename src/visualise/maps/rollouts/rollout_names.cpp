@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::visualise {
 namespace {

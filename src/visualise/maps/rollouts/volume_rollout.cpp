@@ -1,4 +1,4 @@
-#include "visualise/maps/volume_rollout.h"
+#include "visualise/maps/rollouts/volume_rollout.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include "ops/conv/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/shape.h"
-#include "visualise/maps/unit_rollout.h"
+#include "visualise/maps/rollouts/unit_rollout.h"
 
 namespace fovea::visualise {
 namespace {

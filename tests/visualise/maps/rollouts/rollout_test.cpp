@@ -1,4 +1,4 @@
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 #include <catch2/catch.hpp>
 

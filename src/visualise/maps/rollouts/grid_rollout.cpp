@@ -1,4 +1,4 @@
-#include "visualise/maps/grid_rollout.h"
+#include "visualise/maps/rollouts/grid_rollout.h"
 
 #include <fmt/format.h>
 

@@ -12,8 +12,8 @@
 #include "visualise/drawing/canvas.h"
 #include "visualise/maps/attention_maps.h"
 #include "visualise/maps/heat_scale.h"
-#include "visualise/maps/rollout.h"
-#include "visualise/maps/unit_rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
+#include "visualise/maps/rollouts/unit_rollout.h"
 
 namespace fovea::visualise {
 

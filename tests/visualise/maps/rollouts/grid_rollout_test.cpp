@@ -1,5 +1,5 @@
 // Attention over grids of several sizes. gdla section 9.
-#include "visualise/maps/grid_rollout.h"
+#include "visualise/maps/rollouts/grid_rollout.h"
 
 #include <catch2/catch.hpp>
 

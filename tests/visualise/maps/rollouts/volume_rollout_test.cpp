@@ -1,5 +1,5 @@
 // Attention of networks of volumes, rolled out over stages. dformer 8.
-#include "visualise/maps/volume_rollout.h"
+#include "visualise/maps/rollouts/volume_rollout.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@
 
 #include "ops/conv/convolution.h"
 #include "tests/models/network.h"
-#include "visualise/maps/unit_rollout.h"
+#include "visualise/maps/rollouts/unit_rollout.h"
 
 using namespace fovea;
 using namespace fovea::test;

@@ -1,4 +1,4 @@
-#include "visualise/maps/rollout.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "visualise/maps/unit_rollout.h"
+#include "visualise/maps/rollouts/unit_rollout.h"
 
 #include <catch2/catch.hpp>
 
