@@ -8,7 +8,7 @@
 #include "common/weights_flags.h"
 #include "eval/arguments.h"
 #include "eval/printer.h"
-#include "experiment/run/evaluation.h"
+#include "experiment/inference/evaluation.h"
 #include "training/selection.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "common/app.h"
-#include "experiment/run/prediction.h"
+#include "experiment/inference/prediction.h"
 #include "training/progress.h"
 #include "training/status_line.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/run/evaluation.h"
+#include "experiment/inference/evaluation.h"
 #include "training/status_line.h"
 
 namespace fovea::apps {

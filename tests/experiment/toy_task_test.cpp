@@ -112,7 +112,7 @@ FOVEA_TASK(toy_angle, ToyAngle, kInfo)
 #include "base/error.h"
 #include "base/file.h"
 #include "experiment/costs/profile.h"
-#include "experiment/run/evaluation.h"
+#include "experiment/inference/evaluation.h"
 #include "experiment/run/preflight.h"
 #include "experiment/tables/results.h"
 #include "schema/json/parse.h"

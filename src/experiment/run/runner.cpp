@@ -16,7 +16,7 @@
 #include "data/files/pictures/image_file.h"
 #include "data/registry.h"
 #include "experiment/costs/costs.h"
-#include "experiment/run/generation.h"
+#include "experiment/inference/generation.h"
 #include "experiment/run/summary.h"
 #include "schema/describe/contents.h"
 #include "schema/json/parse.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/run/eval_results.h"
+#include "experiment/inference/eval_results.h"
 #include "experiment/sweep/ablation.h"
 #include "experiment/tables/metric_column.h"
 #include "experiment/tables/statistics.h"

@@ -1,4 +1,4 @@
-#include "experiment/run/eval_results.h"
+#include "experiment/inference/eval_results.h"
 
 #include <fmt/format.h>
 

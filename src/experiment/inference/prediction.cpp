@@ -1,4 +1,4 @@
-#include "experiment/run/prediction.h"
+#include "experiment/inference/prediction.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

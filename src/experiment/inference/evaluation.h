@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiment/reports/report_files.h"
-#include "experiment/run/eval_results.h"
+#include "experiment/inference/eval_results.h"
 #include "experiment/run/open_run.h"
 
 namespace fovea::experiment {

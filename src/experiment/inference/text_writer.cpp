@@ -1,4 +1,4 @@
-#include "experiment/run/text_writer.h"
+#include "experiment/inference/text_writer.h"
 
 #include <fmt/format.h>
 

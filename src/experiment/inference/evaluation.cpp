@@ -1,4 +1,4 @@
-#include "experiment/run/evaluation.h"
+#include "experiment/inference/evaluation.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "experiment/run/generation.h"
+#include "experiment/inference/generation.h"
 
 #include <fmt/format.h>
 
