@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiment/run/open_run.h"
-#include "visualise/figures/shown_run.h"
+#include "visualise/figures/shared/shown_run.h"
 
 namespace fovea::experiment {
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "tensor/safetensors.h"
 #include "visualise/drawing/heatmap.h"
-#include "visualise/figures/seen_detections.h"
+#include "visualise/figures/shared/seen_detections.h"
 #include "visualise/layouts/detections_figure.h"
 
 namespace fovea::visualise {

@@ -13,7 +13,7 @@
 
 #include "schema/fields.h"
 #include "schema/registry.h"
-#include "visualise/figures/shown_run.h"
+#include "visualise/figures/shared/shown_run.h"
 
 namespace fovea::visualise {
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "visualise/figures/given_options.h"
+#include "visualise/figures/shared/given_options.h"
 
 namespace fovea::visualise {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "visualise/figures/figure_list.h"
-#include "visualise/figures/given_options.h"
+#include "visualise/figures/shared/given_options.h"
 
 namespace fovea::visualise {
 namespace {

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "ops/elementwise.h"
-#include "visualise/figures/image_inputs.h"
-#include "visualise/figures/shared_options.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/shared_options.h"
 
 namespace fovea::visualise {
 namespace {

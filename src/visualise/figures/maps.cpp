@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tensor/safetensors.h"
-#include "visualise/figures/image_inputs.h"
-#include "visualise/figures/shared_options.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/shared_options.h"
 #include "visualise/layouts/prediction_figure.h"
 #include "visualise/layouts/stage_figure.h"
 

@@ -5,8 +5,8 @@
 #include "base/distinct_names.h"
 #include "base/file.h"
 #include "visualise/drawing/montage.h"
-#include "visualise/figures/image_inputs.h"
-#include "visualise/figures/shared_options.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/shared_options.h"
 #include "visualise/maps/features.h"
 
 namespace fovea::visualise {

@@ -3,8 +3,8 @@
 
 #include "base/distinct_names.h"
 #include "base/file.h"
-#include "visualise/figures/image_inputs.h"
-#include "visualise/figures/rollouts.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/rollouts.h"
 #include "visualise/layouts/rollout_figure.h"
 
 namespace fovea::visualise {

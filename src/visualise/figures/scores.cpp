@@ -5,8 +5,8 @@
 
 #include "base/csv_field.h"
 #include "base/file.h"
-#include "visualise/figures/image_inputs.h"
-#include "visualise/figures/shared_options.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/shared_options.h"
 #include "visualise/layouts/score_maps.h"
 
 namespace fovea::visualise {

@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "data/volumes/volume_dataset.h"
 #include "metrics/label_maps.h"
-#include "visualise/figures/image_inputs.h"
-#include "visualise/figures/shared_options.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/shared_options.h"
 #include "visualise/layouts/volume_figure.h"
 #include "visualise/pages/volume_page.h"
 

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "data/texts/text_dataset.h"
 #include "ops/elementwise.h"
-#include "visualise/figures/image_inputs.h"
-#include "visualise/figures/rollouts.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/rollouts.h"
 #include "visualise/layouts/text_figure.h"
 
 namespace fovea::visualise {

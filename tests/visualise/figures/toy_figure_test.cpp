@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "tensor/host.h"
-#include "visualise/figures/image_inputs.h"
+#include "visualise/figures/shared/image_inputs.h"
 
 namespace fovea::visualise {
 namespace {

@@ -1,4 +1,4 @@
-#include "visualise/figures/image_inputs.h"
+#include "visualise/figures/shared/image_inputs.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "visualise/figures/shared_options.h"
+#include "visualise/figures/shared/shared_options.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
-#include "visualise/figures/image_inputs.h"
+#include "visualise/figures/shared/image_inputs.h"
 
 namespace fovea::visualise {
 

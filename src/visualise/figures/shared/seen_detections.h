@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "visualise/figures/image_inputs.h"
-#include "visualise/figures/shared_options.h"
+#include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/shared_options.h"
 #include "visualise/layouts/detection.h"
 #include "visualise/maps/detection_maps.h"
 #include "visualise/pages/explorer.h"

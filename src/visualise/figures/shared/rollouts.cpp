@@ -1,4 +1,4 @@
-#include "visualise/figures/rollouts.h"
+#include "visualise/figures/shared/rollouts.h"
 
 #include <fmt/format.h>
 

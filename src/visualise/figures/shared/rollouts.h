@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "visualise/figures/figure.h"
-#include "visualise/figures/shared_options.h"
+#include "visualise/figures/shared/shared_options.h"
 #include "visualise/maps/attention_maps.h"
 #include "visualise/pages/explorer.h"
 

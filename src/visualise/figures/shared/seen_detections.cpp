@@ -1,4 +1,4 @@
-#include "visualise/figures/seen_detections.h"
+#include "visualise/figures/shared/seen_detections.h"
 
 #include <fmt/format.h>
 
