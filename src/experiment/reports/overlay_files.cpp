@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "experiment/reports/drawn_objects.h"
+#include "experiment/reports/objects/drawn_objects.h"
 #include "visualise/layouts/detection.h"
 #include "visualise/layouts/label_overlay.h"
 #include "visualise/layouts/overlay.h"

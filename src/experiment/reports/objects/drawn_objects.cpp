@@ -1,4 +1,4 @@
-#include "experiment/reports/drawn_objects.h"
+#include "experiment/reports/objects/drawn_objects.h"
 
 #include "base/mask_runs.h"
 

@@ -1,4 +1,4 @@
-#include "experiment/reports/coco_files.h"
+#include "experiment/reports/objects/coco_files.h"
 
 #include <numeric>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "experiment/reports/detection_table.h"
+#include "experiment/reports/objects/detection_table.h"
 
 #include <fmt/format.h>
 
