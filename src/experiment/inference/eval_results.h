@@ -33,8 +33,8 @@ struct NoiseScore {
   double value = 0;
 };
 
-/// One metric: its means over the levels of each type, in the order of their appearance; the mean of
-/// these; and the part of the clean score that is left, metrics::retention() (dgsa section 8).
+/// One metric: its means over the levels of each type, in the order of their appearance; the mean
+/// of these; and the part of the clean score that is left, metrics::retention() (dgsa section 8).
 struct NoiseMeans {
   std::vector<std::pair<std::string, double>> by_type;
   double mean = 0;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "experiment/reports/report_files.h"
 #include "experiment/inference/eval_results.h"
+#include "experiment/reports/report_files.h"
 #include "experiment/run/open_run.h"
 
 namespace fovea::experiment {

@@ -21,8 +21,8 @@ struct MetricResult {
   std::map<std::int64_t, metrics::Coverage> coverage;  // by seed, where values are missing
   Estimate estimate;
   std::optional<PublishedCell> published;
-  /// The scores of the only run, where `eval` has scored the weights that it reports: one value a case, and
-  /// which samples or volumes these are.
+  /// The scores of the only run, where `eval` has scored the weights that it reports: one value a
+  /// case, and which samples or volumes these are.
   std::optional<CaseScores> cases;
 };
 

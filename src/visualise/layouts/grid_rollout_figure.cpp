@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/drawing/montage.h"
-#include "visualise/maps/rollouts/grid_rollout.h"
 #include "visualise/maps/heat_scale.h"
+#include "visualise/maps/rollouts/grid_rollout.h"
 
 namespace fovea::visualise {
 namespace {

@@ -9,9 +9,9 @@
 #include "ops/elementwise.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/drawing/montage.h"
-#include "visualise/maps/rollouts/grid_rollout.h"
 #include "visualise/maps/heat_scale.h"
 #include "visualise/maps/probed.h"
+#include "visualise/maps/rollouts/grid_rollout.h"
 
 namespace fovea::visualise {
 namespace {

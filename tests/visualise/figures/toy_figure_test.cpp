@@ -82,8 +82,8 @@ struct Shown {
                                               "test_size": 6})"),
                                 data::Split::kTest)),
         model(models::make_model(component(network),
-                           {cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch},
-                           {3, 8, 8, 3})),
+                                 {cpu(), DType::kFloat32, RandomStream(1), nn::Init::kTorch},
+                                 {3, 8, 8, 3})),
         folder("toy-figure") {
     request.out = folder.path();
     request.inputs = {"0", "4"};

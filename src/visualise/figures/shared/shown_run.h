@@ -43,7 +43,7 @@ struct ShownRun {
 /// What a network reads, and on how many grids its blocks work.
 enum class Reads {
   kTexts,
-  kStreams,       // texts that go on without end, as language models read them
+  kStreams,  // texts that go on without end, as language models read them
   kVolumes,
   kOneGrid,       // images, all blocks on one grid of patches
   kSeveralGrids,  // images, blocks on grids of several sizes, or none on a grid of tokens
