@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "visualise/pages/explorer_maps.h"

@@ -9,7 +9,6 @@
 
 namespace fovea::visualise {
 
-std::string to_base64(std::string_view bytes);
 /// A zlib stream (RFC 1950) of the bytes, in base64.
 std::string to_packed_base64(const std::string& bytes);
 
