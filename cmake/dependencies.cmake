@@ -74,6 +74,19 @@ if(SNDFILE_FOUND)
 endif()
 message(STATUS "libsndfile: ${FOVEA_SNDFILE}")
 
+# SentencePiece is optional: without it no tokeniser is read from a model of it.
+pkg_check_modules(SENTENCEPIECE IMPORTED_TARGET sentencepiece)
+set(FOVEA_SENTENCEPIECE OFF)
+add_library(fovea_sentencepiece INTERFACE)
+if(SENTENCEPIECE_FOUND)
+  set(FOVEA_SENTENCEPIECE ON)
+  # (Its description names the library of its trainer too.)
+  find_library(SENTENCEPIECE_LIBRARY sentencepiece HINTS ${SENTENCEPIECE_LIBRARY_DIRS} REQUIRED)
+  target_link_libraries(fovea_sentencepiece INTERFACE ${SENTENCEPIECE_LIBRARY})
+  target_include_directories(fovea_sentencepiece SYSTEM INTERFACE ${SENTENCEPIECE_INCLUDE_DIRS})
+endif()
+message(STATUS "SentencePiece: ${FOVEA_SENTENCEPIECE}")
+
 # OpenCL is optional: without it train.device=opencl is refused.
 find_package(OpenCL)
 find_path(OPENCL_HPP_INCLUDE_DIR CL/opencl.hpp)

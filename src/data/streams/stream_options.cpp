@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "data/streams/byte_pairs.h"
+#include "data/streams/sentence_pieces.h"
 #include "schema/fields.h"
 
 namespace fovea::data {
@@ -26,6 +27,10 @@ struct BytePairOptions {
 struct Gpt2Options {
   std::string vocab = "datasets/gpt2/vocab.json";
   std::string merges = "datasets/gpt2/merges.txt";
+};
+
+struct SentencePieceOptions {
+  std::string model;
 };
 
 template <class Options, class Make>
@@ -96,6 +101,15 @@ const schema::Registry<StreamTokeniserEntry>& stream_tokenisers() {
                           .is_file(),
                       [](const Gpt2Options& o, std::string_view) {
                         return load_gpt2_tokeniser(o.vocab, o.merges);
+                      }),
+      tokeniser_entry("sentencepiece", "the pieces of a model of SentencePiece", false,
+                      Fields<SentencePieceOptions>{}
+                          .add("model", &SentencePieceOptions::model,
+                               "its file (.model), of byte pairs or a unigram model")
+                          .is_file()
+                          .required(),
+                      [](const SentencePieceOptions& o, std::string_view) {
+                        return load_sentence_pieces(o.model);
                       })};
   return all;
 }

@@ -4,8 +4,10 @@
 
 #include <utility>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "data/streams/byte_pairs.h"
+#include "data/streams/sentence_pieces.h"
 #include "schema/json/parse.h"
 
 namespace fovea::data {
@@ -119,8 +121,14 @@ std::shared_ptr<const StreamTokeniser> parse_stream_tokeniser(std::string_view t
     };
     if (type == "word") return word_tokeniser(Vocabulary(list("words"), name));
     if (type == "bpe") return byte_pair_tokeniser(list("vocab"), list("merges"), name);
+    if (type == "sentencepiece") {
+      const std::optional<std::string> model = from_base64(value.at("model").as_string());
+      FOVEA_CHECK(model, FileError, fmt::format("{}: model: is not in base64", name));
+      return sentence_piece_tokeniser(*model, name);
+    }
     throw FileError(
-        fmt::format("{}: a tokeniser of type \"{}\"; expected byte, word or bpe", name, type));
+        fmt::format("{}: a tokeniser of type \"{}\"; expected byte, word, bpe or sentencepiece",
+                    name, type));
   } catch (const ConfigError& error) {
     throw FileError(fmt::format("{}; expected a tokeniser", error.what()));
   }

@@ -1,4 +1,5 @@
-// A text as a stream of tokens, and back: by bytes, by words, or by byte pairs (byte_pairs.h).
+// A text as a stream of tokens, and back: by bytes, by words, by byte pairs (byte_pairs.h), or by
+// the pieces of SentencePiece (sentence_pieces.h).
 #pragma once
 
 #include <cstdint>
