@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "data/questions/question_set.h"
 #include "training/inference/inferer.h"
 #include "training/inference/sampler.h"
 
@@ -26,6 +27,10 @@ const schema::Fields<EvalOptions>& eval_fields() {
           .no_effect()
           .add_object("decoding", &O::decoding, decoding_fields(),
                       "of transcribers: how logits become text, in evaluations while training too")
+          .add_component("questions", &O::questions, data::question_sets().choices(),
+                         "of language models: sets of questions that are put to it, in evaluations "
+                         "while training too; metrics are <set>_acc, <set>_acc_norm and "
+                         "<set>_perplexity")
           .add("metrics", &O::names, schema::one_of(names),
                "of segmentations: further metrics, which take time, in evaluations while training "
                "too; each is the mean over classes of the mean over cases (images or volumes), for "

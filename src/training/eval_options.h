@@ -12,6 +12,7 @@ struct EvalOptions : metrics::CaseMetrics {
   schema::Component sampler{"ddpm", {}};   // inference/sampler.h
   std::int64_t samples = 4;                // images of each class in a picture of them
   DecodingOptions decoding;
+  std::vector<schema::Component> questions;  // data/questions/question_set.h
 };
 const schema::Fields<EvalOptions>& eval_fields();
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "data/streams/sentence_pieces.h"
 #include "tests/cli/refusal.h"
 #include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
@@ -95,8 +96,13 @@ TEST_CASE("language: train, eval, generate, inspect, bench", "[cli]") {
   check_refusal(run_cli("generate", {folder.path("none").string()}), 1, "none");
 }
 
-TEST_CASE("language: byte pairs and words go with the run", "[cli]") {
-  for (const char* tokeniser : {R"({"type": "bpe", "vocab_size": 270})", "\"word\""}) {
+TEST_CASE("language: byte pairs, words and pieces go with the run", "[cli]") {
+  std::vector<std::string> tokenisers = {R"({"type": "bpe", "vocab_size": 270})", "\"word\""};
+  if (data::has_sentencepiece())
+    tokenisers.push_back(
+        fmt::format(R"({{"type": "sentencepiece", "model": "{}"}})",
+                    source_dir() + "/tests/fixtures/sentencepiece/byte_pairs.model"));
+  for (const std::string& tokeniser : tokenisers) {
     INFO(tokeniser);
     const TestFolder folder("cli-language-tokens");
     const std::string experiment = tiny_language(folder, tokeniser, "softmax");
@@ -112,6 +118,36 @@ TEST_CASE("language: byte pairs and words go with the run", "[cli]") {
     REQUIRE(written.code == 0);
     CHECK(written.out.starts_with("the"));
   }
+}
+
+TEST_CASE("language: questions are put to a run", "[cli]") {
+  const TestFolder folder("cli-language-questions");
+  const std::string experiment = tiny_language(folder, "\"byte\"", "softmax");
+  const std::string run = folder.path("run").string();
+  const std::string lambada = folder.write("words.jsonl", "{\"text\": \"the cat sat\"}\n");
+  folder.write("goals.jsonl", "{\"goal\": \"rest\", \"sol1\": \"sat\", \"sol2\": \"zzz\"}\n");
+  folder.write("goals.lst", "0\n");
+  const CliResult trained =
+      run_cli("train", {experiment, "--out", run, "--json", "--set",
+                        "eval.questions=[{\"type\": \"lambada\", \"file\": \"" + lambada + "\"}]"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const json summary = json::parse(trained.out);
+  CHECK(summary["metrics"]["test"].contains("lambada_acc"));
+  CHECK(summary["metrics"]["test"]["lambada_perplexity"].get<double>() > 1);
+  const std::string sets = fmt::format(
+      R"(eval.questions=[{{"type": "lambada", "file": "{}"}}, {{"type": "piqa", "file": "{}", "labels": "{}"}}])",
+      lambada, folder.path("goals.jsonl").string(), folder.path("goals.lst").string());
+  const CliResult scored = run_cli("eval", {run, "--json", "--set", sets});
+  INFO(scored.err);
+  REQUIRE(scored.code == 0);
+  const json result = json::parse(scored.out);
+  CHECK(result["metrics"]["lambada_perplexity"] ==
+        summary["metrics"]["test"]["lambada_perplexity"]);
+  CHECK(result["metrics"].contains("piqa_acc_norm"));
+  CHECK(result["questions"]["piqa"]["cut_contexts"] == 2);
+  folder.write("goals.jsonl", "{\"goal\": \"rest\", \"sol1\": \"sat\"}\n");
+  check_refusal(run_cli("eval", {run, "--set", sets}), 1, "goals.jsonl, line 1: ");
 }
 
 TEST_CASE("language: what writes no text is refused", "[cli]") {

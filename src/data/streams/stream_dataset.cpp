@@ -104,6 +104,10 @@ void StreamDataset::check_weight_files(const std::map<std::string, std::string>&
                   name, stored->size(), tokeniser().size()));
 }
 
+const StreamDataset* find_stream(const Dataset& dataset) {
+  return dynamic_cast<const StreamDataset*>(&dataset);
+}
+
 Configured configured(StreamOptions options, OpenStreams open, const MakeOptions& how) {
   Configured result;
   result.options = options;

@@ -78,4 +78,7 @@ class StreamDataset final : public Dataset {
   std::vector<Field> fields_;
 };
 
+/// Null for another kind of data.
+const StreamDataset* find_stream(const Dataset& dataset);
+
 }  // namespace fovea::data

@@ -13,6 +13,7 @@
 #include "schema/renamed.h"
 #include "training/losses/loss.h"
 #include "training/monitor.h"
+#include "training/tasks/language_modelling/question_scores.h"
 #include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
@@ -293,6 +294,8 @@ std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment) {
   for (const metrics::MetricInfo& info : large.label_maps
                                              ? metrics::case_metrics(experiment.eval, {})
                                              : metrics::case_metrics(experiment.eval))
+    of_task.push_back(info);
+  for (const metrics::MetricInfo& info : training::question_metrics(experiment.eval.questions))
     of_task.push_back(info);
   return training::measured(experiment.train, of_task);
 }

@@ -81,6 +81,7 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
               .make(*model_, source, experiment_.loss.value_or(schema::Component{}));
   task_->set_inferer(training::make_inferer(experiment_.eval.inferer));
   task_->set_decoding(experiment_.eval.decoding);
+  task_->set_questions(experiment_.eval.questions);
   task_->add_metrics(experiment_.eval);
 }
 

@@ -98,6 +98,10 @@ void Task::set_decoding(const DecodingOptions& options) {
               "eval.decoding: is of transcription; expected {}");
 }
 
+void Task::set_questions(const std::vector<schema::Component>& sets) {
+  FOVEA_CHECK(sets.empty(), ConfigError, "eval.questions: are of language_modelling; expected []");
+}
+
 void Task::add_metrics(const metrics::CaseMetrics& asked) {
   FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
   FOVEA_CHECK(asked.names.empty(), ConfigError,

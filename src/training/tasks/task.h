@@ -91,6 +91,10 @@ class Task {
   /// cannot be read.
   virtual void set_decoding(const DecodingOptions& options);
 
+  /// Sets of questions that evaluations put to a language model from now on. Throws ConfigError for
+  /// other tasks, unless there are none, and FileError for files.
+  virtual void set_questions(const std::vector<schema::Component>& sets);
+
   /// How a dense network's maps of whole samples are made, from now on; without this, by one pass.
   /// Throws ConfigError for another kind of network unless the inferer is whole.
   virtual void set_inferer(std::unique_ptr<const Inferer> inferer);

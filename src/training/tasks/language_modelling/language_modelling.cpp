@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autograd/mode.h"
+#include "base/error.h"
 #include "data/streams/stream_dataset.h"
 #include "ops/losses/loss.h"
 #include "tensor/host.h"
@@ -60,19 +61,51 @@ LanguageModelling::Evaluation LanguageModelling::evaluate(data::Split split,
 }
 
 Metrics LanguageModelling::measure(data::Split split, const std::optional<NoiseLevel>& noise) {
-  return evaluate(split, noise).score.measure();
+  return measured(evaluate(split, noise));
+}
+
+Metrics LanguageModelling::measured(const Evaluation& evaluation) {
+  Metrics all = evaluation.score.measure();
+  if (questions_.empty()) return all;
+  const autograd::NoGrad no_grad;
+  const auto network = [&](const Tensor& tokens) {
+    data::Batch batch;
+    batch.set("tokens", tokens);
+    return infer(batch).logits;
+  };
+  for (metrics::Measurement& one :
+       questions_.measure(network, source().options().eval_batch_size(), host()))
+    all.push_back(std::move(one));
+  return all;
+}
+
+void LanguageModelling::set_questions(const std::vector<schema::Component>& sets) {
+  questions_ = {};
+  if (sets.empty()) return;
+  const data::StreamDataset* stream = data::find_stream(source().at(source().parts().front()));
+  FOVEA_CHECK(stream != nullptr, ConfigError,
+              "eval.questions: need a data set that is one text, whose tokeniser they are read by");
+  questions_ = QuestionScorer(sets, stream->tokeniser(), stream->shape().max_len);
+}
+
+std::vector<metrics::MetricInfo> LanguageModelling::metrics() const {
+  std::vector<metrics::MetricInfo> all = metrics::language_metrics();
+  for (metrics::MetricInfo& info : questions_.metrics()) all.push_back(std::move(info));
+  return all;
 }
 
 Report LanguageModelling::report(const ReportRequest& request) {
   const Evaluation found = evaluate(request.split, std::nullopt);
   Report report;
-  report.metrics = found.score.measure();
+  report.metrics = measured(found);
   report.indices.resize(static_cast<std::size_t>(source().at(request.split).size()));
   std::iota(report.indices.begin(), report.indices.end(), std::int64_t{0});
   report.lines.push_back(fmt::format("{} tokens of {} bytes were predicted", found.score.tokens(),
                                      found.score.bytes()));
   report.details.set("tokens", found.score.tokens());
   report.details.set("bytes", found.score.bytes());
+  if (!questions_.empty()) report.details.set("questions", questions_.describe());
+  for (std::string& note : questions_.notes()) report.lines.push_back(std::move(note));
   Table table{"loss_by_place",
               {{"place", std::vector<std::int64_t>{}},
                {"tokens", std::vector<std::int64_t>{}},

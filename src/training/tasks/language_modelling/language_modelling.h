@@ -7,6 +7,7 @@
 
 #include "metrics/language.h"
 #include "training/losses/loss.h"
+#include "training/tasks/language_modelling/question_scores.h"
 #include "training/tasks/task.h"
 
 namespace fovea::training {
@@ -21,7 +22,7 @@ class LanguageModelling final : public Task {
                     const schema::Component& loss = {"cross_entropy", {}});
 
   Tensor loss_of(const models::Outputs& output, const data::Batch& batch) const override;
-  std::vector<metrics::MetricInfo> metrics() const override { return metrics::language_metrics(); }
+  std::vector<metrics::MetricInfo> metrics() const override;
   metrics::MetricInfo monitor() const override { return metrics::kBitsPerByte; }
   static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape&) {
     return metrics::language_metrics();
@@ -31,6 +32,7 @@ class LanguageModelling final : public Task {
   Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override;
   /// How many tokens and bytes were predicted, and the loss by the place of a token in its sample.
   Report report(const ReportRequest& request) override;
+  void set_questions(const std::vector<schema::Component>& sets) override;
 
  private:
   struct Evaluation {
@@ -38,8 +40,11 @@ class LanguageModelling final : public Task {
     std::vector<metrics::LanguageScore> by_place;
   };
   Evaluation evaluate(data::Split split, const std::optional<NoiseLevel>& noise);
+  /// The metrics of a part of the text, and of the questions, which are the same for every part.
+  Metrics measured(const Evaluation& evaluation);
 
   Loss loss_;
+  QuestionScorer questions_;
 };
 
 }  // namespace fovea::training
