@@ -29,8 +29,8 @@ const schema::Fields<EvalOptions>& eval_fields() {
                       "of transcribers: how logits become text, in evaluations while training too")
           .add_component("questions", &O::questions, data::question_sets().choices(),
                          "of language models: sets of questions that are put to it, in evaluations "
-                         "while training too; metrics are <set>_acc, <set>_acc_norm and "
-                         "<set>_perplexity")
+                         "while training too; metrics are SET_acc, SET_acc_norm and "
+                         "SET_perplexity")
           .add("metrics", &O::names, schema::one_of(names),
                "of segmentations: further metrics, which take time, in evaluations while training "
                "too; each is the mean over classes of the mean over cases (images or volumes), for "

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "data/questions/question_set.h"
 
 namespace fovea::data {
@@ -18,7 +17,7 @@ struct PiqaOptions : QuestionOptions {
 
 std::vector<std::size_t> read_labels(const std::string& file) {
   std::vector<std::size_t> labels;
-  const std::string text = io::read_text(file);
+  const std::string text = read_question_file(file);
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view label = trimmed(rest.substr(0, end));

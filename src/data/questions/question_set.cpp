@@ -23,10 +23,16 @@ const schema::Registry<QuestionEntry>& question_sets() {
   return all;
 }
 
+std::string read_question_file(const std::string& file) {
+  FOVEA_CHECK(io::exists_at_all(file), FileError,
+              fmt::format("{}: not found; see datasets/questions.md", file));
+  return io::read_text(file);
+}
+
 void for_each_record(
     const std::string& file, std::int64_t limit,
     const std::function<void(const schema::Value& record, std::size_t place)>& read) {
-  const std::string text = io::read_text(file);
+  const std::string text = read_question_file(file);
   std::size_t place = 0;
   int line = 0;
   for (std::string_view rest = text; !rest.empty();) {

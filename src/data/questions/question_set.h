@@ -52,6 +52,9 @@ struct QuestionEntry : schema::Choice {
 /// All of question_sets.def.
 const schema::Registry<QuestionEntry>& question_sets();
 
+/// Content of a file. Throws FileError.
+std::string read_question_file(const std::string& file);
+
 /// Calls read(record) for every line of a file of JSON objects, as many as `limit` says; lines
 /// without any character are passed over. Throws FileError "FILE, line N: ..." for what read()
 /// finds wrong with it (ConfigError), and for a file without records.

@@ -158,7 +158,9 @@ std::shared_ptr<const StreamTokeniser> sentence_piece_tokeniser(std::string mode
 }
 
 std::shared_ptr<const StreamTokeniser> load_sentence_pieces(const std::filesystem::path& model) {
-  return sentence_piece_tokeniser(io::read_text(model, kMaxTokeniserBytes), model.string());
+  // In base64, as a run has it, the model is a third longer.
+  constexpr std::size_t kMost = kMaxTokeniserBytes / 4 * 3 - 1024;
+  return sentence_piece_tokeniser(io::read_text(model, kMost), model.string());
 }
 
 }  // namespace fovea::data

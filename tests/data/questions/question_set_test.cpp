@@ -125,5 +125,6 @@ TEST_CASE("questions: damaged files are refused by file and line", "[data]") {
       refused("hellaswag",
               R"({"activity_label": "A", "ctx": "b", "endings": ["d"], "label": 0})")(),
       Catch::Contains("expected at least two"));
-  CHECK_THROWS_AS(read("lambada", folder.path / "none.jsonl"), FileError);
+  CHECK_THROWS_WITH(read("lambada", folder.path / "none.jsonl"),
+                    Catch::Contains("none.jsonl: not found; see datasets/questions.md"));
 }
