@@ -10,9 +10,13 @@
 #include "data/files/numpy.h"
 #include "data/files/packed_file.h"
 #include "data/files/pictures/image_file.h"
+#include "data/files/sound_file.h"
 #include "data/files/text_decode.h"
 #include "data/files/voc_xml.h"
+#include "data/questions/question_set.h"
 #include "data/registry.h"
+#include "data/streams/byte_pairs.h"
+#include "data/streams/sentence_pieces.h"
 #include "data/texts/vocabulary.h"
 #include "data/volumes/volume_cache.h"
 #include "experiment/file/experiment.h"
@@ -136,6 +140,65 @@ void volume_plan(std::string_view bytes) {
        "a plan changes on the way");
 }
 
+// GPT-2's files: a vocabulary with two merges, and merges with the bytes and three tokens.
+void gpt2_vocab(std::string_view bytes) {
+  static const TestFolder folder("fuzz-gpt2-vocab");
+  static const std::string merges = folder.write("merges.txt", "#version: 0.2\na b\nab c\n");
+  const auto tokeniser =
+      data::load_gpt2_tokeniser(folder.write("vocab.json", std::string(bytes)), merges);
+  same(tokeniser->decode(tokeniser->encode("abc cab")) == "abc cab", "text changes on the way");
+}
+
+void gpt2_merges(std::string_view bytes) {
+  static const TestFolder folder("fuzz-gpt2-merges");
+  static const std::string vocab = [] {
+    const schema::Value known = data::train_byte_pairs("abcd abcd abc abc", 259, 1)->to_value();
+    schema::Value ids = schema::Value::object();
+    for (std::size_t id = 0; id < known.at("vocab").size(); ++id)
+      ids.set(known.at("vocab").at(id).as_string(), id);
+    return folder.write("vocab.json", ids.dump());
+  }();
+  const auto tokeniser =
+      data::load_gpt2_tokeniser(vocab, folder.write("merges.txt", std::string(bytes)));
+  same(tokeniser->decode(tokeniser->encode("abcd cab")) == "abcd cab", "text changes on the way");
+}
+
+void tokeniser(std::string_view bytes) {
+  const auto read = data::parse_stream_tokeniser(bytes, "file");
+  const auto again = data::parse_stream_tokeniser(read->to_text(), "file");
+  same(again->encode("a cat") == read->encode("a cat"), "a tokeniser changes on the way");
+}
+
+void sentencepiece(std::string_view bytes) {
+  const auto model = data::sentence_piece_tokeniser(std::string(bytes), "file");
+  for (const std::int32_t id :
+       model->encode("A caf\xc3\xa9 \xef\xbc\xa1\n\n two  blanks\xff\xe4\xb8\xad"))
+    same(id >= 0 && id < model->size(), "an id outside the vocabulary");
+  for (std::int64_t id = 0; id < model->size(); ++id) model->piece(id);
+}
+
+void sound(std::string_view bytes) {
+  static const TestFolder folder("fuzz-sound");
+  const std::string file = folder.write("sound.wav", std::string(bytes));
+  const data::SoundInfo info = data::sound_info(file);
+  if (info.samples > std::int64_t{1} << 22) return;  // (slow)
+  same(std::ssize(data::read_sound(file).samples) == info.samples, "samples are missing");
+}
+
+// A file of questions; the labels of piqa are those of two.
+template <const char* kSet>
+void questions(std::string_view bytes) {
+  static const TestFolder folder(std::string("fuzz-") + kSet);
+  schema::Value options = schema::Value::object({{"type", kSet}});
+  options.set("file", folder.write("file.jsonl", std::string(bytes)));
+  if (std::string_view(kSet) == "piqa") options.set("labels", folder.write("labels.lst", "1\n0\n"));
+  for (const data::Question& question : data::question_sets().find(kSet).read({kSet, options}, ""))
+    same(question.right < question.choices.size(), "no choice is right");
+}
+
+constexpr char kLambada[] = "lambada", kPiqa[] = "piqa", kHellaswag[] = "hellaswag",
+               kWinogrande[] = "winogrande";
+
 // The training images of MNIST; the labels beside them are those of two images.
 void idx(std::string_view bytes) {
   static const TestFolder folder("fuzz-idx");
@@ -153,22 +216,35 @@ void idx(std::string_view bytes) {
 }  // namespace
 
 const std::vector<Reader>& readers() {
-  static const std::vector<Reader> all = {{"safetensors", safetensors},
-                                          {"json", json},
-                                          {"experiment", experiment_file},
-                                          {"image", image},
-                                          {"nifti", nifti},
-                                          {"prepared_volume", prepared_volume},
-                                          {"volume_plan", volume_plan},
-                                          {"hdf5", hdf5},
-                                          {"npz", npz},
-                                          {"csv", csv},
-                                          {"voc", voc},
-                                          {"coco", coco},
-                                          {"gzip", gzip},
-                                          {"vocabulary", vocabulary},
-                                          {"text", text},
-                                          {"idx", idx}};
+  static const std::vector<Reader> all = [] {
+    std::vector<Reader> some = {{"safetensors", safetensors},
+                                {"json", json},
+                                {"experiment", experiment_file},
+                                {"image", image},
+                                {"nifti", nifti},
+                                {"prepared_volume", prepared_volume},
+                                {"volume_plan", volume_plan},
+                                {"hdf5", hdf5},
+                                {"npz", npz},
+                                {"csv", csv},
+                                {"voc", voc},
+                                {"coco", coco},
+                                {"gzip", gzip},
+                                {"vocabulary", vocabulary},
+                                {"text", text},
+                                {"idx", idx},
+                                {"gpt2_vocab", gpt2_vocab},
+                                {"gpt2_merges", gpt2_merges},
+                                {"tokeniser", tokeniser},
+                                {kLambada, questions<kLambada>},
+                                {kPiqa, questions<kPiqa>},
+                                {kHellaswag, questions<kHellaswag>},
+                                {kWinogrande, questions<kWinogrande>}};
+    // What optional libraries read.
+    if (data::has_sentencepiece()) some.push_back({"sentencepiece", sentencepiece});
+    if (!data::sndfile_version().empty()) some.push_back({"sound", sound});
+    return some;
+  }();
   return all;
 }
 

@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "data/streams/byte_pairs.h"
 #include "data/streams/sentence_piece_file.h"
 
@@ -24,8 +25,11 @@ constexpr std::size_t kLongPart = 4096;
 
 void load(Processor& processor, const std::string& model, const std::string& name) {
   const auto status = processor.LoadFromSerializedProto(model);
-  FOVEA_CHECK(status.ok(), FileError,
-              fmt::format("{}: {}; expected a model of SentencePiece", name, status.message()));
+  if (status.ok()) return;
+  // Some of its messages are places in its sources, others hold pieces as they are.
+  std::string why = status.message();
+  why = why.find(".cc(") != std::string::npos ? "cannot be read" : shown(why);
+  throw FileError(fmt::format("{}: {}; expected a model of SentencePiece", name, why));
 }
 
 // The byte that a piece of byte_fallback, "<0x0A>", stands for.

@@ -98,6 +98,8 @@ TEST_CASE("sentence pieces: damaged models are refused", "[data]") {
   CHECK_THROWS_AS(refused(model.substr(0, model.size() - 3))(), FileError);
   CHECK_THROWS_WITH(refused(std::string("\x0b\x00", 2))(),
                     Catch::Contains("a field of the unknown type 3"));
+  CHECK_THROWS_WITH(refused(model + model)(),
+                    "x.model: <unk> is already defined.; expected a model of SentencePiece");
   CHECK_THROWS_AS(load_sentence_pieces(fixture("none.model")), FileError);
   CHECK_THROWS_WITH(parse_stream_tokeniser(R"({"type": "sentencepiece", "model": "?"})", "t.json"),
                     "t.json: model: is not in base64");
