@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "base/error.h"
 
@@ -56,6 +57,20 @@ std::byte* on_heap(const Buffer& buffer) {
   return static_cast<std::byte*>(on_heap(buffer.memory)) + buffer.offset;
 }
 
+// Only whole large pages: what is left of one that was split would be slow.
+std::int64_t forget_heap(Buffer from, std::int64_t bytes) {
+#if defined(__linux__)
+  const auto first = static_cast<std::int64_t>(from.memory) + from.offset;
+  const std::int64_t begin = (first + kHugePage - 1) / kHugePage * kHugePage;
+  const std::int64_t end = (first + bytes) / kHugePage * kHugePage;
+  if (begin >= end) return 0;
+  std::byte* at = on_heap(from) + (begin - first);
+  return madvise(at, static_cast<std::size_t>(end - begin), MADV_DONTNEED) == 0 ? end - begin : 0;
+#else
+  return 0;
+#endif
+}
+
 }  // namespace
 
 MemorySource heap_memory() {
@@ -69,6 +84,7 @@ MemorySource heap_memory() {
               [](Buffer from, void* to, std::int64_t bytes) {
                 std::memcpy(to, on_heap(from), static_cast<std::size_t>(bytes));
               },
+          .forget = forget_heap,
           .address = {}};
 }
 
@@ -79,24 +95,36 @@ bool CachingAllocator::large(std::int64_t size) { return size >= kLarge; }
 void CachingAllocator::add_idle(const Idle& piece) {
   idle_.insert(piece);
   if (is_whole(piece)) whole_.insert(piece);
+  if (source_.forget && large(piece.size)) present_.insert(piece);
 }
 
 void CachingAllocator::remove_idle(const Idle& piece) {
   idle_.erase(piece);
   if (is_whole(piece)) whole_.erase(piece);
+  present_.erase(piece);
 }
 
-// A block from idle memory; empty if nothing fits. A small one may waste a quarter.
+// A block from idle memory; empty if nothing fits. A small one may waste a quarter. A piece without
+// memory behind it is left alone while one of up to twice its size has some: a loop of steps would
+// otherwise forget in each what it needs in the next.
 Block CachingAllocator::take_idle(std::int64_t size) {
   const std::int64_t most = large(size) ? kMostBytes : std::min(size + size / 4, kLarge - 1);
   auto at = idle_.lower_bound({.size = size, .before = -stats_.requests, .region = 0, .offset = 0});
-  while (at != idle_.end() && at->size <= most && large(region_of(*at).size) != large(size)) ++at;
-  if (at == idle_.end() || at->size > most) return {};
-  const Idle found = *at;
+  auto best = idle_.end();
+  for (; at != idle_.end() && at->size <= most; ++at) {
+    if (large(region_of(*at).size) != large(size)) continue;
+    if (best != idle_.end() && at->size > 2 * best->size) break;
+    const bool present = 2 * region_of(*at).pieces.at(at->offset).absent < at->size;
+    if (present || best == idle_.end()) best = at;
+    if (present) break;
+  }
+  if (best == idle_.end()) return {};
+  const Idle found = *best;
   remove_idle(found);
   auto& pieces = regions_.at(found.region).pieces;
   Piece& piece = pieces.at(found.offset);
   piece.idle = false;
+  stats_.bytes_absent -= std::exchange(piece.absent, 0);
   const std::int64_t rest = found.size - size;
   if (large(size) && rest >= kRest) {
     piece.size = size;
@@ -123,6 +151,7 @@ Block CachingAllocator::take_new(std::int64_t size) {
 
 void CachingAllocator::give_back(const Idle& whole) {
   remove_idle(whole);
+  stats_.bytes_absent -= region_of(whole).pieces.at(0).absent;
   source_.release(whole.region);
   regions_.erase(whole.region);
   stats_.bytes_reserved -= whole.size;
@@ -154,6 +183,16 @@ void CachingAllocator::make_room(std::int64_t size) {
   }
 }
 
+// Of what has lain idle longest the memory goes; the piece stays.
+void CachingAllocator::forget_oldest() {
+  const Idle oldest = *present_.begin();
+  present_.erase(present_.begin());
+  Piece& piece = regions_.at(oldest.region).pieces.at(oldest.offset);
+  stats_.bytes_absent -= piece.absent;
+  piece.absent = source_.forget({oldest.region, oldest.offset}, oldest.size);
+  stats_.bytes_absent += piece.absent;
+}
+
 Block CachingAllocator::allocate(std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   ++stats_.requests;
@@ -171,6 +210,9 @@ Block CachingAllocator::allocate(std::int64_t bytes) {
                           bytes, stats_.bytes_in_use, stats_.peak_bytes));
   stats_.bytes_in_use += block.size;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.bytes_in_use);
+  most_in_use_ = std::max(most_in_use_, stats_.bytes_in_use);
+  while (!present_.empty() && stats_.bytes_reserved - stats_.bytes_absent > most_in_use_ + kSpare)
+    forget_oldest();
   return block;
 }
 
@@ -185,12 +227,14 @@ void CachingAllocator::release(const Block& block) {
   if (const auto next = std::next(at); next != pieces.end() && next->second.idle) {
     forget(next);
     at->second.size += next->second.size;
+    at->second.absent += next->second.absent;
     pieces.erase(next);
   }
   if (at != pieces.begin() && std::prev(at)->second.idle) {
     const auto before = std::prev(at);
     forget(before);
     before->second.size += at->second.size;
+    before->second.absent += at->second.absent;
     pieces.erase(at);
     at = before;
   }
@@ -202,6 +246,7 @@ void CachingAllocator::release(const Block& block) {
 void CachingAllocator::trim() {
   const std::lock_guard lock(mutex_);
   trim_locked();
+  most_in_use_ = stats_.bytes_in_use;
 }
 
 void CachingAllocator::trim_locked() {

@@ -36,6 +36,10 @@ struct MemorySource {
   /// Starts a copy of what a tensor holds now; the returned function waits for the copy and writes
   /// it. Empty on devices without a queue, where download() does the same.
   std::function<std::function<void(void* to)>(Buffer from, std::int64_t bytes)> read_later = {};
+  /// Gives the pages of a part of a piece back to the system, which makes new ones when the part is
+  /// next written; what it holds is lost. Returns how many bytes that were. Empty where a device
+  /// cannot.
+  std::function<std::int64_t(Buffer from, std::int64_t bytes)> forget = {};
   /// For kernels of another device that run on the host (emulation): the address of its memory.
   /// Else empty.
   std::function<std::byte*(MemoryHandle)> address = {};
@@ -48,6 +52,7 @@ struct MemoryStats {
   std::int64_t bytes_in_use = 0;    // held by tensors
   std::int64_t peak_bytes = 0;      // largest bytes_in_use since reset_peak()
   std::int64_t bytes_reserved = 0;  // in use or cached; see CachingAllocator
+  std::int64_t bytes_absent = 0;    // of these, cached without memory behind them
   std::int64_t requests = 0;        // calls of allocate()
   std::int64_t allocations = 0;     // of these, how many went to the source
 };
@@ -63,10 +68,16 @@ struct Block {
 /// sizes that were released before, while the peak stays the same; each of these adds its size to
 /// what may be reserved, up to twice peak_bytes. kFree bytes may always stay reserved.
 ///
+/// Between blocks that live long lie idle pieces that nothing fits into. Where blocks and idle
+/// pieces together would take more memory than was ever in use and kSpare on top, the pieces that
+/// have lain idle longest stay reserved, but their memory goes back to the source
+/// (MemorySource::forget).
+///
 /// Thread-safe.
 class CachingAllocator {
  public:
   static constexpr std::int64_t kFree = 32 << 20;
+  static constexpr std::int64_t kSpare = 16 << 20;
 
   explicit CachingAllocator(MemorySource source) : source_(std::move(source)) {}
   ~CachingAllocator();
@@ -88,7 +99,8 @@ class CachingAllocator {
   struct Piece {
     std::int64_t size;
     bool idle;
-    std::int64_t since;  // stats_.requests when it became idle
+    std::int64_t since;       // stats_.requests when it became idle
+    std::int64_t absent = 0;  // bytes without memory behind them; 0 in use
   };
   // Pieces by offset; idle pieces are never neighbours.
   struct Region {
@@ -118,6 +130,7 @@ class CachingAllocator {
   bool give_back_oldest();
   void give_back(const Idle& whole);
   void trim_locked();
+  void forget_oldest();
   const Region& region_of(const Idle& piece) const { return regions_.at(piece.region); }
   bool is_whole(const Idle& piece) const { return piece.size == region_of(piece).size; }
 
@@ -127,8 +140,10 @@ class CachingAllocator {
   std::set<Idle> idle_;
   std::set<Idle, LongestIdle>
       whole_;  // of these the whole regions, by how long they have lain idle
+  std::set<Idle, LongestIdle> present_;  // idle pieces that may have memory to be forgotten
   std::map<std::int64_t, std::int64_t> given_back_;  // how many regions of a size, by make_room()
   std::int64_t missed_ = 0;                          // bytes of these that were asked for again
+  std::int64_t most_in_use_ = 0;                     // ever
   MemoryStats stats_;
 };
 

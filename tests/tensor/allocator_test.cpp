@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -140,4 +141,62 @@ TEST_CASE("allocator: gives everything back when asked, and before it gives up",
   CHECK(memory.bytes == 16 * kMiB);
   CHECK_THROWS_AS(allocator.allocate(8 * kMiB), BackendError);
   allocator.release(block);
+}
+
+TEST_CASE("allocator: what lies idle between blocks that live goes back to the system",
+          "[tensor]") {
+  Counted memory;
+  MemorySource source = memory.source();
+  std::vector<std::pair<MemoryHandle, std::int64_t>> forgotten;  // region, offset
+  source.forget = [&](Buffer from, std::int64_t bytes) {
+    forgotten.emplace_back(from.memory, from.offset);
+    return bytes;
+  };
+  CachingAllocator allocator(source);
+  // Each time most of a freed block is taken by one that stays, and nothing fits into the rest.
+  std::vector<Block> kept;
+  for (int i = 0; i < 8; ++i) {
+    allocator.release(allocator.allocate(32 * kMiB));
+    kept.push_back(allocator.allocate(20 * kMiB));
+  }
+  MemoryStats stats = allocator.stats();
+  CHECK(stats.bytes_reserved == 8 * 32 * kMiB);
+  CHECK(stats.bytes_reserved - stats.bytes_absent <= stats.peak_bytes + CachingAllocator::kSpare);
+  REQUIRE(!forgotten.empty());
+  // The first rest lay idle longest.
+  CHECK(forgotten.front() == std::pair{kept.front().at.memory, 20 * kMiB});
+
+  // A rest is used again like any other idle piece.
+  const std::size_t calls = forgotten.size();
+  const Block rest = allocator.allocate(12 * kMiB);
+  CHECK(rest.at.offset == 20 * kMiB);
+  allocator.release(rest);
+  for (const Block& block : kept) allocator.release(block);
+  CHECK(allocator.stats().bytes_in_use == 0);
+  allocator.release(allocator.allocate(kMiB));
+  // What lies idle is hardly more than was in use.
+  CHECK(forgotten.size() <= calls + 3);
+  allocator.trim();
+  stats = allocator.stats();
+  CHECK(stats.bytes_reserved == 0);
+  CHECK(stats.bytes_absent == 0);
+  CHECK(memory.held.empty());
+}
+
+TEST_CASE("allocator: memory of the host that was given back is there when it is written",
+          "[tensor][host]") {
+  const MemorySource heap = heap_memory();
+  constexpr std::int64_t kBytes = 8 * kMiB;
+  const MemoryHandle memory = heap.allocate(kBytes);
+  auto* bytes = reinterpret_cast<std::uint8_t*>(memory);
+  std::fill_n(bytes, kBytes, std::uint8_t{7});
+  // A part of it: what lies around stays as it is.
+  const std::int64_t gone = heap.forget({memory, kMiB}, kBytes - 2 * kMiB);
+  CHECK(gone >= 0);
+  CHECK(gone <= kBytes - 2 * kMiB);
+  CHECK(std::count(bytes, bytes + kMiB, 7) == kMiB);
+  CHECK(std::count(bytes + kBytes - kMiB, bytes + kBytes, 7) == kMiB);
+  std::fill_n(bytes, kBytes, std::uint8_t{9});
+  CHECK(std::count(bytes, bytes + kBytes, 9) == kBytes);
+  heap.release(memory);
 }
