@@ -143,6 +143,11 @@ void Gradients::add(int input, Tensor gradient) {
   target.set_grad(sum);
 }
 
+bool Gradients::begun(int input) const {
+  const Tensor& target = at(input);
+  return (target.node() ? gradient_of(target) : target.grad()).defined();
+}
+
 Tensor Gradients::buffer(int input) {
   const Tensor& target = at(input);
   Tensor sum = target.node() ? std::exchange(gradient_of(target), {}) : target.grad();

@@ -25,6 +25,9 @@ class Gradients {
   /// Adds to the gradient of an input. Pass temporaries (or std::move) so that it need not be
   /// copied.
   void add(int input, Tensor gradient);
+  /// True if an input has a gradient already: kernels that can add to buffer() need no memory of
+  /// their own.
+  bool begun(int input) const;
   /// The gradient accumulated so far, zero at first, to be added to in place (slices, gathers).
   Tensor buffer(int input);
 

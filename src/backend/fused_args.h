@@ -257,6 +257,7 @@ struct RoiAlignArgs {
   Tensor boxes;  // (n, 5) float32
   Tensor
       rows;  // (n) int64, each another; n are fewer than those of y where others are made elsewhere
+  bool add = false;  // backward adds to dx; false: it writes all of it
 };
 
 /// Softmax cross-entropy of logits (rows, classes), or with more axes in front, and target (rows)

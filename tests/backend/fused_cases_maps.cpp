@@ -242,11 +242,14 @@ FusedCase roi_case(std::int64_t sampling_ratio, std::int64_t channels) {
           }};
 }
 
-FusedCase roi_backward_case(std::int64_t sampling_ratio, std::int64_t channels) {
-  return {"roi_align_backward", std::to_string(sampling_ratio), true,
+FusedCase roi_backward_case(std::int64_t sampling_ratio, std::int64_t channels, bool add = false) {
+  return {"roi_align_backward", std::to_string(sampling_ratio) + (add ? ", adds" : ""), true,
           [=](const Backend& b, Operands& o) -> Outputs {
-            const Tensor dx = o.to_x({2, channels, 9, 23});
-            b.roi_align_backward(roi_args(sampling_ratio), o.x({9, channels, 3, 2}), dx);
+            const Shape map{2, channels, 9, 23};
+            const Tensor dx = add ? o.x(map) : o.to_x(map);
+            RoiAlignArgs args = roi_args(sampling_ratio);
+            args.add = add;
+            b.roi_align_backward(args, o.x({9, channels, 3, 2}), dx);
             return {dx};
           }};
 }
@@ -300,7 +303,8 @@ std::vector<FusedCase> cases_of_maps() {
   for (const std::int64_t sampling_ratio : {0, 2}) {
     for (const std::int64_t channels : {1, 11}) {
       cases.push_back(roi_case(sampling_ratio, channels));
-      cases.push_back(roi_backward_case(sampling_ratio, channels));
+      for (const bool add : {false, true})
+        cases.push_back(roi_backward_case(sampling_ratio, channels, add));
     }
   }
   cases.push_back({"roi_align_backward", "of nothing", true, roi_align_nothing});

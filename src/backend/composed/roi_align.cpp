@@ -97,6 +97,7 @@ void Backend::roi_align_backward(const RoiAlignArgs& args, const Tensor& dy,
     const Tensor item = sums.rows(box.item, box.item + 1);
     binary(BinaryOp::kAdd, item, whole, item);
   });
+  if (args.add) binary(BinaryOp::kAdd, sums, wide(dx), sums);
   write(sums, dx);
 }
 

@@ -152,10 +152,10 @@ void CpuBackend::roi_align_backward(const RoiAlignArgs& args, const Tensor& dy,
       const std::int64_t item = piece / blocks;
       const std::int64_t first = piece % blocks * kPlanes;
       const std::int64_t count = std::min(kPlanes, c - first);
-      const std::int64_t copy = copy_size<S>(count * plane);
+      const std::int64_t copy = args.add ? count * plane : copy_size<S>(count * plane);
       const Tensor memory = scratch<C>(copy + memory_size(dx.size(3)), dx);
       S* to = dx.data<S>() + (item * c + first) * plane;
-      C* sums = room_for(to, memory.template data<C>());
+      C* sums = args.add ? memory.template data<C>() : room_for(to, memory.template data<C>());
       std::fill_n(sums, count * plane, C{0});
       for (const std::int64_t box : plan.boxes_of(item)) {
         for (std::int64_t k = 0; k < count; ++k) {
@@ -164,7 +164,9 @@ void CpuBackend::roi_align_backward(const RoiAlignArgs& args, const Tensor& dy,
               memory.template data<C>() + copy, sums + k * plane);
         }
       }
-      narrowed(sums, count * plane, to);
+      if (!args.add) return narrowed(sums, count * plane, to);
+      for (std::int64_t i = 0; i < count * plane; ++i)
+        to[i] = static_cast<S>(static_cast<C>(to[i]) + sums[i]);
     });
   });
 }

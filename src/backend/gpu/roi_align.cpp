@@ -10,7 +10,8 @@ RoiShape roi_shape(const RoiAlignArgs& args, const Tensor& map, const Tensor& bi
           .channels = map.size(1),
           .sampling_ratio = args.sampling_ratio,
           .size = {map.size(2), map.size(3)},
-          .bins = {bins.size(2), bins.size(3)}};
+          .bins = {bins.size(2), bins.size(3)},
+          .add = args.add ? 1 : 0};
 }
 
 }  // namespace

@@ -50,9 +50,11 @@ Tensor pooled(const char* name, const std::vector<Tensor>& maps, const std::vect
   return op.output(y, [all](const Tensor& dy, Gradients& in) {
     for (const Reading& one : all) {
       if (!in.wanted(one.map)) continue;
-      Tensor dx = in.empty(one.map);
-      backend(dy).roi_align_backward(one.args, dy, dx);
-      in.add(one.map, std::move(dx));
+      RoiAlignArgs args = one.args;
+      args.add = in.begun(one.map);
+      Tensor dx = args.add ? in.buffer(one.map) : in.empty(one.map);
+      backend(dy).roi_align_backward(args, dy, dx);
+      if (!args.add) in.add(one.map, std::move(dx));
     }
   });
 }

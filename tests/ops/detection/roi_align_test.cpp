@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ops/elementwise.h"
+#include "ops/reduce.h"
 #include "ops/shape.h"
 #include "tests/ops/detection/host_tables.h"
 #include "tests/support/ramp.h"
@@ -192,4 +193,35 @@ TEST_CASE("extract_rois: every box on its level, in the order of boxes", "[ops]"
   CHECK_THROWS_AS(ops::extract_rois({fine, coarse}, {4}, rois(boxes), 3), ShapeError);
   CHECK_THROWS_AS(ops::extract_rois({fine, random_tensor({2, 4, 8, 8}, 1)}, {4, 8}, rois(boxes), 3),
                   ShapeError);
+}
+
+TEST_CASE("roi_align: gradients of two readings of a map add up in one memory", "[ops][host]") {
+  const Device device = make_cpu(1);
+  const auto dtype = GENERATE(DType::kFloat32, DType::kFloat64);
+  const Shape shape{2, 9, 24, 20};
+  const auto boxes = [&](const std::vector<float>& values) {
+    return Tensor::from(values, {std::ssize(values) / 5, 5}, device);
+  };
+  const Tensor one = boxes({0, 1, 2, 20, 18, 1, 3, 3, 9, 9}), other = boxes({0, 4, 4, 19, 11});
+  const ops::RoiAlignOptions bins{.height = 3, .width = 2};
+  const Tensor dy_one = random_tensor({2, 9, 3, 2}, 1, dtype).copy_on(device);
+  const Tensor dy_other = random_tensor({1, 9, 3, 2}, 2, dtype).copy_on(device);
+  const auto backward = [&](bool first, bool second) {
+    const Tensor x = trainable(random_tensor(shape, 3, dtype).copy_on(device));
+    const Tensor map = ops::reshape(x, shape);
+    Tensor sum;
+    const auto add = [&](const Tensor& rois, const Tensor& dy) {
+      const Tensor part = ops::sum(ops::mul(ops::roi_align(map, rois, bins), dy));
+      sum = sum.defined() ? ops::add(sum, part) : part;
+    };
+    if (first) add(one, dy_one);
+    if (second) add(other, dy_other);
+    device.allocator().reset_peak();
+    const std::int64_t before = device.allocator().stats().bytes_in_use;
+    autograd::backward(sum);
+    CHECK(device.allocator().stats().peak_bytes - before < 2 * x.bytes());
+    return x.grad();
+  };
+  CHECK(max_difference(backward(true, true),
+                       ops::add(backward(true, false), backward(false, true))) == 0);
 }

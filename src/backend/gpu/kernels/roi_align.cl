@@ -167,7 +167,8 @@ KERNEL roi_align_backward(RoiShape s, Wide scale, TENSOR(const float, boxes),
     }
   }
   UNROLLED for (int k = 0; k < ROI_PLANES; ++k) {
-    if (channel + k < s.channels)
-      store(dx, (item * s.channels + channel + k) * space + h * s.size[1] + w, sums[k]);
+    if (channel + k >= s.channels) continue;
+    const Index to = (item * s.channels + channel + k) * space + h * s.size[1] + w;
+    store(dx, to, s.add ? load(dx, to) + sums[k] : sums[k]);
   }
 }

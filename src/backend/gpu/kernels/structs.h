@@ -52,6 +52,7 @@ typedef struct {
 typedef struct {
   Index boxes, batch, channels, sampling_ratio;
   Index size[2], bins[2];
+  Int32 add;  // backward adds to the gradient that is there
 } RoiShape;
 
 // x (outer, length, inner) looked up along the middle axis by index (outer, entries, inner).
