@@ -95,6 +95,10 @@ void run_node(Node& node) {
                                     [](const Tensor& gradient) { return gradient.defined(); });
   if (reached != gradients.end()) {
     check_unchanged(node);
+    // From here on the closure alone holds what it reads, and may let go of it. (Whoever reads the
+    // result has run.)
+    node.kept.clear();
+    node.remake.reset();
     const Device device = reached->device();
     const Moment start = moment_on(device);
     Gradients inputs(node.inputs);

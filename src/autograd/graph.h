@@ -36,7 +36,8 @@ class Gradients {
   const std::vector<Tensor>& inputs_;
 };
 
-/// Called once with the gradient of the output.
+/// Called once with the gradient of the output. A closure that holds a large value should let go of
+/// it after reading it last, before it makes the next gradient.
 using Backward = std::function<void(const Tensor& gradient, Gradients& inputs)>;
 /// The same for several outputs; gradients of outputs that nothing depends on are undefined, but at
 /// least one is defined.
@@ -89,11 +90,11 @@ class Op {
   /// forever.)
   Tensor keep_result(const Tensor& y);
   /// The same for an input that backward reads once. Where the operation that made it has called
-  /// remake(), this is kept instead of the value, which may be freed.
-  Kept keep_or_remake(const Tensor& x, bool needed = true);
-  /// Says how the result of output() is made again at little cost, from what this operation keeps
-  /// anyway. Call it after keep_or_remake().
-  void remake(std::function<Tensor()> make);
+  /// remake() at no more than this cost, this is kept instead of the value, which may be freed.
+  Kept keep_or_remake(const Tensor& x, bool needed = true, RemakeCost most = RemakeCost::kPass);
+  /// Says how the result of output() is made again, from what this operation keeps anyway. Call it
+  /// after keep_or_remake().
+  void remake(std::function<Tensor()> make, RemakeCost cost = RemakeCost::kPass);
 
   /// Finishes the operation. An undefined `backward` marks a result that has no gradient.
   Tensor output(Tensor result, Backward backward);
@@ -119,8 +120,9 @@ class Op {
 /// was folded into the kernel of a convolution still counts once per element of the map.
 void count_macs(const char* op, std::int64_t macs);
 
-/// How the operation that made x makes it again; null if it cannot, or if x was overwritten.
-std::shared_ptr<Remake> remake_of(const Tensor& x);
+/// How the operation that made x makes it again at no more than this cost; null if it cannot, or if
+/// x was overwritten.
+std::shared_ptr<Remake> remake_of(const Tensor& x, RemakeCost most = RemakeCost::kPass);
 
 /// Adds d(output)/d(leaf) to the gradient of every leaf that requires one. Without `gradient` the
 /// output must be a scalar. Frees the graph as it goes; a second call on it throws Error, and so

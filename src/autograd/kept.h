@@ -19,6 +19,9 @@ struct Watched {
   int input = kRead;  // its place among the inputs of the operation, or one of the above
 };
 
+/// What it costs to make a result again: as much as reading its inputs, or a product.
+enum class RemakeCost { kPass, kProduct };
+
 /// How a result is made again from what its operation keeps anyway.
 struct Remake {
   /// Behind this many operations in a row that are made again, an input is kept: a long chain would
@@ -26,6 +29,7 @@ struct Remake {
   static constexpr int kMostInARow = 3;
 
   std::function<Tensor()> make;
+  RemakeCost cost = RemakeCost::kPass;
   int in_a_row = 1;           // including those that this one calls first
   std::uint64_t version = 0;  // of the result when it was new
   Tensor made;                // until its last reader has asked for it

@@ -71,18 +71,21 @@ Tensor Op::keep(const Tensor& x, bool needed) {
 
 Tensor Op::keep_result(const Tensor& y) { return watch(y, Watched::kResult); }
 
-Kept Op::keep_or_remake(const Tensor& x, bool needed) {
+Kept Op::keep_or_remake(const Tensor& x, bool needed, RemakeCost most) {
   if (!needed || !records_) return {};
-  std::shared_ptr<Remake> remake = remake_of(x);
+  std::shared_ptr<Remake> remake = remake_of(x, most);
   if (remake == nullptr || remake->in_a_row == Remake::kMostInARow) return Kept(keep(x));
   asked_in_a_row_ = std::max(asked_in_a_row_, remake->in_a_row);
   return Kept(std::move(remake));
 }
 
-void Op::remake(std::function<Tensor()> make) {
+void Op::remake(std::function<Tensor()> make, RemakeCost cost) {
   if (!records_) return;
-  remake_ = std::make_shared<Remake>(
-      Remake{.make = std::move(make), .in_a_row = asked_in_a_row_ + 1, .version = 0, .made = {}});
+  remake_ = std::make_shared<Remake>(Remake{.make = std::move(make),
+                                            .cost = cost,
+                                            .in_a_row = asked_in_a_row_ + 1,
+                                            .version = 0,
+                                            .made = {}});
 }
 
 Tensor Op::output(Tensor result, Backward backward) {
@@ -143,10 +146,11 @@ void count_macs(const char* op, std::int64_t macs) {
   }
 }
 
-std::shared_ptr<Remake> remake_of(const Tensor& x) {
+std::shared_ptr<Remake> remake_of(const Tensor& x, RemakeCost most) {
   if (!x.defined() || !x.node()) return nullptr;
   const std::shared_ptr<Remake>& remake = x.node()->remake;
-  return remake != nullptr && remake->version == x.version() ? remake : nullptr;
+  const bool fits = remake != nullptr && remake->version == x.version() && remake->cost <= most;
+  return fits ? remake : nullptr;
 }
 
 }  // namespace fovea::autograd

@@ -49,7 +49,8 @@ Tensor activate(const Activation& f, const Tensor& x) {
   if (!from_result) op.remake([=] { return forward(f, kept.get()); });
   return op.output(y, [=](const Tensor& dy, autograd::Gradients& in) {
     const Tensor input = kept.get();
-    Tensor dx = in.empty(0);
+    // Where no other tensor holds dy, the gradient is written over it.
+    Tensor dx = !f.gated && dy.unique_storage() ? dy : in.empty(0);
     if (f.gated) {
       backend(dy).gated_backward({.op = f.kind, .gate_last = f.gate_last}, input, dy, dx);
     } else {

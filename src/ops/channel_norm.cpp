@@ -39,7 +39,12 @@ Tensor normalise(Op& op, const NormedMap& map) {
   // second one is made again, from the one before it, which also says where the ReLU was open.
   const bool second = autograd::remake_of(map.residual) != nullptr;
   NormedMap kept = map;
-  kept.x = op.keep(map.x);
+  // With fixed statistics x is read for the gradient of the weight alone: a product more may be
+  // less than memory for the largest map of every second block.
+  const bool product = second && map.fixed_stats;
+  const autograd::Kept x =
+      product ? op.keep_or_remake(map.x, true, autograd::RemakeCost::kProduct) : autograd::Kept();
+  kept.x = product ? Tensor() : op.keep(map.x);
   kept.norm.weight = op.keep(map.norm.weight);
   kept.norm.bias = op.keep(map.norm.bias);
   kept.residual = op.keep(map.residual, !second);
@@ -47,6 +52,8 @@ Tensor normalise(Op& op, const NormedMap& map) {
   if (!second) op.remake(RemakeNormed{kept});
   if (!gated) kept.residual = {};
   return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    NormedMap of = kept;
+    if (product) of.x = x.get();
     // Where no other tensor holds dy, one of the gradients is written over it.
     const Tensor room = dy.unique_storage() ? dy : Tensor();
     const auto like_dy = [&](const Tensor& memory) {
@@ -58,7 +65,7 @@ Tensor normalise(Op& op, const NormedMap& map) {
     if (in.wanted(0)) to.x = like_dy(splits ? Tensor() : room);
     to.weight = in.empty(1);
     to.bias = in.empty(2);
-    backend(dy).channel_norm_backward({.of = kept, .y = gate, .dy = dy, .to = to});
+    backend(dy).channel_norm_backward({.of = of, .y = gate, .dy = dy, .to = to});
     in.add(0, std::move(to.x));
     in.add(1, std::move(to.weight));
     in.add(2, std::move(to.bias));

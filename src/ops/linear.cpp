@@ -137,8 +137,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                       .ldc = out_size};
   backend(x).gemm(args, x, w, bias, y);
   op.macs(rows * in_size * out_size);
-  const autograd::Kept kept = op.keep_or_remake(x, weight.requires_grad());
-  return op.output(y, [=, w = op.keep(w, x.requires_grad())](const Tensor& dy, Gradients& in) {
+  return op.output(y, [=, kept = op.keep_or_remake(x, weight.requires_grad()),
+                       w = op.keep(w, x.requires_grad())](const Tensor& dy, Gradients& in) mutable {
     if (in.wanted(1)) {
       Tensor dw = in.empty(1);
       backend(dy).gemm({.trans_a = true,
@@ -151,6 +151,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                        dy, kept.get(), {}, dw);
       in.add(1, std::move(dw));
     }
+    kept = {};  // the gradient of x may take its memory
     if (in.wanted(0)) {
       Tensor dx = in.empty(0);
       backend(dy).gemm(

@@ -152,3 +152,23 @@ TEST_CASE("made again: by the operation that reads it, in any order of forms", "
       },
       {x, kernel, w});
 }
+
+TEST_CASE("made again: at the cost of a product only where both sides agree", "[autograd]") {
+  using autograd::RemakeCost;
+  const Tensor x = trainable(random_tensor({2, 4, 5, 3}, 1));
+  const Tensor w = trainable(random_tensor({6, 4, 1, 1}, 2));
+  const Tensor y = ops::conv(x, w, {}, {});
+  CHECK(autograd::remake_of(y) == nullptr);
+  const auto remake = autograd::remake_of(y, RemakeCost::kProduct);
+  REQUIRE(remake != nullptr);
+  CHECK(max_difference(remake->make(), y) == 0);
+  // More would have to be kept than backward needs, or a sum is too long.
+  const auto refuses = [](const Tensor& result) {
+    return autograd::remake_of(result, RemakeCost::kProduct) == nullptr;
+  };
+  CHECK(refuses(ops::conv(x, w, trainable(random_tensor({6}, 3)), {})));
+  CHECK(refuses(ops::conv(x, w.detach(), {}, {})));
+  CHECK(refuses(ops::conv(x.detach(), w, {}, {})));
+  const Tensor wide = trainable(random_tensor({1, 29, 3, 3}, 4));
+  CHECK(refuses(ops::conv(trainable(random_tensor({1, 29, 3, 3}, 5)), wide, {}, {})));
+}

@@ -57,6 +57,27 @@ TEST_CASE("linears of one norm: each gets its gradients from what is made again 
   CHECK(run(false) == run(true));
 }
 
+TEST_CASE("activation: the gradient is written over the one that came in, if nobody holds it",
+          "[ops][host]") {
+  const Device device = make_cpu(1);
+  const auto kind = GENERATE(UnaryOp::kRelu, UnaryOp::kGelu);
+  const Tensor x = trainable(Tensor::from(std::vector<float>(4096, 1.0F), {4096}, device));
+  const Tensor dy = Tensor::from(std::vector<float>(4096, 2.0F), {4096}, device);
+  const Tensor y = ops::activate({.kind = kind}, ops::mul(x, 1.5));
+  autograd::backward(y, dy);
+  CHECK(to_doubles(dy) == std::vector<double>(4096, 2.0));
+  CHECK_FALSE(x.grad().same_storage(dy));
+  const Tensor expected = x.grad();
+  x.set_grad({});
+  // The product makes a gradient of its own, which the activation takes over.
+  const Tensor z = ops::mul(ops::activate({.kind = kind}, ops::mul(x, 1.5)), 2.0);
+  const std::int64_t before = device.allocator().stats().bytes_in_use;
+  device.allocator().reset_peak();
+  autograd::backward(z, Tensor::from(std::vector<float>(4096, 1.0F), {4096}, device));
+  CHECK(max_difference(x.grad(), expected) == 0);
+  CHECK(device.allocator().stats().peak_bytes - before <= 2 * z.bytes());
+}
+
 TEST_CASE("activation: a gated one refuses an odd last axis", "[ops]") {
   const ops::Activation swiglu{UnaryOp::kSilu, true, false};
   CHECK_THROWS_WITH(ops::activate(swiglu, random_tensor({2, 5}, 1)),

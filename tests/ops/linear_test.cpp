@@ -1,5 +1,6 @@
 #include "ops/linear.h"
 
+#include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/losses/loss.h"
 #include "ops/norm.h"
@@ -221,4 +222,17 @@ TEST_CASE("linear: a result that no cache holds is that of its halves", "[ops]")
     const double allowed = __builtin_cpu_supports("avx512f") ? 0.0 : rounding;
     CHECK(max_difference(ops::slice(whole, 0, i * half, half), part) <= allowed);
   }
+}
+
+TEST_CASE("linear: the gradient of the input takes the memory of the input", "[ops][host]") {
+  const Device device = make_cpu(1);
+  const auto filled = [&](const Shape& shape) {
+    return ops::full(shape, 0.5, DType::kFloat32, device);
+  };
+  const Tensor y = ops::linear(ops::linear(filled({1024, 1}), trainable(filled({256, 1}))),
+                               trainable(filled({1, 256})));
+  const std::int64_t before = device.allocator().stats().bytes_in_use;
+  device.allocator().reset_peak();
+  autograd::backward(y, filled({1024, 1}));
+  CHECK(device.allocator().stats().peak_bytes - before < 1024 * 256 * 4 / 2);
 }

@@ -13,6 +13,9 @@ namespace {
 using autograd::Gradients;
 using autograd::Op;
 
+// A convolution of at most so many multiply-adds an element makes its result again if asked to.
+constexpr std::int64_t kRemakeMacs = 256;
+
 ConvArgs conv_args(const char* op, const ConvOptions& options, int axes) {
   FOVEA_CHECK(options.groups >= 1, ShapeError,
               fmt::format("{}: groups is {}; expected at least 1", op, options.groups));
@@ -96,21 +99,33 @@ Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Con
   Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   backend(x).conv(args, x, weight, bias, y);
   op.macs(y.numel() * (weight.numel() / weight.size(0)));
-  const autograd::Kept kept = op.keep_or_remake(x, weight.requires_grad());
-  return op.output(
-      y, [=, weight = op.keep(weight, x.requires_grad())](const Tensor& dy, Gradients& in) {
-        if (in.wanted(1)) {
-          Tensor dweight = in.empty(1);
-          backward_weight(args, kept, dy, dweight);
-          in.add(1, std::move(dweight));
-        }
-        if (in.wanted(0)) {
-          Tensor dx = in.empty(0);
-          backend(dy).conv_backward_data(args, weight, dy, dx);
-          in.add(0, std::move(dx));
-        }
-        if (in.wanted(2)) in.add(2, channel_sums(dy));
-      });
+  const bool keeps_all = x.requires_grad() && weight.requires_grad() && !bias.defined();
+  autograd::Kept kept = op.keep_or_remake(x, weight.requires_grad());
+  const Tensor kept_weight = op.keep(weight, x.requires_grad());
+  if (keeps_all && weight.numel() / weight.size(0) <= kRemakeMacs) {
+    const auto made = [args, shape, kept, kept_weight] {
+      const Tensor input = kept.get();
+      Tensor again = Tensor::empty(shape, input.dtype(), input.device());
+      backend(again).conv(args, input, kept_weight, {}, again);
+      return again;
+    };
+    op.remake(made, autograd::RemakeCost::kProduct);
+  }
+  return op.output(y, [=, kept = std::move(kept), weight = kept_weight](const Tensor& dy,
+                                                                        Gradients& in) mutable {
+    if (in.wanted(1)) {
+      Tensor dweight = in.empty(1);
+      backward_weight(args, kept, dy, dweight);
+      in.add(1, std::move(dweight));
+    }
+    kept = {};  // the gradient of x may take its memory
+    if (in.wanted(0)) {
+      Tensor dx = in.empty(0);
+      backend(dy).conv_backward_data(args, weight, dy, dx);
+      in.add(0, std::move(dx));
+    }
+    if (in.wanted(2)) in.add(2, channel_sums(dy));
+  });
 }
 
 // The gradient of a convolution with respect to its input, as an operation: x plays the part of
