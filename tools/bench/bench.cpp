@@ -8,6 +8,7 @@
 #include "autograd/mode.h"
 #include "backend/backend.h"
 #include "bench/memory.h"
+#include "bench/user_time.h"
 #include "bench/work.h"
 #include "experiment/run/summary.h"
 #include "training/store/weights.h"
@@ -34,10 +35,12 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
   result.start_up_s = seconds_since(settings.started);
 
   MemoryStats before;
+  double user_before = 0;
   for (std::int64_t i = -settings.warm_up; i < settings.steps; ++i) {
     if (i == 0) {
       device.allocator().reset_peak();
       before = device.allocator().stats();
+      user_before = user_seconds();
     }
     const auto start = Clock::now();
     const Tensor output = work.step();
@@ -49,6 +52,8 @@ Result run(const experiment::Experiment& e, const Device& device, const Settings
       result.loss = training::scalar_of(work.loss(output));
     }
   }
+  result.user_ms_per_step =
+      1e3 * (user_seconds() - user_before) / static_cast<double>(settings.steps);
   const MemoryStats after = device.allocator().stats();
   std::sort(result.ms.begin(), result.ms.end());
   result.batch_size = work.batch_size;
@@ -73,6 +78,7 @@ schema::Value to_json(const experiment::Experiment& e, const Settings& settings,
        {"steps", settings.steps},
        {"ms_per_step",
         Value::object({{"median", median}, {"p10", r.quantile(0.1)}, {"p90", r.quantile(0.9)}})},
+       {"user_ms_per_step", r.user_ms_per_step},
        {"samples_per_s", 1e3 * static_cast<double>(r.batch_size) / median},
        {"loss", r.loss},
        {"peak_bytes", r.peak_bytes},

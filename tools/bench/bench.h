@@ -35,6 +35,7 @@ struct Result {
   std::int64_t peak_rss_bytes = 0;   // of the process, while stepping
   std::int64_t start_rss_bytes = 0;  // of the process, before the model was built
   double start_up_s = 0;             // from the start of the program to the first step
+  double user_ms_per_step = 0;       // of the processor, outside of the kernel; mean
   double loss = 0;                   // of the first step, before any update
   double allocations_per_step = 0;
   std::vector<experiment::ProfileRow> profile;  // largest share first

@@ -3,6 +3,7 @@
 import fnmatch
 from dataclasses import dataclass
 
+ATTENTIONS = {"softmax": "softmax", "linear": "linear", "mala": "MALA"}
 VOCABULARY = 7613  # words of experiments/bench/text.json, the padding word 0 included
 
 
@@ -21,6 +22,7 @@ class Case:
     loss: str = "cross_entropy"  # of a training step: key of torch_worker.LOSSES
     optimiser: str = "adamw"  # key of torch_worker.OPTIMISERS
     tolerance: float = 0  # of the loss, relative, where each side draws samples of its own
+    reads: tuple = ("x",)  # inputs that PyTorch's network takes
 
     @property
     def label_maps(self):
@@ -45,7 +47,11 @@ class Case:
                   "mala_softmax": "Softmax attention, heads of 64 channels",
                   "mavit_t": "MAViT-T", "swin_t": "Swin-T", "dformer": "D-Former",
                   "unet3d": "3D U-Net", "mask_rcnn": "Mask R-CNN, ResNet-50",
-                  "mask_rcnn_frozen": "Mask R-CNN, ResNet-50, first stages and batch norms frozen"}
+                  "mask_rcnn_frozen": "Mask R-CNN, ResNet-50, first stages and batch norms frozen",
+                  **{f"causal_{kind}": f"Causal {name} attention"
+                     for kind, name in ATTENTIONS.items()},
+                  **{f"language_{kind}": f"Language model, {name} attention"
+                     for kind, name in ATTENTIONS.items()}}
         return labels[self.model]
 
     @property
@@ -109,6 +115,19 @@ def detection_cases():
             for model, overrides in (("mask_rcnn", ()), ("mask_rcnn_frozen", frozen))]
 
 
+# Width 256, heads of 64 channels: a causal attention, and the language model of bytes with six.
+def language_cases():
+    cases = []
+    for kind in ATTENTIONS:
+        chosen = (f"model.attention.type={kind}",)
+        for tokens in (1024, 4096, 16384):
+            cases.append(Case(f"causal_{kind}_{tokens}", f"causal_{kind}", "language.json",
+                              "attention", (tokens, 256), 1, overrides=chosen))
+        cases.append(Case(f"language_{kind}", f"language_{kind}", "language.json", "train", (256,),
+                          16, 256, overrides=chosen, loss="next_token"))
+    return cases
+
+
 def all_cases():
     image = (3, 32, 32)
     cases = []
@@ -135,7 +154,8 @@ def all_cases():
     cases.append(Case("mix_ffn", "mix_ffn", "images32.json", "ffn", (56 * 56, 32), 8,
                       overrides=("model.embed_dim=32", "model.ffn.type=mix_ffn",
                                  "model.ffn.expansion=8")))
-    return cases + gdla_cases() + mala_cases() + volume_cases() + detection_cases()
+    return (cases + gdla_cases() + mala_cases() + volume_cases() + detection_cases()
+            + language_cases())
 
 
 def chosen_cases(patterns):

@@ -76,7 +76,8 @@ class TorchWorker:
             self.process.stdin.write(f"{args.steps} {args.warm_up}\n")
             self.process.stdin.flush()
         answer = self.answer()
-        return {"ms": median(answer["ms"]), "bytes": answer["bytes"]}
+        return {"ms": answer["user_ms"] if args.user_time else median(answer["ms"]),
+                "bytes": answer["bytes"]}
 
     def close(self):
         with contextlib.suppress(BrokenPipeError):
@@ -125,7 +126,8 @@ def first_of_ours(args, case, precision, folder):
 def measure_ours(args, case, precision, folder):
     answer = run_bench(args, case, precision, folder, args.steps, args.warm_up)
     on_host = args.device == "cpu"
-    return {"ms": answer["ms_per_step"]["median"],
+    return {"ms": answer["user_ms_per_step"] if args.user_time
+            else answer["ms_per_step"]["median"],
             "bytes": answer["peak_rss_bytes"] - answer["start_rss_bytes"] if on_host
             else answer["peak_bytes"]}
 
@@ -216,6 +218,9 @@ def parse_arguments():
                         help="cpu, opencl or cuda, also cuda:1 (default: cpu)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
                         help="of each side (default: all cores)")
+    parser.add_argument("--user-time", action="store_true",
+                        help="compare what a step takes of the processor outside of the kernel, the "
+                        "mean of the timed steps: for busy machines, with --threads 1")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement")
     parser.add_argument("--markdown", action="store_true", help="print a table for a page")
     args = parser.parse_args()

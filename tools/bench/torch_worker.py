@@ -3,13 +3,14 @@
 Started by compare_torch.py: torch_worker.py CASE MODE PRECISION DEVICE THREADS FOLDER. It writes
 FOLDER/weights.safetensors and FOLDER/inputs.safetensors, runs the first steps and says on stdout, as
 one line of JSON, what the first loss was; then for every line "STEPS WARM_UP" on stdin one line with
-the milliseconds of the steps and the memory so far.
+the milliseconds of the steps, what a step took of the processor, and the memory so far.
 """
 
 import contextlib
 import json
 import math
 import os
+import resource
 import sys
 import time
 
@@ -21,14 +22,22 @@ import torch.nn.functional as F
 from cases import VOCABULARY, all_cases
 from memory import peak_resident_bytes, reset_peak_resident, resident_bytes
 import torch_gdla
+import torch_language
 import torch_mala
 import torch_models
 import torch_volumes
 
 BUILDERS = {**torch_models.BUILDERS, **torch_gdla.BUILDERS, **torch_mala.BUILDERS,
-            **torch_volumes.BUILDERS}
-LOSSES = {"cross_entropy": F.cross_entropy, "boundary_dou": torch_gdla.boundary_dou,
-          "nnunet": torch_volumes.nnunet, "own": lambda loss, _: loss}
+            **torch_volumes.BUILDERS, **torch_language.BUILDERS}
+LOSSES = {  # of the network's output and the inputs
+    "cross_entropy": lambda logits, inputs: F.cross_entropy(logits, inputs["y"]),
+    "boundary_dou": lambda maps, inputs: torch_gdla.boundary_dou(maps, inputs["y"]),
+    "nnunet": lambda maps, inputs: torch_volumes.nnunet(maps, inputs["y"]),
+    "next_token": lambda logits, inputs: F.cross_entropy(logits.flatten(0, 1),
+                                                         inputs["y"].flatten()),
+    "own": lambda loss, _: loss}
+# What Fovea's batches call the inputs, where x and y do not say it all.
+NAMES = {"next_token": {"x": "tokens", "y": "next"}}
 OPTIMISERS = {
     "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=3e-4, weight_decay=0.01,
                                                   fused=True),
@@ -88,6 +97,9 @@ def make_label_maps(case, generator):
 
 def make_inputs(case):
     generator = torch.Generator().manual_seed(2)
+    if case.loss == "next_token":
+        return {name: torch.randint(case.classes, (case.batch, *case.sample), generator=generator)
+                for name in ("x", "y")}
     inputs = {"x": make_texts(case, generator) if case.shortest
               else torch.randn(case.batch, *case.sample, generator=generator)}
     if case.loss == "own":
@@ -116,7 +128,7 @@ def train_step(case, model, inputs, mode, precision):
     def step(forward):
         optimiser.zero_grad(set_to_none=True)
         with autocast(inputs["x"].device.type, precision):
-            loss = loss_of(forward(inputs["x"]), inputs.get("y"))
+            loss = loss_of(forward(*(inputs[name] for name in case.reads)), inputs)
         loss.backward()
         optimiser.step()
         return loss.detach()
@@ -204,6 +216,11 @@ def timed(step, steps, memory):
     return times
 
 
+def user_ms():
+    """Of the processor, by this process outside of the kernel."""
+    return 1e3 * resource.getrusage(resource.RUSAGE_SELF).ru_utime
+
+
 def main():
     name, mode, precision, device, threads, folder = sys.argv[1:]
     # Anything that a library prints must not mix with the answers.
@@ -225,7 +242,9 @@ def main():
             output = model(inputs["x"])
             inputs["upstream"] += output / output.std()
     write_safetensors(os.path.join(folder, "weights.safetensors"), model.state_dict())
-    write_safetensors(os.path.join(folder, "inputs.safetensors"), inputs)
+    names = NAMES.get(case.loss, {})
+    write_safetensors(os.path.join(folder, "inputs.safetensors"),
+                      {names.get(name, name): tensor for name, tensor in inputs.items()})
     model.to(device)
     inputs = {key: tensor.to(device) for key, tensor in inputs.items()}
     step, loss = make_step(case, model, inputs, mode, precision)
@@ -238,8 +257,10 @@ def main():
     for line in sys.stdin:
         steps, warm_up = map(int, line.split())
         timed(step, warm_up, memory)
+        before = user_ms()
         times = timed(step, steps, memory)
-        answers.write(json.dumps({"ms": times, "bytes": memory.peak_bytes()}) + "\n")
+        answers.write(json.dumps({"ms": times, "user_ms": (user_ms() - before) / steps,
+                                  "bytes": memory.peak_bytes()}) + "\n")
 
 
 if __name__ == "__main__":

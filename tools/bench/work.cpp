@@ -5,11 +5,13 @@
 #include <cmath>
 
 #include "attention/attention.h"
+#include "attention/rotary.h"
 #include "autograd/graph.h"
 #include "autograd/mode.h"
 #include "backend/devices.h"
 #include "base/error.h"
 #include "experiment/costs/training_step.h"
+#include "models/sequences/causal_attention.h"
 #include "nn/ffn.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
@@ -21,16 +23,17 @@ namespace {
 
 constexpr std::int64_t kDefaultTokens = 1024;
 
+using Tensors = std::map<std::string, Tensor>;
+
 struct Inputs {
   Tensor x;         // (b, ...sample)
-  Tensor y;         // targets, or undefined
   Tensor upstream;  // gradient of the output, or undefined
 };
 
 Device host_of(const Device& device) { return device.is_host() ? device : make_cpu(); }
 
-std::map<std::string, Tensor> read_tensors(const std::string& file, const Device& device) {
-  std::map<std::string, Tensor> tensors = read_safetensors(file, host_of(device)).tensors;
+Tensors read_tensors(const std::string& file, const Device& device) {
+  Tensors tensors = read_safetensors(file, host_of(device)).tensors;
   for (auto& [name, tensor] : tensors) tensor = ops::to(tensor, device);
   return tensors;
 }
@@ -40,12 +43,18 @@ void load(const nn::Module& module, const Device& device, const Settings& settin
   nn::load_weights(module, read_tensors(settings.init, device), settings.init);
 }
 
-// The tensors of a file; nothing without one.
-Inputs read_inputs(const Device& device, const Settings& settings) {
+// The tensors of a file, of which the network's input may have its own name; nothing without one.
+Tensors read_inputs(const Device& device, const Settings& settings, const std::string& input) {
   if (settings.inputs.empty()) return {};
-  std::map<std::string, Tensor> tensors = read_tensors(settings.inputs, device);
-  FOVEA_CHECK(tensors["x"].defined(), FileError, fmt::format("{}: x is missing", settings.inputs));
-  return {tensors["x"], tensors["y"], tensors["upstream"]};
+  Tensors tensors = read_tensors(settings.inputs, device);
+  FOVEA_CHECK(tensors.contains("x") || tensors.contains(input), FileError,
+              fmt::format("{}: x is missing", settings.inputs));
+  return tensors;
+}
+
+Tensor at(const Tensors& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? Tensor() : found->second;
 }
 
 // `given` must be of the kind of `standard`, but for the size of the batch.
@@ -58,19 +67,26 @@ void check_inputs(const Settings& settings, const Tensor& given, const Tensor& s
                           name_of(standard.dtype()), to_string(shape)));
 }
 
-// Forward, and unless only inferring, the loss, backward and the optimiser's update.
+// Forward, and unless only inferring, the loss, backward and the optimiser's update. A field of the
+// batch is the file's tensor of that name; else the input is x and the other fields are y.
 Work model_work(const experiment::Experiment& e, const Device& device, const Settings& settings) {
-  const Inputs in = read_inputs(device, settings);
-  const bool given = in.x.defined() && in.x.rank() > 0;
+  const std::string input =
+      models::info_of(models::entries().find(e.model.type).interface).reads.front().name;
+  const Tensors all = read_inputs(device, settings, input);
+  const auto own_of = [&](const std::string& name) {
+    const Tensor named = at(all, name);
+    return named.defined() ? named : at(all, name == input ? "x" : "y");
+  };
+  const Tensor x = own_of(input);
+  const bool given = x.defined() && x.rank() > 0;
   const auto step = std::make_shared<experiment::TrainingStep>(
       e, device, experiment::data_shape(e),
-      experiment::StepSettings{.batch_size = given ? in.x.size(0) : settings.batch_size,
+      experiment::StepSettings{.batch_size = given ? x.size(0) : settings.batch_size,
                                .update = true});
   load(step->model(), device, settings);
   data::Batch batch = step->batch();
-  const std::string input = models::info_of(step->model().interface()).reads.front().name;
   for (const auto& [name, tensor] : step->batch()) {
-    const Tensor& own = name == input ? in.x : in.y;
+    const Tensor own = own_of(name);
     if (name == input && own.defined()) check_inputs(settings, own, tensor);
     if (own.defined()) batch.set(name, own);
   }
@@ -95,9 +111,28 @@ nn::Grid grid_of(std::int64_t tokens) {
   return side * side == tokens ? nn::Grid{side, side} : nn::Grid{1, tokens};
 }
 
+using PartOfModel = std::pair<std::shared_ptr<nn::Module>, Forward>;
+
+// The attention of a language model's layers, to whole sequences.
+PartOfModel make_causal_attention(const schema::Component& component, const nn::Build& build,
+                                  std::int64_t dim) {
+  const std::shared_ptr<models::CausalAttention> module =
+      models::causal_attentions()
+          .find(component.type, "model.attention.type")
+          .make(build, component, dim);
+  const auto tables = std::make_shared<ops::RotaryTables>();  // the network too has them made once
+  return {module, [=](const Tensor& x) {
+            if (module->rope_base() && !tables->cos.defined())
+              *tables =
+                  attention::sequence_rotary(x.size(1), module->head_dim(), *module->rope_base(),
+                                             compute_dtype(x.dtype()), x.device());
+            return (*module)(x, {.rotary = *tables});
+          }};
+}
+
 // The attention or feed-forward network that every block of the model has, without dropout.
-std::pair<std::shared_ptr<nn::Module>, Forward> make_part(Part part, const schema::Value& options,
-                                                          const nn::Build& build) {
+PartOfModel make_part(Part part, const schema::Component& model, const nn::Build& build) {
+  const schema::Value& options = model.options;
   const std::int64_t dim = options.at("embed_dim").as_int();
   const schema::Value& value = options.at(part == Part::kFfn ? "ffn" : "attention");
   const schema::Component component{value.at("type").as_string(), value};
@@ -105,6 +140,8 @@ std::pair<std::shared_ptr<nn::Module>, Forward> make_part(Part part, const schem
     const std::shared_ptr<nn::FeedForward> ffn = nn::make_ffn(component, build, dim, 0);
     return {ffn, [ffn](const Tensor& x) { return (*ffn)(x, grid_of(x.size(1))); }};
   }
+  if (models::entries().find(model.type).interface == models::Interface::kLanguageModel)
+    return make_causal_attention(component, build, dim);
   const std::shared_ptr<attention::Attention> module =
       attention::make_attention(component, {build, dim, 1, 1});
   return {module, [module](const Tensor& x) {
@@ -122,11 +159,12 @@ Work part_work(const experiment::Experiment& e, const Device& device, const Sett
   const nn::Build build{.device = device,
                         .random = RandomStream(1),
                         .activations = dtype_from_name(e.train.precision)};
-  const auto [module, forward] = make_part(settings.part, options, build);
+  const auto [module, forward] = make_part(settings.part, e.model, build);
   load(*module, device, settings);
   const std::int64_t tokens = settings.tokens > 0 ? settings.tokens : kDefaultTokens;
   const std::int64_t batch = settings.batch_size > 0 ? settings.batch_size : 1;
-  Inputs in = read_inputs(device, settings);
+  const Tensors given = read_inputs(device, settings, "x");
+  Inputs in{at(given, "x"), at(given, "upstream")};
   const Tensor standard = ops::random_normal({batch, tokens, options.at("embed_dim").as_int()}, 0,
                                              1, RandomStream(1), DType::kFloat32, device);
   if (in.x.defined()) {
