@@ -50,7 +50,9 @@ class Case:
                   "mask_rcnn_frozen": "Mask R-CNN, ResNet-50, first stages and batch norms frozen",
                   **{f"causal_{kind}": f"Causal {name} attention"
                      for kind, name in ATTENTIONS.items()},
-                  **{f"language_{kind}": f"Language model, {name} attention"
+                  **{f"{model}_{kind}": f"{title}, {name} attention"
+                     for model, title in (("language", "Language model"), ("dit", "DiT"),
+                                          ("conformer", "Conformer"))
                      for kind, name in ATTENTIONS.items()}}
         return labels[self.model]
 
@@ -59,6 +61,8 @@ class Case:
         if not self.classes:
             return f"{self.batch} x {self.sample[0]} tokens"
         words = f", {self.shortest} - {self.sample[0]} words" if self.shortest else ""
+        if self.loss == "ctc":
+            words = f", {self.sample[0]} frames"
         return f"batch {self.batch}{words}"
 
 
@@ -128,6 +132,21 @@ def language_cases():
     return cases
 
 
+# Half a second as fsdd has it, and ten seconds.
+def speech_cases():
+    return [Case(f"conformer_{kind}_{frames}", f"conformer_{kind}", "conformer.json",
+                 "train", (frames, 40), 16, 11, overrides=(f"model.attention.type={kind}",),
+                 loss="ctc")
+            for kind in ATTENTIONS for frames in (64, 1000)]
+
+
+def generation_cases():
+    return [Case(f"dit_{kind}", f"dit_{kind}", "dit.json", "train", (1, 28, 28), 128, 10,
+                 overrides=(f"model.attention.type={kind}",), loss="diffusion",
+                 reads=("x", "timestep", "label"))
+            for kind in ATTENTIONS]
+
+
 def all_cases():
     image = (3, 32, 32)
     cases = []
@@ -155,7 +174,7 @@ def all_cases():
                       overrides=("model.embed_dim=32", "model.ffn.type=mix_ffn",
                                  "model.ffn.expansion=8")))
     return (cases + gdla_cases() + mala_cases() + volume_cases() + detection_cases()
-            + language_cases())
+            + language_cases() + speech_cases() + generation_cases())
 
 
 def chosen_cases(patterns):

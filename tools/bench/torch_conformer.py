@@ -15,6 +15,7 @@ from torch_models import sinusoidal_positions
 
 MELS, DIM, HEADS, LAYERS, KERNEL, SYMBOLS = 40, 96, 4, 2, 7, 11
 NORM_EPS = 1e-12
+MOST = 250  # tokens of a recording
 
 
 def quarter(frames):
@@ -36,7 +37,7 @@ def distances(n):
 
 
 class Attention(nn.Module):
-    def __init__(self, kind, frames):
+    def __init__(self, kind):
         super().__init__()
         self.kind = kind
         for name in ("linear_q", "linear_k", "linear_v", "linear_out"):
@@ -46,11 +47,13 @@ class Attention(nn.Module):
         self.linear_pos = nn.Linear(DIM, DIM, bias=False)
         self.pos_bias_u = nn.Parameter(0.1 * torch.randn(HEADS, DIM // HEADS))
         self.pos_bias_v = nn.Parameter(0.1 * torch.randn(HEADS, DIM // HEADS))
-        self.register_buffer("distances", distances(frames), persistent=False)
+        self.register_buffer("distances", distances(MOST), persistent=False)
 
     def relative(self, q, k, v):
         """mala 4.6; all (b, n, heads, d), the same out."""
-        positions = self.linear_pos(self.distances).unflatten(1, (HEADS, -1)).permute(1, 2, 0)
+        n = q.shape[1]
+        near = self.distances[MOST - n:MOST + n - 1]
+        positions = self.linear_pos(near).unflatten(1, (HEADS, -1)).permute(1, 2, 0)
         content = (q + self.pos_bias_u).transpose(1, 2) @ k.permute(0, 2, 3, 1)
         placed = (q + self.pos_bias_v).transpose(1, 2) @ positions
         scores = (content + by_distance(placed)) * (DIM // HEADS)**-0.5
@@ -89,12 +92,12 @@ class ConvModule(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, kind, frames):
+    def __init__(self, kind):
         super().__init__()
         for name in ("norm_ff_macaron", "norm_mha", "norm_conv", "norm_ff", "norm_final"):
             setattr(self, name, nn.LayerNorm(DIM, eps=NORM_EPS))
         self.feed_forward_macaron, self.feed_forward = Ffn(), Ffn()
-        self.self_attn = Attention(kind, frames)
+        self.self_attn = Attention(kind)
         self.conv_module = ConvModule()
 
     def forward(self, x):
@@ -108,25 +111,26 @@ class Block(nn.Module):
 class Conformer(nn.Module):
     """Features (b, frames, mels) -> logits of symbols (b, frames / 4, symbols)."""
 
-    def __init__(self, kind, frames):
+    def __init__(self, kind):
         super().__init__()
-        n = quarter(frames)
         self.encoder = encoder = nn.Module()
         encoder.embed = nn.Module()
         encoder.embed.conv = nn.Sequential(nn.Conv2d(1, DIM, 3, 2), nn.ReLU(inplace=True),
                                            nn.Conv2d(DIM, DIM, 3, 2), nn.ReLU(inplace=True))
         encoder.embed.out = nn.Sequential(nn.Linear(DIM * quarter(MELS), DIM))
-        encoder.encoders = nn.ModuleList(Block(kind, n) for _ in range(LAYERS))
+        encoder.encoders = nn.ModuleList(Block(kind) for _ in range(LAYERS))
         encoder.after_norm = nn.LayerNorm(DIM, eps=NORM_EPS)
         self.ctc = nn.Module()
         self.ctc.ctc_lo = nn.Linear(DIM, SYMBOLS)
-        positions = torch.zeros(n, DIM) if kind == "softmax" else sinusoidal_positions(n, DIM)
-        self.register_buffer("positions", positions, persistent=False)
+        self.absolute = kind != "softmax"
+        self.register_buffer("positions", sinusoidal_positions(MOST, DIM), persistent=False)
 
     def forward(self, features):
         encoder = self.encoder
         maps = encoder.embed.conv(features.unsqueeze(1))
-        x = encoder.embed.out(maps.transpose(1, 2).flatten(2)) * DIM**0.5 + self.positions
+        x = encoder.embed.out(maps.transpose(1, 2).flatten(2)) * DIM**0.5
+        if self.absolute:
+            x = x + self.positions[:x.shape[1]]
         for block in encoder.encoders:
             x = block(x)
         return self.ctc.ctc_lo(encoder.after_norm(x))
@@ -140,6 +144,5 @@ def ctc(logits, symbols):
                       torch.full((b,), symbols.shape[1]), reduction="sum", zero_infinity=True) / b
 
 
-BUILDERS = {f"conformer_{kind}_{frames}":
-            lambda kind=kind, frames=frames: Conformer(kind, frames)
-            for kind in ("softmax", "linear", "mala") for frames in (64, 1000)}
+BUILDERS = {f"conformer_{kind}": lambda kind=kind: Conformer(kind)
+            for kind in ("softmax", "linear", "mala")}

@@ -21,6 +21,8 @@ import torch.nn.functional as F
 
 from cases import VOCABULARY, all_cases
 from memory import peak_resident_bytes, reset_peak_resident, resident_bytes
+import torch_conformer
+import torch_dit
 import torch_gdla
 import torch_language
 import torch_mala
@@ -28,16 +30,20 @@ import torch_models
 import torch_volumes
 
 BUILDERS = {**torch_models.BUILDERS, **torch_gdla.BUILDERS, **torch_mala.BUILDERS,
-            **torch_volumes.BUILDERS, **torch_language.BUILDERS}
+            **torch_volumes.BUILDERS, **torch_language.BUILDERS, **torch_conformer.BUILDERS,
+            **torch_dit.BUILDERS}
 LOSSES = {  # of the network's output and the inputs
     "cross_entropy": lambda logits, inputs: F.cross_entropy(logits, inputs["y"]),
     "boundary_dou": lambda maps, inputs: torch_gdla.boundary_dou(maps, inputs["y"]),
     "nnunet": lambda maps, inputs: torch_volumes.nnunet(maps, inputs["y"]),
     "next_token": lambda logits, inputs: F.cross_entropy(logits.flatten(0, 1),
                                                          inputs["y"].flatten()),
+    "ctc": lambda logits, inputs: torch_conformer.ctc(logits, inputs["y"]),
+    "diffusion": torch_dit.diffusion,
     "own": lambda loss, _: loss}
 # What Fovea's batches call the inputs, where x and y do not say it all.
-NAMES = {"next_token": {"x": "tokens", "y": "next"}}
+NAMES = {"next_token": {"x": "tokens", "y": "next"}, "ctc": {"x": "features", "y": "symbols"},
+         "diffusion": {"x": "image"}}
 OPTIMISERS = {
     "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=3e-4, weight_decay=0.01,
                                                   fused=True),
@@ -95,11 +101,34 @@ def make_label_maps(case, generator):
     return maps
 
 
+def make_recordings(case, generator):
+    """Features whose frames all count, with a symbol for every ten."""
+    frames, _ = case.sample
+    symbols = torch.randint(1, case.classes, (case.batch, frames // 10), generator=generator)
+    return {"x": torch.randn(case.batch, *case.sample, generator=generator), "y": symbols,
+            "num_frames": torch.full((case.batch,), frames)}
+
+
+def make_noised(case, generator):
+    shape = case.batch, *case.sample
+    inputs = {"clean": torch.rand(shape, generator=generator) * 2 - 1,
+              "noise": torch.randn(shape, generator=generator),
+              "timestep": torch.randint(torch_dit.STEPS, (case.batch,), generator=generator),
+              "label": torch.randint(case.classes, (case.batch,), generator=generator)}
+    inputs["timestep"][0] = 0
+    inputs["x"] = torch_dit.noised(inputs["clean"], inputs["timestep"], inputs["noise"])
+    return inputs
+
+
 def make_inputs(case):
     generator = torch.Generator().manual_seed(2)
     if case.loss == "next_token":
         return {name: torch.randint(case.classes, (case.batch, *case.sample), generator=generator)
                 for name in ("x", "y")}
+    if case.loss == "ctc":
+        return make_recordings(case, generator)
+    if case.loss == "diffusion":
+        return make_noised(case, generator)
     inputs = {"x": make_texts(case, generator) if case.shortest
               else torch.randn(case.batch, *case.sample, generator=generator)}
     if case.loss == "own":

@@ -57,10 +57,13 @@ Tensor at(const Tensors& tensors, const std::string& name) {
   return found == tensors.end() ? Tensor() : found->second;
 }
 
-// `given` must be of the kind of `standard`, but for the size of the batch.
-void check_inputs(const Settings& settings, const Tensor& given, const Tensor& standard) {
+// `given` must be of the kind of `standard`, but for the size of the batch, and for features of
+// recordings the number of frames.
+void check_inputs(const Settings& settings, const Tensor& given, const Tensor& standard,
+                  bool any_length = false) {
   Shape shape = standard.shape();
   if (given.rank() > 0) shape[0] = given.size(0);
+  if (any_length && given.rank() == shape.rank()) shape[1] = given.size(1);
   FOVEA_CHECK(given.shape() == shape && given.dtype() == standard.dtype(), FileError,
               fmt::format("{}: x is {} {}; expected {} {} with any first size", settings.inputs,
                           name_of(given.dtype()), to_string(given.shape()),
@@ -87,7 +90,7 @@ Work model_work(const experiment::Experiment& e, const Device& device, const Set
   data::Batch batch = step->batch();
   for (const auto& [name, tensor] : step->batch()) {
     const Tensor own = own_of(name);
-    if (name == input && own.defined()) check_inputs(settings, own, tensor);
+    if (name == input && own.defined()) check_inputs(settings, own, tensor, name == "features");
     if (own.defined()) batch.set(name, own);
   }
   step->set_batch(batch);
@@ -99,6 +102,11 @@ Work model_work(const experiment::Experiment& e, const Device& device, const Set
       return last->tensors().front();
     };
     return {infer, [=](const Tensor&) { return step->loss_of(*last); }, samples};
+  }
+  // A denoiser's training draws its noise: what is given has its loss before.
+  if (at(all, "noise").defined()) {
+    const Tensor loss = step->loss_of(step->infer());
+    return {[step] { return (*step)(); }, [loss](const Tensor&) { return loss; }, samples};
   }
   return {[step] { return (*step)(); }, [](const Tensor& loss) { return loss; }, samples};
 }
