@@ -78,6 +78,29 @@ inline void transpose_square(const xsimd::batch<float>* rows, float* y, std::int
   transpose16(square);
   for (std::int64_t c = 0; c < columns; ++c) _mm512_storeu_ps(y + c * ldy, square[c]);
 }
+#elif defined(__AVX2__)
+template <>
+inline void transpose_square(const xsimd::batch<float>* rows, float* y, std::int64_t ldy,
+                             std::int64_t columns) {
+  // Pairs of rows, then pairs of pairs: columns i and i + 4 of four rows; then of all eight.
+  __m256 pairs[8], fours[8];
+  for (int i = 0; i < 8; i += 2) {
+    pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+    pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    for (int high = 0; high < 2; ++high) {
+      fours[i + 2 * high] = _mm256_shuffle_ps(pairs[i + high], pairs[i + high + 2], 0x44);
+      fours[i + 2 * high + 1] = _mm256_shuffle_ps(pairs[i + high], pairs[i + high + 2], 0xEE);
+    }
+  }
+  __m256 square[8];
+  for (int i = 0; i < 4; ++i) {
+    square[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+    square[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+  }
+  for (std::int64_t c = 0; c < columns; ++c) _mm256_storeu_ps(y + c * ldy, square[c]);
+}
 #endif
 
 // row(i): the address of row i, or null for zeros.

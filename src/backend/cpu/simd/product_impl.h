@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
+#include "backend/cpu/simd/layout_impl.h"
 #include "backend/cpu/simd/simd.h"
 
 namespace fovea::cpu::simd {
@@ -11,38 +12,56 @@ namespace {
 template <class T>
 constexpr int kTileRows = sizeof(Batch<T>) == 64 ? 12 : 6;
 
+// c = alpha sums, or += that, in whole vectors. Unrolled, and never indexed by a variable: else the
+// sums would go through memory.
+template <bool kAccumulate, class T, int kRows, int kWide>
+inline void put_tile(T scale, const Batch<T> (&sums)[kRows][kWide], T* c, std::int64_t ldc) {
+  const Batch<T> alpha(scale);
+#pragma GCC unroll 12
+  for (int r = 0; r < kRows; ++r, c += ldc) {
+#pragma GCC unroll 2
+    for (int w = 0; w < kWide; ++w) {
+      T* to = c + w * kLanes<T>;
+      const Batch<T> value = alpha * sums[r][w];
+      (kAccumulate ? value + Batch<T>::load_unaligned(to) : value).store_unaligned(to);
+    }
+  }
+}
+
 // The whole depth of one tile of c: kRows rows, kWide vectors.
 template <class T, int kRows, int kWide>
 inline void tile(const Product<T>& p, const T* a, const T* b, std::int64_t ldb, T* c,
                  std::int64_t columns) {
   using B = Batch<T>;
   B sums[kRows][kWide];
+#pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
     for (int w = 0; w < kWide; ++w) sums[r][w] = B(T{0});
   }
   for (std::int64_t i = 0; i < p.k; ++i) {
     B right[kWide];
+#pragma GCC unroll 2
     for (int w = 0; w < kWide; ++w) right[w] = B::load_unaligned(b + i * ldb + w * kLanes<T>);
     const T* left = a + i * p.a_column;
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
       const B value(left[r * p.a_row]);
+#pragma GCC unroll 2
       for (int w = 0; w < kWide; ++w) sums[r][w] = xsimd::fma(value, right[w], sums[r][w]);
     }
   }
-  const B alpha(p.alpha);
+  constexpr std::int64_t kWidth = kWide * kLanes<T>;
+  if (columns == kWidth) {
+    return p.accumulate ? put_tile<true>(p.alpha, sums, c, p.ldc)
+                        : put_tile<false>(p.alpha, sums, c, p.ldc);
+  }
+  alignas(64) T part[kRows * kWidth];
+  put_tile<false>(p.alpha, sums, part, kWidth);
   for (int r = 0; r < kRows; ++r) {
-    for (int w = 0; w < kWide; ++w) {
-      T* to = c + r * p.ldc + w * kLanes<T>;
-      const std::int64_t left = columns - w * kLanes<T>;
-      if (left >= kLanes<T>) {
-        const B value = alpha * sums[r][w];
-        (p.accumulate ? value + B::load_unaligned(to) : value).store_unaligned(to);
-      } else if (left > 0) {
-        const B value = alpha * sums[r][w];
-        store_part(p.accumulate ? value + load_part(to, left) : value, to, left);
-      }
-    }
+    T* to = c + r * p.ldc;
+    for (std::int64_t x = 0; x < columns; ++x)
+      to[x] = p.accumulate ? to[x] + part[r * kWidth + x] : part[r * kWidth + x];
   }
 }
 
@@ -66,6 +85,9 @@ inline void panel(const Product<T>& p, const T* b, std::int64_t ldb, T* c, std::
 // `columns` columns of b, padded with zeros to `width`, next to each other.
 template <class T>
 inline void pack(const Product<T>& p, const T* b, std::int64_t columns, std::int64_t width, T* to) {
+  if (p.b_row == 1)  // its columns are rows in memory
+    return transpose_rows<T>([&](std::int64_t i) { return b + i * p.b_column; }, to, width, columns,
+                             p.k);
   for (std::int64_t i = 0; i < p.k; ++i) {
     const T* row = b + i * p.b_row;
     if (columns == width && p.b_column == 1) {
