@@ -4,6 +4,7 @@
 
 #include "backend/devices.h"
 #include "bench/bench.h"
+#include "bench/decode.h"
 #include "common/app.h"
 
 int main(int argc, char** argv) {
@@ -32,6 +33,12 @@ int main(int argc, char** argv) {
       cli.add_flag("--attention-only", attention_only, "the model's attention alone");
   cli.add_flag("--ffn-only", ffn_only, "the model's feed-forward network alone")
       .excludes(attention);
+  std::int64_t decoded = 0;
+  cli.add_option("--decode", decoded,
+                 "tokens that a language model writes one after the other, with what one takes of "
+                 "the processor at the start and at the end")
+      .range(8, 1 << 24)
+      .excludes(attention);
   cli.add_option("--tokens", settings.tokens,
                  "tokens, for one of these two; 1024 by default. For an ffn on a grid: a square "
                  "one where that many make one, else a row");
@@ -51,6 +58,12 @@ int main(int argc, char** argv) {
         experiment::parse(experiment::resolve(experiment::load_unresolved(path, overrides)));
     const auto& train = experiment.train;
     const Device device = make_device(train.device, threads, train.allow_tf32);
+    if (decoded > 0) {
+      const bench::Decoding decoding = bench::decode(experiment, device, decoded);
+      std::cout << (program.common.json ? bench::to_json(experiment, decoding).dump() + "\n"
+                                        : bench::to_text(experiment, decoding));
+      return 0;
+    }
     const bench::Result result = bench::run(experiment, device, settings);
     std::cout << (program.common.json ? bench::to_json(experiment, settings, result).dump() + "\n"
                                       : bench::to_text(experiment, settings, result));
