@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/audio/speech_dataset.h"
 #include "data/boxes/box_dataset.h"
 #include "data/identity.h"
+#include "data/streams/stream_dataset.h"
 #include "data/texts/vocabulary.h"
 #include "data/volumes/volume_regions.h"
 
@@ -34,6 +36,7 @@ struct Tally {
   void add_labels(const Tensor& mask, std::size_t classes);
   void add_tokens(const Tensor& tokens);
   void add_objects(const Sample& sample, std::size_t classes);
+  void add_stream(const Sample& sample);
 };
 
 void Tally::add_image(const Tensor& image, const std::string& name) {
@@ -86,6 +89,14 @@ void Tally::add_tokens(const Tensor& tokens) {
   found.unknown += std::count(ids.begin(), ids.end(), Vocabulary::kUnknown);
 }
 
+void Tally::add_stream(const Sample& sample) {
+  const auto next = sample.at("next").values<std::int64_t>();
+  if (!found.stream) found.stream.emplace();
+  found.stream->tokens +=
+      std::ssize(next) - std::count(next.begin(), next.end(), StreamDataset::kNoToken);
+  found.stream->bytes += sample.at("bytes").item<std::int64_t>();
+}
+
 void Tally::add_objects(const Sample& sample, std::size_t classes) {
   constexpr float kSmall = 32 * 32, kMedium = 96 * 96;
   ObjectSurvey one;
@@ -105,7 +116,11 @@ void Tally::add(const Sample& sample, std::size_t classes) {
   ++found.samples;
   if (!sample.geometry.original_size.empty()) ++found.sizes[sample.geometry.original_size];
   if (const Tensor* image = sample.find("image")) add_image(*image, sample.name);
-  if (const Tensor* tokens = sample.find("tokens")) add_tokens(*tokens);
+  if (sample.has("next")) {
+    add_stream(sample);
+  } else if (const Tensor* tokens = sample.find("tokens")) {
+    add_tokens(*tokens);
+  }
   if (sample.has("boxes")) add_objects(sample, classes);
   if (const Tensor* label = sample.find("label")) {
     found.per_class.resize(classes, 0);
@@ -142,6 +157,11 @@ void Tally::add(Tally&& later) {
   if (later.found.objects) {
     if (!found.objects) found.objects.emplace();
     found.objects->add(*later.found.objects);
+  }
+  if (later.found.stream) {
+    if (!found.stream) found.stream.emplace();
+    found.stream->tokens += later.found.stream->tokens;
+    found.stream->bytes += later.found.stream->bytes;
   }
   append(found.constant, later.found.constant);
   append(found.prepared, later.found.prepared);
@@ -257,6 +277,7 @@ Survey survey(const Splits& splits, int threads, const SurveyProgress& progress)
       for (std::int64_t i = 0; i < boxes->size(); ++i)
         found.objects->skipped += boxes->skipped_boxes(i);
     }
+    if (const SpeechDataset* speech = find_speech(*part)) found.speech = speech_survey(*speech);
     if (const VolumeDataset* volumes = find_volumes(*part)) {
       found.volumes = fingerprint_of(*volumes, found.prepared);
       result.plan = volumes->plan();

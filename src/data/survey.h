@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "data/audio/speech_survey.h"
 #include "data/dataset.h"
 #include "data/volumes/volume_survey.h"
 #include "schema/json/value.h"
@@ -48,6 +49,12 @@ struct PartSurvey {
   // Of whole volumes.
   std::vector<VolumeSides> prepared;  // as networks see them
   std::optional<VolumeFingerprint> volumes;
+  std::optional<SpeechSurvey> speech;  // of recordings
+  // Of streams of text.
+  struct Stream {
+    std::int64_t tokens = 0, bytes = 0;  // that are predicted
+  };
+  std::optional<Stream> stream;
   // Of texts, not cut to max_len.
   std::vector<std::int64_t> lengths;  // words of each, ascending
   std::int64_t unknown = 0;           // words that are not in the vocabulary

@@ -55,6 +55,10 @@ Value to_json(const ObjectSurvey& objects, const std::vector<std::string>& names
                         {"large", objects.by_size[2]}});
 }
 
+bool has_soft_masks(const PartSurvey& part) {
+  return part.per_class.empty() && part.samples > 0 && !part.speech && !part.stream;
+}
+
 Value to_json(const PartSurvey& part, const std::vector<std::string>& names) {
   Value object = Value::object({{"samples", part.samples}});
   if (!part.per_class.empty()) object.set("classes", named(names, part.per_class));
@@ -74,7 +78,7 @@ Value to_json(const PartSurvey& part, const std::vector<std::string>& names) {
     object.set("masks_of_one_class", part.empty_masks);
   } else if (part.objects) {
     object.set("objects", to_json(*part.objects, names));
-  } else if (part.per_class.empty() && part.samples > 0) {
+  } else if (has_soft_masks(part)) {
     object.set("foreground", part.foreground);
     object.set("masks_without_foreground", part.empty_masks);
   }
@@ -86,6 +90,10 @@ Value to_json(const PartSurvey& part, const std::vector<std::string>& names) {
                                        {"most", part.lengths.back()},
                                        {"unknown", part.unknown}}));
   }
+  if (part.speech) object.set("speech", to_json(*part.speech));
+  if (part.stream)
+    object.set("stream",
+               Value::object({{"tokens", part.stream->tokens}, {"bytes", part.stream->bytes}}));
   if (part.volumes) object.set("fingerprint", to_json(*part.volumes));
   object.set("constant", Value::array(part.constant));
   object.set("bad", Value::array(part.bad));
@@ -133,6 +141,16 @@ std::string to_text(const PartSurvey& part, const std::vector<std::string>& name
   if (part.volumes) {
     for (const auto& [what, value] : lines_of(*part.volumes)) line(what.c_str(), value);
   }
+  if (part.speech) {
+    for (const auto& [what, value] : lines_of(*part.speech)) line(what.c_str(), value);
+  }
+  if (part.stream) {
+    line("tokens",
+         fmt::format("{} are predicted, of {} bytes ({:.2f} each)", part.stream->tokens,
+                     part.stream->bytes,
+                     static_cast<double>(part.stream->bytes) /
+                         static_cast<double>(std::max<std::int64_t>(1, part.stream->tokens))));
+  }
   if (!part.mean.empty()) {
     line("channels", fmt::format("mean {:.4f}, std {:.4f}", fmt::join(part.mean, " "),
                                  fmt::join(part.std, " ")));
@@ -159,7 +177,7 @@ std::string to_text(const PartSurvey& part, const std::vector<std::string>& name
           "left out",
           fmt::format("{} without area or outside",
                       objects.skipped == 1 ? "one box" : fmt::format("{} boxes", objects.skipped)));
-  } else if (part.per_class.empty() && part.samples > 0) {
+  } else if (has_soft_masks(part)) {
     line("foreground", fmt::format("{} of the pixels; {} masks without any",
                                    percent(part.foreground), part.empty_masks));
   }
@@ -201,8 +219,11 @@ Value to_json(const Survey& survey) {
 }
 
 std::string to_text(const Survey& survey) {
-  std::string text = fmt::format("content {}, {} {}\n", survey.hash, survey.class_names.size(),
-                                 survey.class_names.size() == 1 ? "class" : "classes");
+  std::string text = "content " + survey.hash;
+  if (!survey.class_names.empty())
+    text += fmt::format(", {} {}", survey.class_names.size(),
+                        survey.class_names.size() == 1 ? "class" : "classes");
+  text += "\n";
   for (const PartSurvey& part : survey.parts) text += to_text(part, survey.class_names);
   if (!survey.regions.is_null())
     text += "regions, which networks learn: " + regions_text(survey.regions) + "\n";

@@ -8,13 +8,10 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "data/audio/mel_scale.h"
 
 namespace fovea::data {
 namespace {
-
-// HTK's scale.
-double mel_of(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
-double hertz_of(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 
 const LogMelPlan& checked(const LogMelPlan& p) {
   FOVEA_CHECK(p.sample_rate > 0 && p.hop_length > 0 && p.num_mels > 0, ConfigError,
@@ -71,11 +68,7 @@ LogMel::LogMel(const LogMelPlan& plan) : plan_(checked(plan)), fft_(plan.n_fft) 
   for (std::int64_t i = 0; i < plan_.win_length; ++i)
     window_.push_back(0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) /
                                            static_cast<double>(plan_.win_length)));
-  const double low = mel_of(plan_.f_min), high = mel_of(plan_.f_max);
-  const auto corner = [&](std::int64_t i) {
-    return hertz_of(low + (high - low) * static_cast<double>(i) /
-                              static_cast<double>(plan_.num_mels + 1));
-  };
+  const auto corner = [&](std::int64_t i) { return band_corner(plan_, i); };
   for (std::int64_t m = 0; m < plan_.num_mels; ++m) {
     const double left = corner(m), top = corner(m + 1), right = corner(m + 2);
     Band band{bins(), 0};
