@@ -99,3 +99,16 @@ TEST_CASE("generate: what cannot be made is refused in a line", "[cli]") {
                 "an image classifier");
   CHECK_FALSE(io::fs::exists(out));
 }
+
+TEST_CASE("train: the sampler of another task than generation is refused", "[cli]") {
+  const TestFolder folder("cli-sampler-refused");
+  const auto refused = [&](const std::string& setting, const std::string& message) {
+    check_refusal(run_cli("train", {source_dir() + "/experiments/smoke/conformer.json", "--set",
+                                    setting, "--out", folder.path("run").string()}),
+                  2, message);
+  };
+  refused("eval.sampler={\"type\":\"ddim\"}",
+          "eval.sampler: is of generation; the task is transcription; expected \"ddpm\"");
+  refused("eval.samples=8",
+          "eval.samples: is 8, and of generation; the task is transcription; expected 4");
+}

@@ -21,6 +21,7 @@
 #include "schema/describe/contents.h"
 #include "schema/json/parse.h"
 #include "schema/load.h"
+#include "training/inference/sampler.h"
 #include "training/store/checkpoint.h"
 #include "training/store/weights_file.h"
 #include "training/tasks/task_registry.h"
@@ -44,6 +45,19 @@ schema::Value limited(schema::Value resolved, std::int64_t samples) {
     schema::set_path(resolved, std::string("train.") + key, value);
   }
   return resolve(resolved);
+}
+
+// Keys of generators of images, which would change nothing elsewhere.
+void check_images(const Experiment& e) {
+  const training::TaskInfo& info = training::tasks().find(e.task).info;
+  if (info.network == models::Interface::kDenoiser) return;
+  const training::EvalOptions standard;
+  FOVEA_CHECK(training::sampler_options(e.eval.sampler) == training::SamplerOptions{}, ConfigError,
+              fmt::format("eval.sampler: is of generation; the task is {}; expected \"{}\"", e.task,
+                          standard.sampler.type));
+  FOVEA_CHECK(e.eval.samples == standard.samples, ConfigError,
+              fmt::format("eval.samples: is {}, and of generation; the task is {}; expected {}",
+                          e.eval.samples, e.task, standard.samples));
 }
 
 std::string host_name() {
@@ -82,6 +96,7 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   task_->set_inferer(training::make_inferer(experiment_.eval.inferer));
   task_->set_decoding(experiment_.eval.decoding);
   task_->set_questions(experiment_.eval.questions);
+  check_images(experiment_);
   task_->add_metrics(experiment_.eval);
 }
 

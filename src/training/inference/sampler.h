@@ -23,6 +23,8 @@ struct SamplerOptions {
   bool guide_all = true;       // all channels of the noise, or the first three
   bool clip_denoised = false;  // StepBackOptions
   double eta = 0;              // of ddim
+
+  bool operator==(const SamplerOptions&) const = default;
 };
 
 /// Known types: ddpm, ddim.
