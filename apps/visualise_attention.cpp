@@ -80,7 +80,8 @@ int main(int argc, char** argv) {
       "Draws a figure of trained runs into a folder. Without --figure it is the one that the runs "
       "call for:\nattention rollouts of images or texts, beside each other, with the maps as "
       "numbers and as a page for the\nbrowser; of segmentations of volumes their slices; of "
-      "detectors what they find, and where\nthey look there.\n\n"
+      "detectors what they find, and where\nthey look there; of transcribers, language models and "
+      "generators of images what they do with a\nrecording, a text and noise.\n\n"
       "Figures (docs/visualising.md shows them):\n" +
           visualise::figure_lines() +
           "\nExample: fovea visualise-attention runs/dgvit runs/vit --input 0 --input 7 --heads\n"
@@ -106,10 +107,11 @@ int main(int argc, char** argv) {
   apps::FigureFlags flags(cli);
   cli.add_option(
          "-i,--input", args.inputs,
-         "number of a sample of the split, or an image file; repeatable (default: one of each "
-         "class, at most 10; of samples without classes the first four)")
+         "number of a sample of the split, or an image or sound file; of generators of images a "
+         "class; repeatable (default: one of each class, at most 10; of samples without classes "
+         "the first four)")
       .value("FILE");
-  cli.add_option("--text", args.texts, "words for runs that read texts; repeatable");
+  cli.add_option("--text", args.texts, "words for runs that read or write texts; repeatable");
   apps::add_subject_flags(cli, args.split, args.checkpoint, args.averaged);
   cli.add_option("--weights", args.weights,
                  "safetensors file with the weights of an experiment file; once for each, in order")

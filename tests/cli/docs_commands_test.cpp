@@ -126,7 +126,7 @@ std::vector<std::string> commands_of(const io::fs::path& page) {
 class DocumentationFolder {
  public:
   explicit DocumentationFolder(const std::string& page) : folder_("docs-commands"), page_(page) {
-    for (const char* name : {"experiments", "datasets", "tests"})
+    for (const char* name : {"experiments", "datasets", "docs", "tests"})
       io::fs::create_directory_symlink(io::fs::path(source_dir()) / name, folder_.path(name));
     std::string script = kFewSteps;
     for (std::size_t at; (at = script.find("BIN")) != std::string::npos;)

@@ -11,6 +11,8 @@ namespace fovea::visualise {
 Reads reads_of(const ShownRun& run) {
   if (run.model.interface() == models::Interface::kTextClassifier) return Reads::kTexts;
   if (run.model.interface() == models::Interface::kLanguageModel) return Reads::kStreams;
+  if (run.model.interface() == models::Interface::kTranscriber) return Reads::kRecordings;
+  if (run.model.interface() == models::Interface::kDenoiser) return Reads::kNoise;
   if (data::find_volumes(run.samples) != nullptr) return Reads::kVolumes;
   return run.model.geometry().grid_h > 0 ? Reads::kOneGrid : Reads::kSeveralGrids;
 }
@@ -21,6 +23,10 @@ const char* name_of(Reads reads) {
       return "texts";
     case Reads::kStreams:
       return "streams of text";
+    case Reads::kRecordings:
+      return "recordings";
+    case Reads::kNoise:
+      return "noise, of which it makes images";
     case Reads::kVolumes:
       return "volumes";
     case Reads::kOneGrid:

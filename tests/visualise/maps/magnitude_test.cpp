@@ -19,7 +19,7 @@ const std::vector<double> kKeys = {1.5, 0.2, 0.7, 0.9, 0.1, 2.0, 0.4, 0.4};  // 
 
 std::vector<double> longer(double a) { return {0.8 * a, 1.1 * a}; }
 
-double sum_of(const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
+double total_of(const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 
 const MagnitudeResponse& find(const std::vector<MagnitudeResponse>& all, const std::string& name,
                               double factor) {
@@ -38,12 +38,12 @@ std::vector<MagnitudeResponse> responses(const MagnitudeSettings& settings) {
 TEST_CASE("magnitude: linear attention does not feel the length, MALA is affine in it",
           "[visualise]") {
   const auto linear = linear_scores(longer(1), kKeys), mala = mala_scores(longer(1), kKeys);
-  CHECK(sum_of(linear) == Approx(1));
-  CHECK(sum_of(mala) == Approx(1));
+  CHECK(total_of(linear) == Approx(1));
+  CHECK(total_of(mala) == Approx(1));
   for (const double a : {2.0, 5.0}) {
     const auto scaled = mala_scores(longer(a), kKeys);
-    CHECK(sum_of(scaled) == Approx(1));
-    CHECK(sum_of(softmax_scores(longer(a), kKeys)) == Approx(1));
+    CHECK(total_of(scaled) == Approx(1));
+    CHECK(total_of(softmax_scores(longer(a), kKeys)) == Approx(1));
     for (std::size_t j = 0; j < 4; ++j) {
       CHECK(linear_scores(longer(a), kKeys)[j] == Approx(linear[j]).epsilon(1e-14));
       // A(a) = A + (a - 1) (Sim - mean Sim): mala section 10, property 3.

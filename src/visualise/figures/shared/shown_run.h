@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/dataset.h"
 #include "models/model.h"
@@ -44,12 +45,14 @@ struct ShownRun {
 enum class Reads {
   kTexts,
   kStreams,  // texts that go on without end, as language models read them
+  kRecordings,
+  kNoise,  // images that are all noise, with a class
   kVolumes,
   kOneGrid,       // images, all blocks on one grid of patches
   kSeveralGrids,  // images, blocks on grids of several sizes, or none on a grid of tokens
 };
 Reads reads_of(const ShownRun& run);
-/// "texts", "volumes", "images", "images on grids of several sizes".
+/// "texts", "volumes", "recordings", "images", "images on grids of several sizes", ...
 const char* name_of(Reads reads);
 
 }  // namespace fovea::visualise

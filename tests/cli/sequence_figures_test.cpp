@@ -1,0 +1,71 @@
+// visualise-attention on runs that hear recordings, go on with texts and make images.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "data/files/pictures/image_file.h"
+#include "tests/cli/refusal.h"
+#include "tests/data/sounds.h"
+#include "tests/support/paths.h"
+#include "tests/support/run_cli.h"
+
+using namespace fovea;
+using namespace fovea::test;
+
+namespace {
+
+// A smoke experiment, a few steps of it.
+std::string trained(const TestFolder& folder, const std::string& name,
+                    const std::vector<std::string>& settings) {
+  const std::string run = folder.path(name).string();
+  std::vector<std::string> words{source_dir() + "/experiments/smoke/" + name + ".json", "--out",
+                                 run, "--quiet"};
+  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  const CliResult result = run_cli("train", words);
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  return run;
+}
+
+CliResult drawn(std::vector<std::string> words, const io::fs::path& out) {
+  words.insert(words.end(), {"--out", out.string()});
+  const CliResult result = run_cli("visualise-attention", words);
+  INFO(result.err);
+  CHECK(result.code == 0);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("visualise-attention: recordings of a split and of files", "[cli]") {
+  const TestFolder folder("cli-speech-figure");
+  const std::string run =
+      trained(folder, "conformer", {"train.steps=2", "dataset.train_size=16", "name=\"ear\""});
+  const io::fs::path sound = folder.path("tone.wav");
+  data::test::write_sound(sound,
+                          data::test::wav_bytes(data::test::tone_samples(500, 8000, 8000), 8000));
+  const io::fs::path out = folder.path("out");
+  const CliResult result = drawn({run, "--input", "1", "--input", sound.string()}, out);
+  CHECK_THAT(result.out, Catch::Contains("heard \""));
+  for (const char* name : {"speech-ear-1.png", "speech-ear-tone.wav.png"}) {
+    const data::Image seen = data::read_image(out / name, 3);
+    CHECK(seen.width > 900);
+    CHECK(seen.height > 600);
+  }
+  CHECK(io::read_text(out / "symbols.csv")
+            .starts_with("run,input,path,symbol,begin_s,end_s,peak_s,probability\n"));
+  CHECK(io::fs::exists(out / "maps.safetensors"));
+  // It is what is drawn without a name, and other figures say so.
+  check_refusal(run_cli("visualise-attention", {run, "--figure", "rollout", "--out", "x"}), 2,
+                "conformer reads recordings; expected a network of images whose blocks attend on "
+                "one grid of patches; figures that fit it: speech");
+  check_refusal(run_cli("visualise-attention", {run, "--text", "yes", "--out", "x"}), 2,
+                "--text: conformer reads recordings; give --input");
+
+  const CliResult survey =
+      run_cli("inspect", {"dataset", source_dir() + "/experiments/smoke/conformer.json"});
+  CHECK_THAT(survey.out, Catch::Contains("together, features at 8000 Hz") &&
+                             Catch::Contains("the vocabulary has 6") &&
+                             !Catch::Contains("foreground") && !Catch::Contains("classes"));
+}
