@@ -69,3 +69,32 @@ TEST_CASE("visualise-attention: recordings of a split and of files", "[cli]") {
                              Catch::Contains("the vocabulary has 6") &&
                              !Catch::Contains("foreground") && !Catch::Contains("classes"));
 }
+
+TEST_CASE("visualise-attention: a prompt, what follows and what for", "[cli]") {
+  const TestFolder folder("cli-next-token");
+  const std::string run =
+      trained(folder, "language",
+              {"train.steps=2", "dataset.root=" + source_dir() + "/docs", "name=\"writer\""});
+  const io::fs::path out = folder.path("out");
+  const CliResult result =
+      drawn({run, "--text", "the runs", "--input", "0", "--length", "12", "--tokens", "3"}, out);
+  CHECK_THAT(result.out, Catch::Contains("text 1") && Catch::Contains("next “"));
+  for (const char* name : {"next-text-1.png", "triangle-writer-text-1.png", "next-0.png",
+                           "triangle-writer-0.png", "explorer.html", "maps.safetensors"}) {
+    INFO(name);
+    CHECK(io::fs::exists(out / name));
+  }
+  // Eight bytes of the prompt and two that were written before the one that is explained.
+  const std::string csv = io::read_text(out / "weights.csv");
+  CHECK_THAT(csv, Catch::Contains("writer,text 1,9,") && !Catch::Contains("writer,text 1,10,"));
+  CHECK_THAT(csv, Catch::Contains("writer,sample 0,13,") && !Catch::Contains("sample 0,14,"));
+  drawn({run, "--text", "the runs", "--token", "3", "--no-explorer"}, folder.path("third"));
+  CHECK_THAT(io::read_text(folder.path("third/weights.csv")),
+             Catch::Contains("writer,text 1,4,r,,,"));  // it does not see what follows
+  CHECK_FALSE(io::fs::exists(folder.path("third/explorer.html")));
+  check_refusal(
+      run_cli("visualise-attention", {run, "--text", "runs", "--token", "4", "--out", "x"}), 2,
+      "--token 4: text 1 has 4 tokens, counted from 0");
+  check_refusal(run_cli("visualise-attention", {run, "--input", "cat.jpg", "--out", "x"}), 2,
+                "--input cat.jpg: expected the number of a sample of the split");
+}

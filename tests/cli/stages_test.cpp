@@ -127,7 +127,8 @@ TEST_CASE("visualise-attention: stages, attention and predictions of decoders", 
   refused({gdla, "--scale", "minmax,from_zero"}, "says the same thing twice");
   refused(
       {gdla, "--sign", "abs"},
-      "--sign: is an option of --figure rollout, --figure text_rollout, --figure speech; gdla reads images on grids of several sizes, of which "
+      "--sign: is an option of --figure rollout, --figure text_rollout, --figure speech, --figure "
+      "next_token; gdla reads images on grids of several sizes, of which "
       "grid_rollout is drawn");
 }
 
