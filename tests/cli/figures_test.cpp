@@ -86,7 +86,7 @@ TEST_CASE("figures: help, listing and completion have them all", "[cli]") {
   REQUIRE(list.code == 0);
   for (const char* figure :
        {"rollout", "text_rollout", "detections", "grid_rollout", "slices", "speech", "next_token",
-        "scores", "magnitude", "pca", "across_depth", "maps", "predictions"}) {
+        "denoising", "scores", "magnitude", "pca", "across_depth", "maps", "predictions"}) {
     CHECK_THAT(help.out, Catch::Contains(fmt::format("\n  {:<14}", figure)));
     CHECK_THAT(list.out, Catch::Contains(figure));
   }

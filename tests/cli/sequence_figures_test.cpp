@@ -98,3 +98,27 @@ TEST_CASE("visualise-attention: a prompt, what follows and what for", "[cli]") {
   check_refusal(run_cli("visualise-attention", {run, "--input", "cat.jpg", "--out", "x"}), 2,
                 "--input cat.jpg: expected the number of a sample of the split");
 }
+
+TEST_CASE("visualise-attention: steps in which an image is made", "[cli]") {
+  const TestFolder folder("cli-denoising");
+  const std::string run =
+      trained(folder, "dit",
+              {"train.steps=2", "dataset.root=" + source_dir() + "/datasets/digits",
+               "eval.sampler.steps=\"6\"", "eval.samples=0", "dataset.limit={\"test\":20}"});
+  const io::fs::path out = folder.path("out");
+  drawn({run, "--input", "3", "--scale", "image"}, out);
+  const data::Image four = data::read_image(out / "denoising-smoke_dit-3.png", 3);
+  drawn({run, "--input", "3", "--steps", "2", "--query", "0,0"}, folder.path("two"));
+  const data::Image two = data::read_image(folder.path("two/denoising-smoke_dit-3.png"), 3);
+  CHECK(four.width > two.width + 2 * 150);
+  drawn({run, "--steps", "1"}, folder.path("standard"));
+  for (const char* label : {"0", "1", "2"})
+    CHECK(
+        io::fs::exists(folder.path("standard") / fmt::format("denoising-smoke_dit-{}.png", label)));
+  check_refusal(run_cli("visualise-attention", {run, "--input", "ten", "--out", "x"}), 2,
+                "--input ten: no class of the run's data");
+  check_refusal(run_cli("visualise-attention", {run, "--steps", "6", "--out", "x"}), 2,
+                "--steps 6: the run's sampler makes 6 steps; expected 1 to 5");
+  check_refusal(run_cli("visualise-attention", {run, "--figure", "scores", "--out", "x"}), 2,
+                "reads noise, of which it makes images");
+}

@@ -128,7 +128,7 @@ TEST_CASE("visualise-attention: stages, attention and predictions of decoders", 
   refused(
       {gdla, "--sign", "abs"},
       "--sign: is an option of --figure rollout, --figure text_rollout, --figure speech, --figure "
-      "next_token; gdla reads images on grids of several sizes, of which "
+      "next_token, --figure denoising; gdla reads images on grids of several sizes, of which "
       "grid_rollout is drawn");
 }
 

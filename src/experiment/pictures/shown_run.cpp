@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/volumes/volume_dataset.h"
+#include "experiment/pictures/denoising_steps.h"
 #include "experiment/pictures/volume_case.h"
 #include "experiment/pictures/volume_rollouts.h"
 #include "training/selection.h"
@@ -74,11 +75,15 @@ ShownRun shown(const Opened& opened, data::Split split) {
                   .signed_maps = signed_maps_of(run.experiment()),
                   .pixel_classes = {},
                   .volume_case = {},
-                  .add_rollouts = {}};
+                  .add_rollouts = {},
+                  .denoising = {}};
   result.pixel_classes = [&run, split](std::int64_t i) {
     run.model().train(false);
     const auto classes = run.task().pixel_classes(split, i);
     return visualise::PixelClasses{classes.truth, classes.predicted};
+  };
+  result.denoising = [&run](std::int64_t label, std::int64_t count, std::uint64_t seed) {
+    return denoising_steps(run, label, count, seed);
   };
   if (const data::VolumeDataset* volumes = data::find_volumes(samples)) {
     result.volume_case = [&run, split, volumes](std::int64_t i) {
@@ -98,8 +103,9 @@ std::vector<ShownRun> shown_runs(const std::vector<Opened>& opened,
   const std::vector<std::string> names = names_of(paths), titles = titles_of(opened, paths);
   std::vector<ShownRun> all;
   for (std::size_t i = 0; i < opened.size(); ++i) {
-    const data::Split part = split.empty() ? training::reported_part(opened[i].run->task().source().parts())
-                                           : data::split_from_name(split);
+    const data::Split part = split.empty()
+                                 ? training::reported_part(opened[i].run->task().source().parts())
+                                 : data::split_from_name(split);
     all.push_back(shown(opened[i], part));
     all.back().name = names[i];
     all.back().title = titles[i];

@@ -74,10 +74,11 @@ TEST_CASE("figures: an option of several is one flag that says what it is to eac
   };
   const FigureOption normalise = option("--normalise");
   CHECK(normalise.owners == std::vector<std::string>{"rollout", "text_rollout", "speech",
-                                                     "next_token", "scores"});
+                                                     "next_token", "denoising", "scores"});
   CHECK(normalise.range.names ==
         std::vector<std::string>{"sum", "abs", "none", "minmax", "rowsum"});
-  CHECK_THAT(normalise.help, Catch::StartsWith("rollout, text_rollout, speech, next_token: rows") &&
+  CHECK_THAT(normalise.help, Catch::StartsWith("rollout, text_rollout, speech, next_token, "
+                                               "denoising: rows") &&
                                  Catch::Contains("; scores: each picture"));
   CHECK(option("--start-layer").key == "start_layer");
   CHECK(std::count_if(options.begin(), options.end(),

@@ -18,6 +18,14 @@ struct PixelClasses {
   Tensor truth, predicted;
 };
 
+/// A step in which an image is made from noise, as the network sees it: x is what it reads, x_start
+/// what it takes for the image without noise, (1, c, h, w) in its own range, on the host.
+struct DenoisingStep {
+  std::int64_t step = 0, steps = 0;  // from 1
+  std::int64_t timestep = 0;         // of the network's chain
+  Tensor x, x_start;
+};
+
 /// What it refers to outlives it.
 struct ShownRun {
   std::string name;     // of its folder or file
@@ -39,6 +47,11 @@ struct ShownRun {
   /// of: how much all tokens see of a place, or what the token of a voxel sees.
   std::function<void(std::int64_t i, const std::optional<Sides3>& voxel, CaseVolume& to)>
       add_rollouts;
+  /// `count` steps of making an image of a class by the run's own sampler, spread from the second
+  /// to the last.
+  std::function<std::vector<DenoisingStep>(std::int64_t label, std::int64_t count,
+                                           std::uint64_t seed)>
+      denoising = {};
 };
 
 /// What a network reads, and on how many grids its blocks work.
