@@ -13,10 +13,10 @@
 #include "visualise/figures/figure.h"
 #include "visualise/figures/shared/image_inputs.h"
 #include "visualise/figures/shared/shared_options.h"
-#include "visualise/layouts/text_figure.h"
-#include "visualise/layouts/token_matrix.h"
-#include "visualise/maps/next_token_maps.h"
+#include "visualise/layouts/sequences/text_figure.h"
+#include "visualise/layouts/sequences/token_matrix.h"
 #include "visualise/maps/rollouts/own_weight.h"
+#include "visualise/maps/sequences/next_token_maps.h"
 #include "visualise/pages/explorer.h"
 
 namespace fovea::visualise {

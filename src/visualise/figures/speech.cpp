@@ -13,8 +13,8 @@
 #include "visualise/figures/figure.h"
 #include "visualise/figures/shared/image_inputs.h"
 #include "visualise/figures/shared/shared_options.h"
-#include "visualise/layouts/speech_figure.h"
-#include "visualise/maps/speech_maps.h"
+#include "visualise/layouts/sequences/speech_figure.h"
+#include "visualise/maps/sequences/speech_maps.h"
 
 namespace fovea::visualise {
 namespace {

@@ -10,7 +10,7 @@
 #include "ops/elementwise.h"
 #include "visualise/figures/shared/image_inputs.h"
 #include "visualise/figures/shared/rollouts.h"
-#include "visualise/layouts/text_figure.h"
+#include "visualise/layouts/sequences/text_figure.h"
 
 namespace fovea::visualise {
 namespace {

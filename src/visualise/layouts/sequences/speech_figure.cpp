@@ -1,4 +1,4 @@
-#include "visualise/layouts/speech_figure.h"
+#include "visualise/layouts/sequences/speech_figure.h"
 
 #include <fmt/format.h>
 

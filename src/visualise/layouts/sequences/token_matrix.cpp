@@ -1,4 +1,4 @@
-#include "visualise/layouts/token_matrix.h"
+#include "visualise/layouts/sequences/token_matrix.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "visualise/drawing/colour_bar.h"
-#include "visualise/layouts/text_figure.h"
+#include "visualise/layouts/sequences/text_figure.h"
 
 namespace fovea::visualise {
 namespace {

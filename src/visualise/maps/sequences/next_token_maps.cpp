@@ -1,4 +1,4 @@
-#include "visualise/maps/next_token_maps.h"
+#include "visualise/maps/sequences/next_token_maps.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "visualise/layouts/token_matrix.h"
+#include "visualise/layouts/sequences/token_matrix.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "visualise/maps/speech_maps.h"
+#include "visualise/maps/sequences/speech_maps.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // What a language model says next, its maps, and what a token that is left out changes.
-#include "visualise/maps/next_token_maps.h"
+#include "visualise/maps/sequences/next_token_maps.h"
 
 #include <catch2/catch.hpp>
 

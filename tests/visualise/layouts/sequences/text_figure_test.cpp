@@ -1,4 +1,4 @@
-#include "visualise/layouts/text_figure.h"
+#include "visualise/layouts/sequences/text_figure.h"
 
 #include <catch2/catch.hpp>
 

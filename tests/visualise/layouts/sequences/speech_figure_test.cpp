@@ -1,5 +1,5 @@
 // A recording over one axis of time: where parts lie, what colours they have.
-#include "visualise/layouts/speech_figure.h"
+#include "visualise/layouts/sequences/speech_figure.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "visualise/layouts/text_figure.h"
+#include "visualise/layouts/sequences/text_figure.h"
 
 #include <fmt/format.h>
 

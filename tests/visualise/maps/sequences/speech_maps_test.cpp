@@ -1,5 +1,5 @@
 // What a transcriber makes of a recording: symbols of the best path, their times, their rows.
-#include "visualise/maps/speech_maps.h"
+#include "visualise/maps/sequences/speech_maps.h"
 
 #include <catch2/catch.hpp>
 
