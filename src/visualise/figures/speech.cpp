@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "data/audio/mel_scale.h"
 #include "data/audio/speech_dataset.h"
-#include "metrics/transcripts.h"
+#include "metrics/texts/transcripts.h"
 #include "tensor/safetensors.h"
 #include "visualise/figures/figure.h"
 #include "visualise/figures/shared/image_inputs.h"

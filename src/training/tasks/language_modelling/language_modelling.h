@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "metrics/language.h"
+#include "metrics/texts/language.h"
 #include "training/losses/loss.h"
 #include "training/tasks/language_modelling/question_scores.h"
 #include "training/tasks/task.h"

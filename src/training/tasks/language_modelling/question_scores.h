@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/streams/stream_tokeniser.h"
-#include "metrics/questions.h"
+#include "metrics/texts/questions.h"
 #include "schema/describe/description.h"
 #include "schema/json/value.h"
 #include "training/tasks/task_report.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/audio/speech_dataset.h"
-#include "metrics/transcripts.h"
+#include "metrics/texts/transcripts.h"
 #include "models/sequences/transcriber.h"
 #include "ops/decoding/ctc_decoding.h"
 #include "training/losses/loss.h"

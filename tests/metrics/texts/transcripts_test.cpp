@@ -1,4 +1,4 @@
-#include "metrics/transcripts.h"
+#include "metrics/texts/transcripts.h"
 
 #include <catch2/catch.hpp>
 

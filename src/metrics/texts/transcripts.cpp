@@ -1,4 +1,4 @@
-#include "metrics/transcripts.h"
+#include "metrics/texts/transcripts.h"
 
 #include <algorithm>
 #include <limits>

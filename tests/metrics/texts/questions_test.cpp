@@ -1,4 +1,4 @@
-#include "metrics/questions.h"
+#include "metrics/texts/questions.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "metrics/language.h"
+#include "metrics/texts/language.h"
 
 #include <cmath>
 #include <numbers>
