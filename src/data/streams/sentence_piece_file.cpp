@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/shown.h"
 
 namespace fovea::data {
 namespace {
 
 // Numbers of fields.
-constexpr std::uint64_t kNormaliser = 3, kSelfTest = 4, kDenormaliser = 5;  // of a model
-constexpr std::uint64_t kCharacters = 2, kDummyPrefix = 3;                  // of a normaliser
+constexpr std::uint64_t kPiece = 1, kNormaliser = 3, kSelfTest = 4,
+                        kDenormaliser = 5;                  // of a model
+constexpr std::uint64_t kPieceText = 1;                     // of a piece
+constexpr std::uint64_t kCharacters = 2, kDummyPrefix = 3;  // of a normaliser
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
   throw FileError(fmt::format("{}: {}; expected a model of SentencePiece", name, why));
@@ -106,6 +109,19 @@ void check_characters(std::string_view table, const std::string& name) {
   }
 }
 
+// What the library builds its table of pieces from without a look: a piece that begins with a zero
+// byte ends the program.
+void check_piece(std::string_view piece, const std::string& name) {
+  constexpr std::size_t kLongest = 8000;
+  for (WireReader fields(piece, name); !fields.done();) {
+    const WireField field = fields.next();
+    if (field.number != kPieceText) continue;
+    const std::string_view text = field.content;
+    if (text.empty() || text.size() > kLongest || text.find('\0') != std::string_view::npos)
+      refuse(name, fmt::format("piece \"{}\" is empty, too long, or has a zero byte", shown(text)));
+  }
+}
+
 }  // namespace
 
 SentencePieceFile read_sentence_piece_file(std::string_view model, const std::string& name) {
@@ -113,6 +129,7 @@ SentencePieceFile read_sentence_piece_file(std::string_view model, const std::st
   for (WireReader fields(model, name); !fields.done();) {
     const WireField field = fields.next();
     if (field.number != kSelfTest) file.untested += field.all_bytes;
+    if (field.number == kPiece) check_piece(field.content, name);
     if (field.number != kNormaliser && field.number != kDenormaliser) continue;
     for (WireReader inner(field.content, name); !inner.done();) {
       const WireField part = inner.next();

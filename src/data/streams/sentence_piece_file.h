@@ -1,6 +1,6 @@
 // The few parts of a SentencePiece model (sentencepiece_model.proto) that we read ourselves: a
-// switch of its normalisation, and the table of characters, in which the library believes every
-// offset.
+// switch of its normalisation, and what the library believes without a look: the texts of pieces,
+// and every offset in the table of characters.
 #pragma once
 
 #include <string>
@@ -14,8 +14,9 @@ struct SentencePieceFile {
   std::string untested;      // the model without its own test sentences
 };
 
-/// Throws FileError, which starts with `name`, for what is no such message, and for a table of
-/// characters that points outside itself.
+/// Throws FileError, which starts with `name`, for what is no such message, for a piece that is
+/// empty, longer than 8000 bytes or has a zero byte, and for a table of characters that points
+/// outside itself.
 SentencePieceFile read_sentence_piece_file(std::string_view model, const std::string& name);
 
 /// The same model with the switch as it is given.

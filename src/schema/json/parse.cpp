@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/shown.h"
 #include "schema/json/utf8.h"
 
 namespace fovea::schema {
@@ -62,7 +63,10 @@ class Parser {
   }
 
   [[noreturn]] void fail(Place at, const std::string& message) const {
-    throw ConfigError(fmt::format("{}:{}:{}: {}", file_, at.line, at.column, message));
+    // A key may hold the end of a line.
+    constexpr std::size_t kLongest = 1000;
+    throw ConfigError(
+        fmt::format("{}:{}:{}: {}", file_, at.line, at.column, fovea::shown(message, kLongest)));
   }
 
   // The text at this place, for messages: a word, a character, or the end.

@@ -130,7 +130,7 @@ Value* Value::find(std::string_view key) {
 const Value& Value::at(std::string_view key) const {
   if (const Value* found = find(key)) return *found;
   std::vector<std::string> known;
-  for (const Member& member : members()) known.push_back(member.key);
+  for (const Member& member : members()) known.push_back(shown(member.key));
   throw ConfigError(fmt::format("{}no key \"{}\"{} (known: {})", where(origin_, ""), key,
                                 did_you_mean(key, known), fmt::join(known, ", ")));
 }

@@ -100,6 +100,8 @@ TEST_CASE("sentence pieces: damaged models are refused", "[data]") {
                     Catch::Contains("a field of the unknown type 3"));
   CHECK_THROWS_WITH(refused(model + model)(),
                     "x.model: <unk> is already defined.; expected a model of SentencePiece");
+  CHECK_THROWS_WITH(refused(model + std::string("\x0a\x04\x0a\x02\0a", 6))(),
+                    Catch::Contains("piece \"\\x00a\" is empty, too long, or has a zero byte"));
   CHECK_THROWS_AS(load_sentence_pieces(fixture("none.model")), FileError);
   CHECK_THROWS_WITH(parse_stream_tokeniser(R"({"type": "sentencepiece", "model": "?"})", "t.json"),
                     "t.json: model: is not in base64");
