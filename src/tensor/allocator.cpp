@@ -124,11 +124,15 @@ Block CachingAllocator::take_idle(std::int64_t size) {
   auto& pieces = regions_.at(found.region).pieces;
   Piece& piece = pieces.at(found.offset);
   piece.idle = false;
-  stats_.bytes_absent -= std::exchange(piece.absent, 0);
+  const std::int64_t absent = std::exchange(piece.absent, 0);
+  stats_.bytes_absent -= absent;
   const std::int64_t rest = found.size - size;
   if (large(size) && rest >= kRest) {
     piece.size = size;
-    pieces[found.offset + size] = {.size = rest, .idle = true, .since = piece.since};
+    const std::int64_t still_absent = std::max<std::int64_t>(0, absent - size);
+    stats_.bytes_absent += still_absent;
+    pieces[found.offset + size] = {
+        .size = rest, .idle = true, .since = piece.since, .absent = still_absent};
     add_idle({rest, found.before, found.region, found.offset + size});
   }
   return {{found.region, found.offset}, piece.size};
