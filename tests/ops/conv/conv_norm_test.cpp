@@ -158,7 +158,7 @@ TEST_CASE("conv: behind it a norm of fixed statistics keeps nothing in every sec
   const auto run = [&](bool keep) {
     const Tensor w = tensor({4, 4, 1, 1}, 1), scale = tensor({4}, 2), shift = tensor({4}, 3);
     const ops::BatchNorm norm{scale, shift, tensor({4}, 4).detach(),
-                              ops::full({4}, 2, DType::kFloat32, device)};
+                              ops::full({4}, 2, DType::kFloat32, device), false};
     const Tensor first = tensor({2, 4, 32, 32}, 5);
     const std::int64_t before = device.allocator().stats().bytes_in_use / first.bytes();
     Tensor x = first;
