@@ -34,14 +34,6 @@ std::vector<double> unpacked(const std::string& base64, std::size_t maps, std::s
 
 }  // namespace
 
-TEST_CASE("explorer: base64 pads as RFC 4648 says", "[visualise]") {
-  CHECK(to_base64("") == "");
-  CHECK(to_base64("f") == "Zg==");
-  CHECK(to_base64("fo") == "Zm8=");
-  CHECK(to_base64("foo") == "Zm9v");
-  CHECK(to_base64("\xff\xff\xfe") == "///+");
-}
-
 TEST_CASE("explorer: packed weights come back within the documented error", "[visualise]") {
   const std::int64_t n = 37, heads = 3;
   ExplorerModel model = test::pattern_model("m", 2, heads, n, true);
