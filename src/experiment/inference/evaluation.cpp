@@ -81,6 +81,7 @@ std::optional<std::string> other_data(const Value& trained, const Value& now) {
 
 Value evaluate(const Opened& opened, const EvalRequest& request, EvalObserver& observer) {
   Run& run = *opened.run;
+  run.prepare_evaluation();
   training::Task& task = run.task();
   const data::Split split = request.report.split;
   const Value data = task.source().fingerprint();

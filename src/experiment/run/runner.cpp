@@ -95,7 +95,6 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
               .make(*model_, source, experiment_.loss.value_or(schema::Component{}));
   task_->set_inferer(training::make_inferer(experiment_.eval.inferer));
   task_->set_decoding(experiment_.eval.decoding);
-  task_->set_questions(experiment_.eval.questions);
   check_images(experiment_);
   task_->add_metrics(experiment_.eval);
 }
@@ -153,7 +152,12 @@ training::TrainerSetup Run::setup() const {
   return setup;
 }
 
+void Run::prepare_evaluation() {
+  if (!std::exchange(asks_, true)) task_->set_questions(experiment_.eval.questions);
+}
+
 schema::Value Run::train() {
+  prepare_evaluation();
   training::TrainerSetup with_facts = setup();
   const Summary summary = count_costs(experiment_, shape_);
   with_facts.about = schema::Value::object({{"name", experiment_.name},
@@ -210,13 +214,17 @@ std::optional<schema::Value> Run::described_init() const {
 }
 
 void Run::check() {
+  prepare_evaluation();
   const training::Trainer trainer(*task_, setup());
   task_->check_inferer();
 }
 
 std::string Run::rates_text() { return training::Trainer(*task_, setup()).rates_text(); }
 
-training::DryRun Run::dry_run() { return training::Trainer(*task_, setup()).dry_run(); }
+training::DryRun Run::dry_run() {
+  prepare_evaluation();
+  return training::Trainer(*task_, setup()).dry_run();
+}
 
 schema::Value load_config(const std::filesystem::path& run_folder) {
   const auto path = run_folder / "config.json";

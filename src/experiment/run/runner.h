@@ -55,6 +55,9 @@ class Run {
   /// that is not measured, or options of optimiser and schedule that do not fit; and what the first
   /// evaluation would throw for windows (eval.inferer) that do not fit data or network.
   void check();
+  /// Reads what evaluations need besides the data, once: training and `eval` do, figures and
+  /// predictions can do without. Throws FileError.
+  void prepare_evaluation();
   /// The learning rates of the whole run in a line (optim/rates.h).
   std::string rates_text();
 
@@ -90,6 +93,7 @@ class Run {
   std::optional<nn::LoadReport> init_;
   std::unique_ptr<training::Task> task_;
   std::vector<std::string> notes_;
+  bool asks_ = false;  // eval.questions have been read
 };
 
 /// The configuration of a run folder (config.json).
