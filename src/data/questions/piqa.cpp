@@ -3,8 +3,6 @@
 // the right one, 0 or 1, a line.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "data/questions/question_set.h"
 
@@ -17,17 +15,19 @@ struct PiqaOptions : QuestionOptions {
 
 std::vector<std::size_t> read_labels(const std::string& file) {
   std::vector<std::size_t> labels;
-  const std::string text = read_question_file(file);
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view label = trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (label.empty() && trimmed(rest).empty()) break;
-    FOVEA_CHECK(
-        label == "0" || label == "1", FileError,
-        fmt::format("{}, line {}: \"{}\"; expected 0 or 1", file, labels.size() + 1, label));
+  int blank = 0;  // lines, which may stand at the end alone
+  for_each_line(file, [&](std::string_view label, int number) {
+    if (label.empty()) {
+      blank = blank > 0 ? blank : number;
+      return true;
+    }
+    FOVEA_CHECK(blank == 0, FileError,
+                fmt::format("{}, line {}: \"\"; expected 0 or 1", file, blank));
+    FOVEA_CHECK(label == "0" || label == "1", FileError,
+                fmt::format("{}, line {}: \"{}\"; expected 0 or 1", file, number, label));
     labels.push_back(label == "1" ? 1 : 0);
-  }
+    return true;
+  });
   return labels;
 }
 

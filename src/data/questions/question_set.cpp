@@ -23,25 +23,26 @@ const schema::Registry<QuestionEntry>& question_sets() {
   return all;
 }
 
-std::string read_question_file(const std::string& file) {
+void for_each_line(const std::string& file,
+                   const std::function<bool(std::string_view line, int number)>& read) {
   FOVEA_CHECK(io::exists_at_all(file), FileError,
               fmt::format("{}: not found; see datasets/questions.md", file));
-  return io::read_text(file);
+  const std::string text = io::read_text(file);
+  int number = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (!read(trimmed(rest.substr(0, end)), ++number)) return;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
 }
 
 void for_each_record(
     const std::string& file, std::int64_t limit,
     const std::function<void(const schema::Value& record, std::size_t place)>& read) {
-  const std::string text = read_question_file(file);
   std::size_t place = 0;
-  int line = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    if (limit > 0 && static_cast<std::int64_t>(place) == limit) break;
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view written = trimmed(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    ++line;
-    if (written.empty()) continue;
+  for_each_line(file, [&](std::string_view written, int line) {
+    if (limit > 0 && static_cast<std::int64_t>(place) == limit) return false;
+    if (written.empty()) return true;
     try {
       schema::Value record = schema::parse(written, file);
       record.set_origin_deep({file + ", line " + std::to_string(line), 0, 0});
@@ -54,7 +55,8 @@ void for_each_record(
       const std::string what = error.what();
       throw FileError(what.starts_with(where) ? what : where + what);
     }
-  }
+    return true;
+  });
   FOVEA_CHECK(place > 0, FileError,
               fmt::format("{}: holds no question; expected a JSON object a line", file));
 }

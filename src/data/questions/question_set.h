@@ -52,8 +52,10 @@ struct QuestionEntry : schema::Choice {
 /// All of question_sets.def.
 const schema::Registry<QuestionEntry>& question_sets();
 
-/// Content of a file. Throws FileError.
-std::string read_question_file(const std::string& file);
+/// Calls read(line, number) for every line of a file, without white space at both ends, as long as
+/// it returns true. Throws FileError.
+void for_each_line(const std::string& file,
+                   const std::function<bool(std::string_view line, int number)>& read);
 
 /// Calls read(record) for every line of a file of JSON objects, as many as `limit` says; lines
 /// without any character are passed over. Throws FileError "FILE, line N: ..." for what read()
