@@ -10,14 +10,15 @@
 #include "base/suggest.h"
 #include "models/diffusion/denoiser.h"
 #include "ops/elementwise.h"
-#include "tensor/host.h"
 #include "tensor/safetensors.h"
 #include "visualise/drawing/heatmap.h"
 #include "visualise/drawing/montage.h"
 #include "visualise/figures/figure.h"
 #include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/rollouts.h"
 #include "visualise/figures/shared/shared_options.h"
 #include "visualise/maps/attention_maps.h"
+#include "visualise/maps/probed.h"
 #include "visualise/maps/rollouts/own_weight.h"
 
 namespace fovea::visualise {
@@ -89,9 +90,7 @@ std::vector<AttentionMap> maps_of(const ShownRun& run, const DenoisingStep& step
              .timestep = number(step.timestep),
              .label = number(label)},
             &probe);
-  std::vector<AttentionMap> layers;
-  for (const Tensor& map : probe.all("attn"))
-    layers.push_back({map.size(1), map.size(2), host_doubles(map)});
+  std::vector<AttentionMap> layers = recorded_maps(probe);
   FOVEA_CHECK(!layers.empty(), ConfigError, run.title + ": has no attention over patches to show");
   return layers;
 }
@@ -193,12 +192,10 @@ void draw_denoising(const FigureRequest& request, const DenoisingOptions& option
       write_png(
           request.out / files.back(),
           figure_of(made, heat, fmt::format("{}: {} from noise", run.title, one.name), options));
-      for (std::size_t i = 0; i < made.steps.size(); ++i) {
-        const Matrix& map = made.rollouts[i];
-        file.tensors.emplace(
-            fmt::format("{}/{}/{}/rollout", slug(run.title), slug(one.name), made.steps[i].step),
-            Tensor::from(map.values, {map.rows, map.cols}, run.host));
-      }
+      for (std::size_t i = 0; i < made.steps.size(); ++i)
+        add_rollout(file,
+                    fmt::format("{}/{}/{}", slug(run.title), slug(one.name), made.steps[i].step),
+                    {}, made.rollouts[i], run.host);
     }
   }
   write_safetensors(request.out / "maps.safetensors", file);

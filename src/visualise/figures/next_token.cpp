@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/streams/stream_dataset.h"
-#include "tensor/safetensors.h"
 #include "visualise/figures/figure.h"
 #include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/rollouts.h"
 #include "visualise/figures/shared/shared_options.h"
 #include "visualise/layouts/sequences/text_figure.h"
 #include "visualise/layouts/sequences/token_matrix.h"
@@ -136,11 +136,8 @@ Told tell(const ShownRun& run, const StreamInput& input, const NextTokenOptions&
   auto& network = dynamic_cast<models::LanguageModel&>(run.model);
   const std::int64_t known = data.tokeniser().size();
   std::vector<std::int64_t> ids = tokens_of(input, data, options.length);
+  write_on(network, ids, options.tokens - 1, known);
   ReadText read = read_text(network, ids, known);
-  for (std::int64_t written = 1; written < options.tokens; ++written) {
-    ids.push_back(read.next.back().token);
-    read = read_text(network, ids, known);
-  }
   FOVEA_CHECK(!read.layers.empty(), ConfigError, run.title + ": has no attention to show");
   Told told;
   told.query = options.token.value_or(std::ssize(ids) - 1);
@@ -254,15 +251,8 @@ void write_maps(const io::fs::path& path, const std::vector<Drawn>& all,
     file.metadata.emplace(slug(one.run.title), one.run.weights);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Told& told = one.told[i];
-      const std::string key = slug(one.run.title) + "/" + slug(inputs[i].name);
-      for (std::size_t layer = 0; layer < told.layers.size(); ++layer) {
-        const AttentionMap& map = told.layers[layer];
-        file.tensors.emplace(fmt::format("{}/attn/{}", key, layer),
-                             Tensor::from(map.values, {map.heads, map.n, map.n}, one.run.host));
-      }
-      file.tensors.emplace(
-          key + "/rollout",
-          Tensor::from(told.rollout.values, {told.rollout.rows, told.rollout.cols}, one.run.host));
+      add_rollout(file, slug(one.run.title) + "/" + slug(inputs[i].name), told.layers, told.rollout,
+                  one.run.host);
     }
   }
   write_safetensors(path, file);

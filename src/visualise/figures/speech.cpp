@@ -9,9 +9,9 @@
 #include "data/audio/mel_scale.h"
 #include "data/audio/speech_dataset.h"
 #include "metrics/texts/transcripts.h"
-#include "tensor/safetensors.h"
 #include "visualise/figures/figure.h"
 #include "visualise/figures/shared/image_inputs.h"
+#include "visualise/figures/shared/rollouts.h"
 #include "visualise/figures/shared/shared_options.h"
 #include "visualise/layouts/sequences/speech_figure.h"
 #include "visualise/maps/sequences/speech_maps.h"
@@ -152,17 +152,9 @@ void add_symbols(std::string& csv, const ShownRun& run, const SpeechInput& input
 
 void add_maps(TensorFile& file, const ShownRun& run, const SpeechInput& input, const Seen& seen) {
   const std::string key = slug(run.title) + "/" + slug(input.name);
-  const auto add = [&](const std::string& name, const Matrix& m) {
-    if (m.values.empty()) return;
-    file.tensors.emplace(key + name, Tensor::from(m.values, {m.rows, m.cols}, run.host));
-  };
-  for (std::size_t layer = 0; layer < seen.heard.layers.size(); ++layer) {
-    const AttentionMap& map = seen.heard.layers[layer];
-    file.tensors.emplace(fmt::format("{}/attn/{}", key, layer),
-                         Tensor::from(map.values, {map.heads, map.n, map.n}, run.host));
-  }
-  add("/rollout", seen.rollout);
-  add("/probabilities", seen.heard.probabilities);
+  add_rollout(file, key, seen.heard.layers, seen.rollout, run.host);
+  const Matrix& p = seen.heard.probabilities;
+  file.tensors.emplace(key + "/probabilities", Tensor::from(p.values, {p.rows, p.cols}, run.host));
 }
 
 void draw_speech(const FigureRequest& request, const SpeechOptions& options) {

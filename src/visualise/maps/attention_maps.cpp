@@ -21,9 +21,7 @@ Observation observe(models::Model& model, const Tensor& input) {
   Observation seen;
   const models::Outputs output = run_probed(model, input, probe);
   seen.logits = host_doubles(output.logits);
-  for (const Tensor& map : probe.all("attn")) {
-    seen.layers.push_back({map.size(1), map.size(2), host_doubles(map)});
-  }
+  seen.layers = recorded_maps(probe);
   FOVEA_CHECK(!seen.layers.empty(), ConfigError, "model.attention: has no map over tokens to show");
   const attention::Context geometry = model.geometry();
   seen.grid_h = geometry.grid_h;

@@ -4,6 +4,7 @@
 
 #include "autograd/mode.h"
 #include "ops/elementwise.h"
+#include "tensor/host.h"
 
 namespace fovea::visualise {
 
@@ -19,6 +20,13 @@ models::Outputs run_probed(models::Model& model, const Tensor& input, attention:
   return model(
       {.image = there, .image_size = Tensor::from(sizes, {input.size(0), 2}, input.device())},
       &probe);
+}
+
+std::vector<AttentionMap> recorded_maps(const attention::Probe& probe) {
+  std::vector<AttentionMap> layers;
+  for (const Tensor& map : probe.all("attn"))
+    layers.push_back({map.size(1), map.size(2), host_doubles(map)});
+  return layers;
 }
 
 }  // namespace fovea::visualise

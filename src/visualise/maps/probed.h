@@ -1,7 +1,10 @@
 // A pass of a network that a probe watches: how all maps begin.
 #pragma once
 
+#include <vector>
+
 #include "models/model.h"
+#include "visualise/maps/rollouts/rollout.h"
 
 namespace fovea::visualise {
 
@@ -9,5 +12,8 @@ namespace fovea::visualise {
 /// images (b, c, h, w), normalised as in training, or on the ids (b, n) of texts without padding.
 /// A detector is told that images fill the batch. Its detections are not part of the pass.
 models::Outputs run_probed(models::Model& model, const Tensor& input, attention::Probe& probe);
+
+/// The maps over tokens that a probe saw of one sample, in network order.
+std::vector<AttentionMap> recorded_maps(const attention::Probe& probe);
 
 }  // namespace fovea::visualise

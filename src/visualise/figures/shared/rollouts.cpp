@@ -6,7 +6,6 @@
 
 #include "base/distinct_names.h"
 #include "base/error.h"
-#include "tensor/safetensors.h"
 
 namespace fovea::visualise {
 
@@ -34,23 +33,27 @@ std::vector<RolledOut> rolled_out(const FigureRequest& request, const RolloutSet
   return all;
 }
 
+void add_rollout(TensorFile& file, const std::string& key, const std::vector<AttentionMap>& layers,
+                 const Matrix& rollout, const Device& host) {
+  for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+    const AttentionMap& map = layers[layer];
+    file.tensors.emplace(fmt::format("{}/attn/{}", key, layer),
+                         Tensor::from(map.values, {map.heads, map.n, map.n}, host));
+  }
+  if (rollout.values.empty()) return;
+  file.tensors.emplace(key + "/rollout",
+                       Tensor::from(rollout.values, {rollout.rows, rollout.cols}, host));
+}
+
 void write_rollout_maps(const std::filesystem::path& path, const std::vector<RolledOut>& all,
                         const std::vector<std::string>& inputs) {
   TensorFile file;
   for (const RolledOut& one : all) {
-    const Device& host = one.run.host;
     file.metadata.emplace(slug(one.run.title), one.run.weights);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Observation& seen = one.seen[i];
-      const std::string key = slug(one.run.title) + "/" + slug(inputs[i]);
-      for (std::size_t layer = 0; layer < seen.layers.size(); ++layer) {
-        const auto& map = seen.layers[layer];
-        file.tensors.emplace(fmt::format("{}/attn/{}", key, layer),
-                             Tensor::from(map.values, {map.heads, map.n, map.n}, host));
-      }
-      const Matrix rollout = attention_rollout(seen.layers, one.rollout);
-      file.tensors.emplace(key + "/rollout",
-                           Tensor::from(rollout.values, {rollout.rows, rollout.cols}, host));
+      add_rollout(file, slug(one.run.title) + "/" + slug(inputs[i]), seen.layers,
+                  attention_rollout(seen.layers, one.rollout), one.run.host);
     }
   }
   write_safetensors(path, file);

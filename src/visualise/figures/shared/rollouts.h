@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/safetensors.h"
 #include "visualise/figures/figure.h"
 #include "visualise/figures/shared/shared_options.h"
 #include "visualise/maps/attention_maps.h"
@@ -32,6 +33,10 @@ struct RolledOut {
 /// The runs, which have seen nothing yet. Throws ConfigError for a network without attention to
 /// roll out.
 std::vector<RolledOut> rolled_out(const FigureRequest& request, const RolloutSettings& settings);
+
+/// Of one input <key>/attn/<layer> (heads, n, n) and <key>/rollout (n, n), each where there is one.
+void add_rollout(TensorFile& file, const std::string& key, const std::vector<AttentionMap>& layers,
+                 const Matrix& rollout, const Device& host);
 
 /// maps.safetensors: <run>/<input>/attn/<layer> (heads, n, n) and <run>/<input>/rollout (n, n);
 /// metadata <run>: which weights these are of.

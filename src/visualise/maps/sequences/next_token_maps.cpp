@@ -8,6 +8,7 @@
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 #include "tensor/host.h"
+#include "visualise/maps/probed.h"
 
 namespace fovea::visualise {
 namespace {
@@ -45,12 +46,10 @@ std::vector<double> log_probabilities(models::LanguageModel& network,
 ReadText read_text(models::LanguageModel& network, const std::vector<std::int64_t>& tokens,
                    std::int64_t known) {
   FOVEA_CHECK(!tokens.empty(), ConfigError, "text: is empty; expected at least one token");
-  const autograd::NoGrad no_grad;
-  network.train(false);
   attention::Probe probe;
   const std::int64_t n = std::ssize(tokens);
   const models::Outputs out =
-      network({.tokens = Tensor::from(tokens, {1, n}, device_of(network))}, &probe);
+      run_probed(network, Tensor::from(tokens, {1, n}, device_of(network)), probe);
   const std::vector<double> logits = host_doubles(out.logits);
   const std::int64_t vocabulary = out.logits.size(2);
   ReadText read;
@@ -59,9 +58,24 @@ ReadText read_text(models::LanguageModel& network, const std::vector<std::int64_
     const std::int64_t best = std::max_element(row, row + std::min(known, vocabulary)) - row;
     read.next.push_back({best, std::exp(log_probability(row, vocabulary, best))});
   }
-  for (const Tensor& map : probe.all("attn"))
-    read.layers.push_back({map.size(1), map.size(2), host_doubles(map)});
+  read.layers = recorded_maps(probe);
   return read;
+}
+
+void write_on(models::LanguageModel& network, std::vector<std::int64_t>& tokens, std::int64_t count,
+              std::int64_t known) {
+  const autograd::NoGrad no_grad;
+  network.train(false);
+  models::DecoderState state;
+  std::vector<std::int64_t> unread = tokens;
+  for (std::int64_t written = 0; written < count; ++written) {
+    const Tensor next =
+        network.next(Tensor::from(unread, {1, std::ssize(unread)}, device_of(network)), state);
+    const std::vector<double> logits = host_doubles(next);
+    const auto end = logits.begin() + std::min(known, next.size(1));
+    unread = {std::max_element(logits.begin(), end) - logits.begin()};
+    tokens.push_back(unread.front());
+  }
 }
 
 std::vector<double> erasure(models::LanguageModel& network,

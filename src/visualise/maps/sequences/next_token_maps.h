@@ -26,6 +26,11 @@ struct ReadText {
 ReadText read_text(models::LanguageModel& network, const std::vector<std::int64_t>& tokens,
                    std::int64_t known);
 
+/// Adds so many tokens to a text that has one or more, each the most probable of those that are
+/// known, as a greedy decoder does.
+void write_on(models::LanguageModel& network, std::vector<std::int64_t>& tokens, std::int64_t count,
+              std::int64_t known);
+
 /// For every token of `context`, ln p(next | context) - ln p(next | context without it): above 0
 /// where it makes `next` more probable. The tokens behind one that is left out move up. (Erasure:
 /// Li, Monroe and Jurafsky, "Understanding neural networks through representation erasure", 2016,

@@ -10,6 +10,7 @@
 #include "ops/decoding/ctc_decoding.h"
 #include "ops/elementwise.h"
 #include "tensor/host.h"
+#include "visualise/maps/probed.h"
 
 namespace fovea::visualise {
 namespace {
@@ -103,8 +104,7 @@ HeardSpeech observe_speech(models::Transcriber& network, const Tensor& features,
     result.aligned =
         along(ops::ctc_alignment({values, symbols, blank}, truth), truth, result.probabilities);
   result.heard = best_path(result.probabilities, blank);
-  for (const Tensor& map : probe.all("attn"))
-    result.layers.push_back({map.size(1), map.size(2), host_doubles(map)});
+  result.layers = recorded_maps(probe);
   return result;
 }
 
