@@ -54,16 +54,20 @@ double left_of(const SpeechFigure& f) {
 Limits features_limits(const SpeechFigure& f) { return limits_of(Quantity{}, f.features.values); }
 
 ColourBar features_bar(const SpeechFigure& f) {
-  const Limits limits = features_limits(f);
-  return {ColourMap::kViridis, limits.low, limits.high, f.features_name};
+  return bar_of({false, f.features_name}, features_limits(f), HeatEnds::kPercentiles,
+                ColourMap::kViridis, 0);
+}
+
+// The token at which a symbol is the most probable.
+std::int64_t token_of(const SpeechFigure& f, const TimedSymbol& one) {
+  return std::llround((one.peak - f.tokens.first) / f.tokens.step);
 }
 
 // The weights that count for the colours: all but those of the symbols' own tokens.
 Limits looks_limits(const SpeechFigure& f) {
   std::vector<double> others;
   for (std::int64_t row = 0; row < f.looks.rows; ++row) {
-    const auto own = std::llround((f.heard[static_cast<std::size_t>(row)].peak - f.tokens.first) /
-                                  f.tokens.step);
+    const std::int64_t own = token_of(f, f.heard[static_cast<std::size_t>(row)]);
     for (std::int64_t t = 0; t < f.looks.cols; ++t) {
       if (t != own || f.looks.cols == 1) others.push_back(f.looks.at(row, t));
     }
@@ -163,8 +167,7 @@ void draw_names(const std::vector<TimedSymbol>& symbols, const SpeechLayout& l, 
 
 // The symbol that has the most probability at the peak: its column of probabilities.
 std::int64_t column_of(const SpeechFigure& f, const TimedSymbol& one) {
-  const auto t = std::llround((one.peak - f.tokens.first) / f.tokens.step);
-  const double* const row = f.probabilities.values.data() + t * f.probabilities.cols;
+  const double* const row = f.probabilities.values.data() + token_of(f, one) * f.probabilities.cols;
   return std::max_element(row, row + f.probabilities.cols) - row;
 }
 
@@ -215,8 +218,7 @@ void draw_looks(const SpeechFigure& f, const SpeechLayout& l, Painter& painter) 
     for (std::int64_t t = 0; t < f.looks.cols; ++t)
       painter.rectangle(column(l, f.tokens, t, y, l.row),
                         colour_of(palette, position_of(f.looks.at(row, t), limits)));
-    const auto own = std::llround((one.peak - f.tokens.first) / f.tokens.step);
-    const Rect cell = column(l, f.tokens, own, y, l.row);
+    const Rect cell = column(l, f.tokens, token_of(f, one), y, l.row);
     painter.frame({cell.x - 1, cell.y, cell.w + 2, cell.h}, {Colour{0, 190, 60}, 1.5, {}});
     painter.text({r.x - 2 * kSpeechTick, y + l.row / 2},
                  fit_text(one.text, kSpeechTicks, kWidestSymbol),
