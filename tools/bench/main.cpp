@@ -20,34 +20,43 @@ int main(int argc, char** argv) {
   apps::Options cli = program.options();
   cli.add_option("EXPERIMENT", path, "experiment file").required().value("EXPERIMENT");
   program.add_overrides(overrides);
-  cli.add_option("--steps", settings.steps, "timed steps").positive();
-  cli.add_option("--warm-up", settings.warm_up, "steps before").non_negative();
+  const apps::Option steps = cli.add_option("--steps", settings.steps, "timed steps").positive();
+  const apps::Option warm_up =
+      cli.add_option("--warm-up", settings.warm_up, "steps before").non_negative();
   const apps::Option batch_size =
       cli.add_option("--batch-size", settings.batch_size, "instead of train.batch_size").positive();
   cli.add_option("--threads", threads, "threads (0: all cores)").range(0, 1024);
-  cli.add_flag("--infer", settings.infer, "forward only");
+  const apps::Option infer = cli.add_flag("--infer", settings.infer, "forward only");
   bool attention_only = false;
   bool ffn_only = false;
   bool no_profile = false;
   const apps::Option attention =
       cli.add_flag("--attention-only", attention_only, "the model's attention alone");
-  cli.add_flag("--ffn-only", ffn_only, "the model's feed-forward network alone")
-      .excludes(attention);
+  const apps::Option ffn =
+      cli.add_flag("--ffn-only", ffn_only, "the model's feed-forward network alone")
+          .excludes(attention);
+  const apps::Option tokens = cli.add_option(
+      "--tokens", settings.tokens,
+      "tokens, for one of these two; 1024 by default. For an ffn on a grid: a square one where "
+      "that many make one, else a row");
+  const apps::Option init =
+      cli.add_option("--init", settings.init, "weights: a safetensors file").value("FILE");
+  const apps::Option inputs =
+      cli.add_option("--inputs", settings.inputs,
+                     "a safetensors file of x, and where wanted of labels y, or for a part of the "
+                     "gradient upstream")
+          .excludes(batch_size)
+          .value("FILE");
+  // Random weights, once from the first token to the last.
   std::int64_t decoded = 0;
-  cli.add_option("--decode", decoded,
-                 "tokens that a language model writes one after the other, with what one takes of "
-                 "the processor at the start and at the end")
-      .range(8, 1 << 24)
-      .excludes(attention);
-  cli.add_option("--tokens", settings.tokens,
-                 "tokens, for one of these two; 1024 by default. For an ffn on a grid: a square "
-                 "one where that many make one, else a row");
-  cli.add_option("--init", settings.init, "weights: a safetensors file").value("FILE");
-  cli.add_option("--inputs", settings.inputs,
-                 "a safetensors file of x, and where wanted of labels y, or for a part of the "
-                 "gradient upstream")
-      .excludes(batch_size)
-      .value("FILE");
+  apps::Option decode =
+      cli.add_option("--decode", decoded,
+                     "tokens that a language model writes one after the other, with what one takes "
+                     "of the processor at the start and at the end")
+          .range(8, 1 << 24);
+  for (const apps::Option& other :
+       {steps, warm_up, batch_size, infer, attention, ffn, tokens, init, inputs})
+    decode.excludes(other);
   cli.add_flag("--no-profile", no_profile, "leave out the share of every operation");
   program.add_json();
   return program.run(argc, argv, [&] {
