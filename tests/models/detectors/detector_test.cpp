@@ -191,9 +191,7 @@ void check_found(const Detections& found, const Scene& scene, std::int64_t objec
   const auto scores = found.scores.host_values<float>();
   INFO("object " << object << ": detection " << i << ", score "
                  << scores[static_cast<std::size_t>(i)]);
-  // From starts that are 1e-5 apart, or with other instruction sets, 0.35 to 1.00; box and mask say
-  // what was learnt.
-  CHECK(scores[static_cast<std::size_t>(i)] > 0.2F);
+  CHECK(scores[static_cast<std::size_t>(i)] > 0.4F);
   const auto boxes = found.boxes.host_values<float>();
   const auto objects = scene.truth.boxes.host_values<float>();
   const float* box = boxes.data() + 4 * i;
@@ -207,7 +205,8 @@ void check_found(const Detections& found, const Scene& scene, std::int64_t objec
 }
 
 // Trains on one image, for the first of so many steps: the loss of each.
-std::vector<double> train(const TinyDetector& tiny, const Scene& scene, int first, int steps) {
+std::vector<double> train(const TinyDetector& tiny, const Scene& scene, int first, int steps,
+                          double rate) {
   tiny.model->train(true);
   PlainAdam adam(*tiny.model);
   std::vector<double> curve;
@@ -215,16 +214,18 @@ std::vector<double> train(const TinyDetector& tiny, const Scene& scene, int firs
     const Tensor loss = total(losses_in(tiny, scene, static_cast<std::uint64_t>(step)));
     curve.push_back(value_of(loss));
     autograd::backward(loss);
-    adam.step(0.005 * (1 - static_cast<double>(step) / steps));
+    adam.step(rate * (1 - static_cast<double>(step) / steps));
   }
   return curve;
 }
 
-// Trains on one image and finds its objects.
+// Trains on one image and finds its objects. Other instruction sets are other starts: over ten that
+// are 1e-5 apart, the least score that check_found sees after 200 steps is 0.97 (Mask R-CNN) and
+// 0.64 (Cascade) at this rate, and 0.35 and 0.87 at 0.005.
 void check_learns(const std::string& type, int steps) {
   const Scene scene = two_objects();
   const TinyDetector tiny = tiny_detector(tiny_json(type));
-  const std::vector<double> curve = train(tiny, scene, steps, steps);
+  const std::vector<double> curve = train(tiny, scene, steps, steps, 0.003);
   CHECK(curve.back() < 0.6 * curve.front());
   tiny.model->train(false);
   const autograd::NoGrad no_grad;
@@ -289,9 +290,11 @@ TEST_CASE("detectors: RetinaNet learns an image by heart", "[models][slow-device
 
 // Which regions are proposed, suppressed and sampled depends on comparisons of scores. Sooner or
 // later a difference in the last bits turns one of them round, and from there on two runs have
-// nothing in common but that both learn: on the host after 16 steps from a start that is 1e-7 away,
-// between the host and OpenCL after 40. So runs are compared over few steps; learning, whose last
-// scores differ from run to run, is left to the host, as other devices need minutes of launches.
+// nothing in common but that both learn: those of a cascade from the second step on, at the rate at
+// which it learns. So runs are compared over few steps and small ones, in which no choice turns
+// (over 30 starts on the host that are 1e-6 apart, losses differ by 7e-7 at most); learning, whose
+// last scores differ from run to run, is left to the host, as other devices need minutes of
+// launches.
 TEST_CASE("detectors: steps of a second stage are those of the host from a start close by",
           "[models]") {
   for (const char* type : {"mask_rcnn", "cascade_mask_rcnn"}) {
@@ -308,12 +311,12 @@ TEST_CASE("detectors: steps of a second stage are those of the host from a start
               static_cast<float>(value * (1 + away * (2 * random.uniform(draw++) - 1))));
         named.tensor.upload(values.data());
       }
-      return train(tiny, two_objects(DType::kFloat32, device), 4, 200);
+      return train(tiny, two_objects(DType::kFloat32, device), 4, 200, 5e-4);
     };
     const std::vector<double> there = on(host, 0), here = on(cpu(), 1e-7);
     for (std::size_t step = 0; step < there.size(); ++step) {
       INFO("step " << step);
-      CHECK(here[step] == Approx(there[step]).epsilon(1e-3));
+      CHECK(here[step] == Approx(there[step]).epsilon(1e-4));
     }
   }
 }
