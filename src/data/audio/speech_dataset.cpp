@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -119,12 +120,18 @@ SampleShape SpeechDataset::shape() const {
   return shape;
 }
 
-std::vector<float> SpeechDataset::at_rate(const Sound& sound) const {
-  std::vector<float> samples =
-      resample(sound.samples, sound.sample_rate, log_mel_.plan().sample_rate);
+std::vector<float> SpeechDataset::at_rate(const Sound& sound, double speed) const {
+  // Samples that are said to follow each other faster are fewer at the rate of the features.
+  const std::int64_t played = std::llround(speed * static_cast<double>(sound.sample_rate));
+  std::vector<float> samples = resample(sound.samples, played, log_mel_.plan().sample_rate);
   const auto window = static_cast<std::size_t>(log_mel_.plan().win_length);
   if (samples.size() < window) samples.resize(window, 0.0f);
   return samples;
+}
+
+double SpeechDataset::drawn_speed(const RandomStream& stream) const {
+  if (options_.speeds.empty()) return 1;
+  return options_.speeds[static_cast<std::size_t>(stream.below(std::ssize(options_.speeds), 0))];
 }
 
 std::vector<float> SpeechDataset::features_of(const std::vector<float>& samples) const {
@@ -136,7 +143,8 @@ std::vector<float> SpeechDataset::features_of(const std::vector<float>& samples)
 void SpeechDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const {
   const std::int64_t index = source_index(i);
   const RandomStream random = stream(draw, index);
-  std::vector<float> samples = at_rate(part_->read(index));
+  const double speed = draw.augment ? drawn_speed(random.fork("speed")) : 1;
+  std::vector<float> samples = at_rate(part_->read(index), speed);
   const RandomStream noise = random.fork("noise");
   if (draw.augment) {
     if (const auto drawn = draw_noise(train_noise(), noise)) corrupt_sound(samples, *drawn, noise);
@@ -164,7 +172,7 @@ Sample SpeechDataset::get(std::int64_t i) const {
 }
 
 Batch SpeechDataset::batch_of_file(const std::filesystem::path& file) const {
-  const std::vector<float> features = features_of(at_rate(read_sound(file)));
+  const std::vector<float> features = features_of(at_rate(read_sound(file), 1));
   const std::int64_t mels = options_.features.num_mels, frames = std::ssize(features) / mels;
   Batch batch;
   batch.set("features", Tensor::from(features, {1, frames, mels}, host()));

@@ -78,8 +78,11 @@ class SpeechDataset final : public Dataset {
  private:
   std::int64_t frames_of(std::int64_t source_index) const;
   void leave_out_by_length();
-  /// Samples at the rate of the features, a window of them or more.
-  std::vector<float> at_rate(const Sound& sound) const;
+  /// Samples at the rate of the features, a window of them or more, of the sound played `speed`
+  /// times as fast.
+  std::vector<float> at_rate(const Sound& sound, double speed) const;
+  /// Of dataset.speeds; 1 without any.
+  double drawn_speed(const RandomStream& stream) const;
   std::vector<float> features_of(const std::vector<float>& samples) const;
 
   std::shared_ptr<const SpeechPart> part_;

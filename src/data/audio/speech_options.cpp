@@ -38,6 +38,9 @@ schema::Fields<SpeechOptions> make_speech_keys() {
       .add("bucket_batches", &O::bucket_batches, at_least(0),
            "training recordings are shuffled, then sorted by length within this many batches, so "
            "that those of a batch are about equally long; 0: shuffled only")
+      .add("speeds", &O::speeds, schema::in_range(0.5, 2.0),
+           "speeds at which recordings of train are played, pitch and all, one drawn for each in "
+           "every epoch: 0.9, 1 and 1.1 in the field (Ko et al. 2015); []: as they are")
       .add_component("augment", &O::augment, transform_choices(kFeatures),
                      "random changes of training features, in this order")
       .add_object("noise", &O::noise, noise_fields(sound_noise()), "noise on the recordings")

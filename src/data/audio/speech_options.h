@@ -30,6 +30,7 @@ struct SpeechOptions : SplitOptions {
   double min_seconds = 0;
   std::optional<double> max_seconds;
   std::int64_t bucket_batches = 50;
+  std::vector<double> speeds;
   std::vector<schema::Component> augment;
   NoiseBySplit noise;
   OnBadSample on_bad_sample = OnBadSample::kFail;

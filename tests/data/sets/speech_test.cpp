@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <set>
 
 #include "data/audio/resample.h"
 #include "data/audio/speech_dataset.h"
@@ -98,6 +99,34 @@ TEST_CASE("recordings: noise and augmentation are functions of seed and epoch", 
   CHECK(features(noisy, white) == features(noisy, white));
   CHECK(features(noisy, white) != features(noisy, {}));
   CHECK_THROWS_AS(features(noisy, Draw{.corruption = NoiseLevel{"pink", 0.4}}), ConfigError);
+}
+
+TEST_CASE("recordings: speeds change the length of what is trained on, and nothing else",
+          "[data]") {
+  const auto at = [](schema::Value speeds) {
+    schema::Component tones = component(kTones);
+    tones.options.set("speeds", std::move(speeds));
+    return make_dataset(tones, Split::kTrain);
+  };
+  const auto frames = [](const auto& data, const Draw& draw) {
+    return static_cast<double>(prepared(*data, 0, draw).at("features").size(0));
+  };
+  const auto plain = at(schema::parse("[]", "test.json"));
+  const auto slow = at(schema::parse("[0.5]", "test.json"));
+  const auto any = at(schema::parse("[0.5, 1, 2]", "test.json"));
+  const Draw training{.seed = 1, .epoch = 1, .augment = true};
+  // Frames overlap, so that the ends of a recording count as one frame or two.
+  CHECK(std::abs(frames(slow, training) - 2 * frames(plain, training)) <= 3);
+  CHECK(floats(prepared(*slow, 0, {}).at("features")) ==
+        floats(prepared(*plain, 0, {}).at("features")));
+  std::set<double> lengths;
+  for (std::uint64_t epoch = 1; epoch <= 20; ++epoch) {
+    Draw draw = training;
+    draw.epoch = static_cast<decltype(draw.epoch)>(epoch);
+    lengths.insert(frames(any, draw));
+    CHECK(frames(any, draw) == frames(any, draw));
+  }
+  CHECK(lengths.size() == 3);
 }
 
 TEST_CASE("recordings: batches are padded, and know where each ends", "[data]") {
