@@ -51,8 +51,7 @@ Tensor mask_without_last(std::int64_t b) {
 
 }  // namespace
 
-TEST_CASE("every attention: gradients of the input and all parameters",
-          "[attention][slow-device]") {
+TEST_CASE("every attention: gradients of the input and all parameters", "[attention][long]") {
   for (const attention::Variant& variant : attention::variants()) {
     INFO(variant.name);
     Fixture f = make(variant);
@@ -120,7 +119,7 @@ TEST_CASE("every attention without places: permuting tokens permutes outputs", "
 }
 
 TEST_CASE("every attention: mixed precision gives nearly the same, gradients too",
-          "[attention][slow-device]") {
+          "[attention][long]") {
   for (const attention::Variant& variant : attention::variants()) {
     INFO(variant.name);
     const auto results = [&](DType activations) {

@@ -41,7 +41,7 @@ const char* const kGdla = R"({"type": "gated_differential_linear", "num_heads": 
 
 }  // namespace
 
-TEST_CASE("gdla: gradients with every option", "[attention][slow-device]") {
+TEST_CASE("gdla: gradients with every option", "[attention][long]") {
   const std::string options = GENERATE(
       as<std::string>{}, R"(, "gate": "none")", R"(, "gate": "sigmoid", "pwc_groups": true)",
       R"(, "local": false)", R"(, "differential": false, "dwc_kernel": 5)");

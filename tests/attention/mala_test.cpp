@@ -37,7 +37,7 @@ Context mala_grid(std::int64_t prefix, std::int64_t h, std::int64_t w) {
 
 }  // namespace
 
-TEST_CASE("mala: gradients with every option", "[attention][slow-device]") {
+TEST_CASE("mala: gradients with every option", "[attention][long]") {
   for (const char* options :
        {R"(, "kernel": "exp", "exp_max": 3.0, "scaling": "none")", R"(, "beta": "none")",
         R"(, "gamma": "none", "rope": "1d")", R"(, "beta": "learnable", "gamma": "learnable")",

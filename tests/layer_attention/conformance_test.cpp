@@ -125,7 +125,7 @@ Step step(const layer_attention::Variant& variant, const Value& options, DType s
 
 }  // namespace
 
-TEST_CASE("every layer attention: gradients through all layers", "[layer_attention][slow-device]") {
+TEST_CASE("every layer attention: gradients through all layers", "[layer_attention][long]") {
   for (const layer_attention::Variant& variant : layer_attention::variants()) {
     if (variant.name == "transformer_vq") continue;  // straight-through: not the slope
     INFO(variant.name);

@@ -181,7 +181,7 @@ TEST_CASE("ResNet with layer attention: names are those of the public code", "[m
 }
 
 TEST_CASE("every layer attention: gradients of a whole ResNet along random directions",
-          "[models][slow-device]") {
+          "[models][long]") {
   for (const layer_attention::Variant& variant : layer_attention::variants()) {
     // Its straight-through gradient is not the slope.
     if (variant.name == "transformer_vq") continue;
@@ -214,7 +214,7 @@ TEST_CASE("every layer attention: gradients of a whole ResNet along random direc
 }
 
 TEST_CASE("every layer attention: a ResNet learns in mixed precision as in float32",
-          "[models][slow-device]") {
+          "[models][long]") {
   const Tensor x = random_tensor({8, 3, 16, 8}, 1, DType::kFloat32);
   const Tensor labels = Tensor::from<std::int64_t>({2, 0, 1, 2, 1, 0, 0, 1}, {8}, cpu());
   // Losses before and after some steps, all with one batch.

@@ -44,7 +44,7 @@ TEST_CASE("batch_norm: gradients in training and evaluation", "[ops]") {
   }
 }
 
-TEST_CASE("batch_norm: gradients with a residual and a ReLU", "[ops][slow-device]") {
+TEST_CASE("batch_norm: gradients with a residual and a ReLU", "[ops][long]") {
   const bool training = GENERATE(true, false);
   const bool relu = GENERATE(true, false);
   for (const Shape& shape : {Shape{5, 3}, Shape{2, 3, 3, 5}, Shape{2, 3, 6, 7}}) {

@@ -284,7 +284,7 @@ TEST_CASE("detectors: names of mmdet, levels and maps", "[models]") {
   CHECK_FALSE(of_cascade.contains("roi_head.bbox_head.0.shared_convs.0.conv.bias"));
 }
 
-TEST_CASE("detectors: RetinaNet learns an image by heart", "[models][slow-device]") {
+TEST_CASE("detectors: RetinaNet learns an image by heart", "[models][long]") {
   check_learns("retinanet", 60);
 }
 
@@ -321,11 +321,11 @@ TEST_CASE("detectors: steps of a second stage are those of the host from a start
   }
 }
 
-TEST_CASE("detectors: Mask R-CNN learns an image by heart", "[models][host]") {
+TEST_CASE("detectors: Mask R-CNN learns an image by heart", "[models][host][long]") {
   check_learns("mask_rcnn", 200);
 }
 
-TEST_CASE("detectors: Cascade Mask R-CNN learns an image by heart", "[models][host]") {
+TEST_CASE("detectors: Cascade Mask R-CNN learns an image by heart", "[models][host][long]") {
   check_learns("cascade_mask_rcnn", 200);
 }
 
@@ -507,7 +507,7 @@ TEST_CASE("detectors: truth that does not fit is refused", "[models]") {
 }
 
 TEST_CASE("detectors: the loss of RetinaNet has the gradient of every parameter",
-          "[models][slow-device]") {
+          "[models][long]") {
   const TinyDetector tiny = tiny_detector(
       R"({"type": "retinanet", "start_level": 0, "feat_channels": 4, "stacked_convs": 1,
           "scales_per_octave": 1, "fpn_channels": 4, "octave_base_scale": 3,
@@ -521,7 +521,7 @@ TEST_CASE("detectors: the loss of RetinaNet has the gradient of every parameter"
 }
 
 TEST_CASE("detectors: the losses of a second stage have the gradient of every parameter",
-          "[models][slow-device]") {
+          "[models][long]") {
   const Scene scene = two_objects();
   const std::vector<Tensor> levels = {random_tensor({1, 3, 16, 16}, 1),
                                       random_tensor({1, 3, 8, 8}, 2)};
@@ -553,7 +553,7 @@ TEST_CASE("detectors: the losses of a second stage have the gradient of every pa
 }
 
 TEST_CASE("detectors: the losses of proposals have the gradient of every parameter",
-          "[models][slow-device]") {
+          "[models][long]") {
   const Scene scene = two_objects();
   for (const double beta : {0.0, 1.0 / 9}) {
     models::RpnHead head(

@@ -169,7 +169,7 @@ TEST_CASE("upernet: the auxiliary map is of the second coarsest level, and may b
 }
 
 TEST_CASE("semantic_fpn, upernet: gradients of every parameter of a small network",
-          "[models][slow-device]") {
+          "[models][long]") {
   const Tensor image = random_tensor({2, 3, 16, 24}, 1);
   const Tensor labels = Tensor::from(std::vector<std::int64_t>(2 * 16 * 24, 1), {2, 16, 24}, cpu());
   edit<std::int64_t>(labels, [](std::span<std::int64_t> all) {

@@ -82,7 +82,7 @@ TEST_CASE("mavit: names of the authors' code", "[models]") {
 }
 
 TEST_CASE("mavit: gradients of every parameter, with either attention and other options",
-          "[models][slow-device]") {
+          "[models][long]") {
   for (const char* flags : {"lv", "llv"}) {
     for (const char* more :
          {"", R"(, "attention": {"beta": "learnable", "gamma": "learnable", "gate": false,

@@ -92,7 +92,7 @@ TEST_CASE("swin: parameters and both counts of the published sizes", "[models]")
   CHECK(swin_counts("swin_b", "softmax").parameters == 87768224);  // timm's
 }
 
-TEST_CASE("swin: gradients of every parameter", "[models][slow-device]") {
+TEST_CASE("swin: gradients of every parameter", "[models][long]") {
   const char* more = GENERATE("", R"(, "kinds": ["linear", "softmax", "softmax"])",
                               R"(, "kinds": ["linear"], "linear_window": "local")");
   const auto model = tiny_swin(more);

@@ -103,7 +103,7 @@ TEST_CASE("ResNet: names are torchvision's", "[models]") {
   CHECK(eighteen.count("layer2.0.downsample.0.weight") == 1);
 }
 
-TEST_CASE("ResNet: gradients of a whole network along random directions", "[models][slow-device]") {
+TEST_CASE("ResNet: gradients of a whole network along random directions", "[models][long]") {
   const bool training = GENERATE(true, false);
   const auto options = GENERATE_COPY(
       tiny({{"block", "basic"}, {"shortcut", "zero_pad"}}), tiny({{"block", "basic"}}),

@@ -59,7 +59,7 @@ TEST_CASE("language model: parameters of mala 4.6", "[models]") {
 }
 
 TEST_CASE("language model: gradients of a whole network along random directions",
-          "[models][slow-device]") {
+          "[models][long]") {
   const char* attention = GENERATE("softmax", "linear", "mala");
   INFO(attention);
   const bool tied = std::string(attention) != "linear";

@@ -105,7 +105,7 @@ TEST_CASE("pvt decoders: counts of variants", "[models]") {
   CHECK(alone("pvt_gdla") == 32125940);
 }
 
-TEST_CASE("pvt decoders: gradients of every parameter", "[models][slow-device]") {
+TEST_CASE("pvt decoders: gradients of every parameter", "[models][long]") {
   for (const char* type : kNetworks) {
     INFO(type);
     const auto model = build(pyramid_options(tiny(type)), cpu(), {1, 16, 16, 2}, DType::kFloat64);

@@ -63,7 +63,7 @@ TEST_CASE("segmentation networks: parameters and FLOPs of Table IV", "[models]")
   }
 }
 
-TEST_CASE("segmentation networks: gradients of every parameter", "[models][slow-device]") {
+TEST_CASE("segmentation networks: gradients of every parameter", "[models][long]") {
   for (const auto& [name, json] : kTiny) {
     INFO(name);
     const auto model = build(options(json), cpu(), {3, 8, 12, 2}, DType::kFloat64);

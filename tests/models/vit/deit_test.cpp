@@ -91,7 +91,7 @@ TEST_CASE("DeiT: another attention has the network's heads and its own feed-forw
   CHECK_FALSE(has(plain, conv));
 }
 
-TEST_CASE("DeiT: gradients of a whole network along random directions", "[models][slow-device]") {
+TEST_CASE("DeiT: gradients of a whole network along random directions", "[models][long]") {
   const char* attention = GENERATE("enhanced_linear", "focused_linear", "inline", "linear_angular");
   INFO(attention);
   Value options = deit(attention, {{"num_heads", 2}});

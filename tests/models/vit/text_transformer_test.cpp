@@ -67,7 +67,7 @@ TEST_CASE("text transformers: parameter counts of dgsa section 4.3", "[models]")
 }
 
 TEST_CASE("text transformers: gradients of a whole network along random directions",
-          "[models][slow-device]") {
+          "[models][long]") {
   const char* type = GENERATE("transformer", "diff_transformer", "dgt");
   const char* pool = GENERATE("avg", "token");
   Value options = small(type);

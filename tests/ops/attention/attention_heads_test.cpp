@@ -51,7 +51,7 @@ Tensor attend(const std::vector<Tensor>& t, const Layout& at, bool two_maps, boo
 
 }  // namespace
 
-TEST_CASE("attention: gradients of heads that share channels", "[ops][attention][slow-device]") {
+TEST_CASE("attention: gradients of heads that share channels", "[ops][attention][long]") {
   const auto layout = GENERATE(from_range(kLayouts));
   const bool two_maps = GENERATE(false, true);
   const bool one_tensor = GENERATE(false, true);

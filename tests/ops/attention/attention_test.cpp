@@ -77,8 +77,7 @@ TEST_CASE("attention: long sequences in blocks, float32, one fused projection",
   CHECK(max_difference(a.grad(), b.grad()) < 2e-5);
 }
 
-TEST_CASE("two_map_attention: fused equals composed, and gradients",
-          "[ops][attention][slow-device]") {
+TEST_CASE("two_map_attention: fused equals composed, and gradients", "[ops][attention][long]") {
   const auto s = GENERATE(
       values<AttentionSizes>({{2, 2, 5, 5, 3, 6}, {1, 1, 1, 1, 1, 2}, {2, 2, 3, 4, 2, 3}}));
   const bool interleaved = GENERATE(true, false);

@@ -135,7 +135,7 @@ TEST_CASE("linear attention: heads that share channels are refused", "[ops]") {
 }
 
 TEST_CASE("linear attention: gradients that no cache holds are those of the items alone",
-          "[ops][slow-device]") {
+          "[ops][long]") {
   const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
   const LinearSizes s{dtype == DType::kFloat32 ? 14600 : 29200, 32, 32};
   const Tensor qkv =

@@ -98,7 +98,7 @@ TEST_CASE("magnitude attention: the n x n form", "[ops]") {
   }
 }
 
-TEST_CASE("magnitude attention: gradients", "[ops][slow-device]") {
+TEST_CASE("magnitude attention: gradients", "[ops][long]") {
   const auto s =
       GENERATE(MagnitudeSizes{5, 4, 6}, MagnitudeSizes{1, 1, 1}, MagnitudeSizes{3, 2, 3});
   const Tensor qkv = random_tensor({2, s.n, magnitude_width(s)}, 4);

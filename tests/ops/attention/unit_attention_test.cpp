@@ -210,7 +210,7 @@ TEST_CASE("unit_attention: gradients", "[ops][attention]") {
 }
 
 TEST_CASE("attend_units: maps times values, and its gradients, are those of unit_attention",
-          "[ops][attention][slow-device]") {
+          "[ops][attention][long]") {
   const bool attends = GENERATE(false, true);
   const bool dilated = GENERATE(false, true);
   ops::UnitPlan plan{.grid = {3, 5}, .unit = {2, 3}, .dilated = dilated};

@@ -11,7 +11,7 @@ using namespace fovea::test;
 using ops::ConvOptions;
 
 TEST_CASE("conv: an input that is made again gives the gradients of one that is kept",
-          "[ops][slow-device]") {
+          "[ops][long]") {
   struct Case {
     Shape x, w;
     std::int64_t stride, padding, groups;

@@ -49,7 +49,7 @@ TEST_CASE("patch_logits: gradients of tokens and parameters", "[ops]") {
       inputs_for({2, 3, 2, 5}, 6, 2));
 }
 
-TEST_CASE("patch_logits: stretches of tokens give what all at once gives", "[ops][slow-device]") {
+TEST_CASE("patch_logits: stretches of tokens give what all at once gives", "[ops][long]") {
   // 96 channels and 4 x 100 places a row: a plane has several stretches.
   const DType dtype = GENERATE(DType::kFloat64, DType::kFloat32);
   CAPTURE(name_of(dtype));

@@ -78,7 +78,7 @@ TEST_CASE("conv: a number of 3x3 of many channels that is not finite stays where
 }
 
 TEST_CASE("conv: the input of a 3x3 of many channels that is made again gives the same gradients",
-          "[ops][slow-device]") {
+          "[ops][long]") {
   const auto run = [](bool kept) {
     const Tensor x = trainable(random_tensor({3, 128, 25, 27}, 1, DType::kFloat32));
     const Tensor w = trainable(random_tensor({128, 128, 3, 3}, 2, DType::kFloat32));
