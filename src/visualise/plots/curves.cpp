@@ -28,7 +28,18 @@ const std::vector<std::string> kNotPlotted = {"step",      "epoch",         "spl
                                               "samples",   "samples_per_s", "time_s",
                                               "nonfinite", "weights",       "compared"};
 
-Curves read_run(const NamedRun& run) {
+// Whether a run counts its evaluations by steps, within epochs (train.eval_every_steps).
+bool evaluates_by_steps(const NamedRun& run) {
+  const io::fs::path path = run.folder / "config.json";
+  if (!io::exists_at_all(path.string())) return false;
+  const Value config = schema::parse(io::read_text(path), path.string());
+  const Value* const train = config.find("train");
+  const Value* const every = train == nullptr ? nullptr : train->find("eval_every_steps");
+  return every != nullptr && every->is_number() && every->as_double() > 0;
+}
+
+// By epoch, or by step.
+Curves read_run(const NamedRun& run, bool by_step) {
   const io::fs::path path = run.folder / "metrics.jsonl";
   std::istringstream lines(io::read_text(path));
   Curves curves;
@@ -62,7 +73,7 @@ Curves read_run(const NamedRun& run) {
   }
   for (auto& [key, splits] : curves) {
     for (auto& [split, series] : splits) {
-      for (double& x : series.x) x /= steps_per_epoch > 0 ? steps_per_epoch : 1;
+      for (double& x : series.x) x /= !by_step && steps_per_epoch > 0 ? steps_per_epoch : 1;
     }
   }
   return curves;
@@ -78,7 +89,7 @@ std::string label_of(const std::string& key, const metrics::MetricInfo* metric) 
 // One quantity of one part, of runs that differ in their seed.
 Series over_seeds(const std::vector<Series>& seeds) {
   if (seeds.size() == 1) return seeds.front();
-  std::map<double, std::vector<double>> values;  // by epoch
+  std::map<double, std::vector<double>> values;  // by epoch or step
   for (const Series& seed : seeds) {
     for (std::size_t i = 0; i < seed.x.size(); ++i) values[seed.x[i]].push_back(seed.y[i]);
   }
@@ -97,10 +108,10 @@ Series over_seeds(const std::vector<Series>& seeds) {
 }
 
 // The curves of runs that differ in their seed; what not all of them have is left out.
-Curves read_seeds(const SeedRuns& group) {
+Curves read_seeds(const SeedRuns& group, bool by_step) {
   std::map<std::string, std::map<std::string, std::vector<Series>>> all;
   for (const NamedRun& run : group.runs) {
-    for (auto& [key, splits] : read_run(run)) {
+    for (auto& [key, splits] : read_run(run, by_step)) {
       const std::string name = metrics::current_name(run.metrics, key);
       for (auto& [split, series] : splits) all[name][split].push_back(std::move(series));
     }
@@ -186,10 +197,13 @@ LearningCurves learning_curves(const std::vector<SeedRuns>& runs,
                                const std::vector<std::string>& wanted) {
   const Quantities quantities(runs);
   const bool several = runs.size() > 1;
+  const bool by_step = std::any_of(runs.begin(), runs.end(), [](const SeedRuns& group) {
+    return std::any_of(group.runs.begin(), group.runs.end(), evaluates_by_steps);
+  });
   std::map<std::string, LinePlot> plots;
   std::set<std::string> splits_seen, keys;
   for (std::size_t k = 0; k < runs.size(); ++k) {
-    for (auto& [key, splits] : read_seeds(runs[k])) {
+    for (auto& [key, splits] : read_seeds(runs[k], by_step)) {
       const metrics::MetricInfo* metric = quantities.find(key);
       keys.insert(key);
       const bool chosen = std::find(wanted.begin(), wanted.end(), key) != wanted.end();
@@ -197,7 +211,7 @@ LearningCurves learning_curves(const std::vector<SeedRuns>& runs,
       if (wanted.empty() ? of_class : !chosen) continue;
       LinePlot& plot = plots[key];
       plot.title = of_class ? key : label_of(key, metric);
-      plot.x_label = "epoch";
+      plot.x_label = by_step ? "step" : "epoch";
       plot.y_label = plot.title;
       for (auto& [split, series] : splits) {
         splits_seen.insert(split);

@@ -107,6 +107,26 @@ TEST_CASE("learning curves: a colour for each run, mean and band over its seeds"
   for (const visualise::Series& one : series) CHECK(one.name.empty());  // of no legend of its own
 }
 
+TEST_CASE("learning curves: runs that are evaluated within epochs are drawn by step",
+          "[visualise]") {
+  const io::fs::path folder =
+      io::fs::temp_directory_path() / ("fovea_curves_steps_" + std::to_string(::getpid()));
+  io::make_directories(folder);
+  io::write_atomic(folder / "metrics.jsonl", R"({"step":20,"epoch":1,"split":"val","loss":1.0}
+{"step":40,"epoch":1,"split":"val","loss":0.5}
+)");
+  const auto plot_of = [&](const char* every) {
+    io::write_atomic(folder / "config.json",
+                     std::string(R"({"train": {"eval_every_steps": )") + every + "}}");
+    return visualise::learning_curves({{"", {{"", folder, {metrics::kLoss}}}}}).plots.at(0);
+  };
+  const auto by_step = plot_of("20");
+  CHECK(by_step.x_label == "step");
+  CHECK(by_step.series.at(0).x == std::vector<double>{20, 40});
+  CHECK(plot_of("0").x_label == "epoch");
+  io::fs::remove_all(folder);
+}
+
 TEST_CASE("learning curves: the legend of many runs fits below them", "[visualise]") {
   std::vector<visualise::LegendLine> legend;
   for (int i = 0; i < 40; ++i)
