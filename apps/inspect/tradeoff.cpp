@@ -56,6 +56,10 @@ int draw_tradeoff(const TradeoffArguments& args) {
   const auto count = [](const std::optional<double>& value) {
     return value ? experiment::short_count(*value) : std::string("-");
   };
+  // Large images take more than a second each.
+  const auto rate = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.{}f}", *value, *value < 1 ? 4 : 1) : std::string("-");
+  };
   for (std::size_t i = 0; i < args.sources.size(); ++i) {
     const std::string metric =
         args.metrics.empty() ? "" : args.metrics[args.metrics.size() == 1 ? 0 : i];
@@ -69,7 +73,7 @@ int draw_tradeoff(const TradeoffArguments& args) {
     for (const visualise::TradeoffRow& row : sources.back().rows) {
       table.rows.push_back({row.name, sources.back().name, fmt::format("{:.2f}", row.score),
                             count(row.parameters), count(row.macs), count(row.macs_paper),
-                            row.samples_per_s ? fmt::format("{:.1f}", *row.samples_per_s) : "-"});
+                            rate(row.samples_per_s)});
       if (!row.measured_on.empty()) measured_on = "samples/s: " + row.measured_on + "\n";
     }
   }

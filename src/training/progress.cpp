@@ -66,8 +66,10 @@ std::string progress_line(const Progress& p, std::size_t columns) {
       {0, "step " + step},
       {0, loss},
       {2, fmt::format("lr {:<8}", fmt::format("{:.3g}", p.lr))},
-      {3, fmt::format("{:>6} samples/s",
-                      fmt::format("{:.{}f}", p.samples_per_s, p.samples_per_s < 100 ? 1 : 0))},
+      {3, fmt::format("{:>6} samples/s", fmt::format("{:.{}f}", p.samples_per_s,
+                                                     p.samples_per_s < 1     ? 3
+                                                     : p.samples_per_s < 100 ? 1
+                                                                             : 0))},
       {4, fmt::format("peak {} MiB", (p.peak_bytes + (1 << 20) - 1) >> 20)},
       {0, "left " + duration_text(p.remaining_s)}};
   // Below this the waiting is noise.
