@@ -31,7 +31,7 @@ const std::vector<std::string> kNotPlotted = {"step",      "epoch",         "spl
 // Whether a run counts its evaluations by steps, within epochs (train.eval_every_steps).
 bool evaluates_by_steps(const NamedRun& run) {
   const io::fs::path path = run.folder / "config.json";
-  if (!io::exists_at_all(path.string())) return false;
+  if (!io::exists_at_all(path)) return false;
   const Value config = schema::parse(io::read_text(path), path.string());
   const Value* const train = config.find("train");
   const Value* const every = train == nullptr ? nullptr : train->find("eval_every_steps");
