@@ -19,6 +19,7 @@ namespace {
 using schema::Value;
 
 struct Row {
+  std::int64_t epoch = 0;
   double loss_sum = 0;
   double samples = 0;
   std::string lr;
@@ -63,6 +64,27 @@ bool counts_from_zero(const std::vector<Value>& lines) {
   return std::any_of(lines.begin(), lines.end(), [](const Value& line) {
     return is_training(line) && line.at("epoch").as_int() == 0;
   });
+}
+
+// Where a part was evaluated more than once in an epoch (train.eval_every_steps), the steps at
+// which the rows of the table end: those of evaluations, and the last. Otherwise empty: rows are
+// epochs.
+std::set<std::int64_t> ends_of_rows(const std::vector<Value>& lines) {
+  std::set<std::int64_t> ends;
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t> step_of;  // of a part in an epoch
+  std::int64_t last = 0;
+  bool by_step = false;
+  for (const Value& line : lines) {
+    const std::int64_t step = line.at("step").as_int();
+    last = std::max(last, step);
+    if (is_training(line)) continue;
+    ends.insert(step);
+    const std::pair key(part_of(line), line.at("epoch").as_int());
+    by_step = by_step || step_of.try_emplace(key, step).first->second != step;
+  }
+  if (!by_step) return {};
+  ends.insert(last);
+  return ends;
 }
 
 constexpr const char* kLogAdvice =
@@ -172,8 +194,11 @@ std::string metrics_csv(std::string_view jsonl) {
   std::map<std::int64_t, Row> rows;
   std::vector<std::string> columns;
   const bool from_zero = counts_from_zero(lines);
+  const std::set<std::int64_t> ends = ends_of_rows(lines);
   for (const Value& line : lines) {
-    Row& row = rows[line.at("epoch").as_int() + (from_zero ? 1 : 0)];
+    const std::int64_t epoch = line.at("epoch").as_int() + (from_zero ? 1 : 0);
+    Row& row = rows[ends.empty() ? epoch : *ends.lower_bound(line.at("step").as_int())];
+    row.epoch = epoch;
     if (is_training(line)) {
       const double samples = line.at("samples").as_double();
       const Value& loss = line.at(metrics::kLoss.name);
@@ -191,12 +216,12 @@ std::string metrics_csv(std::string_view jsonl) {
       row.cells[column] = cell(member.value);
     }
   }
-  std::string csv = "epoch,train_loss";
+  std::string csv = ends.empty() ? "epoch,train_loss" : "epoch,step,train_loss";
   for (const std::string& column : columns) csv += "," + column;
   csv += ",lr\n";
-  for (const auto& [epoch, row] : rows) {
-    csv += fmt::format("{},{}", epoch,
-                       row.samples > 0 ? fmt::format("{}", row.loss_sum / row.samples) : "");
+  for (const auto& [key, row] : rows) {
+    csv += fmt::format("{},", row.epoch) + (ends.empty() ? "" : fmt::format("{},", key));
+    if (row.samples > 0) csv += fmt::format("{}", row.loss_sum / row.samples);
     for (const std::string& column : columns) {
       const auto found = row.cells.find(column);
       csv += "," + (found == row.cells.end() ? "" : found->second);

@@ -53,7 +53,9 @@ std::string log_hash(std::string_view jsonl, std::string hash = "");
 /// A row for each epoch with an evaluation or a training loss: epoch (from 1), train_loss,
 /// <part>_<metric>..., lr. train_loss is the mean over the samples of the epoch. Metrics are named
 /// by their part (val_top1, test_top1), of the training samples train_eval_. The final numbers are
-/// in the row of the epoch whose weights they are of. Cells without a value are empty.
+/// in the row of the epoch whose weights they are of. Cells without a value are empty. Where a part
+/// was evaluated more than once in an epoch, a row for each evaluation, with its step beside the
+/// epoch; train_loss is of the lines since the row before.
 /// Throws FileError for a line that is not JSON.
 std::string metrics_csv(std::string_view jsonl);
 

@@ -83,6 +83,23 @@ TEST_CASE("run log: epochs count from 1, in the logs of older programs too", "[t
         "epoch,train_loss,val_loss,lr\n1,,2.0,\n");
 }
 
+TEST_CASE("run log: evaluations within an epoch have rows of their own", "[training]") {
+  const std::string jsonl =
+      R"({"step":10,"epoch":1,"split":"train","loss":4.0,"lr":0.1,"samples":1}
+{"step":20,"epoch":1,"split":"train","loss":2.0,"lr":0.2,"samples":1}
+{"step":20,"epoch":1,"split":"val","loss":3.5}
+{"step":30,"epoch":1,"split":"train","loss":1.5,"lr":0.3,"samples":1}
+{"step":40,"epoch":1,"split":"val","loss":3.0}
+{"step":50,"epoch":2,"split":"train","loss":1.0,"lr":0.4,"samples":1}
+{"step":20,"epoch":1,"split":"test","weights":"best","loss":3.75}
+)";
+  CHECK(training::metrics_csv(jsonl) ==
+        "epoch,step,train_loss,val_loss,test_loss,lr\n"
+        "1,20,3,3.5,3.75,0.2\n"
+        "1,40,1.5,3.0,,0.3\n"
+        "2,50,1,,,0.4\n");
+}
+
 TEST_CASE("run state: the best epoch of an older program's checkpoint stays the same epoch",
           "[training]") {
   training::RunState state;
