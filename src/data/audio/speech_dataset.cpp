@@ -134,6 +134,11 @@ double SpeechDataset::drawn_speed(const RandomStream& stream) const {
   return options_.speeds[static_cast<std::size_t>(stream.below(std::ssize(options_.speeds), 0))];
 }
 
+std::optional<std::int64_t> SpeechDataset::drawn_follower(const RandomStream& stream) const {
+  if (stream.uniform(0) >= options_.join_prob) return std::nullopt;
+  return stream.below(size(), 1);
+}
+
 std::vector<float> SpeechDataset::features_of(const std::vector<float>& samples) const {
   std::vector<float> features = log_mel_(samples);
   if (options_.normalise) normalise_channels(features, options_.features.num_mels);
@@ -145,6 +150,15 @@ void SpeechDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) cons
   const RandomStream random = stream(draw, index);
   const double speed = draw.augment ? drawn_speed(random.fork("speed")) : 1;
   std::vector<float> samples = at_rate(part_->read(index), speed);
+  std::string said = transcript(i);
+  const RandomStream join = random.fork("join");
+  const auto follower = draw.augment ? drawn_follower(join) : std::nullopt;
+  if (follower) {
+    const Sound sound = part_->read(source_index(*follower));
+    const std::vector<float> more = at_rate(sound, drawn_speed(join.fork("speed")));
+    samples.insert(samples.end(), more.begin(), more.end());
+    said = speller_.normalised(said + " " + transcript(*follower));
+  }
   const RandomStream noise = random.fork("noise");
   if (draw.augment) {
     if (const auto drawn = draw_noise(train_noise(), noise)) corrupt_sound(samples, *drawn, noise);
@@ -157,7 +171,7 @@ void SpeechDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) cons
     for (std::size_t k = 0; k < augment_.size(); ++k)
       augment_[k]->apply({frames, mels, features}, augment.fork(k));
   }
-  const std::vector<std::int64_t> symbols = symbols_of(transcript(i));
+  const std::vector<std::int64_t> symbols = symbols_of(said);
   into.index = i;
   into.set("features", Tensor::from(features, {frames, mels}, host()));
   *into.at("num_frames").data<std::int64_t>() = frames;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,8 @@ class SpeechDataset final : public Dataset {
   std::vector<float> at_rate(const Sound& sound, double speed) const;
   /// Of dataset.speeds; 1 without any.
   double drawn_speed(const RandomStream& stream) const;
+  /// Another recording behind it, with probability join_prob: its place in this data set.
+  std::optional<std::int64_t> drawn_follower(const RandomStream& stream) const;
   std::vector<float> features_of(const std::vector<float>& samples) const;
 
   std::shared_ptr<const SpeechPart> part_;

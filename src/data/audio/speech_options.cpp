@@ -41,6 +41,9 @@ schema::Fields<SpeechOptions> make_speech_keys() {
       .add("speeds", &O::speeds, schema::in_range(0.5, 2.0),
            "speeds at which recordings of train are played, pitch and all, one drawn for each in "
            "every epoch: 0.9, 1 and 1.1 in the field (Ko et al. 2015); []: as they are")
+      .add("join_prob", &O::join_prob, schema::in_range(0, 1),
+           "probability that a recording of train is followed by another one of train, drawn anew "
+           "in every epoch, with what is said in both; the two may be played at different speeds")
       .add_component("augment", &O::augment, transform_choices(kFeatures),
                      "random changes of training features, in this order")
       .add_object("noise", &O::noise, noise_fields(sound_noise()), "noise on the recordings")

@@ -31,6 +31,7 @@ struct SpeechOptions : SplitOptions {
   std::optional<double> max_seconds;
   std::int64_t bucket_batches = 50;
   std::vector<double> speeds;
+  double join_prob = 0;
   std::vector<schema::Component> augment;
   NoiseBySplit noise;
   OnBadSample on_bad_sample = OnBadSample::kFail;

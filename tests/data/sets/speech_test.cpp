@@ -1,8 +1,10 @@
 // Data sets of recordings: tables, lists, LibriSpeech's folders, names of spoken digits.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "data/audio/resample.h"
 #include "data/audio/speech_dataset.h"
@@ -127,6 +129,36 @@ TEST_CASE("recordings: speeds change the length of what is trained on, and nothi
     CHECK(frames(any, draw) == frames(any, draw));
   }
   CHECK(lengths.size() == 3);
+}
+
+TEST_CASE("recordings: a joined recording is as long as both and says what both say", "[data]") {
+  const auto at = [](double join_prob) {
+    schema::Component tones = component(kTones);
+    tones.options.set("join_prob", join_prob);
+    return make_dataset(tones, Split::kTrain);
+  };
+  const auto symbols = [](const auto& data, const Draw& draw) {
+    const Tensor ids = prepared(*data, 0, draw).at("symbols");
+    return std::vector<std::int64_t>(ids.data<std::int64_t>(),
+                                     ids.data<std::int64_t>() + ids.size(0));
+  };
+  const auto alone = at(0), joined = at(1), either = at(0.5);
+  const std::vector<std::int64_t> own = symbols(alone, {});
+  const std::int64_t frames = prepared(*alone, 0, {}).at("features").size(0);
+  const Draw training{.seed = 1, .epoch = 1, .augment = true};
+  const std::vector<std::int64_t> both = symbols(joined, training);
+  REQUIRE(both.size() > own.size());
+  CHECK(std::equal(own.begin(), own.end(), both.begin()));
+  CHECK(prepared(*joined, 0, training).at("features").size(0) > frames);
+  CHECK(symbols(joined, {}) == own);  // without augmentation it is what it is
+  std::set<std::vector<std::int64_t>> said;
+  for (int epoch = 1; epoch <= 20; ++epoch) {
+    Draw draw = training;
+    draw.epoch = static_cast<decltype(draw.epoch)>(epoch);
+    said.insert(symbols(either, draw));
+  }
+  CHECK(said.contains(own));
+  CHECK(said.size() > 2);
 }
 
 TEST_CASE("recordings: batches are padded, and know where each ends", "[data]") {
