@@ -2,7 +2,9 @@
 // keys before it, and the keys of its own block by a small matrix with zeros above the diagonal.
 // The sums at the start of every stretch are computed first, so stretches do not wait for each
 // other. Backward goes through the queries in this order, and through the keys in the reverse order
-// with sums over the queries behind.
+// with sums over the queries behind. A short context is a few blocks, so products with the empty
+// sums at its ends, and those that nobody behind or before reads, are left out, as are the zeros of
+// the small matrices.
 #include "backend/cpu/attention/causal_linear_attention.h"
 
 #include "backend/cpu/attention/linear_heads.h"
@@ -10,6 +12,8 @@
 
 namespace fovea::cpu {
 namespace {
+
+using simd::Omitted;
 
 template <class S>
 class CausalLinearHeads : LinearHeads<S> {
@@ -28,10 +32,14 @@ class CausalLinearHeads : LinearHeads<S> {
     const Tensor states = states_before();
     this->for_stretches(args_.queries, [&](std::int64_t piece, const Stretch& stretch) {
       const Rows b(*this);
-      for_blocks_of(stretch, [&](Pair at, std::int64_t first, std::int64_t rows) {
+      const auto bring = [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+        this->near_queries(stretch.item, first + rows, next);
+        this->near_keys(stretch.item, first + rows, next);
+      };
+      for_blocks_of(stretch, bring, [&](Pair at, std::int64_t first, std::int64_t rows) {
         const State state = state_of(states, piece, at.head);
         prepare(at, first, rows, state, b);
-        results(rows, state, b);
+        results(first, rows, state, b);
         this->kernels().finish_rows(this->finished(at, first, rows), b.y,
                                     this->row_of(out, out_, at, first), out_.token_stride);
         advance(rows, b, state);
@@ -117,10 +125,12 @@ class CausalLinearHeads : LinearHeads<S> {
     }
   }
 
-  // Calls body(head, first row, rows) from the first block to the last.
-  template <class Body>
-  void for_blocks_of(const Stretch& stretch, const Body& body) const {
-    this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t) {
+  // Calls bring(first row, rows, end of the rows after these) for each block and then
+  // body(head, first row, rows) for each of its heads, from the first block to the last.
+  template <class Bring, class Body>
+  void for_blocks_of(const Stretch& stretch, const Bring& bring, const Body& body) const {
+    this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+      bring(first, rows, next);
       for (std::int64_t head = 0; head < args_.heads; ++head)
         body(Pair{stretch.item, head}, first, rows);
     });
@@ -132,8 +142,12 @@ class CausalLinearHeads : LinearHeads<S> {
   Tensor states_before() const {
     const Tensor parts =
         this->stretch_sums(args_.keys, [&](const Stretch& stretch, const Tensor& sums) {
+          if (stretch.end == args_.keys) return;  // before no other
           const Rows b(*this);
-          for_blocks_of(stretch, [&](Pair at, std::int64_t first, std::int64_t rows) {
+          const auto bring = [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+            this->near_keys(stretch.item, first + rows, next);
+          };
+          for_blocks_of(stretch, bring, [&](Pair at, std::int64_t first, std::int64_t rows) {
             const State state = state_of(sums, 0, at.head);
             load_keys(at, first, rows, b);
             add_sums(rows, b.k, b.v, state);
@@ -165,6 +179,7 @@ class CausalLinearHeads : LinearHeads<S> {
     });
   }
 
+  // Adds the block to the sums before the next.
   void advance(std::int64_t rows, const Rows& b, const State& state) const {
     this->add_outer(b.kr, b.v, rows, state.products);
     std::copy_n(b.key_sums + (rows - 1) * depth_, depth_, state.keys);
@@ -190,7 +205,7 @@ class CausalLinearHeads : LinearHeads<S> {
   // scores (rows, rows) = left right^T, zeros above the diagonal.
   static void triangle(const C* left, const C* right, std::int64_t rows, std::int64_t n,
                        C* scores) {
-    times_transposed({rows, rows, n}, left, right, scores);
+    times_transposed({rows, rows, n}, left, right, scores, {.omitted = Omitted::kResultsAbove});
     for (std::int64_t r = 0; r < rows; ++r)
       std::fill(scores + r * rows + r + 1, scores + (r + 1) * rows, C{0});
   }
@@ -204,7 +219,6 @@ class CausalLinearHeads : LinearHeads<S> {
     running_sums(state.values, b.v, rows, width_, b.value_sums);
     this->loops().row_dots(b.q, depth_, b.key_sums, depth_, rows, depth_, b.m.z);
     if (this->rotates()) this->rotated(false, first, rows, b.q, b.u);
-    triangle(b.u, b.kr, rows, depth_, b.scores);
     for (std::int64_t r = 0; r < rows; ++r) {
       b.m.keys[r] = static_cast<C>(first + r + 1);
       b.scales[r] = by_magnitude() ? this->scale_of(b.m.keys[r]) : C{1};
@@ -218,9 +232,11 @@ class CausalLinearHeads : LinearHeads<S> {
   }
 
   // y, from the sums before the block and its own scores.
-  void results(std::int64_t rows, const State& state, const Rows& b) const {
-    times({rows, width_, depth_}, b.u, depth_, state.products, b.y);
-    times({rows, width_, rows}, b.scores, rows, b.v, b.y, {.accumulate = true});
+  void results(std::int64_t first, std::int64_t rows, const State& state, const Rows& b) const {
+    triangle(b.u, b.kr, rows, depth_, b.scores);
+    times({rows, width_, rows}, b.scores, rows, b.v, b.y, {.omitted = Omitted::kTermsAbove});
+    if (first > 0)
+      times({rows, width_, depth_}, b.u, depth_, state.products, b.y, {.accumulate = true});
     if (by_magnitude()) {
       this->loops().magnitude_rows(b.factors, b.m.gamma, b.value_sums, width_, b.y, rows, width_);
     } else {
@@ -246,14 +262,21 @@ class CausalLinearHeads : LinearHeads<S> {
       const std::int64_t piece =
           stretch.item * stretches_ + stretch.first / this->stretch_length(args_.queries);
       const Rows b(*this);
-      for_blocks_of(stretch, [&](Pair at, std::int64_t first, std::int64_t rows) {
+      const auto bring = [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
+        this->near_queries(stretch.item, first + rows, next);
+        this->near_keys(stretch.item, first + rows, next);
+        this->near(dout, out_, stretch.item, first + rows, next);
+        this->near_query_gradients(to, stretch.item, first, first + rows);
+      };
+      for_blocks_of(stretch, bring, [&](Pair at, std::int64_t first, std::int64_t rows) {
         const State state = state_of(states, piece, at.head);
         prepare(at, first, rows, state, b);
-        if (this->finishes()) results(rows, state, b);
+        if (this->finishes()) results(first, rows, state, b);
         this->finish_backward(at, first, rows, b.y, dout, to, b.dy, b.finish,
                               this->weight_sums(sums, 0));
         if (kept.dy.defined()) std::copy_n(b.dy, rows * width_, kept_dy(kept, at, first));
-        query_block(first, rows, state, b, state_of(sums, 0, at.head));
+        const State behind = state_of(sums, 0, at.head);
+        query_block(first, rows, state, b, stretch.first > 0 ? &behind : nullptr);
         for (std::int64_t r = 0; r < rows; ++r) {
           C* row = kept_rows(kept, at, first + r);
           row[0] = b.factors[r];
@@ -261,18 +284,20 @@ class CausalLinearHeads : LinearHeads<S> {
           row[2] = b.m.gamma[r];
         }
         if (to.q.defined()) this->put_maps(b.dq, to.q, q_, at, first, rows);
-        advance(rows, b, state);
+        if (first + rows < stretch.end) advance(rows, b, state);
       });
     });
   }
 
-  // mala 3.4, with du = dy M^T before its factor; adds u^T dP, dz q and -gamma dy to `sums`.
+  // mala 3.4, with du = dy M^T before its factor; adds u^T dP, dz q and -gamma dy to `sums`, unless
+  // no keys are before them.
   void query_block(std::int64_t first, std::int64_t rows, const State& state, const Rows& b,
-                   const State& sums) const {
+                   const State* sums) const {
     const auto& loops = this->loops();
-    times_transposed({rows, depth_, width_}, b.dy, state.products, b.du);
     triangle(b.dy, b.v, rows, width_, b.dscores);
-    times({rows, depth_, rows}, b.dscores, rows, b.kr, b.du, {.accumulate = true});
+    times({rows, depth_, rows}, b.dscores, rows, b.kr, b.du, {.omitted = Omitted::kTermsAbove});
+    if (first > 0)
+      times_transposed({rows, depth_, width_}, b.dy, state.products, b.du, {.accumulate = true});
     loops.row_dots(b.du, depth_, b.u, depth_, rows, depth_, b.dbeta);
     loops.row_dots(b.dy, width_, b.value_sums, width_, rows, width_, b.dgamma);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -281,11 +306,13 @@ class CausalLinearHeads : LinearHeads<S> {
       b.m.gamma[r] = by_magnitude() ? -b.m.gamma[r] : C{0};
     }
     gradients_of_sums(rows, b);
-    loops.sum_rows(b.m.gamma, b.dy, rows, width_, sums.values);
     loops.scale_rows(b.factors, b.du, rows, depth_);
-    loops.scale_rows(b.factors, b.dy, rows, width_);
-    this->add_outer(b.u, b.dy, rows, sums.products);
-    loops.sum_rows(b.dz, b.q, rows, depth_, sums.keys);
+    if (sums != nullptr) {
+      loops.sum_rows(b.m.gamma, b.dy, rows, width_, sums->values);
+      loops.scale_rows(b.factors, b.dy, rows, width_);
+      this->add_outer(b.u, b.dy, rows, sums->products);
+      loops.sum_rows(b.dz, b.q, rows, depth_, sums->keys);
+    }
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
     loops.magnitude_gradient_rows(args_.feature_map, b.key_sums, depth_, b.dz, b.q, b.dq, rows,
                                   depth_, nullptr);
@@ -311,6 +338,11 @@ class CausalLinearHeads : LinearHeads<S> {
       for (std::int64_t block = blocks - 1; block >= 0; --block) {
         const std::int64_t first = stretch.first + block * kRows;
         const std::int64_t rows = std::min(kRows, stretch.end - first);
+        const std::int64_t next = std::max(stretch.first, first - kRows);
+        this->near(in_.q, q_, stretch.item, next, first);
+        this->near_keys(stretch.item, next, first);
+        if (!kept.dy.defined()) this->near(dout, out_, stretch.item, next, first);
+        this->near_key_gradients(to, stretch.item, first, first + rows);
         for (std::int64_t head = 0; head < args_.heads; ++head) {
           const Pair at{stretch.item, head};
           load_block(at, first, rows, dout, kept, b);
@@ -352,11 +384,15 @@ class CausalLinearHeads : LinearHeads<S> {
     triangle(b.dy, b.v, rows, width_, b.dscores);
     sums_from_behind(behind.values, b.value_sums, rows, width_, b.y);
     std::copy_n(b.y, width_, behind.values);
-    times({rows, width_, depth_}, b.kr, depth_, behind.products, b.y, {.accumulate = true});
-    transposed_times({rows, width_, rows}, b.scores, rows, b.dy, b.y, {.accumulate = true});
-    times_transposed({rows, depth_, width_}, b.v, behind.products, b.du);
-    transposed_times({rows, depth_, rows}, b.dscores, rows, b.u, b.du, {.accumulate = true});
-    this->add_outer(b.u, b.dy, rows, behind.products);
+    transposed_times({rows, width_, rows}, b.scores, rows, b.dy, b.y,
+                     {.accumulate = true, .omitted = Omitted::kTermsBelow});
+    transposed_times({rows, depth_, rows}, b.dscores, rows, b.u, b.du,
+                     {.omitted = Omitted::kTermsBelow});
+    if (first + rows < args_.keys) {
+      times({rows, width_, depth_}, b.kr, depth_, behind.products, b.y, {.accumulate = true});
+      times_transposed({rows, depth_, width_}, b.v, behind.products, b.du, {.accumulate = true});
+    }
+    if (first > 0) this->add_outer(b.u, b.dy, rows, behind.products);
     if (this->rotates()) this->rotated(true, first, rows, b.du, b.dq);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t i = 0; i < depth_; ++i) b.q[r * depth_ + i] *= b.dz[r];

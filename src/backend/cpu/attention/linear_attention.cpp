@@ -32,9 +32,7 @@ class WholeLinearHeads : LinearHeads<S> {
     this->for_stretches(args_.queries, [&](std::int64_t, const Stretch& stretch) {
       const Rows block(*this);
       this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-        this->near(in_.q, q_, stretch.item, first + rows, next);
-        this->near(in_.residual, args_.residual, stretch.item, first + rows, next);
-        this->near(in_.gate, args_.gate, stretch.item, first + rows, next);
+        this->near_queries(stretch.item, first + rows, next);
         for (std::int64_t head = 0; head < args_.heads; ++head) {
           const Pair at{stretch.item, head};
           weighed_queries(at, first, rows, block);
@@ -137,8 +135,7 @@ class WholeLinearHeads : LinearHeads<S> {
           C* room = memory.allocate(kRows * depth_);
           C* v = memory.allocate(kRows * width_);
           this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-            this->near(in_.k, k_, stretch.item, first + rows, next);
-            this->near(in_.v, args_.v, stretch.item, first + rows, next);
+            this->near_keys(stretch.item, first + rows, next);
             for (std::int64_t head = 0; head < args_.heads; ++head) {
               const Pair at{stretch.item, head};
               const Pair in_part{0, head};
@@ -198,7 +195,9 @@ class WholeLinearHeads : LinearHeads<S> {
     return this->sum_stretches(args_.queries, [&](const Stretch& stretch, const Tensor& sums) {
       const Rows b(*this);
       this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-        bring_query_rows(dout, to, stretch.item, first, rows, next);
+        this->near_queries(stretch.item, first + rows, next);
+        this->near(dout, out_, stretch.item, first + rows, next);
+        this->near_query_gradients(to, stretch.item, first, first + rows);
         for (std::int64_t head = 0; head < args_.heads; ++head) {
           const Pair at{stretch.item, head};
           weighed_queries(at, first, rows, b);
@@ -216,17 +215,6 @@ class WholeLinearHeads : LinearHeads<S> {
         }
       });
     });
-  }
-
-  void bring_query_rows(const Tensor& dout, const LinearAttentionGradients& to, std::int64_t item,
-                        std::int64_t first, std::int64_t rows, std::int64_t next) const {
-    this->near(in_.q, q_, item, first + rows, next);
-    this->near(in_.residual, args_.residual, item, first + rows, next);
-    this->near(in_.gate, args_.gate, item, first + rows, next);
-    this->near(dout, out_, item, first + rows, next);
-    this->near_gradient(to.q, q_, item, first, first + rows);
-    this->near_gradient(to.residual, args_.residual, width_, item, first, first + rows);
-    this->near_gradient(to.gate, args_.gate, width_, item, first, first + rows);
   }
 
   // `by`: the transpose of `joined`. u and q are both divided by the denominators.
@@ -326,10 +314,8 @@ class WholeLinearHeads : LinearHeads<S> {
       C* v = memory.allocate(kRows * width_);
       C* dv = memory.allocate(kRows * width_);
       this->for_blocks(stretch, [&](std::int64_t first, std::int64_t rows, std::int64_t next) {
-        this->near(in_.k, k_, stretch.item, first + rows, next);
-        this->near(in_.v, args_.v, stretch.item, first + rows, next);
-        this->near_gradient(to.k, k_, stretch.item, first, first + rows);
-        this->near_gradient(to.v, args_.v, width_, stretch.item, first, first + rows);
+        this->near_keys(stretch.item, first + rows, next);
+        this->near_key_gradients(to, stretch.item, first, first + rows);
         for (std::int64_t head = 0; head < args_.heads; ++head) {
           const Pair at{stretch.item, head};
           this->key_features(at, first, rows, k);

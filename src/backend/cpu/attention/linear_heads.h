@@ -212,6 +212,29 @@ class LinearHeads {
       near<kAccess>(x, *maps.layouts[i], maps.width, item, first, end);
   }
 
+  // Rows [first, end) of all heads that a block of queries, or of keys, will read, and those that
+  // it will write gradients to.
+  void near_queries(std::int64_t item, std::int64_t first, std::int64_t end) const {
+    near(in_.q, q_, item, first, end);
+    near(in_.residual, args_.residual, item, first, end);
+    near(in_.gate, args_.gate, item, first, end);
+  }
+  void near_keys(std::int64_t item, std::int64_t first, std::int64_t end) const {
+    near(in_.k, k_, item, first, end);
+    near(in_.v, args_.v, item, first, end);
+  }
+  void near_query_gradients(const LinearAttentionGradients& to, std::int64_t item,
+                            std::int64_t first, std::int64_t end) const {
+    near_gradient(to.q, q_, item, first, end);
+    near_gradient(to.residual, args_.residual, width_, item, first, end);
+    near_gradient(to.gate, args_.gate, width_, item, first, end);
+  }
+  void near_key_gradients(const LinearAttentionGradients& to, std::int64_t item, std::int64_t first,
+                          std::int64_t end) const {
+    near_gradient(to.k, k_, item, first, end);
+    near_gradient(to.v, args_.v, width_, item, first, end);
+  }
+
   // ---- Steps on rows of a head ----
 
   // phi of rows, the maps next to each other: (rows, depth). Adds their sum to `sums`.

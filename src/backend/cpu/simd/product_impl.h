@@ -72,13 +72,22 @@ inline void tile_of(std::int64_t rows, const Product<T>& p, const T* a, const T*
   if constexpr (kRows > 1) tile_of<T, kRows - 1, kWide>(rows, p, a, b, ldb, c, columns);
 }
 
-// All rows of `columns` <= kWide vectors of c.
+// All rows of `columns` <= kWide vectors of c, from column j and the term `first` on.
 template <class T, int kWide>
-inline void panel(const Product<T>& p, const T* b, std::int64_t ldb, T* c, std::int64_t columns) {
+inline void panel(const Product<T>& p, const T* b, std::int64_t ldb, std::int64_t j,
+                  std::int64_t first, std::int64_t columns) {
   constexpr int kRows = kTileRows<T>;
   for (std::int64_t i = 0; i < p.m; i += kRows) {
     const std::int64_t rows = p.m - i < kRows ? p.m - i : kRows;
-    tile_of<T, kRows, kWide>(rows, p, p.a + i * p.a_row, b, ldb, c + i * p.ldc, columns);
+    if (p.omitted == Omitted::kResultsAbove && i + rows <= j) continue;
+    Product<T> terms = p;
+    std::int64_t begin = 0;
+    if (p.omitted == Omitted::kTermsAbove && i + rows - first < p.k)
+      terms.k = i + rows > first ? i + rows - first : 0;
+    if (p.omitted == Omitted::kTermsBelow && i > first) begin = i - first < p.k ? i - first : p.k;
+    terms.k -= begin;
+    tile_of<T, kRows, kWide>(rows, terms, p.a + i * p.a_row + begin * p.a_column, b + begin * ldb,
+                             ldb, p.c + i * p.ldc + j, columns);
   }
 }
 
@@ -132,9 +141,9 @@ void product(const Product<T>& p) {
         ldb = width;
       }
       if (width == kPair) {
-        panel<T, 2>(part, b, ldb, p.c + j, columns);
+        panel<T, 2>(part, b, ldb, j, first, columns);
       } else {
-        panel<T, 1>(part, b, ldb, p.c + j, columns);
+        panel<T, 1>(part, b, ldb, j, first, columns);
       }
     }
   }

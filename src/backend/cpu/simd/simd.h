@@ -22,6 +22,11 @@ inline bool goes_past_caches(std::int64_t bytes, const void* start, std::int64_t
          apart % kLine == 0 && part % kLine == 0;
 }
 
+/// What of a product a triangle makes superfluous: nothing; results above the diagonal, which may
+/// or may not be written; or terms with elements of a above, or below, the diagonal, which must be
+/// zeros.
+enum class Omitted { kNothing, kResultsAbove, kTermsAbove, kTermsBelow };
+
 /// c (m, n) = alpha a b, or c += alpha a b. a (m, k) and b (k, n) may have any strides, so either
 /// may be stored transposed; rows of c are ldc elements apart. Meant for operands that fit into the
 /// second-level cache; the columns of b are better next to each other.
@@ -36,6 +41,7 @@ struct Product {
   T* c = nullptr;
   std::int64_t ldc = 0;
   bool accumulate = false;
+  Omitted omitted = Omitted::kNothing;
 };
 
 /// Planes of batch or group norm that lie next to each other: (x - mean) scale + shift, plus the
