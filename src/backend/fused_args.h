@@ -9,7 +9,8 @@
 
 namespace fovea {
 
-/// The function is applied to the first half of the last axis, or to the last one.
+/// The function is applied to the first half of the last axis, or to the last one, or, where the
+/// halves are two tensors, to the first.
 struct GatedArgs {
   UnaryOp op = UnaryOp::kSilu;
   bool gate_last = false;

@@ -33,7 +33,7 @@ Tensor forward(const Activation& f, const Tensor& x) {
   Shape half = x.shape();
   half[half.rank() - 1] /= 2;
   Tensor y = Tensor::empty(half, x.dtype(), x.device());
-  backend(x).gated({.op = f.kind, .gate_last = f.gate_last}, x, y);
+  backend(x).gated({.op = f.kind, .gate_last = f.gate_last}, x, {}, y);
   return y;
 }
 
@@ -52,7 +52,7 @@ Tensor activate(const Activation& f, const Tensor& x) {
     // Where no other tensor holds dy, the gradient is written over it.
     Tensor dx = !f.gated && dy.unique_storage() ? dy : in.empty(0);
     if (f.gated) {
-      backend(dy).gated_backward({.op = f.kind, .gate_last = f.gate_last}, input, dy, dx);
+      backend(dy).gated_backward({.op = f.kind, .gate_last = f.gate_last}, input, {}, dy, dx, {});
     } else {
       backend(dy).unary_backward(
           {.op = f.kind, .params = {}, .x = input, .y = input, .dy = dy, .dx = dx});

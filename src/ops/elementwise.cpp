@@ -220,6 +220,31 @@ Tensor swiglu(const Tensor& x, bool gate_last) {
   return activate({.kind = UnaryOp::kSilu, .gated = true, .gate_last = gate_last}, x);
 }
 
+Tensor swiglu(const Tensor& a, const Tensor& b) {
+  check_same_dtype("swiglu", a, b);
+  FOVEA_CHECK(a.shape() == b.shape(), ShapeError,
+              fmt::format("swiglu: a is {}, b is {}; expected equal shapes", to_string(a.shape()),
+                          to_string(b.shape())));
+  Op op("swiglu", {a, b});
+  const auto forward = [](const Tensor& x, const Tensor& other) {
+    Tensor y = Tensor::empty_like(x);
+    backend(x).gated({}, x, other, y);
+    return y;
+  };
+  const Tensor y = forward(a, b);
+  const autograd::Kept gate = op.keep_or_remake(a);
+  const autograd::Kept other = op.keep_or_remake(b);
+  op.remake([=] { return forward(gate.get(), other.get()); });
+  return op.output(y, [=](const Tensor& dy, Gradients& in) {
+    // Where no other tensor holds dy, a gradient is written over it.
+    Tensor da = dy.unique_storage() ? dy : Tensor::empty_like(dy);
+    Tensor db = Tensor::empty_like(dy);
+    backend(dy).gated_backward({}, gate.get(), other.get(), dy, da, db);
+    if (in.wanted(0)) in.add(0, std::move(da));
+    if (in.wanted(1)) in.add(1, std::move(db));
+  });
+}
+
 Tensor equal(const Tensor& a, const Tensor& b) { return compare("equal", BinaryOp::kEqual, a, b); }
 Tensor not_equal(const Tensor& a, const Tensor& b) {
   return compare("not_equal", BinaryOp::kNotEqual, a, b);

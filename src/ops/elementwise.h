@@ -57,6 +57,8 @@ Tensor softplus(const Tensor& x);
 /// silu(a) * b for x = [a, b] halved on the last axis; with gate_last a * silu(b).
 /// x: (..., 2 h) -> (..., h). dgsa 2.5.
 Tensor swiglu(const Tensor& x, bool gate_last = false);
+/// The same of two tensors of one shape.
+Tensor swiglu(const Tensor& a, const Tensor& b);
 
 // Comparisons: uint8, 1 where true; broadcast.
 Tensor equal(const Tensor& a, const Tensor& b);

@@ -17,18 +17,30 @@ Outputs axpy(const Backend& b, Operands& o) {
 FusedCase gated_case(UnaryOp op, bool gate_last, const char* name) {
   return {"gated", name, true, [=](const Backend& b, Operands& o) -> Outputs {
             const Tensor y = o.to_x({3, 2, 7});
-            b.gated({.op = op, .gate_last = gate_last}, o.x({3, 2, 14}), y);
+            b.gated({.op = op, .gate_last = gate_last}, o.x({3, 2, 14}), {}, y);
             return {y};
           }};
 }
 
+Outputs gated_of_two(const Backend& b, Operands& o) {
+  const Tensor y = o.to_x({3, 2, 7});
+  b.gated({}, o.x({3, 2, 7}), o.x({3, 2, 7}), y);
+  return {y};
+}
+
+Outputs gated_of_two_backward(const Backend& b, Operands& o) {
+  const Tensor dx = o.to_x({3, 2, 7}), dother = o.to_x({3, 2, 7});
+  b.gated_backward({}, o.x({3, 2, 7}), o.x({3, 2, 7}), o.x({3, 2, 7}), dx, dother);
+  return {dx, dother};
+}
+
 FusedCase gated_backward_case(UnaryOp op, bool gate_last, const char* name) {
-  return {
-      "gated_backward", name, true, [=](const Backend& b, Operands& o) -> Outputs {
-        const Tensor dx = o.to_x({3, 2, 14});
-        b.gated_backward({.op = op, .gate_last = gate_last}, o.x({3, 2, 14}), o.x({3, 2, 7}), dx);
-        return {dx};
-      }};
+  return {"gated_backward", name, true, [=](const Backend& b, Operands& o) -> Outputs {
+            const Tensor dx = o.to_x({3, 2, 14});
+            b.gated_backward({.op = op, .gate_last = gate_last}, o.x({3, 2, 14}), {},
+                             o.x({3, 2, 7}), dx, {});
+            return {dx};
+          }};
 }
 
 FusedCase dropout_case(std::int64_t block) {
@@ -136,6 +148,8 @@ std::vector<FusedCase> cases_of_updates() {
   return {{"axpy", "", true, axpy},
           gated_case(UnaryOp::kSilu, false, "swiglu"),
           gated_case(UnaryOp::kGelu, true, "gelu of the last half"),
+          {"gated", "of two tensors", true, gated_of_two},
+          {"gated_backward", "of two tensors", true, gated_of_two_backward},
           gated_backward_case(UnaryOp::kSilu, false, "swiglu"),
           gated_backward_case(UnaryOp::kGelu, true, "gelu of the last half"),
           dropout_case(1),

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/create.h"
+#include "ops/shape.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
@@ -171,6 +172,18 @@ TEST_CASE("swiglu: gradient and both orders", "[ops]") {
   CHECK(ops::swiglu(x, gate_last).item<double>() ==
         Approx(gate_last ? silu2 : 2 * silu1).epsilon(1e-14));
   CHECK_THROWS_AS(ops::swiglu(random_tensor({3, 5}, 1)), ShapeError);
+}
+
+TEST_CASE("swiglu: of two tensors, it is that of their halves", "[ops]") {
+  const auto halves = [](const auto& t) { return ops::swiglu(t[0], t[1]); };
+  check_gradients(halves, {random_tensor({2, 3, 5}, 3), random_tensor({2, 3, 5}, 4)});
+  // Where nobody else holds the upstream gradient, it is written over.
+  check_gradients([&](const auto& t) { return ops::affine(halves(t), 2, 1); },
+                  {random_tensor({2, 3, 5}, 3), random_tensor({2, 3, 5}, 4)});
+  const Tensor a = random_tensor({4, 33}, 1), b = random_tensor({4, 33}, 2);
+  CHECK(to_doubles(ops::swiglu(a, b)) == to_doubles(ops::swiglu(ops::concat({a, b}, -1))));
+  CHECK_THROWS_WITH(ops::swiglu(a, random_tensor({4, 32}, 1)),
+                    Catch::Contains("a is (4, 33), b is (4, 32); expected equal shapes"));
 }
 
 TEST_CASE("dropout: keeps the mean, the same draw in backward, nothing at p = 0", "[ops]") {

@@ -299,6 +299,7 @@ std::vector<Case> elementwise_cases() {
        rows,
        false},
       {"swiglu", {rows}, {}, [](const auto& t) { return ops::swiglu(t[0]); }, {0, 2}},
+      {"swiglu", {rows, rows}, {}, [](const auto& t) { return ops::swiglu(t[0], t[1]); }, {0, 4}},
       {"activate",
        {rows},
        {},

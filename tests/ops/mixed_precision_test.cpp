@@ -49,6 +49,7 @@ std::vector<MixedCase> cases() {
        [](const auto& t) { return ops::rms_norm(t[0], t[1], 1e-5); }},
       {"gelu", {{3, 41}}, {}, [](const auto& t) { return ops::gelu(t[0]); }},
       {"swiglu", {{3, 42}}, {}, [](const auto& t) { return ops::swiglu(t[0], false); }},
+      {"swiglu", {{3, 42}, {3, 42}}, {}, [](const auto& t) { return ops::swiglu(t[0], t[1]); }},
       {"add a parameter",
        {{3, 4, 5}},
        {{1, 4, 5}},

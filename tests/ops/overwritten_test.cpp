@@ -97,6 +97,10 @@ Table elementwise_table() {
       {"clamp", {kRows}, [](const auto& t) { return ops::clamp(t[0], 0.7, 1); }, {0}},
       {"elu", {kRows}, [](const auto& t) { return ops::elu(t[0]); }, {0, kResult}},
       {"swiglu", {kRows}, [](const auto& t) { return ops::swiglu(t[0]); }, {0}},
+      {"swiglu of two",
+       {kRows, kRows},
+       [](const auto& t) { return ops::swiglu(t[0], t[1]); },
+       {0, 1}},
       {"activate", {kRows}, [](const auto& t) { return ops::activate({}, t[0]); }, {0}},
       {"where",
        {kRows, {4}},
@@ -176,7 +180,9 @@ Table shape_table() {
        {numbers({2})}},
       {"ctc_loss",
        {{2, 4, 3}},
-       [](const auto& t) { return ops::ctc_loss(t[0], t[1], {4, 3}, {1, 1}); },
+       [](const auto& t) {
+         return ops::ctc_loss(t[0], t[1], {4, 3}, {1, 1});
+       },
        {},
        {numbers({2, 1})}},
       {"max_pool", {kMap}, [](const auto& t) { return ops::max_pool(t[0], {2}); }, {}},

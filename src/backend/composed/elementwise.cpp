@@ -11,16 +11,24 @@ void Backend::axpy(double alpha, const Tensor& x, const Tensor& y) const {
   binary(BinaryOp::kAdd, y, affine(x, alpha), y);
 }
 
-void Backend::gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const {
+void Backend::gated(const GatedArgs& args, const Tensor& x, const Tensor& other,
+                    const Tensor& y) const {
+  if (other.defined()) return write(mul(composed::unary(args.op, x), other), y);
   const std::int64_t n = y.shape().rank() == 0 ? 1 : y.size(-1);
   const Tensor in = x.alias({x.shape().part(0, x.rank() - 1).numel(), 2 * n});
   const Tensor gate = columns(in, args.gate_last ? n : 0, n);
-  const Tensor other = columns(in, args.gate_last ? 0 : n, n);
-  write(mul(composed::unary(args.op, gate), other), y);
+  write(mul(composed::unary(args.op, gate), columns(in, args.gate_last ? 0 : n, n)), y);
 }
 
-void Backend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
-                             const Tensor& dx) const {
+void Backend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& other,
+                             const Tensor& dy, const Tensor& dx, const Tensor& dother) const {
+  if (other.defined()) {
+    const Tensor value = composed::unary(args.op, x);
+    const Tensor upstream = mul(dy, other);
+    write(mul(dy, value), dother);
+    return unary_backward(
+        {.op = args.op, .params = {}, .x = x, .y = value, .dy = upstream, .dx = dx});
+  }
   const std::int64_t n = dy.size(-1);
   const std::int64_t rows = x.shape().part(0, x.rank() - 1).numel();
   const Tensor in = x.alias({rows, 2 * n});

@@ -153,13 +153,20 @@ void CpuBackend::axpy(double alpha, const Tensor& x, const Tensor& y) const {
   });
 }
 
-void CpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const {
+void CpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& other,
+                       const Tensor& y) const {
   if (y.numel() == 0) return;
   const std::int64_t h = y.shape().back();
   dispatch_stored("gated", x.dtype(), [&]<class T>(T) {
     const T* from = x.data<T>();
     T* to = y.data<T>();
     const auto& kernels = simd::kernels().of<T>();
+    if (other.defined()) {
+      const T* by = other.data<T>();
+      return parallel(y.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        kernels.gated(args.op, from + begin, by + begin, to + begin, end - begin);
+      });
+    }
     for_rows(pool_, y.numel() / h, h, [&](std::int64_t r, std::int64_t first, std::int64_t n) {
       const T* left = from + 2 * r * h + first;
       kernels.gated(args.op, args.gate_last ? left + h : left, args.gate_last ? left : left + h,
@@ -168,8 +175,8 @@ void CpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& y) 
   });
 }
 
-void CpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
-                                const Tensor& dx) const {
+void CpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& other,
+                                const Tensor& dy, const Tensor& dx, const Tensor& dother) const {
   if (dy.numel() == 0) return;
   const std::int64_t h = dy.shape().back();
   dispatch_stored("gated_backward", x.dtype(), [&]<class T>(T) {
@@ -177,11 +184,19 @@ void CpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Te
     const T* pdy = dy.data<T>();
     T* to = dx.data<T>();
     const auto& kernels = simd::kernels().of<T>();
+    if (other.defined()) {
+      const T* by = other.data<T>();
+      T* to_by = dother.data<T>();
+      return parallel(dy.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        kernels.gated_backward(args.op, from + begin, by + begin, pdy + begin, to + begin,
+                               to_by + begin, end - begin);
+      });
+    }
     for_rows(pool_, dy.numel() / h, h, [&](std::int64_t r, std::int64_t first, std::int64_t n) {
       const std::int64_t act = 2 * r * h + first + (args.gate_last ? h : 0);
-      const std::int64_t other = 2 * r * h + first + (args.gate_last ? 0 : h);
-      kernels.gated_backward(args.op, from + act, from + other, pdy + r * h + first, to + act,
-                             to + other, n);
+      const std::int64_t rest = 2 * r * h + first + (args.gate_last ? 0 : h);
+      kernels.gated_backward(args.op, from + act, from + rest, pdy + r * h + first, to + act,
+                             to + rest, n);
     });
   });
 }

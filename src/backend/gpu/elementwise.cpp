@@ -29,15 +29,29 @@ void GpuBackend::binary(BinaryOp op, const Tensor& a, const Tensor& b, const Ten
   launch_items(kernel, a.dtype(), walk.count, walk, static_cast<Int32>(op), a, b, y);
 }
 
-void GpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& y) const {
-  launch_rows(Kernel::gated, x.dtype(), rows_of(y), static_cast<Int32>(args.op),
-              Int32{args.gate_last}, x, y);
+namespace {
+
+// Of rows of n results: where those of a and b begin, and how far apart they are.
+GatedRows gated_rows(const GatedArgs& args, bool packed, std::int64_t n) {
+  if (!packed) return {.gate = 0, .other = 0, .ld = n};
+  return {.gate = args.gate_last ? n : 0, .other = args.gate_last ? 0 : n, .ld = 2 * n};
 }
 
-void GpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& dy,
-                                const Tensor& dx) const {
-  launch_rows(Kernel::gated_backward, x.dtype(), rows_of(dy), static_cast<Int32>(args.op),
-              Int32{args.gate_last}, x, dy, dx);
+}  // namespace
+
+void GpuBackend::gated(const GatedArgs& args, const Tensor& x, const Tensor& other,
+                       const Tensor& y) const {
+  const Rows rows = rows_of(y);
+  launch_rows(Kernel::gated, x.dtype(), rows, gated_rows(args, !other.defined(), rows.n),
+              static_cast<Int32>(args.op), x, other.defined() ? other : x, y);
+}
+
+void GpuBackend::gated_backward(const GatedArgs& args, const Tensor& x, const Tensor& other,
+                                const Tensor& dy, const Tensor& dx, const Tensor& dother) const {
+  const Rows rows = rows_of(dy);
+  const bool packed = !other.defined();
+  launch_rows(Kernel::gated_backward, x.dtype(), rows, gated_rows(args, packed, rows.n),
+              static_cast<Int32>(args.op), x, packed ? x : other, dy, dx, packed ? dx : dother);
 }
 
 void GpuBackend::rotate(const RotateArgs& args) const {

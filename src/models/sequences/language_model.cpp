@@ -74,7 +74,7 @@ class GatedMlp final : public nn::UnaryModule {
 
  protected:
   Tensor forward(const Tensor& x) override {
-    return down_proj_(ops::mul(ops::silu(gate_proj_(x)), up_proj_(x)));
+    return down_proj_(ops::swiglu(gate_proj_(x), up_proj_(x)));
   }
 
  private:

@@ -184,35 +184,37 @@ KERNEL binary(Walk walk, Int32 op, TENSOR(const Stored, a), TENSOR(const Stored,
   store(y, i, value);
 }
 
-// y = f(gate) other for rows [gate, other] of x, or [other, gate].
-KERNEL gated(Rows rows, Int32 op, Int32 gate_last, TENSOR(const Stored, x),
-             TENSOR(Stored, y)) {
+// y = f(gate) other; both lie in the rows of x, or in those of two tensors.
+KERNEL gated(Rows rows, GatedRows at, Int32 op, TENSOR(const Stored, x),
+             TENSOR(const Stored, other), TENSOR(Stored, y)) {
   OPEN(const Stored, x);
+  OPEN(const Stored, other);
   OPEN(Stored, y);
   const Index row = row_of(&rows);
   for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
-    const Index first = row * 2 * rows.n + i;
-    const Real gate = load(x, gate_last ? first + rows.n : first);
-    const Real other = load(x, gate_last ? first : first + rows.n);
-    store(y, row * rows.n + i, unary_value(op, 0, 0, gate) * other);
+    const Index first = row * at.ld + i;
+    const Real gate = load(x, first + at.gate);
+    store(y, row * rows.n + i, unary_value(op, 0, 0, gate) * load(other, first + at.other));
   }
 }
 
-KERNEL gated_backward(Rows rows, Int32 op, Int32 gate_last, TENSOR(const Stored, x),
-                      TENSOR(const Stored, dy), TENSOR(Stored, dx)) {
+KERNEL gated_backward(Rows rows, GatedRows at, Int32 op, TENSOR(const Stored, x),
+                      TENSOR(const Stored, other), TENSOR(const Stored, dy), TENSOR(Stored, dx),
+                      TENSOR(Stored, dother)) {
   OPEN(const Stored, x);
+  OPEN(const Stored, other);
   OPEN(const Stored, dy);
   OPEN(Stored, dx);
+  OPEN(Stored, dother);
   const Index row = row_of(&rows);
   for (Index i = PLACE % rows.team; i < length_of(&rows, row); i += rows.team) {
-    const Index first = row * 2 * rows.n + i;
-    const Index gate_at = gate_last ? first + rows.n : first;
-    const Index other_at = gate_last ? first : first + rows.n;
-    const Real gate = load(x, gate_at);
+    const Index first = row * at.ld + i;
+    const Real gate = load(x, first + at.gate);
     const Real value = unary_value(op, 0, 0, gate);
     const Real d = load(dy, row * rows.n + i);
-    store(dx, gate_at, d * load(x, other_at) * unary_slope(op, 0, 0, gate, value));
-    store(dx, other_at, d * value);
+    const Real by = load(other, first + at.other);
+    store(dx, first + at.gate, d * by * unary_slope(op, 0, 0, gate, value));
+    store(dother, first + at.other, d * value);
   }
 }
 

@@ -75,6 +75,11 @@ typedef struct {
   Int32 team;
 } Rows;
 
+// Where a gate and what it multiplies begin, and how far apart their rows are.
+typedef struct {
+  Index gate, other, ld;
+} GatedRows;
+
 // A map (batch, channels, space) that is normed by channel (groups = 0), or by item and group of
 // channels. A plane is summed in `pieces` pieces of `piece` elements, the last one shorter.
 typedef struct {
