@@ -310,12 +310,17 @@ struct RegionAreasArgs {
 
 /// An update of several parameters in place. Gradients count times `scale`, () of the backend's
 /// widest type; where that is not finite nothing changes. Undefined: 1.
-struct AdamWArgs {
+struct AdamArgs {
   double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+  bool decoupled = true;  // weights decay by themselves; else weight_decay param is in the gradient
   std::int64_t step = 1;  // counted from 1
   Tensor scale = {};
+
+  /// What is left of a weight before its step, and its share in its gradient.
+  double kept() const { return decoupled ? 1 - lr * weight_decay : 1; }
+  double in_gradient() const { return decoupled ? 0 : weight_decay; }
 };
-struct AdamWTensors {
+struct AdamTensors {
   Tensor grad, param, m, v;
 };
 
@@ -323,11 +328,27 @@ struct SgdArgs {
   double lr = 0, momentum = 0, weight_decay = 0, dampening = 0;
   bool nesterov = false;
   bool first = false;  // the momentum buffer is being started
-  Tensor scale = {};   // as in AdamWArgs
+  Tensor scale = {};   // as in AdamArgs
 };
 /// momentum is undefined where there is none, which is the same for all of an update.
 struct SgdTensors {
   Tensor grad, param, momentum = {};
+};
+
+struct LambArgs {
+  double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-6, weight_decay = 0;
+  std::int64_t step = 1;    // counted from 1
+  bool adapt = true;        // the length of a step follows that of the weights
+  bool trust_clip = false;  // but is not more than Adam's
+  Tensor scale = {};        // as in AdamArgs
+};
+
+struct LionArgs {
+  double lr = 0, beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
+  Tensor scale = {};  // as in AdamArgs
+};
+struct LionTensors {
+  Tensor grad, param, m;
 };
 struct Averaged {
   Tensor x, average;

@@ -88,27 +88,57 @@ Tensor scale_of(double value) {
   return scale;
 }
 
-FusedCase adamw_case(double scale, const char* name) {
-  return {
-      "adamw", name, false, [=](const Backend& b, Operands& o) -> Outputs {
-        std::vector<AdamWTensors> of;
-        Outputs outputs;
-        for (const std::int64_t n : kSizes) {
-          of.push_back(
-              {.grad = o.c({n}), .param = o.c({n}), .m = o.c({n}), .v = o.between(0.1, 1, {n})});
-          for (const Tensor& written : {of.back().param, of.back().m, of.back().v})
-            outputs.push_back(written);
-        }
-        b.adamw({.lr = 0.01,
-                 .beta1 = 0.9,
-                 .beta2 = 0.99,
-                 .eps = 1e-8,
-                 .weight_decay = 0.1,
-                 .step = 3,
-                 .scale = scale_of(scale)},
-                of);
-        return outputs;
-      }};
+// Parameters with the state of Adam; `outputs` are what an update writes.
+std::vector<AdamTensors> adam_tensors(Operands& o, Outputs& outputs) {
+  std::vector<AdamTensors> of;
+  for (const std::int64_t n : kSizes) {
+    of.push_back({.grad = o.c({n}), .param = o.c({n}), .m = o.c({n}), .v = o.between(0.1, 1, {n})});
+    for (const Tensor& written : {of.back().param, of.back().m, of.back().v})
+      outputs.push_back(written);
+  }
+  return of;
+}
+
+FusedCase adam_case(bool decoupled, double scale, const char* name) {
+  return {"adam", name, false, [=](const Backend& b, Operands& o) -> Outputs {
+            Outputs outputs;
+            b.adam({.lr = 0.01,
+                    .beta1 = 0.9,
+                    .beta2 = 0.99,
+                    .eps = 1e-8,
+                    .weight_decay = 0.1,
+                    .decoupled = decoupled,
+                    .step = 3,
+                    .scale = scale_of(scale)},
+                   adam_tensors(o, outputs));
+            return outputs;
+          }};
+}
+
+FusedCase lamb_case(LambArgs args, double scale, const char* name) {
+  return {"lamb", name, false, [=](const Backend& b, Operands& o) -> Outputs {
+            Outputs outputs;
+            LambArgs scaled = args;
+            scaled.lr = 0.01;
+            scaled.step = 3;
+            scaled.scale = scale_of(scale);
+            b.lamb(scaled, adam_tensors(o, outputs));
+            return outputs;
+          }};
+}
+
+FusedCase lion_case(double scale, const char* name) {
+  return {"lion", name, false, [=](const Backend& b, Operands& o) -> Outputs {
+            std::vector<LionTensors> of;
+            Outputs outputs;
+            for (const std::int64_t n : kSizes) {
+              of.push_back({.grad = o.c({n}), .param = o.c({n}), .m = o.c({n})});
+              outputs.push_back(of.back().param);
+              outputs.push_back(of.back().m);
+            }
+            b.lion({.lr = 0.01, .weight_decay = 0.1, .scale = scale_of(scale)}, of);
+            return outputs;
+          }};
 }
 
 FusedCase sgd_case(SgdArgs args, double scale, const char* name) {
@@ -159,15 +189,23 @@ std::vector<FusedCase> cases_of_updates() {
           all_finite_case(1, "finite"),
           all_finite_case(kInfinity, "infinite"),
           all_finite_case(kNan, "nan"),
-          adamw_case(1, "plain"),
-          adamw_case(0.3, "clipped"),
-          adamw_case(kNan, "not finite"),
+          adam_case(true, 1, "plain"),
+          adam_case(true, 0.3, "clipped"),
+          adam_case(true, kNan, "not finite"),
+          adam_case(false, 0.3, "decay in the gradient"),
           sgd_case({.lr = 0.1, .weight_decay = 0.01}, 1, "plain"),
           sgd_case({.lr = 0.1, .weight_decay = 0.01}, 0.3, "clipped"),
           sgd_case({.lr = 0.1, .momentum = 0.9, .first = true}, 1, "first"),
           sgd_case({.lr = 0.1, .momentum = 0.9, .dampening = 0.2}, 1, "dampened"),
           sgd_case({.lr = 0.1, .momentum = 0.9, .nesterov = true}, 0.3, "nesterov"),
           sgd_case({.lr = 0.1, .momentum = 0.9}, kNan, "not finite"),
+          lamb_case({.weight_decay = 0.1}, 1, "plain"),
+          lamb_case({.weight_decay = 0.1, .trust_clip = true}, 0.3, "clipped"),
+          lamb_case({.adapt = false}, 1, "with the steps of Adam"),
+          lamb_case({.weight_decay = 0.1}, kNan, "not finite"),
+          lion_case(1, "plain"),
+          lion_case(0.3, "clipped"),
+          lion_case(kNan, "not finite"),
           {"ema", "", false, ema}};
 }
 

@@ -99,18 +99,19 @@ struct UpdateScale {
 }  // namespace
 
 // dgsa 6.4.
-void Backend::adamw(const AdamWArgs& args, const std::vector<AdamWTensors>& of) const {
+void Backend::adam(const AdamArgs& args, const std::vector<AdamTensors>& of) const {
   const auto step = static_cast<double>(args.step);
   const double rate = args.lr / (1 - std::pow(args.beta1, step));
   const double root = 1 / std::sqrt(1 - std::pow(args.beta2, step));
   const UpdateScale scale(args.scale);
   for (const auto& [grad, param, m, v] : of) {
-    const Tensor g = scale.times(grad);
+    Tensor g = scale.times(grad);
+    if (args.in_gradient() != 0) g = add(g, affine(param, args.in_gradient()));
     const Tensor square = composed::unary(UnaryOp::kSquare, g);
     const Tensor m_now = mean_with(m, args.beta1, g, 1 - args.beta1);
     const Tensor v_now = mean_with(v, args.beta2, square, 1 - args.beta2);
     const Tensor divisor = affine(composed::unary(UnaryOp::kSqrt, v_now), root, args.eps);
-    const Tensor kept = affine(param, 1 - args.lr * args.weight_decay);
+    const Tensor kept = affine(param, args.kept());
     scale.write(sub(kept, affine(div(m_now, divisor), rate)), param);
     scale.write(m_now, m);
     scale.write(v_now, v);
@@ -130,6 +131,60 @@ void Backend::sgd(const SgdArgs& args, const std::vector<SgdTensors>& of) const 
       step = args.nesterov ? add(step, affine(now, args.momentum)) : now;
     }
     scale.write(sub(param, affine(step, args.lr)), param);
+  }
+}
+
+namespace {
+
+// |weights| / |update|, or 1 where one of them is 0: a scalar on the device.
+Tensor trust_ratio(const Backend& kernels, const Tensor& weights, const Tensor& update) {
+  const auto norm = [&](const Tensor& x) {
+    const Tensor sum = Tensor::empty({}, kernels.widest(), x.device());
+    kernels.sum_squares({x}, sum);
+    return composed::unary(UnaryOp::kSqrt, sum);
+  };
+  const Tensor of_weights = norm(weights), of_update = norm(update);
+  const auto where_positive = [](const Tensor& x, const Tensor& then) {
+    return composed::where(compare(BinaryOp::kGreater, x, 0), then, 1.0);
+  };
+  return where_positive(of_weights, where_positive(of_update, div(of_weights, of_update)));
+}
+
+}  // namespace
+
+// As timm's: u = m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps) + wd p;  p -= lr |p| / |u| u.
+void Backend::lamb(const LambArgs& args, const std::vector<AdamTensors>& of) const {
+  const auto step = static_cast<double>(args.step);
+  const double whole = 1 / (1 - std::pow(args.beta1, step));
+  const double root = 1 / std::sqrt(1 - std::pow(args.beta2, step));
+  const UpdateScale scale(args.scale);
+  for (const auto& [grad, param, m, v] : of) {
+    const Tensor g = scale.times(grad);
+    const Tensor square = composed::unary(UnaryOp::kSquare, g);
+    const Tensor m_now = mean_with(m, args.beta1, g, 1 - args.beta1);
+    const Tensor v_now = mean_with(v, args.beta2, square, 1 - args.beta2);
+    const Tensor divisor = affine(composed::unary(UnaryOp::kSqrt, v_now), root, args.eps);
+    Tensor update = add(affine(div(m_now, divisor), whole), affine(param, args.weight_decay));
+    if (args.adapt) {
+      Tensor trust = trust_ratio(*this, param, update);
+      if (args.trust_clip) trust = composed::unary(UnaryOp::kClamp, trust, {0, 1});
+      update = mul(update, as(trust, param.dtype()));
+    }
+    scale.write(sub(param, affine(update, args.lr)), param);
+    scale.write(m_now, m);
+    scale.write(v_now, v);
+  }
+}
+
+// u = sign(b1 m + (1 - b1) g);  p = p (1 - lr wd) - lr u;  m = b2 m + (1 - b2) g.
+void Backend::lion(const LionArgs& args, const std::vector<LionTensors>& of) const {
+  const UpdateScale scale(args.scale);
+  for (const auto& [grad, param, m] : of) {
+    const Tensor g = scale.times(grad);
+    const Tensor mixed = mean_with(m, args.beta1, g, 1 - args.beta1);
+    const Tensor step = affine(composed::unary(UnaryOp::kSign, mixed), args.lr);
+    scale.write(sub(affine(param, 1 - args.lr * args.weight_decay), step), param);
+    scale.write(mean_with(m, args.beta2, g, 1 - args.beta2), m);
   }
 }
 

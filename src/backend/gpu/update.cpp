@@ -58,20 +58,20 @@ void for_updates(const std::vector<Item>& of, const Members& members_of, const L
 
 }  // namespace
 
-void GpuBackend::adamw(const AdamWArgs& args, const std::vector<AdamWTensors>& of) const {
+void GpuBackend::adam(const AdamArgs& args, const std::vector<AdamTensors>& of) const {
   const auto step = static_cast<double>(args.step);
   const double rate = args.lr / (1 - std::pow(args.beta1, step));
   const double root = 1 / std::sqrt(1 - std::pow(args.beta2, step));
-  const auto members = [](const AdamWTensors& x) {
+  const auto members = [](const AdamTensors& x) {
     return std::array{&x.grad, &x.param, &x.m, &x.v};
   };
-  for_updates(of, members,
-              [&](DType dtype, std::int64_t pieces, const List& list, const auto&... x) {
-                launch(Kernel::adamw, dtype, pieces, list, args.scale, Real{args.beta1, dtype},
-                       Real{1 - args.beta1, dtype}, Real{args.beta2, dtype},
-                       Real{1 - args.beta2, dtype}, Real{rate, dtype}, Real{root, dtype},
-                       Real{args.eps, dtype}, Real{1 - args.lr * args.weight_decay, dtype}, x...);
-              });
+  for_updates(
+      of, members, [&](DType dtype, std::int64_t pieces, const List& list, const auto&... x) {
+        launch(Kernel::adam, dtype, pieces, list, args.scale, Real{args.beta1, dtype},
+               Real{1 - args.beta1, dtype}, Real{args.beta2, dtype}, Real{1 - args.beta2, dtype},
+               Real{rate, dtype}, Real{root, dtype}, Real{args.eps, dtype},
+               Real{args.kept(), dtype}, Real{args.in_gradient(), dtype}, x...);
+      });
 }
 
 void GpuBackend::sgd(const SgdArgs& args, const std::vector<SgdTensors>& of) const {

@@ -1,4 +1,4 @@
-// Dropout and the AdamW update; part of kernels_impl.h.
+// Dropout and the update of Adam; part of kernels_impl.h.
 #pragma once
 
 #include "backend/cpu/simd/batch_impl.h"
@@ -67,22 +67,23 @@ void dropout(std::uint64_t key, std::uint64_t first, Compute<S> p, Compute<S> sc
 
 // dgsa 6.4.
 template <class T>
-void adamw(const AdamWArgs& args, T scale, double correction1, double correction2, const T* g, T* p,
-           T* m, T* v, std::int64_t n) {
+void adam(const AdamArgs& args, T scale, double correction1, double correction2, const T* g, T* p,
+          T* m, T* v, std::int64_t n) {
   using B = Batch<T>;
   const T b1 = T(args.beta1);
   const T b2 = T(args.beta2);
   const T rest1 = T(1 - args.beta1);
   const T rest2 = T(1 - args.beta2);
-  const T decay = T(1 - args.lr * args.weight_decay);
+  const T kept = T(args.kept());
+  const T in_gradient = T(args.in_gradient());
   const T rate = T(args.lr / correction1);
   const T root2 = T(1 / __builtin_sqrt(correction2));
   const T eps = T(args.eps);
   const auto update = [=](B gi, B& pi, B& mi, B& vi) {
-    gi *= scale;
+    gi = gi * scale + in_gradient * pi;
     mi = b1 * mi + rest1 * gi;
     vi = b2 * vi + rest2 * gi * gi;
-    pi = pi * decay - rate * mi / (xsimd::sqrt(vi) * root2 + eps);
+    pi = pi * kept - rate * mi / (xsimd::sqrt(vi) * root2 + eps);
   };
   std::int64_t i = 0;
   for (; i + kLanes<T> <= n; i += kLanes<T>) {

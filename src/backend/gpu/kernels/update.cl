@@ -44,10 +44,10 @@ KERNEL ema(List list, Real decay, Real rest EACH_UPDATE(PARAMETERS_OF_EMA)) {
     store(average, i, decay * load(average, i) + rest * load(x, i));
 }
 
-#define PARAMETERS_OF_ADAMW(k)                                                              \
+#define PARAMETERS_OF_ADAM(k)                                                              \
   , TENSOR(const Stored, grad##k), TENSOR(Stored, param##k), TENSOR(Stored, m##k),          \
       TENSOR(Stored, v##k)
-#define CHOICE_OF_ADAMW(k)                     \
+#define CHOICE_OF_ADAM(k)                     \
   if (piece.which == k) {                      \
     grad = grad##k##_memory + grad##k##_first; \
     param = param##k##_memory + param##k##_first; \
@@ -55,9 +55,11 @@ KERNEL ema(List list, Real decay, Real rest EACH_UPDATE(PARAMETERS_OF_EMA)) {
     v = v##k##_memory + v##k##_first;          \
   }
 
-// dgsa 6.4. rate = lr / (1 - beta1^step), root = 1 / sqrt(1 - beta2^step), kept = 1 - lr weight_decay.
-KERNEL adamw(List list, TENSOR(const Wide, scale), Real beta1, Real rest1, Real beta2, Real rest2,
-             Real rate, Real root, Real eps, Real kept EACH_UPDATE(PARAMETERS_OF_ADAMW)) {
+// dgsa 6.4. rate = lr / (1 - beta1^step), root = 1 / sqrt(1 - beta2^step). Of weight decay: kept is
+// what is left of a weight, in_gradient its share in its gradient.
+KERNEL adam(List list, TENSOR(const Wide, scale), Real beta1, Real rest1, Real beta2, Real rest2,
+            Real rate, Real root, Real eps, Real kept, Real in_gradient
+                EACH_UPDATE(PARAMETERS_OF_ADAM)) {
   const Real times = IS_DEFINED(scale) ? (Real)scale_memory[scale_first] : (Real)1;
   if (!IS_FINITE(times)) return;
   const UpdatedPiece piece = updated_piece(&list);
@@ -65,9 +67,9 @@ KERNEL adamw(List list, TENSOR(const Wide, scale), Real beta1, Real rest1, Real 
   GLOBAL Stored* param = 0;
   GLOBAL Stored* m = 0;
   GLOBAL Stored* v = 0;
-  EACH_UPDATE(CHOICE_OF_ADAMW)
+  EACH_UPDATE(CHOICE_OF_ADAM)
   for (Index i = piece.first + PLACE; i < piece.end; i += GROUP_SIZE) {
-    const Real g = times * load(grad, i);
+    const Real g = times * load(grad, i) + in_gradient * load(param, i);
     const Real first = beta1 * load(m, i) + rest1 * g;
     const Real second = beta2 * load(v, i) + rest2 * g * g;
     store(m, i, first);
