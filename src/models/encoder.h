@@ -50,6 +50,7 @@ class EncoderBlock final : public nn::Module {
   EncoderBlock(const nn::Build& build, const EncoderOptions& options, std::int64_t layer,
                const attention::Layout& layout = {});
   std::string type() const override { return "EncoderBlock"; }
+  bool is_block() const override { return true; }
   Tensor operator()(const Tensor& x, const attention::Context& context);
 
  private:

@@ -59,6 +59,9 @@ class Module {
 
   /// Class name for summaries ("Linear", "MDGSA").
   virtual std::string type() const = 0;
+  /// True for the blocks that a network stacks, by which layers are counted
+  /// (models/layer_order.h).
+  virtual bool is_block() const { return false; }
 
   /// All parameters (buffers) below this module in order of registration, with dotted names.
   std::vector<NamedTensor> parameters() const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <string_view>
 #include <utility>
 
@@ -11,7 +12,6 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/name_pattern.h"
-#include "base/suggest.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
 #include "ops/reduce.h"
@@ -36,19 +36,52 @@ bool is_exempt_in_timm(const std::string& name) {
   return std::ranges::find(kExempt, last_part(name)) != std::end(kExempt);
 }
 
-void check_all_match(const std::vector<std::string>& patterns,
-                     const std::vector<Parameter>& parameters) {
-  for (const std::string& pattern : patterns) {
-    const bool any = std::ranges::any_of(
-        parameters, [&](const Parameter& p) { return matches_pattern(p.name, pattern); });
-    if (any) continue;
-    std::vector<std::string> names;
-    for (const Parameter& p : parameters) names.push_back(p.name);
-    const std::string hint = did_you_mean(pattern, names);
-    throw ConfigError(fmt::format(
-        "optimizer.no_decay_names: \"{}\" matches none of the {} parameters{}", pattern,
-        parameters.size(), hint.empty() ? "; * stands for any characters, dots too" : hint));
+bool matches_any(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::ranges::any_of(
+      patterns, [&](const std::string& pattern) { return matches_pattern(name, pattern); });
+}
+
+void check_patterns(const OptimiserOptions& options, const std::vector<Parameter>& parameters) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : parameters) names.push_back(parameter.name);
+  require_matches("optimizer.no_decay_names", options.no_decay_names, names, "parameters");
+  for (std::size_t i = 0; i < options.param_groups.size(); ++i)
+    require_matches(fmt::format("optimizer.param_groups.{}.params", i),
+                    options.param_groups[i].params, names, "parameters");
+}
+
+// The group of a parameter; a default one for those of no group.
+GroupOptions group_of(const std::string& name, const std::vector<GroupOptions>& groups) {
+  const GroupOptions* found = nullptr;
+  for (const GroupOptions& group : groups) {
+    if (!matches_any(name, group.params)) continue;
+    FOVEA_CHECK(found == nullptr, ConfigError,
+                fmt::format("optimizer.param_groups: {} is in groups {} and {}; expected one", name,
+                            found - groups.data(), &group - groups.data()));
+    found = &group;
   }
+  return found != nullptr ? *found : GroupOptions{};
+}
+
+double layer_scale(const Parameter& parameter, double layer_decay) {
+  if (layer_decay == 1) return 1;
+  FOVEA_CHECK(parameter.layers_to_output, ConfigError,
+              fmt::format("optimizer.layer_decay: is {}, and the network has no order of blocks; "
+                          "expected 1; optimizer.param_groups gives rates by name",
+                          layer_decay));
+  return std::pow(layer_decay, static_cast<double>(*parameter.layers_to_output));
+}
+
+const schema::Fields<GroupOptions>& group_fields() {
+  static const auto fields =
+      schema::Fields<GroupOptions>{}
+          .add("params", &GroupOptions::params, "names of parameters; * stands for any characters")
+          .required()
+          .add("lr_scale", &GroupOptions::lr_scale, schema::at_least(0),
+               "their learning rate relative to that of the schedule")
+          .add("weight_decay", &GroupOptions::weight_decay, schema::at_least(0),
+               "of those that decay by no_decay and no_decay_names; null = optimizer.weight_decay");
+  return fields;
 }
 
 const Tensor& take(const std::map<std::string, Tensor>& state, const std::string& name) {
@@ -113,24 +146,36 @@ const schema::Fields<OptimiserOptions>& optimiser_fields() {
               "absolute_pos_embed)")
           .add("no_decay_names", &OptimiserOptions::no_decay_names,
                "names of further parameters without weight decay; * stands for any characters: "
-               "\"*.lambda_scale\"");
+               "\"*.lambda_scale\"")
+          .add_object("param_groups", &OptimiserOptions::param_groups, group_fields(),
+                      "parameters with a rate or a weight decay of their own; each may be in one "
+                      "group")
+          .add("layer_decay", &OptimiserOptions::layer_decay,
+               schema::greater_than(0) && schema::at_most(1),
+               "factor of the learning rate from each layer to the one before it, for fine-tuning: "
+               "the head has the whole rate; layers are timm's: the stem, each block, the head");
   return fields;
 }
 
 Optimiser::Optimiser(std::vector<Parameter> parameters, const OptimiserOptions& options)
     : parameters_(std::move(parameters)), options_(options), slots_(parameters_.size()) {
-  check_all_match(options.no_decay_names, parameters_);
+  check_patterns(options, parameters_);
   for (const Parameter& parameter : parameters_) {
-    const bool named = std::ranges::any_of(options.no_decay_names, [&](const std::string& pattern) {
-      return matches_pattern(parameter.name, pattern);
-    });
-    const bool decaying = !named && decays(parameter, options.no_decay);
-    weight_decay_.push_back(decaying ? options.weight_decay : 0.0);
+    const GroupOptions group = group_of(parameter.name, options.param_groups);
+    const bool decaying =
+        !matches_any(parameter.name, options.no_decay_names) && decays(parameter, options.no_decay);
+    weight_decay_.push_back(decaying ? group.weight_decay.value_or(options.weight_decay) : 0.0);
+    lr_scale_.push_back(group.lr_scale * layer_scale(parameter, options.layer_decay));
   }
 }
 
 void Optimiser::step(double lr, const Tensor& scale) {
-  std::map<std::pair<std::int64_t, double>, std::vector<Member>> groups;
+  struct Alike {
+    std::int64_t step;
+    double weight_decay, lr_scale;
+    auto operator<=>(const Alike&) const = default;
+  };
+  std::map<Alike, std::vector<Member>> groups;
   const std::size_t buffers = buffer_names().size();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].tensor;
@@ -138,10 +183,12 @@ void Optimiser::step(double lr, const Tensor& scale) {
     if (!gradient.defined()) continue;
     Slot& slot = slots_[i];
     while (slot.buffers.size() < buffers) slot.buffers.push_back(ops::zeros_like(parameter));
-    groups[{++slot.step, weight_decay_[i]}].push_back({parameter, gradient, &slot});
+    groups[{++slot.step, weight_decay_[i], lr_scale_[i]}].push_back({parameter, gradient, &slot});
   }
   for (const auto& [of, members] : groups) {
-    update({.lr = lr, .weight_decay = of.second, .step = of.first, .scale = scale}, members);
+    update(
+        {.lr = lr * of.lr_scale, .weight_decay = of.weight_decay, .step = of.step, .scale = scale},
+        members);
     for (const Member& member : members) {
       member.parameter.written(name());
       for (const Tensor& buffer : member.slot->buffers) buffer.written(name());
@@ -172,7 +219,8 @@ void Optimiser::load_state(const std::map<std::string, Tensor>& state) {
   std::vector<Slot> slots(parameters_.size());
   std::size_t used = 0;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const auto& [name, tensor] = parameters_[i];
+    const std::string& name = parameters_[i].name;
+    const Tensor& tensor = parameters_[i].tensor;
     const Tensor& step = take(state, name + ".step");
     FOVEA_CHECK(step.dtype() == DType::kInt64 && step.numel() == 1, FileError,
                 fmt::format("optimiser state: {}.step is {} {}, expected one int64", name,

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,12 @@
 
 namespace fovea::optim {
 
-/// A leaf with its dotted name.
+/// A leaf with its dotted name, and how many layers of the network lie between it and the output;
+/// none: the network has no order of layers.
 struct Parameter {
   std::string name;
   Tensor tensor;
+  std::optional<std::int64_t> layers_to_output = {};
 };
 
 /// Which parameters decay, and which do not.
@@ -32,11 +35,21 @@ enum class NoDecay {
 /// cls_token, dist_token, reg_token, relative_position_bias_table, and Swin's absolute_pos_embed.
 bool decays(const Parameter& parameter, NoDecay rule);
 
+/// Parameters with a rate or a weight decay of their own.
+struct GroupOptions {
+  std::vector<std::string> params;     // patterns (base/name_pattern.h)
+  double lr_scale = 1;                 // their rate relative to that of the others
+  std::optional<double> weight_decay;  // of those that decay; none: as the others
+  bool operator==(const GroupOptions&) const = default;
+};
+
 struct OptimiserOptions {
   double lr = 1e-3;
   double weight_decay = 0;
   NoDecay no_decay = NoDecay::kNone;
-  std::vector<std::string> no_decay_names;  // patterns (base/name_pattern.h), besides the rule
+  std::vector<std::string> no_decay_names;  // patterns, besides the rule
+  std::vector<GroupOptions> param_groups;
+  double layer_decay = 1;  // factor of the rate from each layer to the one before it
   bool operator==(const OptimiserOptions&) const = default;
 };
 const schema::Fields<OptimiserOptions>& optimiser_fields();
@@ -51,8 +64,11 @@ class Optimiser {
   /// The rate from the configuration, which schedules scale.
   double base_lr() const { return options_.lr; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  /// The weight decay of each parameter: that of the options, or 0.
+  /// The weight decay of each parameter: that of its group or of the options, or 0.
   const std::vector<double>& weight_decay() const { return weight_decay_; }
+  /// The rate of each parameter relative to that of a step: lr_scale of its group times
+  /// layer_decay^layers_to_output, as in timm.
+  const std::vector<double>& lr_scale() const { return lr_scale_; }
 
   /// One update of all parameters from their gradients, in place. Gradients count times `scale`,
   /// see step_scale(); nothing changes where it is not finite.
@@ -68,7 +84,8 @@ class Optimiser {
   void load_state(const std::map<std::string, Tensor>& state);
 
  protected:
-  /// Throws ConfigError for a pattern of no_decay_names that matches no parameter.
+  /// Throws ConfigError for a pattern that matches no parameter, for a parameter in two groups, and
+  /// for layer_decay where a network has no order of layers.
   Optimiser(std::vector<Parameter> parameters, const OptimiserOptions& options);
 
   /// What an optimiser keeps for one parameter. Buffers are undefined until the first step.
@@ -96,7 +113,7 @@ class Optimiser {
  private:
   std::vector<Parameter> parameters_;
   OptimiserOptions options_;
-  std::vector<double> weight_decay_;
+  std::vector<double> weight_decay_, lr_scale_;
   std::vector<Slot> slots_;
 };
 

@@ -10,22 +10,18 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "training/monitor.h"
+#include "training/parameters.h"
 #include "training/store/run_lock.h"
 #include "training/timing.h"
 
 namespace fovea::training {
 namespace {
 
-std::vector<optim::Parameter> trainable(const nn::Module& model) {
+// Averages also follow the running statistics of normalisations.
+std::vector<optim::Parameter> averaged(const nn::Module& model) {
   std::vector<optim::Parameter> list;
   for (const nn::NamedTensor& named : model.parameters())
     list.push_back({named.name, named.tensor});
-  return list;
-}
-
-// Averages also follow the running statistics of normalisations.
-std::vector<optim::Parameter> averaged(const nn::Module& model) {
-  std::vector<optim::Parameter> list = trainable(model);
   for (const nn::NamedTensor& named : model.buffers()) {
     if (is_floating(named.tensor.dtype())) list.push_back({named.name, named.tensor});
   }
@@ -48,7 +44,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
       checkpoints_(setup_.run_folder),
       timing_(std::make_unique<Timing>()) {
   const TrainOptions& options = setup_.train;
-  const std::vector<optim::Parameter> parameters = trainable(task_.model());
+  const std::vector<optim::Parameter> parameters = parameters_of(task_.model());
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters to train");
   device_ = parameters.front().tensor.device();
   const std::int64_t group = options.grad_accum_steps;

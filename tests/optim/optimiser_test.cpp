@@ -301,6 +301,51 @@ TEST_CASE("weight decay: names with stars are left out besides the rule", "[opti
                                     "\"b.lambda\""));
 }
 
+TEST_CASE("parameter groups: rates and weight decay by name", "[optim]") {
+  const std::vector<Parameter> parameters = {
+      named("stem.weight", {1, 1}, {1, 2}), named("head.weight", {1, 1}, {1, 2}),
+      named("head.bias", {1, 1}, {2}), named("norm.weight", {1, 1}, {2})};
+  const auto with = [&](const std::string& groups) {
+    return make(R"({"type": "sgd", "momentum": 0, "weight_decay": 0.5, "no_decay": "timm",
+                    "param_groups": [)" +
+                    groups + "]}",
+                parameters);
+  };
+  const auto optimiser = with(R"({"params": ["head.*"], "lr_scale": 10, "weight_decay": 0.1},
+                                 {"params": ["norm.weight", "stem.*"], "lr_scale": 0.5})");
+  CHECK(optimiser->lr_scale() == std::vector{0.5, 10.0, 10.0, 0.5});
+  // What a rule leaves out of weight decay has none in a group either.
+  CHECK(optimiser->weight_decay() == std::vector{0.5, 0.1, 0.0, 0.0});
+  for (const Parameter& parameter : parameters) set_gradient(parameter, {1, 1});
+  optimiser->step(0.01);
+  CHECK(test::to_doubles(parameters[0].tensor)[0] == Approx(1 - 0.005 * (1 + 0.5)).margin(1e-15));
+  CHECK(test::to_doubles(parameters[1].tensor)[0] == Approx(1 - 0.1 * (1 + 0.1)).margin(1e-15));
+  CHECK(test::to_doubles(parameters[2].tensor)[0] == Approx(1 - 0.1).margin(1e-15));
+
+  CHECK_THROWS_WITH(
+      with(R"({"params": ["head.*"]}, {"params": ["haed.bias"]})"),
+      Catch::Contains("optimizer.param_groups.1.params: \"haed.bias\" matches none of "
+                      "the 4 parameters; did you mean \"head.bias\""));
+  CHECK_THROWS_WITH(with(R"({"params": ["head.*"]}, {"params": ["*.bias"]})"),
+                    "optimizer.param_groups: head.bias is in groups 0 and 1; expected one");
+  CHECK_THROWS_WITH(with(R"({"params": ["head.*"], "lr": 1})"), Catch::Contains("lr_scale"));
+}
+
+TEST_CASE("layer decay: needs an order of layers, and multiplies the scales of groups", "[optim]") {
+  std::vector<Parameter> parameters = {named("stem", {1}, {1}), named("block", {1}, {1}),
+                                       named("head", {1}, {1})};
+  const auto make_with = [&](const std::string& more) {
+    return make(R"({"type": "adamw", "layer_decay": 0.5)" + more + "}", parameters);
+  };
+  CHECK_THROWS_WITH(make_with(""), Catch::Contains("optimizer.layer_decay: is 0.5, and the network "
+                                                   "has no order of blocks; expected 1"));
+  for (std::int64_t i = 0; i < 3; ++i)
+    parameters[static_cast<std::size_t>(i)].layers_to_output = 2 - i;
+  CHECK(make_with("")->lr_scale() == std::vector{0.25, 0.5, 1.0});
+  CHECK(make_with(R"(, "param_groups": [{"params": ["stem"], "lr_scale": 3}])")->lr_scale() ==
+        std::vector{0.75, 0.5, 1.0});
+}
+
 TEST_CASE("clipping: the scale is 1 below the limit and not finite where a number is not",
           "[optim]") {
   const Parameter a = named("a", {0, 0}, {2});

@@ -4,6 +4,7 @@
 #include "autograd/mode.h"
 #include "backend/backend.h"
 #include "optim/registry.h"
+#include "training/parameters.h"
 #include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
@@ -22,12 +23,8 @@ TrainingStep::TrainingStep(const Experiment& e, const Device& device,
   with_model_ = in_use();
   parameter_bytes_ = with_model_ - before;
   task_ = task.make(*model_, nullptr, e.loss.value_or(schema::Component{}));
-  std::vector<optim::Parameter> parameters;
-  for (const nn::NamedTensor& named : model_->parameters()) {
-    parameters.push_back({named.name, named.tensor});
-    gradient_bytes_ += named.tensor.bytes();
-  }
-  optimiser_ = optim::make_optimiser(e.optimizer, parameters);
+  for (const nn::NamedTensor& named : model_->parameters()) gradient_bytes_ += named.tensor.bytes();
+  optimiser_ = optim::make_optimiser(e.optimizer, training::parameters_of(*model_));
 }
 
 Tensor TrainingStep::operator()() {

@@ -26,6 +26,7 @@ class DiTBlock final : public nn::Module {
   DiTBlock(const nn::Build& build, const DiTBlockOptions& options, std::int64_t layer,
            std::int64_t depth, const attention::Layout& layout);
   std::string type() const override { return "DiTBlock"; }
+  bool is_block() const override { return true; }
   Tensor operator()(const Tensor& x, const Tensor& c, const attention::Context& context);
 
  private:

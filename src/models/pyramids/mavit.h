@@ -52,6 +52,7 @@ class MavitBlock final : public nn::Module {
  public:
   MavitBlock(const nn::Build& build, const MavitBlockOptions& options);
   std::string type() const override { return "MavitBlock"; }
+  bool is_block() const override { return true; }
   /// The context has the grid and the rotary tables.
   Tensor operator()(const Tensor& x, const attention::Context& context);
 

@@ -81,6 +81,7 @@ class PvtV2Block final : public nn::Module {
   PvtV2Block(const nn::Build& build, std::int64_t dim, const SpatialReductionOptions& attention,
              double mlp_ratio, double drop_path);
   std::string type() const override { return "PvtV2Block"; }
+  bool is_block() const override { return true; }
   Tensor operator()(const Tensor& x, const nn::Grid& grid, attention::Probe* probe = nullptr);
 
  private:

@@ -54,6 +54,7 @@ class SwinBlock final : public nn::Module {
   SwinBlock(const nn::Build& build, const SwinOptions& options, const schema::Component& kind,
             const SwinStageShape& shape, std::int64_t index, double drop_path);
   std::string type() const override { return "SwinBlock"; }
+  bool is_block() const override { return true; }
   Tensor operator()(const Tensor& x, const SwinTokens& tokens, attention::Probe* probe);
 
  protected:

@@ -51,6 +51,7 @@ class ResidualBlock final : public nn::Module {
  public:
   ResidualBlock(const nn::Build& build, const BlockOptions& options);
   std::string type() const override;
+  bool is_block() const override { return true; }
 
   /// Gives the block its layer attention, whose names then begin in the block, or which is a child
   /// of the stage.

@@ -85,6 +85,7 @@ class ConformerBlock final : public nn::Module {
 
   ConformerBlock(const nn::Build& build, const ConformerBlockOptions& options);
   std::string type() const override { return "ConformerBlock"; }
+  bool is_block() const override { return true; }
   Tensor operator()(const Tensor& x, const attention::Context& context);
 
  private:

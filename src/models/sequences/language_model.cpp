@@ -95,6 +95,7 @@ class DecoderLayer final : public nn::Module {
     if (o.drop_rate > 0) drop_ = &child<nn::Dropout>("drop", build, o.drop_rate);
   }
   std::string type() const override { return "DecoderLayer"; }
+  bool is_block() const override { return true; }
 
   Tensor operator()(const Tensor& x, const CausalAttention::Pass& pass) {
     const auto scope = enter();

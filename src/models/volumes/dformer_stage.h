@@ -71,6 +71,7 @@ class ScopeBlock final : public nn::Module {
   ScopeBlock(const nn::Build& build, const ScopeOptions& options, const StageShape& stage,
              const std::vector<std::int64_t>& bias_unit, double drop_path);
   std::string type() const override { return "ScopeBlock"; }
+  bool is_block() const override { return true; }
   TokenVolume operator()(const TokenVolume& z, const PartitionedGrid& units,
                          attention::Probe* probe = nullptr);
 

@@ -64,6 +64,7 @@ class UnetrBlock final : public nn::Module {
         norm2_(child<nn::LayerNorm>("norm2", build, o.hidden_size, kNormEps)),
         mlp_(child<UnetrMlp>("mlp", build, o.hidden_size, o.mlp_dim)) {}
   std::string type() const override { return "UnetrBlock"; }
+  bool is_block() const override { return true; }
   Tensor operator()(const Tensor& x, const attention::Context& context) {
     const auto scope = enter();
     const Tensor attended = ops::add(x, attn_(norm1_(x), context));
