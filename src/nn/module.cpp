@@ -100,6 +100,27 @@ void Module::freeze() {
   });
 }
 
+void Module::freeze(const std::function<bool(const std::string& name)>& is_named) {
+  freeze_from("", is_named);
+}
+
+// Whether nothing is left to train in this module and below.
+bool Module::freeze_from(const std::string& prefix,
+                         const std::function<bool(const std::string&)>& named) {
+  bool any = !parameters_.empty(), all = true;
+  for (const NamedTensor& own : parameters_) {
+    if (named(join(prefix, own.name))) own.tensor.set_requires_grad(false);
+    all = all && !own.tensor.requires_grad();
+  }
+  for (const auto& [name, module] : children_) {
+    const std::int64_t count = module->parameter_count();
+    any = any || count > 0;
+    if (!module->freeze_from(join(prefix, name), named) && count > 0) all = false;
+  }
+  if (any && all) freeze();
+  return any && all;
+}
+
 void Module::set_random(const RandomStream& random) {
   visit([&](const std::string& name, Module& module) {
     module.random_ = random.fork(name);

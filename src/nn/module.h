@@ -90,6 +90,10 @@ class Module {
   /// Takes this module and everything below out of training: parameters get no gradient, and
   /// train() leaves them in evaluation mode.
   void freeze();
+  /// The same for the parameters of these dotted names alone: they get no gradient. Modules whose
+  /// parameters are all frozen, here and below, are taken out of training as by freeze(): batch
+  /// norms keep their statistics, dropout is off.
+  void freeze(const std::function<bool(const std::string& name)>& is_named);
   /// train() leaves this module, without those below it, in evaluation mode: a batch norm goes on
   /// with its running statistics.
   void keep_evaluating();
@@ -132,6 +136,7 @@ class Module {
   autograd::ModuleScope enter() const { return autograd::ModuleScope(name_); }
 
  private:
+  bool freeze_from(const std::string& prefix, const std::function<bool(const std::string&)>& named);
   void visit_from(const std::string& prefix, const Visitor& visitor);
   void add_types(const std::string& prefix, std::map<std::string, std::string>& to) const;
   void collect(const std::string& prefix, bool want_buffers, std::vector<NamedTensor>& out) const;

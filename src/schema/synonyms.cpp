@@ -51,6 +51,7 @@ constexpr std::array kGroups = std::to_array<std::string_view>({
     "layer_decay layer_lr_decay layerwise_lr_decay llrd layer_decay_rate",
     "param_groups parameter_groups groups paramwise_cfg params_groups",
     "lr_scale lr lr_mult lr_multiplier",
+    "freeze frozen freeze_layers frozen_layers trainable freeze_backbone",
     "ema_decay model_ema_decay ema model_ema",
     "seed random_seed rng_seed manual_seed random_state",
     "dataset data data_set datasets",

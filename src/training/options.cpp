@@ -27,6 +27,11 @@ const schema::Fields<TrainOptions>& train_fields() {
           .no_effect()
           .add("grad_accum_steps", &O::grad_accum_steps, at_least(1),
                "batches whose gradients make one step; the mean is over all their samples")
+          .add("freeze", &O::freeze,
+               "names of parameters that stay as they are; * stands for any characters, the last "
+               "pattern that matches decides, and ! before one takes names out again: [\"*\", "
+               "\"!head.*\"] trains a linear probe; what is frozen as a whole works as in "
+               "evaluation: batch norms keep their statistics, dropout is off")
           .add("clip_grad", &O::clip_grad, at_least(0), "limit for clipping; 0 = off")
           .add_enum("clip_mode", &O::clip_mode,
                     {{"norm", ClipMode::kNorm}, {"value", ClipMode::kValue}},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "schema/fields.h"
 
@@ -21,7 +22,8 @@ struct TrainOptions {
   std::int64_t eval_batch_size = 0;  // 0 = batch_size
   std::int64_t num_workers = 1;
   std::int64_t grad_accum_steps = 1;
-  double clip_grad = 0;  // 0 = off
+  std::vector<std::string> freeze;  // patterns (training/parameters.h)
+  double clip_grad = 0;             // 0 = off
   ClipMode clip_mode = ClipMode::kNorm;
   double ema_decay = 0;                     // 0 = off
   std::int64_t ema_base_size = 0;           // samples of a step that ema_decay is of; 0 = any

@@ -44,6 +44,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
       checkpoints_(setup_.run_folder),
       timing_(std::make_unique<Timing>()) {
   const TrainOptions& options = setup_.train;
+  freeze(task_.model(), options.freeze);
   const std::vector<optim::Parameter> parameters = parameters_of(task_.model());
   FOVEA_CHECK(!parameters.empty(), ConfigError, "model: has no parameters to train");
   device_ = parameters.front().tensor.device();
@@ -54,6 +55,8 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
               "dataset: has no batches to train on");
   optimiser_ = optim::make_optimiser(setup_.optimizer, parameters);
   schedule_ = optim::make_schedule(setup_.schedule, length());
+  if (std::string note = frozen_text(task_.model(), options.freeze); !note.empty())
+    setup_.notes.push_back("note: " + std::move(note));
   if (std::string note = optim::check_rates(schedule_, length()); !note.empty())
     setup_.notes.push_back("note: " + std::move(note));
   if (options.ema_decay > 0) {

@@ -36,6 +36,25 @@ TEST_CASE("modules: what is frozen is not trained", "[nn]") {
   CHECK(to_doubles(norms.b.buffers()[0].tensor) != std::vector<double>{0, 0});
 }
 
+TEST_CASE("modules: parameters are frozen by name, modules where nothing is left to train",
+          "[nn]") {
+  TwoNorms norms({cpu(), DType::kFloat64, RandomStream(1), nn::Init::kTorch});
+  norms.freeze([](const std::string& name) { return name.starts_with("a.") || name == "b.bias"; });
+  norms.train(true);
+  CHECK_FALSE(norms.a.training());
+  CHECK(norms.b.training());
+  CHECK(norms.training());
+  autograd::backward(ops::sum(norms.b(norms.a(random_tensor({3, 2, 4, 5}, 1)))));
+  for (const nn::NamedTensor& named : norms.parameters())
+    CHECK(named.tensor.grad().defined() == (named.name == "b.weight"));
+  CHECK(to_doubles(norms.a.buffers()[0].tensor) == std::vector<double>{0, 0});
+  CHECK(to_doubles(norms.b.buffers()[0].tensor) != std::vector<double>{0, 0});
+
+  norms.freeze([](const std::string& name) { return name == "b.weight"; });
+  norms.train(true);
+  CHECK_FALSE(norms.training());
+}
+
 TEST_CASE("modules: what keeps evaluating is trained", "[nn]") {
   TwoNorms norms({cpu(), DType::kFloat64, RandomStream(1), nn::Init::kTorch});
   norms.keep_evaluating();

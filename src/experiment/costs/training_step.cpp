@@ -23,7 +23,9 @@ TrainingStep::TrainingStep(const Experiment& e, const Device& device,
   with_model_ = in_use();
   parameter_bytes_ = with_model_ - before;
   task_ = task.make(*model_, nullptr, e.loss.value_or(schema::Component{}));
-  for (const nn::NamedTensor& named : model_->parameters()) gradient_bytes_ += named.tensor.bytes();
+  training::freeze(*model_, e.train.freeze);
+  for (const nn::NamedTensor& named : model_->parameters())
+    gradient_bytes_ += named.tensor.requires_grad() ? named.tensor.bytes() : 0;
   optimiser_ = optim::make_optimiser(e.optimizer, training::parameters_of(*model_));
 }
 
