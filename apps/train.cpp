@@ -31,6 +31,7 @@ struct Arguments {
   std::string device;
   int threads = 0;
   bool resume = false;
+  std::int64_t extend = 0;
   bool dry_run = false;
   std::int64_t overfit = 0;
   training::ForeignWeights init;
@@ -53,11 +54,14 @@ bool looks_right(const schema::Value& config, std::int64_t overfit) {
 // The experiment file, or, to resume without one, what the run was started with.
 schema::Value configuration(const Arguments& args) {
   if (!args.experiment.empty()) {
+    FOVEA_CHECK(args.extend == 0, ConfigError,
+                fmt::format("--extend: the run in --out keeps its configuration; remove {}",
+                            args.experiment));
     auto overrides = args.overrides;
     if (!args.device.empty()) overrides.push_back("train.device=" + args.device);
     return apps::load_experiment("train", args.experiment, overrides);
   }
-  FOVEA_CHECK(args.resume && !args.out.empty(), ConfigError,
+  FOVEA_CHECK((args.resume || args.extend > 0) && !args.out.empty(), ConfigError,
               "no experiment file given; see fovea train --help");
   FOVEA_CHECK(args.overrides.empty(), ConfigError,
               "--set: a resumed run keeps its configuration; remove --set");
@@ -155,7 +159,8 @@ int main(int argc, char** argv) {
       "train",
       "Trains the network of an experiment file.\n\n"
       "Example: fovea train experiments/smoke/dgvit.json --out runs/dgvit --set train.epochs=2\n"
-      "         fovea train --resume --out runs/dgvit\n");
+      "         fovea train --resume --out runs/dgvit\n"
+      "         fovea train --extend 2 --out runs/dgvit\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("EXPERIMENT", args.experiment, "experiment file; not needed with --resume")
@@ -163,6 +168,10 @@ int main(int argc, char** argv) {
   cli.add_option("-o,--out", args.out, "folder of the run (default: runs/<name>)").value("FOLDER");
   program.add_overrides(args.overrides);
   cli.add_flag("--resume", args.resume, "continue the run in --out");
+  cli.add_option("--extend", args.extend,
+                 "go on with the finished run in --out for so many epochs more")
+      .value("EPOCHS")
+      .positive();
   cli.add_flag("--dry-run", args.dry_run,
                "check everything, then one step without an update; write nothing");
   cli.add_option("--overfit", args.overfit,
@@ -194,7 +203,8 @@ int main(int argc, char** argv) {
         !program.common.quiet && apps::stderr_is_terminal(), apps::terminal_columns);
     experiment::RunOptions options;
     options.folder = args.out;
-    options.resume = args.resume;
+    options.resume = args.resume || args.extend > 0;
+    options.extend = args.extend;
     options.threads = args.threads;
     options.overfit = args.overfit;
     options.init = initial_weights(args);

@@ -106,7 +106,8 @@ void Trainer::notify(const std::string& line) const {
 void Trainer::refuse_other(const std::string& place, const schema::Value& before) const {
   // A run may go on elsewhere (note_move()).
   const auto identity = [&](const schema::Value& config) {
-    schema::Value counted = setup_.identity ? setup_.identity(config) : config;
+    schema::Value counted = extended(config);
+    if (setup_.identity) counted = setup_.identity(counted);
     set_device(counted, "any");
     return counted;
   };
@@ -116,6 +117,10 @@ void Trainer::refuse_other(const std::string& place, const schema::Value& before
   }
   FOVEA_CHECK(differences.empty(), ConfigError,
               fmt::format("{}: this run began with another configuration: {}", place, differences));
+}
+
+std::string Trainer::hash_of_config() const {
+  return schema::content_hash(setup_.identity ? setup_.identity(setup_.config) : setup_.config);
 }
 
 // The files that this run writes beside its checkpoints.
@@ -185,8 +190,7 @@ void Trainer::open_run() {
   if (again) remove_untrained();
   if (!setup_.resume) refuse_foreign_files();
   state_.config = setup_.config;
-  state_.config_hash =
-      schema::content_hash(setup_.identity ? setup_.identity(setup_.config) : setup_.config);
+  state_.config_hash = hash_of_config();
   state_.parts = selection_.during;
   state_.data = source_.fingerprint();
   std::optional<std::filesystem::path> last;
@@ -215,6 +219,7 @@ void Trainer::open_run() {
   if (last) {
     note_move();
     checkpoints_.repair(state_);
+    if (setup_.extend > 0) extend();
     return;
   }
   if (setup_.resume) {
@@ -280,6 +285,7 @@ void Trainer::restore(const std::filesystem::path& folder) {
   // without its configuration is known by the run's config.json alone.
   if (checkpoint.state.config.is_object()) refuse_other(folder.string(), checkpoint.state.config);
   refuse_other_parts(checkpoint.state);
+  if (setup_.extend > 0) check_extension(checkpoint.state);
   for (const std::string& note : source_.check_files(checkpoint.files, folder.string()))
     notify(note);
   refuse_other_data(checkpoint.state.data, state_.data, setup_.run_folder);

@@ -182,7 +182,7 @@ void Trainer::finish_epoch() {
     improved = update_best();
   }
   if (last) {
-    state_.stop_reason = "completed";
+    state_.stop_reason = kCompleted;
   } else {
     stop_early();
   }
@@ -220,7 +220,7 @@ void Trainer::stop_early() {
 void Trainer::keep_given_weights() {
   evaluate_parts();
   update_best();
-  state_.stop_reason = "completed";
+  state_.stop_reason = kCompleted;
   save();
 }
 

@@ -46,6 +46,9 @@ struct TrainerSetup {
   std::map<std::string, std::string> files;  // written beside config.json, by name
   Device host;
   bool resume = false;
+  /// With resume: the run was finished with so many epochs less than train.epochs, and goes on from
+  /// its last checkpoint. 0: it goes on as it began.
+  std::int64_t extend = 0;
   ProgressSink* progress = nullptr;
   /// Called after the evaluation that ends an epoch (from 1), with the averaged weights in the
   /// network where a run has them.
@@ -104,7 +107,8 @@ class Trainer {
   const RunState& state() const { return state_; }
 
  private:
-  using Group = std::vector<data::Batch>;  // the micro-batches of one step
+  static constexpr const char* kCompleted = "completed";  // RunState::stop_reason
+  using Group = std::vector<data::Batch>;                 // the micro-batches of one step
 
   // open_run.cpp
   void open_run();
@@ -118,8 +122,14 @@ class Trainer {
   void note_move();
   std::optional<std::filesystem::path> find_last() const;
   void restore(const std::filesystem::path& folder);
+  std::string hash_of_config() const;
   void notify(const std::string& line) const;
   void save();
+
+  // extend_run.cpp
+  schema::Value extended(schema::Value config) const;
+  void check_extension(const RunState& last) const;
+  void extend();
 
   // trainer.cpp
   optim::RunLength length() const;

@@ -34,7 +34,8 @@ const std::vector<std::string> kDocumentedPrograms = {"train",    "eval",   "pre
 // beginnings of commands; a new command must run, or be checked, or be added here.
 const std::map<std::string, std::vector<std::string>> kNotAtHand = {
     {"--help",
-     {"fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
+     {"fovea train --extend 2 --out runs/dgvit",  // a test of its own
+      "fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea predict runs/hippocampus", "fovea predict runs/dgvit cat.png",
       "fovea generate runs/dit --classes 0-9", "fovea generate runs/dit --classes 3,5",
       "fovea generate runs/dit --samples 100", "fovea generate runs/gutenberg --prompt",

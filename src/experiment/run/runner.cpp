@@ -47,6 +47,12 @@ schema::Value limited(schema::Value resolved, std::int64_t samples) {
   return resolve(resolved);
 }
 
+schema::Value with_more_epochs(schema::Value resolved, std::int64_t epochs) {
+  const std::int64_t before = schema::find_path(resolved, "train.epochs")->as_int();
+  schema::set_path(resolved, "train.epochs", before + epochs);
+  return resolved;
+}
+
 // Keys of generators of images, which would change nothing elsewhere.
 void check_images(const Experiment& e) {
   const training::TaskInfo& info = training::tasks().find(e.task).info;
@@ -68,7 +74,8 @@ std::string host_name() {
 }  // namespace
 
 Run::Run(const schema::Value& resolved, const RunOptions& options)
-    : resolved_(options.overfit > 0 ? limited(resolved, options.overfit) : resolved),
+    : resolved_(with_more_epochs(
+          options.overfit > 0 ? limited(resolved, options.overfit) : resolved, options.extend)),
       options_(options),
       experiment_(parse(resolved_)) {
   const auto& train = experiment_.train;
@@ -145,6 +152,7 @@ training::TrainerSetup Run::setup() const {
   };
   setup.host = host_;
   setup.resume = options_.resume;
+  setup.extend = options_.extend;
   for (const std::string& note : notes_) setup.notes.push_back("note: " + note);
   for (const std::string& note : task_->source().notes()) setup.notes.push_back("note: " + note);
   setup.progress = options_.progress;

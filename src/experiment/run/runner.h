@@ -21,6 +21,7 @@ namespace fovea::experiment {
 struct RunOptions {
   std::filesystem::path folder;
   bool resume = false;
+  std::int64_t extend = 0;   // with resume: so many epochs more for a finished run; 0 = off
   int threads = 0;           // 0 = train.threads, or all cores
   std::int64_t overfit = 0;  // train and evaluate on this many samples; 0 = off
   /// Weights to start from; a run or a checkpoint may stand for its file
