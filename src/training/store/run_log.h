@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "schema/json/value.h"
-#include "training/store/event_file.h"
+#include "training/events/event_file.h"
 #include "training/store/run_state.h"
 
 namespace fovea::training {

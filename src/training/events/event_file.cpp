@@ -1,4 +1,4 @@
-#include "training/store/event_file.h"
+#include "training/events/event_file.h"
 
 #include <fmt/format.h>
 
