@@ -60,6 +60,7 @@ void Trainer::extend() {
     state_.stop_reason.clear();
     state_.config = setup_.config;
     state_.config_hash = hash_of_config();
+    log_configuration();
     save();
   }
   io::write_atomic(setup_.run_folder / "config.json", setup_.config.dump() + "\n");

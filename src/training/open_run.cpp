@@ -119,9 +119,13 @@ void Trainer::refuse_other(const std::string& place, const schema::Value& before
               fmt::format("{}: this run began with another configuration: {}", place, differences));
 }
 
-std::string Trainer::hash_of_config() const {
-  return schema::content_hash(setup_.identity ? setup_.identity(setup_.config) : setup_.config);
+schema::Value Trainer::settings() const {
+  return setup_.identity ? setup_.identity(setup_.config) : setup_.config;
 }
+
+std::string Trainer::hash_of_config() const { return schema::content_hash(settings()); }
+
+void Trainer::log_configuration() { log_->configuration(state_.step, setup_.config, settings()); }
 
 // The files that this run writes beside its checkpoints.
 std::set<std::string> Trainer::own_files() const {
@@ -216,6 +220,7 @@ void Trainer::open_run() {
   if (last && events.empty()) events = EventFile::find(folder);
   log_ = std::make_unique<RunLog>(folder, setup_.train.tensorboard, events);
   log_->cut_back(state_);
+  if (state_.event_bytes == 0) log_configuration();
   if (last) {
     note_move();
     checkpoints_.repair(state_);

@@ -205,6 +205,7 @@ Value Trainer::write_summary(const Value& chosen) {
     for (const Value::Member& member : setup_.about.members())
       summary.set(member.key, member.value);
   }
+  log_->finished(state_.step);
   io::write_atomic(setup_.run_folder / "summary.json", summary.dump() + "\n");
   return summary;
 }

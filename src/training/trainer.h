@@ -122,7 +122,9 @@ class Trainer {
   void note_move();
   std::optional<std::filesystem::path> find_last() const;
   void restore(const std::filesystem::path& folder);
+  schema::Value settings() const;  // that results depend on
   std::string hash_of_config() const;
+  void log_configuration();
   void notify(const std::string& line) const;
   void save();
 

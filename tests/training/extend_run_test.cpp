@@ -72,6 +72,22 @@ TEST_CASE("extend: at a constant rate, the bytes of one long run", "[training]")
   CHECK_THAT(io::read_text(parts.path / "log.txt"),
              Catch::Contains("step 10: goes on from epoch 2 to epoch 5; the learning rate was 0.01 "
                              "in the last step and is 0.01 in the next\n"));
+  // TensorBoard knows both configurations, the settings that the run began with, and one end.
+  for (const auto& entry : io::fs::directory_iterator(parts.path)) {
+    if (!entry.path().filename().string().starts_with("events.")) continue;
+    const std::string events = io::read_text(entry.path());
+    const auto count = [&](const std::string& word) {
+      std::size_t found = 0;
+      for (std::size_t at = events.find(word); at != std::string::npos;
+           at = events.find(word, at + 1))
+        ++found;
+      return found;
+    };
+    CHECK(count("\n\x06"
+                "configB") == 3);
+    CHECK(count("_hparams_/session_start_info") == 1);
+    CHECK(count("_hparams_/session_end_info") == 1);
+  }
 }
 
 TEST_CASE("extend: the schedule is that of the longer run", "[training]") {

@@ -17,18 +17,18 @@
 
 namespace fovea::training {
 
-struct Scalar {
-  std::string tag;
-  double value = 0;
-};
-
 /// CRC-32C (Castagnoli), not masked.
 std::uint32_t crc32c(std::string_view bytes);
 /// One record of a file.
 std::string event_record(std::string_view event);
-/// The first event of a file, and one with scalars. wall_time: seconds since 1970.
+/// Seconds since 1970, now.
+double unix_time();
+/// The first event of a file, and one with values of a Summary. wall_time: unix_time().
 std::string version_event(double wall_time);
-std::string scalar_event(double wall_time, std::int64_t step, const std::vector<Scalar>& scalars);
+std::string summary_event(double wall_time, std::int64_t step,
+                          const std::vector<std::string>& values);
+/// Such a value; of settings: settings_events.h.
+std::string scalar_value(const std::string& tag, double value);
 
 /// events.out.tfevents.<seconds>.<host> in a run folder.
 class EventFile {
@@ -39,8 +39,8 @@ class EventFile {
   const std::string& name() const { return name_; }
   /// The first such file of a folder, for checkpoints of older programs, which do not name it.
   static std::string find(const std::filesystem::path& run_folder);
-  /// Throws FileError if it cannot be written.
-  void add(std::int64_t step, const std::vector<Scalar>& scalars);
+  /// An event with values of a Summary. Throws FileError if it cannot be written.
+  void add(std::int64_t step, const std::vector<std::string>& values);
   std::int64_t size() const { return static_cast<std::int64_t>(file_->size()); }
   void sync() { file_->sync(); }
   /// Drops what is newer than a checkpoint.

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "metrics/metric_info.h"
 #include "schema/json/parse.h"
+#include "training/events/settings_events.h"
 
 namespace fovea::training {
 namespace {
@@ -128,14 +129,26 @@ void RunLog::record(const Value& line) {
   metrics_.write(text);
   hash_ = log_hash(text, hash_);
   if (!events_) return;
-  std::vector<Scalar> scalars;
+  std::vector<std::string> values;
   for (const Value::Member& member : line.members()) {
     if (is_bookkeeping(member.key) || !member.value.is_number()) continue;
     const bool of_split = !is_training(line) || member.key == metrics::kLoss.name;
     const std::string tag = of_split ? part_of(line) + "/" + member.key : member.key;
-    scalars.push_back({tag, member.value.as_double()});
+    values.push_back(scalar_value(tag, member.value.as_double()));
   }
-  if (!scalars.empty()) events_->add(line.at("step").as_int(), scalars);
+  if (!values.empty()) events_->add(line.at("step").as_int(), values);
+}
+
+void RunLog::configuration(std::int64_t step, const Value& config, const Value& settings) {
+  if (!events_) return;
+  std::vector<std::string> values = {text_value("config", "```\n" + config.dump() + "\n```")};
+  // (TensorBoard takes the first that it finds.)
+  if (events_->size() == 0) values.push_back(hparams_value(settings, unix_time()));
+  events_->add(step, values);
+}
+
+void RunLog::finished(std::int64_t step) {
+  if (events_) events_->add(step, {finished_value(unix_time())});
 }
 
 void RunLog::text(const std::string& line) { text_.write(line + "\n"); }

@@ -25,6 +25,11 @@ class RunLog {
   /// grad_norm. What is evaluated on the training samples is train_eval/..., since train/loss is
   /// the running loss of the loop.
   void record(const schema::Value& line);
+  /// For TensorBoard: config.json as a text, and, where nothing was written yet, the settings that
+  /// results depend on as hyperparameters.
+  void configuration(std::int64_t step, const schema::Value& config, const schema::Value& settings);
+  /// For TensorBoard: the run has come to its end.
+  void finished(std::int64_t step);
   /// One line of log.txt.
   void text(const std::string& line);
   /// Makes all durable, notes their lengths and the hash of metrics.jsonl.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "schema/json/parse.h"
 #include "tests/training/toy_task.h"
+#include "training/events/settings_events.h"
 #include "training/store/run_lock.h"
 
 #include <sys/wait.h>
@@ -148,7 +149,7 @@ TEST_CASE("event file: records as TensorBoard reads them", "[training]") {
       "\x09\0\0\0\0\0\0\xf0\x3f\x10\xac\x02\x2a\x0a\x0a\x08\x0a\x01"
       "a\x15\0\0\0\x3f",
       24);
-  CHECK(training::scalar_event(1.0, 300, {{"a", 0.5}}) == event);
+  CHECK(training::summary_event(1.0, 300, {training::scalar_value("a", 0.5)}) == event);
   const std::string record = training::event_record(event);
   REQUIRE(record.size() == 8 + 4 + 24 + 4);
   CHECK(record[0] == 24);
@@ -158,17 +159,42 @@ TEST_CASE("event file: records as TensorBoard reads them", "[training]") {
   std::int64_t after_one = 0;
   {
     training::EventFile file(folder.path);
-    file.add(1, {{"train/loss", 0.5}});
+    file.add(1, {training::scalar_value("train/loss", 0.5)});
     after_one = file.size();
-    file.add(2, {{"train/loss", 0.25}});
+    file.add(2, {training::scalar_value("train/loss", 0.25)});
     CHECK(file.size() > after_one);
   }
   training::EventFile file(folder.path, training::EventFile::find(folder.path));
   file.cut_back(after_one);
   CHECK(file.size() == after_one);
   file.cut_back(0);
-  file.add(1, {{"train/loss", 0.5}});  // with its version again
+  file.add(1, {training::scalar_value("train/loss", 0.5)});  // with its version again
   CHECK(file.size() == after_one);
+}
+
+// As tensorboard 2.21 encodes them (hparams_pb and SessionEndInfo).
+TEST_CASE("event file: settings as TensorBoard's HPARAMS reads them", "[training]") {
+  const std::string null_tensor("B\x06\x08\x01\x12\x02\x12\x00", 8);
+  const auto hparams = [&](const std::string& length, const std::string& data) {
+    return "\n\x1c_hparams_/session_start_info" + null_tensor + "J" + length + "\n\x07hparams\x12" +
+           data + std::string(")\0\0\0\0\0\0\xf0?", 9);
+  };
+  const auto value = [](const std::string& json) {
+    return training::hparams_value(schema::parse(json, "test"), 1.0);
+  };
+  CHECK(value(R"({"optimizer": {"lr": 0.5}, "none": null})") ==
+        hparams("3\n1",
+                std::string("&\x1a$\n\x19\n\x0coptimizer.lr\x12\t\x11\0\0\0\0\0\0\xe0?", 30)));
+  CHECK(value(R"({"a": true})") == hparams("!\n\x1f",
+                                           "\x14\x1a\x12\n\x07\n\x01"
+                                           "a\x12\x02 \x01"));
+  CHECK(value(R"({"b": "x"})") == hparams("\"\n ",
+                                          "\x15\x1a\x13\n\x08\n\x01"
+                                          "b\x12\x03\x1a\x01x"));
+  CHECK_THAT(value(R"({"betas": [0.9, 0.5]})"), Catch::Contains("[0.9,0.5]"));
+  CHECK(training::finished_value(2.0) ==
+        "\n\x1a_hparams_/session_end_info" + null_tensor +
+            std::string("J\x1a\n\x18\n\x07hparams\x12\r\"\x0b\x08\x01\x11\0\0\0\0\0\0\0@", 28));
 }
 
 TEST_CASE("run lock: a second program is refused, a killed one is succeeded", "[training]") {
