@@ -423,6 +423,19 @@ TEST_CASE("ema: follows its recurrence and gives the weights back", "[optim]") {
   CHECK_THROWS_AS(optim::Ema({w}, 1.0), ConfigError);
 }
 
+TEST_CASE("ema: weights that do not change are their own average", "[optim]") {
+  const double decay = GENERATE(0.9, 0.9998, 0.9999);
+  const Parameter w{"w", ops::cast(test::random_tensor({100}, 5), DType::kFloat32)};
+  optim::Ema ema({w}, decay);
+  for (int i = 0; i < 30000; ++i) ema.update();
+  const std::vector<double> average = test::to_doubles(ema.state().at("w"));
+  const std::vector<double> weight = test::to_doubles(w.tensor);
+  double worst = 0;
+  for (std::size_t i = 0; i < weight.size(); ++i)
+    worst = std::max(worst, std::abs(average[i] / weight[i] - 1));
+  CHECK(worst < 1e-6);
+}
+
 TEST_CASE("optimisers: unknown names and keys are refused with a suggestion", "[optim]") {
   CHECK_THROWS_WITH(make("{\"type\": \"adamv\"}", {}), Catch::Contains("adamw"));
   CHECK_THROWS_WITH(make("{\"type\": \"sgd\", \"momentun\": 0.5}", {}),
