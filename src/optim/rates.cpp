@@ -41,6 +41,17 @@ std::string rates_text(const Schedule& schedule, const RunLength& run) {
   return text;
 }
 
+std::string scales_text(const Optimiser& optimiser) {
+  const std::vector<double>& scales = optimiser.lr_scale();
+  const auto [low, high] = std::minmax_element(scales.begin(), scales.end());
+  if (low == scales.end() || *low == *high) return "";
+  const auto name_of = [&](const auto& scale) {
+    return optimiser.parameters()[static_cast<std::size_t>(scale - scales.begin())].name;
+  };
+  return fmt::format("learning rates are {:.4g} ({}) to {:.4g} ({}) times that of the schedule",
+                     *low, name_of(low), *high, name_of(high));
+}
+
 std::string check_rates(const Schedule& schedule, const RunLength& run) {
   if (run.steps <= 0 || run.lr == 0) return "";
   std::int64_t zero = 0;

@@ -57,6 +57,8 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
   schedule_ = optim::make_schedule(setup_.schedule, length());
   if (std::string note = frozen_text(task_.model(), options.freeze); !note.empty())
     setup_.notes.push_back("note: " + std::move(note));
+  if (std::string note = optim::scales_text(*optimiser_); !note.empty())
+    setup_.notes.push_back("note: optimizer: " + std::move(note));
   if (std::string note = optim::check_rates(schedule_, length()); !note.empty())
     setup_.notes.push_back("note: " + std::move(note));
   if (options.ema_decay > 0) {

@@ -100,6 +100,9 @@ TEST_CASE("train: rates by layer and by name, and patterns that match nothing", 
   // A scale of 0 keeps what weight decay would change.
   train({experiment, "--out", folder.path("run").string(), "--set", "optimizer.layer_decay=0.5",
          "--set", "optimizer.param_groups=[{\"params\": [\"blocks.0.*\"], \"lr_scale\": 0}]"});
+  CHECK_THAT(io::read_text(folder.path("run/log.txt")),
+             Catch::Contains("note: optimizer: learning rates are 0 (blocks.0.norm1.weight) to 1 "
+                             "(head.bias) times that of the schedule\n"));
   const json first =
       train({experiment, "--out", folder.path("untrained").string(), "--set", "train.epochs=0"});
   CHECK(first["steps"] == 0);

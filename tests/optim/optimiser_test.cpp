@@ -9,6 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/shape.h"
 #include "optim/ema.h"
+#include "optim/rates.h"
 #include "optim/registry.h"
 #include "schema/json/parse.h"
 #include "tensor/safetensors.h"
@@ -344,6 +345,9 @@ TEST_CASE("layer decay: needs an order of layers, and multiplies the scales of g
   CHECK(make_with("")->lr_scale() == std::vector{0.25, 0.5, 1.0});
   CHECK(make_with(R"(, "param_groups": [{"params": ["stem"], "lr_scale": 3}])")->lr_scale() ==
         std::vector{0.75, 0.5, 1.0});
+  CHECK(optim::scales_text(*make_with("")) ==
+        "learning rates are 0.25 (stem) to 1 (head) times that of the schedule");
+  CHECK(optim::scales_text(*make(R"({"type": "adamw"})", parameters)).empty());
 }
 
 TEST_CASE("clipping: the scale is 1 below the limit and not finite where a number is not",
