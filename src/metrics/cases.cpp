@@ -12,7 +12,7 @@
 #include "metrics/cases/case_metric.h"
 #include "metrics/classification.h"
 #include "metrics/label_maps.h"
-#include "metrics/surface.h"
+#include "metrics/masks/surface.h"
 
 namespace fovea::metrics {
 

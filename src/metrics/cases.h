@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "metrics/confusion.h"
-#include "metrics/distance_transform.h"
+#include "metrics/masks/distance_transform.h"
 #include "metrics/metric_info.h"
 #include "metrics/segmentation.h"
 

@@ -1,5 +1,5 @@
 #include "metrics/cases/case_metric.h"
-#include "metrics/surface.h"
+#include "metrics/masks/surface.h"
 
 namespace fovea::metrics {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
-#include "metrics/surface.h"
+#include "metrics/masks/surface.h"
 
 namespace fovea::visualise {
 namespace {

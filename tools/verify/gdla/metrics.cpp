@@ -5,7 +5,7 @@
 #include <map>
 
 #include "metrics/cases.h"
-#include "metrics/surface.h"
+#include "metrics/masks/surface.h"
 #include "verify/runners.h"
 
 namespace fovea::verify {

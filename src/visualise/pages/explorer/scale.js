@@ -1,7 +1,7 @@
 // Which values colours begin and end with, as heat_scale.h decides it for pictures; tests compare
 // the two. A quantity is {name, signed, even}; limits are {low, high, logarithmic}.
 
-// As metrics/surface.h; `sorted` ascends.
+// As metrics/masks/surface.h; `sorted` ascends.
 function quantile(sorted, share) {
   const rank = share * (sorted.length - 1), below = Math.floor(rank);
   if (below + 1 >= sorted.length) return sorted[below];

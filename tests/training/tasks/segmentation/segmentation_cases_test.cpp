@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "data/files/pictures/image_file.h"
 #include "data/registry.h"
-#include "metrics/surface.h"
+#include "metrics/masks/surface.h"
 #include "nn/convolution.h"
 #include "tests/metrics/distances.h"
 #include "tests/support/tensors.h"

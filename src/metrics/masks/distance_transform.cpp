@@ -1,4 +1,4 @@
-#include "metrics/distance_transform.h"
+#include "metrics/masks/distance_transform.h"
 
 #include <fmt/format.h>
 

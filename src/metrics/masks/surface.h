@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "metrics/distance_transform.h"
+#include "metrics/masks/distance_transform.h"
 
 namespace fovea::metrics {
 

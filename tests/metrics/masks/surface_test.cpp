@@ -1,4 +1,4 @@
-#include "metrics/surface.h"
+#include "metrics/masks/surface.h"
 
 #include <catch2/catch.hpp>
 

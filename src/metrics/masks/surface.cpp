@@ -1,59 +1,20 @@
-#include "metrics/surface.h"
+#include "metrics/masks/surface.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 
+#include "metrics/masks/cut_masks.h"
+
 namespace fovea::metrics {
 namespace {
-
-// Both masks cut to the smallest box that holds them. Borders and their distances stay the same,
-// and masks are often a small part of their image.
-struct Cut {
-  Grid grid;
-  std::vector<std::uint8_t> a, b;
-};
-
-Cut cut_out(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b, const Grid& grid) {
-  const std::size_t axes = grid.size.size();
-  std::vector<std::int64_t> low(grid.size), high(axes, -1), at(axes, 0);
-  const auto next = [&](const std::vector<std::int64_t>& size) {
-    for (std::size_t axis = axes; axis-- > 0;) {
-      if (++at[axis] < size[axis]) return;
-      at[axis] = 0;
-    }
-  };
-  for (std::size_t i = 0; i < a.size(); ++i, next(grid.size)) {
-    if (a[i] == 0 && b[i] == 0) continue;
-    for (std::size_t axis = 0; axis < axes; ++axis) {
-      low[axis] = std::min(low[axis], at[axis]);
-      high[axis] = std::max(high[axis], at[axis]);
-    }
-  }
-  Cut cut{{{}, grid.spacing}, {}, {}};
-  for (std::size_t axis = 0; axis < axes; ++axis)
-    cut.grid.size.push_back(std::max<std::int64_t>(0, high[axis] - low[axis] + 1));
-  at.assign(axes, 0);
-  for (std::int64_t i = 0; i < cut.grid.pixels(); ++i, next(cut.grid.size)) {
-    std::int64_t from = 0;
-    for (std::size_t axis = 0; axis < axes; ++axis)
-      from = from * grid.size[axis] + low[axis] + at[axis];
-    cut.a.push_back(a[static_cast<std::size_t>(from)]);
-    cut.b.push_back(b[static_cast<std::size_t>(from)]);
-  }
-  return cut;
-}
 
 void add_distances(const std::vector<std::uint8_t>& from, const std::vector<std::uint8_t>& to,
                    const Grid& grid, std::vector<double>& distances) {
   const std::vector<double> squared = squared_distances(to, grid);
   for (std::size_t i = 0; i < from.size(); ++i)
     if (from[i] != 0) distances.push_back(std::sqrt(squared[i]));
-}
-
-bool is_empty(std::span<const std::uint8_t> mask) {
-  return std::all_of(mask.begin(), mask.end(), [](std::uint8_t inside) { return inside == 0; });
 }
 
 }  // namespace
@@ -82,7 +43,7 @@ std::vector<double> surface_distances(std::span<const std::uint8_t> a,
   check_grid(b.size(), grid);
   std::vector<double> distances;
   if (is_empty(a) || is_empty(b)) return distances;
-  const Cut cut = cut_out(a, b, grid);
+  const CutMasks cut = cut_masks(a, b, grid);
   const std::vector<std::uint8_t> of_a = border_of(cut.a, cut.grid);
   const std::vector<std::uint8_t> of_b = border_of(cut.b, cut.grid);
   add_distances(of_a, of_b, cut.grid, distances);
