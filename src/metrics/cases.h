@@ -36,7 +36,7 @@ enum class ScoreSize {
 
 /// What an experiment asks for. These metrics cost time.
 struct CaseMetrics {
-  std::vector<std::string> names;  // of case_metrics()
+  std::vector<std::string> names;  // of case_metrics(); of a classification, class_scores()
   EmptyMasks empty = EmptyMasks::kStrict;
   /// How to tell from its name which volume an image is a slice of (data::Grouping). "": as the
   /// data say; kNoVolumes: each image is a case.

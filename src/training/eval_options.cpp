@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/questions/question_set.h"
+#include "metrics/classes/class_score.h"
 #include "training/inference/inferer.h"
 #include "training/inference/sampler.h"
 
@@ -13,6 +14,7 @@ const schema::Fields<EvalOptions>& eval_fields() {
   using O = EvalOptions;
   std::vector<std::string> names;
   for (const metrics::MetricInfo& info : metrics::case_metrics()) names.push_back(info.name);
+  for (const metrics::ClassScoreEntry& entry : metrics::class_scores()) names.push_back(entry.name);
   static const auto fields =
       schema::Fields<O>{}
           .add_component("inferer", &O::inferer, inferer_choices(),
@@ -32,10 +34,11 @@ const schema::Fields<EvalOptions>& eval_fields() {
                          "while training too; metrics are SET_acc, SET_acc_norm and "
                          "SET_perplexity")
           .add("metrics", &O::names, schema::one_of(names),
-               "of segmentations: further metrics, which take time, in evaluations while training "
-               "too; each is the mean over classes of the mean over cases (images or volumes), for "
-               "label maps also of every class (case_dice_liver). " +
-                   metrics::case_metrics_help())
+               "further metrics, in evaluations while training too. Of segmentations, each the "
+               "mean over classes of the mean over cases (images or volumes), for label maps also "
+               "of every class (case_dice_liver): " +
+                   metrics::case_metrics_help() +
+                   ". Of classifications: " + metrics::class_scores_help())
           .add("classes", &O::classes,
                "of segmentations with several classes: names of those that means over classes are "
                "of (case_*, hd*, pooled_dice, dice_per_image, iou_per_image); []: all but the "

@@ -289,11 +289,9 @@ std::vector<metrics::MetricInfo> metrics_of(const Experiment& experiment) {
   models::DataShape large;
   large.num_classes = std::numeric_limits<std::int64_t>::max();
   large.label_maps = data::kind_of(experiment.dataset) == data::Kind::kLabelMaps;
-  std::vector<metrics::MetricInfo> of_task = training::tasks().find(experiment.task).metrics(large);
-  // Only the data name the classes.
-  for (const metrics::MetricInfo& info : large.label_maps
-                                             ? metrics::case_metrics(experiment.eval, {})
-                                             : metrics::case_metrics(experiment.eval))
+  const training::TaskEntry& task = training::tasks().find(experiment.task);
+  std::vector<metrics::MetricInfo> of_task = task.metrics(large);
+  for (const metrics::MetricInfo& info : task.asked_metrics(experiment.eval, large))
     of_task.push_back(info);
   for (const metrics::MetricInfo& info : training::question_metrics(experiment.eval.questions))
     of_task.push_back(info);

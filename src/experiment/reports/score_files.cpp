@@ -2,33 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <span>
 
 #include "base/csv_field.h"
 #include "base/file.h"
 #include "experiment/reports/prediction_table.h"
+#include "metrics/classes/class_score.h"
 #include "schema/json/value.h"
 #include "tensor/safetensors.h"
 
 namespace fovea::experiment {
 namespace {
-
-// The sums in float64; the largest logit is subtracted so that nothing overflows.
-std::vector<float> softmax(const std::vector<float>& logits, std::int64_t width) {
-  std::vector<float> result(logits.size());
-  const auto w = static_cast<std::size_t>(width);
-  for (std::size_t row = 0; row < logits.size(); row += w) {
-    const float* x = logits.data() + row;
-    const double largest = *std::max_element(x, x + w);
-    double sum = 0;
-    for (std::size_t c = 0; c < w; ++c) sum += std::exp(x[c] - largest);
-    for (std::size_t c = 0; c < w; ++c)
-      result[row + c] = static_cast<float>(std::exp(x[c] - largest) / sum);
-  }
-  return result;
-}
 
 // A sample is called after its file, or after its file and its record in it.
 std::string file_of(const std::string& sample, const std::set<std::string>& files) {
@@ -74,7 +58,7 @@ void write_table(const std::filesystem::path& file, const std::vector<float>& va
 void write_predictions(const std::filesystem::path& folder, const training::ScoreRows& rows,
                        const ScoredSamples& samples) {
   const bool each = std::ssize(samples.classes) <= kMostClassColumns;
-  const std::vector<float> probabilities = softmax(rows.logits, rows.width);
+  const std::vector<float> probabilities = metrics::class_probabilities(rows.logits, rows.width);
   const auto width = static_cast<std::size_t>(rows.width);
   std::string text = prediction_heads(samples.classes, each) + "\n";
   for (std::size_t i = 0; i < samples.names.size(); ++i) {
@@ -104,7 +88,7 @@ std::vector<std::string> write_scores(const std::filesystem::path& folder,
     const bool table = wanted.contains(name + ".csv");
     if (!tensors && !table) continue;
     const std::vector<float> values =
-        name == "logits" ? rows.logits : softmax(rows.logits, rows.width);
+        name == "logits" ? rows.logits : metrics::class_probabilities(rows.logits, rows.width);
     if (tensors) {
       files.push_back(name + ".safetensors");
       write_tensors(folder / files.back(), name, values, rows, samples, host);

@@ -216,8 +216,8 @@ void remark_missing(const Results& results, std::vector<std::string>& lines) {
   }
   if (!any) return;
   lines.emplace_back(
-      "[n/N]: n of N values, one for each case and class, are defined; the others have no "
-      "distance or share, since truth or prediction is without the class.");
+      "[n/N]: n of N values, one for each case and class, or for each class of a classification, "
+      "are defined; the others are left out, since truth or prediction is without the class.");
   std::vector<std::string> names;
   for (const MetricColumn& column : metric_columns(results)) {
     if (column.unequal_sets) names.push_back(column.name);

@@ -7,11 +7,29 @@
 
 #include "autograd/mode.h"
 #include "base/error.h"
+#include "ops/elementwise.h"
 #include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "training/store/weights.h"
 
 namespace fovea::training {
+namespace {
+
+void append(auto& list, const auto& more) { list.insert(list.end(), more.begin(), more.end()); }
+
+// Of rows of `width` numbers.
+std::vector<float> reordered_rows(const std::vector<float>& rows, std::int64_t width,
+                                  const std::vector<std::size_t>& order) {
+  std::vector<float> all;
+  all.reserve(rows.size());
+  for (const std::size_t row : order) {
+    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(row) * width;
+    all.insert(all.end(), first, first + width);
+  }
+  return all;
+}
+
+}  // namespace
 
 Classification::Classification(models::Model& model, std::shared_ptr<BatchSource> source,
                                const schema::Component& loss)
@@ -27,21 +45,34 @@ Tensor Classification::probabilities_of(const data::Batch& batch) {
 }
 
 std::vector<metrics::MetricInfo> Classification::metrics() const {
-  return metrics::class_metrics(std::ssize(source().class_names()));
+  std::vector<metrics::MetricInfo> all = metrics::class_metrics(std::ssize(source().class_names()));
+  for (const metrics::MetricInfo& info : metrics::class_scores_of(asked_)) all.push_back(info);
+  return all;
 }
 
-Classification::Evaluation Classification::evaluate_in_full(data::Split split,
-                                                            const std::optional<NoiseLevel>& noise,
-                                                            const Visit& also) {
+std::vector<metrics::MetricInfo> Classification::asked_metrics(const metrics::CaseMetrics& asked,
+                                                               const models::DataShape&) {
+  return metrics::class_scores_of(asked.names);
+}
+
+void Classification::add_metrics(const metrics::CaseMetrics& asked) {
+  check_no_classes(asked);
+  metrics::class_scores_of(asked.names);  // throws for unknown names
+  asked_ = asked.names;
+}
+
+Classification::Evaluation Classification::evaluate(data::Split split,
+                                                    const std::optional<NoiseLevel>& noise,
+                                                    bool keep_logits) {
   const autograd::NoGrad no_grad;
   const auto classes = static_cast<std::int64_t>(source().class_names().size());
   Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}, {}};
   metrics::RunningMean loss;
-  std::vector<std::int64_t> ranks;
+  std::vector<std::int64_t> ranks, labels, predictions;
+  std::vector<float> logits_of_all;
+  std::int64_t width = 0;
   for_each_batch(split, noise, [&](const data::Batch& batch, const models::Outputs& output) {
     const Tensor& logits = output.logits;
-    const Tensor& labels = batch.at("label");
-    if (also) also(batch, logits);
     const std::vector<std::int64_t> predicted = metrics::predictions(logits);
     const std::int64_t largest = *std::max_element(predicted.begin(), predicted.end());
     FOVEA_CHECK(
@@ -49,20 +80,28 @@ Classification::Evaluation Classification::evaluate_in_full(data::Split split,
         fmt::format("model.num_classes: the network gives {} classes and predicts class {}; "
                     "the data set has {}",
                     logits.size(1), largest, classes));
-    const auto truth = labels.host_values<std::int64_t>();
-    loss.add(scalar_of(ops::cross_entropy(logits, labels)), static_cast<double>(truth.size()));
-    const std::vector<std::int64_t> own = metrics::ranks(logits, labels);
-    ranks.insert(ranks.end(), own.begin(), own.end());
+    const auto truth = batch.at("label").host_values<std::int64_t>();
+    loss.add(scalar_of(ops::cross_entropy(logits, batch.at("label"))),
+             static_cast<double>(truth.size()));
+    append(ranks, metrics::ranks(logits, batch.at("label")));
+    append(labels, truth);
+    append(predictions, predicted);
+    append(result.indices, batch.indices);
     result.confusion.add(truth, predicted);
-    result.labels.insert(result.labels.end(), truth.begin(), truth.end());
-    result.predictions.insert(result.predictions.end(), predicted.begin(), predicted.end());
-    result.indices.insert(result.indices.end(), batch.indices.begin(), batch.indices.end());
+    width = logits.size(1);
+    if (keep_logits) append(logits_of_all, ops::cast(logits, DType::kFloat32).host_values<float>());
   });
   const auto order = ascending(result.indices);
   result.indices = reordered(result.indices, order);
-  result.labels = reordered(result.labels, order);
-  result.predictions = reordered(result.predictions, order);
+  result.predictions.num_classes = classes;
+  result.predictions.width = width;
+  result.predictions.labels = reordered(labels, order);
+  result.predictions.predictions = reordered(predictions, order);
   result.metrics = metrics::measure_classes(loss.value(), reordered(ranks, order), classes);
+  if (!keep_logits) return result;
+  result.logits = reordered_rows(logits_of_all, width, order);
+  result.predictions.probabilities = metrics::class_probabilities(result.logits, width);
+  append(result.metrics, metrics::measure_class_scores(asked_, result.predictions));
   return result;
 }
 

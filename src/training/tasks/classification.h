@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/classes/class_score.h"
 #include "metrics/classification.h"
 #include "training/losses/loss.h"
 #include "training/tasks/task.h"
@@ -13,8 +14,9 @@
 namespace fovea::training {
 
 /// Learns from "target", the probabilities of the classes, where batches have it, else from
-/// "label". Metrics: metrics::measure_classes, with cross-entropy without smoothing as the loss.
-/// The weights of the highest top1 are the best.
+/// "label". Metrics: metrics::measure_classes, with cross-entropy without smoothing as the loss,
+/// and behind them the scores that add_metrics() asked for. The weights of the highest top1 are the
+/// best.
 class Classification : public Task {
  public:
   /// `model` outlives the task.
@@ -29,25 +31,33 @@ class Classification : public Task {
   static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape& shape) {
     return metrics::class_metrics(shape.num_classes);
   }
+  static std::vector<metrics::MetricInfo> asked_metrics(const metrics::CaseMetrics& asked,
+                                                        const models::DataShape& shape);
+  /// Scores of class_scores.def. Throws ConfigError for other metrics, and for classes.
+  void add_metrics(const metrics::CaseMetrics& asked) override;
   Metrics measure(data::Split split, const std::optional<NoiseLevel>& noise) override {
     return evaluate_in_full(split, noise).metrics;
   }
-  /// The confusion matrix, and the scores of each sample.
+  /// The confusion matrix, the scores of each sample, and how well calibrated they are.
   Report report(const ReportRequest& request) override;
 
   struct Evaluation {
     Metrics metrics;
     metrics::ConfusionMatrix confusion;
-    std::vector<std::int64_t> indices;  // of the samples in the split, ascending
-    std::vector<std::int64_t> labels;   // the truth
-    std::vector<std::int64_t> predictions;
+    std::vector<std::int64_t> indices;      // of the samples in the split, ascending
+    metrics::ClassPredictions predictions;  // with probabilities where scores are asked for
+    std::vector<float> logits;              // (n, width); there where these are
   };
-  /// Everything about one split; throws as measure(). `also` sees every batch.
-  Evaluation evaluate_in_full(data::Split split, const std::optional<NoiseLevel>& noise = {},
-                              const Visit& also = {});
+  /// Everything about one split; throws as measure().
+  Evaluation evaluate_in_full(data::Split split, const std::optional<NoiseLevel>& noise = {}) {
+    return evaluate(split, noise, !asked_.empty());
+  }
 
  private:
+  Evaluation evaluate(data::Split split, const std::optional<NoiseLevel>& noise, bool keep_logits);
+
   Loss loss_;
+  std::vector<std::string> asked_;  // names of scores
 };
 
 /// Every class in turn, (b) int64.

@@ -1,9 +1,10 @@
-// What is said of a classification: accuracy by class, the confusion matrix, scores of each sample.
+// What is said of a classification: accuracy by class, the confusion matrix, scores of
+// each sample, calibration.
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "ops/elementwise.h"
+#include "metrics/classes/calibration.h"
 #include "training/store/run_state.h"
 #include "training/tasks/classification.h"
 
@@ -22,37 +23,53 @@ Value per_class(const std::vector<double>& accuracy, const std::vector<std::stri
   return list;
 }
 
-// The logits of batches as they come, and whose they are.
-struct Logits {
-  std::int64_t width = 0;
-  std::vector<float> values;
-  std::vector<std::int64_t> indices;
+// How often the predicted class is right over how probable it is said to be; bins without samples
+// are left out of the picture.
+void add_calibration(Report& report, const metrics::ClassPredictions& predictions) {
+  Curve accuracy{"accuracy", {}, {}};
+  std::vector<double> low, high, confidence, right;
+  std::vector<std::int64_t> samples;
+  for (const metrics::CalibrationBin& bin : metrics::calibration_bins(predictions)) {
+    low.push_back(bin.low);
+    high.push_back(bin.high);
+    samples.push_back(bin.samples);
+    confidence.push_back(bin.confidence);
+    right.push_back(bin.accuracy);
+    if (bin.samples == 0) continue;
+    accuracy.x.push_back(bin.confidence);
+    accuracy.y.push_back(bin.accuracy);
+  }
+  report.curves.push_back({"reliability",
+                           "probability of the predicted class",
+                           "share that is right",
+                           0,
+                           1,
+                           {{"calibrated", {0, 1}, {0, 1}}, accuracy}});
+  report.tables.push_back({"reliability",
+                           {{"above", low},
+                            {"up_to", high},
+                            {"samples", samples},
+                            {"confidence", confidence},
+                            {"accuracy", right}}});
+}
 
-  void add(const data::Batch& batch, const Tensor& logits) {
-    width = logits.size(1);
-    const Tensor wide = ops::cast(logits, DType::kFloat32);
-    const auto own = wide.host_values<float>();
-    values.insert(values.end(), own.begin(), own.end());
-    indices.insert(indices.end(), batch.indices.begin(), batch.indices.end());
+// What a mean is taken without, for people.
+void add_undefined(Report& report) {
+  for (const metrics::Measurement& one : report.metrics) {
+    const metrics::ClassScoreEntry* entry = metrics::find_class_score(one.info.name);
+    if (entry == nullptr || one.coverage.complete()) continue;
+    report.lines.push_back(fmt::format(
+        "{}: undefined for {}; {}", one.info.name, entry->rule.undefined_for,
+        one.coverage.defined == 0 ? std::string("it has no value")
+                                  : fmt::format("the mean is over {} of {}", one.coverage.defined,
+                                                one.coverage.compared)));
   }
-  std::vector<float> sorted() const {
-    std::vector<float> all;
-    all.reserve(values.size());
-    for (const std::size_t row : ascending(indices)) {
-      const auto first = values.begin() + static_cast<std::ptrdiff_t>(row) * width;
-      all.insert(all.end(), first, first + width);
-    }
-    return all;
-  }
-};
+}
 
 }  // namespace
 
 Report Classification::report(const ReportRequest& request) {
-  Logits logits;
-  Evaluation clean = evaluate_in_full(
-      request.split, std::nullopt,
-      [&](const data::Batch& batch, const Tensor& output) { logits.add(batch, output); });
+  Evaluation clean = evaluate(request.split, std::nullopt, /*keep_logits=*/true);
   const std::vector<std::string>& classes = source().class_names();
   const std::vector<double> accuracy =
       metrics::class_accuracy(metrics::class_counts(clean.confusion));
@@ -67,8 +84,11 @@ Report Classification::report(const ReportRequest& request) {
   report.details.set("per_class", per_class(accuracy, classes));
   report.confusion = Confusion{classes, clean.confusion.counts()};
   report.details.set("confusion", to_value(*report.confusion));
-  report.scores = ScoreRows{logits.width, logits.sorted(), std::move(clean.labels),
-                            std::move(clean.predictions)};
+  add_calibration(report, clean.predictions);
+  add_undefined(report);
+  report.scores =
+      ScoreRows{clean.predictions.width, std::move(clean.logits),
+                std::move(clean.predictions.labels), std::move(clean.predictions.predictions)};
   return report;
 }
 

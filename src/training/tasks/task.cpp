@@ -103,10 +103,14 @@ void Task::set_questions(const std::vector<schema::Component>& sets) {
 }
 
 void Task::add_metrics(const metrics::CaseMetrics& asked) {
-  FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
+  check_no_classes(asked);
   FOVEA_CHECK(asked.names.empty(), ConfigError,
-              fmt::format("eval.metrics: {} is of segmentations; expected []",
+              fmt::format("eval.metrics: {} is of classifications or segmentations; expected []",
                           fmt::join(asked.names, ", ")));
+}
+
+void Task::check_no_classes(const metrics::CaseMetrics& asked) {
+  FOVEA_CHECK(asked.classes.empty(), ConfigError, "eval.classes: is of segmentations; expected []");
 }
 
 void Task::check_inferer() {

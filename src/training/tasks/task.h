@@ -134,6 +134,9 @@ class Task {
   /// it needs from `random`.
   virtual data::Batch prepared(const data::Batch& batch, const RandomStream& random) const;
 
+  /// Throws ConfigError for eval.classes, which only segmentations have.
+  static void check_no_classes(const metrics::CaseMetrics& asked);
+
   const Device& device() const { return device_; }  // of the model
   const Device& host() const { return source_->options().host; }
   bool has_source() const { return source_ != nullptr; }

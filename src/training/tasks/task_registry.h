@@ -41,6 +41,10 @@ struct TaskEntry : schema::Choice {
   TaskInfo info;
   /// What a run will measure, once the sizes of the data are known.
   std::function<std::vector<metrics::MetricInfo>(const models::DataShape&)> metrics;
+  /// And those that eval.metrics adds.
+  std::function<std::vector<metrics::MetricInfo>(const metrics::CaseMetrics& asked,
+                                                 const models::DataShape&)>
+      asked_metrics;
   /// Made-up samples of the right shape, for counting time and memory. Every member of the shape
   /// that the network reads is set.
   std::function<data::Batch(const models::DataShape&, std::int64_t batch_size, const Device&)>
@@ -71,8 +75,21 @@ TaskEntry make_task(std::string name, TaskInfo info) {
       return std::make_unique<Class>(model, std::move(source), loss);
     }
   };
-  return {
-      {std::move(name), info.help, no_options}, info, Class::metrics_of, Class::random_batch, make};
+  const auto asked_metrics =
+      []([[maybe_unused]] const metrics::CaseMetrics& asked,
+         [[maybe_unused]] const models::DataShape& shape) -> std::vector<metrics::MetricInfo> {
+    if constexpr (requires { &Class::asked_metrics; }) {
+      return Class::asked_metrics(asked, shape);
+    } else {
+      return {};  // add_metrics() refuses them
+    }
+  };
+  return {{std::move(name), info.help, no_options},
+          info,
+          Class::metrics_of,
+          asked_metrics,
+          Class::random_batch,
+          make};
 }
 
 }  // namespace fovea::training

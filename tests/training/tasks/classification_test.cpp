@@ -10,6 +10,7 @@
 #include "data/registry.h"
 #include "tests/support/tensors.h"
 #include "tests/training/toy_task.h"
+#include "training/tasks/task_registry.h"
 
 using namespace fovea;
 using training::BatchOptions;
@@ -137,19 +138,69 @@ TEST_CASE("image classification: the parts of the data and the numbers of a spli
   const Classification::Evaluation evaluation = task.evaluate_in_full(data::Split::kTest);
   CHECK(task.metrics() == metrics::infos_of(evaluation.metrics));
   CHECK(evaluation.confusion.total() == 20);
-  CHECK(evaluation.labels.size() == 20);
+  CHECK(evaluation.predictions.size() == 20);
   const metrics::Measurement& top1 = evaluation.metrics[1];
   CHECK(top1.info == task.headline());
   CHECK(top1.value == Approx(100 * evaluation.confusion.accuracy()));
   REQUIRE(top1.per_sample.size() == 20);
   std::int64_t correct = 0;
   for (std::size_t i = 0; i < 20; ++i) {
-    CHECK(evaluation.labels[i] == splits.test->label(evaluation.indices[i]));
-    const bool right = evaluation.labels[i] == evaluation.predictions[i];
+    CHECK(evaluation.predictions.labels[i] == splits.test->label(evaluation.indices[i]));
+    const bool right = evaluation.predictions.labels[i] == evaluation.predictions.predictions[i];
     CHECK(top1.per_sample[i] == (right ? 100 : 0));
     correct += right ? 1 : 0;
   }
   CHECK(top1.value == Approx(100.0 * static_cast<double>(correct) / 20));
+}
+
+TEST_CASE("image classification: further scores are measured where they are asked for",
+          "[training]") {
+  const auto model = small_model(test::cpu());
+  model->train(false);
+  BatchOptions options;
+  options.train.eval_batch_size = 7;
+  options.host = test::cpu();
+  const data::Splits splits{nullptr, nullptr, synthetic(data::Split::kTest)};
+  Classification task(*model, std::make_shared<BatchSource>(splits, options));
+  CHECK(task.evaluate_in_full(data::Split::kTest).logits.empty());
+  task.add_metrics({{"ece", "balanced_accuracy"}});
+  const auto evaluation = task.evaluate_in_full(data::Split::kTest);
+  CHECK(task.metrics() == metrics::infos_of(evaluation.metrics));
+  CHECK(task.metrics()[2].name == "balanced_accuracy");
+  CHECK(evaluation.logits.size() == 20 * 4);
+  CHECK(metrics::value_of(evaluation.metrics, "ece") > 0);
+  CHECK(training::tasks().find("image_classification").asked_metrics({{"ece"}}, {}).size() == 1);
+
+  training::Report report = task.report({.split = data::Split::kTest});
+  CHECK(metrics::value_of(report.metrics, "ece") == metrics::value_of(evaluation.metrics, "ece"));
+  REQUIRE(report.curves.size() == 1);
+  CHECK(report.curves[0].name == "reliability");
+  REQUIRE(report.tables.size() == 1);
+  std::int64_t samples = 0;
+  for (const std::int64_t bin : std::get<0>(report.tables[0].columns[2].values)) samples += bin;
+  CHECK(samples == 20);
+  CHECK_THROWS_WITH(task.add_metrics({{"hd95"}}),
+                    Catch::Contains("no metric of classifications called \"hd95\""));
+  CHECK_THROWS_WITH(task.add_metrics({.names = {}, .classes = {"a"}}),
+                    Catch::Contains("eval.classes"));
+}
+
+TEST_CASE("image classification: what a mean is taken without is said", "[training]") {
+  const auto model = small_model(test::cpu());
+  model->train(false);
+  BatchOptions options;
+  options.host = test::cpu();
+  // Of the four classes the only sample has one.
+  const data::Splits splits{nullptr, nullptr,
+                            synthetic(data::Split::kTest, R"(, "limit": {"test": 1})")};
+  Classification task(*model, std::make_shared<BatchSource>(splits, options));
+  task.add_metrics({{"balanced_accuracy", "auroc"}});
+  const std::vector<std::string> lines = task.report({.split = data::Split::kTest}).lines;
+  const std::vector<std::string> last(lines.end() - 2, lines.end());
+  CHECK(last[0] ==
+        "balanced_accuracy: undefined for classes without samples; the mean is over 1 of 4");
+  CHECK(last[1] ==
+        "auroc: undefined for classes without samples, or without others; it has no value");
 }
 
 TEST_CASE("image classification: the metrics do not depend on the batch size", "[training]") {

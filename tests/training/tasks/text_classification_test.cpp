@@ -203,7 +203,7 @@ TEST_CASE("text classification: evaluation in the order of the data set, and noi
   REQUIRE(clean.indices.size() == 20);
   for (std::size_t i = 0; i < 20; ++i) {
     CHECK(clean.indices[i] == static_cast<std::int64_t>(i));
-    CHECK(clean.labels[i] == job.data.test->label(clean.indices[i]));
+    CHECK(clean.predictions.labels[i] == job.data.test->label(clean.indices[i]));
   }
   CHECK(clean.metrics[1].value == Approx(100 * clean.confusion.accuracy()));
   CHECK(job.task->source().noise_types().size() == 5);

@@ -60,6 +60,12 @@ std::vector<metrics::MetricInfo> Segmentation::metrics_of(const models::DataShap
   return shape.label_maps ? metrics::label_map_metrics() : metrics::mask_metrics();
 }
 
+// Only the data name the classes.
+std::vector<metrics::MetricInfo> Segmentation::asked_metrics(const metrics::CaseMetrics& asked,
+                                                             const models::DataShape& shape) {
+  return shape.label_maps ? metrics::case_metrics(asked, {}) : metrics::case_metrics(asked);
+}
+
 data::Batch Segmentation::random_batch(const models::DataShape& shape, std::int64_t size,
                                        const Device& device) {
   const Tensor image = random_images(shape, size, device);

@@ -25,6 +25,8 @@ class Segmentation : public Task {
   static std::unique_ptr<Task> make(models::Model& model, std::shared_ptr<BatchSource> source,
                                     const schema::Component& loss);
   static std::vector<metrics::MetricInfo> metrics_of(const models::DataShape& shape);
+  static std::vector<metrics::MetricInfo> asked_metrics(const metrics::CaseMetrics& asked,
+                                                        const models::DataShape& shape);
   static data::Batch random_batch(const models::DataShape& shape, std::int64_t size,
                                   const Device& device);
 

@@ -1,0 +1,26 @@
+// Samples in the order of the probability that they are of a class, for scores of that order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "metrics/classes/class_score.h"
+
+namespace fovea::metrics {
+
+/// Samples of one probability: how many are of the class, and how many are not.
+struct RankedSamples {
+  std::int64_t positives = 0, negatives = 0;
+};
+/// The samples by their probability of class c, the highest first. Nothing where a probability is
+/// NaN, which has no rank.
+std::vector<RankedSamples> ranked_samples(const ClassPredictions& predictions, std::int64_t c);
+
+/// A score of each class against all others; of two classes that of the second one alone, which is
+/// scikit-learn's for two classes.
+std::vector<double> one_versus_rest(
+    const ClassPredictions& predictions,
+    const std::function<double(const std::vector<RankedSamples>&)>& score);
+
+}  // namespace fovea::metrics
