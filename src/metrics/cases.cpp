@@ -12,6 +12,7 @@
 #include "metrics/cases/case_metric.h"
 #include "metrics/classification.h"
 #include "metrics/label_maps.h"
+#include "metrics/masks/cut_masks.h"
 #include "metrics/masks/surface.h"
 
 namespace fovea::metrics {
@@ -30,21 +31,22 @@ CaseValues values_of(const CaseMetricEntry& entry, const std::vector<CaseScores>
   CaseValues values;
   for (const CaseScores& one : cases) {
     std::vector<double>& row = values.emplace_back();
-    if (entry.is_distance()) {
-      for (const double distance : one.distances.at(entry.name))
-        row.push_back(case_distance(distance, empty));
-      continue;
+    for (std::size_t c = first; c < one.counts.truth.size(); ++c) {
+      const double own = entry.is_of_masks() ? one.from_masks.at(entry.name)[c - first]
+                                             : of_nothing(Empty::kLeftOut);
+      if (!entry.is_share()) {
+        row.push_back(case_distance(own, empty));
+      } else {
+        row.push_back(100 * (std::isnan(own) ? entry.share(one.counts, c, empty) : own));
+      }
     }
-    for (std::size_t c = first; c < one.counts.truth.size(); ++c)
-      row.push_back(100 * entry.share(one.counts, c, empty));
   }
   return values;
 }
 
-// Whether the rule leaves undefined values out; otherwise it puts a number in their place.
-bool leaves_out(const CaseMetricEntry& entry, EmptyMasks empty) {
-  if (empty == EmptyMasks::kStrict) return true;
-  return empty == (entry.is_distance() ? EmptyMasks::kDformer : EmptyMasks::kGdla);
+// Whether a rule leaves undefined values out; otherwise it puts a number in their place.
+bool leaves_out(const CaseValues& by_rule, const CaseValues& strict) {
+  return coverage_of(by_rule) == coverage_of(strict);
 }
 
 // The columns of these classes.
@@ -75,7 +77,6 @@ double case_value(const std::vector<double>& row, const ClassCounts& counts,
 // A metric's values for all cases and classes; means over some of the classes are made from it.
 struct CaseTable {
   const CaseMetricEntry& entry;
-  EmptyMasks empty;
   std::size_t first;  // class
   const std::vector<CaseScores>& cases;
   CaseValues values, strict;
@@ -83,17 +84,19 @@ struct CaseTable {
 
 CaseMeasurement measure(const CaseTable& table, const MetricInfo& named,
                         const std::vector<std::size_t>& classes, bool of_class = false) {
-  const bool distance = table.entry.is_distance();
-  // In a mean over classes a class that no case has counts 0 (gdla 7); by itself it has no value.
-  const Empty none = distance || of_class ? Empty::kLeftOut : Empty::kZero;
+  const bool distance = !table.entry.is_share();
+  // In a mean over classes a class that no case has counts 0 (gdla 7), which is no error; by itself
+  // it has no value.
+  const bool counts_zero = !distance && !of_class && table.entry.rule.larger_is_better;
+  const Empty none = counts_zero ? Empty::kZero : Empty::kLeftOut;
   const CaseValues values = columns_at(table.values, classes, table.first);
   const CaseValues strict = columns_at(table.strict, classes, table.first);
   CaseMeasurement measured;
   measured.entry = &table.entry;
-  measured.left_out = leaves_out(table.entry, table.empty);
+  measured.left_out = leaves_out(values, strict);
   measured.of_class = of_class;
   const ClassMeans means = means_over_cases(values, Empty::kLeftOut);
-  if (!distance)
+  if (counts_zero)
     measured.absent =
         std::ranges::count_if(means.of_class, [](double mean) { return std::isnan(mean); });
   measured.metric = {named, means_over_cases(values, none).mean, {}};
@@ -135,18 +138,22 @@ std::string CaseMetricEntry::share_name() const {
 
 const CaseMetricEntry* in_pixels(const CaseMetricEntry& entry) {
   for (const CaseMetricEntry& other : case_metric_entries())
-    if (other.rule.distance == entry.rule.distance && !other.rule.needs_spacing) return &other;
+    if (other.rule.lengths == Lengths::kPixels && other.rule.distance == entry.rule.distance &&
+        other.rule.masks == entry.rule.masks)
+      return &other;
   return nullptr;
 }
 
 bool CaseMetrics::has_pixel_distances() const {
   return std::ranges::any_of(asked_entries(*this), [](const CaseMetricEntry* entry) {
-    return entry->is_distance() && !entry->rule.needs_spacing;
+    return entry->rule.lengths == Lengths::kPixels;
   });
 }
 
 bool CaseMetrics::has_distances() const {
-  return std::ranges::any_of(asked_entries(*this), &CaseMetricEntry::is_distance);
+  return std::ranges::any_of(asked_entries(*this), [](const CaseMetricEntry* entry) {
+    return entry->rule.lengths != Lengths::kNone;
+  });
 }
 
 std::vector<MetricInfo> case_metrics() {
@@ -214,15 +221,17 @@ ClassCounts class_counts(const MaskCounts& n) {
       .both = {n.true_negatives(), n.true_positives()}};
 }
 
-ClassDistances class_distances(const std::vector<const CaseMetricEntry*>& metrics,
-                               std::span<const std::int64_t> truth,
-                               std::span<const std::int64_t> predicted, const LabelSets& sets,
-                               std::int64_t ignore, const Grid& grid, std::size_t first) {
+MaskValues mask_values(const std::vector<const CaseMetricEntry*>& metrics,
+                       std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted,
+                       const LabelSets& sets, std::int64_t ignore, const Grid& grid,
+                       const CaseMetrics& asked) {
   check_grid(truth.size(), grid);
   check_grid(predicted.size(), grid);
-  ClassDistances distances;
+  const bool distances = std::ranges::any_of(
+      metrics, [](const CaseMetricEntry* entry) { return entry->rule.distance != nullptr; });
+  MaskValues values;
   std::vector<std::uint8_t> there(truth.size()), found(truth.size());
-  for (std::size_t c = first; c < sets.size(); ++c) {
+  for (std::size_t c = asked.first_class; c < sets.size(); ++c) {
     const auto in_set = [&](std::int64_t label) {
       return std::find(sets[c].begin(), sets[c].end(), label) != sets[c].end();
     };
@@ -230,12 +239,19 @@ ClassDistances class_distances(const std::vector<const CaseMetricEntry*>& metric
       there[i] = in_set(truth[i]) ? 1 : 0;
       found[i] = truth[i] != ignore && in_set(predicted[i]) ? 1 : 0;
     }
-    const std::vector<double> all = surface_distances(there, found, grid);
-    for (const CaseMetricEntry* entry : metrics)
-      distances[entry->name].push_back(all.empty() ? of_nothing(Empty::kLeftOut)
-                                                   : entry->rule.distance(all));
+    const bool both = !is_empty(there) && !is_empty(found);
+    const std::vector<double> apart =
+        both && distances ? surface_distances(there, found, grid) : std::vector<double>();
+    for (const CaseMetricEntry* entry : metrics) {
+      const double tolerance =
+          entry->needs_spacing() ? asked.nsd_tolerance_mm : asked.nsd_tolerance;
+      values[entry->name].push_back(!both ? of_nothing(Empty::kLeftOut)
+                                    : entry->rule.distance != nullptr
+                                        ? entry->rule.distance(apart)
+                                        : entry->rule.masks(there, found, grid, tolerance));
+    }
   }
-  return distances;
+  return values;
 }
 
 ClassMeans means_over_cases(const std::vector<std::vector<double>>& cases, Empty none) {
@@ -266,10 +282,7 @@ std::vector<CaseMeasurement> measure_cases(const CaseMetrics& asked,
       class_names.empty() ? std::vector<std::string>() : asked.classes, names, asked.first_class);
   std::vector<CaseMeasurement> means, of_classes;
   for (const CaseMetricEntry* entry : asked_entries(asked)) {
-    const CaseTable table{*entry,
-                          asked.empty,
-                          asked.first_class,
-                          cases,
+    const CaseTable table{*entry, asked.first_class, cases,
                           values_of(*entry, cases, asked.empty, asked.first_class),
                           values_of(*entry, cases, EmptyMasks::kStrict, asked.first_class)};
     const MetricInfo info = entry->info();

@@ -1,5 +1,6 @@
 // Metrics that compare case by case (an image, or a volume) and class by class, as papers on
-// medical images do: Dice and HD95. gdla 7. The metrics themselves are in cases/case_metrics.def.
+// medical images do: Dice, HD95 and others. gdla 7. The metrics themselves are in
+// cases/case_metrics.def.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,8 @@ struct CaseMetrics {
   /// data say; kNoVolumes: each image is a case.
   std::string volumes = "";
   ScoreSize size = ScoreSize::kAuto;
+  /// How far surfaces may be apart in nsd, in pixels, and in nsd_mm, in millimetres.
+  double nsd_tolerance = 1, nsd_tolerance_mm = 2;
   /// Names of the classes that means are taken over; none: all but the background.
   std::vector<std::string> classes = {};
   /// The first class that is compared; no key of files, but of the data: 1 behind the background, 0
@@ -72,15 +75,15 @@ double case_iou(std::int64_t truth, std::int64_t predicted, std::int64_t both, E
 double case_distance(double distance, EmptyMasks empty);
 
 struct CaseMetricEntry;
-/// For each distance metric, by name, the value of every class but the background. NaN where truth
-/// or prediction lacks the class.
-using ClassDistances = std::map<std::string, std::vector<double>>;
-/// The distances of `metrics` on a grid of labels, of the sets from `first` on. A pixel whose truth
-/// is `ignore` belongs to no class in truth and prediction. Throws ShapeError as check_grid.
-ClassDistances class_distances(const std::vector<const CaseMetricEntry*>& metrics,
-                               std::span<const std::int64_t> truth,
-                               std::span<const std::int64_t> predicted, const LabelSets& sets,
-                               std::int64_t ignore, const Grid& grid, std::size_t first = 1);
+/// For each metric that is made of masks, by name, the value of every class but the background. NaN
+/// where truth or prediction lacks the class.
+using MaskValues = std::map<std::string, std::vector<double>>;
+/// Those of `metrics` on a grid of labels, of the sets from asked.first_class on. A pixel whose
+/// truth is `ignore` belongs to no class in truth and prediction. Throws ShapeError as check_grid.
+MaskValues mask_values(const std::vector<const CaseMetricEntry*>& metrics,
+                       std::span<const std::int64_t> truth, std::span<const std::int64_t> predicted,
+                       const LabelSets& sets, std::int64_t ignore, const Grid& grid,
+                       const CaseMetrics& asked = {});
 
 /// For each class the mean over the cases where it is defined, `none` where there are no such
 /// cases; and the mean over the classes, without NaN. cases: by case and class.
@@ -93,10 +96,10 @@ ClassMeans means_over_cases(const std::vector<std::vector<double>>& cases, Empty
 /// Background and foreground as two classes.
 ClassCounts class_counts(const MaskCounts& counts);
 
-/// One case: pixels by class, and the distances that were asked for.
+/// One case: pixels by class, and what was asked for that is made of masks.
 struct CaseScores {
   ClassCounts counts;
-  ClassDistances distances = {};
+  MaskValues from_masks = {};
   std::string volume = "";  // name of the volume; "" for an image
   std::int64_t images = 1;
   bool incomplete = false;  // some slices of the volume are missing

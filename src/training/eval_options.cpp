@@ -41,7 +41,8 @@ const schema::Fields<EvalOptions>& eval_fields() {
                    ". Of classifications: " + metrics::class_scores_help())
           .add("classes", &O::classes,
                "of segmentations with several classes: names of those that means over classes are "
-               "of (case_*, hd*, pooled_dice, dice_per_image, iou_per_image); []: all but the "
+               "of (case_*, hd*, assd, nsd, pooled_dice, dice_per_image, iou_per_image); []: all "
+               "but the "
                "background, where the data have one; miou and accuracies are always of all")
           .add_enum("empty_masks", &O::empty,
                     {{"strict", metrics::EmptyMasks::kStrict},
@@ -52,7 +53,12 @@ const schema::Fields<EvalOptions>& eval_fields() {
                     "without truth and HD95 without either are left out; gdla: such an HD95 counts "
                     "0; transunet: both count 0, but Dice 1 where only the prediction has the "
                     "class (gdla 7); dformer: Dice 1 where both are without it and 0 where one is, "
-                    "HD95 as strict (dformer 7.8)")
+                    "HD95 as strict (dformer 7.8); IoU, NSD and F1 of lesions count as Dice, other "
+                    "distances as HD95; case_rve without truth is always left out")
+          .add("nsd_tolerance", &O::nsd_tolerance, schema::at_least(0),
+               "of nsd: how far surfaces may be apart, in pixels")
+          .add("nsd_tolerance_mm", &O::nsd_tolerance_mm, schema::at_least(0),
+               "the same of nsd_mm, in millimetres")
           .add("volumes", &O::volumes,
                "of images that are slices: what they are slices of, as dataset.split.by_group says "
                "it, \"folder\" or a regular expression; these metrics then compare volumes; \"\": "

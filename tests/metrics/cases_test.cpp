@@ -96,8 +96,7 @@ TEST_CASE("cases: a class that occurs nowhere has a Dice of 0 and no HD95", "[me
   CHECK(std::isnan(means_over_cases({}, Empty::kLeftOut).mean));
 }
 
-TEST_CASE("class_distances: each class but the first; ignored pixels are of no class",
-          "[metrics]") {
+TEST_CASE("mask_values: each class but the first; ignored pixels are of no class", "[metrics]") {
   // Two columns of class 1, one further right in the prediction; class 2 only where it is ignored.
   const std::vector<std::int64_t> truth = {1, 0, 0, 0, -100, 1, 0, 0, 0, -100};
   const std::vector<std::int64_t> predicted = {0, 1, 0, 0, 2, 0, 1, 0, 0, 1};
@@ -211,8 +210,8 @@ TEST_CASE("cases: where no class is the background, the first counts like the ot
   CaseMetrics asked{{"case_dice", "hd"}};
   const auto measured = [&] {
     CaseScores scores{class_counts(confusion)};
-    scores.distances = class_distances({asked_entries(asked)[1]}, truth, found, sets, -100,
-                                       {{2, 4}}, asked.first_class);
+    scores.from_masks =
+        mask_values({asked_entries(asked)[1]}, truth, found, sets, -100, {{2, 4}}, asked);
     std::map<std::string, double> values;
     for (const CaseMeasurement& one : measure_cases(asked, {scores}, {"wall", "sky"}))
       values[one.metric.info.name] = one.metric.value;
@@ -279,10 +278,63 @@ TEST_CASE("cases: a mean says over how many of the values it is, and over which"
   CHECK(coverage_text(coverage(EmptyMasks::kStrict, found)[1]).empty());
 }
 
+TEST_CASE("cases: shares that are made of masks count as Dice where a mask is empty", "[metrics]") {
+  std::vector<CaseScores> cases = two_cases();
+  cases[0].from_masks["nsd"] = {0.5, 0.25};
+  cases[1].from_masks["nsd"] = {kNone, kNone};
+  const auto measured = [&](EmptyMasks empty) { return measure_cases({{"nsd"}, empty}, cases)[0]; };
+  const CaseMeasurement strict = measured(EmptyMasks::kStrict);
+  CHECK(strict.metric.info.unit == "%");
+  CHECK(strict.metric.info.larger_is_better);
+  // Class 1 of the second case is not in the truth, class 2 was not found.
+  CHECK(strict.metric.value == Approx((50.0 + (25.0 + 0) / 2) / 2));
+  CHECK(strict.undefined == 1);
+  CHECK(strict.metric.per_sample == std::vector<double>{37.5, 0});
+  CHECK(measured(EmptyMasks::kTransUnet).metric.value == Approx((75.0 + 12.5) / 2));
+  CHECK_FALSE(measured(EmptyMasks::kTransUnet).left_out);
+  CHECK(measured(EmptyMasks::kGdla).left_out);
+  CHECK(CaseMetrics{{"nsd"}}.has_pixel_distances());
+  CHECK_FALSE(CaseMetrics{{"nsd_mm"}}.has_pixel_distances());
+  CHECK_FALSE(CaseMetrics{{"case_lesion_f1"}}.has_distances());
+  CHECK(in_pixels(case_metric_entries().find("nsd_mm"))->name == "nsd");
+  CHECK(in_pixels(case_metric_entries().find("assd_mm"))->name == "assd");
+}
+
+TEST_CASE("cases: a relative volume error is left out without truth, by every rule", "[metrics]") {
+  std::vector<CaseScores> cases = two_cases();
+  for (const EmptyMasks empty :
+       {EmptyMasks::kStrict, EmptyMasks::kTransUnet, EmptyMasks::kDformer}) {
+    const CaseMeasurement one = measure_cases({{"case_rve"}, empty}, cases)[0];
+    CHECK(one.metric.value == Approx((100 * 2.0 / 10 + (0 + 100.0) / 2) / 2));
+    CHECK(one.undefined == 1);
+    CHECK(one.left_out);
+    CHECK_FALSE(one.metric.info.larger_is_better);
+  }
+  // A class that no case has is no error of 0.
+  for (CaseScores& one : cases)
+    for (auto* list : {&one.counts.truth, &one.counts.predicted, &one.counts.both})
+      list->push_back(0);
+  const CaseMeasurement same = measure_cases({{"case_rve"}}, cases)[0];
+  CHECK(same.metric.value == Approx((100 * 2.0 / 10 + (0 + 100.0) / 2) / 2));
+  CHECK(same.absent == 0);
+}
+
+TEST_CASE("mask_values: tolerances are in pixels and in millimetres", "[metrics]") {
+  const std::vector<std::int64_t> truth = {1, 1, 0, 0, 0, 0}, found = {1, 1, 1, 0, 0, 0};
+  CaseMetrics asked{{"nsd", "nsd_mm"}};
+  asked.nsd_tolerance = 0.5;
+  asked.nsd_tolerance_mm = 5;
+  const MaskValues values =
+      mask_values(asked_entries(asked), truth, found, {{0}, {1}}, -100, {{1, 6}}, asked);
+  CHECK(values.at("nsd")[0] < 1);
+  CHECK(values.at("nsd_mm")[0] == 1);
+}
+
 TEST_CASE("case metrics: an unknown name is refused with those that there are", "[metrics]") {
   CHECK_THROWS_WITH(case_metrics({{"hd96"}}),
                     "eval.metrics: no metric called \"hd96\"; expected some "
-                    "of case_dice, case_iou, hd95, hd95_mm, hd, hd_mm");
+                    "of case_dice, case_iou, case_rve, case_lesion_f1, hd95, hd95_mm, hd, "
+                    "hd_mm, assd, assd_mm, nsd, nsd_mm");
 }
 
 namespace fovea::metrics {
@@ -299,8 +351,9 @@ double mean(const std::vector<double>& distances) {
 
 // What source files of new metrics hold.
 FOVEA_CASE_METRIC(case_toy, "share of the truth that was found", {.unit = "%", .share = recall})
-FOVEA_CASE_METRIC(toy_distance, "mean distance between borders",
-                  {.unit = "px", .larger_is_better = false, .distance = mean})
+FOVEA_CASE_METRIC(
+    toy_distance, "mean distance between borders",
+    {.unit = "px", .larger_is_better = false, .distance = mean, .lengths = Lengths::kPixels})
 
 }  // namespace
 }  // namespace fovea::metrics
@@ -315,8 +368,8 @@ TEST_CASE("case metrics: a new one is a source file and a line", "[metrics]") {
   CHECK(asked.has_pixel_distances());
   const std::vector<std::string> names = {"background", "liver", "spleen"};
   std::vector<CaseScores> cases = two_cases();
-  cases[0].distances["toy_distance"] = {1, 2};
-  cases[1].distances["toy_distance"] = {kNone, kNone};
+  cases[0].from_masks["toy_distance"] = {1, 2};
+  cases[1].from_masks["toy_distance"] = {kNone, kNone};
   const std::vector<CaseMeasurement> measured = measure_cases(asked, cases, names);
   REQUIRE(measured.size() == 6);
   CHECK(measured[0].metric.info.name == "case_toy");

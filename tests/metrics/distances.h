@@ -16,7 +16,7 @@ inline std::vector<double> distances(const std::string& metric, std::span<const 
                                      const metrics::LabelSets& sets, std::int64_t ignore,
                                      const metrics::Grid& grid) {
   const metrics::CaseMetricEntry& entry = metrics::case_metric_entries().find(metric);
-  return metrics::class_distances({&entry}, truth, predicted, sets, ignore, grid).at(metric);
+  return metrics::mask_values({&entry}, truth, predicted, sets, ignore, grid).at(metric);
 }
 /// Of single labels, 0 to classes - 1.
 inline std::vector<double> distances(const std::string& metric, std::span<const std::int64_t> truth,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,20 +13,26 @@
 
 namespace fovea::metrics {
 
-/// How a metric is computed for one class of one case: by `share` or by `distance`.
+/// Whether a metric measures lengths, and in which unit.
+enum class Lengths { kNone, kPixels, kMillimetres };
+
+/// How a metric is computed for one class of one case.
 struct CaseRule {
   std::string unit;
   bool larger_is_better = true;
   /// From the pixels (or voxels) of the class, a share of 1, which tables have in percent. NaN
   /// where the rule for empty masks leaves the class out. In a mean over classes one that no case
-  /// has counts 0 (gdla 7).
+  /// has counts 0 where larger is better (gdla 7). A share that is made of the masks, by one of
+  /// those below, says here what it is where either mask is empty.
   double (*share)(std::int64_t truth, std::int64_t predicted, std::int64_t both,
                   EmptyMasks empty) = nullptr;
   /// From the distances between the borders of truth and prediction (surface_distances()), at
   /// least one; case_distance() says what it is where either mask is empty.
   double (*distance)(const std::vector<double>& distances) = nullptr;
-  /// Distances are in millimetres, else in pixels.
-  bool needs_spacing = false;
+  /// From two masks that are not empty. tolerance: in pixels or millimetres, by `lengths`.
+  double (*masks)(std::span<const std::uint8_t> truth, std::span<const std::uint8_t> predicted,
+                  const Grid& grid, double tolerance) = nullptr;
+  Lengths lengths = Lengths::kNone;
 };
 
 struct CaseMetricEntry : schema::Choice {
@@ -33,7 +40,9 @@ struct CaseMetricEntry : schema::Choice {
   CaseRule rule;
 
   MetricInfo info() const;
-  bool is_distance() const { return rule.distance != nullptr; }
+  bool is_of_masks() const { return rule.distance != nullptr || rule.masks != nullptr; }
+  bool is_share() const { return rule.share != nullptr; }
+  bool needs_spacing() const { return rule.lengths == Lengths::kMillimetres; }
   /// Of a share, in tables of single cases: the name without "case_".
   std::string share_name() const;
   /// Of one case and class.

@@ -11,10 +11,15 @@ double percentile_95(const std::vector<double>& distances) {
 }  // namespace
 
 FOVEA_CASE_METRIC(hd95, "95th percentile of the distances between borders, in pixels",
-                  {.unit = "px", .larger_is_better = false, .distance = percentile_95})
+                  {.unit = "px",
+                   .larger_is_better = false,
+                   .distance = percentile_95,
+                   .lengths = Lengths::kPixels})
 
-FOVEA_CASE_METRIC(
-    hd95_mm, "the same in millimetres",
-    {.unit = "mm", .larger_is_better = false, .distance = percentile_95, .needs_spacing = true})
+FOVEA_CASE_METRIC(hd95_mm, "the same in millimetres",
+                  {.unit = "mm",
+                   .larger_is_better = false,
+                   .distance = percentile_95,
+                   .lengths = Lengths::kMillimetres})
 
 }  // namespace fovea::metrics

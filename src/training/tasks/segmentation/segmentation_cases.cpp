@@ -135,13 +135,13 @@ metrics::CaseScores CaseCollector::scores_of(const metrics::ClassCounts& counts,
                                              const Image& image) const {
   std::vector<const metrics::CaseMetricEntry*> in_pixels, in_millimetres;
   for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked_)) {
-    if (entry->is_distance())
-      (entry->rule.needs_spacing ? in_millimetres : in_pixels).push_back(entry);
+    if (entry->is_of_masks())
+      (entry->needs_spacing() ? in_millimetres : in_pixels).push_back(entry);
   }
   metrics::CaseScores scores{counts};
   const auto add = [&](const auto& entries, const metrics::Grid& grid) {
-    scores.distances.merge(metrics::class_distances(entries, image.truth, image.predicted, sets_,
-                                                    data::kIgnoreLabel, grid, asked_.first_class));
+    scores.from_masks.merge(metrics::mask_values(entries, image.truth, image.predicted, sets_,
+                                                 data::kIgnoreLabel, grid, asked_));
   };
   if (!in_pixels.empty()) add(in_pixels, {image.size});
   if (!in_millimetres.empty()) {
@@ -246,7 +246,7 @@ std::vector<Column> share_columns(const std::vector<metrics::CaseScores>& cases,
                                   const std::vector<std::string>& class_words, std::size_t first) {
   std::vector<Column> columns;
   for (const metrics::CaseMetricEntry& entry : metrics::case_metric_entries()) {
-    if (entry.is_distance()) continue;
+    if (entry.is_of_masks()) continue;
     for (std::size_t c = 0; c < class_words.size(); ++c) {
       std::vector<double> shares;
       for (const metrics::CaseScores& one : cases)
@@ -259,17 +259,22 @@ std::vector<Column> share_columns(const std::vector<metrics::CaseScores>& cases,
 
 }  // namespace
 
-std::vector<Column> distance_columns(const metrics::CaseMetrics& asked,
-                                     const std::vector<metrics::CaseScores>& cases,
-                                     const std::vector<std::string>& class_words) {
+std::vector<Column> mask_columns(const metrics::CaseMetrics& asked,
+                                 const std::vector<metrics::CaseScores>& cases,
+                                 const std::vector<std::string>& class_words) {
   std::vector<Column> columns;
   for (const metrics::CaseMetricEntry* entry : metrics::asked_entries(asked)) {
-    if (!entry->is_distance()) continue;
+    if (!entry->is_of_masks()) continue;
     for (std::size_t c = 0; c < class_words.size(); ++c) {
-      std::vector<double> distances;
-      for (const metrics::CaseScores& one : cases)
-        distances.push_back(one.distances.at(entry->name)[c]);
-      columns.push_back({class_head(entry->name, class_words[c]), std::move(distances)});
+      std::vector<double> values;
+      for (const metrics::CaseScores& one : cases) {
+        const double own = one.from_masks.at(entry->name)[c];
+        const bool fallen_back = std::isnan(own) && entry->is_share();
+        values.push_back(fallen_back ? entry->share(one.counts, c + asked.first_class,
+                                                    metrics::EmptyMasks::kStrict)
+                                     : own);
+      }
+      columns.push_back({class_head(entry->share_name(), class_words[c]), std::move(values)});
     }
   }
   return columns;
@@ -288,12 +293,12 @@ Table volumes_table(const metrics::CaseMetrics& asked,
   const auto add = [&](std::vector<Column> columns) {
     std::move(columns.begin(), columns.end(), std::back_inserter(table.columns));
   };
-  // Of one class the mean over the classes would be the column of its distances again.
+  // Of one class the mean over the classes would be the column of its masks' values again.
   for (metrics::CaseMeasurement& one : metrics::measure_cases(asked, cases))
-    if (class_words.size() > 1 || !one.entry->is_distance())
+    if (class_words.size() > 1 || !one.entry->is_of_masks())
       table.columns.push_back({one.metric.info.name, std::move(one.metric.per_sample)});
   add(share_columns(cases, class_words, asked.first_class));
-  add(distance_columns(asked, cases, class_words));
+  add(mask_columns(asked, cases, class_words));
   return table;
 }
 
@@ -303,7 +308,7 @@ void Segmentation::add_tables(Report& report, Table samples,
   if (!cases.empty() && !cases.front().volume.empty()) {
     report.tables.push_back(volumes_table(asked_, cases, class_words));
   } else if (!cases.empty()) {
-    for (Column& column : distance_columns(asked_, cases, class_words))
+    for (Column& column : mask_columns(asked_, cases, class_words))
       samples.columns.push_back(std::move(column));
   }
   report.tables.push_back(std::move(samples));

@@ -24,7 +24,7 @@ std::optional<std::vector<double>> pixel_spacing(const data::Geometry& geometry,
 
 class CaseCollector {
  public:
-  /// sets: which labels distances are of. Throws ConfigError for a rule of volumes that is none.
+  /// sets: the labels of each class. Throws ConfigError for a rule of volumes that is none.
   CaseCollector(const metrics::CaseMetrics& asked, metrics::LabelSets sets);
   /// Whether there is anything to collect; without it add() does nothing.
   bool wanted() const { return !asked_.names.empty(); }
@@ -67,15 +67,15 @@ class CaseCollector {
 };
 
 /// Of what was collected: by case its name, its slices, its value of the metrics asked for, then
-/// Dice, IoU (shares of 1) and distances of each class of `class_words`. Volumes only.
+/// of each class of `class_words` shares of 1 (Dice, IoU, ...) and mask_columns(). Volumes only.
 Table volumes_table(const metrics::CaseMetrics& asked,
                     const std::vector<metrics::CaseScores>& cases,
                     const std::vector<std::string>& class_words);
 
-/// Columns of distances in tables of samples and volumes, for classes of these names ("": the only
-/// one); NaN is undefined.
-std::vector<Column> distance_columns(const metrics::CaseMetrics& asked,
-                                     const std::vector<metrics::CaseScores>& cases,
-                                     const std::vector<std::string>& class_words);
+/// Columns of what is made of masks (distances, shares of 1) in tables of samples and volumes, for
+/// classes of these names ("": the only one); by EmptyMasks::kStrict where a mask is empty.
+std::vector<Column> mask_columns(const metrics::CaseMetrics& asked,
+                                 const std::vector<metrics::CaseScores>& cases,
+                                 const std::vector<std::string>& class_words);
 
 }  // namespace fovea::training

@@ -136,7 +136,7 @@ TEST_CASE("segmentation cases: reports have every image's values and what is und
   const auto full = task.evaluate_in_full(data::Split::kTest);
   std::int64_t undefined = 0;
   for (const metrics::CaseScores& scores : full.cases)
-    for (const double distance : scores.distances.at("hd95"))
+    for (const double distance : scores.from_masks.at("hd95"))
       undefined += std::isnan(distance) ? 1 : 0;
   const schema::Value& detail = with.details.at("hd95");
   CHECK(detail.at("undefined").as_int() == undefined);
@@ -258,7 +258,7 @@ TEST_CASE("segmentation cases: of one foreground", "[training]") {
   double dice = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(full.cases[i].counts.truth == std::vector<std::int64_t>{119, 25});
-    CHECK(full.cases[i].distances.at("hd95").size() == 1);
+    CHECK(full.cases[i].from_masks.at("hd95").size() == 1);
     dice += 100 * full.by_sample[i].dice() / 3;
   }
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(dice));
@@ -290,11 +290,11 @@ TEST_CASE("segmentation cases: slices of a volume are compared as one", "[traini
     for (const float p : prob.values<float>()) found.push_back(p >= 0.5f ? 1 : 0);
   }
   const double distance = metrics::hd95(truth, found, {{3, 12, 12}});
-  CHECK(std::isnan(distance) == std::isnan(full.cases[0].distances.at("hd95")[0]));
-  if (!std::isnan(distance)) CHECK(full.cases[0].distances.at("hd95")[0] == distance);
+  CHECK(std::isnan(distance) == std::isnan(full.cases[0].from_masks.at("hd95")[0]));
+  if (!std::isnan(distance)) CHECK(full.cases[0].from_masks.at("hd95")[0] == distance);
   CHECK(metrics::value_of(full.metrics, "case_dice") == Approx(100 * full.counts.dice()));
   const training::Report report = task.report({data::Split::kTest});
-  CHECK(test::heads_of(report, "volumes") == "volume,slices,case_dice,dice,iou,hd95");
+  CHECK(test::heads_of(report, "volumes") == "volume,slices,case_dice,dice,iou,rve,hd95");
   CHECK(test::texts_in(test::find_table(report, "volumes")->columns.front()).size() == 1);
   CHECK_THAT(test::heads_of(report, "samples"), !Catch::Contains("hd95"));
 }
@@ -318,12 +318,12 @@ TEST_CASE("segmentation cases: volumes by a pattern, of label maps", "[training]
   REQUIRE(scores.size() == 2);
   CHECK(scores[0].volume == "p1");
   CHECK(scores[0].images == 2);
-  CHECK(scores[0].distances.at("hd95") ==
+  CHECK(scores[0].from_masks.at("hd95") ==
         std::vector<double>{1});  // a plane apart; each plane alone has none
   CHECK(scores[0].counts.truth == std::vector<std::int64_t>{14, 2});
   CHECK(scores[0].counts.both == std::vector<std::int64_t>{12, 0});
   CHECK(scores[1].volume == "p2");
-  CHECK(scores[1].distances.at("hd95") == std::vector<double>{1});
+  CHECK(scores[1].from_masks.at("hd95") == std::vector<double>{1});
   CHECK_THROWS_WITH(
       add("other", 3, bar, bar),
       "eval.volumes: \"(p\\d)_\" finds nothing in other; expected a volume for every image");
@@ -357,9 +357,11 @@ double volume_ratio(std::int64_t truth, std::int64_t predicted, std::int64_t /*b
                     : static_cast<double>(predicted) / static_cast<double>(truth);
 }
 
-FOVEA_CASE_METRIC(
-    toy_nearest, "smallest distance between borders, in millimetres",
-    {.unit = "mm", .larger_is_better = false, .distance = nearest, .needs_spacing = true})
+FOVEA_CASE_METRIC(toy_nearest, "smallest distance between borders, in millimetres",
+                  {.unit = "mm",
+                   .larger_is_better = false,
+                   .distance = nearest,
+                   .lengths = Lengths::kMillimetres})
 FOVEA_CASE_METRIC(case_toy, "predicted pixels over true ones", {.unit = "%", .share = volume_ratio})
 
 }  // namespace
@@ -384,12 +386,22 @@ TEST_CASE("segmentation cases: reports have new metrics without further ado", "[
   training::Report report;
   report.tables.push_back(training::volumes_table(metrics::CaseMetrics{{"toy_nearest", "case_toy"}},
                                                   collector.finish(), {""}));
-  CHECK(test::heads_of(report, "volumes") == "volume,slices,case_toy,dice,iou,toy,toy_nearest");
+  CHECK(test::heads_of(report, "volumes") == "volume,slices,case_toy,dice,iou,rve,toy,toy_nearest");
   std::vector<double> values;
   for (const training::Column& column : report.tables.front().columns)
     if (const auto* numbers = std::get_if<std::vector<double>>(&column.values))
       values.push_back(numbers->at(0));
-  CHECK(values == std::vector<double>{200, 0, 0, 2, 1});
+  CHECK(values == std::vector<double>{200, 0, 0, 1, 2, 1});
+  // A lesion that was not found at all is a 0, no empty cell.
+  metrics::ConfusionMatrix missed(2);
+  const std::vector<std::int64_t> nothing(6, 0);
+  missed.add(truth, nothing);
+  const metrics::CaseMetrics lesions{{"case_lesion_f1"}};
+  training::CaseCollector other(lesions, {{0}, {1}});
+  other.add(metrics::class_counts(missed), {truth, nothing, {1, 6}, {}, 0, "a", "patient 2", 1});
+  const training::Table table = training::volumes_table(lesions, other.finish(), {""});
+  CHECK(table.columns.back().name == "lesion_f1");
+  CHECK(std::get<std::vector<double>>(table.columns.back().values) == std::vector<double>{0});
   CHECK_THROWS_WITH(
       collector.add(metrics::class_counts(confusion), {truth, found, {1, 6}, {}, 0, "a"}),
       "eval.metrics: toy_nearest, but the data set does not say how large pixels are; leave it "

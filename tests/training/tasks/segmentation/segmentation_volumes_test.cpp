@@ -39,8 +39,8 @@ TEST_CASE("segmentation volumes: scored at the size of the files, in millimetres
     CHECK(full.cases[v].volume == (v == 0 ? "patient002_frame01" : "patient002_frame07"));
     CHECK(full.cases[v].images == kDepth);
     for (std::size_t c = 0; c < 3; ++c) {
-      CHECK((full.cases[v].distances.at("hd95")[c] == pixels[v][c] || std::isnan(pixels[v][c])));
-      CHECK((full.cases[v].distances.at("hd95_mm")[c] == millimetres[v][c] ||
+      CHECK((full.cases[v].from_masks.at("hd95")[c] == pixels[v][c] || std::isnan(pixels[v][c])));
+      CHECK((full.cases[v].from_masks.at("hd95_mm")[c] == millimetres[v][c] ||
              std::isnan(pixels[v][c])));
     }
     metrics::ConfusionMatrix confusion(4);
