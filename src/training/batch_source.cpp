@@ -70,6 +70,14 @@ std::vector<std::string> BatchSource::check_files(const std::map<std::string, st
   return {};
 }
 
+std::vector<std::int64_t> BatchSource::class_counts() const {
+  if (!splits_.train) return {};
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(splits_.train->num_classes()), 0);
+  for (std::int64_t i = 0; i < splits_.train->size(); ++i)
+    ++counts.at(static_cast<std::size_t>(splits_.train->label(i)));
+  return counts;
+}
+
 bool BatchSource::has_regions() const {
   return data::find_volumes(splits_.any()) != nullptr && !volume_info().regions.empty();
 }

@@ -71,6 +71,8 @@ class BatchSource {
   /// For reports: a file, or a file and a record.
   std::string sample_name(data::Split split, std::int64_t i) const { return at(split).name(i); }
   const std::vector<std::string>& class_names() const { return splits_.any().class_names(); }
+  /// How many samples of train have each of these classes; empty without a part for training.
+  std::vector<std::int64_t> class_counts() const;
   /// Of masks with several classes: whether the first one is the background.
   bool has_background() const { return splits_.any().has_background(); }
   /// What a network has an output for each.

@@ -18,6 +18,8 @@
 #include "ops/indexing.h"
 #include "ops/losses/ctc_loss.h"
 #include "ops/losses/detection_loss.h"
+#include "ops/losses/focal_loss.h"
+#include "ops/losses/labels.h"
 #include "ops/losses/loss.h"
 #include "ops/losses/mask_loss.h"
 #include "ops/losses/region_loss.h"
@@ -513,6 +515,40 @@ std::vector<Case> reduction_cases() {
          return ops::paper_eq8(t[0], indices({0, 2, 2}));
        },
        {},
+       false},
+      {"focal_loss",
+       {{0, 3}},
+       {},
+       [](const auto& t) { return ops::focal_loss(t[0], indices({0})); },
+       {},
+       false},
+      {"soft_focal_loss",
+       {{0, 3}, {0, 3}},
+       {},
+       [](const auto& t) { return ops::soft_focal_loss(t[0], t[1]); },
+       {},
+       false},
+      {"pixel_focal_loss",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::pixel_focal_loss(t[0], indices({0, 2, 2}));
+       },
+       {},
+       false},
+      {"binary_focal_loss",
+       {{0, 3}, {0, 3}},
+       {},
+       [](const auto& t) { return ops::binary_focal_loss(t[0], t[1]); },
+       {},
+       false},
+      {"classes_last",
+       {{0, 3, 2, 2}},
+       {},
+       [](const auto& t) {
+         return ops::classes_last("test", t[0], indices({0, 2, 2}));
+       },
+       {0, 2, 2, 3},
        false},
       {"ctc_loss",
        {{0, 5, 3}},

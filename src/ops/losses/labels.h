@@ -13,5 +13,7 @@ void check_labels(const char* op, const Tensor& target, std::int64_t classes,
 /// Throws ShapeError unless logits are (b, classes, ...) and targets int64 (b, ...), the class of
 /// every pixel.
 void check_label_map(const char* op, const Tensor& logits, const Tensor& target);
+/// (b, k, spatial...) -> (b, spatial..., k). Throws as check_label_map().
+Tensor classes_last(const char* op, const Tensor& logits, const Tensor& target);
 
 }  // namespace fovea::ops

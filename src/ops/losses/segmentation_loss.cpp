@@ -28,16 +28,15 @@ Tensor bounded_log(const Tensor& x) {
   return where(greater(x, bound), log(maximum(x, bound)), least);
 }
 
-// (b, k, spatial...) -> (b, spatial..., k).
-Tensor classes_last(const char* name, const Tensor& logits, const Tensor& target) {
-  check_label_map(name, logits, target);
+}  // namespace
+
+Tensor classes_last(const char* op, const Tensor& logits, const Tensor& target) {
+  check_label_map(op, logits, target);
   std::vector<int> order{0};
   for (int axis = 2; axis < logits.rank(); ++axis) order.push_back(axis);
   order.push_back(1);
   return permute(logits, order);
 }
-
-}  // namespace
 
 Tensor bce(const Tensor& prob, const Tensor& target, Reduction reduction) {
   check_maps("bce", prob, target);

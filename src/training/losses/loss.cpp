@@ -50,11 +50,12 @@ bool compares(const schema::Component& component, Compares what) {
   });
 }
 
-Loss make_loss(const schema::Component& component, Compares compares) {
+Loss make_loss(const schema::Component& component, Compares compares, const LabelCounts& counts) {
   const auto maker = [&](const LossEntry& entry) -> const auto& {
     return entry.makers.at(static_cast<std::size_t>(compares));
   };
-  if (const auto& make = maker(losses().find(component.type, "loss.type"))) return make(component);
+  if (const auto& make = maker(losses().find(component.type, "loss.type")))
+    return make(component, counts);
   std::string fitting;
   for (const LossEntry& entry : losses()) {
     if (maker(entry)) fitting += (fitting.empty() ? "" : ", ") + entry.name;

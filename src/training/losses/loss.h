@@ -5,6 +5,7 @@
 
 #include "models/network.h"
 #include "schema/describe/description.h"
+#include "training/losses/class_weights.h"
 
 namespace fovea::training {
 
@@ -26,8 +27,10 @@ schema::Choices loss_choices();
 /// Whether a loss is one for that; false for an unknown type.
 bool compares(const schema::Component& component, Compares what);
 /// Of several maps (deep supervision) it is the sum over the maps, each resized to the target's
-/// size, by the option map_weights. Throws ConfigError for an unknown type, one that compares
-/// something else, or options that do not fit.
-Loss make_loss(const schema::Component& component, Compares compares);
+/// size, by the option map_weights. counts: for weights that follow from the training samples.
+/// Throws ConfigError for an unknown type, one that compares something else, or options that do not
+/// fit.
+Loss make_loss(const schema::Component& component, Compares compares,
+               const LabelCounts& counts = {});
 
 }  // namespace fovea::training

@@ -36,7 +36,7 @@ Loss loss_of_logits(const MapOptions& options,
 struct LossEntry : schema::Choice {
   static constexpr const char* kKind = "loss";
   /// By Compares; empty where it does not.
-  std::array<std::function<Loss(const schema::Component&)>, 5> makers;
+  std::array<std::function<Loss(const schema::Component&, const LabelCounts&)>, 5> makers;
 };
 
 /// Makes an entry: one compares() for each kind of target.
@@ -53,8 +53,11 @@ class LossMaker {
       Compares what,
       const std::function<Tensor(const Tensor&, const Tensor&, const Options&)>& compare) {
     entry_.makers.at(static_cast<std::size_t>(what)) =
-        [fields = fields_, what, compare](const schema::Component& component) {
-          const Options options = fields->parse(component, "loss");
+        [fields = fields_, what, compare](const schema::Component& component,
+                                          [[maybe_unused]] const LabelCounts& counts) {
+          Options options = fields->parse(component, "loss");
+          if constexpr (requires { options.balanced; })
+            options.class_weights = chosen_weights(options.class_weights, options.balanced, counts);
           const auto with_options = [=](const Tensor& x, const Tensor& target) {
             return compare(x, target, options);
           };
@@ -67,7 +70,8 @@ class LossMaker {
   LossMaker& compares_sequences(
       const std::function<Tensor(const models::Outputs&, const Tensor&, const Options&)>& compare) {
     entry_.makers.at(static_cast<std::size_t>(Compares::kSequences)) =
-        [fields = fields_, compare](const schema::Component& component) -> Loss {
+        [fields = fields_, compare](const schema::Component& component,
+                                    const LabelCounts& /*counts*/) -> Loss {
       const Options options = fields->parse(component, "loss");
       FOVEA_CHECK(options.map_weights.empty() && !options.map_subsets, ConfigError,
                   "loss.map_weights: given, but the network gives no maps; expected []");

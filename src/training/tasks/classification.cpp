@@ -33,7 +33,10 @@ std::vector<float> reordered_rows(const std::vector<float>& rows, std::int64_t w
 
 Classification::Classification(models::Model& model, std::shared_ptr<BatchSource> source,
                                const schema::Component& loss)
-    : Task(model, std::move(source), {"label"}), loss_(make_loss(loss, Compares::kClasses)) {}
+    : Task(model, std::move(source), {"label"}),
+      loss_(make_loss(loss, Compares::kClasses,
+                      has_source() ? this->source().class_counts() : std::vector<std::int64_t>())) {
+}
 
 Tensor Classification::loss_of(const models::Outputs& output, const data::Batch& batch) const {
   const Tensor* mixed = batch.find("target");

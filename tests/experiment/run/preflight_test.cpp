@@ -188,7 +188,7 @@ TEST_CASE("preflight: maps, losses and windows that do not fit the masks are one
         "cross, frame); expected 4, or null (row \"maps\")");
   CHECK(found[1] ==
         "loss.type: bce_dice does not compare label maps; choose cross_entropy, dice, dice_ce, "
-        "boundary_dou, nnunet, paper_eq8 "
+        "boundary_dou, nnunet, paper_eq8, focal "
         "(row \"loss\")");
   CHECK(found[2] ==
         "eval.inferer.roi_size: 3 numbers for samples of 2 axes; expected one for each, or one for "

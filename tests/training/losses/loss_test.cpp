@@ -8,6 +8,7 @@
 #include "ops/conv/convolution.h"
 #include "ops/create.h"
 #include "ops/elementwise.h"
+#include "ops/losses/focal_loss.h"
 #include "ops/losses/loss.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
@@ -57,6 +58,47 @@ Tensor labels_of(const Tensor& images) {
 }
 
 }  // namespace
+
+TEST_CASE("losses: balanced weights are scikit-learn's", "[training]") {
+  const std::vector<double> weights = training::balanced_weights({5, 2, 4});
+  REQUIRE(weights.size() == 3);
+  CHECK(weights[0] == Approx(11.0 / 15).epsilon(1e-15));
+  CHECK(weights[1] == Approx(11.0 / 6).epsilon(1e-15));
+  CHECK(weights[2] == Approx(11.0 / 12).epsilon(1e-15));
+  CHECK_THROWS_WITH(training::balanced_weights({5, 0, 4}),
+                    Catch::Contains("loss.balanced: class 1 has no training samples"));
+
+  const Tensor logits = test::random_tensor({4, 3}, 1);
+  const Tensor labels = Tensor::from<std::int64_t>({0, 1, 2, 2}, {4}, test::cpu());
+  for (const char* type : {"cross_entropy", "focal"}) {
+    INFO(type);
+    const auto with = [&](const std::string& options, const training::LabelCounts& counts) {
+      const std::string json = std::string("{\"type\": \"") + type + "\", " + options + "}";
+      return training::scalar_of(
+          make_loss(test::component(json), Compares::kClasses, counts)({.logits = logits}, labels));
+    };
+    const std::vector<std::int64_t> counts = {5, 2, 4};
+    CHECK(with("\"balanced\": true", counts) ==
+          Approx(with("\"class_weights\": [1.1, 2.75, 1.375]", counts)));
+    CHECK(with("\"balanced\": true", std::vector<std::int64_t>()) ==
+          with("\"balanced\": false", counts));
+    CHECK_THROWS_WITH(with("\"balanced\": true, \"class_weights\": [1, 2, 3]", counts),
+                      Catch::Contains("choose one of the two"));
+    CHECK_THROWS_WITH(with("\"balanced\": true", {}), Catch::Contains("give class_weights"));
+  }
+}
+
+TEST_CASE("losses: focal loss of classes, of label maps and of soft masks", "[training]") {
+  const schema::Component focal = test::component(R"({"type": "focal", "gamma": 1})");
+  const Tensor map = test::random_tensor({2, 2, 3, 3}, 1, DType::kFloat32);
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>(18, 1), {2, 3, 3}, test::cpu());
+  CHECK(training::scalar_of(make_loss(focal, Compares::kLabelMaps)({.maps = {map}}, labels)) ==
+        training::scalar_of(ops::pixel_focal_loss(map, labels, {.gamma = 1})));
+  const Tensor masks = ops::cast(test::uniform_tensor({2, 2, 3, 3}, 0, 1, 2), DType::kFloat32);
+  CHECK(training::scalar_of(make_loss(focal, Compares::kMasks)({.maps = {map}}, masks)) ==
+        training::scalar_of(ops::binary_focal_loss(map, masks, 0.25, 1)));
+  CHECK_THROWS_WITH(make_loss(focal, Compares::kRegions), Catch::Contains("does not compare"));
+}
 
 TEST_CASE("losses: of several maps, each is resized and weighed", "[training]") {
   TwoMaps network(build(), 1);

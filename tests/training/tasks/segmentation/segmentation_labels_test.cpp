@@ -156,7 +156,7 @@ TEST_CASE("label segmentation: what does not fit is refused with one line", "[tr
   OneConvolution right(kClasses);
   CHECK_THROWS_WITH(LabelSegmentation(right, shapes(), {"bce_dice", {}}),
                     "loss.type: bce_dice does not compare label maps; choose cross_entropy, dice, "
-                    "dice_ce, boundary_dou, nnunet, paper_eq8");
+                    "dice_ce, boundary_dou, nnunet, paper_eq8, focal");
   const auto& entry = training::tasks().find("segmentation");
   CHECK_THROWS_WITH(entry.make(right, shapes(), {"bce_dice", {}}),
                     Catch::Contains("does not compare label maps"));
