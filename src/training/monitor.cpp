@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "metrics/cases.h"
+#include "metrics/classes/class_score.h"
 
 namespace fovea::training {
 namespace {
@@ -16,10 +18,13 @@ constexpr const char* kOfAverages = "ema_";
   std::vector<std::string> names;
   for (const MetricInfo& metric : known) names.push_back(metric.name);
   const bool averaged = is_of_averages(options.monitor) && options.ema_decay == 0;
-  throw ConfigError(fmt::format("train.monitor: no metric called \"{}\"{} (known: {}{})",
+  const bool optional = metrics::find_class_score(options.monitor) != nullptr ||
+                        metrics::find_metric(metrics::case_metrics(), options.monitor) != nullptr;
+  throw ConfigError(fmt::format("train.monitor: no metric called \"{}\"{} (known: {}{}{})",
                                 options.monitor, did_you_mean(options.monitor, names),
                                 fmt::join(names, ", "),
-                                averaged ? "; averaged weights need train.ema_decay" : ""));
+                                averaged ? "; averaged weights need train.ema_decay" : "",
+                                optional ? "; name it in eval.metrics too" : ""));
 }
 
 }  // namespace
