@@ -53,7 +53,7 @@ struct Loader::State {
   ~State();
   PlanOptions plan() const {
     return {options.batch_size, options.shuffle, options.seed,
-            options.augment ? dataset->repeats() : 1};
+            options.augment ? dataset->repeats() : 1, options.balanced};
   }
   Batch prepare(const Epoch& pass, std::int64_t number);
   bool prepare_sample(const Draw& draw, std::int64_t index, Sample& into);

@@ -21,7 +21,8 @@ struct LoaderOptions {
   /// Batches that may be ready or in work before the caller takes them; at least 1.
   std::int64_t prefetch = 4;
   bool shuffle = false;
-  bool augment = false;  // the data set's augment list and training noise
+  bool balanced = false;  // shuffled: classes are drawn equally often (PlanOptions::balanced)
+  bool augment = false;   // the data set's augment list and training noise
   std::uint64_t seed = 0;
   std::optional<NoiseLevel> corruption = {};  // evaluation noise on every sample
 };

@@ -1,6 +1,7 @@
 #include "data/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +22,32 @@ PlannedBatches cut(const std::vector<std::int64_t>& order, const PlanOptions& op
   return batches;
 }
 
+// Every sample of a class that there is has the same chance, and so has every such class. The draws
+// are a stream of their own.
+std::vector<std::int64_t> balanced_draws(const Dataset& dataset, const PlanOptions& options,
+                                         std::int64_t epoch) {
+  std::map<std::int64_t, std::vector<std::int64_t>> by_label;
+  for (std::int64_t i = 0; i < dataset.size(); ++i) by_label[dataset.label(i)].push_back(i);
+  std::vector<std::vector<std::int64_t>> classes;
+  for (auto& [label, samples] : by_label) classes.push_back(std::move(samples));
+  const RandomStream stream =
+      RandomStream(options.seed).fork("balanced").fork(static_cast<std::uint64_t>(epoch));
+  const RandomStream of_class = stream.fork("class"), of_sample = stream.fork("sample");
+  std::vector<std::int64_t> drawn;
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(dataset.size()); ++i) {
+    const auto& samples = classes[static_cast<std::size_t>(of_class.below(std::ssize(classes), i))];
+    drawn.push_back(samples[static_cast<std::size_t>(of_sample.below(std::ssize(samples), i))]);
+  }
+  return drawn;
+}
+
+// Draws of one sample are told apart, so that each is augmented differently.
+void number_draws(PlannedBatches& batches) {
+  std::map<std::int64_t, std::int64_t> before;
+  for (auto& batch : batches)
+    for (PlannedSample& sample : batch) sample.copy = before[sample.index]++;
+}
+
 std::vector<std::int64_t> lengths_of(const Dataset& dataset) {
   std::vector<std::int64_t> lengths;
   lengths.reserve(static_cast<std::size_t>(dataset.size()));
@@ -37,7 +64,8 @@ PlannedBatches shuffled(const Dataset& dataset, const PlanOptions& options, std:
       drawn.push_back(stream.below(dataset.size(), static_cast<std::uint64_t>(i)));
     return cut(drawn, options);
   }
-  std::vector<std::int64_t> order = stream.permutation(dataset.size());
+  std::vector<std::int64_t> order = options.balanced ? balanced_draws(dataset, options, epoch)
+                                                     : stream.permutation(dataset.size());
   const std::int64_t bucket = dataset.bucket_batches() * options.batch_size;
   if (bucket == 0) return cut(order, options);
   const std::vector<std::int64_t> lengths = lengths_of(dataset);
@@ -71,7 +99,11 @@ std::int64_t planned_samples(const Dataset& dataset, const PlanOptions& options)
 
 PlannedBatches plan_batches(const Dataset& dataset, const PlanOptions& options,
                             std::int64_t epoch) {
-  if (options.shuffle) return shuffled(dataset, options, epoch);
+  if (options.shuffle) {
+    PlannedBatches batches = shuffled(dataset, options, epoch);
+    if (options.balanced) number_draws(batches);
+    return batches;
+  }
   std::vector<std::int64_t> order(static_cast<std::size_t>(dataset.size()));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const std::vector<std::int64_t> lengths = lengths_of(dataset);

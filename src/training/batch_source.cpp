@@ -14,10 +14,15 @@ namespace fovea::training {
 BatchSource::BatchSource(data::Splits splits, BatchOptions options)
     : splits_(std::move(splits)), options_(std::move(options)) {
   if (!splits_.train) return;
+  FOVEA_CHECK(options_.train.sampler != Sampler::kBalanced || splits_.train->has("label"),
+              ConfigError,
+              "train.sampler: balanced draws samples by their class; those of the data set have "
+              "none");
   data::LoaderOptions o;
   o.batch_size = options_.train.batch_size;
   o.num_workers = options_.train.num_workers;
   o.shuffle = !options_.overfit;
+  o.balanced = options_.train.sampler == Sampler::kBalanced;
   o.augment = !options_.overfit;
   o.seed = options_.seed;
   loader_ = std::make_unique<data::Loader>(splits_.train, o, options_.host);

@@ -22,6 +22,11 @@ const schema::Fields<TrainOptions>& train_fields() {
           .add("steps", &O::steps, at_least(0), "optimiser steps instead of epochs; 0 = by epochs")
           .add("batch_size", &O::batch_size, at_least(1), "samples in a forward pass")
           .add("eval_batch_size", &O::eval_batch_size, at_least(0), "0 = batch_size")
+          .add_enum("sampler", &O::sampler,
+                    {{"shuffle", Sampler::kShuffle}, {"balanced", Sampler::kBalanced}},
+                    "which samples an epoch has; shuffle: each once, in random order; balanced: as "
+                    "many, drawn with replacement, each class as often as any other "
+                    "(PyTorch's WeightedRandomSampler with weights 1 / samples of the class)")
           .add("num_workers", &O::num_workers, schema::in_range(0, 256),
                "threads that prepare batches")
           .no_effect()

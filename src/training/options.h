@@ -14,12 +14,14 @@ enum class ClipMode { kNorm, kValue };
 enum class MonitorMode { kAuto, kMax, kMin };
 enum class Select { kAuto, kBest, kLast };
 enum class SelectOn { kVal, kTest };
+enum class Sampler { kShuffle, kBalanced };
 
 struct TrainOptions {
   std::int64_t epochs = 100;
   std::int64_t steps = 0;  // 0 = by epochs
   std::int64_t batch_size = 128;
   std::int64_t eval_batch_size = 0;  // 0 = batch_size
+  Sampler sampler = Sampler::kShuffle;
   std::int64_t num_workers = 1;
   std::int64_t grad_accum_steps = 1;
   std::vector<std::string> freeze;  // patterns (training/parameters.h)

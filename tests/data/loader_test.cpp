@@ -3,9 +3,15 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "base/error.h"
+#include "data/plan.h"
 #include "tests/data/config.h"
 #include "tests/data/files.h"
 
@@ -135,6 +141,58 @@ TEST_CASE("loader: an epoch entered in the middle continues bit for bit", "[data
   }
   CHECK_THROWS_AS(loader.start(2, 8), ConfigError);
   CHECK_THROWS_AS(loader.start(2, -1), ConfigError);
+}
+
+TEST_CASE("loader: balanced draws have every class equally often, and resume bit for bit",
+          "[data]") {
+  // Class 0 has 60 samples, class 1 has 12; class 2 none.
+  const Folder folder;
+  std::string rows = "text,label\n";
+  for (int i = 0; i < 72; ++i) rows += "word" + std::to_string(i) + (i < 60 ? ",a\n" : ",b\n");
+  folder.write("train.csv", rows);
+  const auto dataset =
+      make_dataset(component("text_csv", folder.path, R"("min_freq": 1)"), Split::kTrain);
+  PlanOptions options{.batch_size = 8, .shuffle = true, .seed = 3, .balanced = true};
+  std::map<std::int64_t, int> draws;
+  std::set<std::pair<std::int64_t, std::int64_t>> different;
+  int rare = 0, samples = 0;
+  for (std::int64_t epoch = 0; epoch < 50; ++epoch) {
+    different.clear();
+    for (const auto& batch : plan_batches(*dataset, options, epoch)) {
+      for (const PlannedSample& sample : batch) {
+        ++samples;
+        ++draws[sample.index];
+        rare += dataset->label(sample.index) == 1 ? 1 : 0;
+        CHECK(different.emplace(sample.index, sample.copy).second);
+      }
+    }
+  }
+  CHECK(samples == 50 * 72);
+  // 3600 draws: half of them within four standard deviations of 30.
+  CHECK(std::abs(rare - 1800) < 120);
+  CHECK(draws.size() == 72);
+  for (const auto& [index, count] : draws)
+    CHECK(std::abs(count - (index < 60 ? 30 : 150)) < (index < 60 ? 25 : 55));
+  CHECK(plan_batches(*dataset, options, 1) != plan_batches(*dataset, options, 2));
+  options.seed = 4;
+  CHECK(plan_batches(*dataset, options, 1) !=
+        plan_batches(*dataset, {.batch_size = 8, .shuffle = true, .seed = 3, .balanced = true}, 1));
+
+  LoaderOptions loading = training(2);
+  loading.balanced = true;
+  Loader whole(noisy_shapes(), loading, cpu());
+  whole.start(2);
+  const Flat expected = drain(whole);
+  std::set<std::int64_t> distinct(expected.indices.begin(), expected.indices.end());
+  CHECK(distinct.size() < expected.indices.size());
+  loading.num_workers = 0;
+  Loader resumed(noisy_shapes(), loading, cpu());
+  resumed.start(2, 4);
+  const Flat rest = drain(resumed);
+  CHECK(rest.indices ==
+        std::vector<std::int64_t>(expected.indices.begin() + 32, expected.indices.end()));
+  CHECK(rest.pixels ==
+        std::vector<float>(expected.pixels.begin() + 32 * 192, expected.pixels.end()));
 }
 
 TEST_CASE("loader: file order, last batch, end and beginning", "[data]") {

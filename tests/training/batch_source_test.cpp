@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "data/registry.h"
 #include "tests/support/tensors.h"
@@ -99,4 +101,33 @@ TEST_CASE("batch source: samples that were left out are counted", "[training]") 
   const auto mnist = data::make_splits(test::component(
       R"({"type": "mnist", "on_bad_sample": "skip", "root": ")" + folder.path.string() + "\"}"));
   CHECK(BatchSource(mnist, options).skipped_samples() == 2);  // a label of 99 in each part
+}
+
+TEST_CASE("batch source: a balanced sampler needs classes, and draws each equally often",
+          "[training]") {
+  training::BatchOptions options;
+  options.train.batch_size = 8;
+  options.train.sampler = training::Sampler::kBalanced;
+  options.host = test::cpu();
+  const auto open = [](const std::string& json) {
+    return data::make_dataset(test::component(json), data::Split::kTrain);
+  };
+  const auto shapes = open(R"({"type": "synthetic", "img_size": 8, "train_size": 80})");
+  BatchSource source({shapes, nullptr, nullptr}, options);
+  CHECK(source.class_counts() == std::vector<std::int64_t>(4, 20));
+  CHECK(source.batches_per_epoch() == 10);
+  std::vector<std::int64_t> drawn(4, 0);
+  source.start_epoch(0, 0);
+  while (const auto batch = source.next())
+    for (const std::int64_t label : batch->at("label").values<std::int64_t>())
+      ++drawn[static_cast<std::size_t>(label)];
+  for (const std::int64_t count : drawn) CHECK(std::abs(count - 20) < 15);
+  CHECK(drawn != std::vector<std::int64_t>(4, 20));
+  CHECK(BatchSource({nullptr, nullptr, open(R"({"type": "synthetic", "img_size": 8})")}, options)
+            .class_counts()
+            .empty());
+  CHECK_THROWS_WITH(
+      BatchSource({open(R"({"type": "synthetic_volumes", "train_size": 2})"), nullptr, nullptr},
+                  options),
+      Catch::Contains("train.sampler: balanced draws samples by their class"));
 }

@@ -55,13 +55,15 @@ constexpr const char* kMixed =
     " \"aug_repeats\": 3, \"mix\": {\"mixup\": 0.8, \"cutmix\": 1}";
 
 Outcome train(int threads, std::int64_t workers, bool overfit = false, std::int64_t epochs = 2,
-              const std::string& extra = "", std::int64_t stop_after = 0) {
+              const std::string& extra = "", std::int64_t stop_after = 0,
+              training::Sampler sampler = training::Sampler::kShuffle) {
   const test::Folder folder("images");
   const Device device = make_cpu(threads);
   const auto model = small_model(device);
   BatchOptions options;
   options.train.batch_size = 16;
   options.train.num_workers = workers;
+  options.train.sampler = sampler;
   options.seed = 7;
   options.host = device;
   options.overfit = overfit;
@@ -110,6 +112,18 @@ TEST_CASE("image classification: mixed and repeated images, stopped and resumed,
   CHECK(one.weights != train(1, 0).weights);
   CHECK(train(3, 2, false, 2, kMixed).weights == one.weights);
   const Outcome resumed = train(2, 1, false, 2, kMixed, 4);
+  CHECK(resumed.weights == one.weights);
+  CHECK(resumed.metrics == one.metrics);
+}
+
+TEST_CASE("image classification: balanced draws, stopped and resumed, the same bits",
+          "[training]") {
+  const auto balanced = [](int threads, std::int64_t workers, std::int64_t stop_after) {
+    return train(threads, workers, false, 2, kMixed, stop_after, training::Sampler::kBalanced);
+  };
+  const Outcome one = balanced(1, 0, 0);
+  CHECK(one.weights != train(1, 0, false, 2, kMixed).weights);
+  const Outcome resumed = balanced(3, 2, 4);
   CHECK(resumed.weights == one.weights);
   CHECK(resumed.metrics == one.metrics);
 }
