@@ -16,6 +16,8 @@ const char* name_of(const Activation& f) {
       return "silu";
     case UnaryOp::kGeluTanh:
       return "gelu_tanh";
+    case UnaryOp::kQuickGelu:
+      return "quick_gelu";
     default:
       return "gelu";
   }

@@ -210,6 +210,7 @@ Tensor erf(const Tensor& x) { return unary("erf", UnaryOp::kErf, x, From::kInput
 Tensor relu(const Tensor& x) { return activate({.kind = UnaryOp::kRelu}, x); }
 Tensor gelu(const Tensor& x) { return activate({.kind = UnaryOp::kGelu}, x); }
 Tensor gelu_tanh(const Tensor& x) { return activate({.kind = UnaryOp::kGeluTanh}, x); }
+Tensor quick_gelu(const Tensor& x) { return activate({.kind = UnaryOp::kQuickGelu}, x); }
 Tensor silu(const Tensor& x) { return activate({.kind = UnaryOp::kSilu}, x); }
 Tensor elu(const Tensor& x, double alpha) {
   return unary("elu", UnaryOp::kElu, x, From::kBoth, {alpha, 0});

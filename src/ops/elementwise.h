@@ -49,6 +49,8 @@ Tensor relu(const Tensor& x);
 Tensor gelu(const Tensor& x);
 /// The tanh approximation of gelu.
 Tensor gelu_tanh(const Tensor& x);
+/// x sigmoid(1.702 x), which OpenAI's CLIP has in place of gelu.
+Tensor quick_gelu(const Tensor& x);
 Tensor silu(const Tensor& x);
 Tensor elu(const Tensor& x, double alpha = 1.0);
 /// log(1 + exp(x)), linear for large x.

@@ -13,6 +13,7 @@ TEST_CASE("linear of an activation: gradients", "[ops]") {
   const auto f = GENERATE(values<ops::Activation>({{UnaryOp::kGelu, false, false},
                                                    {UnaryOp::kRelu, false, false},
                                                    {UnaryOp::kGeluTanh, false, false},
+                                                   {UnaryOp::kQuickGelu, false, false},
                                                    {UnaryOp::kSilu, false, false},
                                                    {UnaryOp::kSilu, true, false},
                                                    {UnaryOp::kGelu, true, true}}));

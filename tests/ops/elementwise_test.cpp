@@ -25,20 +25,33 @@ Tensor affine(const Tensor& x) { return ops::affine(x, -1.5, 0.3); }
 }  // namespace
 
 TEST_CASE("unary operations: gradients agree with central differences", "[ops]") {
-  const auto op = GENERATE(
-      values<UnaryCase>({{"affine", affine, -2, 2},         {"exp", ops::exp, -2, 2},
-                         {"log", ops::log, 0.2, 3},         {"log1p", ops::log1p, -0.5, 3},
-                         {"expm1", ops::expm1, -2, 2},      {"sqrt", ops::sqrt, 0.2, 3},
-                         {"rsqrt", ops::rsqrt, 0.2, 3},     {"reciprocal", ops::reciprocal, 0.3, 3},
-                         {"square", ops::square, -2, 2},    {"pow", pow3, 0.2, 2},
-                         {"abs", ops::abs, 0.1, 2},         {"clamp inside", clamp, -0.4, 0.4},
-                         {"clamp outside", clamp, 0.6, 2},  {"sin", ops::sin, -3, 3},
-                         {"cos", ops::cos, -3, 3},          {"tanh", ops::tanh, -2, 2},
-                         {"sigmoid", ops::sigmoid, -4, 4},  {"erf", ops::erf, -2, 2},
-                         {"relu above", ops::relu, 0.1, 2}, {"relu below", ops::relu, -2, -0.1},
-                         {"gelu", ops::gelu, -3, 3},        {"gelu_tanh", ops::gelu_tanh, -3, 3},
-                         {"silu", ops::silu, -4, 4},        {"elu above", elu, 0.1, 2},
-                         {"elu below", elu, -2, -0.1},      {"softplus", ops::softplus, -4, 4}}));
+  const auto op = GENERATE(values<UnaryCase>({{"affine", affine, -2, 2},
+                                              {"exp", ops::exp, -2, 2},
+                                              {"log", ops::log, 0.2, 3},
+                                              {"log1p", ops::log1p, -0.5, 3},
+                                              {"expm1", ops::expm1, -2, 2},
+                                              {"sqrt", ops::sqrt, 0.2, 3},
+                                              {"rsqrt", ops::rsqrt, 0.2, 3},
+                                              {"reciprocal", ops::reciprocal, 0.3, 3},
+                                              {"square", ops::square, -2, 2},
+                                              {"pow", pow3, 0.2, 2},
+                                              {"abs", ops::abs, 0.1, 2},
+                                              {"clamp inside", clamp, -0.4, 0.4},
+                                              {"clamp outside", clamp, 0.6, 2},
+                                              {"sin", ops::sin, -3, 3},
+                                              {"cos", ops::cos, -3, 3},
+                                              {"tanh", ops::tanh, -2, 2},
+                                              {"sigmoid", ops::sigmoid, -4, 4},
+                                              {"erf", ops::erf, -2, 2},
+                                              {"relu above", ops::relu, 0.1, 2},
+                                              {"relu below", ops::relu, -2, -0.1},
+                                              {"gelu", ops::gelu, -3, 3},
+                                              {"gelu_tanh", ops::gelu_tanh, -3, 3},
+                                              {"quick_gelu", ops::quick_gelu, -3, 3},
+                                              {"silu", ops::silu, -4, 4},
+                                              {"elu above", elu, 0.1, 2},
+                                              {"elu below", elu, -2, -0.1},
+                                              {"softplus", ops::softplus, -4, 4}}));
   INFO(op.name);
   const auto shape = GENERATE(values<Shape>({Shape{2, 3, 7}, Shape{1}, Shape{19}, Shape{}}));
   check_gradients([&](const auto& t) { return op.function(t[0]); },
@@ -59,6 +72,7 @@ TEST_CASE("unary operations: values and limits", "[ops]") {
   const auto gelu = to_doubles(ops::gelu(x));
   CHECK(gelu[4] == Approx(0.8413447460685429).epsilon(1e-13));
   CHECK(gelu[3] == 0.0);
+  CHECK(to_doubles(ops::quick_gelu(x))[4] == Approx(0.8457957659328212).epsilon(1e-14));
   const Tensor nan = Tensor::from<double>({std::numeric_limits<double>::quiet_NaN()}, {1}, cpu());
   for (const auto function :
        {ops::relu, ops::gelu, ops::silu, ops::softplus, ops::abs, ops::exp, ops::tanh}) {
@@ -70,8 +84,8 @@ TEST_CASE("unary operations: values and limits", "[ops]") {
 }
 
 TEST_CASE("float32 maps agree with float64 to rounding", "[ops]") {
-  for (const auto function :
-       {ops::exp, ops::tanh, ops::sigmoid, ops::gelu, ops::silu, ops::erf, ops::softplus}) {
+  for (const auto function : {ops::exp, ops::tanh, ops::sigmoid, ops::gelu, ops::quick_gelu,
+                              ops::silu, ops::erf, ops::softplus}) {
     const Tensor x = uniform_tensor({1001}, -6, 6, 3);
     const Tensor wide = function(x);
     const Tensor narrow = function(ops::cast(x, DType::kFloat32));

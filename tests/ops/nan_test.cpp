@@ -128,6 +128,7 @@ TEST_CASE("every map of one operand: NaN stays NaN", "[ops]") {
       {"relu", ops::relu},
       {"gelu", ops::gelu},
       {"gelu_tanh", ops::gelu_tanh},
+      {"quick_gelu", ops::quick_gelu},
       {"silu", ops::silu},
       {"elu", [](const Tensor& t) { return ops::elu(t); }},
       {"softplus", ops::softplus},

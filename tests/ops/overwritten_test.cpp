@@ -51,13 +51,18 @@ Tensor numbers(const Shape& shape) { return ops::ones(shape, DType::kInt64, cpu(
 
 Table unary_table() {
   using Unary = Tensor (*)(const Tensor&);
-  const std::vector<std::pair<const char*, Unary>> from_input = {
-      {"log", ops::log},          {"log1p", ops::log1p},
-      {"square", ops::square},    {"abs", ops::abs},
-      {"sin", ops::sin},          {"cos", ops::cos},
-      {"erf", ops::erf},          {"gelu_tanh", ops::gelu_tanh},
-      {"gelu", ops::gelu},        {"silu", ops::silu},
-      {"softplus", ops::softplus}};
+  const std::vector<std::pair<const char*, Unary>> from_input = {{"log", ops::log},
+                                                                 {"log1p", ops::log1p},
+                                                                 {"square", ops::square},
+                                                                 {"abs", ops::abs},
+                                                                 {"sin", ops::sin},
+                                                                 {"cos", ops::cos},
+                                                                 {"erf", ops::erf},
+                                                                 {"gelu_tanh", ops::gelu_tanh},
+                                                                 {"quick_gelu", ops::quick_gelu},
+                                                                 {"gelu", ops::gelu},
+                                                                 {"silu", ops::silu},
+                                                                 {"softplus", ops::softplus}};
   const std::vector<std::pair<const char*, Unary>> from_result = {
       {"exp", ops::exp},     {"expm1", ops::expm1},           {"sqrt", ops::sqrt},
       {"rsqrt", ops::rsqrt}, {"reciprocal", ops::reciprocal}, {"relu", ops::relu},

@@ -12,6 +12,7 @@ namespace {
 constexpr double kInvSqrt2Pi = 0.39894228040143267794;
 constexpr double kTwoInvSqrtPi = 1.12837916709551257390;
 constexpr double kGeluCubic = 0.044715;
+constexpr double kQuickGelu = 1.702;
 constexpr double kSqrt2InvPi = 0.79788456080286535588;
 
 template <class T>
@@ -113,6 +114,8 @@ inline void with_unary(UnaryOp op, T a, T b, Use use) {
       return use([](B x) { return gelu(x); });
     case UnaryOp::kGeluTanh:
       return use([](B x) { return T{0.5} * x * (T{1} + gelu_tanh_inner(x)); });
+    case UnaryOp::kQuickGelu:
+      return use([](B x) { return x * sigmoid(T(kQuickGelu) * x); });
     case UnaryOp::kSilu:
       return use([](B x) { return x * sigmoid(x); });
     case UnaryOp::kElu:
@@ -177,6 +180,11 @@ inline void with_derivative(UnaryOp op, T a, T b, Use use) {
         const B t = gelu_tanh_inner(x);
         const B inner = T(kSqrt2InvPi) * (T{1} + T(3 * kGeluCubic) * x * x);
         return T{0.5} * (T{1} + t) + T{0.5} * x * (T{1} - t * t) * inner;
+      });
+    case UnaryOp::kQuickGelu:
+      return use([](B x, B) {
+        const B s = sigmoid(T(kQuickGelu) * x);
+        return s * (T{1} + T(kQuickGelu) * x * (T{1} - s));
       });
     case UnaryOp::kSilu:
       return use([](B x, B) {

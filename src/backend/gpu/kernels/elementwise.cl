@@ -8,6 +8,7 @@
 #define INV_SQRT_2PI ((Real)0.39894228040143267794)
 #define TWO_INV_SQRT_PI ((Real)1.12837916709551257390)
 #define SQRT_2_INV_PI ((Real)0.79788456080286535588)
+#define QUICK_GELU ((Real)1.702)
 #define GELU_CUBIC ((Real)0.044715)
 
 // exp of a number that is not positive only, so nothing overflows.
@@ -65,6 +66,8 @@ FUNCTION Real unary_value(Int32 op, Real a, Real b, Real x) {
       return x * gaussian_cdf(x);
     case UnaryGeluTanh:
       return (Real)0.5 * x * (1 + gelu_tanh_inner(x));
+    case UnaryQuickGelu:
+      return x * sigmoid(QUICK_GELU * x);
     case UnarySilu:
       return x * sigmoid(x);
     case UnaryElu:
@@ -121,6 +124,10 @@ FUNCTION Real unary_slope(Int32 op, Real a, Real b, Real x, Real y) {
       const Real t = gelu_tanh_inner(x);
       const Real inner = SQRT_2_INV_PI * (1 + 3 * GELU_CUBIC * x * x);
       return (Real)0.5 * (1 + t) + (Real)0.5 * x * (1 - t * t) * inner;
+    }
+    case UnaryQuickGelu: {
+      const Real s = sigmoid(QUICK_GELU * x);
+      return s * (1 + QUICK_GELU * x * (1 - s));
     }
     case UnarySilu: {
       const Real s = sigmoid(x);
