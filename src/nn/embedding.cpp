@@ -15,14 +15,17 @@
 namespace fovea::nn {
 
 PatchEmbed::PatchEmbed(const Build& build, std::int64_t patch_size, std::int64_t in_chans,
-                       std::int64_t dim)
+                       std::int64_t dim, const PatchEmbedOptions& o)
     : proj_(child<Conv2d>("proj", build, in_chans, dim, ops::Sizes{patch_size},
-                          ops::ConvOptions{.stride = {patch_size}})) {}
+                          ops::ConvOptions{.stride = {patch_size}}, o.bias)) {
+  if (o.norm) norm_ = &child("norm", make_norm(*o.norm, build.at("norm"), dim, o.norm_eps));
+}
 
 Tensor PatchEmbed::forward(const Tensor& x) {
   const Tensor grid = proj_(x);  // (b, dim, h / p, w / p)
   const Tensor rows = ops::reshape(grid, {grid.size(0), grid.size(1), -1});
-  return ops::transpose(rows, 1, 2);
+  const Tensor tokens = ops::transpose(rows, 1, 2);
+  return norm_ != nullptr ? (*norm_)(tokens) : tokens;
 }
 
 Embedding::Embedding(const Build& build, std::int64_t rows, std::int64_t dim,

@@ -1,15 +1,25 @@
 // From images and words to tokens, and positions.
 #pragma once
 
+#include <optional>
+
 #include "nn/convolution.h"
+#include "nn/norm.h"
 
 namespace fovea::nn {
 
+struct PatchEmbedOptions {
+  bool bias = true;
+  std::optional<NormKind> norm = std::nullopt;  // of the tokens
+  double norm_eps = 1e-6;
+};
+
 /// A convolution whose kernel is its stride. x (b, c, h, w) -> (b, (h / p) (w / p), dim), row by
-/// row. Parameters proj.weight (dim, c, p, p), proj.bias. dgsa 2.7.
+/// row. Parameters proj.weight (dim, c, p, p), proj.bias, norm.weight, norm.bias. dgsa 2.7.
 class PatchEmbed final : public UnaryModule {
  public:
-  PatchEmbed(const Build& build, std::int64_t patch_size, std::int64_t in_chans, std::int64_t dim);
+  PatchEmbed(const Build& build, std::int64_t patch_size, std::int64_t in_chans, std::int64_t dim,
+             const PatchEmbedOptions& options = {});
   std::string type() const override { return "PatchEmbed"; }
 
  protected:
@@ -17,6 +27,7 @@ class PatchEmbed final : public UnaryModule {
 
  private:
   Conv2d& proj_;
+  UnaryModule* norm_ = nullptr;
 };
 
 struct EmbeddingOptions {

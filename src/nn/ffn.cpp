@@ -43,6 +43,7 @@ struct GatedMixFfnOptions {
 
 struct SwiGluOptions : Common {
   bool gate_last = false;
+  bool packed = true;
 };
 
 schema::Fields<Common> common_fields() {
@@ -60,18 +61,39 @@ schema::Fields<MlpOptions> mlp_fields() {
       .add_enum("activation", &MlpOptions::activation,
                 {{"gelu", UnaryOp::kGelu},
                  {"gelu_tanh", UnaryOp::kGeluTanh},
+                 {"quick_gelu", UnaryOp::kQuickGelu},
                  {"relu", UnaryOp::kRelu},
                  {"silu", UnaryOp::kSilu}},
                 "function between fc1 and fc2");
 }
 
+// fc1 as two layers: [fc1_g(x), fc1_x(x)].
+class GateAndValue final : public UnaryModule {
+ public:
+  GateAndValue(const Build& build, std::int64_t dim, std::int64_t hidden, bool bias)
+      : gate_(child<Linear>("fc1_g", build, dim, hidden, bias)),
+        value_(child<Linear>("fc1_x", build, dim, hidden, bias)) {}
+  std::string type() const override { return "GateAndValue"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return ops::concat({gate_(x), value_(x)}, -1); }
+
+ private:
+  Linear& gate_;
+  Linear& value_;
+};
+
 // fc1 -> non-linearity -> fc2, with dropout at the chosen sites.
 class Ffn : public FeedForward {
  public:
+  // `split`: fc1 is a GateAndValue.
   Ffn(const Build& build, std::int64_t dim, std::int64_t packed, std::int64_t hidden,
-      const Common& options, const ops::Activation& activation, double drop_rate)
+      const Common& options, const ops::Activation& activation, double drop_rate,
+      bool split = false)
       : activation_(activation),
-        fc1_(child<Linear>("fc1", build, dim, packed, options.bias)),
+        fc1_(split ? static_cast<UnaryModule&>(
+                         child<GateAndValue>("", build, dim, hidden, options.bias))
+                   : child<Linear>("fc1", build, dim, packed, options.bias)),
         fc2_(child<Linear>("fc2", build, hidden, dim, options.bias)) {
     for (const std::string& site : kSites) {
       const auto& chosen = options.dropout_after;
@@ -94,7 +116,7 @@ class Ffn : public FeedForward {
   Tensor drop(std::size_t site, const Tensor& x) { return drops_[site] ? (*drops_[site])(x) : x; }
 
   ops::Activation activation_;
-  Linear& fc1_;
+  UnaryModule& fc1_;
   Linear& fc2_;
   std::vector<Dropout*> drops_;
 };
@@ -123,12 +145,17 @@ class Mlp final : public Ffn {
   std::string type() const override { return "Mlp"; }
 };
 
-// Hidden width H = floor(expansion dim / 2), packed projection 2 H.
+// Hidden width H = floor(expansion dim / 2), projection 2 H: fc1, or fc1_g and fc1_x.
 class SwiGlu final : public Ffn {
  public:
   SwiGlu(const Build& build, std::int64_t dim, const SwiGluOptions& o, double drop_rate)
       : Ffn(build, dim, 2 * hidden(o, dim), hidden(o, dim), o,
-            {.kind = UnaryOp::kSilu, .gated = true, .gate_last = o.gate_last}, drop_rate) {}
+            {.kind = UnaryOp::kSilu, .gated = true, .gate_last = o.gate_last}, drop_rate,
+            !o.packed) {
+    FOVEA_CHECK(o.packed || !o.gate_last, ConfigError,
+                "swiglu: gate_last says which half of a packed fc1 is the gate; with packed=false "
+                "the gate is fc1_g");
+  }
   std::string type() const override { return "SwiGLU"; }
 
  private:
@@ -221,7 +248,10 @@ const schema::Registry<Entry>& entries() {
                     schema::Fields<SwiGluOptions>{}
                         .include(common_fields())
                         .add("gate_last", &SwiGluOptions::gate_last,
-                             "false: silu(a) * b for [a, b] = fc1(x); true: a * silu(b)")),
+                             "false: silu(a) * b for [a, b] = fc1(x); true: a * silu(b)")
+                        .add("packed", &SwiGluOptions::packed,
+                             "false: fc1 is two layers, fc1_g for a and fc1_x for b, as in timm's "
+                             "SwiGLU (AIMv2), whose mlp_ratio is half of expansion")),
       entry<MixFfn>("mix_ffn",
                     "fc1, 3 x 3 depthwise convolution over the grid, activation, fc2 (PVTv2)",
                     schema::Fields<MixFfnOptions>{}

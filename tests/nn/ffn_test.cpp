@@ -99,3 +99,30 @@ TEST_CASE("gated_mix_ffn: its equation, gradients, and 12 C^2 + 88 C parameters"
   CHECK(max_difference((*ffn)(inputs[0], grid), ops::linear(gated, as_rows(inputs[5]))) < 1e-12);
   check_gradients([&](const auto& t) { return (*ffn)(t[0], grid); }, inputs);
 }
+
+TEST_CASE("swiglu: fc1 in two layers is the packed one, cut", "[nn]") {
+  const auto make = [](bool packed) {
+    const schema::Component component{
+        "swiglu",
+        schema::Value::object({{"type", "swiglu"}, {"expansion", 4.0}, {"packed", packed}})};
+    return nn::make_ffn(component, {cpu(), DType::kFloat64, RandomStream(5), nn::Init::kTorch}, 3,
+                        0);
+  };
+  const auto whole = make(true), split = make(false);
+  std::map<std::string, Tensor> own;
+  for (const nn::NamedTensor& named : whole->parameters()) own[named.name] = named.tensor;
+  std::vector<std::string> names;
+  for (const nn::NamedTensor& named : split->parameters()) {
+    names.push_back(named.name);
+    const std::string kind = named.name.substr(named.name.find('.'));
+    const Tensor from = named.name.starts_with("fc2") ? own.at("fc2" + kind)
+                        : named.name.starts_with("fc1_g")
+                            ? ops::slice(own.at("fc1" + kind), 0, 0, 6)
+                            : ops::slice(own.at("fc1" + kind), 0, 6, 6);
+    named.tensor.upload(to_doubles(from).data());
+  }
+  CHECK(names == std::vector<std::string>{"fc1_g.weight", "fc1_g.bias", "fc1_x.weight",
+                                          "fc1_x.bias", "fc2.weight", "fc2.bias"});
+  const Tensor x = random_tensor({2, 5, 3}, 1);
+  CHECK(max_difference((*whole)(x), (*split)(x)) < 1e-14);
+}
