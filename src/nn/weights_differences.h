@@ -25,9 +25,21 @@ class WeightsDifferences {
   void throw_if_any(const std::string& file) const;
 
  private:
+  // What is said of tensors whose names differ in the numbers of blocks alone.
+  struct Sentence {
+    std::string first;    // name
+    std::string pattern;  // of all of them: "blocks.*.ls1.gamma"
+    std::string said;     // "missing"
+    std::string hint;     // behind it
+    std::size_t count = 0;
+  };
+
   bool fits(const std::string& name) const;
+  bool takes_what_fits(const std::string& pattern) const;
   std::string pattern_for(const std::string& name) const;
-  void add(std::vector<std::string>& patterns, const std::string& name, std::string sentence);
+  void say(const std::string& name, const std::string& said, const std::string& hint = "");
+  void advise(std::vector<std::string>& patterns, const std::string& name) const;
+  std::vector<std::string> of_all_blocks(const std::vector<std::string>& patterns) const;
   std::string advice() const;
   std::string other_network() const;
   std::string prefix_to_strip() const;
@@ -36,7 +48,8 @@ class WeightsDifferences {
   const Tensors& given_;
   const LoadOptions& options_;
   std::vector<std::string> own_names_;
-  std::vector<std::string> sentences_;
+  std::vector<Sentence> sentences_;
+  std::size_t differ_ = 0;                                   // tensors
   std::vector<std::string> to_leave_random_, to_leave_out_;  // patterns
   std::vector<std::string> missing_, left_over_;
   std::size_t without_value_ = 0;  // tensors of the network

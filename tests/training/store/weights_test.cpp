@@ -316,6 +316,30 @@ TEST_CASE("weights: a file of another network is called what it is", "[training]
   }
 }
 
+TEST_CASE("weights: what is said of many blocks is said once", "[training]") {
+  const auto vit = network("vit",
+                           R"({"img_size": [8, 8], "embed_dim": 8, "depth": 3, "num_classes": 3,
+                               "attention": {"num_heads": 2}})",
+                           {3, 8, 8, 3});
+  const Tensor any = test::random_tensor({8}, 1, DType::kFloat32);
+  const Tensor wide = test::random_tensor({32, 9}, 1, DType::kFloat32);
+  auto tensors = copies(*vit);
+  for (const char* block : {"0", "1", "2"}) {
+    const std::string name = std::string("blocks.") + block;
+    tensors[name + ".other.gamma"] = any;
+    tensors.erase(name + ".norm1.weight");
+    tensors[name + ".mlp.fc1.weight"] = wide;
+  }
+  tensors.erase("blocks.1.norm2.bias");
+  CHECK(refusal(*vit, tensors) ==
+        "x: blocks.*.mlp.fc1.weight (3 tensors) are (32, 9), model has (32, 8); "
+        "blocks.*.norm1.weight (3 tensors) are missing; blocks.1.norm2.bias is missing; "
+        "blocks.*.other.gamma (3 tensors) are not in the model; 10 of 44 tensors differ; pass "
+        "--allow-random blocks.*.mlp.fc1.* --allow-random blocks.*.norm1.* --allow-random "
+        "blocks.1.norm2.bias to leave random numbers there; pass --ignore blocks.*.other.* to "
+        "leave out what the model does not have");
+}
+
 TEST_CASE("weights: the networks that messages name are there", "[training]") {
   for (const char* name : {"vit", "deit_tiny", "deit_small", "deit_base", "swin_t", "swin_s",
                            "swin_b", "mavit_t", "mavit_s", "mavit_b", "mavit_l", "pvt_v2_b0",
