@@ -10,6 +10,10 @@ void add_renaming_flags(Options cli, training::ForeignWeights& weights) {
                  "put NEW for every OLD in all names of the file, ^OLD only at their beginning; "
                  "repeatable, done in the order given, after --strip-prefix")
       .value("OLD=NEW");
+  cli.add_option("--names", weights.names,
+                 "whose names the file has: of a ViT, hf (Hugging Face's transformers) and "
+                 "torchvision are brought to timm's, which Fovea reads")
+      .value("timm|hf|torchvision");
   cli.add_flag("--interpolate-pos-embed", weights.interpolate_pos_embed,
                "bring pos_embed of another image or patch size to the network's grid (bicubic, "
                "antialiased, as timm)");

@@ -9,7 +9,7 @@
 
 namespace fovea::apps {
 
-/// --strip-prefix, --rename, --interpolate-pos-embed.
+/// --strip-prefix, --rename, --names, --interpolate-pos-embed.
 void add_renaming_flags(Options cli, training::ForeignWeights& weights);
 /// --ignore and --allow-random, of apps that only look at a network.
 void add_mismatch_flags(Options cli, training::ForeignWeights& weights);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "models/vit/other_names.h"
 #include "training/positions.h"
 #include "training/store/weights_file.h"
 
@@ -101,7 +102,7 @@ Tensors renamed(const Tensors& tensors, const ForeignWeights& from) {
     result = with_names(result, "--rename " + text,
                         [&](const std::string& name) { return replaced(name, renaming); });
   }
-  return result;
+  return models::timm_tensors(result, models::names_of(from.names), from.file.string());
 }
 
 nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host) {
@@ -115,9 +116,10 @@ nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, co
                 fmt::format("--interpolate-pos-embed: {} has no pos_embed",
                             to == own.end() ? "the network" : file));
     const attention::Context geometry = model.geometry();
-    given->second = resample_positions(
-        given->second,
-        {geometry.prefix_tokens, geometry.grid_h, geometry.grid_w, to->second.size(1)}, file);
+    const std::int64_t rows = to->second.size(1), patches = geometry.grid_h * geometry.grid_w;
+    const std::int64_t prefix = rows == patches ? 0 : geometry.prefix_tokens;  // no_embed_class: 0
+    given->second =
+        resample_positions(given->second, {prefix, geometry.grid_h, geometry.grid_w, rows}, file);
   }
   return load_weights(model, tensors, file, from.options);
 }

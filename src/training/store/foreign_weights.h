@@ -17,16 +17,18 @@ namespace fovea::training {
 ///   3. rename: "a=b" puts b in place of every a in every name, "^a=b" only at its beginning, in
 ///      the order given. A prefix or renaming that changes no name is an error, two tensors that
 ///      get one name as well.
-///   4. interpolate_pos_embed: see resample_positions().
+///   4. names: "hf" and "torchvision" become timm's, see models::timm_tensors().
+///   5. interpolate_pos_embed: see resample_positions().
 struct ForeignWeights {
   std::filesystem::path file;
   std::vector<std::string> strip_prefix = {};
   std::vector<std::string> rename = {};
+  std::string names = "timm";
   bool interpolate_pos_embed = false;
   nn::LoadOptions options = {};
 };
 
-/// Steps 1 to 3. Throws ConfigError.
+/// Steps 1 to 4. Throws ConfigError, and FileError as timm_tensors() does.
 std::map<std::string, Tensor> renamed(const std::map<std::string, Tensor>& tensors,
                                       const ForeignWeights& from);
 
