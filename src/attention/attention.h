@@ -9,6 +9,7 @@
 
 #include "attention/probe.h"
 #include "nn/module.h"
+#include "nn/norm.h"
 #include "ops/attention/attention.h"
 #include "schema/fields.h"
 #include "schema/registry.h"
@@ -29,10 +30,13 @@ struct Slot {
   std::int64_t layer = 1;  // index of the block, from 1
   std::int64_t depth = 1;  // number of blocks
   Layout layout = {};      // no grid where it is not known before the first pass
+  nn::NormKind norm = nn::NormKind::kLayerNorm;  // of the blocks; that of queries and keys
+  double norm_eps = 1e-6;
 };
 
 /// What a forward pass gives a variant beside the tokens.
 struct Context : Layout {
+  bool class_token = true;  // where there are prefix tokens: the first is one
   Tensor key_mask;  // (b, n) uint8, 1 = valid; undefined = all valid
   bool causal = false;
   Tensor rope_cos, rope_sin;  // (n, head_dim / 2), undefined = no rotary positions

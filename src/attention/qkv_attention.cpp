@@ -20,19 +20,38 @@ QkvAttention::QkvAttention(const char* variant, const Slot& slot, const QkvOptio
       head_dim_(head_dim_of(variant, slot, o)),
       rotary_(o.rope_base, head_dim_),
       qkv_(child<nn::Linear>("qkv", slot.build, slot.dim, 3 * slot.dim, o.qkv_bias)),
-      proj_(child<nn::Linear>("proj", slot.build, slot.dim, slot.dim, o.proj_bias)) {}
+      proj_(child<nn::Linear>("proj", slot.build, slot.dim, slot.dim, o.proj_bias)) {
+  if (!o.qk_norm) return;
+  const auto norm = [&](const char* name) {
+    return &child(name, nn::make_norm(slot.norm, slot.build.at(name), head_dim_, slot.norm_eps));
+  };
+  q_norm_ = norm("q_norm");
+  k_norm_ = norm("k_norm");
+}
+
+// The queries and keys (b, n, 2 dim) of a projection (b, n, 3 dim), each head normed by itself.
+Tensor QkvAttention::normed(const Tensor& qkv) const {
+  const std::int64_t b = qkv.size(0), n = qkv.size(1), dim = num_heads_ * head_dim_;
+  const auto part = [&](nn::UnaryModule& norm, std::int64_t first) {
+    const Tensor heads =
+        ops::reshape(ops::slice(qkv, -1, first, dim), {b, n, num_heads_, head_dim_});
+    return ops::reshape(norm(heads), {b, n, dim});
+  };
+  return ops::concat({part(*q_norm_, 0), part(*k_norm_, dim)}, -1);
+}
 
 Tensor QkvAttention::forward(const Tensor& x, const Context& context) {
   const Tensor qkv = qkv_(x);  // (b, n, 3 dim), order q, k, v
   const std::int64_t dim = x.size(-1);
   const bool rotated = rotary_.applies(context);
+  const Tensor plain = q_norm_ != nullptr ? normed(qkv) : qkv;  // begins with q and k
   const Tensor qk =
-      rotated ? rotary_(before_rotation(ops::slice(qkv, -1, 0, 2 * dim)), context) : qkv;
+      rotated ? rotary_(before_rotation(ops::slice(plain, -1, 0, 2 * dim)), context) : plain;
   const Heads heads{ops::heads(qk, num_heads_, head_dim_, 0, head_dim_),
                     ops::heads(qk, num_heads_, head_dim_, dim, head_dim_),
                     ops::heads(qkv, num_heads_, head_dim_, 2 * dim, head_dim_)};
-  record_queries_and_keys(context, ops::heads(qkv, num_heads_, head_dim_, 0, head_dim_),
-                          ops::heads(qkv, num_heads_, head_dim_, dim, head_dim_));
+  record_queries_and_keys(context, ops::heads(plain, num_heads_, head_dim_, 0, head_dim_),
+                          ops::heads(plain, num_heads_, head_dim_, dim, head_dim_));
   const Tensor y = attend(heads, context, rotated);
   const Tensor local = local_branch(x, heads.v, context);
   return proj_(local.defined() ? ops::add(y, local) : y);

@@ -15,10 +15,13 @@ struct QkvOptions {
   std::int64_t num_heads = 8;
   bool qkv_bias = true;
   bool proj_bias = true;
+  bool qk_norm = false;
   std::optional<double> rope_base;
 };
 
-/// (b, n, dim) -> qkv -> attend -> proj, where a variant defines attend().
+/// (b, n, dim) -> qkv -> attend -> proj, where a variant defines attend(). With qk_norm queries and
+/// keys are normed head by head (Slot::norm, over head_dim) before anything else is done with them.
+/// Names: qkv, q_norm, k_norm, proj.
 class QkvAttention : public Attention {
  protected:
   struct Heads {
@@ -47,10 +50,14 @@ class QkvAttention : public Attention {
   static Heads with_queries_and_keys(const Tensor& qk, const Heads& heads);
 
  private:
+  Tensor normed(const Tensor& qkv) const;
+
   std::int64_t num_heads_;
   std::int64_t head_dim_;
   Rotary rotary_;
   nn::Linear& qkv_;
+  nn::UnaryModule* q_norm_ = nullptr;
+  nn::UnaryModule* k_norm_ = nullptr;
   nn::Linear& proj_;
 };
 

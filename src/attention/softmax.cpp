@@ -75,7 +75,10 @@ schema::Fields<SoftmaxOptions> softmax_fields(bool q_norm) {
       attention::qkv_fields(defaults)
           .add("attn_drop", &SoftmaxOptions::attn_drop, in_range(0, 0.99),
                "dropout on attention weights")
-          .add("q_norm", &SoftmaxOptions::q_norm, "queries divided by their length, head by head"));
+          .add("q_norm", &SoftmaxOptions::q_norm, "queries divided by their length, head by head")
+          .add("qk_norm", &SoftmaxOptions::qk_norm,
+               "queries and keys normed head by head, with weights of their own and the kind and "
+               "epsilon of the network's norms"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.h"
+#include "nn/init.h"
 #include "nn/linear.h"
 #include "ops/elementwise.h"
 
@@ -30,8 +31,14 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
                 "normalisation of the blocks and at the end")
       .add("norm_eps", &O::norm_eps, greater_than(0), "its epsilon")
       .add_enum("norm_position", &O::norm_position,
-                {{"pre", NormPosition::kPre}, {"post", NormPosition::kPost}},
-                "before the branches with a final norm, or after the residual sums without one")
+                {{"pre", NormPosition::kPre},
+                 {"post", NormPosition::kPost},
+                 {"res_post", NormPosition::kResPost}},
+                "before the branches with a final norm, after the residual sums without one, or at "
+                "the end of the branches with a final norm (timm's ResPostBlock)")
+      .add("init_values", &O::init_values, greater_than(0),
+           "layer scale: a learned factor for each channel of the branches, which starts at this "
+           "value; null = none")
       .add("drop_rate", &O::drop_rate, in_range(0, 0.99),
            "dropout after the positions, on the attention branch and in the ffn")
       .add("drop_path_rate", &O::drop_path_rate, in_range(0, 0.99),
@@ -45,8 +52,6 @@ schema::Fields<EncoderOptions> encoder_fields(const EncoderOptions& defaults) {
       .no_effect();
 }
 
-namespace {
-
 schema::Component ffn_of(const EncoderOptions& o) {
   FOVEA_CHECK(!o.ffn || !o.mlp_ratio, ConfigError,
               fmt::format("model.mlp_ratio: is for the network that belongs to the attention "
@@ -57,6 +62,22 @@ schema::Component ffn_of(const EncoderOptions& o) {
   if (!o.mlp_ratio) return {own, {}};
   return schema::with_options(own, {{"expansion", *o.mlp_ratio}});
 }
+
+namespace {
+
+// x gamma over the last axis.
+class LayerScale final : public nn::UnaryModule {
+ public:
+  LayerScale(const nn::Build& build, std::int64_t dim, double init_values)
+      : gamma_(parameter("gamma", nn::init_constant(build, {dim}, init_values))) {}
+  std::string type() const override { return "LayerScale"; }
+
+ protected:
+  Tensor forward(const Tensor& x) override { return ops::mul(x, gamma_); }
+
+ private:
+  Tensor gamma_;
+};
 
 // Two layers with GELU between them.
 class HiddenHead final : public nn::UnaryModule {
@@ -85,12 +106,19 @@ std::unique_ptr<nn::UnaryModule> make_head(const nn::Build& build, std::int64_t 
 
 EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std::int64_t layer,
                            const attention::Layout& layout)
-    : pre_norm_(o.norm_position == NormPosition::kPre),
+    : norm_position_(o.norm_position),
       norm1_(child("norm1", nn::make_norm(o.norm, build.at("norm1"), o.embed_dim, o.norm_eps))),
-      attn_(child("attn", attention::make_attention(o.attention, {build.at("attn"), o.embed_dim,
-                                                                  layer, o.depth, layout}))),
+      attn_(child("attn",
+                  attention::make_attention(o.attention, {build.at("attn"), o.embed_dim, layer,
+                                                          o.depth, layout, o.norm, o.norm_eps}))),
       norm2_(child("norm2", nn::make_norm(o.norm, build.at("norm2"), o.embed_dim, o.norm_eps))),
       mlp_(child("mlp", nn::make_ffn(ffn_of(o), build.at("mlp"), o.embed_dim, o.drop_rate))) {
+  FOVEA_CHECK(!o.init_values || o.norm_position == NormPosition::kPre, ConfigError,
+              "model.init_values: layer scale is for norm_position=pre; leave it out");
+  if (o.init_values) {
+    ls1_ = &child<LayerScale>("ls1", build, o.embed_dim, *o.init_values);
+    ls2_ = &child<LayerScale>("ls2", build, o.embed_dim, *o.init_values);
+  }
   if (o.drop_rate > 0) drop_ = &child<nn::Dropout>("drop", build, o.drop_rate);
   const double rate = o.depth > 1 ? o.drop_path_rate * static_cast<double>(layer - 1) /
                                         static_cast<double>(o.depth - 1)
@@ -98,8 +126,9 @@ EncoderBlock::EncoderBlock(const nn::Build& build, const EncoderOptions& o, std:
   if (rate > 0) drop_path_ = &child<nn::DropPath>("drop_path", build, rate);
 }
 
-Tensor EncoderBlock::residual(const Tensor& x, const Tensor& branch) const {
-  return ops::add(x, drop_path_ != nullptr ? (*drop_path_)(branch) : branch);
+Tensor EncoderBlock::residual(const Tensor& x, const Tensor& branch, nn::UnaryModule* scale) const {
+  const Tensor scaled = scale != nullptr ? (*scale)(branch) : branch;
+  return ops::add(x, drop_path_ != nullptr ? (*drop_path_)(scaled) : scaled);
 }
 
 Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& context) {
@@ -110,12 +139,19 @@ Tensor EncoderBlock::operator()(const Tensor& x, const attention::Context& conte
   };
   const nn::Grid grid{context.grid_h, context.grid_w, context.prefix_tokens};
   Tensor y;
-  if (pre_norm_) {
-    y = residual(x, attend(norm1_(x)));
-    y = residual(y, mlp_(norm2_(y), grid));
-  } else {
-    y = norm1_(residual(x, attend(x)));
-    y = norm2_(residual(y, mlp_(y, grid)));
+  switch (norm_position_) {
+    case NormPosition::kPre:
+      y = residual(x, attend(norm1_(x)), ls1_);
+      y = residual(y, mlp_(norm2_(y), grid), ls2_);
+      break;
+    case NormPosition::kPost:
+      y = norm1_(residual(x, attend(x), nullptr));
+      y = norm2_(residual(y, mlp_(y, grid), nullptr));
+      break;
+    case NormPosition::kResPost:
+      y = residual(x, norm1_(attend(x)), nullptr);
+      y = residual(y, norm2_(mlp_(y, grid)), nullptr);
+      break;
   }
   if (context.probe != nullptr) context.probe->record("features", y);
   return y;
@@ -126,7 +162,7 @@ Encoder::Encoder(const nn::Build& build, const EncoderOptions& o, const attentio
   for (std::int64_t i = 0; i < o.depth; ++i) {
     blocks_.push_back(&child<EncoderBlock>(fmt::format("blocks.{}", i), build, o, i + 1, layout));
   }
-  if (o.norm_position == NormPosition::kPre) {
+  if (o.final_norm && o.norm_position != NormPosition::kPost) {
     norm_ = &child("norm", nn::make_norm(o.norm, build.at("norm"), o.embed_dim, o.norm_eps));
   }
 }

@@ -41,6 +41,8 @@ class Model : public nn::Module {
   /// are computed from them. Throws ShapeError where an input is missing.
   Outputs operator()(const Inputs& in, attention::Probe* probe = nullptr);
   virtual Interface interface() const = 0;
+  /// Whether logits are of classes; false of an encoder without a head, which gives features.
+  virtual bool has_head() const { return true; }
   /// Number of maps of a dense network; 0: unknown.
   virtual std::int64_t num_maps() const { return 0; }
   /// The layout of its attention maps over the input; grid_h = 0 without a grid.

@@ -78,6 +78,9 @@ Table dformer_data();
 /// papers/dformer: losses, metric, schedule, optimiser.
 Table dformer_training();
 
+/// timm: the family of its vision transformers.
+Table timm_vision_transformer();
+
 /// All tables together. Throws Error if two have a runner of one name.
 const Table& runners();
 

@@ -37,7 +37,8 @@ class TextTransformer final : public models::TextClassifier {
       : build_(models::with_init(outer, o.init)),
         o_(o),
         max_len_(given("max_len", o.max_len, data.max_len)),
-        input_(child<models::TokenInput>("", build_, o, prefix() > 0, max_len_ + prefix())),
+        input_(child<models::TokenInput>(
+            "", build_, o, models::PrefixTokens{.class_token = prefix() > 0}, max_len_ + prefix())),
         embed_(child<nn::Embedding>(
             "embed", build_, given("vocab_size", o.vocab_size, data.vocab_size), o.embed_dim)) {
     check_masks(o.attention.type);

@@ -15,21 +15,34 @@ struct TokenOptions : EncoderOptions {
   std::optional<std::int64_t> head_hidden;
 };
 
-/// Puts a class token before the tokens, if there is one, adds positions, and drops out: (b, n,
-/// dim) -> (b, n or n + 1, dim). Names: cls_token, pos_embed, which precede those of the embedding
-/// in files: it is registered first, under the empty name.
+/// The learned tokens before those of the input, in this order.
+struct PrefixTokens {
+  bool class_token = false;
+  bool dist_token = false;
+  std::int64_t reg_tokens = 0;
+  bool have_positions = true;
+
+  std::int64_t count() const { return (class_token ? 1 : 0) + (dist_token ? 1 : 0) + reg_tokens; }
+};
+
+/// Puts prefix tokens before the tokens, adds positions, and drops out: (b, n, dim) -> (b, prefix +
+/// n, dim). Names: cls_token, dist_token, reg_token, pos_embed, which precede those of the
+/// embedding in files: it is registered first, under the empty name.
 class TokenInput final : public nn::Module {
  public:
   /// `rows`: of the positions.
-  TokenInput(const nn::Build& build, const TokenOptions& options, bool class_token,
+  TokenInput(const nn::Build& build, const TokenOptions& options, const PrefixTokens& prefix,
              std::int64_t rows);
   std::string type() const override { return "TokenInput"; }
   Tensor operator()(const Tensor& x);
 
  private:
-  Tensor cls_token_;  // undefined: none
-  Tensor pos_embed_;  // learned, or undefined
-  Tensor positions_;  // fixed, or undefined
+  Tensor with_positions(const Tensor& x) const;
+
+  bool prefix_has_positions_;
+  std::vector<Tensor> prefix_;  // (1, count, dim) each
+  Tensor pos_embed_;            // learned, or undefined
+  Tensor positions_;            // fixed, or undefined
   nn::Dropout* pos_drop_ = nullptr;
 };
 

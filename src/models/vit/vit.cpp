@@ -6,48 +6,43 @@
 #include "autograd/mode.h"
 #include "models/counting.h"
 #include "models/model.h"
-#include "models/vit/token_input.h"
+#include "models/vit/vit_head.h"
 #include "nn/embedding.h"
 #include "ops/elementwise.h"
-#include "ops/reduce.h"
-#include "ops/shape.h"
 
 namespace {
 
 using namespace fovea;
 using models::DataShape;
-using models::Pool;
 using models::Positions;
-using schema::at_least;
-
-struct ViTOptions : models::TokenOptions {
-  std::optional<std::array<std::int64_t, 2>> img_size;
-  std::int64_t patch_size = 4;
-  std::optional<std::int64_t> in_chans;
-  bool class_token = true;
-  std::optional<std::int64_t> pos_rows;
-  bool paper_counts_modules = false;  // of presets: the paper leaves out the products of attention
-};
+using models::ViTOptions;
 
 class ViT final : public models::ImageClassifier {
  public:
   ViT(const nn::Build& outer, const ViTOptions& o, const DataShape& data)
       : build_(models::with_init(outer, o.init)),
-        o_(o),
+        o_(checked(o)),
         grid_(checked_grid(o, data)),
-        input_(child<models::TokenInput>("", build_, o, o.class_token, position_rows())),
+        input_(child<models::TokenInput>("", build_, o, o.prefix(), position_rows())),
         patch_embed_(child<nn::PatchEmbed>("patch_embed", build_, o.patch_size,
-                                           o.in_chans.value_or(data.channels), o.embed_dim)) {
-    encoder_ = &child<models::Encoder>("", build_, o, geometry());
-    const std::int64_t classes = o.num_classes.value_or(data.num_classes);
-    head_ =
-        &child("head", models::make_head(build_.at("head"), o.embed_dim, o.head_hidden, classes));
+                                           o.in_chans.value_or(data.channels), o.embed_dim,
+                                           embed_options())) {
+    if (o.pre_norm)
+      norm_pre_ =
+          &child("norm_pre", nn::make_norm(o.norm, build_.at("norm_pre"), o.embed_dim, o.norm_eps));
+    models::EncoderOptions encoder = o;
+    encoder.final_norm = o.norm_before_pool();
+    encoder_ = &child<models::Encoder>("", build_, encoder, geometry());
+    head_ = &child<models::ViTHead>("", build_, o, o.num_classes.value_or(data.num_classes));
   }
   std::string type() const override { return "ViT"; }
 
+  bool has_head() const override { return o_.num_classes != 0; }
+
   attention::Context geometry() const override {
     attention::Context context;
-    context.prefix_tokens = prefix();
+    context.prefix_tokens = o_.prefix().count();
+    context.class_token = o_.class_token;
     context.grid_h = grid_[0];
     context.grid_w = grid_[1];
     return context;
@@ -63,24 +58,40 @@ class ViT final : public models::ImageClassifier {
   models::Outputs forward(const models::Inputs& in, attention::Probe* probe) override {
     const Tensor& images = in.image;
     check_images(images);
-    const Tensor x = input_(ops::cast(patch_embed_(images), build_.activation_dtype()));
+    Tensor x = input_(ops::cast(patch_embed_(images), build_.activation_dtype()));
+    if (norm_pre_ != nullptr) x = (*norm_pre_)(x);
     attention::Context context = geometry();
     context.probe = probe;
-    const Tensor pooled = pool((*encoder_)(x, context));
-    return {.logits = (*head_)(pooled), .embedding = pooled};
+    return (*head_)((*encoder_)(x, context));
+  }
+
+  // Of training with masked patches (DINOv2), and of a task that no network here has
+  // (transformers).
+  bool keeps_unused(const std::string& name) const override {
+    return name == "mask_token" || name.starts_with("pooler.");
   }
 
  private:
-  std::int64_t prefix() const { return o_.class_token ? 1 : 0; }
+  static const ViTOptions& checked(const ViTOptions& o) {
+    models::check_options(o);
+    return o;
+  }
 
   std::int64_t position_rows() const {
-    const std::int64_t tokens = grid_[0] * grid_[1] + prefix();
+    const std::int64_t prefix = o_.no_embed_class ? 0 : o_.prefix().count();
+    const std::int64_t tokens = grid_[0] * grid_[1] + prefix;
     if (o_.pos_embed != Positions::kLearned) return tokens;
     const std::int64_t rows = o_.pos_rows.value_or(tokens);
     FOVEA_CHECK(rows >= tokens, ConfigError,
                 fmt::format("model.pos_rows: {} rows for {} tokens; expected at least as many",
                             rows, tokens));
     return rows;
+  }
+
+  nn::PatchEmbedOptions embed_options() const {
+    nn::PatchEmbedOptions options{.bias = !o_.pre_norm, .norm_eps = o_.norm_eps};
+    if (o_.embed_norm) options.norm = o_.norm;
+    return options;
   }
 
   static std::array<std::int64_t, 2> checked_grid(const ViTOptions& o, const DataShape& data) {
@@ -90,9 +101,7 @@ class ViT final : public models::ImageClassifier {
     FOVEA_CHECK(size[0] % o.patch_size == 0 && size[1] % o.patch_size == 0, ConfigError,
                 fmt::format("model.patch_size: image {} x {} is not divisible by patch {}", size[0],
                             size[1], o.patch_size));
-    FOVEA_CHECK(o.class_token || o.global_pool == Pool::kAvg, ConfigError,
-                "model.global_pool: \"token\" needs class_token=true; set model.global_pool=avg");
-    FOVEA_CHECK(o.num_classes.value_or(data.num_classes) > 0, ConfigError,
+    FOVEA_CHECK(o.num_classes || data.num_classes > 0, ConfigError,
                 "model.num_classes: not given, and the data set has no classes");
     return {size[0] / o.patch_size, size[1] / o.patch_size};
   }
@@ -105,46 +114,15 @@ class ViT final : public models::ImageClassifier {
                             grid_[0] * o_.patch_size, grid_[1] * o_.patch_size));
   }
 
-  // (b, n, dim) -> (b, dim): the class token, or the mean over patches.
-  Tensor pool(const Tensor& x) const {
-    if (o_.global_pool == Pool::kToken) return models::class_token_of(x);
-    return ops::mean(ops::slice(x, 1, prefix(), x.size(1) - prefix()), {1});
-  }
-
   nn::Build build_;
   ViTOptions o_;
   std::array<std::int64_t, 2> grid_;
   models::TokenInput& input_;
   nn::PatchEmbed& patch_embed_;
+  nn::UnaryModule* norm_pre_ = nullptr;
   models::Encoder* encoder_ = nullptr;
-  nn::UnaryModule* head_ = nullptr;
+  models::ViTHead* head_ = nullptr;
 };
-
-schema::Fields<ViTOptions> vit_fields(const ViTOptions& defaults) {
-  return schema::Fields<ViTOptions>(defaults)
-      .add("img_size", &ViTOptions::img_size, at_least(1),
-           "height and width; null = the data set's")
-      .add("patch_size", &ViTOptions::patch_size, at_least(1),
-           "side of a patch in pixels; must divide img_size")
-      .add("in_chans", &ViTOptions::in_chans, at_least(1),
-           "channels of the images; null = the data set's")
-      .add("num_classes", &ViTOptions::num_classes, at_least(1),
-           "outputs of the head; null = the data set's")
-      .add("class_token", &ViTOptions::class_token, "prepend a learned class token")
-      .add_enum("global_pool", &ViTOptions::global_pool,
-                {{"token", Pool::kToken}, {"avg", Pool::kAvg}},
-                "what the head sees: the class token, or the mean over patches")
-      .add_enum("pos_embed", &ViTOptions::pos_embed,
-                {{"learned", Positions::kLearned},
-                 {"sinusoidal", Positions::kSinusoidal},
-                 {"none", Positions::kNone}},
-                "positions added to the tokens")
-      .add("pos_rows", &ViTOptions::pos_rows, at_least(1),
-           "rows of the learned table; the first n are used; null = as many as tokens")
-      .add("head_hidden", &ViTOptions::head_hidden, at_least(1),
-           "width of a hidden layer with GELU in the head; null = a linear head")
-      .include(models::encoder_fields(defaults));
-}
 
 ViTOptions vit_preset(schema::Component attention, schema::Component ffn) {
   ViTOptions options;
@@ -171,15 +149,15 @@ ViTOptions deit_preset(std::int64_t num_heads) {
 }  // namespace
 
 FOVEA_MODEL(vit, ViT, "ViT: softmax attention, GELU MLP (dgsa 3.2)",
-            vit_fields(vit_preset({"softmax", {}}, {"mlp", {}})))
+            models::vit_fields(vit_preset({"softmax", {}}, {"mlp", {}})))
 FOVEA_MODEL(diff_vit, ViT, "DIFF-ViT: differential attention, SwiGLU (dgsa 3.2)",
-            vit_fields(vit_preset({"differential", {}}, {"swiglu", {}})))
+            models::vit_fields(vit_preset({"differential", {}}, {"swiglu", {}})))
 FOVEA_MODEL(dgvit, ViT, "DGViT: M-DGSA with inner residual, SwiGLU (dgsa 3.2)",
-            vit_fields(vit_preset(schema::with_options("m_dgsa", {{"q_residual", true}}),
-                                  {"swiglu", {}})))
+            models::vit_fields(vit_preset(schema::with_options("m_dgsa", {{"q_residual", true}}),
+                                          {"swiglu", {}})))
 FOVEA_MODEL(deit_tiny, ViT, "DeiT-T: 3 heads of 64, timm's deit_tiny_patch16_224 (mala 4.2)",
-            vit_fields(deit_preset(3)))
+            models::vit_fields(deit_preset(3)))
 FOVEA_MODEL(deit_small, ViT, "DeiT-S: 6 heads of 64, timm's deit_small_patch16_224 (mala 4.2)",
-            vit_fields(deit_preset(6)))
+            models::vit_fields(deit_preset(6)))
 FOVEA_MODEL(deit_base, ViT, "DeiT-B: 12 heads of 64, timm's deit_base_patch16_224 (mala 4.2)",
-            vit_fields(deit_preset(12)))
+            models::vit_fields(deit_preset(12)))

@@ -29,6 +29,12 @@ std::vector<float> reordered_rows(const std::vector<float>& rows, std::int64_t w
   return all;
 }
 
+void check_head(const models::Model& model) {
+  FOVEA_CHECK(model.has_head(), ConfigError,
+              "model.num_classes: 0: the network has no head and gives features, which can be "
+              "looked at, not trained or scored; give it classes");
+}
+
 }  // namespace
 
 Classification::Classification(models::Model& model, std::shared_ptr<BatchSource> source,
@@ -39,11 +45,13 @@ Classification::Classification(models::Model& model, std::shared_ptr<BatchSource
 }
 
 Tensor Classification::loss_of(const models::Outputs& output, const data::Batch& batch) const {
+  check_head(model());
   const Tensor* mixed = batch.find("target");
   return loss_(output, mixed != nullptr ? *mixed : batch.at("label"));
 }
 
 Tensor Classification::probabilities_of(const data::Batch& batch) {
+  check_head(model());
   return ops::softmax(infer(batch).logits);
 }
 
@@ -67,6 +75,7 @@ void Classification::add_metrics(const metrics::CaseMetrics& asked) {
 Classification::Evaluation Classification::evaluate(data::Split split,
                                                     const std::optional<NoiseLevel>& noise,
                                                     bool keep_logits) {
+  check_head(model());
   const autograd::NoGrad no_grad;
   const auto classes = static_cast<std::int64_t>(source().class_names().size());
   Evaluation result{{}, metrics::ConfusionMatrix(classes), {}, {}, {}};
@@ -110,7 +119,8 @@ Classification::Evaluation Classification::evaluate(data::Split split,
 
 Tensor some_labels(std::int64_t batch_size, std::int64_t num_classes, const Device& device) {
   std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < batch_size; ++i) labels.push_back(i % num_classes);
+  for (std::int64_t i = 0; i < batch_size; ++i)
+    labels.push_back(i % std::max<std::int64_t>(1, num_classes));  // 0: a network without a head
   return Tensor::from(labels, {batch_size}, device);
 }
 

@@ -331,14 +331,15 @@ TEST_CASE("shipped: the experiments of dformer read volumes of the network's siz
 TEST_CASE("shipped: networks of timm and torchvision have their counts and normalisation",
           "[experiment]") {
   // timm 1.0.31 and torchvision 0.29; no data set is looked at.
-  const auto check = [](const std::string& name, std::int64_t count, double mean, double std) {
+  const auto check = [](const std::string& name, std::int64_t count, double mean, double std,
+                        std::int64_t side = 224) {
     INFO(name);
     const schema::Value config =
         resolve(load_unresolved(shipped("imagenet/" + name + ".json"), {}));
     const Experiment e = parse(config);
     CHECK(e.name == name);
     CHECK(make_model(e, make_meta(), data_shape(e))->parameter_count() == count);
-    CHECK(sample_shape(e, data_shape(e)) == Shape{3, 224, 224});
+    CHECK(sample_shape(e, data_shape(e)) == Shape{3, side, side});
     CHECK(config.at("dataset").at("mean").at(0).as_double() == mean);
     CHECK(config.at("dataset").at("std").at(2).as_double() == std);
   };
@@ -348,6 +349,9 @@ TEST_CASE("shipped: networks of timm and torchvision have their counts and norma
     check("vit_" + size + "_patch16_224", count, 0.5, 0.5);
     check("deit_" + size + "_patch16_224", count, 0.485, 0.225);
   }
+  check("deit3_small_patch16_224", 22059496, 0.485, 0.225);
+  check("vit_base_patch32_clip_quickgelu_224", 87849728, 0.48145466, 0.27577711);
+  check("vit_small_patch14_reg4_dinov2", 22057344, 0.485, 0.225, 518);
   check("resnet18", 11689512, 0.485, 0.225);
   check("resnet50", 25557032, 0.485, 0.225);
   check("resnet101", 44549160, 0.485, 0.225);
