@@ -20,19 +20,24 @@ Observation observe(models::Model& model, const Tensor& input) {
   attention::Probe probe;
   Observation seen;
   const models::Outputs output = run_probed(model, input, probe);
-  seen.logits = host_doubles(output.logits);
+  if (model.has_head()) seen.logits = host_doubles(output.logits);
   seen.layers = recorded_maps(probe);
   FOVEA_CHECK(!seen.layers.empty(), ConfigError, "model.attention: has no map over tokens to show");
   const attention::Context geometry = model.geometry();
   seen.grid_h = geometry.grid_h;
   seen.grid_w = geometry.grid_w;
   seen.prefix_tokens = geometry.prefix_tokens;
+  seen.class_token = geometry.prefix_tokens > 0 && geometry.class_token;
   return seen;
 }
 
 std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options) {
   const Matrix rollout = attention_rollout(seen.layers, options);
-  return seen.prefix_tokens > 0 ? class_row(rollout, seen.prefix_tokens) : mean_row(rollout);
+  if (seen.class_token) return class_row(rollout, seen.prefix_tokens);
+  if (seen.prefix_tokens == 0) return mean_row(rollout);
+  std::vector<std::uint8_t> patches(static_cast<std::size_t>(rollout.rows), 1);
+  std::fill_n(patches.begin(), seen.prefix_tokens, 0);
+  return mean_row(rollout, patches);
 }
 
 std::array<std::int64_t, 2> head_size(const Canvas& image) {
@@ -56,7 +61,7 @@ Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
   for (std::size_t layer = 0; layer < seen.layers.size(); ++layer) {
     const AttentionMap& map = seen.layers[layer];
     montage.row_labels.push_back(fmt::format("layer {}", layer + 1));
-    const Matrix rows = head_rows(map, seen.prefix_tokens);
+    const Matrix rows = head_rows(map, seen.prefix_tokens, seen.class_token);
     const double even = even_share(quantity, map.n);
     const Limits limits = limits_of(quantity, rows.values, look.ends, even);
     std::vector<Canvas>& pictures = montage.rows.emplace_back();

@@ -14,10 +14,11 @@ namespace fovea::visualise {
 
 /// What one network does with one image or text.
 struct Observation {
-  std::vector<AttentionMap> layers;  // in network order
-  std::vector<double> logits;
+  std::vector<AttentionMap> layers;     // in network order
+  std::vector<double> logits;           // empty: the network has no head
   std::int64_t grid_h = 0, grid_w = 0;  // tokens of an image; 0 for a text
   std::int64_t prefix_tokens = 0;
+  bool class_token = false;  // the first of them is one
 
   std::int64_t prediction() const;
 };
@@ -27,8 +28,8 @@ struct Observation {
 /// tokens.
 Observation observe(models::Model& model, const Tensor& input);
 
-/// Weights of the patches or words: the class token's row of the rollout, or the mean over all rows
-/// where there is no class token.
+/// Weights of the patches or words: the class token's row of the rollout, or where there is none
+/// the mean over the rows of all patches or words.
 std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options);
 
 /// Height and width of the picture of a head: networks may have 24 of them beside each other.

@@ -116,6 +116,7 @@ Json describe_detector(const ExplorerModel& model, const Canvas& picture) {
           {"note", model.note},
           {"n", model.objects.size()},
           {"prefix", 0},
+          {"class_token", false},
           {"heads", heads},
           {"maps", maps},
           {"objects", describe(model.objects, picture)}};
@@ -132,7 +133,8 @@ Json describe(const ExplorerModel& model, bool image) {
                {"rollout", !model.rollout.values.empty()},
                {"attention", describe(model.attention, model.attention_even)},
                {"rolled_out", describe(model.rolled_out, model.rollout_even)},
-               {"prefix", model.prefix_tokens}};
+               {"prefix", model.prefix_tokens},
+               {"class_token", model.prefix_tokens > 0 && model.class_token}};
   if (image) {
     json["rows"] = model.grid_h;
     json["cols"] = model.grid_w;

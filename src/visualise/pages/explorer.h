@@ -46,6 +46,7 @@ struct ExplorerModel {
   double rollout_even = 0;
   std::string policy;               // of the rollout, e.g. "raw, abs"; may be empty
   std::int64_t prefix_tokens = 0;   // class and register tokens before the words or patches
+  bool class_token = true;          // the first of them is one
   std::vector<std::string> tokens;  // of a text: n words, those of the prefix included
   std::int64_t grid_h = 0;          // of an image: n = prefix_tokens + grid_h * grid_w
   std::int64_t grid_w = 0;

@@ -9,8 +9,13 @@
 
 namespace fovea::visualise {
 
-const std::string& RolledOut::predicted(std::size_t input) const {
-  return run.samples.class_names()[static_cast<std::size_t>(seen[input].prediction())];
+std::string RolledOut::predicted(std::size_t input) const {
+  if (seen[input].logits.empty()) return {};
+  const auto prediction = static_cast<std::size_t>(seen[input].prediction());
+  const std::vector<std::string>& names = run.samples.class_names();
+  // Other outputs than the classes of the data, as of CLIP's projection.
+  if (seen[input].logits.size() != names.size()) return fmt::format("output {}", prediction);
+  return names[prediction];
 }
 
 Quantity RolledOut::quantity() const { return rollout_quantity(rollout, signed_maps); }
@@ -63,7 +68,8 @@ ExplorerModel explorer_model(const RolledOut& one, std::size_t input) {
   const Observation& seen = one.seen[input];
   ExplorerModel model;
   model.name = one.run.title;
-  model.note = "predicts " + one.predicted(input);
+  if (const std::string predicted = one.predicted(input); !predicted.empty())
+    model.note = "predicts " + predicted;
   model.layers = seen.layers;
   model.attention = attention_quantity(one.signed_maps);
   model.rollout = attention_rollout(seen.layers, one.rollout);
@@ -72,6 +78,7 @@ ExplorerModel explorer_model(const RolledOut& one, std::size_t input) {
   model.rollout_even = one.even_share_of(input);
   model.policy = one.policy();
   model.prefix_tokens = seen.prefix_tokens;
+  model.class_token = seen.class_token;
   return model;
 }
 
@@ -81,8 +88,9 @@ void say_rollouts(const FigureRequest& request, const std::vector<RolledOut>& al
     request.say(fmt::format("{:<20} {}", one.run.title, one.run.weights));
   for (const RolledOut& one : all) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      request.say(
-          fmt::format("{:<20} {:<20} predicted {}", one.run.title, inputs[i], one.predicted(i)));
+      const std::string predicted = one.predicted(i);
+      if (predicted.empty()) continue;
+      request.say(fmt::format("{:<20} {:<20} predicted {}", one.run.title, inputs[i], predicted));
     }
   }
   request.say_files(files);

@@ -20,8 +20,8 @@ struct RolledOut {
   RolloutOptions rollout;
   std::vector<Observation> seen = {};  // one for each input
 
-  /// The class that the run sees in an input.
-  const std::string& predicted(std::size_t input) const;
+  /// The class that the run sees in an input; empty for a network without a head.
+  std::string predicted(std::size_t input) const;
   /// What its rollouts are.
   Quantity quantity() const;
   /// The even share of its rollout of an input.

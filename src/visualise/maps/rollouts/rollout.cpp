@@ -167,13 +167,14 @@ AttentionMap crop(const AttentionMap& map, std::span<const std::uint8_t> valid) 
   return result;
 }
 
-Matrix head_rows(const AttentionMap& map, std::int64_t prefix_tokens) {
+Matrix head_rows(const AttentionMap& map, std::int64_t prefix_tokens, bool class_token) {
   check_map(map, 0, map.n);
   check_prefix(prefix_tokens, map.n);
   const auto a = view_of(map);
-  const Square rows = prefix_tokens > 0
-                          ? Square(xt::view(a, xt::all(), 0, xt::range(prefix_tokens, map.n)))
-                          : Square(xt::mean(a, {1}));
+  const auto others = [&] { return xt::range(prefix_tokens, map.n); };
+  const Square rows = class_token
+                          ? Square(xt::view(a, xt::all(), 0, others()))
+                          : Square(xt::mean(xt::view(a, xt::all(), others(), others()), {1}));
   return {map.heads, map.n - prefix_tokens, {rows.begin(), rows.end()}};
 }
 

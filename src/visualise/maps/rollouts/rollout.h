@@ -69,9 +69,9 @@ Matrix attention_rollout(std::span<const AttentionMap> layers, const RolloutOpti
 AttentionMap crop(const AttentionMap& map, std::span<const std::uint8_t> valid);
 
 /// What stands for the input in every head of a map, (heads, n - prefix_tokens): the class token's
-/// row without its first `prefix_tokens` columns, or where there are none the mean over all rows.
-/// Throws ShapeError if nothing would be left.
-Matrix head_rows(const AttentionMap& map, std::int64_t prefix_tokens);
+/// row without its first `prefix_tokens` columns, or where there is none the mean over the rows of
+/// the other tokens. Throws ShapeError if nothing would be left.
+Matrix head_rows(const AttentionMap& map, std::int64_t prefix_tokens, bool class_token);
 
 /// Row 0 of a rollout without its first `prefix_tokens` columns (class and register tokens): what
 /// the class token reads from each patch or word. Throws ShapeError if nothing would be left.

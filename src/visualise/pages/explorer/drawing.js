@@ -35,7 +35,10 @@ function shown(token) {
 function nameOf(model, token) {
   if (model.objects) return model.objects[token].name;
   if (model.tokens) return shown(model.tokens[token]);
-  if (token < model.prefix) return token === 0 ? 'class token' : `register ${token}`;
+  if (token < model.prefix) {
+    if (token === 0 && model.class_token) return 'class token';
+    return `register ${token + (model.class_token ? 0 : 1)}`;
+  }
   const patch = token - model.prefix;
   return `row ${Math.floor(patch / model.cols) + 1}, column ${patch % model.cols + 1}`;
 }

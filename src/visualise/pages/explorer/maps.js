@@ -9,8 +9,8 @@ const SQUARES = Float64Array.from({length: 256}, (_, byte) => {
 });
 
 // A view is {layer, head}: layer -1 is the rollout, head -1 the mean over heads. A token -1 stands
-// for the whole input: the class token or, without one, the mean over all tokens. Token -2 is one
-// that only other networks have.
+// for the whole input: the class token or, without one, the mean over all words or patches. Token -2
+// is one that only other networks have.
 class Maps {
   static async load(model, base64) {
     return new Maps(model, await inflate(base64));
@@ -66,7 +66,7 @@ class Maps {
     const sum = new Float64Array(this.n);
     if (token < -1) return sum;
     const maps = this.members(view);
-    const whole = token === -1 && this.model.prefix === 0;
+    const whole = token === -1 && !this.model.class_token;
     for (const map of maps) {
       if (whole)
         this.summary(map, incoming).forEach((w, i) => {
@@ -79,13 +79,13 @@ class Maps {
     return sum;
   }
 
-  // The mean over all tokens in one map.
+  // The mean over all words or patches in one map.
   summary(map, incoming) {
     const key = `${map} ${incoming}`;
     if (!this.summaries.has(key)) {
-      const sum = new Float64Array(this.n);
-      for (let token = 0; token < this.n; ++token) this.add(sum, map, token, incoming);
-      this.summaries.set(key, sum.map((w) => w / this.n));
+      const sum = new Float64Array(this.n), {prefix} = this.model;
+      for (let token = prefix; token < this.n; ++token) this.add(sum, map, token, incoming);
+      this.summaries.set(key, sum.map((w) => w / (this.n - prefix)));
     }
     return this.summaries.get(key);
   }
@@ -93,7 +93,7 @@ class Maps {
   // What sets the ends of the colours: the weights on other tokens than the class and register
   // tokens and the token itself, which would hide all others.
   counted(weights, token) {
-    const self = token === -1 && this.model.prefix > 0 ? 0 : token;
+    const self = token === -1 && this.model.class_token ? 0 : token;
     return weights.filter((_, i) => i >= this.model.prefix && i !== self);
   }
 

@@ -56,7 +56,7 @@ class Panel {
     const verb = state.incoming ? ' is attended by' : ' attends to';
     if (token === -2) return [`${name}: no such token here`];
     if (token < 0)
-      return [`${name}: ${this.model.prefix ? 'class token' + verb : 'mean over all tokens'}`];
+      return [`${name}: ${this.model.class_token ? 'class token' + verb : 'mean over all tokens'}`];
     const quotes = this.model.tokens ? ['“', '”'] : ['', ''];
     return [
       `${name}: ${quotes[0]}`, make('bdi', {textContent: nameOf(this.model, token)}),

@@ -191,12 +191,15 @@ TEST_CASE("class_row and mean_row: weights of a rollout", "[visualise]") {
 
 TEST_CASE("head_rows: the class token's row of every head, or the mean", "[visualise]") {
   const AttentionMap map{2, 2, {1, 2, 3, 4, -5, 6, 7, 9}};
-  const Matrix rows = head_rows(map, 1);
+  const Matrix rows = head_rows(map, 1, true);
   CHECK(rows.rows == 2);
   CHECK(rows.cols == 1);
   check_values(rows.values, {2, 6});
-  check_values(head_rows(map, 0).values, {2, 3, 1, 7.5});
-  CHECK_THROWS_AS(head_rows(map, 2), ShapeError);
+  check_values(head_rows(map, 0, false).values, {2, 3, 1, 7.5});
+  CHECK_THROWS_AS(head_rows(map, 2, true), ShapeError);
+  // A register: the others' mean, over what they read from each other.
+  const AttentionMap three{1, 3, {9, 9, 9, 9, 1, 2, 9, 3, 6}};
+  check_values(head_rows(three, 1, false).values, {2, 4});
 }
 
 TEST_CASE("summarise: uniform, single and signed weights", "[visualise]") {
