@@ -57,7 +57,9 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea visualise-attention experiments/imagenet/vit_small_patch14_reg4_dinov2.json --weights",
-      "fovea visualise-attention experiments/imagenet/vit_base_patch32_clip_quickgelu_224.json"}},
+      "fovea visualise-attention experiments/imagenet/vit_base_patch32_clip_quickgelu_224.json",
+      "fovea visualise-attention experiments/imagenet/vit_small_patch14_reg4_dinov2.json "
+      "--weights"}},
     {"docs/visualising.md",
      {"fovea inspect tradeoff runs/networks experiments/gdla/published.json",
       "fovea inspect tradeoff runs/networks --metric val_top1"}},
