@@ -237,3 +237,86 @@ TEST_CASE("eval: positions of another grid on request", "[cli]") {
   // The row of the class token is kept.
   CHECK(std::equal(before.begin(), before.begin() + 16, after.begin()));
 }
+
+TEST_CASE("visualise-attention: an encoder under Hugging Face's names, without a head", "[cli]") {
+  const TestFolder folder("cli-foreign-hf");
+  const std::string with_registers = R"("model": {"type": "vit", "patch_size": 4, "embed_dim": 16,
+      "depth": 1, "reg_tokens": 2, "no_embed_class": true, "init_values": 0.5, )";
+  const auto experiment = [&](const std::string& rest) {
+    std::string text = digits(4);
+    const std::string plain =
+        R"("model": {"type": "vit", "patch_size": 4, "embed_dim": 16, "depth": 1,)";
+    const auto at = text.find(plain);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, plain.size(), with_registers + rest);
+  };
+  const json summary = train(folder, folder.write("digits.json", experiment("")), "run");
+  const Device host = make_cpu(1);
+  TensorFile theirs;
+  for (const auto& [name, tensor] : weights_of(folder, summary).tensors) {
+    if (name.starts_with("head.")) continue;
+    if (name == "pos_embed") {  // the class token has a position too, here 0
+      std::vector<float> rows(16, 0.0F);
+      const auto own = tensor.values<float>();
+      rows.insert(rows.end(), own.begin(), own.end());
+      theirs.tensors["embeddings.position_embeddings"] =
+          Tensor::from(rows, {1, tensor.size(1) + 1, 16}, host);
+      continue;
+    }
+    if (name.find("qkv") != std::string::npos) {
+      const auto own = tensor.values<float>();
+      const std::string kind = name.substr(name.rfind('.'));
+      const std::int64_t third = std::ssize(own) / 3;
+      const Shape shape = tensor.rank() == 2 ? Shape{16, 16} : Shape{16};
+      for (std::int64_t i = 0; i < 3; ++i) {
+        const char* const part[] = {"query", "key", "value"};
+        theirs.tensors[fmt::format("encoder.layer.0.attention.attention.{}{}", part[i], kind)] =
+            Tensor::from(std::vector<float>(own.begin() + i * third, own.begin() + (i + 1) * third),
+                         shape, host);
+      }
+      continue;
+    }
+    const std::vector<std::pair<std::string, std::string>> names = {
+        {"cls_token", "embeddings.cls_token"},
+        {"reg_token", "embeddings.register_tokens"},
+        {"patch_embed.proj", "embeddings.patch_embeddings.projection"},
+        {"blocks.0.ls1.gamma", "encoder.layer.0.layer_scale1.lambda1"},
+        {"blocks.0.ls2.gamma", "encoder.layer.0.layer_scale2.lambda1"},
+        {"blocks.0.attn.proj", "encoder.layer.0.attention.output.dense"},
+        {"blocks.0", "encoder.layer.0"},
+        {"norm", "layernorm"}};
+    for (const auto& [ours, other] : names) {
+      if (!name.starts_with(ours)) continue;
+      theirs.tensors[other + name.substr(ours.size())] = tensor;
+      break;
+    }
+  }
+  theirs.tensors["embeddings.mask_token"] = theirs.tensors.at("layernorm.weight");
+  const std::string file = folder.path("hf.safetensors").string();
+  write_safetensors(file, theirs);
+
+  const std::string encoder = folder.write("encoder.json", experiment(R"("num_classes": 0, )"));
+  const std::string out = folder.path("maps").string();
+  const CliResult drawn =
+      run_cli("visualise-attention", {encoder, folder.path("run").string(), "--weights", file,
+                                      "--names", "hf", "--input", "2", "--out", out});
+  INFO(drawn.err);
+  REQUIRE(drawn.code == 0);
+  CHECK_THAT(drawn.out, Catch::Contains("mask_token: not read, no part of this network uses them"));
+  const TensorFile maps = read_safetensors(folder.path("maps/maps.safetensors"), host);
+  REQUIRE(maps.tensors.size() == 4);
+  const Tensor& first = maps.tensors.begin()->second;
+  CHECK(first.shape() == Shape{2, 7, 7});
+  const auto values = first.values<double>();
+  const auto same = std::next(maps.tensors.begin(), 2)->second.values<double>();
+  CHECK(std::equal(values.begin(), values.end(), same.begin(), same.end()));
+
+  check_refusal(run_cli("visualise-attention",
+                        {encoder, "--weights", file, "--input", "2", "--out", out + "2"}),
+                1, "pass --names hf");
+  check_refusal(run_cli("visualise-attention", {encoder, "--weights", file, "--names", "tim",
+                                                "--input", "2", "--out", out + "2"}),
+                2, "--names tim: expected timm, hf, torchvision; did you mean \"timm\"?");
+  check_refusal(run_cli("eval", {encoder, "--weights", file, "--names", "hf", "--out", out + "2"}),
+                2, "the network has no head");
+}

@@ -45,6 +45,8 @@ const std::map<NamesOf, Library>& libraries() {
          {{"embeddings.distillation_token"}, "dist_token"},
          {{"embeddings.register_tokens"}, "reg_token"},
          {{"embeddings.mask_token"}, "mask_token"},
+         {{"embeddings.position_ids"}, "position_ids"},
+         {{"pooler."}, "pooler."},
          {{"embeddings.position_embeddings"}, "pos_embed"},
          {{"embeddings.position_embedding.weight"}, "pos_embed"},
          {{"embeddings.patch_embeddings.projection."}, "patch_embed.proj."},

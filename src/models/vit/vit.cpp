@@ -65,10 +65,10 @@ class ViT final : public models::ImageClassifier {
     return (*head_)((*encoder_)(x, context));
   }
 
-  // Of training with masked patches (DINOv2), and of a task that no network here has
-  // (transformers).
+  // Of training with masked patches (DINOv2); a table of numbers and a layer behind the encoder
+  // that transformers stores and its classifiers do not read.
   bool keeps_unused(const std::string& name) const override {
-    return name == "mask_token" || name.starts_with("pooler.");
+    return name == "mask_token" || name == "position_ids" || name.starts_with("pooler.");
   }
 
  private:

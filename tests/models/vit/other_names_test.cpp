@@ -38,6 +38,8 @@ TEST_CASE("other names: those of Hugging Face's networks", "[models]") {
        {"dinov2.embeddings.position_embeddings", "pos_embed"},
        {"deit.embeddings.distillation_token", "dist_token"},
        {"embeddings.mask_token", "mask_token"},
+       {"vision_model.embeddings.position_ids", "position_ids"},
+       {"vit.pooler.dense.weight", "pooler.dense.weight"},
        {"vit.embeddings.patch_embeddings.projection.weight", "patch_embed.proj.weight"},
        {"vision_model.embeddings.patch_embedding.weight", "patch_embed.proj.weight"},
        {"vit.encoder.layer.11.layernorm_before.weight", "blocks.11.norm1.weight"},
