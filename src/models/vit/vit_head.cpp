@@ -31,7 +31,7 @@ class ViTHead::AttentionPool final : public nn::Module {
   Tensor operator()(const Tensor& x) {
     const auto scope = enter();
     const std::int64_t b = x.size(0), dim = x.size(2);
-    const Tensor q = q_(ops::expand(latent_, {b, 1, dim}));
+    const Tensor q = q_(ops::cast(ops::expand(latent_, {b, 1, dim}), x.dtype()));
     const Tensor kv = kv_(x);  // (b, n, 2 dim), order k, v
     const auto heads = [&](const Tensor& t, std::int64_t first) {
       return ops::heads(t, num_heads_, head_dim_, first, head_dim_);

@@ -10,7 +10,9 @@ using schema::Value;
 
 namespace {
 
-const Value kSplitSwiGlu = Value::object({{"type", "swiglu"}, {"packed", false}, {"bias", false}});
+Value split_swiglu() {
+  return Value::object({{"type", "swiglu"}, {"packed", false}, {"bias", false}});
+}
 
 Value with(Value value, const Options& options) {
   for (const auto& [key, option] : options) value.set(key, option);
@@ -39,6 +41,23 @@ bool has(const models::Model& model, const std::string& name) {
   for (const nn::NamedTensor& named : model.parameters())
     if (named.name == name) return true;
   return false;
+}
+
+// All parts, four networks.
+std::vector<Value> networks() {
+  return {small({{"init_values", 0.3},
+                 {"reg_tokens", 2},
+                 {"no_embed_class", true},
+                 {"attention", Value::object({{"num_heads", 2}, {"qk_norm", true}})}}),
+          small({{"distilled", true},
+                 {"pre_norm", true},
+                 {"ffn", Value::object({{"activation", "quick_gelu"}})}}),
+          small({{"class_token", false}, {"global_pool", "map"}, {"embed_norm", true}}),
+          small({{"class_token", false},
+                 {"global_pool", "avg"},
+                 {"fc_norm", true},
+                 {"norm_position", "res_post"},
+                 {"ffn", split_swiglu()}})};
 }
 
 }  // namespace
@@ -76,32 +95,32 @@ TEST_CASE("timm's ViTs: parameter counts", "[models]") {
                {"norm", "rms_norm"},
                {"embed_norm", true},
                {"attention", with(no_bias, {{"proj_bias", false}})},
-               {"ffn", with(kSplitSwiGlu, {{"expansion", 5.5}})}}) == 309197824);
+               {"ffn", with(split_swiglu(), {{"expansion", 5.5}})}}) == 309197824);
   // vit_intern300m_patch14_448
   CHECK(count(448, 0, 14, 1024, 24,
               {{"init_values", 0.1}, {"final_norm", false}, {"attention", heads}}) == 304012288);
 }
 
 TEST_CASE("timm's ViTs: gradients of whole networks along random directions", "[models]") {
-  const Value options =
-      GENERATE(small({{"init_values", 0.3},
-                      {"reg_tokens", 2},
-                      {"no_embed_class", true},
-                      {"attention", Value::object({{"num_heads", 2}, {"qk_norm", true}})}}),
-               small({{"distilled", true},
-                      {"pre_norm", true},
-                      {"ffn", Value::object({{"activation", "quick_gelu"}})}}),
-               small({{"class_token", false}, {"global_pool", "map"}, {"embed_norm", true}}),
-               small({{"class_token", false},
-                      {"global_pool", "avg"},
-                      {"fc_norm", true},
-                      {"norm_position", "res_post"},
-                      {"ffn", kSplitSwiGlu}}));
+  const Value options = networks()[GENERATE(range(0U, 4U))];
   const auto model = build(options, cpu(), {2, 4, 6, 3}, DType::kFloat64);
   const Tensor x = random_tensor({2, 2, 4, 6}, 1);
   const Tensor target = random_tensor({2, 3}, 2);
   check_directions(*model,
                    [&] { return ops::sum(ops::mul((*model)({.image = x}).logits, target)); });
+}
+
+TEST_CASE("timm's ViTs: mixed precision gives float32's logits to bfloat16's rounding",
+          "[models]") {
+  const Value options = networks()[GENERATE(range(0U, 4U))];
+  const Tensor x = random_tensor({2, 2, 4, 6}, 1, DType::kFloat32);
+  const auto logits = [&](std::optional<DType> activations) {
+    const auto model = build(options, cpu(), {2, 4, 6, 3}, DType::kFloat32, activations);
+    const Tensor y = (*model)({.image = x}).logits;
+    autograd::backward(ops::sum(y));
+    return y;
+  };
+  CHECK(max_difference(logits(std::nullopt), logits(DType::kBFloat16)) < 0.05);
 }
 
 TEST_CASE("timm's ViTs: register tokens are before the patches and not pooled", "[models]") {
@@ -132,5 +151,5 @@ TEST_CASE("timm's ViTs: parts that exclude each other are refused", "[models]") 
   refuses({{"distilled", true}, {"global_pool", "avg"}}, "model.distilled: needs class_token=true");
   refuses({{"final_norm", false}, {"fc_norm", true}}, "model.fc_norm: is the final norm");
   refuses({{"init_values", 0.1}, {"norm_position", "post"}}, "is for norm_position=pre");
-  refuses({{"ffn", with(kSplitSwiGlu, {{"gate_last", true}})}}, "the gate is fc1_g");
+  refuses({{"ffn", with(split_swiglu(), {{"gate_last", true}})}}, "the gate is fc1_g");
 }
