@@ -37,7 +37,7 @@ struct Slot {
 /// What a forward pass gives a variant beside the tokens.
 struct Context : Layout {
   bool class_token = true;  // where there are prefix tokens: the first is one
-  Tensor key_mask;  // (b, n) uint8, 1 = valid; undefined = all valid
+  Tensor key_mask;          // (b, n) uint8, 1 = valid; undefined = all valid
   bool causal = false;
   Tensor rope_cos, rope_sin;  // (n, head_dim / 2), undefined = no rotary positions
   Probe* probe = nullptr;     // records maps; never changes the result

@@ -149,20 +149,32 @@ Tensor joined(const Renamed& name, const Tensors& tensors, const std::string& fi
                 fmt::format("{}: {} is missing, which together with {} makes {}", file, from,
                             present, name.to));
     parts.push_back(part->second);
+    const Tensor& first = parts.front();
+    FOVEA_CHECK(
+        name.from.size() == 1 || (first.rank() > 0 && parts.back().shape() == first.shape() &&
+                                  parts.back().dtype() == first.dtype()),
+        FileError,
+        fmt::format("{}: {} is {}, {} is {}; expected one shape and type", file, name.from.front(),
+                    to_string(first.shape()), from, to_string(parts.back().shape())));
   }
   return parts.size() == 1 ? parts.front() : ops::concat(parts, 0);
 }
 
-// What differs in more than names.
+// What differs in more than names. Shapes that are no transformer's stay, for others to refuse.
 void to_timm_form(Tensors& tensors) {
   const auto with_rank_3 = [](Tensor& x) {
-    if (x.rank() < 3) x = ops::reshape(x, {1, x.rank() == 1 ? 1 : x.size(0), x.size(-1)});
+    if (x.rank() == 1) x = ops::reshape(x, {1, 1, x.size(0)});
+    if (x.rank() == 2) x = ops::reshape(x, {1, x.size(0), x.size(1)});
   };
   const auto cls = tensors.find("cls_token"), positions = tensors.find("pos_embed");
   if (cls != tensors.end()) with_rank_3(cls->second);
   if (positions != tensors.end()) with_rank_3(positions->second);
   if (!tensors.contains("reg_token") || cls == tensors.end() || positions == tensors.end()) return;
   Tensor& table = positions->second;
+  const bool fits = table.rank() == 3 && table.size(1) > 1 && is_floating(table.dtype()) &&
+                    cls->second.shape() == Shape{1, 1, table.size(2)} && table.size(0) == 1 &&
+                    cls->second.dtype() == table.dtype();
+  if (!fits) return;
   cls->second = ops::add(cls->second, ops::slice(table, 1, 0, 1));
   table = ops::slice(table, 1, 1, table.size(1) - 1);
 }
@@ -199,7 +211,7 @@ Tensors timm_tensors(const Tensors& tensors, NamesOf names, const std::string& f
                 fmt::format("{}: {} and {} would both be called \"{}\"", file, made->second.front(),
                             name, known->to));
     if (added) result.emplace(known->to, joined(*known, tensors, file));
-    if (name.ends_with("visual_projection.weight"))
+    if (name.ends_with("visual_projection.weight") && tensor.rank() == 2)
       result.emplace("head.bias", ops::zeros({tensor.size(0)}, tensor.dtype(), tensor.device()));
   }
   FOVEA_CHECK(!made_of.empty(), ConfigError,

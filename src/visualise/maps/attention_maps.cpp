@@ -27,14 +27,14 @@ Observation observe(models::Model& model, const Tensor& input) {
   seen.grid_h = geometry.grid_h;
   seen.grid_w = geometry.grid_w;
   seen.prefix_tokens = geometry.prefix_tokens;
-  seen.class_token = geometry.prefix_tokens > 0 && geometry.class_token;
+  seen.class_token = geometry.class_token;
   return seen;
 }
 
 std::vector<double> token_weights(const Observation& seen, const RolloutOptions& options) {
   const Matrix rollout = attention_rollout(seen.layers, options);
-  if (seen.class_token) return class_row(rollout, seen.prefix_tokens);
   if (seen.prefix_tokens == 0) return mean_row(rollout);
+  if (seen.class_token) return class_row(rollout, seen.prefix_tokens);
   std::vector<std::uint8_t> patches(static_cast<std::size_t>(rollout.rows), 1);
   std::fill_n(patches.begin(), seen.prefix_tokens, 0);
   return mean_row(rollout, patches);
@@ -61,7 +61,8 @@ Canvas head_grid(const Observation& seen, bool signed_maps, const Canvas& image,
   for (std::size_t layer = 0; layer < seen.layers.size(); ++layer) {
     const AttentionMap& map = seen.layers[layer];
     montage.row_labels.push_back(fmt::format("layer {}", layer + 1));
-    const Matrix rows = head_rows(map, seen.prefix_tokens, seen.class_token);
+    const Matrix rows =
+        head_rows(map, seen.prefix_tokens, seen.prefix_tokens > 0 && seen.class_token);
     const double even = even_share(quantity, map.n);
     const Limits limits = limits_of(quantity, rows.values, look.ends, even);
     std::vector<Canvas>& pictures = montage.rows.emplace_back();

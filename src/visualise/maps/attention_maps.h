@@ -18,7 +18,7 @@ struct Observation {
   std::vector<double> logits;           // empty: the network has no head
   std::int64_t grid_h = 0, grid_w = 0;  // tokens of an image; 0 for a text
   std::int64_t prefix_tokens = 0;
-  bool class_token = false;  // the first of them is one
+  bool class_token = true;  // where there are any: the first is one
 
   std::int64_t prediction() const;
 };

@@ -83,6 +83,11 @@ TEST_CASE("other names: queries, keys and values are joined in this order", "[mo
   const Tensors timm = models::timm_tensors(file, NamesOf::kHuggingFace, "x");
   CHECK(joined_names(timm) == "blocks.0.attn.qkv.weight ");
   CHECK(to_doubles(timm.begin()->second) == to_doubles(ops::concat(parts, 0)));
+  Tensors other = file;
+  other[attention + "key.weight"] = any({2, 3});
+  CHECK_THROWS_WITH(models::timm_tensors(other, NamesOf::kHuggingFace, "x"),
+                    "x: " + attention + "query.weight is (2, 2), " + attention +
+                        "key.weight is (2, 3); expected one shape and type");
   file.erase(attention + "key.weight");
   CHECK_THROWS_WITH(models::timm_tensors(file, NamesOf::kHuggingFace, "x.safetensors"),
                     "x.safetensors: " + attention + "key.weight is missing, which together with " +
@@ -124,6 +129,15 @@ TEST_CASE("other names: words, other files, two tensors of one name", "[models]"
   CHECK_THROWS_WITH(models::timm_tensors(timm, NamesOf::kHuggingFace, "x"),
                     "--names: no name of x is one of Hugging Face's ViT, DeiT, DINOv2 or CLIP; it "
                     "has blocks.0.norm1.weight, ..., head.bias");
+  // What has no form that is known is left as it is.
+  const Tensor scalar = Tensor::scalar(1.0F, cpu());
+  CHECK_NOTHROW(models::timm_tensors({{"embeddings.cls_token", scalar},
+                                      {"embeddings.position_embeddings", scalar},
+                                      {"embeddings.register_tokens", scalar},
+                                      {"visual_projection.weight", scalar},
+                                      {"layers.", scalar},
+                                      {"layers.0", scalar}},
+                                     NamesOf::kHuggingFace, "x"));
   CHECK_THROWS_AS(models::timm_tensors({{"classifier.weight", any({2, 2})},
                                         {"visual_projection.weight", any({2, 2})}},
                                        NamesOf::kHuggingFace, "x"),

@@ -16,11 +16,11 @@ TEST_CASE("attention maps: the row that stands for an image", "[visualise]") {
   };
   SECTION("is the class token's, without those of registers") {
     seen.prefix_tokens = 2;
-    seen.class_token = true;
     CHECK(token_weights(seen, options) == std::vector<double>{at(0, 2), at(0, 3)});
   }
   SECTION("without a class token is the mean over patches, registers left out") {
     seen.prefix_tokens = 2;
+    seen.class_token = false;
     const std::vector<double> weights = token_weights(seen, options);
     REQUIRE(weights.size() == 2);
     CHECK(weights[0] == Approx((at(2, 2) + at(3, 2)) / 2).epsilon(1e-14));

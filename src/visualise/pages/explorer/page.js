@@ -55,8 +55,10 @@ class Panel {
     const name = nameOfView(this.model, view);
     const verb = state.incoming ? ' is attended by' : ' attends to';
     if (token === -2) return [`${name}: no such token here`];
-    if (token < 0)
-      return [`${name}: ${this.model.class_token ? 'class token' + verb : 'mean over all tokens'}`];
+    if (token < 0) {
+      const mean = this.model.prefix ? 'mean over patches' : 'mean over all tokens';
+      return [`${name}: ${this.model.class_token ? 'class token' + verb : mean}`];
+    }
     const quotes = this.model.tokens ? ['“', '”'] : ['', ''];
     return [
       `${name}: ${quotes[0]}`, make('bdi', {textContent: nameOf(this.model, token)}),
