@@ -10,7 +10,7 @@ Image Source::read_file(const std::filesystem::path& file) const {
   FOVEA_CHECK(info_.channels == 1 || info_.channels == 3, ConfigError,
               fmt::format("{}: samples of this data set have {} channels; a picture has 1 or 3",
                           file.string(), info_.channels));
-  return read_image(file, info_.channels);
+  return read_image(file, info_.channels, info_.exif);
 }
 
 Image Source::fitted(const Image& picture) const {

@@ -55,6 +55,8 @@ struct SourceInfo {
   bool own_sizes = false;
   /// The options of fitted().
   FitOptions fit = {};
+  /// Of picture files.
+  Exif exif = Exif::kIgnore;
   /// Where there are masks, of whole pictures in evaluations: 0, they are resized to height x width
   /// as in training; else they keep their aspect ratio, and are as large as these limits allow:
   /// `height` of their shorter side, this of their longer one (geometry.h, rescaled_size).
@@ -80,7 +82,7 @@ class Source : public Part {
   virtual Image read(std::int64_t index) const = 0;
   /// Any picture file, as read() reads those of the samples; of data sets without picture files as
   /// it is, values 0..255. Throws FileError, and ConfigError for samples that no picture can be.
-  virtual Image read_file(const std::filesystem::path& file) const;
+  Image read_file(const std::filesystem::path& file) const;
   /// A picture of any size at info().height x width, as info().fit says.
   Image fitted(const Image& picture) const;
   /// The mask of such a picture, as fitted() leaves that: pixel floor(i in / out).

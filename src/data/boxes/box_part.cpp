@@ -39,7 +39,7 @@ std::vector<MaskRuns> BoxPart::read_masks(std::int64_t) const {
 }
 
 Image BoxPart::read_file(const std::filesystem::path& file) const {
-  return read_image(file, info_.channels);
+  return read_image(file, info_.channels, info_.exif);
 }
 
 void BoxPart::add(BoxedImage image) {
@@ -74,12 +74,8 @@ Image BoxedFiles::read(std::int64_t index) const {
   FOVEA_CHECK(picture.height == known.height && picture.width == known.width, FileError,
               fmt::format("{}: is {} x {}, its annotation says {} x {} (height x width){}",
                           known.name, picture.height, picture.width, known.height, known.width,
-                          exif_hint(known.name, exif_, picture, known.height, known.width)));
+                          exif_hint(known.name, info().exif, picture, known.height, known.width)));
   return picture;
-}
-
-Image BoxedFiles::read_file(const std::filesystem::path& file) const {
-  return read_image(file, info().channels, exif_);
 }
 
 std::vector<std::filesystem::path> BoxedFiles::files() const {

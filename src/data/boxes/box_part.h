@@ -30,6 +30,7 @@ struct BoxInfo {
   std::vector<std::int64_t> category_ids = {};  // COCO's, by class; empty: place + 1
   std::int64_t channels = 3;
   bool has_masks = false;  // whether masks can be asked for
+  Exif exif = Exif::kIgnore;
   /// Default normalisation in units of [0, 1], one value a channel.
   std::vector<double> mean = {0.485, 0.456, 0.406};
   std::vector<double> std = {0.229, 0.224, 0.225};
@@ -57,7 +58,7 @@ class BoxPart : public Part {
   /// FileError.
   virtual std::vector<MaskRuns> read_masks(std::int64_t index) const;
   /// Any picture file as read() reads those of the samples. Throws FileError.
-  virtual Image read_file(const std::filesystem::path& file) const;
+  Image read_file(const std::filesystem::path& file) const;
 
  protected:
   BoxPart() = default;
@@ -79,16 +80,11 @@ class BoxPart : public Part {
 class BoxedFiles : public BoxPart {
  public:
   Image read(std::int64_t index) const override;
-  Image read_file(const std::filesystem::path& file) const override;
   std::vector<std::filesystem::path> files() const override;
 
  protected:
-  explicit BoxedFiles(Exif exif) : exif_(exif) {}
   /// Files besides the pictures, e.g. of annotations.
   std::vector<std::filesystem::path> other_files_;
-
- private:
-  Exif exif_;
 };
 
 }  // namespace fovea::data

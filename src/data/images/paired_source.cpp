@@ -44,7 +44,7 @@ Image PairedSource::read(std::int64_t index) const {
       fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
                   "bring all to one size{}",
                   pair(index).image.string(), image.height, image.width, info_.height, info_.width,
-                  exif_hint(pair(index).image, how_.exif, image, info_.height, info_.width)));
+                  exif_hint(pair(index).image, info_.exif, image, info_.height, info_.width)));
   return image;
 }
 
@@ -57,7 +57,7 @@ Image PairedSource::read_mask(std::int64_t index, const Image& image) const {
       mask.height == image.height && mask.width == image.width, FileError,
       fmt::format("{}: is {} x {}, its image {} is {} x {}{}", files.mask.string(), mask.height,
                   mask.width, files.image.filename().string(), image.height, image.width,
-                  exif_hint(files.image, how_.exif, image, mask.height, mask.width)));
+                  exif_hint(files.image, info_.exif, image, mask.height, mask.width)));
   const auto is_one = [](std::uint8_t value) { return value == 255; };
   if (how_.empty_if_all_one && std::all_of(mask.pixels.begin(), mask.pixels.end(), is_one))
     std::fill(mask.pixels.begin(), mask.pixels.end(), std::uint8_t{0});
@@ -65,10 +65,6 @@ Image PairedSource::read_mask(std::int64_t index, const Image& image) const {
     for (std::uint8_t& value : mask.pixels) value = value == 255 ? 2 : 1;
   }
   return mask;
-}
-
-Image PairedSource::read_file(const std::filesystem::path& file) const {
-  return read_image(file, info_.channels, how_.exif);
 }
 
 void PairedSource::check_targets(const std::vector<std::int64_t>& indices, Split split) const {

@@ -30,7 +30,6 @@ Kind kind_by_mask_type(const schema::Value& options, MaskType if_absent);
 /// classes: the background and the foreground.
 struct PairReading {
   PairRule rule;
-  Exif exif = Exif::kIgnore;
   bool one_size = false;          // all images must have info.height x width
   const char* page = "";          // for messages
   bool empty_if_all_one = false;  // a mask of nothing but foreground counts as one without
@@ -43,7 +42,6 @@ class PairedSource final : public Source {
 
   Image read(std::int64_t index) const override;
   Image read_mask(std::int64_t index, const Image& image) const override;
-  Image read_file(const std::filesystem::path& file) const override;
   void check_targets(const std::vector<std::int64_t>& indices, Split split) const override;
   std::string name(std::int64_t index) const override;
   std::vector<std::filesystem::path> files() const override;

@@ -87,11 +87,10 @@ std::vector<std::int64_t> classes_of(const CocoFile& file, const CocoOptions& o,
 class CocoPart final : public BoxedFiles {
  public:
   CocoPart(const Place& place, const CocoOptions& o, Split from)
-      : BoxedFiles(o.exif ? Exif::kApply : Exif::kIgnore),
-        path_(place.root / o.annotations_of(from)),
-        file_(read(o.masks)) {
+      : path_(place.root / o.annotations_of(from)), file_(read(o.masks)) {
     BoxInfo info;
     info.has_masks = true;
+    info.exif = o.exif ? Exif::kApply : Exif::kIgnore;
     const std::vector<std::int64_t> classes = classes_of(file_, o, path_.string(), info);
     describe(std::move(info));
     std::vector<BoxedImage> images = all_images(place.root / o.images_of(from));

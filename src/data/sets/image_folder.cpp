@@ -37,13 +37,14 @@ class ImageFolder final : public Source {
   /// `labels`: the list of a part whose pictures lie in no class folders; "": they lie in such.
   ImageFolder(const fs::path& train, const fs::path& part, const fs::path& labels,
               const FolderOptions& options)
-      : img_size_(options.img_size), exif_(options.exif ? Exif::kApply : Exif::kIgnore) {
+      : img_size_(options.img_size) {
     const std::vector<std::string> folders =
         class_folders(kFolderReader, train, "<class>/<image>", kFolderPage);
     info_.class_names = options.class_names.empty()
                             ? folders
                             : listed_names(fs::path(options.root) / options.class_names, folders);
     info_.channels = options.in_chans;
+    info_.exif = options.exif ? Exif::kApply : Exif::kIgnore;
     // The means over ImageNet, as is the custom for photographs; their average for grey.
     info_.mean = {0.485, 0.456, 0.406};
     info_.std = {0.229, 0.224, 0.225};
@@ -60,7 +61,7 @@ class ImageFolder final : public Source {
     }
     left_out.note(kFolderReader, part, notes_);
     note_pictures(files_,
-                  {kFolderReader, exif_, false,
+                  {kFolderReader, info_.exif, false,
                    "give dataset.mean and dataset.std of what they hold, or convert the pictures"},
                   notes_);
     info_.height = info_.width = img_size_;
@@ -77,11 +78,8 @@ class ImageFolder final : public Source {
         fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
                     "bring all to one size{}",
                     file.string(), image.height, image.width, info_.height, info_.width,
-                    exif_hint(file, exif_, image, info_.height, info_.width)));
+                    exif_hint(file, info_.exif, image, info_.height, info_.width)));
     return image;
-  }
-  Image read_file(const fs::path& file) const override {
-    return read_image(file, info_.channels, exif_);
   }
 
   std::string name(std::int64_t index) const override {
@@ -122,7 +120,6 @@ class ImageFolder final : public Source {
   }
 
   std::int64_t img_size_;
-  Exif exif_;
   std::vector<fs::path> files_;
 };
 

@@ -73,8 +73,7 @@ std::vector<BoxedObject> objects_in(const Image& labels) {
 
 class InstancePart final : public BoxedFiles {
  public:
-  InstancePart(std::vector<ImagePair> pairs, const InstanceOptions& o)
-      : BoxedFiles(Exif::kIgnore), pairs_(std::move(pairs)) {
+  InstancePart(std::vector<ImagePair> pairs, const InstanceOptions& o) : pairs_(std::move(pairs)) {
     BoxInfo info;
     info.class_names = {o.class_name};
     info.has_masks = true;

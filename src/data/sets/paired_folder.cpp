@@ -242,9 +242,10 @@ std::unique_ptr<Source> open_paired_folder(const Place& place, const PairsOption
   auto pairs = pairs_of(place.root, place.split, o, &notes);
   if (!pairs) return nullptr;
   const std::vector<ImagePair> train = *pairs_of(place.root, Split::kTrain, o);
-  PairReading how{rule_of(train, o), exif_of(o), o.img_size == 0, kPairsPage};
+  PairReading how{rule_of(train, o), o.img_size == 0, kPairsPage};
   SourceInfo info;
   info.channels = o.in_chans;
+  info.exif = exif_of(o);
   describe_masks(o, how.rule, info, notes);
   if (o.intensity == PairIntensity::kMinMax255) {
     info.stretch = true;

@@ -119,10 +119,10 @@ fs::path picture_of(const fs::path& root, const std::string& name) {
 
 class VocPart final : public BoxedFiles {
  public:
-  VocPart(const Place& place, const VocOptions& o)
-      : BoxedFiles(o.exif ? Exif::kApply : Exif::kIgnore), o_(o) {
+  VocPart(const Place& place, const VocOptions& o) : o_(o) {
     std::vector<ReadAnnotation> own = read_annotations(place.root, place.split, o);
     BoxInfo info;
+    info.exif = o.exif ? Exif::kApply : Exif::kIgnore;
     info.class_names = o.classes;
     if (o.classes.empty()) {
       info.class_names = classes_found(
