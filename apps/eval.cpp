@@ -17,6 +17,7 @@ using namespace fovea;
 using apps::EvalArguments;
 
 experiment::Opened open(const EvalArguments& args) {
+  const auto samples = experiment::WantedSamples::of(args.split);
   if (io::fs::is_regular_file(args.run)) {
     FOVEA_CHECK(!args.weights.file.empty(), ConfigError,
                 fmt::format("{}: is an experiment file; give its weights with --weights FILE, or "
@@ -24,7 +25,8 @@ experiment::Opened open(const EvalArguments& args) {
                             args.run));
     FOVEA_CHECK(args.checkpoint.empty() && !args.averaged, ConfigError,
                 "--checkpoint, --ema: are of runs; --weights names a file");
-    return experiment::open_experiment({args.run, args.weights, args.threads, args.overrides});
+    return experiment::open_experiment(
+        {args.run, args.weights, args.threads, args.overrides, samples});
   }
   FOVEA_CHECK(args.weights.file.empty() || io::fs::exists(args.run), FileError,
               fmt::format("{}: not found; expected an experiment file", args.run));
@@ -32,7 +34,7 @@ experiment::Opened open(const EvalArguments& args) {
               fmt::format("--weights: needs an experiment file, e.g. {}",
                           (io::fs::path(args.run) / "config.json").string()));
   return experiment::open_run(
-      {args.run, args.checkpoint, args.averaged, args.threads, args.overrides});
+      {args.run, args.checkpoint, args.averaged, args.threads, args.overrides, samples});
 }
 
 io::fs::path results_folder(const EvalArguments& args, const std::string& name,

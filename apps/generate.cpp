@@ -176,7 +176,8 @@ int generate_images(const Arguments& args, const apps::Common& common) {
                                                .checkpoint = args.checkpoint,
                                                .averaged = averaged_of(args),
                                                .threads = args.threads,
-                                               .overrides = args.overrides}));
+                                               .overrides = args.overrides,
+                                               .samples = experiment::WantedSamples::none()}));
 }
 
 // The task of the run says which of them it is.

@@ -34,8 +34,10 @@ int predict(const Arguments& args, bool quiet) {
   FOVEA_CHECK(
       !io::fs::exists(out) || (io::fs::is_directory(out) && io::fs::is_empty(out)), FileError,
       fmt::format("--out {}: is there and holds something; choose another folder", args.out));
-  const experiment::Opened opened = experiment::open_run(
-      {args.run, args.checkpoint, args.averaged, args.threads, args.overrides});
+  const experiment::Opened opened =
+      experiment::open_run({args.run, args.checkpoint, args.averaged, args.threads, args.overrides,
+                            experiment::WantedSamples::none()});
+  for (const std::string& note : opened.run->notes()) fmt::print(stderr, "note: {}\n", note);
   experiment::Run& run = *opened.run;
   run.model().train(false);
   const auto [inputs, notes] = experiment::predict_inputs(
@@ -82,7 +84,7 @@ int main(int argc, char** argv) {
       "Runs the network of a trained run on pictures, NIfTI volumes or recordings of your own, or "
       "on "
       "all\nof a folder, and writes masks, labels, classes or objects on the grid of each file, or "
-      "the text of\na recording. The run's data must be where they were.\n\n"
+      "the text of\na recording. The data that the run was trained on need not be there.\n\n"
       "Example: fovea predict runs/hippocampus scans/ --out predictions\n"
       "         fovea predict runs/dgvit cat.png dog.png --out predictions\n");
   Arguments args;

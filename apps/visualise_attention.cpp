@@ -38,13 +38,16 @@ std::vector<experiment::Opened> open_runs(const Arguments& args) {
   std::vector<experiment::Opened> runs;
   std::size_t used = 0;  // files of weights
   for (const std::string& path : args.runs) {
+    const experiment::WantedSamples samples =
+        experiment::samples_shown(path, args.inputs, args.texts, args.split);
     if (is_experiment(path)) {
       training::ForeignWeights weights = args.reading;
       weights.file = args.weights[used++];
-      runs.push_back(experiment::open_experiment({path, weights, args.threads, args.overrides}));
+      runs.push_back(
+          experiment::open_experiment({path, weights, args.threads, args.overrides, samples}));
     } else {
       runs.push_back(experiment::open_run(
-          {path, args.checkpoint, args.averaged, args.threads, args.overrides}));
+          {path, args.checkpoint, args.averaged, args.threads, args.overrides, samples}));
     }
     for (const std::string& note : runs.back().run->notes()) fmt::print(stderr, "note: {}\n", note);
   }

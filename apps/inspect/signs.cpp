@@ -64,7 +64,9 @@ Options add_signs(Options cli, SignsArguments& args) {
 
 int print_signs(const SignsArguments& args, bool json) {
   const experiment::Opened opened =
-      experiment::open_run({.folder = args.run, .checkpoint = args.checkpoint});
+      experiment::open_run({.folder = args.run,
+                            .checkpoint = args.checkpoint,
+                            .samples = experiment::WantedSamples::of(args.split)});
   experiment::Run& run = *opened.run;
   const auto& reads = models::info_of(run.model().interface()).reads.front();
   FOVEA_CHECK(reads.name == "image", ConfigError,

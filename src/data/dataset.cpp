@@ -37,7 +37,7 @@ void Dataset::choose(const std::vector<std::int64_t>& indices) {
   for (const std::int64_t i : indices) {
     if (!bad[static_cast<std::size_t>(i)]) indices_.push_back(i);
   }
-  FOVEA_CHECK(!indices_.empty(), FileError,
+  FOVEA_CHECK(!indices_.empty() || part_->is_described(), FileError,
               fmt::format("dataset: split {} is left without samples{}", name_of(split_),
                           left_out_.empty() ? "" : "; the first bad one: " + left_out_.front()));
 }

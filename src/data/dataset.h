@@ -17,6 +17,7 @@
 #include "data/collate.h"
 #include "data/part.h"
 #include "data/parts/split.h"
+#include "schema/json/value.h"
 
 namespace fovea::data {
 
@@ -41,6 +42,8 @@ struct SampleShape {
   std::int64_t depth = 0;             // of volumes; 0: images are flat
   bool regions = false;               // of label maps: the outputs are regions, not the classes
   std::int64_t mels = 0, frames = 0;  // of recordings: channels of features, frames of the longest
+
+  bool operator==(const SampleShape&) const = default;
 };
 
 /// Thread-safe after construction.
@@ -106,7 +109,10 @@ class Dataset {
   /// Every type of noise there is.
   const std::vector<std::string>& noise_types() const { return noise_types_; }
 
-  /// Files that belong to the weights, e.g. a vocabulary: name and text.
+  /// What all samples have in common, which weights keep beside them so that they serve without the
+  /// data (described/sample_infos.h): {"images": {...}}.
+  virtual schema::Value description() const = 0;
+  /// Other files that belong to the weights, e.g. a vocabulary: name and text.
   virtual std::map<std::string, std::string> weight_files() const { return {}; }
   /// Throws FileError if such files from `folder`, where weights lie, do not fit this data set.
   virtual void check_weight_files(const std::map<std::string, std::string>& /*files*/,
@@ -145,6 +151,8 @@ class Dataset {
 /// The parts of one data set; any may be null.
 struct Splits {
   std::shared_ptr<const Dataset> train, val, test;
+  /// The data set without samples, where no part is open (OpenParts::kNone); else null.
+  std::shared_ptr<const Dataset> described = nullptr;
   /// Notes for the user on how the parts were made.
   std::vector<std::string> notes = {};
 
@@ -152,12 +160,12 @@ struct Splits {
   const std::shared_ptr<const Dataset>& find(Split split) const;
   /// Throws ConfigError for a part that is not there.
   const Dataset& at(Split split) const;
-  /// All parts that exist.
+  /// All parts that exist; none of a data set that is described alone.
   std::vector<std::shared_ptr<const Dataset>> all() const;
   /// The notes of all parts, each once.
   std::vector<std::string> all_notes() const;
-  /// Any part that exists, for what all parts share.
-  const Dataset& any() const { return train ? *train : val ? *val : *test; }
+  /// For what all parts share. It may have no samples.
+  const Dataset& any() const { return train ? *train : val ? *val : test ? *test : *described; }
 };
 
 }  // namespace fovea::data

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -85,9 +87,8 @@ void digest_all(std::vector<Known>& files, bool whole) {
   work();
 }
 
-}  // namespace
-
-std::string content_hash(const Origin& origin) {
+// Each file of the data set once, by name.
+std::vector<Known> digests_of(const Origin& origin) {
   std::vector<Known> files;
   for (const std::filesystem::path& file : origin.files)
     files.push_back({below(origin.root, file.string()), file.string(), ""});
@@ -96,20 +97,53 @@ std::string content_hash(const Origin& origin) {
   std::sort(files.begin(), files.end(), by_name);
   files.erase(std::unique(files.begin(), files.end(), same_name), files.end());
   digest_all(files, origin.whole);
-  std::string text = origin.recipe + "\n";
+  return files;
+}
+
+std::string hash_of(const std::string& recipe, const std::vector<Known>& files) {
+  std::string text = recipe + "\n";
   for (const Known& file : files) text += file.name + '\0' + file.digest + '\n';
   return schema::content_hash(schema::Value(text));
 }
 
+}  // namespace
+
+std::string content_hash(const Origin& origin) {
+  return hash_of(origin.recipe, digests_of(origin));
+}
+
 schema::Value fingerprint(const Splits& splits) {
-  Origin origin{splits.any().root(), {}, splits.any().recipe()};
-  schema::Value samples = schema::Value::object();
-  for (const auto& part : splits.all()) {
+  const auto all = splits.all();
+  if (all.empty()) return {};
+  Origin origin{all.front()->root(), {}, all.front()->recipe()};
+  schema::Value samples = schema::Value::object(), hashes = schema::Value::object();
+  for (const auto& part : all) {
     samples.set(std::string(name_of(part->split())), part->size());
     const auto files = part->files();
     origin.files.insert(origin.files.end(), files.begin(), files.end());
   }
-  return schema::Value::object({{"hash", content_hash(origin)}, {"samples", samples}});
+  const std::vector<Known> known = digests_of(origin);
+  for (const auto& part : all) {
+    std::set<std::string> names;
+    for (const auto& file : part->files()) names.insert(below(origin.root, file.string()));
+    std::vector<Known> own;
+    std::copy_if(known.begin(), known.end(), std::back_inserter(own),
+                 [&](const Known& file) { return names.contains(file.name); });
+    hashes.set(std::string(name_of(part->split())), hash_of(origin.recipe, own));
+  }
+  return schema::Value::object(
+      {{"hash", hash_of(origin.recipe, known)}, {"samples", samples}, {"parts", hashes}});
+}
+
+bool same_content(const schema::Value& before, const schema::Value& now) {
+  if (before.is_null() || now.is_null()) return true;
+  const schema::Value* was = before.find("parts");
+  if (was == nullptr) return before.at("hash") == now.at("hash");
+  const auto& parts = now.at("parts").members();
+  return std::all_of(parts.begin(), parts.end(), [&](const schema::Value::Member& part) {
+    const schema::Value* hash = was->find(part.key);
+    return hash != nullptr && *hash == part.value;
+  });
 }
 
 std::string sample_lists(const Splits& splits) {

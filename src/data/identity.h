@@ -22,13 +22,17 @@ struct Origin {
 
 /// 32 hexadecimal digits of the files' names below root, their sizes and samples of their bytes,
 /// and of the recipe. Small files are read whole, of larger ones up to 64 pieces of 4 KiB, the
-/// first and the last among them: a change elsewhere in a large file is not seen. With `whole` every
-/// byte is read, except in files packed with gzip, whose ends hold a checksum of everything. A file
-/// that cannot be read is hashed as unreadable.
+/// first and the last among them: a change elsewhere in a large file is not seen. With `whole`
+/// every byte is read, except in files packed with gzip, whose ends hold a checksum of everything.
+/// A file that cannot be read is hashed as unreadable.
 std::string content_hash(const Origin& origin);
 
-/// {"hash": content_hash(), "samples": {"train": n, ...}}.
+/// {"hash": content_hash(), "samples": {"train": n, ...}, "parts": {"train": hash, ...}}, the
+/// hashes of all parts and of each; null where no part is open.
 schema::Value fingerprint(const Splits& splits);
+/// Whether the parts of `now` have the content that they have in `before`, of which there may be
+/// more. Fingerprints of older programs have no "parts"; null is unknown and equals all.
+bool same_content(const schema::Value& before, const schema::Value& now);
 
 /// A JSON object of the parts, each a list of the names of its samples below root, one a line.
 std::string sample_lists(const Splits& splits);

@@ -32,6 +32,8 @@ class Part {
   virtual std::string name(std::int64_t index) const = 0;
   /// The files that the samples come from, masks included; none where they are made in memory.
   virtual std::vector<std::filesystem::path> files() const = 0;
+  /// Whether it stands for data that are not opened (described/), and has no samples.
+  virtual bool is_described() const { return false; }
   /// For samples that are generated: the generator with all its options.
   virtual std::string recipe() const { return ""; }
   /// Notes for the user, e.g. on files that were left out; one line each.

@@ -35,6 +35,13 @@ class Opened {
   Opened& operator=(const Opened&) = delete;
 
   Division& division() { return division_; }
+  /// What weights know of the data set; null where they do not say.
+  std::shared_ptr<const Dataset> described(const WeightFiles* weights) const {
+    if (!configured_.describe) return nullptr;
+    if (weights != nullptr && weights->describe())
+      return configured_.describe(weights->description());
+    return configured_.description ? configured_.describe(*configured_.description) : nullptr;
+  }
   /// Null for a part that is not there.
   std::shared_ptr<const Dataset> make(Split split) {
     return configured_.make(split, [this](Split wanted) { return chosen(wanted); });
@@ -88,12 +95,28 @@ Splits make_splits(const schema::Component& component, const MakeOptions& option
                    const std::string& path) {
   Opened opened(configure(component, path, options));
   Splits splits;
+  const auto add = [&](Split split) {
+    std::shared_ptr<const Dataset>& part = split == Split::kTrain ? splits.train
+                                           : split == Split::kVal ? splits.val
+                                                                  : splits.test;
+    part = opened.make(split);
+    return part != nullptr;
+  };
   if (options.only) {
-    auto part = opened.make(*options.only);
-    if (part == nullptr) no_split(*options.only);
-    (*options.only == Split::kTrain ? splits.train
-     : *options.only == Split::kVal ? splits.val
-                                    : splits.test) = std::move(part);
+    if (!add(*options.only)) no_split(*options.only);
+    return splits;
+  }
+  if (options.parts == OpenParts::kNone) {
+    splits.described = opened.described(options.weights.get());
+    FOVEA_CHECK(splits.described != nullptr, FileError,
+                fmt::format("{}: nothing says what samples of {} are like but its files", path,
+                            component.type));
+    return splits;
+  }
+  if (options.parts == OpenParts::kReported) {
+    const bool found = add(Split::kTest) || add(Split::kVal) || add(Split::kTrain);
+    if (!found) no_split(Split::kTrain);
+    splits.notes = opened.division().notes();
     return splits;
   }
   // Train first, so that problems of files are reported before problems of parts.
@@ -104,6 +127,12 @@ Splits make_splits(const schema::Component& component, const MakeOptions& option
   opened.division().check_exclude();
   splits.notes = opened.division().notes();
   return splits;
+}
+
+bool known_without_files(const schema::Component& component, const MakeOptions& options,
+                         const std::string& path) {
+  const Opened opened(configure(component, path, options));
+  return opened.described(options.weights.get()) != nullptr;
 }
 
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,

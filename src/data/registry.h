@@ -14,13 +14,13 @@
 #include "data/boxes/box_options.h"
 #include "data/boxes/box_part.h"
 #include "data/dataset.h"
+#include "data/described/weight_files.h"
 #include "data/images/image_options.h"
 #include "data/parts/division.h"
 #include "data/source.h"
 #include "data/streams/stream_dataset.h"
 #include "data/texts/text_options.h"
 #include "data/texts/text_source.h"
-#include "data/texts/vocabulary.h"
 #include "data/volumes/volume_options.h"
 #include "data/volumes/volume_part.h"
 #include "schema/fields.h"
@@ -28,14 +28,21 @@
 
 namespace fovea::data {
 
+/// Which parts of a data set are opened. kReported: the one that a run reports, test or else val or
+/// else train. kNone: no file is opened, and the data set is what weights know of it
+/// (Splits::described).
+enum class OpenParts { kAll, kReported, kNone };
+
 /// How a data set is opened.
 struct MakeOptions {
-  /// One part alone; nothing: all parts.
+  OpenParts parts = OpenParts::kAll;
+  /// One part alone, whatever `parts` says; nothing: those.
   std::optional<Split> only = {};
-  /// For texts and transcripts: the vocabulary, instead of one counted on train.
-  std::shared_ptr<const Vocabulary> vocabulary = nullptr;
-  /// For streams of text: the tokeniser, instead of the one that options and train give.
-  std::shared_ptr<const StreamTokeniser> tokeniser = nullptr;
+  /// What lies beside weights. Vocabulary, tokeniser and plan are read from there instead of being
+  /// made with train.
+  std::shared_ptr<const WeightFiles> weights = nullptr;
+  /// Outputs of weights that come without names of classes, which are then numbers; 0: unknown.
+  std::int64_t num_classes = 0;
   /// For a survey (survey.h): bad samples are left out and reported instead of ending the run,
   /// parts may be missing, texts are not truncated, nothing is cached.
   bool survey = false;
@@ -53,6 +60,11 @@ struct Configured {
   DivisionRules rules;
   /// The shape of all copies, if it is known without files.
   std::optional<SampleShape> shape;
+  /// Dataset::description() of all copies, if it is known without files. Names of classes may be
+  /// missing.
+  std::optional<schema::Value> description;
+  /// A data set without samples from its description. Throws FileError.
+  std::function<std::shared_ptr<const Dataset>(const schema::Value& description)> describe;
   /// The samples of a part as the files provide them, null if there is no such part (never train).
   std::function<std::shared_ptr<const Part>(Split)> open;
   /// The samples of a split, null if there are none; `find` says what any split consists of.
@@ -79,10 +91,14 @@ Kind kind_of(const schema::Component& component, const std::string& path = "data
 /// The parts of a configured data set, e.g. schema::Component{"digits"}. A relative root is
 /// relative to the current directory. `path` is the place of the component in its file, for
 /// messages. A vocabulary of texts is counted on train, after limits and without what is held out,
-/// unless one is given. Throws ConfigError for options, for one part that is asked for alone and
-/// not there, and where there is neither val nor test; FileError for files.
+/// unless weights bring one. Throws ConfigError for options, for one part that is asked for alone
+/// and not there, and where there is neither val nor test; FileError for files, and for kNone where
+/// the weights do not say enough of the data.
 Splits make_splits(const schema::Component& component, const MakeOptions& options = {},
                    const std::string& path = "dataset");
+/// Whether a data set can be opened without a look at its files (OpenParts::kNone).
+bool known_without_files(const schema::Component& component, const MakeOptions& options,
+                         const std::string& path = "dataset");
 /// One part alone.
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
                                             const std::string& path = "dataset");
@@ -110,8 +126,8 @@ Configured configured(SpeechOptions options, OpenSpeech open, const MakeOptions&
 /// Used by the macro below. Options derives from ImageOptions, TextOptions, VolumeSetOptions,
 /// BoxOptions, StreamOptions or SpeechOptions, whose keys follow its own; a member kKind says what
 /// the samples are where they are not plain images or texts, a static kind_of(options) where that
-/// depends on the options, a member sample_shape() what is known of all copies, a member
-/// lists_test() whether the names of the test samples are listed.
+/// depends on the options, members sample_shape() and description() what is known of all copies, a
+/// member lists_test() whether the names of the test samples are listed.
 template <class Options, class Samples>
 DatasetEntry make_entry(std::string name, const std::string& title, const std::string& page,
                         Samples (*open)(const Place&, const Options&),
@@ -132,6 +148,7 @@ DatasetEntry make_entry(std::string name, const std::string& title, const std::s
         },
         how);
     if constexpr (requires { options.sample_shape(); }) result.shape = options.sample_shape();
+    if constexpr (requires { options.description(); }) result.description = options.description();
     if constexpr (requires { options.lists_test(); })
       result.rules.lists_test = options.lists_test();
     return result;

@@ -50,29 +50,31 @@ std::vector<data::Split> BatchSource::parts() const {
   for (const data::Split part : {data::Split::kVal, data::Split::kTest}) {
     if (!options_.overfit && has(part)) parts.push_back(part);
   }
-  if (parts.empty()) parts.push_back(data::Split::kTrain);
+  if (parts.empty() && has(data::Split::kTrain)) parts.push_back(data::Split::kTrain);
   return parts;
 }
 
 std::map<std::string, std::string> BatchSource::files() const {
   std::map<std::string, std::string> files = splits_.any().weight_files();
+  files[data::kDescriptionFile] = data::description_text(splits_.any().description());
   files[kClassesFile] = classes_text(output_names());
   return files;
 }
 
 std::vector<std::string> BatchSource::check_files(const std::map<std::string, std::string>& files,
                                                   const std::string& folder) const {
-  splits_.any().check_weight_files(files, folder);
   const std::string name = folder + "/" + kClassesFile;
   const auto found = files.find(kClassesFile);
-  if (found == files.end()) {
-    return {
-        fmt::format("{}: not found, an older program wrote the checkpoint; the names of the "
-                    "classes were not compared",
-                    name)};
+  const auto parts = splits_.all();
+  for (const auto& part : parts) {
+    part->check_weight_files(files, folder);
+    if (found != files.end()) check_classes(found->second, part->output_names(), name);
   }
-  check_classes(found->second, output_names(), name);
-  return {};
+  if (parts.empty() || found != files.end()) return {};
+  return {
+      fmt::format("{}: not found, an older program wrote the checkpoint; the names of the classes "
+                  "were not compared",
+                  name)};
 }
 
 std::vector<std::int64_t> BatchSource::class_counts() const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/described/weight_files.h"
 #include "data/identity.h"
 #include "data/loader.h"
 #include "data/volumes/volume_part.h"
@@ -29,6 +30,8 @@ struct BatchOptions {
   std::uint64_t seed = 0;
   Device host;           // batches live in its memory
   bool overfit = false;  // evaluate on the training samples, unshuffled and without augmentation
+  /// What lies beside the weights of an opened run; null = nothing does.
+  std::shared_ptr<const data::WeightFiles> beside = nullptr;
 
   std::int64_t eval_batch_size() const {
     return train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
@@ -38,15 +41,18 @@ struct BatchOptions {
 /// The parts of a data set; any may be missing. Used by one thread.
 class BatchSource {
  public:
-  /// At least one split is there.
+  /// At least one split is there, or the description of all.
   BatchSource(data::Splits splits, BatchOptions options);
   const BatchOptions& options() const { return options_; }
-  /// The parts that can be evaluated: val and test, those of them that are there, or train alone.
+  /// The parts that can be evaluated: val and test, those of them that are there, or train alone;
+  /// none of data that are described alone.
   /// selection.h says when each is.
   std::vector<data::Split> parts() const;
   bool has(data::Split split) const { return splits_.find(split) != nullptr; }
   /// Throws ConfigError for a split that is not there.
   const data::Dataset& at(data::Split split) const { return splits_.at(split); }
+  /// For what all parts share. It may have no samples.
+  const data::Dataset& any() const { return splits_.any(); }
   /// What samples consist of, in evaluations.
   const std::vector<data::Field>& fields() const { return splits_.any().fields(); }
 
@@ -87,9 +93,9 @@ class BatchSource {
   /// Every type of noise there is.
   const std::vector<std::string>& noise_types() const { return splits_.any().noise_types(); }
 
-  /// Texts without which weights mean nothing, by file name: those of the data set, e.g. a
-  /// vocabulary, and the names of the classes in the order of the outputs. They are kept in the run
-  /// folder and in every checkpoint.
+  /// Texts without which weights mean nothing, by file name: what the data set says of itself
+  /// (data.json) and its own files, e.g. a vocabulary, and the names of the classes in the order of
+  /// the outputs. They are kept in the run folder and in every checkpoint.
   std::map<std::string, std::string> files() const;
   /// Throws FileError if the files of a checkpoint, which lie in `folder`, do not fit these data.
   /// Returns a line for what could not be compared: a checkpoint of an older program has no names

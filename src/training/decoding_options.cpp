@@ -1,5 +1,10 @@
 #include "training/decoding_options.h"
 
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "schema/json/parse.h"
+
 namespace fovea::training {
 
 schema::Fields<DecodingOptions> decoding_fields() {
@@ -22,6 +27,37 @@ schema::Fields<DecodingOptions> decoding_fields() {
                    ? std::string()
                    : std::string("ngram_text is given, but ngram_order is 0");
       });
+}
+
+std::string to_text(const CountedSentences& counted) {
+  return schema::Value::object({{"ngram_text", counted.ngram_text},
+                                {"sentences", schema::Value::array(counted.sentences)}})
+             .dump() +
+         "\n";
+}
+
+std::optional<CountedSentences> sentences_beside(const data::WeightFiles* weights,
+                                                 const DecodingOptions& options) {
+  const std::string* text = weights == nullptr ? nullptr : weights->find(kSentencesFile);
+  if (text == nullptr) return std::nullopt;
+  const std::string file = weights->path_of(kSentencesFile);
+  schema::Limits limits;
+  limits.bytes = text->size();
+  try {
+    const schema::Value stored = schema::parse(*text, file, limits);
+    CountedSentences counted{stored.at("ngram_text").as_string(), {}};
+    if (counted.ngram_text != options.ngram_text) return std::nullopt;
+    for (const schema::Value& sentence : stored.at("sentences").items())
+      counted.sentences.push_back(sentence.as_string());
+    return counted;
+  } catch (const ConfigError& error) {
+    throw FileError(fmt::format("{}: damaged: {}", file, error.what()));
+  }
+}
+
+bool needs_transcripts(const DecodingOptions& options, const data::WeightFiles* weights) {
+  return options.ngram_order > 0 && options.ngram_text.empty() &&
+         !sentences_beside(weights, options);
 }
 
 }  // namespace fovea::training

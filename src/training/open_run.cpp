@@ -132,7 +132,7 @@ std::set<std::string> Trainer::own_files() const {
   std::set<std::string> names = {"config.json",  "metrics.jsonl", "metrics.csv", "log.txt",
                                  "summary.json", "splits.json",   "curves.png"};
   for (const auto& [name, content] : setup_.files) names.insert(name);
-  for (const auto& [name, content] : source_.files()) names.insert(name);
+  for (const auto& [name, content] : task_.files()) names.insert(name);
   return names;
 }
 
@@ -213,7 +213,7 @@ void Trainer::open_run() {
   if (!io::fs::exists(config_file)) io::write_atomic(config_file, setup_.config.dump() + "\n");
   if (!last) {
     for (const auto& [name, content] : setup_.files) io::write_atomic(folder / name, content);
-    for (const auto& [name, content] : source_.files()) io::write_atomic(folder / name, content);
+    for (const auto& [name, content] : task_.files()) io::write_atomic(folder / name, content);
   }
   keep_sample_lists(source_.sample_lists(), folder);
   std::string events = state_.event_file;
@@ -328,7 +328,7 @@ void Trainer::save() {
   checkpoint.model = to_host(named_tensors(task_.model()), setup_.host);
   checkpoint.optimiser = to_host(optimiser_->state(), setup_.host);
   if (ema_) checkpoint.ema = to_host(ema_->state(), setup_.host);
-  checkpoint.files = source_.files();
+  checkpoint.files = task_.files();
   checkpoints_.save(checkpoint);
 }
 

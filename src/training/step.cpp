@@ -177,7 +177,7 @@ DryRun Trainer::dry_run() {
       report.files.push_back(fmt::format("checkpoints/step-*/{}.safetensors", name));
   }
   report.files.push_back("splits.json");
-  for (const auto& [name, content] : source_.files()) {
+  for (const auto& [name, content] : task_.files()) {
     report.files.push_back(name);
     report.files.push_back("checkpoints/step-*/" + name);
   }

@@ -125,6 +125,7 @@ class ToyData final : public data::Dataset {
   }
   const std::vector<data::Field>& fields() const override { return fields_; }
   data::SampleShape shape() const override { return {kFeatures, 1, 1, kClasses}; }
+  schema::Value description() const override { return schema::Value::object(); }
   data::Sample get(std::int64_t i) const override {
     data::Sample sample = blank();
     prepare(i, {}, sample);

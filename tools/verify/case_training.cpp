@@ -54,6 +54,7 @@ class CaseData final : public data::Dataset {
   std::int64_t rows() const { return rows_; }
   const std::vector<data::Field>& fields() const override { return fields_; }
   data::SampleShape shape() const override { return {}; }
+  schema::Value description() const override { return schema::Value::object(); }
   data::Sample get(std::int64_t i) const override {
     data::Sample sample = blank();
     prepare(i, {}, sample);

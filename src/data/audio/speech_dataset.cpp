@@ -9,11 +9,16 @@
 #include "base/error.h"
 #include "data/audio/resample.h"
 #include "data/audio/sound_noise.h"
+#include "data/described/described_parts.h"
 #include "data/registry.h"
 #include "data/texts/text_dataset.h"
 
 namespace fovea::data {
 namespace {
+
+// Members of the description.
+constexpr const char* kRecordings = "recordings";
+constexpr const char* kSampleRate = "sample_rate";
 
 bool is_blank_char(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -118,6 +123,11 @@ SampleShape SpeechDataset::shape() const {
   shape.mels = options_.features.num_mels;
   for (const std::int64_t index : indices_) shape.frames = std::max(shape.frames, frames_of(index));
   return shape;
+}
+
+schema::Value SpeechDataset::description() const {
+  return schema::Value::object(
+      {{kRecordings, schema::Value::object({{kSampleRate, log_mel_.plan().sample_rate}})}});
 }
 
 std::vector<float> SpeechDataset::at_rate(const Sound& sound, double speed) const {
@@ -247,6 +257,14 @@ std::shared_ptr<const Vocabulary> vocabulary_of(const Chosen& train, const Speec
       Vocabulary::build(counts, options.min_freq, options.max_vocab));
 }
 
+std::int64_t described_rate(const schema::Value& description) {
+  const std::int64_t rate = described_as(description, kRecordings).at(kSampleRate).as_int();
+  FOVEA_CHECK(
+      rate > 0, FileError,
+      fmt::format("{}: sample_rate is {}; expected a positive number", kDescriptionFile, rate));
+  return rate;
+}
+
 // That of the first recording that can be read.
 std::int64_t rate_of(const Chosen& train) {
   const auto part = speech_part_of(train);
@@ -266,7 +284,11 @@ Configured configured(SpeechOptions options, OpenSpeech open, const MakeOptions&
   result.open = [open = std::move(open)](Split split) -> std::shared_ptr<const Part> {
     return open(split);
   };
-  result.make = [options, vocabulary = how.vocabulary, rate = options.sample_rate](
+  const auto given = vocabulary_beside(how.weights.get());
+  auto rate = options.sample_rate;
+  if (!rate && how.weights && how.weights->describe())
+    rate = described_rate(how.weights->description());
+  result.make = [options, vocabulary = given, rate](
                     Split split, const auto& find) mutable -> std::shared_ptr<const Dataset> {
     const std::optional<Chosen> chosen = find(split);
     if (!chosen) return nullptr;
@@ -277,6 +299,13 @@ Configured configured(SpeechOptions options, OpenSpeech open, const MakeOptions&
     }
     return std::make_shared<const SpeechDataset>(speech_part_of(*chosen), split, chosen->indices,
                                                  options, *rate, vocabulary);
+  };
+  result.describe = [options, given,
+                     rate](const schema::Value& description) -> std::shared_ptr<const Dataset> {
+    if (given == nullptr) return nullptr;
+    return std::make_shared<const SpeechDataset>(std::make_shared<const DescribedSpeech>(),
+                                                 Split::kTest, std::vector<std::int64_t>(), options,
+                                                 rate.value_or(described_rate(description)), given);
   };
   return result;
 }

@@ -54,6 +54,7 @@ class SpeechDataset final : public Dataset {
   const std::vector<std::string>& output_names() const override { return output_names_; }
   const std::vector<Field>& fields() const override { return fields_; }
   SampleShape shape() const override;
+  schema::Value description() const override;
   void prepare(std::int64_t i, const Draw& draw, Sample& into) const override;
   Sample get(std::int64_t i) const override;
   bool skips_bad_samples() const override { return options_.on_bad_sample == OnBadSample::kSkip; }

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/described/described_parts.h"
+#include "data/described/sample_infos.h"
 #include "data/registry.h"
 #include "schema/json/value.h"
 
@@ -66,6 +68,8 @@ BoxDataset::BoxDataset(std::shared_ptr<const BoxPart> part, Split split,
   choose(indices);
   if (split == Split::kTrain && options_.filter_empty) leave_out_empty();
 }
+
+schema::Value BoxDataset::description() const { return description_of(info()); }
 
 void BoxDataset::leave_out_empty() {
   const std::size_t before = indices_.size();
@@ -209,6 +213,15 @@ Configured configured(BoxOptions options, OpenBoxes open, const MakeOptions& how
     // What `open` above gave.
     auto part = std::static_pointer_cast<const BoxPart>(chosen->part);
     return std::make_shared<const BoxDataset>(std::move(part), split, chosen->indices, options);
+  };
+  result.describe = [options, classes = how.num_classes](
+                        const schema::Value& description) -> std::shared_ptr<const Dataset> {
+    BoxInfo info = box_info(description);
+    if (info.class_names.empty()) info.class_names = numbered_classes(classes);
+    if (info.class_names.empty()) return nullptr;
+    return std::make_shared<const BoxDataset>(
+        std::make_shared<const DescribedBoxes>(std::move(info)), Split::kTest,
+        std::vector<std::int64_t>(), options);
   };
   return result;
 }

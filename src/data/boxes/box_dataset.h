@@ -42,6 +42,7 @@ class BoxDataset final : public Dataset {
   std::span<const double> std() const { return normalisation_.std; }
 
   const std::vector<Field>& fields() const override { return fields_; }
+  schema::Value description() const override;
   SampleShape shape() const override {
     return options_.usual_shape(num_classes(), info().channels);
   }

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/described/described_parts.h"
+#include "data/described/sample_infos.h"
 #include "data/registry.h"
 #include "schema/json/value.h"
 
@@ -109,6 +111,8 @@ SampleShape ImageDataset::shape() const {
           .classes = num_classes(),
           .label_maps = source_->info().masks == Masks::kLabels};
 }
+
+schema::Value ImageDataset::description() const { return description_of(source_->info()); }
 
 std::shared_ptr<const Dataset> ImageDataset::for_evaluation() const {
   if (source_->info().longest == 0 || sizes_ == Sizes::kOwn) return nullptr;
@@ -254,15 +258,25 @@ Configured configured(ImageOptions options, OpenImages open, const MakeOptions& 
   result.open = [open = std::move(open)](Split split) -> std::shared_ptr<const Part> {
     return open(split);
   };
-  result.make = [options](Split split, const auto& find) -> std::shared_ptr<const Dataset> {
+  const auto make = [options](std::shared_ptr<const Source> source, Split split,
+                              const std::vector<std::int64_t>& indices) {
+    const bool own = source->info().longest > 0 && split != Split::kTrain;
+    using Sizes = ImageDataset::Sizes;
+    return std::make_shared<const ImageDataset>(std::move(source), split, indices, options,
+                                                own ? Sizes::kOwn : Sizes::kFixed);
+  };
+  result.make = [make](Split split, const auto& find) -> std::shared_ptr<const Dataset> {
     const std::optional<Chosen> chosen = find(split);
     if (!chosen) return nullptr;
     // What `open` above gave.
-    auto source = std::static_pointer_cast<const Source>(chosen->part);
-    const bool own = source->info().longest > 0 && split != Split::kTrain;
-    using Sizes = ImageDataset::Sizes;
-    return std::make_shared<const ImageDataset>(std::move(source), split, chosen->indices, options,
-                                                own ? Sizes::kOwn : Sizes::kFixed);
+    return make(std::static_pointer_cast<const Source>(chosen->part), split, chosen->indices);
+  };
+  result.describe = [make, classes = how.num_classes](
+                        const schema::Value& description) -> std::shared_ptr<const Dataset> {
+    SourceInfo info = image_info(description);
+    if (info.class_names.empty()) info.class_names = numbered_classes(classes);
+    if (info.class_names.empty()) return nullptr;
+    return make(std::make_shared<const DescribedImages>(std::move(info)), Split::kTest, {});
   };
   return result;
 }

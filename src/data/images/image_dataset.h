@@ -38,6 +38,7 @@ class ImageDataset final : public Dataset {
 
   const std::vector<Field>& fields() const override { return fields_; }
   SampleShape shape() const override;
+  schema::Value description() const override;
   std::shared_ptr<const Dataset> for_evaluation() const override;
   /// For label maps, the value in files for each class; else empty.
   const std::vector<int>& label_values() const { return source_->info().label_values; }

@@ -4,8 +4,11 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "data/described/sample_infos.h"
 #include "data/files/packed_file.h"
 #include "data/registry.h"
 
@@ -63,7 +66,6 @@ class Cifar final : public Source {
       : Source(std::move(source_info)),
         record_(layout.label_bytes + 3 * kCifarPixels),
         layout_(layout) {
-    info_.height = info_.width = kCifarSide;
     std::error_code code;
     const auto nested = place.root / layout.folder;
     const auto root = std::filesystem::is_directory(nested, code) ? nested : place.root;
@@ -138,11 +140,24 @@ class Cifar final : public Source {
   std::vector<File> files_;
 };
 
+SourceInfo info_of(std::string_view names, std::vector<double> mean, std::vector<double> std) {
+  SourceInfo info;
+  info.class_names = words(names);
+  info.height = info.width = kCifarSide;
+  info.mean = std::move(mean);
+  info.std = std::move(std);
+  return info;
+}
+
 struct Options10 : ImageOptions {
-  SampleShape sample_shape() const { return {3, 32, 32, 10}; }
+  SampleShape sample_shape() const { return {3, kCifarSide, kCifarSide, 10}; }
+  SourceInfo info() const {
+    return info_of(kNames10, {0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616});
+  }
+  schema::Value description() const { return description_of(info()); }
 };
 
-std::unique_ptr<Source> open_cifar10(const Place& place, const Options10&) {
+std::unique_ptr<Source> open_cifar10(const Place& place, const Options10& options) {
   if (place.split == Split::kVal) return nullptr;
   const CifarLayout layout{
       .folder = "cifar-10-batches-bin",
@@ -150,30 +165,30 @@ std::unique_ptr<Source> open_cifar10(const Place& place, const Options10&) {
       .train_files = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                       "data_batch_4.bin", "data_batch_5.bin"},
       .test_files = {"test_batch.bin"}};
-  return std::make_unique<Cifar>(place, layout,
-                                 SourceInfo{.class_names = words(kNames10),
-                                            .mean = {0.4914, 0.4822, 0.4465},
-                                            .std = {0.2470, 0.2435, 0.2616}});
+  return std::make_unique<Cifar>(place, layout, options.info());
 }
 
 struct Options100 : ImageOptions {
   std::string labels = "fine";
-  SampleShape sample_shape() const { return {3, 32, 32, labels == "fine" ? 100 : 20}; }
+
+  bool fine() const { return labels == "fine"; }
+  SampleShape sample_shape() const { return {3, kCifarSide, kCifarSide, fine() ? 100 : 20}; }
+  SourceInfo info() const {
+    return info_of(fine() ? kNames100 : kNames20, {0.5071, 0.4865, 0.4409},
+                   {0.2673, 0.2564, 0.2762});
+  }
+  schema::Value description() const { return description_of(info()); }
 };
 
 std::unique_ptr<Source> open_cifar100(const Place& place, const Options100& options) {
   if (place.split == Split::kVal) return nullptr;
-  const bool fine = options.labels == "fine";
   const CifarLayout layout{.folder = "cifar-100-binary",
                            .page = "datasets/cifar100.md",
                            .train_files = {"train.bin"},
                            .test_files = {"test.bin"},
                            .label_bytes = 2,
-                           .label_at = fine ? 1 : 0};
-  return std::make_unique<Cifar>(place, layout,
-                                 SourceInfo{.class_names = words(fine ? kNames100 : kNames20),
-                                            .mean = {0.5071, 0.4865, 0.4409},
-                                            .std = {0.2673, 0.2564, 0.2762}});
+                           .label_at = options.fine() ? 1 : 0};
+  return std::make_unique<Cifar>(place, layout, options.info());
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "data/augment/interpolation_names.h"
+#include "data/described/sample_infos.h"
 #include "data/images/picture_notes.h"
 #include "data/parts/class_lists.h"
 #include "data/parts/folder.h"
@@ -30,6 +32,24 @@ struct FolderOptions : ImageOptions {
   bool exif = false;
   std::string class_names;
   std::string val_labels;
+
+  /// All but the classes, and the size where img_size is 0.
+  SourceInfo info() const {
+    SourceInfo info;
+    info.channels = in_chans;
+    info.height = info.width = img_size;
+    // The means over ImageNet, as is the custom for photographs; their average for grey.
+    info.mean = in_chans == 1 ? std::vector{0.449} : std::vector{0.485, 0.456, 0.406};
+    info.std = in_chans == 1 ? std::vector{0.226} : std::vector{0.229, 0.224, 0.225};
+    info.own_sizes = img_size > 0;
+    info.fit = {crop_pct, {interpolation, antialias}};
+    info.exif = exif ? Exif::kApply : Exif::kIgnore;
+    return info;
+  }
+  std::optional<schema::Value> description() const {
+    if (img_size == 0) return std::nullopt;
+    return description_of(info());
+  }
 };
 
 class ImageFolder final : public Source {
@@ -37,21 +57,12 @@ class ImageFolder final : public Source {
   /// `labels`: the list of a part whose pictures lie in no class folders; "": they lie in such.
   ImageFolder(const fs::path& train, const fs::path& part, const fs::path& labels,
               const FolderOptions& options)
-      : img_size_(options.img_size) {
+      : Source(options.info()) {
     const std::vector<std::string> folders =
         class_folders(kFolderReader, train, "<class>/<image>", kFolderPage);
     info_.class_names = options.class_names.empty()
                             ? folders
                             : listed_names(fs::path(options.root) / options.class_names, folders);
-    info_.channels = options.in_chans;
-    info_.exif = options.exif ? Exif::kApply : Exif::kIgnore;
-    // The means over ImageNet, as is the custom for photographs; their average for grey.
-    info_.mean = {0.485, 0.456, 0.406};
-    info_.std = {0.229, 0.224, 0.225};
-    if (info_.channels == 1) {
-      info_.mean = {0.449};
-      info_.std = {0.226};
-    }
     LeftOut left_out;
     if (labels.empty()) {
       read_folders(part, folders, left_out);
@@ -64,17 +75,14 @@ class ImageFolder final : public Source {
                   {kFolderReader, info_.exif, false,
                    "give dataset.mean and dataset.std of what they hold, or convert the pictures"},
                   notes_);
-    info_.height = info_.width = img_size_;
-    info_.fit = {options.crop_pct, {options.interpolation, options.antialias}};
-    info_.own_sizes = img_size_ > 0;
-    if (img_size_ == 0) measure(train, folders);
+    if (!info_.own_sizes) measure(train, folders);
   }
 
   Image read(std::int64_t index) const override {
     const fs::path& file = files_[static_cast<std::size_t>(index)];
     Image image = read_file(file);
     FOVEA_CHECK(
-        img_size_ > 0 || (image.height == info_.height && image.width == info_.width), FileError,
+        info_.own_sizes || (image.height == info_.height && image.width == info_.width), FileError,
         fmt::format("{}: is {} x {}, the first image of train {} x {}; set dataset.img_size to "
                     "bring all to one size{}",
                     file.string(), image.height, image.width, info_.height, info_.width,
@@ -119,7 +127,6 @@ class ImageFolder final : public Source {
     throw FileError(first_error);
   }
 
-  std::int64_t img_size_;
   std::vector<fs::path> files_;
 };
 

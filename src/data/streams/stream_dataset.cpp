@@ -11,6 +11,8 @@
 namespace fovea::data {
 namespace {
 
+constexpr const char* kStream = "stream";  // of the description
+
 const NoiseKind& stream_noise() {
   static const NoiseKind none;
   return none;
@@ -53,6 +55,10 @@ SampleShape StreamDataset::shape() const {
   shape.vocab_size = tokeniser().size();
   shape.max_len = options_.context;
   return shape;
+}
+
+schema::Value StreamDataset::description() const {
+  return schema::Value::object({{kStream, schema::Value::object()}});
 }
 
 void StreamDataset::prepare(std::int64_t i, const Draw& draw, Sample& into) const {
@@ -113,7 +119,9 @@ Configured configured(StreamOptions options, OpenStreams open, const MakeOptions
   result.options = options;
   result.options.split = {};  // `open` cuts
   // One tokeniser for all parts: that of the weights, or one that is made with train.
-  const auto tokeniser = std::make_shared<std::shared_ptr<const StreamTokeniser>>(how.tokeniser);
+  const auto tokeniser = std::make_shared<std::shared_ptr<const StreamTokeniser>>();
+  if (const std::string* text = how.weights ? how.weights->find(kTokeniserFile) : nullptr)
+    *tokeniser = parse_stream_tokeniser(*text, how.weights->path_of(kTokeniserFile));
   result.open = [options, open = std::move(open),
                  tokeniser](Split split) -> std::shared_ptr<const Part> {
     std::optional<StreamText> text = open(split);
@@ -133,6 +141,14 @@ Configured configured(StreamOptions options, OpenStreams open, const MakeOptions
     // What `open` above gave.
     auto part = std::static_pointer_cast<const StreamPart>(chosen->part);
     return std::make_shared<const StreamDataset>(std::move(part), split, chosen->indices, options);
+  };
+  result.describe =
+      [options, tokeniser](const schema::Value& description) -> std::shared_ptr<const Dataset> {
+    described_as(description, kStream);
+    if (*tokeniser == nullptr) return nullptr;
+    return std::make_shared<const StreamDataset>(std::make_shared<const StreamPart>(*tokeniser),
+                                                 Split::kTest, std::vector<std::int64_t>(),
+                                                 options);
   };
   return result;
 }

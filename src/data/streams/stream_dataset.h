@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
@@ -30,7 +31,11 @@ class StreamPart final : public Part {
   /// Throws FileError for a text of less than two tokens.
   StreamPart(StreamText text, std::int64_t context,
              std::shared_ptr<const StreamTokeniser> tokeniser);
+  /// Without a text.
+  explicit StreamPart(std::shared_ptr<const StreamTokeniser> tokeniser)
+      : tokeniser_(std::move(tokeniser)), described_(true) {}
 
+  bool is_described() const override { return described_; }
   bool has_classes() const override { return false; }
   const std::vector<std::string>& class_names() const override { return no_classes_; }
   std::string name(std::int64_t i) const override;
@@ -49,7 +54,8 @@ class StreamPart final : public Part {
   std::vector<std::filesystem::path> files_;
   StreamTokens tokens_;
   std::vector<std::int64_t> bytes_;
-  std::int64_t context_;
+  std::int64_t context_ = 0;
+  bool described_ = false;
 };
 
 /// Samples hold "tokens" (context), "next" (context), the token behind each of them, or kNoToken
@@ -63,6 +69,7 @@ class StreamDataset final : public Dataset {
 
   const std::vector<Field>& fields() const override { return fields_; }
   SampleShape shape() const override;
+  schema::Value description() const override;
   /// With draw.augment from a place that the epoch draws, options.shift.
   void prepare(std::int64_t i, const Draw& draw, Sample& into) const override;
   Sample get(std::int64_t i) const override;

@@ -14,6 +14,21 @@
 
 namespace fovea::data {
 
+namespace {
+
+// Members of the description.
+constexpr const char* kTexts = "texts";
+constexpr const char* kClassNames = "class_names";
+
+}  // namespace
+
+std::shared_ptr<const Vocabulary> vocabulary_beside(const WeightFiles* weights) {
+  const std::string* text = weights == nullptr ? nullptr : weights->find(kVocabularyFile);
+  if (text == nullptr) return nullptr;
+  return std::make_shared<const Vocabulary>(
+      Vocabulary::parse(*text, weights->path_of(kVocabularyFile)));
+}
+
 TextPart::TextPart(TextSource source, const TextOptions& options) : source_(std::move(source)) {
   std::unordered_map<std::string, std::int32_t> places;
   words_.reserve(source_.documents.size());
@@ -66,7 +81,7 @@ TextDataset::TextDataset(std::shared_ptr<const TextPart> part, Split split,
     indices_.push_back(i);
     ++texts[static_cast<std::size_t>(document.label)];
   }
-  FOVEA_CHECK(!indices_.empty(), FileError,
+  FOVEA_CHECK(!indices_.empty() || part_->is_described(), FileError,
               fmt::format("dataset: split {} is left without texts", name_of(split)));
   for (std::size_t c = 0; split == Split::kTrain && c < texts.size(); ++c) {
     FOVEA_CHECK(texts[c] > 0, FileError,
@@ -95,6 +110,11 @@ SampleShape TextDataset::shape() const {
   shape.vocab_size = vocabulary_->size();
   shape.max_len = options_.max_len;
   return shape;
+}
+
+schema::Value TextDataset::description() const {
+  return schema::Value::object(
+      {{kTexts, schema::Value::object({{kClassNames, schema::Value::array(class_names())}})}});
 }
 
 std::vector<std::string> TextDataset::words(std::int64_t i) const {
@@ -192,7 +212,8 @@ Configured configured(TextOptions options, OpenTexts open, const MakeOptions& ho
     if (!source) return nullptr;
     return std::make_shared<const TextPart>(std::move(*source), options);
   };
-  result.make = [options, vocabulary = how.vocabulary](
+  const auto given = vocabulary_beside(how.weights.get());
+  result.make = [options, vocabulary = given](
                     Split split, const auto& find) mutable -> std::shared_ptr<const Dataset> {
     const std::optional<Chosen> chosen = find(split);
     if (!chosen) return nullptr;
@@ -207,6 +228,18 @@ Configured configured(TextOptions options, OpenTexts open, const MakeOptions& ho
     }
     return std::make_shared<const TextDataset>(part_of(*chosen), split, chosen->indices, options,
                                                vocabulary);
+  };
+  result.describe = [options, given, classes = how.num_classes](
+                        const schema::Value& description) -> std::shared_ptr<const Dataset> {
+    const schema::Value& texts = described_as(description, kTexts);
+    std::vector<std::string> names;
+    for (const schema::Value& name : texts.at(kClassNames).items())
+      names.push_back(name.as_string());
+    if (names.empty()) names = numbered_classes(classes);
+    if (given == nullptr || names.empty()) return nullptr;
+    return std::make_shared<const TextDataset>(std::make_shared<const TextPart>(std::move(names)),
+                                               Split::kTest, std::vector<std::int64_t>(), options,
+                                               given);
   };
   return result;
 }

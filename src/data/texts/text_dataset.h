@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/described/weight_files.h"
 #include "data/texts/text_noise.h"
 #include "data/texts/text_options.h"
 #include "data/texts/text_source.h"
@@ -20,10 +22,18 @@ namespace fovea::data {
 /// Name of the vocabulary in run folders and checkpoints.
 inline constexpr const char* kVocabularyFile = "vocabulary.txt";
 
+/// The vocabulary that lies beside weights; null where there is none. Throws FileError.
+std::shared_ptr<const Vocabulary> vocabulary_beside(const WeightFiles* weights);
+
 /// The texts of one part, tokenised once. Words are kept as places in a list of the distinct ones.
 class TextPart final : public Part {
  public:
   TextPart(TextSource source, const TextOptions& options);
+  /// Without texts.
+  explicit TextPart(std::vector<std::string> class_names) : described_(true) {
+    source_.class_names = std::move(class_names);
+  }
+  bool is_described() const override { return described_; }
 
   const std::vector<std::string>& class_names() const override { return source_.class_names; }
   std::string name(std::int64_t i) const override { return document(i).name; }
@@ -41,6 +51,7 @@ class TextPart final : public Part {
 
  private:
   TextSource source_;
+  bool described_ = false;
   std::vector<std::string> distinct_;
   std::vector<std::vector<std::int32_t>> words_;
 };
@@ -60,6 +71,7 @@ class TextDataset final : public Dataset {
 
   const std::vector<Field>& fields() const override { return fields_; }
   SampleShape shape() const override;
+  schema::Value description() const override;
   /// Noise, then truncation; never empty.
   void prepare(std::int64_t i, const Draw& draw, Sample& into) const override;
   Sample get(std::int64_t i) const override;

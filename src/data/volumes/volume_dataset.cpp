@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/described/described_parts.h"
+#include "data/described/sample_infos.h"
 #include "data/identity.h"
 #include "data/volumes/volume_cache.h"
 #include "data/volumes/volume_headers.h"
@@ -34,7 +36,8 @@ auto kept_in(const std::filesystem::path& file, const Unpack& unpack, const Fres
   if (io::fs::exists(file)) {
     try {
       const std::vector<std::byte> bytes = io::read_bytes(file);
-      return unpack({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(), key);
+      return unpack({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(),
+                    key);
     } catch (const FileError&) {
     }
   }
@@ -110,6 +113,8 @@ VolumeDataset::VolumeDataset(std::shared_ptr<const VolumePart> part, Split split
              {"mask", DType::kInt64, rule, {d, h, w}}};
   choose(indices);
 }
+
+schema::Value VolumeDataset::description() const { return description_of(info()); }
 
 void VolumeDataset::note_training(const TrainingVolumes& volumes) {
   for (const Problem& problem : volumes.unreadable()) {
@@ -311,6 +316,22 @@ VolumePlan plan_of(const Chosen& train, const VolumeSetOptions& options, Trainin
   return kept_in(file, unpack_plan, fresh, pack_plan);
 }
 
+// The plan that lies beside weights. Options that ask for another one are refused.
+std::optional<VolumePlan> plan_beside(const WeightFiles* weights, const VolumeSetOptions& options) {
+  const std::string* text = weights == nullptr ? nullptr : weights->find(kPlanFile);
+  if (text == nullptr) return std::nullopt;
+  const std::string file = weights->path_of(kPlanFile);
+  const VolumePlan plan = VolumePlan::parse(*text, file);
+  FOVEA_CHECK(plan.canonical == options.canonical, ConfigError,
+              fmt::format("dataset.canonical: is {}, but the weights were trained with {} ({})",
+                          options.canonical, plan.canonical, file));
+  FOVEA_CHECK(options.spacing.empty() || std::ranges::equal(options.spacing, plan.spacing),
+              ConfigError,
+              fmt::format("dataset.spacing: is {}, but the weights were trained with {} ({})",
+                          fmt::join(options.spacing, " "), fmt::join(plan.spacing, " "), file));
+  return plan;
+}
+
 }  // namespace
 
 Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOptions& how) {
@@ -326,7 +347,7 @@ Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOpti
   };
   // The prepared volumes of each part. The plan is made once, from train.
   auto prepared = std::make_shared<std::map<const Part*, std::shared_ptr<const PreparedVolumes>>>();
-  auto plan = std::make_shared<std::optional<VolumePlan>>();
+  auto plan = std::make_shared<std::optional<VolumePlan>>(plan_beside(how.weights.get(), options));
   // The training volumes, with what was found when the plan was made.
   struct Train {
     Chosen chosen;
@@ -353,13 +374,22 @@ Configured configured(VolumeSetOptions options, OpenVolumes open, const MakeOpti
     auto dataset = std::make_shared<VolumeDataset>(
         part, split, chosen->indices, options, volumes,
         trains ? VolumeDataset::Samples::kCrops : VolumeDataset::Samples::kWhole);
-    const Train& of_train = **train;
-    if (trains) dataset->note_training(of_train.volumes);
-    const bool same = of_train.chosen.part == chosen->part;
+    if (trains && *train) dataset->note_training((*train)->volumes);
+    const bool same = !*train || (*train)->chosen.part == chosen->part;
     dataset->note_orientations(
         same ? std::vector<VolumeSize>()
-             : static_cast<const VolumePart&>(*of_train.chosen.part).headers());
+             : static_cast<const VolumePart&>(*(*train)->chosen.part).headers());
     return dataset;
+  };
+  result.describe =
+      [options, plan](const schema::Value& description) mutable -> std::shared_ptr<const Dataset> {
+    if (!*plan) return nullptr;
+    options.cache_folder.clear();
+    auto part = std::make_shared<const DescribedVolumes>(volume_info(description));
+    auto volumes = std::make_shared<const PreparedVolumes>(part, **plan, options);
+    return std::make_shared<const VolumeDataset>(
+        std::move(part), Split::kTest, std::vector<std::int64_t>(), options, std::move(volumes),
+        VolumeDataset::Samples::kWhole);
   };
   return result;
 }

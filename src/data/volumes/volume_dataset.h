@@ -61,6 +61,7 @@ class VolumeDataset final : public Dataset, public std::enable_shared_from_this<
   const std::vector<Field>& fields() const override { return fields_; }
   const std::vector<std::string>& output_names() const override { return output_names_; }
   SampleShape shape() const override;
+  schema::Value description() const override;
   void prepare(std::int64_t i, const Draw& draw, Sample& into) const override;
   /// The whole volume as a network sees it.
   Sample get(std::int64_t i) const override;

@@ -71,7 +71,7 @@ std::string sizes_text(const Value& fingerprint) {
 }  // namespace
 
 std::optional<std::string> other_data(const Value& trained, const Value& now) {
-  if (trained.is_null() || trained.at("hash") == now.at("hash")) return std::nullopt;
+  if (data::same_content(trained, now)) return std::nullopt;
   return fmt::format(
       "the data are not those that the run was trained on: their content is {} ({}), "
       "the run's {} ({})",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "experiment/pictures/volume_case.h"
 #include "experiment/pictures/volume_rollouts.h"
 #include "training/selection.h"
+#include "training/tasks/task_registry.h"
+#include "visualise/figures/shared/image_inputs.h"
 #include "visualise/plots/run_names.h"
 
 namespace fovea::experiment {
@@ -60,10 +63,18 @@ std::optional<bool> signed_maps_of(const Experiment& e) {
   return std::nullopt;
 }
 
+// The task that a run or an experiment file is of.
+std::string task_of(const io::fs::path& path) {
+  const schema::Value config =
+      io::fs::is_regular_file(path) ? load_unresolved(path, {}) : load_config(path);
+  const schema::Value* task = config.find("task");
+  return task == nullptr ? default_task() : task->as_string();
+}
+
 ShownRun shown(const Opened& opened, data::Split split) {
   Run& run = *opened.run;
   const training::BatchSource& source = run.task().source();
-  const data::Dataset& samples = source.at(split);
+  const data::Dataset& samples = source.parts().empty() ? source.any() : source.at(split);
   ShownRun result{.name = {},
                   .title = {},
                   .weights = text_of(opened.weights),
@@ -98,14 +109,25 @@ ShownRun shown(const Opened& opened, data::Split split) {
 
 }  // namespace
 
+WantedSamples samples_shown(const io::fs::path& path, const std::vector<std::string>& inputs,
+                            const std::vector<std::string>& texts, const std::string& split) {
+  const bool by_number = std::any_of(inputs.begin(), inputs.end(), visualise::is_index);
+  const bool unnamed = inputs.empty() && texts.empty();
+  if (!by_number && !unnamed) return WantedSamples::none();
+  const auto network = training::tasks().find(task_of(path)).info.network;
+  if (network == models::Interface::kDenoiser) return WantedSamples::none();
+  return WantedSamples::of(split);
+}
+
 std::vector<ShownRun> shown_runs(const std::vector<Opened>& opened,
                                  const std::vector<std::string>& paths, const std::string& split) {
   const std::vector<std::string> names = names_of(paths), titles = titles_of(opened, paths);
   std::vector<ShownRun> all;
   for (std::size_t i = 0; i < opened.size(); ++i) {
-    const data::Split part = split.empty()
-                                 ? training::reported_part(opened[i].run->task().source().parts())
-                                 : data::split_from_name(split);
+    const std::vector<data::Split> parts = opened[i].run->task().source().parts();
+    const data::Split part = !split.empty()  ? data::split_from_name(split)
+                             : parts.empty() ? data::Split::kTest
+                                             : training::reported_part(parts);
     all.push_back(shown(opened[i], part));
     all.back().name = names[i];
     all.back().title = titles[i];

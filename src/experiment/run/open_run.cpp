@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/registry.h"
-#include "data/streams/stream_dataset.h"
 #include "data/texts/text_dataset.h"
 #include "schema/json/parse.h"
 #include "schema/load.h"
@@ -44,9 +43,24 @@ void choose_checkpoint(const TrainedRun& from, const Value& config, WeightsUsed&
   }
 }
 
-std::shared_ptr<const data::Vocabulary> parse_vocabulary(const std::string& text,
-                                                         const std::filesystem::path& file) {
-  return std::make_shared<const data::Vocabulary>(data::Vocabulary::parse(text, file.string()));
+// A network whose checkpoint an older program wrote, with all of its data.
+std::unique_ptr<Run> open_described_by_data(const StoredRun& stored, RunOptions options) {
+  const std::string missing = options.weight_files->path_of(data::kDescriptionFile);
+  options.parts = data::OpenParts::kAll;
+  options.only = {};
+  try {
+    auto run = std::make_unique<Run>(stored.config, options);
+    run->add_notes({fmt::format(
+        "{}: not found, an older program wrote the checkpoint; its data set was opened instead; "
+        "fovea export makes a file of the run that needs it no more",
+        missing)});
+    return run;
+  } catch (const FileError& error) {
+    throw FileError(fmt::format(
+        "{}; the data set is needed because an older program wrote the checkpoint, without {}: "
+        "fovea export, where the data are, makes a file of the run that needs them no more",
+        error.what(), data::kDescriptionFile));
+  }
 }
 
 // What a run that took no step kept of its random start.
@@ -77,6 +91,11 @@ void WeightsUsed::describe(Value& record) const {
     record.set("unused", Value::array(unused));
   }
   record.set("random", Value::array(random));
+}
+
+WantedSamples WantedSamples::of(const std::string& split) {
+  if (split.empty()) return {};
+  return {data::OpenParts::kReported, data::split_from_name(split)};
 }
 
 StoredRun read_run(const TrainedRun& from) {
@@ -117,16 +136,12 @@ Opened open_run(const TrainedRun& from) {
   RunOptions options;
   options.threads = from.threads;
   options.all_weights_given = true;
-  if (const auto words = checkpoint.files.find(data::kVocabularyFile);
-      words != checkpoint.files.end()) {
-    options.vocabulary = parse_vocabulary(words->second, stored.folder / data::kVocabularyFile);
-  }
-  if (const auto tokens = checkpoint.files.find(data::kTokeniserFile);
-      tokens != checkpoint.files.end()) {
-    options.tokeniser = data::parse_stream_tokeniser(
-        tokens->second, (stored.folder / data::kTokeniserFile).string());
-  }
-  opened.run = std::make_unique<Run>(stored.config, options);
+  options.weight_files =
+      std::make_shared<const data::WeightFiles>(data::WeightFiles{checkpoint.files, stored.folder});
+  options.parts = from.samples.parts;
+  options.only = from.samples.only;
+  opened.run = options.weight_files->describe() ? std::make_unique<Run>(stored.config, options)
+                                                : open_described_by_data(stored, options);
   opened.run->check_files(checkpoint, stored.folder);
   opened.run->add_notes(stored.notes);
   nn::load_weights(opened.run->model(), stored.tensors(), stored.file());
@@ -138,12 +153,16 @@ Opened open_experiment(const ForeignRun& from) {
   options.threads = from.threads;
   options.all_weights_given = true;
   options.init = from.weights;
+  options.parts = from.samples.parts;
+  options.only = from.samples.only;
   const auto words = from.weights.file.parent_path() / data::kVocabularyFile;
   schema::Notes notes;
   const Value config = resolve(load_unresolved(from.experiment, from.overrides, notes), notes);
   const bool reads_texts = data::kind_of(parse(config).dataset) == data::Kind::kTexts;
+  data::WeightFiles beside{{}, words.parent_path()};
   if (reads_texts && io::fs::exists(words))
-    options.vocabulary = parse_vocabulary(io::read_text(words), words);
+    beside.files[data::kVocabularyFile] = io::read_text(words);
+  options.weight_files = std::make_shared<const data::WeightFiles>(std::move(beside));
   Opened opened;
   opened.run = std::make_unique<Run>(config, options);
   opened.run->add_notes(notes.list());

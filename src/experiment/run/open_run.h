@@ -37,6 +37,16 @@ struct Opened {
   schema::Value data;  // fingerprint of what the weights were trained on; null: unknown
 };
 
+/// Which samples of its data set an opened network is asked for.
+struct WantedSamples {
+  data::OpenParts parts = data::OpenParts::kReported;
+  std::optional<data::Split> only = {};  // this part alone
+
+  static WantedSamples none() { return {data::OpenParts::kNone}; }
+  /// Of a part by its name; "" for the one that a run reports. Throws ConfigError.
+  static WantedSamples of(const std::string& split);
+};
+
 /// A run made by train.
 struct TrainedRun {
   std::filesystem::path folder;
@@ -48,6 +58,7 @@ struct TrainedRun {
   std::optional<bool> averaged = {};
   int threads = 0;
   std::vector<std::string> overrides = {};  // "key=value" over config.json
+  WantedSamples samples = {};
 };
 
 /// What a run folder holds of it: its settings and a checkpoint, before data or network are opened.
@@ -69,8 +80,10 @@ struct StoredRun {
 /// Throws FileError and ConfigError.
 StoredRun read_run(const TrainedRun& run);
 
-/// A run with the weights of a checkpoint and, for texts, the vocabulary they were trained with.
-/// Throws FileError and ConfigError.
+/// A run with the weights of a checkpoint and what lies beside them: a vocabulary, the plan of
+/// volumes, the description of the data, of which no more is opened than what is asked for. A
+/// checkpoint of an older program describes none: the whole data set is opened, with a note. Throws
+/// FileError and ConfigError.
 Opened open_run(const TrainedRun& run);
 
 /// An experiment file, or config.json of a run, with weights of another program.
@@ -79,10 +92,13 @@ struct ForeignRun {
   training::ForeignWeights weights;
   int threads = 0;
   std::vector<std::string> overrides = {};
+  WantedSamples samples = {};
 };
 
 /// Nothing is trained. For texts, vocabulary.txt beside the file of weights is the vocabulary;
-/// where there is none it is counted on train. Throws FileError and ConfigError.
+/// where there is none it is counted on train. Without samples the data set is what its type, the
+/// options and model.num_classes say of it; classes have numbers for names. Throws FileError and
+/// ConfigError.
 Opened open_experiment(const ForeignRun& from);
 
 }  // namespace fovea::experiment

@@ -14,7 +14,6 @@
 #include "base/threads.h"
 #include "base/version.h"
 #include "data/files/pictures/image_file.h"
-#include "data/registry.h"
 #include "experiment/costs/costs.h"
 #include "experiment/inference/generation.h"
 #include "experiment/run/summary.h"
@@ -66,6 +65,12 @@ void check_images(const Experiment& e) {
                           e.eval.samples, e.task, standard.samples));
 }
 
+// The outputs that the network's options say; 0 where they leave it to the data.
+std::int64_t given_classes(const Experiment& e) {
+  const schema::Value* classes = e.model.options.find("num_classes");
+  return classes == nullptr || classes->is_null() ? 0 : classes->as_int();
+}
+
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
@@ -92,6 +97,7 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
   batches.seed = static_cast<std::uint64_t>(experiment_.seed);
   batches.host = host_;
   batches.overfit = options.overfit > 0;
+  batches.beside = options.weight_files;
   const auto open = [&] { return open_data(batches); };
   const OpenedData opened = options.data != nullptr ? options.data->get(experiment_, open) : open();
   const auto source = opened.source;
@@ -107,12 +113,19 @@ Run::Run(const schema::Value& resolved, const RunOptions& options)
 }
 
 OpenedData Run::open_data(training::BatchOptions options) const {
-  data::MakeOptions how;
+  data::MakeOptions how{.parts = options_.parts,
+                        .only = options_.only,
+                        .weights = options_.weight_files,
+                        .num_classes = given_classes(experiment_)};
+  if (how.parts == data::OpenParts::kNone && !data::known_without_files(experiment_.dataset, how))
+    how.parts = data::OpenParts::kReported;
+  if (training::needs_transcripts(experiment_.eval.decoding, options_.weight_files.get())) {
+    how.parts = data::OpenParts::kAll;
+    how.only = {};
+  }
   if (options.overfit) how.only = data::Split::kTrain;
-  how.vocabulary = options_.vocabulary;
-  how.tokeniser = options_.tokeniser;
   data::Splits splits = data::make_splits(experiment_.dataset, how);
-  const models::DataShape shape = shape_of(*splits.train);
+  const models::DataShape shape = shape_of(splits.any());
   const schema::Value* rows = experiment_.model.options.find("vocab_size");
   FOVEA_CHECK(rows == nullptr || rows->is_null() || rows->as_int() >= shape.vocab_size, ConfigError,
               fmt::format("model.vocab_size: {}, but the vocabulary has {} words; expected at "

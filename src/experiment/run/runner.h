@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/streams/stream_tokeniser.h"
-#include "data/texts/vocabulary.h"
+#include "data/registry.h"
 #include "experiment/file/experiment.h"
 #include "experiment/run/open_data.h"
 #include "training/store/foreign_weights.h"
@@ -30,10 +29,13 @@ struct RunOptions {
   /// All weights come from elsewhere: those that backbones start from (models::load_pretrained) are
   /// not read.
   bool all_weights_given = false;
-  /// The vocabulary of texts, instead of the one that train gives; null = that one.
-  std::shared_ptr<const data::Vocabulary> vocabulary;
-  /// The tokeniser of streams of text, likewise.
-  std::shared_ptr<const data::StreamTokeniser> tokeniser;
+  /// What lies beside weights, instead of what would be made of train, such as a vocabulary; null =
+  /// that.
+  std::shared_ptr<const data::WeightFiles> weight_files;
+  /// Which parts of the data set are opened; of kNone weight_files say enough.
+  data::OpenParts parts = data::OpenParts::kAll;
+  /// One part alone.
+  std::optional<data::Split> only;
   /// Where the network lives, instead of train.device; undefined = there. The meta device leaves
   /// everything but the arithmetic: the network has shapes and no memory.
   Device device;

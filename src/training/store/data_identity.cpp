@@ -62,7 +62,8 @@ std::string difference(const Value& before, const Value& now) {
 
 void refuse_other_data(const Value& before, const Value& now,
                        const std::filesystem::path& run_folder) {
-  if (before.is_null() || now.is_null() || before == now) return;
+  if (before.is_null() || now.is_null()) return;
+  if (before.at("hash") == now.at("hash") && before.at("samples") == now.at("samples")) return;
   std::string what;
   for (const Value::Member& part : now.at("samples").members()) {
     const Value* had = before.at("samples").find(part.key);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,6 +102,9 @@ class Task {
   /// Images (n, c, h, w) in [0, 1] on the host, made from noise. Throws ConfigError for tasks that
   /// make none, and as sample_images().
   virtual Tensor generate_images(const ImageRequest& request);
+
+  /// BatchSource::files(), and what the task itself needs beside the weights.
+  virtual std::map<std::string, std::string> files() const { return source().files(); }
 
   /// Further metrics that evaluations give from now on. Throws ConfigError for what the task does
   /// not measure.

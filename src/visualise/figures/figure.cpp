@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "data/volumes/volume_dataset.h"
+#include "ops/create.h"
 #include "ops/elementwise.h"
 
 namespace fovea::visualise {
@@ -68,13 +69,31 @@ bool can(const std::function<void()>& look) {
   }
 }
 
+namespace {
+
+// As a sample of data that are described alone: zeros of a usual size.
+Tensor usual_sample(const ShownRun& run, const std::string& name) {
+  const std::vector<data::Field>& fields = run.samples.fields();
+  const auto field = std::find_if(fields.begin(), fields.end(),
+                                  [&](const data::Field& f) { return f.name == name; });
+  const data::SampleShape usual = run.samples.shape();
+  Shape shape{1};
+  if (field->rule == data::Collate::kPad) shape.push_back(std::max<std::int64_t>(1, field->pad_to));
+  for (const std::int64_t size : field->shape) shape.push_back(size);
+  if (field->rule == data::Collate::kGrow) shape = {1, usual.channels, usual.height, usual.width};
+  return ops::zeros(shape, field->dtype, run.device);
+}
+
+}  // namespace
+
 Tensor first_sample(const ShownRun& run) {
+  const std::string& name = models::info_of(run.model.interface()).reads.front().name;
+  if (run.samples.size() == 0) return usual_sample(run, name);
   data::Collator collator(run.samples.fields(), 1, run.host);
   data::Sample sample;
   collator.next(sample);
   run.samples.prepare(0, {}, sample);
   collator.add(sample);
-  const std::string& name = models::info_of(run.model.interface()).reads.front().name;
   return ops::to(collator.finish().at(name), run.device);
 }
 

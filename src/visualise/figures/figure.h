@@ -82,7 +82,8 @@ std::string unless_images(const ShownRun& run);
 
 /// Whether `look` ends without an error of the library: for FigureInfo::network.
 bool can(const std::function<void()>& look);
-/// The first sample as the network takes it, (1, ...), on its device.
+/// The first sample as the network takes it, (1, ...), on its device; zeros of a usual size where
+/// the data are described alone.
 Tensor first_sample(const ShownRun& run);
 
 }  // namespace fovea::visualise

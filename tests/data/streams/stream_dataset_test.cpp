@@ -170,8 +170,8 @@ TEST_CASE("text_stream: tokenisers learn from train alone, and go with the weigh
   CHECK_THROWS_WITH(bytes_only->check_weight_files(files, "folder"),
                     Catch::Contains("does not fit the data set: 260 tokens against 256"));
   // The tokeniser of the weights takes the place of one that train would give.
-  const auto given =
-      make_splits(component("text_stream", folder.path, more),
-                  {.tokeniser = parse_stream_tokeniser(R"({"type": "byte"})", "tokeniser.json")});
+  const auto beside = std::make_shared<const WeightFiles>(
+      WeightFiles{{{kTokeniserFile, R"({"type": "byte"})"}}, "run"});
+  const auto given = make_splits(component("text_stream", folder.path, more), {.weights = beside});
   CHECK(as_stream(*given.train).tokeniser().size() == 256);
 }

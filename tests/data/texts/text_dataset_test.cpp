@@ -81,8 +81,9 @@ TEST_CASE("texts: validation parts and limits", "[data]") {
 TEST_CASE("texts: a given vocabulary is used instead of one counted on train", "[data]") {
   const test::Folder folder;
   small(folder.path);
-  const auto given = std::make_shared<const Vocabulary>(std::vector<std::string>{"good"});
-  const Texts texts = make_texts(component("text_csv", folder.path), {.vocabulary = given});
+  const auto given = std::make_shared<const WeightFiles>(
+      WeightFiles{{{kVocabularyFile, Vocabulary({"good"}).to_text()}}, "run"});
+  const Texts texts = make_texts(component("text_csv", folder.path), {.weights = given});
   CHECK(texts.test->encode(0) == Ids{1, 2});
 }
 

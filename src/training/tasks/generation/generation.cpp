@@ -50,7 +50,7 @@ void check_range(const data::Dataset& samples) {
 Generation::Generation(models::Model& model, std::shared_ptr<BatchSource> source,
                        const schema::Component&)
     : Task(model, std::move(source), {}), denoiser_(denoiser_of(model)), chain_(denoiser_.chain()) {
-  if (has_source()) check_range(this->source().at(this->source().parts().front()));
+  if (has_source()) check_range(this->source().any());
 }
 
 std::vector<metrics::MetricInfo> Generation::metrics_of(const models::DataShape&) {

@@ -82,7 +82,7 @@ Metrics LanguageModelling::measured(const Evaluation& evaluation) {
 void LanguageModelling::set_questions(const std::vector<schema::Component>& sets) {
   questions_ = {};
   if (sets.empty()) return;
-  const data::StreamDataset* stream = data::find_stream(source().at(source().parts().front()));
+  const data::StreamDataset* stream = data::find_stream(source().any());
   FOVEA_CHECK(stream != nullptr, ConfigError,
               "eval.questions: need a data set that is one text, whose tokeniser they are read by");
   questions_ = QuestionScorer(sets, stream->tokeniser(), stream->shape().max_len);

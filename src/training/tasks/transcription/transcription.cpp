@@ -26,6 +26,13 @@ models::Transcriber& transcriber_of(models::Model& model) {
   return *transcriber;
 }
 
+const data::SpeechDataset& speech_of(const data::Dataset& samples) {
+  const data::SpeechDataset* speech = data::find_speech(samples);
+  FOVEA_CHECK(speech != nullptr, ConfigError,
+              "task: transcription needs a data set of recordings with transcripts");
+  return *speech;
+}
+
 // Lines of a file.
 std::vector<std::string> sentences_in(const std::string& file) {
   const std::string text = io::read_text(file);
@@ -67,36 +74,43 @@ Tensor Transcription::loss_of(const models::Outputs& output, const data::Batch& 
 
 const data::SpeechDataset& Transcription::samples(data::Split split) const {
   check_split(split);
-  const data::SpeechDataset* speech = data::find_speech(source().at(split));
-  FOVEA_CHECK(speech != nullptr, ConfigError,
-              "task: transcription needs a data set of recordings with transcripts");
-  return *speech;
+  return speech_of(source().at(split));
 }
 
-const data::SpeechDataset& Transcription::any_samples() const {
-  for (const data::Split part : {data::Split::kTrain, data::Split::kVal, data::Split::kTest}) {
-    if (source().has(part)) return samples(part);
-  }
-  throw ConfigError("task: transcription has no data");
-}
+const data::SpeechDataset& Transcription::any_samples() const { return speech_of(source().any()); }
 
 void Transcription::set_decoding(const DecodingOptions& options) {
   decoding_ = options;
   language_.reset();
+  sentences_.clear();
   if (options.ngram_order == 0) return;
-  const data::SpeechDataset& train = any_samples();
+  sentences_ = counted_sentences(options);
+  const data::SpeechDataset& data = any_samples();
   std::vector<std::vector<std::int64_t>> sequences;
+  for (const std::string& sentence : sentences_) sequences.push_back(data.symbols_of(sentence));
+  language_.emplace(sequences, options.ngram_order, data.vocabulary().size());
+}
+
+std::vector<std::string> Transcription::counted_sentences(const DecodingOptions& options) const {
+  if (auto kept = sentences_beside(source().options().beside.get(), options))
+    return kept->sentences;
+  std::vector<std::string> sentences;
   if (options.ngram_text.empty()) {
     const data::SpeechDataset& spoken = samples(data::Split::kTrain);
-    for (std::int64_t i = 0; i < spoken.size(); ++i)
-      sequences.push_back(spoken.symbols_of(spoken.transcript(i)));
-  } else {
-    for (const std::string& line : sentences_in(options.ngram_text)) {
-      const std::vector<std::int64_t> symbols = train.symbols_of(train.normalised(line));
-      if (!symbols.empty()) sequences.push_back(symbols);
-    }
+    for (std::int64_t i = 0; i < spoken.size(); ++i) sentences.push_back(spoken.transcript(i));
+    return sentences;
   }
-  language_.emplace(sequences, options.ngram_order, train.vocabulary().size());
+  for (const std::string& line : sentences_in(options.ngram_text)) {
+    std::string sentence = any_samples().normalised(line);
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  }
+  return sentences;
+}
+
+std::map<std::string, std::string> Transcription::files() const {
+  std::map<std::string, std::string> files = Task::files();
+  if (language_) files[kSentencesFile] = to_text({decoding_.ngram_text, sentences_});
+  return files;
 }
 
 std::vector<std::string> Transcription::texts_of(const models::Outputs& output) const {

@@ -42,6 +42,7 @@ class Transcription final : public Task {
   Report report(const ReportRequest& request) override;
   void set_decoding(const DecodingOptions& options) override;
   std::string text_of(const data::Batch& batch) override;
+  std::map<std::string, std::string> files() const override;
 
   struct Evaluation {
     Metrics metrics;
@@ -54,12 +55,15 @@ class Transcription final : public Task {
  private:
   const data::SpeechDataset& samples(data::Split split) const;
   const data::SpeechDataset& any_samples() const;
+  /// As options.ngram_text says.
+  std::vector<std::string> counted_sentences(const DecodingOptions& options) const;
   /// The texts of a batch, from logits on the host.
   std::vector<std::string> texts_of(const models::Outputs& output) const;
 
   Loss loss_;
   DecodingOptions decoding_;
   std::optional<ops::NgramModel> language_;
+  std::vector<std::string> sentences_;  // that it was counted in
 };
 
 }  // namespace fovea::training
