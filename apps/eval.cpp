@@ -18,7 +18,7 @@ using apps::EvalArguments;
 
 experiment::Opened open(const EvalArguments& args) {
   const auto samples = experiment::WantedSamples::of(args.split);
-  if (io::fs::is_regular_file(args.run)) {
+  if (experiment::is_experiment_file(args.run)) {
     FOVEA_CHECK(!args.weights.file.empty(), ConfigError,
                 fmt::format("{}: is an experiment file; give its weights with --weights FILE, or "
                             "the folder of a run made by train",
@@ -40,7 +40,7 @@ experiment::Opened open(const EvalArguments& args) {
 io::fs::path results_folder(const EvalArguments& args, const std::string& name,
                             std::string_view split) {
   if (!args.out.empty()) return args.out;
-  if (args.weights.file.empty()) return io::fs::path(args.run) / "eval" / split;
+  if (io::fs::is_directory(args.run)) return io::fs::path(args.run) / "eval" / split;
   return experiment::default_folder("eval", name) / split;
 }
 
@@ -90,7 +90,8 @@ int main(int argc, char** argv) {
   EvalArguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.run,
-                 "folder of a run made by train; with --weights an experiment file")
+                 "folder of a run made by train, or what export made of it; with --weights an "
+                 "experiment file")
       .required()
       .value("EXPERIMENT");
   apps::add_subject_flags(cli, args.split, args.checkpoint, args.averaged);
@@ -114,7 +115,7 @@ int main(int argc, char** argv) {
                  "samples drawn beside the truth, or with its outlines, spread over the split (12)")
       .range(0, 10000);
   cli.add_option("-o,--out", args.out,
-                 "folder for the results (default: RUN/eval/<split>; with --weights "
+                 "folder for the results (default: RUN/eval/<split>; of files "
                  "eval/<name>/<split>)")
       .value("FOLDER");
   cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);

@@ -160,13 +160,10 @@ int generate_images(const Arguments& args, const apps::Common& common,
   return 0;
 }
 
-// Samples are of averaged weights wherever a run has them, as in the literature.
+// What export made of a run has one set of weights.
 std::optional<bool> averaged_of(const Arguments& args) {
-  if (args.averaged) return args.averaged;
-  const schema::Value config = experiment::load_config(args.run);
-  const schema::Value* decay = schema::find_path(config, "train.ema_decay");
-  if (decay != nullptr && decay->as_double() > 0) return true;
-  return std::nullopt;
+  if (args.averaged || !io::fs::is_directory(args.run)) return args.averaged;
+  return experiment::averaged_for_images(experiment::load_config(args.run));
 }
 
 int generate_images(const Arguments& args, const apps::Common& common) {
@@ -225,7 +222,9 @@ int main(int argc, char** argv) {
       "         fovea generate runs/dit --samples 100 --classifier runs/resnet --out grid.png\n");
   Arguments args;
   apps::Options cli = program.options();
-  cli.add_option("RUN", args.run, "folder of a run made by train").required().value("FOLDER");
+  cli.add_option("RUN", args.run, "folder of a run made by train, or what export made of it")
+      .required()
+      .value("FOLDER");
   const auto prompt =
       cli.add_option("--prompt", args.prompt, "text to go on with (default: a line break)");
   cli.add_option("--prompt-file", args.prompt_file, "file with that text")

@@ -23,6 +23,7 @@
 #include "inspect/augment.h"
 #include "inspect/dataset.h"
 #include "inspect/magnitude.h"
+#include "inspect/model_file.h"
 #include "inspect/signs.h"
 #include "inspect/tradeoff.h"
 #include "inspect/units.h"
@@ -30,6 +31,7 @@
 #include "schema/describe/describe.h"
 #include "schema/describe/json_schema.h"
 #include "schema/load.h"
+#include "training/store/model_file.h"
 #include "training/tasks/task_registry.h"
 #include "visualise/figures/figure_list.h"
 #include "visualise/plots/curves.h"
@@ -289,13 +291,15 @@ int main(int argc, char** argv) {
       "         fovea inspect experiments/kcla/kcla56.json --across-depth 2,6,12\n"
       "         fovea inspect dataset experiments/smoke/dgvit.json\n"
       "         fovea inspect augment experiments/smoke/dgvit.json\n"
+      "         fovea inspect dgvit.fovea\n"
       "         fovea inspect --list dataset paired_folder\n"
       "         fovea inspect schema > fovea.schema.json\n");
   Arguments args;
   apps::Options cli = program.options();
   program.add_json();
   program.add_overrides(args.overrides);
-  cli.add_option("EXPERIMENT", args.experiment, "experiment file").value("EXPERIMENT");
+  cli.add_option("EXPERIMENT", args.experiment, "experiment file, or what export made of a run")
+      .value("EXPERIMENT");
   cli.add_option(
          "--list", args.list,
          "what a registry has (attention, model, dataset, figure, ...), or the keys of one entry")
@@ -394,6 +398,8 @@ int main(int argc, char** argv) {
     if (units.parsed()) return apps::draw_units(args.units);
     FOVEA_CHECK(!args.experiment.empty(), ConfigError,
                 "no experiment file given; see fovea inspect --help");
+    if (training::is_model_file(args.experiment))
+      return apps::print_model_file(args.experiment, program.common.json);
     if (!args.across_depth.empty()) return draw_across_depth(args, program.common.json);
     return args.profile ? profile_step(args, program.common.json)
                         : summarise(args, program.common.json);

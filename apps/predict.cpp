@@ -89,7 +89,9 @@ int main(int argc, char** argv) {
       "         fovea predict runs/dgvit cat.png dog.png --out predictions\n");
   Arguments args;
   apps::Options cli = program.options();
-  cli.add_option("RUN", args.run, "folder of a run made by train").required().value("FOLDER");
+  cli.add_option("RUN", args.run, "folder of a run made by train, or what export made of it")
+      .required()
+      .value("FOLDER");
   cli.add_option("INPUT", args.inputs,
                  "pictures, recordings, or .nii and .nii.gz volumes (channels end in _0000, _0001, "
                  "...), or folders of them, whose sub-folders are not searched")

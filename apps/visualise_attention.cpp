@@ -30,8 +30,8 @@ struct Arguments {
 };
 
 std::vector<experiment::Opened> open_runs(const Arguments& args) {
-  const auto is_experiment = [](const std::string& path) { return io::fs::is_regular_file(path); };
-  const auto experiments = std::count_if(args.runs.begin(), args.runs.end(), is_experiment);
+  const auto experiments =
+      std::count_if(args.runs.begin(), args.runs.end(), experiment::is_experiment_file);
   FOVEA_CHECK(experiments == std::ssize(args.weights), ConfigError,
               fmt::format("--weights: {} given for {} experiment files; expected one for each",
                           args.weights.size(), experiments));
@@ -40,7 +40,7 @@ std::vector<experiment::Opened> open_runs(const Arguments& args) {
   for (const std::string& path : args.runs) {
     const experiment::WantedSamples samples =
         experiment::samples_shown(path, args.inputs, args.texts, args.split);
-    if (is_experiment(path)) {
+    if (experiment::is_experiment_file(path)) {
       training::ForeignWeights weights = args.reading;
       weights.file = args.weights[used++];
       runs.push_back(
@@ -104,7 +104,8 @@ int main(int argc, char** argv) {
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.runs,
-                 "folders of runs made by train, or experiment files with --weights")
+                 "folders of runs made by train, what export made of them, or experiment files "
+                 "with --weights")
       .required()
       .value("EXPERIMENT");
   apps::FigureFlags flags(cli);

@@ -54,6 +54,8 @@ const std::vector<Command>& commands() {
        "fovea predict runs/hippocampus scans --out predictions"},
       {"generate", "go on with a text, or make images of chosen classes",
        "fovea generate runs/gutenberg --prompt 'It was a dark'"},
+      {"export", "one file of a run, to be handed on",
+       "fovea export runs/dgvit --out dgvit.fovea --license CC-BY-4.0"},
       {"ablate", "train rows x seeds of a table, resumable",
        "fovea ablate experiments/smoke/ablation.json --out runs/smoke --jobs 2"},
       {"visualise-attention", "draw attention rollouts of runs side by side, and a page to explore",

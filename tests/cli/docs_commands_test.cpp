@@ -26,9 +26,9 @@ const std::set<std::string> kDataAtHand = {
     "digits",          "synthetic",         "synthetic_segmentation",
     "synthetic_boxes", "synthetic_volumes", "synthetic_scenes"};
 
-const std::vector<std::string> kDocumentedPrograms = {"train",    "eval",   "predict",
-                                                      "generate", "ablate", "visualise-attention",
-                                                      "inspect",  "bench",  "verify"};
+const std::vector<std::string> kDocumentedPrograms = {
+    "train",   "eval",  "predict", "generate", "export", "ablate", "visualise-attention",
+    "inspect", "bench", "verify"};
 
 // Of runs, weights, pictures and devices that a machine for tests does not have. By page, the
 // beginnings of commands; a new command must run, or be checked, or be added here.

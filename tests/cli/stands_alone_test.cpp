@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 
+#include <nlohmann/json.hpp>
+
 #include "base/file.h"
 #include "data/files/pictures/image_file.h"
 #include "data/files/sound_file.h"
@@ -224,6 +226,15 @@ std::map<std::string, std::string> answers(const TestFolder& folder, const Kind&
   return found;
 }
 
+void check_same(const Kind& kind, const std::map<std::string, std::string>& before,
+                const std::map<std::string, std::string>& after) {
+  REQUIRE(after.size() == before.size());
+  for (const auto& [name, content] : before) {
+    INFO(kind.name << ": " << name);
+    CHECK(after.at(name) == content);
+  }
+}
+
 std::string trained(const TestFolder& folder, const Kind& kind) {
   kind.make(folder);
   std::string text = kind.experiment;
@@ -250,12 +261,14 @@ TEST_CASE("a run stands alone: elsewhere and without its data it says the same",
   io::fs::copy(run, copy, io::fs::copy_options::recursive);
   io::remove_all(folder.path("here"));
   io::move(folder.path("data"), folder.path("gone"));
-  const auto after = answers(folder, kind, copy);
-  REQUIRE(after.size() == before.size());
-  for (const auto& [name, content] : before) {
-    INFO(kind.name << ": " << name);
-    CHECK(after.at(name) == content);
-  }
+  check_same(kind, before, answers(folder, kind, copy));
+  const std::string file = folder.path("there/file/run.fovea").string();
+  io::make_directories(folder.path("there/file"));
+  const CliResult exported = run_cli("export", {copy, "--out", file});
+  INFO(exported.err);
+  REQUIRE(exported.code == 0);
+  io::remove_all(copy);
+  check_same(kind, before, answers(folder, kind, file));
 }
 
 TEST_CASE("a run stands alone: weights of other programs need no data either", "[cli]") {
@@ -300,6 +313,64 @@ TEST_CASE("a run stands alone: what older programs did not keep is asked of the 
                  Catch::Contains("fovea export"));
   CHECK(io::read_text(folder.path("kept/predictions.csv")) ==
         io::read_text(folder.path("old/predictions.csv")));
+  const std::string file = folder.path("old.fovea").string();
+  REQUIRE(run_cli("export", {run, "--out", file}).code == 0);
   io::move(folder.path("data"), folder.path("gone"));
   check_refusal(predict("none"), 1, "an older program wrote the checkpoint");
+  const CliResult from_file = run_cli("predict", {file, folder.path("own.png").string(), "--out",
+                                                  folder.path("file").string(), "--quiet"});
+  CHECK(from_file.code == 0);
+  CHECK(from_file.err.empty());
+  CHECK(io::read_text(folder.path("kept/predictions.csv")) ==
+        io::read_text(folder.path("file/predictions.csv")));
+}
+
+TEST_CASE("export: what a file is, what it serves for, and what is refused", "[cli]") {
+  const TestFolder folder("cli-export");
+  const std::string run = trained(folder, kinds().front());
+  const std::string file = folder.path("model.fovea").string();
+  const Words words = {"--license", "CC-BY-4.0",     "--author",
+                       "A. Author", "--description", "cats and dogs"};
+  Words all = {run, "--out", file};
+  all.insert(all.end(), words.begin(), words.end());
+  REQUIRE(run_cli("export", all).code == 0);
+  const std::string bytes = io::read_text(file);
+  all[2] = folder.path("again.fovea").string();
+  REQUIRE(run_cli("export", all).code == 0);
+  CHECK(io::read_text(all[2]) == bytes);
+  const CliResult told = run_cli("inspect", {file});
+  CHECK_THAT(told.out, Catch::Contains("tiny, image_classification on image_folder") &&
+                           Catch::Contains("CC-BY-4.0") && Catch::Contains("A. Author") &&
+                           Catch::Contains("cats and dogs") && Catch::Contains("2: cat, dog") &&
+                           Catch::Contains("scores") && Catch::Contains("data.json"));
+  const auto json = nlohmann::json::parse(run_cli("inspect", {file, "--json"}).out);
+  CHECK(json["outputs"] == nlohmann::json({"cat", "dog"}));
+  CHECK(json["metrics"].contains("test"));
+  // Its weights begin another run.
+  const std::string experiment = folder.path("tiny.json").string();
+  CHECK(run_cli("train",
+                {experiment, "--init", file, "--out", folder.path("more").string(), "--quiet"})
+            .code == 0);
+  check_refusal(run_cli("export", all), 1, "is there already");
+  check_refusal(run_cli("export", {run, "--out", folder.path("a.zip").string()}), 2, ".fovea");
+  check_refusal(run_cli("export", {file, "--out", folder.path("b.fovea").string()}), 2,
+                "is exported already");
+  check_refusal(run_cli("predict", {file, "own.png", "--checkpoint", "best", "--out", "x"}), 2,
+                "--checkpoint");
+  std::string damaged = bytes;
+  damaged[bytes.size() / 2] ^= 1;
+  folder.write("damaged.fovea", damaged);
+  folder.write("cut.fovea", bytes.substr(0, bytes.size() - 100));
+  folder.write("other.fovea", "{}");
+  for (const char* name : {"damaged.fovea", "cut.fovea", "other.fovea"}) {
+    const std::string bad = folder.path(name).string();
+    const std::string own = folder.path("own.png").string();
+    check_refusal(run_cli("inspect", {bad}), 1, bad);
+    check_refusal(run_cli("predict", {bad, own, "--out", folder.path("x").string()}), 1, bad);
+    check_refusal(run_cli("eval", {bad}), 1, bad);
+    check_refusal(run_cli("visualise-attention", {bad, "--input", own}), 1, bad);
+    check_refusal(run_cli("generate", {bad}), 1, bad);
+    check_refusal(run_cli("train", {experiment, "--init", bad, "--out", folder.path("y").string()}),
+                  1, bad);
+  }
 }

@@ -35,7 +35,7 @@ TextWriter::TextWriter(const TrainedRun& from) {
   models::DataShape shape;
   shape.vocab_size = tokeniser_->size();
   model_ = make_model(experiment, device_, shape);
-  nn::load_weights(*model_, stored.tensors(), stored.file());
+  nn::load_weights(*model_, stored.tensors(), stored.file);
   model_->train(false);
   decoder_ = dynamic_cast<models::LanguageModel*>(model_.get());
   FOVEA_CHECK(decoder_ != nullptr, ConfigError,

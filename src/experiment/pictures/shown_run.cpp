@@ -15,6 +15,7 @@
 #include "experiment/pictures/volume_case.h"
 #include "experiment/pictures/volume_rollouts.h"
 #include "training/selection.h"
+#include "training/store/model_file.h"
 #include "training/tasks/task_registry.h"
 #include "visualise/figures/shared/image_inputs.h"
 #include "visualise/plots/run_names.h"
@@ -24,10 +25,15 @@ namespace {
 
 using visualise::ShownRun;
 
+// A model file is called as the run that it was made of.
+std::string name_of(const io::fs::path& path) {
+  return (training::is_model_file(path) ? path.stem() : path.filename()).string();
+}
+
 // By their folders or files.
 std::vector<std::string> names_of(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
-  for (const std::string& path : paths) names.push_back(io::fs::path(path).filename().string());
+  for (const std::string& path : paths) names.push_back(name_of(path));
   return distinct(std::move(names));
 }
 
@@ -43,8 +49,8 @@ std::vector<std::string> titles_of(const std::vector<Opened>& opened,
   for (std::size_t i = 0; i < titles.size(); ++i) {
     if (count[titles[i]] == 1) continue;
     io::fs::path path = io::fs::canonical(paths[i]);
-    if (io::fs::is_regular_file(path)) path = opened[i].weights.file;
-    titles[i] = fmt::format("{} ({})", titles[i], path.filename().string());
+    if (is_experiment_file(path)) path = opened[i].weights.file;
+    titles[i] = fmt::format("{} ({})", titles[i], name_of(path));
   }
   return distinct(std::move(titles));
 }
@@ -66,7 +72,7 @@ std::optional<bool> signed_maps_of(const Experiment& e) {
 // The task that a run or an experiment file is of.
 std::string task_of(const io::fs::path& path) {
   const schema::Value config =
-      io::fs::is_regular_file(path) ? load_unresolved(path, {}) : load_config(path);
+      is_experiment_file(path) ? load_unresolved(path, {}) : load_config(path);
   const schema::Value* task = config.find("task");
   return task == nullptr ? default_task() : task->as_string();
 }

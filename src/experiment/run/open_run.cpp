@@ -7,11 +7,13 @@
 #include "base/file.h"
 #include "data/registry.h"
 #include "data/texts/text_dataset.h"
+#include "experiment/run/exported.h"
 #include "schema/json/parse.h"
 #include "schema/load.h"
 #include "training/monitor.h"
 #include "training/store/checkpoint.h"
 #include "training/store/weights.h"
+#include "training/tasks/task_registry.h"
 
 namespace fovea::experiment {
 namespace {
@@ -98,13 +100,18 @@ WantedSamples WantedSamples::of(const std::string& split) {
   return {data::OpenParts::kReported, data::split_from_name(split)};
 }
 
+std::optional<bool> averaged_for_images(const Value& config) {
+  const auto network = training::tasks().find(config.at("task").as_string()).info.network;
+  const bool keeps_averages = config.at("train").at("ema_decay").as_double() > 0;
+  if (network != models::Interface::kDenoiser || !keeps_averages) return std::nullopt;
+  return true;
+}
+
 StoredRun read_run(const TrainedRun& from) {
+  if (training::is_model_file(from.folder)) return read_exported(from);
   StoredRun stored;
-  Value config = load_config(from.folder);
   schema::Notes notes;
-  for (const std::string& assignment : from.overrides)
-    override_setting(experiment_kind(), config, assignment, notes);
-  stored.config = resolve(config, notes);
+  stored.config = resolved_of_run(load_config(from.folder), from.overrides, notes);
   stored.notes = notes.list();
   WeightsUsed& weights = stored.weights;
   choose_checkpoint(from, stored.config, weights);
@@ -123,6 +130,8 @@ StoredRun read_run(const TrainedRun& from) {
   FOVEA_CHECK(!weights.averaged || !checkpoint.ema.empty(), FileError,
               fmt::format("{}: not found; the run kept no averaged weights (train.ema_decay)",
                           (stored.folder / "ema.safetensors").string()));
+  stored.file =
+      (stored.folder / (weights.averaged ? "ema.safetensors" : "model.safetensors")).string();
   if (weights.step == 0) describe_start(from.folder, weights);
   return stored;
 }
@@ -144,8 +153,12 @@ Opened open_run(const TrainedRun& from) {
                                                 : open_described_by_data(stored, options);
   opened.run->check_files(checkpoint, stored.folder);
   opened.run->add_notes(stored.notes);
-  nn::load_weights(opened.run->model(), stored.tensors(), stored.file());
+  nn::load_weights(opened.run->model(), stored.tensors(), stored.file);
   return opened;
+}
+
+bool is_experiment_file(const std::filesystem::path& path) {
+  return io::fs::is_regular_file(path) && !training::is_model_file(path);
 }
 
 Opened open_experiment(const ForeignRun& from) {

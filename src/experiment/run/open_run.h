@@ -49,7 +49,7 @@ struct WantedSamples {
 
 /// A run made by train.
 struct TrainedRun {
-  std::filesystem::path folder;
+  std::filesystem::path folder;  // or the model file that export made of it
   /// "best", "last" or "step-00001234"; empty: those that summary.json is about, and the last ones
   /// of a run that has none.
   std::string checkpoint = {};
@@ -61,20 +61,23 @@ struct TrainedRun {
   WantedSamples samples = {};
 };
 
-/// What a run folder holds of it: its settings and a checkpoint, before data or network are opened.
+/// Generators of images are used with averaged weights wherever a run has them, as in the
+/// literature: true for such a configuration; nothing for others.
+std::optional<bool> averaged_for_images(const schema::Value& config);
+
+/// What a run folder, or a model file, holds of a run: its settings and a checkpoint, before data
+/// or network are opened.
 struct StoredRun {
   schema::Value config;  // with the overrides, resolved
   training::Checkpoint checkpoint;
   std::filesystem::path folder;  // of the checkpoint
+  std::string file;              // of the weights
   WeightsUsed weights;
   std::vector<std::string> notes;
 
-  /// The weights that `weights` says, and their file.
+  /// The weights that `weights` says.
   const std::map<std::string, Tensor>& tensors() const {
     return weights.averaged ? checkpoint.ema : checkpoint.model;
-  }
-  std::string file() const {
-    return (folder / (weights.averaged ? "ema.safetensors" : "model.safetensors")).string();
   }
 };
 /// Throws FileError and ConfigError.
@@ -85,6 +88,9 @@ StoredRun read_run(const TrainedRun& run);
 /// checkpoint of an older program describes none: the whole data set is opened, with a note. Throws
 /// FileError and ConfigError.
 Opened open_run(const TrainedRun& run);
+
+/// Whether a path is that of an experiment file, not of a run folder or model file.
+bool is_experiment_file(const std::filesystem::path& path);
 
 /// An experiment file, or config.json of a run, with weights of another program.
 struct ForeignRun {

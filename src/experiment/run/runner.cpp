@@ -22,6 +22,7 @@
 #include "schema/load.h"
 #include "training/inference/sampler.h"
 #include "training/store/checkpoint.h"
+#include "training/store/model_file.h"
 #include "training/store/weights_file.h"
 #include "training/tasks/task_registry.h"
 
@@ -248,6 +249,9 @@ training::DryRun Run::dry_run() {
 }
 
 schema::Value load_config(const std::filesystem::path& run_folder) {
+  if (training::is_model_file(run_folder))
+    return brought_up_to_date(experiment_kind(),
+                              training::read_model_file(run_folder, make_cpu(1)).config);
   const auto path = run_folder / "config.json";
   FOVEA_CHECK(
       std::filesystem::exists(path), FileError,
@@ -263,6 +267,14 @@ schema::Value load_config(const std::filesystem::path& run_folder) {
                     error.what(), run_folder.string()));
   }
   return brought_up_to_date(experiment_kind(), stored);
+}
+
+schema::Value resolved_of_run(const schema::Value& config,
+                              const std::vector<std::string>& overrides, schema::Notes& notes) {
+  schema::Value changed = config;
+  for (const std::string& assignment : overrides)
+    override_setting(experiment_kind(), changed, assignment, notes);
+  return resolve(changed, notes);
 }
 
 }  // namespace fovea::experiment

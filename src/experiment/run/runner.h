@@ -99,8 +99,11 @@ class Run {
   bool asks_ = false;  // eval.questions have been read
 };
 
-/// The configuration of a run folder (config.json).
-schema::Value load_config(const std::filesystem::path& run_folder);
+/// The configuration of a run folder (config.json), or of the model file that was made of a run.
+schema::Value load_config(const std::filesystem::path& run);
+/// What load_config() gave with overrides "key=value", resolved.
+schema::Value resolved_of_run(const schema::Value& config,
+                              const std::vector<std::string>& overrides, schema::Notes& notes);
 
 /// Name of the file in a run folder that says which weights training began with (train --init).
 inline constexpr const char* kInitFile = "init.json";

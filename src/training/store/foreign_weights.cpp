@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "models/vit/other_names.h"
 #include "training/positions.h"
+#include "training/store/model_file.h"
 #include "training/store/weights_file.h"
 
 namespace fovea::training {
@@ -107,7 +108,9 @@ Tensors renamed(const Tensors& tensors, const ForeignWeights& from) {
 
 nn::LoadReport load_foreign(models::Model& model, const ForeignWeights& from, const Device& host) {
   const std::string file = from.file.string();
-  Tensors tensors = renamed(read_safetensors(from.file, host).tensors, from);
+  Tensors tensors = renamed(is_model_file(from.file) ? read_model_file(from.file, host).weights
+                                                     : read_safetensors(from.file, host).tensors,
+                            from);
   if (from.interpolate_pos_embed) {
     const auto own = named_tensors(model);
     const auto to = own.find("pos_embed");
