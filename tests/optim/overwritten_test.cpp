@@ -5,27 +5,16 @@
 #include "ops/norm.h"
 #include "ops/reduce.h"
 #include "optim/ema.h"
-#include "optim/registry.h"
-#include "schema/json/parse.h"
+#include "tests/optim/optimisers.h"
 #include "tests/support/tensors.h"
 
 using namespace fovea;
 using namespace fovea::test;
 
-namespace {
-
-std::unique_ptr<optim::Optimiser> make(const std::string& json,
-                                       std::vector<optim::Parameter> parameters) {
-  const schema::Value value = schema::parse(json, "test");
-  return optim::make_optimiser({value.at("type").as_string(), value}, std::move(parameters));
-}
-
-}  // namespace
-
 TEST_CASE("optimisers: a step between forward and backward is noticed", "[optim]") {
   const auto type = GENERATE(values<std::string>({"sgd", "adamw"}));
   const Tensor w = trainable(random_tensor({3, 4}, 1));
-  const auto optimiser = make("{\"type\": \"" + type + "\"}", {{"w", w}});
+  const auto optimiser = make_optimiser("{\"type\": \"" + type + "\"}", {{"w", w}});
   const Tensor x = trainable(random_tensor({2, 4}, 2));
   const auto forward = [&] { return ops::sum(ops::gelu(ops::linear(x, w))); };
   const Tensor late = forward();
