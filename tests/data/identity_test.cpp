@@ -147,3 +147,21 @@ TEST_CASE("sample lists: every part with its names below root, one a line", "[da
 }
 )");
 }
+
+TEST_CASE("identity: one part is compared with itself alone", "[data]") {
+  const Folder folder;
+  write_pictures(folder);
+  const auto tested = [&] {
+    return fingerprint(
+        make_splits(component("image_folder", folder.path), {.parts = OpenParts::kReported}));
+  };
+  const schema::Value all = of_images(folder);
+  CHECK(tested().at("samples").find("train") == nullptr);
+  CHECK(same_content(all, tested()));
+  CHECK(same_content(schema::Value(), tested()));
+  folder.write("train/cat/0.png", encode_png(pattern(4, 4, 3, 99)));
+  CHECK(same_content(all, tested()));
+  CHECK_FALSE(same_content(all, of_images(folder)));
+  folder.write("test/cat/0.png", encode_png(pattern(4, 4, 3, 99)));
+  CHECK_FALSE(same_content(all, tested()));
+}
