@@ -63,7 +63,7 @@ int print_model_file(const std::string& file, bool json) {
                                   ? ""
                                   : fmt::format(", {} parameters",
                                                 experiment::count_text(parameters.as_int()))));
-  print_line("outputs", names_text(told.at("outputs")));
+  if (told.at("outputs").size() > 0) print_line("outputs", names_text(told.at("outputs")));
   print_line("weights", text("weights_text"));
   if (const Value& metrics = told.at("metrics"); !metrics.is_null())
     print_line("scores", metrics_text(metrics));
