@@ -129,6 +129,21 @@ Splits make_splits(const schema::Component& component, const MakeOptions& option
   return splits;
 }
 
+Place place_of(const std::string& root, Split split, const WeightFiles* weights) {
+  Place place{root, split};
+  if (weights == nullptr || !weights->describe()) return place;
+  const schema::Value description = weights->description();
+  for (const schema::Value::Member& kind : description.members()) {
+    if (const schema::Value* names = kind.value.find("class_names")) {
+      for (const schema::Value& name : names->items())
+        place.class_names.push_back(name.as_string());
+    }
+    if (const schema::Value* height = kind.value.find("height")) place.height = height->as_int();
+    if (const schema::Value* width = kind.value.find("width")) place.width = width->as_int();
+  }
+  return place;
+}
+
 bool known_without_files(const schema::Component& component, const MakeOptions& options,
                          const std::string& path) {
   const Opened opened(configure(component, path, options));

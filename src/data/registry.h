@@ -123,6 +123,9 @@ Configured configured(StreamOptions options, OpenStreams open, const MakeOptions
 using OpenSpeech = std::function<std::unique_ptr<SpeechPart>(Split)>;
 Configured configured(SpeechOptions options, OpenSpeech open, const MakeOptions& how);
 
+/// Where a part is looked for, with what weights know of it.
+Place place_of(const std::string& root, Split split, const WeightFiles* weights);
+
 /// Used by the macro below. Options derives from ImageOptions, TextOptions, VolumeSetOptions,
 /// BoxOptions, StreamOptions or SpeechOptions, whose keys follow its own; a member kKind says what
 /// the samples are where they are not plain images or texts, a static kind_of(options) where that
@@ -143,8 +146,8 @@ DatasetEntry make_entry(std::string name, const std::string& title, const std::s
     const typename Options::Common& common = options;
     Configured result = configured(
         common,
-        [open, options](Split split) {
-          return open({options.root, split}, options);
+        [open, options, weights = how.weights](Split split) {
+          return open(place_of(options.root, split, weights.get()), options);
         },
         how);
     if constexpr (requires { options.sample_shape(); }) result.shape = options.sample_shape();

@@ -112,6 +112,10 @@ class Source : public Part {
 struct Place {
   std::filesystem::path root;
   Split split = Split::kTrain;
+  /// Of weights that are given: their classes, and the size of images. A reader that would look at
+  /// train for these need not. Else empty, and 0.
+  std::vector<std::string> class_names = {};
+  std::int64_t height = 0, width = 0;
 };
 
 }  // namespace fovea::data

@@ -159,7 +159,7 @@ std::int64_t class_of(const char* reader, const fs::path& folder, const std::str
                       const std::vector<std::string>& known) {
   const auto found = std::lower_bound(known.begin(), known.end(), name);
   FOVEA_CHECK(found != known.end() && *found == name, FileError,
-              fmt::format("{}: {}: train has no class of this name{}", reader,
+              fmt::format("{}: {}: none of the classes trained on has this name{}", reader,
                           (folder / name).string(), did_you_mean(name, known)));
   return found - known.begin();
 }

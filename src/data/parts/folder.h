@@ -64,7 +64,7 @@ std::vector<std::string> part_names(const std::string& folder, const std::string
 std::optional<std::filesystem::path> part_folder(const std::filesystem::path& root, Split split,
                                                  const CutOptions& cut, const char* page);
 
-/// Position of `name` in `known` (ascending). Throws FileError naming the folder if train has no
+/// Position of `name` in `known` (ascending). Throws FileError naming the folder if there is no
 /// such class.
 std::int64_t class_of(const char* reader, const std::filesystem::path& folder,
                       const std::string& name, const std::vector<std::string>& known);

@@ -54,12 +54,12 @@ struct FolderOptions : ImageOptions {
 
 class ImageFolder final : public Source {
  public:
-  /// `labels`: the list of a part whose pictures lie in no class folders; "": they lie in such.
-  ImageFolder(const fs::path& train, const fs::path& part, const fs::path& labels,
+  /// `folders`: of the classes. `labels`: the list of a part whose pictures lie in no class
+  /// folders;
+  /// "": they lie in such.
+  ImageFolder(const std::vector<std::string>& folders, const fs::path& part, const fs::path& labels,
               const FolderOptions& options)
       : Source(options.info()) {
-    const std::vector<std::string> folders =
-        class_folders(kFolderReader, train, "<class>/<image>", kFolderPage);
     info_.class_names = options.class_names.empty()
                             ? folders
                             : listed_names(fs::path(options.root) / options.class_names, folders);
@@ -75,7 +75,26 @@ class ImageFolder final : public Source {
                   {kFolderReader, info_.exif, false,
                    "give dataset.mean and dataset.std of what they hold, or convert the pictures"},
                   notes_);
-    if (!info_.own_sizes) measure(train, folders);
+  }
+
+  // Every split takes its size from the first image of train that can be decoded.
+  void measure(const fs::path& train, const std::vector<std::string>& folders) {
+    std::string first_error;
+    for (const std::string& name : folders) {
+      for (const fs::path& file : image_files(kFolderReader, train / name, kFolderPage)) {
+        try {
+          const Image image = read_file(file);
+          return set_size(image.height, image.width);
+        } catch (const FileError& error) {  // reported when the sample itself is used
+          if (first_error.empty()) first_error = error.what();
+        }
+      }
+    }
+    throw FileError(first_error);
+  }
+  void set_size(std::int64_t height, std::int64_t width) {
+    info_.height = height;
+    info_.width = width;
   }
 
   Image read(std::int64_t index) const override {
@@ -109,24 +128,6 @@ class ImageFolder final : public Source {
     }
   }
 
-  // Every split takes its size from the first image of train that can be decoded.
-  void measure(const fs::path& train, const std::vector<std::string>& folders) {
-    std::string first_error;
-    for (const std::string& name : folders) {
-      for (const fs::path& file : image_files(kFolderReader, train / name, kFolderPage)) {
-        try {
-          const Image image = read_file(file);
-          info_.height = image.height;
-          info_.width = image.width;
-          return;
-        } catch (const FileError& error) {  // reported when the sample itself is used
-          if (first_error.empty()) first_error = error.what();
-        }
-      }
-    }
-    throw FileError(first_error);
-  }
-
   std::vector<fs::path> files_;
 };
 
@@ -140,13 +141,23 @@ bool holds_folders(const fs::path& folder) {
 std::unique_ptr<Source> open_image_folder(const Place& place, const FolderOptions& options) {
   const auto part = part_folder(place.root, place.split, options.split, kFolderPage);
   if (!part) return nullptr;
-  const fs::path train = *part_folder(place.root, Split::kTrain, options.split, kFolderPage);
+  // Weights are asked before train, which need not be there.
+  const bool known = !place.class_names.empty() && options.class_names.empty();
+  const fs::path train =
+      known ? fs::path() : *part_folder(place.root, Split::kTrain, options.split, kFolderPage);
+  const std::vector<std::string> folders =
+      known ? place.class_names
+            : class_folders(kFolderReader, train, "<class>/<image>", kFolderPage);
   const bool listed = !options.val_labels.empty();
   // Kaggle's ImageNet has a test folder whose classes nobody knows.
   if (listed && place.split == Split::kTest && !holds_folders(*part)) return nullptr;
   const bool by_list = listed && place.split == Split::kVal;
-  return std::make_unique<ImageFolder>(
-      train, *part, by_list ? place.root / options.val_labels : fs::path(), options);
+  auto source = std::make_unique<ImageFolder>(
+      folders, *part, by_list ? place.root / options.val_labels : fs::path(), options);
+  if (options.img_size == 0) {
+    known ? source->set_size(place.height, place.width) : source->measure(train, folders);
+  }
+  return source;
 }
 
 std::vector<fs::path> folder_lists(const schema::Value& options) {

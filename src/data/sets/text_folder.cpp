@@ -14,8 +14,8 @@ struct TextFolderOptions : TextOptions {};
 std::optional<TextSource> open_text_folder(const Place& place, const TextFolderOptions& options) {
   const auto part = part_folder(place.root, place.split, options.split, kTextFolderPage);
   if (!part) return std::nullopt;
-  std::vector<std::string> classes;
-  if (place.split != Split::kTrain)
+  std::vector<std::string> classes = place.class_names;
+  if (classes.empty() && place.split != Split::kTrain)
     classes =
         class_folders(kTextFolderReader, place.root / "train", "<class>/<text>", kTextFolderPage);
   return read_text_folder(kTextFolderReader, *part, std::move(classes), true, options.encoding,

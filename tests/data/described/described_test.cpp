@@ -112,6 +112,34 @@ TEST_CASE("described data: only the part that is reported is opened", "[data]") 
   CHECK(splits.test->size() == 1);
 }
 
+TEST_CASE("described data: a test part alone is read by the classes of weights", "[data]") {
+  const Folder folder, other;
+  for (const char* name : {"train/cat/0.png", "train/dog/0.png", "test/cat/0.png"})
+    folder.write(name, encode_png(pattern(4, 6, 3, name[6])));
+  other.write("test/dog/0.png", encode_png(pattern(4, 6, 3, 1)));
+  const auto beside = beside_weights(*make_splits(component("image_folder", folder.path)).train);
+  const schema::Component set = component("image_folder", other.path);
+  const MakeOptions reported{.parts = OpenParts::kReported, .weights = beside};
+  const auto test = make_splits(set, reported).test;
+  CHECK(test->label(0) == 1);
+  CHECK(test->class_names() == std::vector<std::string>{"cat", "dog"});
+  CHECK(test->shape().width == 6);
+  CHECK_THROWS_WITH(make_splits(set, {.parts = OpenParts::kReported}),
+                    Catch::Contains("train: not found"));
+  other.write("test/fox/0.png", encode_png(pattern(4, 6, 3, 1)));
+  CHECK_THROWS_WITH(make_splits(set, reported),
+                    Catch::Contains("none of the classes trained on has this name"));
+
+  const Folder texts, other_texts;
+  for (const char* name : {"train/bad/0.txt", "train/good/0.txt", "test/bad/0.txt"})
+    texts.write(name, std::string("a film"));
+  other_texts.write("test/good/0.txt", std::string("a film"));
+  const auto words = beside_weights(*make_splits(component("text_folder", texts.path)).train);
+  const Splits alone = make_splits(component("text_folder", other_texts.path),
+                                   {.parts = OpenParts::kReported, .weights = words});
+  CHECK(alone.test->label(0) == 1);
+}
+
 TEST_CASE("described data: what is damaged or of another kind is refused", "[data]") {
   const schema::Component set = component(R"({"type": "synthetic"})");
   const auto refuses = [&](const std::string& text, const std::string& complaint) {

@@ -151,7 +151,7 @@ TEST_CASE("text_folder and imdb: one text a file, sorted by number", "[data]") {
   CHECK(any.train->num_classes() == 3);
   write(folder.path / "test/psos/1.txt", "?");
   CHECK_THROWS_WITH(make_texts(component("text_folder", folder.path, "\"on_empty\": \"keep\"")),
-                    Catch::Contains("train has no class of this name; did you mean \"pos\""));
+                    Catch::Contains("none of the classes trained on has this name; did you mean \"pos\""));
   CHECK_THROWS_WITH(make_texts(component("imdb", folder.path / "none")),
                     Catch::Contains("none/train: not found; see datasets/imdb.md"));
 }
