@@ -11,8 +11,9 @@ namespace {
 
 class Reader {
  public:
-  Reader(std::string_view text, char separator, bool quotes, const std::string& name)
-      : text_(text), separator_(separator), quotes_(quotes), name_(name) {}
+  Reader(std::string_view text, char separator, bool quotes, const std::string& name,
+         std::int64_t first_line)
+      : text_(text), separator_(separator), quotes_(quotes), name_(name), line_(first_line) {}
 
   std::vector<CsvRow> rows() {
     std::vector<CsvRow> rows;
@@ -77,14 +78,14 @@ class Reader {
   bool quotes_;
   const std::string& name_;
   std::size_t at_ = 0;
-  std::int64_t line_ = 1;
+  std::int64_t line_;
 };
 
 }  // namespace
 
 std::vector<CsvRow> parse_csv(std::string_view text, char separator, bool quotes,
-                              const std::string& name) {
-  return Reader(text, separator, quotes, name).rows();
+                              const std::string& name, std::int64_t first_line) {
+  return Reader(text, separator, quotes, name, first_line).rows();
 }
 
 }  // namespace fovea::data

@@ -16,8 +16,8 @@ struct CsvRow {
 /// Rows of a table; empty lines are left out. Lines end in \n or \r\n. With `quotes`, a field may
 /// stand in double quotes, inside of which "" is a quote and separators and line breaks are text;
 /// backslashes mean nothing. Throws FileError "NAME:LINE: ..." for a quote that is never closed and
-/// for text behind a closing quote.
+/// for text behind a closing quote. `first_line`: the number of the first line of the text.
 std::vector<CsvRow> parse_csv(std::string_view text, char separator, bool quotes,
-                              const std::string& name);
+                              const std::string& name, std::int64_t first_line = 1);
 
 }  // namespace fovea::data
