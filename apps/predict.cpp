@@ -1,4 +1,4 @@
-// predict: a trained run on pictures or volumes of one's own.
+// predict: a trained run on pictures, volumes, recordings or texts of one's own.
 
 #include <fmt/format.h>
 
@@ -6,11 +6,10 @@
 #include "base/file.h"
 #include "common/app.h"
 #include "experiment/inference/prediction.h"
-#include "training/progress.h"
-#include "training/status_line.h"
+#include "experiment/run/open_run.h"
+#include "predict/printer.h"
 
 #include <cstdint>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,16 +20,21 @@ using namespace fovea;
 
 struct Arguments {
   std::string run, out;
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs, texts, columns;
   std::string checkpoint;
   std::optional<bool> averaged;
   std::vector<std::string> overrides;
+  std::string format = "csv";
   bool probabilities = false;
+  std::int64_t batch_size = 0;
   int threads = 0;
 };
 
 int predict(const Arguments& args, bool quiet) {
   const io::fs::path out = args.out;
+  FOVEA_CHECK(!args.inputs.empty() || !args.texts.empty(), ConfigError,
+              "INPUT: expected files or folders, or texts as --text");
+  const experiment::TableFormat format = experiment::table_format(args.format, "--format");
   FOVEA_CHECK(
       !io::fs::exists(out) || (io::fs::is_directory(out) && io::fs::is_empty(out)), FileError,
       fmt::format("--out {}: is there and holds something; choose another folder", args.out));
@@ -38,42 +42,22 @@ int predict(const Arguments& args, bool quiet) {
       experiment::open_run({args.run, args.checkpoint, args.averaged, args.threads, args.overrides,
                             experiment::WantedSamples::none()});
   for (const std::string& note : opened.run->notes()) fmt::print(stderr, "note: {}\n", note);
-  experiment::Run& run = *opened.run;
-  run.model().train(false);
-  const auto [inputs, notes] = experiment::predict_inputs(
-      run, std::vector<io::fs::path>(args.inputs.begin(), args.inputs.end()));
-  for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
-  io::make_directories(out);
-  const experiment::PredictRequest request{out, args.probabilities};
-  std::vector<experiment::Prediction> predictions;
-  std::size_t done = 0, failed = 0;
-  // On a terminal a line that is redrawn, elsewhere one for each input.
-  std::optional<training::StatusLine> status;
-  if (apps::stderr_is_terminal()) status.emplace(std::cerr, apps::terminal_columns);
-  const auto say = [&](const std::string& line) {
-    status ? status->keep(line) : fmt::print(stderr, "{}\n", line);
-  };
-  for (const experiment::PredictInput& input : inputs) {
-    if (apps::stop_requested()) break;
-    try {
-      predictions.push_back(experiment::predict(run, input, request));
-    } catch (const FileError& error) {  // the others are worth having
-      say(fmt::format("predict: {}", error.what()));
-      ++failed;
-    }
-    ++done;
-    if (quiet) continue;
-    const std::string line = fmt::format(
-        "{}  {}", training::count_of_total(static_cast<std::int64_t>(done), std::ssize(inputs)),
-        input.name);
-    status ? status->show(line) : say(line);
-  }
-  if (status) status->clear();
-  experiment::write_predictions(run, predictions, request);
-  fmt::print("{} of {} predicted by {}, in {}\n", done - failed, inputs.size(),
-             opened.weights.text(), out.string());
-  if (done < inputs.size()) return apps::kStopped;
-  return failed > 0 ? apps::kRunTimeError : 0;
+  apps::PredictPrinter printer(quiet);
+  const experiment::PredictCounts counts =
+      experiment::predict(*opened.run,
+                          {{args.inputs.begin(), args.inputs.end()},
+                           args.texts,
+                           args.columns,
+                           out,
+                           format,
+                           args.probabilities,
+                           args.batch_size},
+                          printer);
+  printer.finish();
+  fmt::print("{} of {} predicted by {}, in {}\n", counts.predicted,
+             counts.predicted + counts.failed, opened.weights.text(), out.string());
+  if (counts.stopped) return apps::kStopped;
+  return counts.failed > 0 ? apps::kRunTimeError : 0;
 }
 
 }  // namespace
@@ -81,27 +65,38 @@ int predict(const Arguments& args, bool quiet) {
 int main(int argc, char** argv) {
   apps::Program program(
       "predict",
-      "Runs the network of a trained run on pictures, NIfTI volumes or recordings of your own, or "
-      "on "
-      "all\nof a folder, and writes masks, labels, classes or objects on the grid of each file, or "
-      "the text of\na recording. The data that the run was trained on need not be there.\n\n"
+      "Runs the network of a trained run on pictures, NIfTI volumes, recordings or texts of your "
+      "own, and\nwrites masks, labels, classes or objects on the grid of each file, or the text of "
+      "a recording, as they\ncome. The data that the run was trained on need not be there.\n\n"
       "Example: fovea predict runs/hippocampus scans/ --out predictions\n"
-      "         fovea predict runs/dgvit cat.png dog.png --out predictions\n");
+      "         fovea predict runs/dgvit cat.png dog.png --out predictions\n"
+      "         fovea predict runs/dgt --text 'a good film' --out predictions\n"
+      "         fovea predict runs/dgt reviews.csv --column review --format jsonl --out "
+      "predictions\n");
   Arguments args;
   apps::Options cli = program.options();
   cli.add_option("RUN", args.run, "folder of a run made by train, or what export made of it")
       .required()
       .value("FOLDER");
   cli.add_option("INPUT", args.inputs,
-                 "pictures, recordings, or .nii and .nii.gz volumes (channels end in _0000, _0001, "
-                 "...), or folders of them, whose sub-folders are not searched")
-      .required()
+                 "pictures, recordings, .nii and .nii.gz volumes (channels end in _0000, _0001, "
+                 "...), or folders of them with their sub-folders; of texts files with one in "
+                 "each line, .csv, .tsv or .jsonl tables, or - for standard input")
       .value("FILE");
+  cli.add_option("--text", args.texts, "a text itself; repeatable").value("TEXT");
+  cli.add_option("--column", args.columns,
+                 "column of tables that holds the texts; of several the texts are joined (text)")
+      .value("NAME");
   cli.add_option("-o,--out", args.out, "folder for the predictions; must be new or empty")
       .required()
       .value("FOLDER");
+  cli.add_option("--format", args.format, "of the table of predictions (csv)").value("csv|jsonl");
   cli.add_flag("--probabilities", args.probabilities,
-               "of masks and volumes: a file for each class beside the labels");
+               "the probability of every class: in the table, or of masks and volumes as a file "
+               "for each class beside the labels");
+  cli.add_option("--batch-size", args.batch_size,
+                 "inputs that go through the network together (that of the run's evaluations)")
+      .number("of at least 1", [](double n) { return n >= 1; });
   cli.add_option("--checkpoint", args.checkpoint,
                  "best, last or step-00001234 (default: the one that summary.json is about)");
   cli.add_option("--threads", args.threads, "threads (0: all cores)").range(0, 1024);

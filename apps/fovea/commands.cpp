@@ -50,7 +50,7 @@ const std::vector<Command>& commands() {
        "fovea train experiments/smoke/dgvit.json --out runs/dgvit"},
       {"eval", "score a run, clean and under corruptions; predictions; foreign weights",
        "fovea eval runs/dgvit --noise all"},
-      {"predict", "masks, labels or classes of pictures and volumes of your own",
+      {"predict", "masks, labels or classes of pictures, volumes and texts of your own",
        "fovea predict runs/hippocampus scans --out predictions"},
       {"generate", "go on with a text, or make images of chosen classes",
        "fovea generate runs/gutenberg --prompt 'It was a dark'"},

@@ -37,6 +37,7 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
      {"fovea train --extend 2 --out runs/dgvit",  // a test of its own
       "fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea predict runs/hippocampus", "fovea predict runs/dgvit cat.png",
+      "fovea predict runs/dgt --text", "fovea predict runs/dgt reviews.csv",
       "fovea generate runs/dit --classes 0-9", "fovea generate runs/dit --classes 3,5",
       "fovea generate runs/dit --samples 100", "fovea generate runs/gutenberg --prompt",
       "fovea generate runs/gutenberg --top-p",
@@ -53,7 +54,8 @@ const std::map<std::string, std::vector<std::string>> kNotAtHand = {
       "fovea ablate experiments/smoke/ablation.json --set train.device=cuda:1",
       "fovea verify --device opencl"}},
     {"docs/evaluation.md",
-     {"fovea eval runs/language --set 'eval.questions",
+     {"fovea predict runs/dgt reviews.csv", "fovea predict runs/dgt --text",
+      "fovea eval runs/language --set 'eval.questions",
       "fovea eval experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea visualise-attention experiments/imagenet/vit_tiny_patch16_224.json --weights",
       "fovea visualise-attention experiments/imagenet/vit_small_patch14_reg4_dinov2.json --weights",

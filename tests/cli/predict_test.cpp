@@ -1,6 +1,12 @@
 // predict on pictures: classes, and masks at their own size.
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+
 #include "base/file.h"
 #include "data/files/pictures/image_file.h"
 #include "tests/cli/refusal.h"
@@ -9,6 +15,7 @@
 
 using namespace fovea;
 using namespace fovea::test;
+using nlohmann::json;
 
 namespace {
 
@@ -25,10 +32,8 @@ std::string small_segmentation(const TestFolder& folder) {
   return run;
 }
 
-}  // namespace
-
-TEST_CASE("predict: classes of pictures", "[cli]") {
-  const TestFolder folder("cli-predict-classes");
+// A run that knows the ten digits, hardly trained.
+std::string small_classifier(const TestFolder& folder) {
   const std::string experiment =
       folder.write("tiny.json", R"({
     "name": "tiny", "dataset": {"type": "digits", "root": ")" +
@@ -39,19 +44,72 @@ TEST_CASE("predict: classes of pictures", "[cli]") {
     "train": {"epochs": 1, "batch_size": 20}})");
   const std::string run = folder.path("run").string();
   REQUIRE(run_cli("train", {experiment, "--out", run, "--quiet"}).code == 0);
-  data::Image picture{8, 8, 1, {}};
-  picture.pixels.assign(64, 100);
-  io::make_directories(folder.path("pictures"));
-  data::write_png(folder.path("pictures") / "grey.png", picture);
-  const std::string out = folder.path("out").string();
-  const CliResult predicted =
-      run_cli("predict", {run, folder.path("pictures").string(), "--out", out, "--quiet"});
-  INFO(predicted.err);
-  REQUIRE(predicted.code == 0);
-  const std::string table = io::read_text(folder.path("out") / "predictions.csv");
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("predict: classes of pictures, whatever the batch", "[cli]") {
+  const TestFolder folder("cli-predict-classes");
+  const std::string run = small_classifier(folder);
+  for (int k = 0; k < 7; ++k) {
+    data::Image picture{8, 8, 1, {}};
+    for (int i = 0; i < 64; ++i)
+      picture.pixels.push_back(static_cast<std::uint8_t>((i * i * (k + 3)) % 256));
+    const auto file = folder.path("pictures") / (k < 5 ? "" : "more") / fmt::format("p{}.png", k);
+    io::make_directories(file.parent_path());
+    data::write_png(file, picture);
+  }
+  const std::string pictures = folder.path("pictures").string();
+  const auto predict = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {run, pictures, "--out", folder.path(out).string(), "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CliResult predicted = run_cli("predict", words);
+    INFO(predicted.err);
+    REQUIRE(predicted.code == 0);
+    CHECK_THAT(predicted.out, Catch::StartsWith("7 of 7 predicted by "));
+  };
+  predict("out", {});
+  const std::string table = io::read_text(folder.path("out/predictions.csv"));
   CHECK_THAT(table, Catch::StartsWith("name,file,label,label_index,prediction,prediction_index,"
-                                      "probability,index,0,1,2") &&
-                        Catch::Contains("\ngrey,") && Catch::Contains("grey.png,,,"));
+                                      "probability,index\nmore/p5,") &&
+                        Catch::Contains("\np0,") && Catch::Contains("p0.png,,,"));
+  predict("one", {"--batch-size", "1", "--threads", "1"});
+  CHECK(io::read_text(folder.path("one/predictions.csv")) == table);
+
+  predict("all", {"--probabilities", "--batch-size", "3"});
+  CHECK_THAT(io::read_text(folder.path("all/predictions.csv")),
+             Catch::Contains(",probability,index,0,1,2,"));
+  predict("lines", {"--probabilities", "--format", "jsonl"});
+  std::istringstream lines(io::read_text(folder.path("lines/predictions.jsonl")));
+  int rows = 0;
+  for (std::string line; std::getline(lines, line); ++rows) {
+    const json row = json::parse(line);
+    CHECK(row["index"] == rows);
+    CHECK(row["label"].is_null());
+    double sum = 0;
+    for (const auto& p : row["probabilities"]) sum += p.get<double>();
+    CHECK(sum == Approx(1));
+    CHECK(row["probability"] == row["probabilities"][row["prediction"].get<std::string>()]);
+  }
+  CHECK(rows == 7);
+
+  folder.write("pictures/broken.png", "no picture");
+  const CliResult partly =
+      run_cli("predict", {run, pictures, "--out", folder.path("partly").string(), "--quiet"});
+  CHECK(partly.code == 1);
+  CHECK_THAT(partly.err, Catch::Contains("predict: ") && Catch::Contains("broken.png"));
+  CHECK_THAT(partly.out, Catch::StartsWith("7 of 8 predicted by "));
+  const CliResult none = run_cli("predict", {run, folder.path("pictures/broken.png").string(),
+                                             "--out", folder.path("none").string(), "--quiet"});
+  CHECK(none.code == 1);
+  CHECK_THAT(none.out, Catch::StartsWith("0 of 1 predicted by "));
+  check_refusal(run_cli("predict", {run, "--out", folder.path("b").string()}), 2, "INPUT");
+  check_refusal(run_cli("predict", {run, "--text", "words", "--out", folder.path("b").string()}), 2,
+                "--text and --column are of runs that read texts");
+  check_refusal(
+      run_cli("predict", {run, pictures, "--format", "xml", "--out", folder.path("b").string()}), 2,
+      "known: csv, jsonl");
 }
 
 TEST_CASE("predict: masks lie on the grid of the picture", "[cli]") {
@@ -71,7 +129,6 @@ TEST_CASE("predict: masks lie on the grid of the picture", "[cli]") {
     CHECK(mask.height == 30);
     CHECK(mask.width == 40);
   }
-  check_refusal(run_cli("predict", {run, "--out", folder.path("b").string()}), 2, "INPUT");
 }
 
 TEST_CASE("predict: a folder's names are kept, and what is left out is said", "[cli]") {
@@ -90,8 +147,8 @@ TEST_CASE("predict: a folder's names are kept, and what is left out is said", "[
   const CliResult predicted = run_cli("predict", {run, scans.string(), "--out", out});
   INFO(predicted.err);
   REQUIRE(predicted.code == 0);
-  CHECK_THAT(predicted.err, Catch::Contains("scans: 2 of 4 files are left out: .tif 1, .txt 1\n"));
-  CHECK_THAT(predicted.err, Catch::Contains("scans: sub-folders are not searched: more;"));
+  CHECK_THAT(predicted.err, Catch::Contains("scans: 2 of 5 files are left out: .tif 1, .txt 1\n"));
+  CHECK(io::fs::exists(folder.path("out") / "more" / "d.png"));
   CHECK(io::fs::exists(folder.path("out") / "\u00dcbung 1 (a).png"));
   CHECK(io::fs::exists(folder.path("out") / "b_c.png"));
   CHECK_THAT(io::read_text(folder.path("out") / "predictions.csv"),
@@ -102,9 +159,10 @@ TEST_CASE("predict: a folder's names are kept, and what is left out is said", "[
                           folder.path("twice").string()});
   REQUIRE(twice.code == 0);
   CHECK(io::fs::exists(folder.path("twice") / "b_c (2).png"));
-  check_refusal(run_cli("predict", {run, folder.path("scans").parent_path().string(), "--out",
-                                    folder.path("c").string()}),
-                1, "its sub-folders are not searched: ");
+  io::make_directories(folder.path("empty/below"));
+  check_refusal(
+      run_cli("predict", {run, folder.path("empty").string(), "--out", folder.path("c").string()}),
+      1, "holds no picture (");
 }
 
 TEST_CASE("eval: says that the data are not those of the run", "[cli]") {

@@ -5,8 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sstream>
+
 #include "base/file.h"
 #include "tests/cli/refusal.h"
+#include "tests/support/paths.h"
 #include "tests/support/run_cli.h"
 
 using namespace fovea;
@@ -134,6 +137,72 @@ TEST_CASE("texts: attention of several runs as pictures and as a page", "[cli]")
   refuses({"--heads"}, "reads texts, of which text_rollout is drawn");
   refuses({"--pca"},
           "dgt reads texts; expected a network of images; figures that fit it: text_rollout");
+}
+
+TEST_CASE("texts: predict on texts of one's own", "[cli]") {
+  const TestFolder folder("cli-text-predict");
+  const std::string run = folder.path("run").string();
+  REQUIRE(run_cli("train", {tiny(folder), "--out", run, "--quiet"}).code == 0);
+  REQUIRE(run_cli("eval", {run, "--no-noise"}).code == 0);
+  const auto predict = [&](const std::string& out, const std::vector<std::string>& more, int code) {
+    std::vector<std::string> words = {run, "--out", folder.path(out).string(), "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CliResult predicted = run_cli("predict", words);
+    INFO(predicted.err);
+    REQUIRE(predicted.code == code);
+    return predicted;
+  };
+  // The table of the test part, as eval predicts it.
+  predict("table", {folder.path("data/test.csv").string()}, 0);
+  const auto predictions = [](const std::string& table) {
+    std::vector<std::string> found;
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      std::vector<std::string> cells;
+      std::istringstream rest(line);
+      for (std::string cell; std::getline(rest, cell, ',');) cells.push_back(cell);
+      found.push_back(cells.at(0) == "name" ? "" : cells.at(4) + cells.at(7));
+    }
+    return found;
+  };
+  const std::string table = io::read_text(folder.path("table/predictions.csv"));
+  CHECK_THAT(table, Catch::Contains("\ntest.csv:2,"));
+  CHECK(predictions(table) ==
+        predictions(io::read_text(folder.path("run/eval/test/predictions.csv"))));
+
+  // Batches of one share no padding.
+  predict("one", {folder.path("data/test.csv").string(), "--batch-size", "1"}, 0);
+  CHECK(predictions(io::read_text(folder.path("one/predictions.csv"))) == predictions(table));
+
+  const std::string lines = folder.write("a.txt", "good w1\n\nbad w2 w3\n");
+  const std::string objects = folder.write("b.jsonl", "{\"review\": \"bad w1\"}\n{\"stars\": 1}\n");
+  const CliResult mixed =
+      predict("mixed", {"--text", "good, good", lines, "--format", "jsonl", "--probabilities"}, 0);
+  std::istringstream rows(io::read_text(folder.path("mixed/predictions.jsonl")));
+  std::vector<json> read;
+  for (std::string line; std::getline(rows, line);) read.push_back(json::parse(line));
+  REQUIRE(read.size() == 3);
+  CHECK(read[0]["name"] == "text 1");
+  CHECK(read[0]["prediction"] == "yes");
+  CHECK(read[1]["name"] == "a.txt:1");
+  CHECK(read[2]["name"] == "a.txt:3");
+  CHECK(read[2]["prediction"] == "no");
+  CHECK(read[2]["index"] == 2);
+  CHECK(read[2]["probabilities"]["no"] == read[2]["probability"]);
+
+  const CliResult partly = predict("partly", {objects, "--column", "review"}, 1);
+  CHECK_THAT(partly.err, Catch::Contains("b.jsonl:2: "));
+  CHECK_THAT(partly.out, Catch::StartsWith("1 of 2 predicted by "));
+
+  const std::string piped = "printf 'good\\nbad\\n' | '" + bin_dir() + "/predict' '" + run +
+                            "' - --quiet --out '" + folder.path("piped").string() + "'";
+  REQUIRE(run_cli("/bin/sh", {"-c", piped}).code == 0);
+  CHECK_THAT(io::read_text(folder.path("piped/predictions.csv")),
+             Catch::Contains("\nstdin:1,-,,,yes,") && Catch::Contains("\nstdin:2,-,,,no,"));
+  check_refusal(run_cli("predict", {run, folder.path("data/test.csv").string(), "--column", "txt",
+                                    "--out", folder.path("none").string()}),
+                1, "has no column \"txt\"; did you mean \"text\"?");
+  CHECK_FALSE(io::fs::exists(folder.path("none")));
 }
 
 TEST_CASE("texts: the same bits for any number of threads, in both precisions", "[cli]") {

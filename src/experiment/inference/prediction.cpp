@@ -1,336 +1,317 @@
 #include "experiment/inference/prediction.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <numeric>
+#include <optional>
 #include <set>
-#include <string>
+#include <span>
 #include <utility>
 
 #include "autograd/mode.h"
-#include "base/csv_field.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "data/audio/speech_dataset.h"
 #include "data/boxes/box_dataset.h"
-#include "data/files/sound_file.h"
+#include "data/given/given_samples.h"
+#include "data/given/text_reader.h"
 #include "data/images/image_dataset.h"
-#include "data/parts/folder.h"
 #include "data/volumes/volume_dataset.h"
-#include "experiment/reports/mask_files.h"
+#include "experiment/inference/predict_inputs.h"
+#include "experiment/inference/predicted_files.h"
 #include "experiment/reports/objects/coco_files.h"
 #include "experiment/reports/objects/detection_table.h"
-#include "experiment/reports/objects/drawn_objects.h"
-#include "experiment/reports/predicted_volumes.h"
 #include "experiment/reports/prediction_table.h"
-#include "metrics/label_maps.h"
-#include "ops/conv/convolution.h"
 
 namespace fovea::experiment {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPredict = "predict";
-
 // All parts are prepared alike.
 const data::Dataset& samples_of(Run& run) { return run.task().source().any(); }
 
-// What a folder holds besides inputs.
-struct LeftOutFiles {
-  std::size_t files = 0;
-  std::map<std::string, std::size_t> endings;
-  std::vector<std::string> folders;
+bool classifies(Run& run) { return run.model().interface() != models::Interface::kDenseNetwork; }
 
-  void add(const fs::path& entry) {
-    std::error_code code;
-    if (fs::is_directory(entry, code)) {
-      folders.push_back(entry.filename().string());
-    } else {
-      ++endings[entry.extension().empty() ? "without ending" : entry.extension().string()];
-      ++files;
-    }
-  }
-  /// "18 of 150 files are left out: .tif 10, .txt 8", and sub-folders; of each one, if any.
-  std::vector<std::string> notes(const std::string& folder, std::size_t inputs) const {
-    std::vector<std::string> notes, counts;
-    for (const auto& [ending, count] : endings)
-      counts.push_back(fmt::format("{} {}", ending, count));
-    if (files > 0)
-      notes.push_back(fmt::format("{}: {} of {} files are left out: {}", folder, files,
-                                  files + inputs, fmt::join(counts, ", ")));
-    if (!folders.empty())
-      notes.push_back(fmt::format("{}: sub-folders are not searched: {}; give them as inputs too",
-                                  folder, fmt::join(folders, ", ")));
-    return notes;
-  }
-};
-
-// What the inputs of a run are.
-struct Inputs {
-  bool (*fits)(const fs::path& file);
-  const char* what;
-};
-Inputs inputs_of(const data::Dataset& samples) {
-  if (data::find_volumes(samples) != nullptr)
-    return {[](const fs::path& file) { return data::has_nifti_extension(file); },
-            ".nii or .nii.gz file"};
-  if (data::find_speech(samples) != nullptr)
-    return {data::has_sound_extension, "recording (.wav, .flac, .ogg, .aiff, .aif, .au)"};
-  return {[](const fs::path& file) { return data::has_image_extension(file); },
-          "picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm, .pnm)"};
-}
-
-std::vector<fs::path> files_of(const std::vector<fs::path>& given, const Inputs& kind,
-                               std::vector<std::string>& notes) {
-  std::vector<fs::path> files;
-  std::error_code code;
-  for (const fs::path& path : given) {
-    FOVEA_CHECK(fs::exists(path, code), FileError, fmt::format("{}: not found", path.string()));
-    if (!fs::is_directory(path, code)) {
-      files.push_back(path);
-      continue;
-    }
-    const std::size_t before = files.size();
-    LeftOutFiles left_out;
-    for (const auto& entry : data::sorted_entries(kPredict, path)) {
-      if (kind.fits(entry.path()) && !fs::is_directory(entry.path(), code)) {
-        files.push_back(entry.path());
-      } else {
-        left_out.add(entry.path());
-      }
-    }
-    const auto found = left_out.notes(path.string(), files.size() - before);
-    notes.insert(notes.end(), found.begin(), found.end());
-    FOVEA_CHECK(
-        files.size() > before, FileError,
-        fmt::format("{}: holds no {}{}", path.string(), kind.what,
-                    left_out.folders.empty() ? ""
-                                             : fmt::format("; its sub-folders are not searched: {}",
-                                                           fmt::join(left_out.folders, ", "))));
-  }
-  return files;
-}
-
-// As they are; a later one that is taken gets " (2)", " (3)", ...
-std::vector<std::string> kept_names(std::vector<std::string> names) {
-  std::set<std::string> taken;
-  for (std::string& name : names) {
-    const std::string first = name;
-    for (int number = 2; !taken.insert(name).second; ++number)
-      name = fmt::format("{} ({})", first, number);
-  }
-  return names;
-}
-
-std::string without_nifti(const fs::path& file) {
-  const std::string name = file.string();
-  for (const std::string_view ending : {".nii.gz", ".nii"}) {
-    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
-  }
-  return name;
-}
-
-// "a_0002" is channel 2 of "a"; nothing is a channel of one that has a single one.
-std::string case_of(const fs::path& file, std::int64_t channels) {
-  const std::string stem = without_nifti(file);
-  const bool numbered =
-      stem.size() > 5 && stem[stem.size() - 5] == '_' &&
-      std::all_of(stem.end() - 4, stem.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return numbered && (channels > 1 || stem.ends_with("_0000")) ? stem.substr(0, stem.size() - 5)
-                                                               : stem;
-}
-
-data::Batch batch_of_one(const Tensor& image) {
-  data::Batch batch;
-  Shape shape{1};
-  for (const std::int64_t size : image.shape()) shape.push_back(size);
-  batch.set("image", image.alias(shape));
-  batch.indices = {0};
-  return batch;
-}
-
-void predict_volume(Run& run, const data::VolumeDataset& volumes, const PredictInput& input,
-                    const PredictRequest& request) {
-  const data::VolumeInfo& info = volumes.info();
-  const data::PreparedVolume volume =
-      data::prepare_volume(data::read_volume({input.files, {}, input.name}, info), volumes.plan(),
-                           info.class_names.size(), info.regions);
-  const Tensor image =
-      Tensor::from(volume.values, {volume.channels, volume.size[0], volume.size[1], volume.size[2]},
-                   run.task().source().options().host);
-  const Tensor prob = run.task().probabilities_of(batch_of_one(image));
-  write_prediction(request.out, input.name, prob.alias(prob.shape().part(1, 5)), volume.place,
-                   input.files.front(), info, {true, request.probabilities});
-}
-
-void write_grey(const fs::path& file, const Tensor& map, float factor) {
-  data::Image picture{map.size(-2), map.size(-1), 1, {}};
-  for (const float value : map.host_values<float>())
-    picture.pixels.push_back(static_cast<std::uint8_t>(value * factor + 0.5f));
-  data::write_png(file, picture);
-}
-
-// What the network sees of an image in [0, 1], in memory of the run's host.
-Tensor normalised(Run& run, const Tensor& image, std::span<const double> mean,
-                  std::span<const double> std) {
-  const auto values = image.host_values<float>();
-  const Tensor result = Tensor::from(std::span<const float>(values.data(), values.size()),
-                                     image.shape(), run.task().source().options().host);
-  data::normalise({image.size(0), image.size(1), image.size(2), result.data<float>()}, mean, std);
-  return result;
-}
-
-// Pictures are enlarged to about this many pixels, so that boxes and letters find room.
-constexpr std::int64_t kDrawnSide = 480;
-
-void draw_found(const std::filesystem::path& file, const data::Image& picture,
-                const std::vector<metrics::DetectedObject>& found,
-                const std::vector<std::string>& classes) {
-  const visualise::Canvas canvas =
-      visualise::canvas_from_bytes(picture.pixels, picture.height, picture.width, picture.channels);
-  const std::int64_t longest = std::max(picture.height, picture.width);
-  const std::int64_t factor = std::max<std::int64_t>(1, (kDrawnSide + longest / 2) / longest);
-  visualise::write_png(file, visualise::draw_objects(canvas, drawn(found), classes, factor));
-}
-
-Prediction predict_objects(Run& run, const data::BoxDataset& boxes, const PredictInput& input,
-                           const PredictRequest& request) {
-  const std::filesystem::path& file = input.files.front();
-  const data::Sample sample = boxes.get_file(file);
-  data::Batch batch = batch_of_one(normalised(run, sample.at("image"), boxes.mean(), boxes.std()));
-  batch.set("image_size", sample.at("image_size").alias({1, 2}));
-  batch.geometry = {sample.geometry};
-  const std::vector<metrics::DetectedObject> found = run.task().objects_in(batch);
-  const std::vector<std::string>& classes = boxes.class_names();
-  draw_found(request.out / (input.name + ".png"), boxes.picture(file), found, classes);
-  return {detection_lines(input.name, file.string(), found, classes, makes_masks(run.model())),
-          found, input.index};
-}
-
-// (1, k, h, w) at the size of the file.
-void predict_masks(const data::ImageDataset& images, const Tensor& prob,
-                   const data::Geometry& geometry, const PredictInput& input,
-                   const PredictRequest& request) {
-  const std::int64_t height = geometry.original_size.at(0), width = geometry.original_size.at(1);
-  const fs::path file = request.out / (input.name + ".png");
-  const std::vector<int> values = images.label_values();
-  data::write_png(
-      file, values.empty()
-                ? cut_at_half(prob, height, width)
-                : label_picture(images.at_original(metrics::predicted_labels(prob), height, width),
-                                values));
-  if (!request.probabilities) return;
-  const Tensor sized = ops::resize(prob, {height, width}, ops::Interpolation::kLinear);
-  const auto shares = sized.host_values<float>();
-  const std::vector<std::string> words = metrics::class_words(images.class_names());
-  const std::int64_t pixels = height * width;
-  for (std::int64_t k = 0; k < sized.size(1); ++k) {
-    const std::vector<float> map(shares.begin() + k * pixels, shares.begin() + (k + 1) * pixels);
-    write_grey(
-        request.out / fmt::format("{}_{}.png", input.name, words[static_cast<std::size_t>(k)]),
-        Tensor::from(map, {height, width}, sized.device()), 255.0f);
-  }
-}
-
-}  // namespace
-
-PredictInputs predict_inputs(Run& run, const std::vector<fs::path>& given) {
-  const data::Dataset& samples = samples_of(run);
-  FOVEA_CHECK(samples.has("image") || data::find_speech(samples) != nullptr, ConfigError,
-              "the run reads texts; pictures, volumes and recordings are predicted so far");
-  const data::VolumeDataset* volumes = data::find_volumes(samples);
-  PredictInputs result;
-  std::vector<PredictInput>& inputs = result.inputs;
-  const std::vector<fs::path> files = files_of(given, inputs_of(samples), result.notes);
-  std::vector<std::string> cases;
-  for (const fs::path& file : files) {
-    const std::string name =
-        volumes == nullptr ? file.string() : case_of(file, volumes->info().channels);
-    if (volumes != nullptr && volumes->info().channels > 1 && !cases.empty() &&
-        cases.back() == name) {
-      inputs.back().files.push_back(file);
-      continue;
-    }
-    inputs.push_back({{file}, "", 0});
-    cases.push_back(volumes == nullptr ? file.stem().string() : name);
-  }
-  std::vector<std::string> names;
-  for (const std::string& one : cases) names.push_back(fs::path(one).filename().string());
-  names = kept_names(std::move(names));
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    inputs[i].name = names[i];
-    inputs[i].index = static_cast<std::int64_t>(i);
-  }
-  return result;
-}
-
-namespace {
-
-// Of every kind of run.
-std::string heads_of(Run& run) {
+ResultHeads heads_of(Run& run, bool probabilities) {
   const data::Dataset& samples = samples_of(run);
   if (data::find_boxes(samples) != nullptr) return detection_heads(makes_masks(run.model()));
-  if (data::find_speech(samples) != nullptr) return "name,file,text";
-  if (run.model().interface() != models::Interface::kImageClassifier) return "name,file";
-  return prediction_heads(samples.class_names());
+  if (data::find_speech(samples) != nullptr) return {{"name", "file", "text"}};
+  if (data::find_volumes(samples) != nullptr || !classifies(run)) return {{"name", "file"}};
+  return prediction_heads(samples.class_names(), probabilities);
 }
+
+// The table, which grows.
+class PredictionTable {
+ public:
+  PredictionTable(const PredictRequest& request, ResultHeads heads)
+      : format_(request.format),
+        heads_(std::move(heads)),
+        file_(request.out / fmt::format("predictions.{}", ending_of(format_)),
+              io::File::Mode::kCreate) {
+    if (format_ == TableFormat::kCsv) file_.write(csv_line(heads_));
+  }
+
+  void add(const ResultRow& row) {
+    pending_ += format_ == TableFormat::kCsv ? csv_line(row) : json_line(heads_, row);
+  }
+  // Whole rows, in one piece.
+  void write() {
+    if (!pending_.empty()) file_.write(pending_);
+    pending_.clear();
+  }
+
+ private:
+  TableFormat format_;
+  ResultHeads heads_;
+  io::File file_;
+  std::string pending_;
+};
+
+// One pass over the inputs.
+class Prediction {
+ public:
+  Prediction(Run& run, const PredictRequest& request, PredictObserver& observer)
+      : run_(run), request_(request), observer_(observer), samples_(samples_of(run)) {}
+
+  PredictCounts run() {
+    if (const auto* texts = dynamic_cast<const data::TextDataset*>(&samples_)) {
+      predict_texts(*texts);
+    } else {
+      predict_files();
+    }
+    return counts_;
+  }
+
+ private:
+  PredictionTable& table() {
+    if (!table_) {
+      io::make_directories(request_.out);
+      table_.emplace(request_, heads_of(run_, request_.probabilities));
+    }
+    return *table_;
+  }
+
+  void say_failed(const std::string& message) {
+    observer_.failed(message);
+    ++counts_.failed;
+  }
+
+  // Writes the rows of what was predicted, and says whether to go on.
+  bool goes_on() {
+    table().write();
+    observer_.progressed(counts_.predicted + counts_.failed, total_);
+    counts_.stopped = observer_.stops();
+    return !counts_.stopped;
+  }
+
+  // Calls visit(batch, probabilities) for the samples in their order, until it returns false.
+  template <class Visit>
+  void each_batch(std::shared_ptr<const data::Dataset> given, const Visit& visit) {
+    const training::BatchOptions& options = run_.task().source().options();
+    data::LoaderOptions how;
+    how.batch_size = data::one_a_batch(given->fields()) ? 1 : batch_size();
+    how.num_workers = options.train.num_workers;
+    data::Loader loader(std::move(given), how, options.host);
+    loader.start(0);
+    try {
+      while (const std::optional<data::Batch> batch = loader.next()) {
+        if (!visit(*batch, run_.task().probabilities_of(*batch))) break;
+      }
+    } catch (const FileError&) {  // no sample at all could be read, of which each is said below
+      if (loader.skipped().empty()) throw;
+    }
+    for (const std::string& message : loader.skipped()) say_failed(message);
+  }
+
+  std::int64_t batch_size() const {
+    return request_.batch_size > 0 ? request_.batch_size
+                                   : run_.task().source().options().eval_batch_size();
+  }
+
+  ResultRow class_row(const std::string& name, const std::string& file, std::int64_t index,
+                      std::span<const float> probabilities) const {
+    const auto best = std::max_element(probabilities.begin(), probabilities.end());
+    return prediction_cells({name, file, {}, best - probabilities.begin(), probabilities, index},
+                            samples_.class_names(), request_.probabilities);
+  }
+
+  // Files.
+
+  void predict_files() {
+    FOVEA_CHECK(samples_.has("image") || data::find_speech(samples_) != nullptr, ConfigError,
+                "the run is of a language model; fovea generate goes on with its texts");
+    FOVEA_CHECK(request_.texts.empty() && request_.columns.empty(), ConfigError,
+                "--text and --column are of runs that read texts; give files");
+    auto [inputs, notes] = predict_inputs(samples_, request_.inputs, request_.out);
+    for (const std::string& note : notes) observer_.noted(note);
+    total_ = std::ssize(inputs);
+    table();
+    const bool alone = data::find_volumes(samples_) != nullptr ||
+                       data::find_boxes(samples_) != nullptr ||
+                       data::find_speech(samples_) != nullptr;
+    if (alone) {
+      predict_one_by_one(inputs);
+    } else {
+      predict_pictures(data::images_of(samples_), inputs);
+    }
+  }
+
+  void predict_pictures(const data::ImageDataset& images, const std::vector<PredictInput>& inputs) {
+    std::vector<fs::path> files;
+    for (const PredictInput& input : inputs) files.push_back(input.files.front());
+    each_batch(data::given_pictures(images, std::move(files)),
+               [&](const data::Batch& batch, const Tensor& probabilities) {
+                 for (std::int64_t k = 0; k < batch.size(); ++k) {
+                   const auto at = static_cast<std::size_t>(k);
+                   add_picture(images, inputs[static_cast<std::size_t>(batch.indices[at])],
+                               batch.geometry[at], probabilities.rows(k, k + 1));
+                 }
+                 counts_.predicted += batch.size();
+                 return goes_on();
+               });
+  }
+
+  void add_picture(const data::ImageDataset& images, const PredictInput& input,
+                   const data::Geometry& geometry, const Tensor& probabilities) {
+    const std::string file = input.files.front().string();
+    if (classifies(run_)) {
+      const auto values = probabilities.host_values<float>();
+      table().add(class_row(input.name, file, input.index, {values.begin(), values.end()}));
+      return;
+    }
+    write_masks(images, probabilities, geometry, input.name, files());
+    table().add({input.name, file});
+  }
+
+  void predict_one_by_one(const std::vector<PredictInput>& inputs) {
+    for (const PredictInput& input : inputs) {
+      try {
+        predict_one(input);
+        ++counts_.predicted;
+      } catch (const FileError& error) {  // the others are worth having
+        say_failed(error.what());
+      }
+      if (!goes_on()) break;
+    }
+    if (const data::BoxDataset* boxes = data::find_boxes(samples_)) write_results(*boxes);
+  }
+
+  void predict_one(const PredictInput& input) {
+    const std::string file = input.files.front().string();
+    if (const auto* volumes = data::find_volumes(samples_)) {
+      predict_volume(run_, *volumes, input, files());
+      table().add({input.name, file});
+    } else if (const auto* speech = data::find_speech(samples_)) {
+      const data::Batch batch = speech->batch_of_file(input.files.front());
+      table().add({input.name, file, run_.task().text_of(batch)});
+    } else {
+      const data::BoxDataset& boxes = *data::find_boxes(samples_);
+      objects_.push_back({0, 0, {}, predict_objects(run_, boxes, input, files())});
+      objects_of_.push_back({input.index + 1, ""});
+      for (const ResultRow& row : detection_rows(input.name, file, objects_.back().found,
+                                                 boxes.class_names(), makes_masks(run_.model())))
+        table().add(row);
+    }
+  }
+
+  void write_results(const data::BoxDataset& boxes) const {
+    std::set<std::string> wanted = {"boxes.json"};
+    if (makes_masks(run_.model())) wanted.insert("masks.json");
+    write_coco(request_.out, wanted, objects_,
+               {objects_of_, boxes.class_names(), category_ids(boxes)});
+  }
+
+  PredictedFiles files() const { return {request_.out, request_.probabilities}; }
+
+  // Texts.
+
+  void predict_texts(const data::TextDataset& texts) {
+    total_ = request_.inputs.empty() ? std::ssize(request_.texts) : 0;
+    for (std::size_t i = 0; i < request_.texts.size(); ++i)
+      add_text(texts, {fmt::format("text {}", i + 1), "", request_.texts[i]});
+    for (const fs::path& file : request_.inputs) {
+      data::TextReader reader(file, request_.columns, texts.options().encoding);
+      while (!counts_.stopped) {
+        std::optional<data::GivenText> text = reader.next();
+        if (!text) break;
+        add_text(texts, std::move(*text));
+      }
+    }
+    predict_waiting(texts);
+    table();
+  }
+
+  // Texts of about equal length share a batch, so that little of it is padding: this many batches
+  // are sorted together.
+  static constexpr std::int64_t kSortedBatches = 32;
+
+  void add_text(const data::TextDataset& texts, data::GivenText text) {
+    const std::int64_t index = texts_read_++;
+    const bool blank = text.text.find_first_not_of(" \t\r\n\f\v") == std::string::npos;
+    if (text.problem.empty() && blank && texts.options().on_empty != data::OnEmpty::kKeep)
+      text.problem = fmt::format("{}: holds no word; expected a text", text.name);
+    if (!text.problem.empty()) return say_failed(text.problem);
+    waiting_.push_back({std::move(text), index});
+    if (std::ssize(waiting_) >= kSortedBatches * batch_size()) predict_waiting(texts);
+  }
+
+  void predict_waiting(const data::TextDataset& texts) {
+    if (waiting_.empty() || counts_.stopped) return;
+    std::vector<std::size_t> order(waiting_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return waiting_[a].given.text.size() > waiting_[b].given.text.size();
+    });
+    std::vector<std::string> sorted;
+    for (const std::size_t place : order) sorted.push_back(waiting_[place].given.text);
+    std::vector<std::vector<float>> probabilities(waiting_.size());
+    each_batch(data::given_texts(texts, std::move(sorted)), [&](const data::Batch& batch,
+                                                                const Tensor& rows) {
+      for (std::int64_t k = 0; k < batch.size(); ++k) {
+        const auto values = rows.rows(k, k + 1).host_values<float>();
+        const auto sample = static_cast<std::size_t>(batch.indices[static_cast<std::size_t>(k)]);
+        probabilities[order[sample]].assign(values.begin(), values.end());
+      }
+      counts_.stopped = observer_.stops();
+      return !counts_.stopped;
+    });
+    if (!counts_.stopped) {  // else some have no probabilities
+      for (std::size_t i = 0; i < waiting_.size(); ++i) {
+        const auto& [given, index] = waiting_[i];
+        table().add(class_row(given.name, given.file, index, probabilities[i]));
+      }
+      counts_.predicted += std::ssize(waiting_);
+      goes_on();
+    }
+    waiting_.clear();
+  }
+
+  struct WaitingText {
+    data::GivenText given;
+    std::int64_t index;  // among the inputs
+  };
+
+  Run& run_;
+  const PredictRequest& request_;
+  PredictObserver& observer_;
+  const data::Dataset& samples_;
+  std::optional<PredictionTable> table_;
+  PredictCounts counts_;
+  std::int64_t total_ = 0;                        // inputs; 0: unknown
+  std::vector<training::DetectedImage> objects_;  // of detectors
+  std::vector<CocoImage> objects_of_;
+  std::int64_t texts_read_ = 0;
+  std::vector<WaitingText> waiting_;  // read and not yet predicted
+};
 
 }  // namespace
 
-void write_predictions(Run& run, const std::vector<Prediction>& predictions,
-                       const PredictRequest& request) {
-  std::string table = heads_of(run) + "\n";
-  for (const Prediction& prediction : predictions) table += prediction.lines;
-  io::write_atomic(request.out / "predictions.csv", table);
-  const data::BoxDataset* boxes = data::find_boxes(samples_of(run));
-  if (boxes == nullptr) return;
-  CocoSamples samples{{}, boxes->class_names(), category_ids(*boxes)};
-  std::vector<training::DetectedImage> images;
-  for (const Prediction& prediction : predictions) {
-    samples.images.push_back({prediction.input + 1, ""});
-    images.push_back({0, 0, {}, prediction.objects});
-  }
-  std::set<std::string> wanted = {"boxes.json"};
-  if (makes_masks(run.model())) wanted.insert("masks.json");
-  write_coco(request.out, wanted, images, samples);
-}
-
-Prediction predict(Run& run, const PredictInput& input, const PredictRequest& request) {
+PredictCounts predict(Run& run, const PredictRequest& request, PredictObserver& observer) {
   const autograd::NoGrad no_grad;
-  const data::Dataset& samples = samples_of(run);
-  const std::string file = input.files.front().string();
-  const std::string line = fmt::format("{},{}\n", csv_field(input.name), csv_field(file));
-  if (const auto* volumes = data::find_volumes(samples)) {
-    predict_volume(run, *volumes, input, request);
-    return {line};
-  }
-  if (const auto* boxes = data::find_boxes(samples))
-    return predict_objects(run, *boxes, input, request);
-  if (const auto* speech = data::find_speech(samples)) {
-    const std::string text = run.task().text_of(speech->batch_of_file(input.files.front()));
-    return {fmt::format("{},{},{}\n", csv_field(input.name), csv_field(file), csv_field(text))};
-  }
-  const data::ImageDataset& images = data::images_of(samples);
-  const data::Sample sample = images.get_file(input.files.front());
-  const Tensor prob = run.task().probabilities_of(
-      batch_of_one(normalised(run, sample.at("image"), images.mean(), images.std())));
-  if (run.model().interface() == models::Interface::kDenseNetwork) {
-    predict_masks(images, prob, sample.geometry, input, request);
-    return {line};
-  }
-  const auto values = prob.host_values<float>();
-  const auto best = std::max_element(values.begin(), values.end());
-  return {prediction_line({input.name,
-                           file,
-                           {},
-                           best - values.begin(),
-                           {values.begin(), values.end()},
-                           input.index},
-                          images.class_names()) +
-          "\n"};
+  run.model().train(false);
+  return Prediction(run, request, observer).run();
 }
 
 }  // namespace fovea::experiment

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "experiment/reports/result_line.h"
+
 namespace fovea::experiment {
 
 struct PredictionRow {
@@ -24,11 +26,11 @@ struct PredictionRow {
 inline constexpr std::int64_t kMostClassColumns = 100;
 
 /// "name,file,label,label_index,prediction,prediction_index,probability,index" and, with columns of
-/// classes, one for each. label and prediction are names of classes, "" for an unknown truth;
+/// classes, one for each.
+ResultHeads prediction_heads(const std::vector<std::string>& classes, bool class_columns);
+/// What stands below them. label and prediction are names of classes, nothing for an unknown truth;
 /// probability is that of the prediction.
-std::string prediction_heads(const std::vector<std::string>& classes, bool class_columns = true);
-/// The line of one sample, without its end.
-std::string prediction_line(const PredictionRow& row, const std::vector<std::string>& classes,
-                            bool class_columns = true);
+ResultRow prediction_cells(const PredictionRow& row, const std::vector<std::string>& classes,
+                           bool class_columns);
 
 }  // namespace fovea::experiment

@@ -60,7 +60,7 @@ void write_predictions(const std::filesystem::path& folder, const training::Scor
   const bool each = std::ssize(samples.classes) <= kMostClassColumns;
   const std::vector<float> probabilities = metrics::class_probabilities(rows.logits, rows.width);
   const auto width = static_cast<std::size_t>(rows.width);
-  std::string text = prediction_heads(samples.classes, each) + "\n";
+  std::string text = csv_line(prediction_heads(samples.classes, each));
   for (std::size_t i = 0; i < samples.names.size(); ++i) {
     const PredictionRow row{samples.names[i],
                             file_of(samples.names[i], samples.files),
@@ -68,7 +68,7 @@ void write_predictions(const std::filesystem::path& folder, const training::Scor
                             rows.predictions[i],
                             std::span(probabilities).subspan(i * width, width),
                             samples.indices[i]};
-    text += prediction_line(row, samples.classes, each) + "\n";
+    text += csv_line(prediction_cells(row, samples.classes, each));
   }
   io::write_atomic(folder / "predictions.csv", text);
 }

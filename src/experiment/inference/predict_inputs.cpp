@@ -1,0 +1,173 @@
+#include "experiment/inference/predict_inputs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "data/audio/speech_dataset.h"
+#include "data/files/nifti.h"
+#include "data/files/pictures/image_file.h"
+#include "data/files/sound_file.h"
+#include "data/parts/folder.h"
+#include "data/volumes/volume_dataset.h"
+
+namespace fovea::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the inputs of a run are.
+struct InputKind {
+  bool (*fits)(const fs::path& file);
+  const char* what;
+};
+InputKind kind_of(const data::Dataset& samples) {
+  if (data::find_volumes(samples) != nullptr)
+    return {[](const fs::path& file) { return data::has_nifti_extension(file); },
+            ".nii or .nii.gz file"};
+  if (data::find_speech(samples) != nullptr)
+    return {data::has_sound_extension, "recording (.wav, .flac, .ogg, .aiff, .aif, .au)"};
+  return {[](const fs::path& file) { return data::has_image_extension(file); },
+          "picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm, .pnm)"};
+}
+
+// A file, and what it is called by the input it belongs to.
+struct FoundFile {
+  fs::path file;
+  fs::path name;  // relative to the folder that was given; of a file that was given, its own
+};
+
+// One folder with its sub-folders.
+class Search {
+ public:
+  Search(const InputKind& kind, const fs::path& folder, const fs::path& out)
+      : kind_(kind), folder_(folder), out_(fs::weakly_canonical(out)) {
+    enter(folder, "");
+  }
+
+  const std::vector<FoundFile>& found() const { return found_; }
+  /// "18 of 150 files are left out: .tif 10, .txt 8", and links to folders; of each one, if any.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes, counts;
+    std::size_t files = 0;
+    for (const auto& [ending, count] : left_out_) {
+      counts.push_back(fmt::format("{} {}", ending, count));
+      files += count;
+    }
+    if (files > 0)
+      notes.push_back(fmt::format("{}: {} of {} files are left out: {}", folder_.string(), files,
+                                  files + found_.size(), fmt::join(counts, ", ")));
+    if (!links_.empty())
+      notes.push_back(fmt::format("{}: links to folders are not followed: {}; give them as inputs",
+                                  folder_.string(), fmt::join(links_, ", ")));
+    return notes;
+  }
+
+ private:
+  void enter(const fs::path& folder, const fs::path& name) {
+    std::error_code code;
+    if (fs::equivalent(folder, out_, code)) return;
+    for (const auto& entry : data::sorted_entries("predict", folder)) {
+      const fs::path own = name / entry.path().filename();
+      if (entry.is_directory(code)) {
+        if (entry.is_symlink(code)) {
+          links_.push_back(own.string());
+        } else {
+          enter(entry.path(), own);
+        }
+      } else if (kind_.fits(entry.path())) {
+        found_.push_back({entry.path(), own});
+      } else {
+        const std::string ending = entry.path().extension().string();
+        ++left_out_[ending.empty() ? "without ending" : ending];
+      }
+    }
+  }
+
+  const InputKind& kind_;
+  fs::path folder_, out_;
+  std::vector<FoundFile> found_;
+  std::map<std::string, std::size_t> left_out_;  // files by ending
+  std::vector<std::string> links_;
+};
+
+std::vector<FoundFile> files_of(const std::vector<fs::path>& given, const InputKind& kind,
+                                const fs::path& out, std::vector<std::string>& notes) {
+  std::vector<FoundFile> files;
+  std::error_code code;
+  for (const fs::path& path : given) {
+    FOVEA_CHECK(fs::exists(path, code), FileError, fmt::format("{}: not found", path.string()));
+    if (!fs::is_directory(path, code)) {
+      files.push_back({path, path.filename()});
+      continue;
+    }
+    const Search search(kind, path, out);
+    FOVEA_CHECK(!search.found().empty(), FileError,
+                fmt::format("{}: holds no {}, nor do its sub-folders", path.string(), kind.what));
+    files.insert(files.end(), search.found().begin(), search.found().end());
+    const std::vector<std::string> said = search.notes();
+    notes.insert(notes.end(), said.begin(), said.end());
+  }
+  return files;
+}
+
+// As they are; a later one that is taken gets " (2)", " (3)", ...
+void make_distinct(std::vector<PredictInput>& inputs) {
+  std::set<std::string> taken;
+  for (PredictInput& input : inputs) {
+    const std::string first = input.name;
+    for (int number = 2; !taken.insert(input.name).second; ++number)
+      input.name = fmt::format("{} ({})", first, number);
+  }
+}
+
+std::string without_nifti(const fs::path& file) {
+  const std::string name = file.string();
+  for (const std::string_view ending : {".nii.gz", ".nii"}) {
+    if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+  }
+  return name;
+}
+
+// "a_0002" is channel 2 of "a"; nothing is a channel of one that has a single one.
+std::string case_of(const fs::path& file, std::int64_t channels) {
+  const std::string stem = without_nifti(file);
+  const bool numbered =
+      stem.size() > 5 && stem[stem.size() - 5] == '_' &&
+      std::all_of(stem.end() - 4, stem.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return numbered && (channels > 1 || stem.ends_with("_0000")) ? stem.substr(0, stem.size() - 5)
+                                                               : stem;
+}
+
+}  // namespace
+
+PredictInputs predict_inputs(const data::Dataset& samples, const std::vector<fs::path>& given,
+                             const fs::path& out) {
+  const data::VolumeDataset* volumes = data::find_volumes(samples);
+  const std::int64_t channels = volumes == nullptr ? 0 : volumes->info().channels;
+  PredictInputs result;
+  std::string last;  // volume, with its folder
+  for (const FoundFile& found : files_of(given, kind_of(samples), out, result.notes)) {
+    if (channels > 1) {
+      const std::string volume = case_of(found.file, channels);
+      if (std::exchange(last, volume) == volume) {
+        result.inputs.back().files.push_back(found.file);
+        continue;
+      }
+    }
+    const std::string name = channels > 0 ? case_of(found.name, channels)
+                                          : fs::path(found.name).replace_extension().string();
+    result.inputs.push_back({{found.file}, name, std::ssize(result.inputs)});
+  }
+  make_distinct(result.inputs);
+  return result;
+}
+
+}  // namespace fovea::experiment
