@@ -1,6 +1,7 @@
 // predict: a trained run on pictures, volumes, recordings or texts of one's own.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -8,7 +9,9 @@
 #include "experiment/inference/prediction.h"
 #include "experiment/run/open_run.h"
 #include "predict/printer.h"
+#include "training/store/model_file.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +22,8 @@ namespace {
 using namespace fovea;
 
 struct Arguments {
-  std::string run, out;
+  std::string out;
+  std::vector<std::string> words;  // runs, then inputs
   std::vector<std::string> inputs, texts, columns;
   std::string checkpoint;
   std::optional<bool> averaged;
@@ -30,32 +34,56 @@ struct Arguments {
   int threads = 0;
 };
 
+// Behind the first word, which is a run, and all that follow and are runs.
+std::vector<std::string>::const_iterator first_input(const std::vector<std::string>& words) {
+  return std::find_if(words.begin() + 1, words.end(), [](const std::string& word) {
+    return !training::is_model_file(word) && !io::fs::exists(io::fs::path(word) / "config.json");
+  });
+}
+
+// "checkpoint best, step 40"; of several runs each with its folder.
+std::string weights_text(const std::vector<std::string>& folders,
+                         const std::vector<experiment::Opened>& opened) {
+  if (opened.size() == 1) return opened.front().weights.text();
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < opened.size(); ++r)
+    texts.push_back(fmt::format("{} ({})", folders[r], opened[r].weights.text()));
+  return fmt::format("the mean of {} runs: {}", texts.size(), fmt::join(texts, ", "));
+}
+
 int predict(const Arguments& args, bool quiet) {
   const io::fs::path out = args.out;
-  FOVEA_CHECK(!args.inputs.empty() || !args.texts.empty(), ConfigError,
-              "INPUT: expected files or folders, or texts as --text");
+  const auto inputs_begin = first_input(args.words);
+  const std::vector<std::string> folders(args.words.begin(), inputs_begin);
+  std::vector<std::string> inputs(inputs_begin, args.words.end());
+  inputs.insert(inputs.end(), args.inputs.begin(), args.inputs.end());
+  FOVEA_CHECK(!inputs.empty() || !args.texts.empty(), ConfigError,
+              "--input: expected files or folders behind the run, or texts as --text");
   const experiment::TableFormat format = experiment::table_format(args.format, "--format");
   FOVEA_CHECK(
       !io::fs::exists(out) || (io::fs::is_directory(out) && io::fs::is_empty(out)), FileError,
       fmt::format("--out {}: is there and holds something; choose another folder", args.out));
-  const experiment::Opened opened =
-      experiment::open_run({args.run, args.checkpoint, args.averaged, args.threads, args.overrides,
-                            experiment::WantedSamples::none()});
-  for (const std::string& note : opened.run->notes()) fmt::print(stderr, "note: {}\n", note);
+  std::vector<experiment::Opened> opened;
+  std::vector<experiment::Run*> runs;
+  for (const std::string& folder : folders) {
+    opened.push_back(experiment::open_run({folder, args.checkpoint, args.averaged, args.threads,
+                                           args.overrides, experiment::WantedSamples::none()}));
+    runs.push_back(opened.back().run.get());
+    for (const std::string& note : runs.back()->notes()) fmt::print(stderr, "note: {}\n", note);
+  }
   apps::PredictPrinter printer(quiet);
-  const experiment::PredictCounts counts =
-      experiment::predict(*opened.run,
-                          {{args.inputs.begin(), args.inputs.end()},
-                           args.texts,
-                           args.columns,
-                           out,
-                           format,
-                           args.probabilities,
-                           args.batch_size},
-                          printer);
+  const experiment::PredictCounts counts = experiment::predict(runs,
+                                                               {{inputs.begin(), inputs.end()},
+                                                                args.texts,
+                                                                args.columns,
+                                                                out,
+                                                                format,
+                                                                args.probabilities,
+                                                                args.batch_size},
+                                                               printer);
   printer.finish();
   fmt::print("{} of {} predicted by {}, in {}\n", counts.predicted,
-             counts.predicted + counts.failed, opened.weights.text(), out.string());
+             counts.predicted + counts.failed, weights_text(folders, opened), out.string());
   if (counts.stopped) return apps::kStopped;
   return counts.failed > 0 ? apps::kRunTimeError : 0;
 }
@@ -65,23 +93,27 @@ int predict(const Arguments& args, bool quiet) {
 int main(int argc, char** argv) {
   apps::Program program(
       "predict",
-      "Runs the network of a trained run on pictures, NIfTI volumes, recordings or texts of your "
-      "own, and\nwrites masks, labels, classes or objects on the grid of each file, or the text of "
-      "a recording, as they\ncome. The data that the run was trained on need not be there.\n\n"
+      "Runs the network of a trained run, or the mean of several, on pictures, NIfTI volumes,\n"
+      "recordings or texts of your own, and writes masks, labels, classes or objects on the grid\n"
+      "of each file, or the text of a recording, as they come. The data that the run was trained\n"
+      "on need not be there.\n\n"
       "Example: fovea predict runs/hippocampus scans/ --out predictions\n"
       "         fovea predict runs/dgvit cat.png dog.png --out predictions\n"
+      "         fovea predict runs/fold0 runs/fold1 --input scans/ --out predictions\n"
       "         fovea predict runs/dgt --text 'a good film' --out predictions\n"
       "         fovea predict runs/dgt reviews.csv --column review --format jsonl --out "
       "predictions\n");
   Arguments args;
   apps::Options cli = program.options();
-  cli.add_option("RUN", args.run, "folder of a run made by train, or what export made of it")
+  cli.add_option("RUN", args.words,
+                 "runs: folders made by train, or files made of them by export, of which the "
+                 "probabilities are averaged; the words behind them are inputs, as with --input")
       .required()
-      .value("FOLDER");
-  cli.add_option("INPUT", args.inputs,
+      .value("RUN");
+  cli.add_option("--input", args.inputs,
                  "pictures, recordings, .nii and .nii.gz volumes (channels end in _0000, _0001, "
                  "...), or folders of them with their sub-folders; of texts files with one in "
-                 "each line, .csv, .tsv or .jsonl tables, or - for standard input")
+                 "each line, .csv, .tsv or .jsonl tables, or - for standard input; repeatable")
       .value("FILE");
   cli.add_option("--text", args.texts, "a text itself; repeatable").value("TEXT");
   cli.add_option("--column", args.columns,

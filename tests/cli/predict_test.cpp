@@ -104,7 +104,8 @@ TEST_CASE("predict: classes of pictures, whatever the batch", "[cli]") {
                                              "--out", folder.path("none").string(), "--quiet"});
   CHECK(none.code == 1);
   CHECK_THAT(none.out, Catch::StartsWith("0 of 1 predicted by "));
-  check_refusal(run_cli("predict", {run, "--out", folder.path("b").string()}), 2, "INPUT");
+  check_refusal(run_cli("predict", {run, "--out", folder.path("b").string()}), 2,
+                "--input: expected files");
   check_refusal(run_cli("predict", {run, "--text", "words", "--out", folder.path("b").string()}), 2,
                 "--text and --column are of runs that read texts");
   check_refusal(
@@ -163,6 +164,59 @@ TEST_CASE("predict: a folder's names are kept, and what is left out is said", "[
   check_refusal(
       run_cli("predict", {run, folder.path("empty").string(), "--out", folder.path("c").string()}),
       1, "holds no picture (");
+}
+
+TEST_CASE("predict: several runs are averaged", "[cli]") {
+  const TestFolder folder("cli-predict-ensemble");
+  data::Image picture{8, 8, 1, {}};
+  for (int i = 0; i < 64; ++i) picture.pixels.push_back(static_cast<std::uint8_t>(i * i % 256));
+  const std::string file = folder.path("picture.png").string();
+  data::write_png(file, picture);
+  const std::string first = small_classifier(folder), second = folder.path("second").string();
+  const std::string experiment = folder.path("tiny.json").string();
+  REQUIRE(run_cli("train", {experiment, "--out", second, "--quiet", "--set", "seed=2"}).code == 0);
+  const auto probabilities = [&](const std::string& out, std::vector<std::string> words) {
+    words.insert(words.end(), {"--out", folder.path(out).string(), "--quiet", "--format", "jsonl",
+                               "--probabilities"});
+    const CliResult predicted = run_cli("predict", words);
+    INFO(predicted.err);
+    REQUIRE(predicted.code == 0);
+    const json row = json::parse(io::read_text(folder.path(out) / "predictions.jsonl"));
+    std::vector<double> found;
+    for (const auto& p : row.at("probabilities")) found.push_back(p.get<double>());
+    REQUIRE(found.size() == 10);
+    return found;
+  };
+  const auto a = probabilities("a", {first, file}), b = probabilities("b", {second, file});
+  const auto mean = probabilities("mean", {first, second, "--input", file});
+  CHECK(a != b);
+  for (std::size_t c = 0; c < a.size(); ++c) CHECK(mean[c] == Approx((a[c] + b[c]) / 2));
+  CHECK(probabilities("words", {first, second, file}) == mean);
+
+  // Of maps, too; and what differs is said.
+  const TestFolder other("cli-predict-ensemble-masks");
+  const std::string masks = small_segmentation(other);
+  const std::string scaled = other.path("scaled").string(), classes = other.path("four").string();
+  const std::string segmentation = other.path("tiny.json").string();
+  REQUIRE(
+      run_cli("train", {segmentation, "--out", scaled, "--quiet", "--set", "dataset.img_size=24"})
+          .code == 0);
+  REQUIRE(run_cli("train",
+                  {segmentation, "--out", classes, "--quiet", "--set", "dataset.num_classes=4"})
+              .code == 0);
+  const std::string out = folder.path("none").string();
+  REQUIRE(run_cli("predict", {masks, masks, file, "--out", other.path("twice").string()}).code ==
+          0);
+  REQUIRE(run_cli("predict", {masks, file, "--out", other.path("once").string()}).code == 0);
+  CHECK(data::read_image(other.path("twice/picture.png"), 1).pixels ==
+        data::read_image(other.path("once/picture.png"), 1).pixels);
+  check_refusal(run_cli("predict", {first, masks, file, "--out", out}), 2,
+                "run 2 (tiny): its network is");
+  check_refusal(run_cli("predict", {masks, scaled, file, "--out", out}), 2,
+                "run 2 (tiny): sees pictures at 24 x 24, the first run's 16 x 16;");
+  check_refusal(run_cli("predict", {masks, classes, file, "--out", out}), 2,
+                "run 2 (tiny): 4 classes (");
+  CHECK_FALSE(io::fs::exists(out));
 }
 
 TEST_CASE("eval: says that the data are not those of the run", "[cli]") {

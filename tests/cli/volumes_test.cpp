@@ -101,6 +101,10 @@ TEST_CASE("volumes: train, eval and predict on the grid of the files", "[cli]") 
   REQUIRE(predicted.code == 0);
   CHECK_THAT(predicted.err, Catch::Contains("1/1  "));
   CHECK(data::read_nifti(folder.path("predicted") / (name + ".nii.gz")).values == saved.values);
+  REQUIRE(run_cli("predict", {run, run, "--input", image.string(), "--quiet", "--out",
+                              folder.path("mean").string()})
+              .code == 0);
+  CHECK(data::read_nifti(folder.path("mean") / (name + ".nii.gz")).values == saved.values);
 
   // Pictures have the file's directions, and name its voxels.
   const auto draw = [&](const std::string& query) {

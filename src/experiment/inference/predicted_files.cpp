@@ -64,19 +64,11 @@ fs::path PredictedFiles::file(const std::string& name, const std::string& ending
   return path;
 }
 
-void predict_volume(Run& run, const data::VolumeDataset& volumes, const PredictInput& input,
-                    const PredictedFiles& files) {
-  const data::VolumeInfo& info = volumes.info();
-  const data::PreparedVolume volume =
-      data::prepare_volume(data::read_volume({input.files, {}, input.name}, info), volumes.plan(),
-                           info.class_names.size(), info.regions);
-  const Tensor image =
-      Tensor::from(volume.values, {volume.channels, volume.size[0], volume.size[1], volume.size[2]},
-                   run.task().source().options().host);
-  const Tensor prob = run.task().probabilities_of(batch_of_one(image));
+void predict_volume(const Ensemble& runs, const PredictInput& input, const PredictedFiles& files) {
+  const Ensemble::VolumeProbabilities found = runs.probabilities_of({input.files, {}, input.name});
   const fs::path written = files.file(input.name, ".nii.gz");
-  write_prediction(written.parent_path(), fs::path(input.name).filename().string(),
-                   prob.alias(prob.shape().part(1, 5)), volume.place, input.files.front(), info,
+  write_prediction(written.parent_path(), fs::path(input.name).filename().string(), found.values,
+                   found.place, input.files.front(), data::find_volumes(runs.samples())->info(),
                    {true, files.probabilities});
 }
 

@@ -7,7 +7,7 @@
 
 #include "data/boxes/box_dataset.h"
 #include "data/images/image_dataset.h"
-#include "data/volumes/volume_dataset.h"
+#include "experiment/inference/ensemble.h"
 #include "experiment/inference/predict_inputs.h"
 #include "experiment/run/runner.h"
 #include "metrics/detection/objects.h"
@@ -25,8 +25,7 @@ struct PredictedFiles {
 
 /// <name>.nii.gz on the grid of the input, and of probabilities <name>_<class>.nii.gz. Throws
 /// FileError.
-void predict_volume(Run& run, const data::VolumeDataset& volumes, const PredictInput& input,
-                    const PredictedFiles& files);
+void predict_volume(const Ensemble& runs, const PredictInput& input, const PredictedFiles& files);
 
 /// prob: (1, k, h, w) of a picture, whose size `geometry` says: <name>.png at that size, and of
 /// probabilities <name>_<class>.png.

@@ -18,6 +18,7 @@
 #include "data/given/text_reader.h"
 #include "data/images/image_dataset.h"
 #include "data/volumes/volume_dataset.h"
+#include "experiment/inference/ensemble.h"
 #include "experiment/inference/predict_inputs.h"
 #include "experiment/inference/predicted_files.h"
 #include "experiment/reports/objects/coco_files.h"
@@ -29,16 +30,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// All parts are prepared alike.
-const data::Dataset& samples_of(Run& run) { return run.task().source().any(); }
-
-bool classifies(Run& run) { return run.model().interface() != models::Interface::kDenseNetwork; }
-
-ResultHeads heads_of(Run& run, bool probabilities) {
-  const data::Dataset& samples = samples_of(run);
-  if (data::find_boxes(samples) != nullptr) return detection_heads(makes_masks(run.model()));
+ResultHeads heads_of(const Ensemble& runs, bool probabilities) {
+  const data::Dataset& samples = runs.samples();
+  if (data::find_boxes(samples) != nullptr)
+    return detection_heads(makes_masks(runs.first().model()));
   if (data::find_speech(samples) != nullptr) return {{"name", "file", "text"}};
-  if (data::find_volumes(samples) != nullptr || !classifies(run)) return {{"name", "file"}};
+  if (data::find_volumes(samples) != nullptr || !runs.classifies()) return {{"name", "file"}};
   return prediction_heads(samples.class_names(), probabilities);
 }
 
@@ -72,8 +69,8 @@ class PredictionTable {
 // One pass over the inputs.
 class Prediction {
  public:
-  Prediction(Run& run, const PredictRequest& request, PredictObserver& observer)
-      : run_(run), request_(request), observer_(observer), samples_(samples_of(run)) {}
+  Prediction(const Ensemble& runs, const PredictRequest& request, PredictObserver& observer)
+      : runs_(runs), request_(request), observer_(observer), samples_(runs.samples()) {}
 
   PredictCounts run() {
     if (const auto* texts = dynamic_cast<const data::TextDataset*>(&samples_)) {
@@ -88,7 +85,7 @@ class Prediction {
   PredictionTable& table() {
     if (!table_) {
       io::make_directories(request_.out);
-      table_.emplace(request_, heads_of(run_, request_.probabilities));
+      table_.emplace(request_, heads_of(runs_, request_.probabilities));
     }
     return *table_;
   }
@@ -106,28 +103,13 @@ class Prediction {
     return !counts_.stopped;
   }
 
-  // Calls visit(batch, probabilities) for the samples in their order, until it returns false.
-  template <class Visit>
-  void each_batch(std::shared_ptr<const data::Dataset> given, const Visit& visit) {
-    const training::BatchOptions& options = run_.task().source().options();
-    data::LoaderOptions how;
-    how.batch_size = data::one_a_batch(given->fields()) ? 1 : batch_size();
-    how.num_workers = options.train.num_workers;
-    data::Loader loader(std::move(given), how, options.host);
-    loader.start(0);
-    try {
-      while (const std::optional<data::Batch> batch = loader.next()) {
-        if (!visit(*batch, run_.task().probabilities_of(*batch))) break;
-      }
-    } catch (const FileError&) {  // no sample at all could be read, of which each is said below
-      if (loader.skipped().empty()) throw;
-    }
-    for (const std::string& message : loader.skipped()) say_failed(message);
+  void each_batch(const Ensemble::Prepare& prepare, const Ensemble::Visit& visit) {
+    for (const std::string& message : runs_.each_batch(prepare, batch_size(), visit))
+      say_failed(message);
   }
 
   std::int64_t batch_size() const {
-    return request_.batch_size > 0 ? request_.batch_size
-                                   : run_.task().source().options().eval_batch_size();
+    return request_.batch_size > 0 ? request_.batch_size : runs_.eval_batch_size();
   }
 
   ResultRow class_row(const std::string& name, const std::string& file, std::int64_t index,
@@ -161,22 +143,25 @@ class Prediction {
   void predict_pictures(const data::ImageDataset& images, const std::vector<PredictInput>& inputs) {
     std::vector<fs::path> files;
     for (const PredictInput& input : inputs) files.push_back(input.files.front());
-    each_batch(data::given_pictures(images, std::move(files)),
-               [&](const data::Batch& batch, const Tensor& probabilities) {
-                 for (std::int64_t k = 0; k < batch.size(); ++k) {
-                   const auto at = static_cast<std::size_t>(k);
-                   add_picture(images, inputs[static_cast<std::size_t>(batch.indices[at])],
-                               batch.geometry[at], probabilities.rows(k, k + 1));
-                 }
-                 counts_.predicted += batch.size();
-                 return goes_on();
-               });
+    each_batch(
+        [&](const data::Dataset& like) {
+          return data::given_pictures(data::images_of(like), files);
+        },
+        [&](const data::Batch& batch, const Tensor& probabilities) {
+          for (std::int64_t k = 0; k < batch.size(); ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            add_picture(images, inputs[static_cast<std::size_t>(batch.indices[at])],
+                        batch.geometry[at], probabilities.rows(k, k + 1));
+          }
+          counts_.predicted += batch.size();
+          return goes_on();
+        });
   }
 
   void add_picture(const data::ImageDataset& images, const PredictInput& input,
                    const data::Geometry& geometry, const Tensor& probabilities) {
     const std::string file = input.files.front().string();
-    if (classifies(run_)) {
+    if (runs_.classifies()) {
       const auto values = probabilities.host_values<float>();
       table().add(class_row(input.name, file, input.index, {values.begin(), values.end()}));
       return;
@@ -200,25 +185,26 @@ class Prediction {
 
   void predict_one(const PredictInput& input) {
     const std::string file = input.files.front().string();
-    if (const auto* volumes = data::find_volumes(samples_)) {
-      predict_volume(run_, *volumes, input, files());
+    if (data::find_volumes(samples_) != nullptr) {
+      predict_volume(runs_, input, files());
       table().add({input.name, file});
     } else if (const auto* speech = data::find_speech(samples_)) {
       const data::Batch batch = speech->batch_of_file(input.files.front());
-      table().add({input.name, file, run_.task().text_of(batch)});
+      table().add({input.name, file, runs_.first().task().text_of(batch)});
     } else {
       const data::BoxDataset& boxes = *data::find_boxes(samples_);
-      objects_.push_back({0, 0, {}, predict_objects(run_, boxes, input, files())});
+      objects_.push_back({0, 0, {}, predict_objects(runs_.first(), boxes, input, files())});
       objects_of_.push_back({input.index + 1, ""});
-      for (const ResultRow& row : detection_rows(input.name, file, objects_.back().found,
-                                                 boxes.class_names(), makes_masks(run_.model())))
+      for (const ResultRow& row :
+           detection_rows(input.name, file, objects_.back().found, boxes.class_names(),
+                          makes_masks(runs_.first().model())))
         table().add(row);
     }
   }
 
   void write_results(const data::BoxDataset& boxes) const {
     std::set<std::string> wanted = {"boxes.json"};
-    if (makes_masks(run_.model())) wanted.insert("masks.json");
+    if (makes_masks(runs_.first().model())) wanted.insert("masks.json");
     write_coco(request_.out, wanted, objects_,
                {objects_of_, boxes.class_names(), category_ids(boxes)});
   }
@@ -239,7 +225,7 @@ class Prediction {
         add_text(texts, std::move(*text));
       }
     }
-    predict_waiting(texts);
+    predict_waiting();
     table();
   }
 
@@ -254,10 +240,10 @@ class Prediction {
       text.problem = fmt::format("{}: holds no word; expected a text", text.name);
     if (!text.problem.empty()) return say_failed(text.problem);
     waiting_.push_back({std::move(text), index});
-    if (std::ssize(waiting_) >= kSortedBatches * batch_size()) predict_waiting(texts);
+    if (std::ssize(waiting_) >= kSortedBatches * batch_size()) predict_waiting();
   }
 
-  void predict_waiting(const data::TextDataset& texts) {
+  void predict_waiting() {
     if (waiting_.empty() || counts_.stopped) return;
     std::vector<std::size_t> order(waiting_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -267,16 +253,18 @@ class Prediction {
     std::vector<std::string> sorted;
     for (const std::size_t place : order) sorted.push_back(waiting_[place].given.text);
     std::vector<std::vector<float>> probabilities(waiting_.size());
-    each_batch(data::given_texts(texts, std::move(sorted)), [&](const data::Batch& batch,
-                                                                const Tensor& rows) {
-      for (std::int64_t k = 0; k < batch.size(); ++k) {
-        const auto values = rows.rows(k, k + 1).host_values<float>();
-        const auto sample = static_cast<std::size_t>(batch.indices[static_cast<std::size_t>(k)]);
-        probabilities[order[sample]].assign(values.begin(), values.end());
-      }
-      counts_.stopped = observer_.stops();
-      return !counts_.stopped;
-    });
+    each_batch(
+        [&](const data::Dataset& like) { return data::given_texts(data::texts_of(like), sorted); },
+        [&](const data::Batch& batch, const Tensor& rows) {
+          for (std::int64_t k = 0; k < batch.size(); ++k) {
+            const auto values = rows.rows(k, k + 1).host_values<float>();
+            const auto sample =
+                static_cast<std::size_t>(batch.indices[static_cast<std::size_t>(k)]);
+            probabilities[order[sample]].assign(values.begin(), values.end());
+          }
+          counts_.stopped = observer_.stops();
+          return !counts_.stopped;
+        });
     if (!counts_.stopped) {  // else some have no probabilities
       for (std::size_t i = 0; i < waiting_.size(); ++i) {
         const auto& [given, index] = waiting_[i];
@@ -293,7 +281,7 @@ class Prediction {
     std::int64_t index;  // among the inputs
   };
 
-  Run& run_;
+  const Ensemble& runs_;
   const PredictRequest& request_;
   PredictObserver& observer_;
   const data::Dataset& samples_;
@@ -308,10 +296,11 @@ class Prediction {
 
 }  // namespace
 
-PredictCounts predict(Run& run, const PredictRequest& request, PredictObserver& observer) {
+PredictCounts predict(const std::vector<Run*>& runs, const PredictRequest& request,
+                      PredictObserver& observer) {
   const autograd::NoGrad no_grad;
-  run.model().train(false);
-  return Prediction(run, request, observer).run();
+  const Ensemble ensemble(runs);
+  return Prediction(ensemble, request, observer).run();
 }
 
 }  // namespace fovea::experiment

@@ -14,13 +14,14 @@
 namespace fovea::experiment {
 
 struct PredictRequest {
-  std::vector<std::filesystem::path> inputs;  // files and folders; of texts also "-", standard input
-  std::vector<std::string> texts = {};        // themselves, of runs that read texts
-  std::vector<std::string> columns = {};      // of tables of texts (data::TextReader)
-  std::filesystem::path out;                  // a folder; made where it is not there
-  TableFormat format = TableFormat::kCsv;     // of the table
-  bool probabilities = false;                 // of every class
-  std::int64_t batch_size = 0;                // 0: that of evaluations
+  std::vector<std::filesystem::path>
+      inputs;                              // files and folders; of texts also "-", standard input
+  std::vector<std::string> texts = {};     // themselves, of runs that read texts
+  std::vector<std::string> columns = {};   // of tables of texts (data::TextReader)
+  std::filesystem::path out;               // a folder; made where it is not there
+  TableFormat format = TableFormat::kCsv;  // of the table
+  bool probabilities = false;              // of every class
+  std::int64_t batch_size = 0;             // 0: that of evaluations
 };
 
 /// Told what happens while it does.
@@ -51,9 +52,11 @@ struct PredictCounts {
 ///                inputs + 1, and that of a class the data set's
 /// and the table predictions.csv or predictions.jsonl, with columns prediction_heads() of
 /// classifiers, detection_heads() of detectors, "name,file,text" of transcribers, else "name,file":
-/// a row for each input in their order, of detectors one for each object. Throws FileError for
+/// a row for each input in their order, of detectors one for each object. Of several runs the
+/// probabilities are averaged (ensemble.h). Throws FileError for
 /// inputs that are not there and where nothing can be written, ConfigError for inputs that the run
 /// does not read.
-PredictCounts predict(Run& run, const PredictRequest& request, PredictObserver& observer);
+PredictCounts predict(const std::vector<Run*>& runs, const PredictRequest& request,
+                      PredictObserver& observer);
 
 }  // namespace fovea::experiment
