@@ -220,7 +220,6 @@ TEST_CASE("dataset options: what is wrong is refused with its place", "[data]") 
   for (const char* fold : {"5/5", "-1/5", "1", "1/", "/5", "1/1", "1/5 ", "a/b", "0.5/5"})
     cut(R"("fold": ")" + std::string(fold) + "\"", "expected \"i/k\" with i from 0 to k - 1");
   cut(R"("fold": "0/5", "val": 0.1)", "val and fold are both given");
-  cut(R"("fold": "0/5", "stratified": true)", "folds follow nnU-Net's rule");
   cut(R"("by_group": "(")", "expected \"folder\" or a regular expression");
   cut(R"("val": 0.1, "by_group": "patient")", "finds nothing in synthetic train:0");
   cut(R"("fold": "0/600")", "600 folds of 512 samples");

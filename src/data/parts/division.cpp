@@ -82,40 +82,65 @@ SplitIndices members_of(const std::vector<Unit>& units, const SplitIndices& chos
   return {members_of(units, chosen.train), members_of(units, chosen.val)};
 }
 
+std::vector<std::int64_t> labels_of(const std::vector<Unit>& units) {
+  std::vector<std::int64_t> labels;
+  for (const Unit& unit : units) labels.push_back(unit.label);
+  return labels;
+}
+
+void check_classes(const Samples& samples, const CutOptions& o) {
+  FOVEA_CHECK(samples.has_classes || !o.stratified.value_or(false), ConfigError,
+              "dataset.split.stratified: is true, but samples with masks have no classes; expected "
+              "false or null");
+}
+
 // A share of the samples. `plain` is the stream where classes do not matter.
 SplitIndices draw(const Samples& samples, const std::vector<std::int64_t>& indices,
                   const CutOptions& o, double share, const RandomStream& stream,
                   const RandomStream& plain) {
-  FOVEA_CHECK(samples.has_classes || !o.stratified.value_or(false), ConfigError,
-              "dataset.split.stratified: is true, but samples with masks have no classes; expected "
-              "false or null");
+  check_classes(samples, o);
   const std::vector<Unit> units = units_of(samples, indices, o.by_group);
   const std::vector<std::int64_t> all = all_of(units.size());
   if (!o.stratified.value_or(samples.has_classes))
     return members_of(units, random_split(all, share, plain));
-  std::vector<std::int64_t> labels;
-  for (const Unit& unit : units) labels.push_back(unit.label);
-  return members_of(units, stratified_split(labels, all, share, stream));
+  return members_of(units, stratified_split(labels_of(units), all, share, stream));
 }
 
-// The folds that nnU-Net would draw for cases of these names.
-SplitIndices drawn_fold(const std::vector<Unit>& units, const std::vector<std::string>& cases,
-                        const Fold& fold) {
+// Units that nnU-Net would hold out, among cases of these names.
+std::vector<std::int64_t> held_out_of_sorted(const std::vector<std::string>& cases,
+                                             const Fold& fold) {
+  std::vector<std::int64_t> order = all_of(cases.size());
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return cases[static_cast<std::size_t>(a)] < cases[static_cast<std::size_t>(b)];
+  });
+  std::vector<std::int64_t> held;
+  for (const std::int64_t place : held_out_of_fold(std::ssize(cases), fold.index, fold.count))
+    held.push_back(order[static_cast<std::size_t>(place)]);
+  return held;
+}
+
+// Without a list of folds.
+SplitIndices drawn_fold(const Samples& samples, const std::vector<std::int64_t>& indices,
+                        const CutOptions& o, const Fold& fold) {
+  check_classes(samples, o);
+  const std::vector<Unit> units = units_of(samples, indices, o.by_group);
   FOVEA_CHECK(
       std::ssize(units) >= fold.count, ConfigError,
       fmt::format("dataset.split.fold: {} folds of {} samples or groups in train; expected at "
                   "most as many",
                   fold.count, units.size()));
-  std::vector<std::int64_t> order = all_of(units.size());
-  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return cases[static_cast<std::size_t>(a)] < cases[static_cast<std::size_t>(b)];
-  });
+  std::vector<std::string> names;
+  for (const Unit& unit : units) names.push_back(unit.name);
+  const std::vector<std::int64_t> held =
+      o.stratified.value_or(false)
+          ? held_out_of_stratified_fold(labels_of(units), fold.index, fold.count,
+                                        static_cast<std::uint32_t>(o.seed))
+          : held_out_of_sorted(o.by_group.empty() ? case_names(names) : names, fold);
   SplitIndices result;
-  std::vector<bool> held(units.size(), false);
-  for (const std::int64_t place : held_out_of_fold(std::ssize(units), fold.index, fold.count))
-    held[static_cast<std::size_t>(order[static_cast<std::size_t>(place)])] = true;
+  std::vector<bool> is_held(units.size(), false);
+  for (const std::int64_t unit : held) is_held[static_cast<std::size_t>(unit)] = true;
   for (std::size_t u = 0; u < units.size(); ++u)
-    (held[u] ? result.val : result.train).push_back(static_cast<std::int64_t>(u));
+    (is_held[u] ? result.val : result.train).push_back(static_cast<std::int64_t>(u));
   return members_of(units, result);
 }
 
@@ -131,10 +156,7 @@ SplitIndices fold_of(const Samples& samples, const std::vector<std::int64_t>& in
                             file.string()));
     return listed_fold(file.string(), case_names(samples.names), fold);
   }
-  const std::vector<Unit> units = units_of(samples, indices, options.split.by_group);
-  std::vector<std::string> names;
-  for (const Unit& unit : units) names.push_back(unit.name);
-  return drawn_fold(units, options.split.by_group.empty() ? case_names(names) : names, fold);
+  return drawn_fold(samples, indices, options.split, fold);
 }
 
 }  // namespace

@@ -36,9 +36,6 @@ std::string complaint(const CutOptions& o) {
     return fmt::format("fold is \"{}\"; expected \"i/k\" with i from 0 to k - 1, e.g. \"0/5\"",
                        o.fold);
   if (!o.fold.empty() && o.val > 0) return "val and fold are both given; choose one of them";
-  if (!o.fold.empty() && o.stratified.value_or(false))
-    return "stratified is true, but folds follow nnU-Net's rule, which knows no classes; set it to "
-           "null or hold out a share with val";
   try {
     const std::regex pattern(o.by_group);
   } catch (const std::regex_error&) {
@@ -58,9 +55,10 @@ Fields<CutOptions> make_cut_fields() {
            "share of train that is held out as test; 0: the test part that the data set comes "
            "with, if any")
       .add("seed", &CutOptions::seed, at_least(0),
-           "seed of these draws; does not follow the seed of the run")
+           "seed of these draws, but for nnU-Net's folds; does not follow the seed of the run")
       .add("stratified", &CutOptions::stratified,
-           "draw the shares within each class; null: where samples have classes")
+           "draw the shares within each class; null: where samples have classes, but for folds, "
+           "which are then nnU-Net's")
       .add("by_group", &CutOptions::by_group,
            "samples of one group, such as a patient, never lie in two parts; val and test are then "
            "shares of the groups. \"folder\": the folder that a file is in; else a regular "
@@ -70,7 +68,7 @@ Fields<CutOptions> make_cut_fields() {
           "fold", &CutOptions::fold,
           "\"i/k\": fold i of k, counted from 0, is val, as nnU-Net has it: \"0/5\" is its fold_0. "
           "The folds of root/splits_final.json, or without that file those that nnU-Net would "
-          "draw")
+          "draw; with stratified true those of scikit-learn's StratifiedKFold")
       .check(complaint);
 }
 

@@ -36,22 +36,18 @@ void sort(SplitIndices& split) {
   std::sort(split.val.begin(), split.val.end());
 }
 
-// numpy.random.RandomState(seed).shuffle of 0..n-1. Its generator is std::mt19937 with the same
-// seeding; an integer up to `last` is drawn by masking and rejecting (random_interval of numpy's
-// legacy distributions).
-std::vector<std::int64_t> numpy_shuffled(std::int64_t n, std::uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  for (auto last = static_cast<std::uint32_t>(std::max<std::int64_t>(n, 1) - 1); last > 0; --last) {
+// numpy.random.RandomState.shuffle. Its generator is std::mt19937 with the same seeding; an integer
+// up to `last` is drawn by masking and rejecting (random_interval of numpy's legacy distributions).
+void numpy_shuffle(std::vector<std::int64_t>& values, std::mt19937& generator) {
+  const auto n = std::max<std::size_t>(values.size(), 1);
+  for (auto last = static_cast<std::uint32_t>(n - 1); last > 0; --last) {
     const auto mask = static_cast<std::uint32_t>(std::bit_ceil(std::uint64_t{last} + 1) - 1);
     std::uint32_t drawn = 0;
     do {
       drawn = static_cast<std::uint32_t>(generator()) & mask;
     } while (drawn > last);
-    std::swap(order[last], order[drawn]);
+    std::swap(values[last], values[drawn]);
   }
-  return order;
 }
 
 }  // namespace
@@ -109,11 +105,48 @@ SplitIndices regular_split(const std::vector<std::int64_t>& labels,
 }
 
 std::vector<std::int64_t> held_out_of_fold(std::int64_t n, std::int64_t fold, std::int64_t folds) {
-  const std::vector<std::int64_t> order = numpy_shuffled(n, 12345);
+  std::mt19937 generator(12345);
+  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  numpy_shuffle(order, generator);
   // The first n % folds folds have one case more.
   const auto begin_of = [&](std::int64_t f) { return f * (n / folds) + std::min(f, n % folds); };
   std::vector<std::int64_t> held(order.begin() + begin_of(fold),
                                  order.begin() + begin_of(fold + 1));
+  std::sort(held.begin(), held.end());
+  return held;
+}
+
+std::vector<std::int64_t> held_out_of_stratified_fold(const std::vector<std::int64_t>& labels,
+                                                      std::int64_t fold, std::int64_t folds,
+                                                      std::uint32_t seed) {
+  // Classes in the order of their first samples.
+  std::vector<std::vector<std::int64_t>> classes;
+  std::map<std::int64_t, std::size_t> number_of;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto [known, is_new] = number_of.emplace(labels[i], classes.size());
+    if (is_new) classes.emplace_back();
+    classes[known->second].push_back(static_cast<std::int64_t>(i));
+  }
+  std::mt19937 generator(seed);
+  std::vector<std::int64_t> held;
+  std::int64_t begin = 0;  // of the class, where samples are sorted by class
+  for (const std::vector<std::int64_t>& members : classes) {
+    // A class gives a fold as many samples as it has among every folds-th of the sorted ones, from
+    // the fold's number on: so the sizes of folds differ by one at most.
+    const std::int64_t end = begin + std::ssize(members);
+    std::vector<std::int64_t> fold_of;  // of the members
+    for (std::int64_t f = 0; f < folds; ++f) {
+      const auto taken_before = [&](std::int64_t place) { return (place + folds - 1 - f) / folds; };
+      fold_of.insert(fold_of.end(),
+                     static_cast<std::size_t>(taken_before(end) - taken_before(begin)), f);
+    }
+    numpy_shuffle(fold_of, generator);
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      if (fold_of[k] == fold) held.push_back(members[k]);
+    }
+    begin = end;
+  }
   std::sort(held.begin(), held.end());
   return held;
 }

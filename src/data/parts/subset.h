@@ -46,4 +46,11 @@ SplitIndices regular_split(const std::vector<std::int64_t>& labels,
 /// the sorted names of the cases. 0 <= fold < folds <= n < 2^32.
 std::vector<std::int64_t> held_out_of_fold(std::int64_t n, std::int64_t fold, std::int64_t folds);
 
+/// Places in `labels` held out in fold `fold` of `folds`, ascending; every class has about the same
+/// share of each fold: scikit-learn's StratifiedKFold(n_splits=folds, shuffle=True,
+/// random_state=seed). 0 <= fold < folds <= labels.size() < 2^32.
+std::vector<std::int64_t> held_out_of_stratified_fold(const std::vector<std::int64_t>& labels,
+                                                      std::int64_t fold, std::int64_t folds,
+                                                      std::uint32_t seed);
+
 }  // namespace fovea::data

@@ -180,6 +180,34 @@ TEST_CASE("split: folds are those of nnU-Net, for every kind of data", "[data]")
   CHECK(rest.distinct() == 12);
 }
 
+TEST_CASE("split: folds may be stratified, by groups too", "[data]") {
+  const Folder folder;
+  write_patients(folder);
+  const auto of_a = [](const Names& list) {
+    return std::count_if(list.begin(), list.end(), [](const auto& n) { return n[0] == 'a'; });
+  };
+  const std::string stratified = R"(, "stratified": true)";
+  Names held_out;
+  for (int i = 0; i < 5; ++i) {
+    const Parts parts = images("image_folder", folder, fold(i) + stratified);
+    CHECK(parts.val.size() == 18);
+    CHECK(of_a(parts.val) == 12);
+    CHECK(parts.distinct() == 90);
+    held_out.insert(held_out.end(), parts.val.begin(), parts.val.end());
+    const std::string by_group = R"(, "by_group": "p(\\d+)_")";
+    CHECK(of_a(images("image_folder", folder, fold(i) + stratified + by_group).val) == 12);
+  }
+  CHECK(std::set<std::string>(held_out.begin(), held_out.end()).size() == 90);
+  const Names val = images("image_folder", folder, fold(0) + stratified).val;
+  CHECK(images("image_folder", folder, fold(0) + stratified + R"(, "seed": 1)").val != val);
+  CHECK(images("image_folder", folder, fold(0)).val != val);
+
+  const Folder masks;
+  write_cases(masks, 12);
+  CHECK_THROWS_WITH(images("paired_folder", masks, fold(0) + stratified),
+                    Catch::Contains("samples with masks have no classes"));
+}
+
 TEST_CASE("split: the folds of a splits_final.json are used, and what it says is checked",
           "[data]") {
   const Folder folder;

@@ -101,3 +101,25 @@ TEST_CASE("folds: those of scikit-learn's KFold with nnU-Net's seed", "[data]") 
     CHECK(sum == one.sum);
   }
 }
+
+TEST_CASE("folds: stratified ones are those of scikit-learn's StratifiedKFold", "[data]") {
+  // scikit-learn 1.9.1, numpy 2.4.6: StratifiedKFold(k, shuffle=True, random_state=seed). Classes
+  // begin out of order, and one has fewer samples than there are folds.
+  const Ints labels = {2, 0, 0, 1, 2, 2, 0, 1, 0, 2, 2, 0, 0};
+  const std::vector<Ints> three = {{1, 3, 4, 5, 6}, {0, 2, 9, 12}, {7, 8, 10, 11}};
+  for (std::int64_t fold = 0; fold < 3; ++fold)
+    CHECK(held_out_of_stratified_fold(labels, fold, 3, 0) == three[static_cast<std::size_t>(fold)]);
+  const std::vector<Ints> five = {{0, 1, 8}, {6, 7, 9}, {3, 5, 12}, {4, 11}, {2, 10}};
+  for (std::int64_t fold = 0; fold < 5; ++fold)
+    CHECK(held_out_of_stratified_fold(labels, fold, 5, 7) == five[static_cast<std::size_t>(fold)]);
+
+  Ints many;
+  for (std::int64_t i = 0; i < 1000; ++i) many.push_back((i * 7 + i / 5) % 4);
+  const auto weighted = [](const Ints& held) {
+    std::int64_t sum = 0;
+    for (std::size_t k = 0; k < held.size(); ++k) sum += static_cast<std::int64_t>(k + 1) * held[k];
+    return sum;
+  };
+  CHECK(weighted(held_out_of_stratified_fold(many, 0, 10, 3)) == 3362399);
+  CHECK(weighted(held_out_of_stratified_fold(many, 9, 10, 3)) == 3372447);
+}
