@@ -68,10 +68,10 @@ class Printer final : public experiment::SweepObserver {
   bool terminal_ = apps::stderr_is_terminal();
 };
 
-// The train program beside this one.
-std::string train_program() {
+// A program beside this one.
+std::string program_beside(const char* name) {
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
-  const auto program = self.parent_path() / "train";
+  const auto program = self.parent_path() / name;
   FOVEA_CHECK(std::filesystem::exists(program), FileError,
               fmt::format("{}: not found", program.string()));
   return program.string();
@@ -101,7 +101,8 @@ int run(Arguments& args, const apps::Common& common) {
   if (args.list) return list_jobs(ablation, args.sweep);
   if (args.check) return check(ablation, args.out);
   args.sweep.out = args.out;
-  args.sweep.program = {train_program()};
+  args.sweep.program = {program_beside("train")};
+  args.sweep.scorer = {program_beside("eval")};
   args.sweep.fail_fast = args.sweep.fail_fast && !args.keep_going;
   const auto rates = experiment::check_sweep(ablation, args.sweep, experiment::machine_memory());
   for (const std::string& line : rates) {
@@ -143,6 +144,10 @@ int main(int argc, char** argv) {
                  "seeds to run instead of the file's, e.g. 0,1,2; the tables keep other seeds that "
                  "the folder has runs of")
       .commas();
+  cli.add_option("--folds", args.overrides.folds,
+                 "cross-validation: every row is trained once for each fold, which is then its val "
+                 "part, with one seed; the columns are of val where the file has test")
+      .range(2, 1000);
   cli.add_option("--only", args.sweep.only, "only this row; repeatable").value("ROW");
   cli.add_option("--shard", args.shard, "part i of n of the jobs, e.g. 1/4").value("I/N");
   cli.add_flag("--fail-fast", args.sweep.fail_fast, "stop at the first failure");

@@ -155,6 +155,10 @@ std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, 
   return make_splits(component, {.only = split}, path).find(split);
 }
 
+bool comes_with(const schema::Component& component, Split split, const std::string& path) {
+  return configure(component, path, {}).open(split) != nullptr;
+}
+
 std::optional<SampleShape> known_shape(const schema::Component& component,
                                        const std::string& path) {
   return configure(component, path, {}).shape;

@@ -103,6 +103,11 @@ bool known_without_files(const schema::Component& component, const MakeOptions& 
 std::shared_ptr<const Dataset> make_dataset(const schema::Component& component, Split split,
                                             const std::string& path = "dataset");
 
+/// Whether the files of a data set provide a part, whatever `dataset.split` makes of it. Throws
+/// FileError.
+bool comes_with(const schema::Component& component, Split split,
+                const std::string& path = "dataset");
+
 /// The shape that all copies of a data set have, without a look at its files; nothing where the
 /// files say. Throws ConfigError for options.
 std::optional<SampleShape> known_shape(const schema::Component& component,

@@ -50,6 +50,7 @@ struct Experiment {
   std::int64_t seed = 0;
   std::string mode = "ok";
   std::string root = "data";
+  std::string fold;
   Model model;
   Train train;
 };
@@ -72,6 +73,7 @@ inline const schema::Fields<Experiment>& fields() {
         .add("mode", &Experiment::mode, "what the stand-in does")
         .add("root", &Experiment::root, "folder of the data")
         .is_place()
+        .add("fold", &Experiment::fold, "i/k")
         .add_object("model", &Experiment::model, model, "model")
         .add_object("train", &Experiment::train, train, "train");
   }();
@@ -86,6 +88,13 @@ inline const ExperimentKind& kind() {
       .metrics =
           [](const schema::Value&) {
             return std::vector<metrics::MetricInfo>{metrics::kLoss, metrics::kTop1};
+          },
+      .with_fold =
+          [](const schema::Value& resolved, std::int64_t index, std::int64_t count) {
+            FOVEA_CHECK(resolved.at("fold").as_string().empty(), ConfigError, "fold: is given");
+            schema::Value changed = resolved;
+            changed.set("fold", std::to_string(index) + "/" + std::to_string(count));
+            return changed;
           }};
   return tiny;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "data/registry.h"
+#include "experiment/file/folds.h"
 #include "optim/registry.h"
 #include "schema/carry.h"
 #include "schema/describe/contents.h"
@@ -138,7 +139,8 @@ const ExperimentKind& experiment_kind() {
   static const ExperimentKind kind{
       .fields = &experiment_fields(),
       .resolve = [](const auto& unresolved, auto& notes) { return resolve(unresolved, notes); },
-      .metrics = [](const schema::Value& resolved) { return metrics_of(parse(resolved)); }};
+      .metrics = [](const schema::Value& resolved) { return metrics_of(parse(resolved)); },
+      .with_fold = with_fold};
   return kind;
 }
 

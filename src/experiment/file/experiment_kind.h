@@ -3,6 +3,7 @@
 // own.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -21,6 +22,11 @@ struct ExperimentKind {
   std::function<schema::Value(const schema::Value& unresolved, schema::Notes& notes)> resolve;
   /// Every metric that a run of a resolved experiment may have, whatever its data turn out to be.
   std::function<std::vector<metrics::MetricInfo>(const schema::Value& resolved)> metrics = {};
+  /// The resolved experiment in which fold `index` of `count` is the val part; throws ConfigError
+  /// where the experiment itself says what val is.
+  std::function<schema::Value(const schema::Value& resolved, std::int64_t index,
+                              std::int64_t count)>
+      with_fold = {};
 };
 
 /// An experiment file with its parents; old keys of each become today's.

@@ -13,6 +13,7 @@
 #include "base/suggest.h"
 #include "experiment/costs/costs.h"
 #include "experiment/costs/training_step.h"
+#include "experiment/file/folds.h"
 #include "experiment/run/runner.h"
 #include "experiment/run/summary.h"
 #include "experiment/tables/metric_column.h"
@@ -131,7 +132,7 @@ class SweepCheck {
 
   std::vector<std::string> run() {
     const std::set<std::size_t> rows = rows_to_run(ablation_, options_);
-    for (const std::size_t row : rows) check_row(ablation_.rows[row]);
+    for (const std::size_t row : rows) check_row(row);
     if (!rows.empty()) check_metrics();
     check_jobs();
     complaints_.raise();
@@ -151,8 +152,16 @@ class SweepCheck {
     return lines;
   }
 
-  void check_row(const Row& row) {
-    const Preflight found = look_ahead(row.config, data_);
+  // By its first run: seeds and folds change nothing that is looked at.
+  void check_row(std::size_t index) {
+    const Row& row = ablation_.rows[index];
+    const auto job = std::find_if(ablation_.jobs.begin(), ablation_.jobs.end(),
+                                  [&](const Job& one) { return one.row == index; });
+    Preflight found = look_ahead(job->config, data_);
+    if (ablation_.folds > 0 && found.problems.empty()) {
+      const std::string problem = complaint_about_own_val(job->config);
+      if (!problem.empty()) found.problems.push_back(problem);
+    }
     rates_[found.rates].push_back(row.name);
     for (const std::string& problem : found.problems) complaints_.add(row.name, problem);
     if (const std::string problem = memory_problem(found, memory_); !problem.empty()) {

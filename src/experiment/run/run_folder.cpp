@@ -28,18 +28,6 @@ Value read_json(const fs::path& file) {
   return schema::parse(io::read_text(file, schema::Limits().bytes), file.string());
 }
 
-// Whether the folder holds the finished run of this job, and not that of another configuration.
-bool is_finished(const ExperimentKind& kind, const fs::path& run, const Job& job) {
-  try {
-    read_summary(run);
-    const Value stored = read_json(run / "config.json");
-    if (stored == job.config) return true;  // mostly, and quickly told
-    return schema::content_hash(identity(kind, stored, job.counted)) == job.hash;
-  } catch (const Error&) {
-    return false;  // missing, cut short or of another kind: the run is done again
-  }
-}
-
 // The names of all jobs that the folder of a sweep has something of.
 std::set<std::string> stored_ids(const fs::path& sweep) {
   std::set<std::string> ids;
@@ -103,8 +91,14 @@ std::vector<StoredJob> unknown_jobs(const Ablation& ablation, const fs::path& sw
 
 JobPaths paths_of(const fs::path& sweep, const Job& job) {
   const fs::path jobs = sweep / "jobs";
-  return {jobs / (job.id + ".json"),   jobs / (job.id + ".out"),  jobs / (job.id + ".err"),
-          jobs / (job.id + ".failed"), jobs / (job.id + ".lock"), sweep / "runs" / job.id};
+  const fs::path run = sweep / "runs" / job.id;
+  return {jobs / (job.id + ".json"),
+          jobs / (job.id + ".out"),
+          jobs / (job.id + ".err"),
+          jobs / (job.id + ".failed"),
+          jobs / (job.id + ".lock"),
+          run,
+          run / "eval" / "val" / "results.json"};
 }
 
 RunSummary read_summary(const fs::path& run) {
@@ -167,7 +161,7 @@ void recognise_jobs(Ablation& ablation, const fs::path& sweep) {
 Ablation load_for_folder(const fs::path& file, const ExperimentKind& kind,
                          const AblationOverrides& overrides, const fs::path& sweep) {
   Ablation ablation = load_ablation(file, kind, overrides);
-  if (overrides.seeds.empty()) {
+  if (overrides.seeds.empty() || ablation.folds > 0) {
     recognise_jobs(ablation, sweep);
     return ablation;
   }
@@ -195,12 +189,26 @@ Ablation load_for_folder(const fs::path& file, const ExperimentKind& kind,
   return ablation;
 }
 
+bool is_trained(const Ablation& ablation, const fs::path& sweep, const Job& job) {
+  const fs::path run = paths_of(sweep, job).run;
+  try {
+    read_summary(run);
+    const Value stored = read_json(run / "config.json");
+    if (stored == job.config) return true;  // mostly, and quickly told
+    return schema::content_hash(identity(ablation.kind, stored, job.counted)) == job.hash;
+  } catch (const Error&) {
+    return false;  // missing, cut short or of another kind: the run is done again
+  }
+}
+
 JobStatus status_of(const Ablation& ablation, const fs::path& sweep, const Job& job) {
   const JobPaths paths = paths_of(sweep, job);
   std::error_code code;
-  if (is_finished(ablation.kind, paths.run, job)) return {JobState::kFinished, ""};
+  const bool trained = is_trained(ablation, sweep, job);
+  const bool scored = !job.fold || fs::exists(paths.cases, code);
+  if (trained && scored) return {JobState::kFinished, ""};
   if (fs::exists(paths.failed, code)) return {JobState::kFailed, last_line(paths.failed)};
-  if (training::CheckpointStore(paths.run).any()) return {JobState::kPartial, ""};
+  if (trained || training::CheckpointStore(paths.run).any()) return {JobState::kPartial, ""};
   return {JobState::kMissing, ""};
 }
 

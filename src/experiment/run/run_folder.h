@@ -6,6 +6,7 @@
 //   DIR/jobs/<id>.failed         why it failed last time (until it is tried again)
 //   DIR/jobs/<id>.lock           held by the process that runs the job
 //   DIR/runs/<id>/               the run folder, made by `train`
+//   DIR/runs/<id>/eval/val/      the cases of a fold, scored by `eval`
 //   DIR/results.{json,csv,md,tex}
 #pragma once
 
@@ -22,6 +23,7 @@ namespace fovea::experiment {
 
 struct JobPaths {
   std::filesystem::path config, out, err, failed, lock, run;
+  std::filesystem::path cases;  // where `eval` leaves the values of a fold's cases
 };
 JobPaths paths_of(const std::filesystem::path& sweep, const Job& job);
 
@@ -46,8 +48,9 @@ RunSummary read_summary(const std::filesystem::path& run);
 
 enum class JobState {
   kMissing,   // never started
-  kPartial,   // has a checkpoint to resume from
-  kFinished,  // summary.json is valid, and config.json is that of the job
+  kPartial,   // has a checkpoint to resume from, or is trained and its cases are not scored
+  kFinished,  // summary.json is valid, and config.json is that of the job; of a fold, its cases are
+              // scored, too
   kFailed,    // ended with an error; `message` says which
   kRunning,   // another process holds it
 };
@@ -56,6 +59,10 @@ struct JobStatus {
   JobState state = JobState::kMissing;
   std::string message;
 };
+
+/// Whether the run of a job is trained to the end: summary.json is valid, and config.json is that
+/// of the job.
+bool is_trained(const Ablation& ablation, const std::filesystem::path& sweep, const Job& job);
 
 /// Looks at the files only; finished wins over failed. Does not look for kRunning.
 JobStatus status_of(const Ablation& ablation, const std::filesystem::path& sweep, const Job& job);
@@ -66,7 +73,7 @@ JobStatus status_of(const Ablation& ablation, const std::filesystem::path& sweep
 void recognise_jobs(Ablation& ablation, const std::filesystem::path& sweep);
 
 /// load_ablation() for the folder of a sweep, with recognise_jobs(). Where --seeds asks for some
-/// seeds, the tables keep those that the folder has runs of.
+/// seeds, the tables keep those that the folder has runs of; a cross-validation has only one.
 Ablation load_for_folder(const std::filesystem::path& file, const ExperimentKind& kind,
                          const AblationOverrides& overrides, const std::filesystem::path& sweep);
 

@@ -77,11 +77,11 @@ class Planner {
 
   Ablation plan() {
     result_.name = fields_.name;
-    result_.metrics = fields_.metrics;
     result_.differs = fields_.differs;
     result_.kind = kind_;
-    for (const Value& seed : fields_.seeds.items()) planned_seeds_.push_back(seed.as_int());
-    result_.seeds = overrides_.seeds.empty() ? planned_seeds_ : overrides_.seeds;
+    result_.folds = overrides_.folds > 0 ? overrides_.folds : fields_.folds.value_or(0);
+    choose_seeds();
+    choose_metrics();
     load_published();
     std::vector<RowFields> rows = fields_.rows;
     // Without rows the axes alone make them, or the base is the only one.
@@ -101,6 +101,35 @@ class Planner {
   }
 
  private:
+  void choose_seeds() {
+    if (!fields_.seeds.is_null()) {
+      for (const Value& seed : fields_.seeds.items()) planned_seeds_.push_back(seed.as_int());
+    } else if (result_.folds > 0) {
+      planned_seeds_ = {0};
+    } else {
+      planned_seeds_ = {0, 1, 2, 3, 4};
+    }
+    result_.seeds = overrides_.seeds.empty() ? planned_seeds_ : overrides_.seeds;
+    const std::string place = overrides_.seeds.empty()
+                                  ? schema::where(fields_.seeds.origin(), "seeds")
+                                  : std::string("--seeds: ");
+    FOVEA_CHECK(result_.folds == 0 || result_.seeds.size() == 1, ConfigError,
+                fmt::format("{}{} seeds with {} folds; every row is trained once for each fold, "
+                            "expected one seed, e.g. --seeds 0",
+                            place, result_.seeds.size(), result_.folds));
+    if (result_.folds > 0) planned_seeds_ = result_.seeds;
+  }
+
+  // Who asks for folds of a file without is told of val where the file speaks of test.
+  void choose_metrics() {
+    result_.metrics = fields_.metrics;
+    if (overrides_.folds == 0 || fields_.folds) return;
+    const std::string test = "test_";
+    for (std::string& metric : result_.metrics) {
+      if (metric.starts_with(test)) metric = "val_" + metric.substr(test.size());
+    }
+  }
+
   void load_published() {
     const Value& key = fields_.published;
     if (key.is_null()) return;
@@ -147,6 +176,7 @@ class Planner {
       for (const std::string& text : overrides_.set)
         override_setting(kind_, experiment, text, result_.notes);
       row.config = kind_.resolve(experiment, result_.notes);
+      if (result_.folds > 0) kind_.with_fold(row.config, 0, result_.folds);  // or it complains
       row.changes = changes_to(planned, row);
       row.changes.insert(row.changes.end(), fields.differs.begin(), fields.differs.end());
     } catch (const ConfigError& error) {
@@ -229,17 +259,27 @@ class Planner {
 
   void add_jobs() {
     for (const std::int64_t seed : result_.seeds) {
-      for (std::size_t i = 0; i < result_.rows.size(); ++i) {
-        Job job;
-        job.row = i;
-        job.seed = seed;
-        job.config = result_.rows[i].config;
-        job.config.set("seed", seed);
-        job.counted = counted_[i];
-        job.hash = hash_of(job.config, job.counted);
-        job.id = fmt::format("{}-s{}-{}", result_.rows[i].slug, seed, job.hash.substr(0, 8));
-        result_.jobs.push_back(std::move(job));
-      }
+      if (result_.folds == 0) add_jobs(seed, std::nullopt);
+      for (std::int64_t fold = 0; fold < result_.folds; ++fold) add_jobs(seed, fold);
+    }
+  }
+
+  void add_jobs(std::int64_t seed, std::optional<std::int64_t> fold) {
+    for (std::size_t i = 0; i < result_.rows.size(); ++i) {
+      Job job;
+      job.row = i;
+      job.seed = seed;
+      job.fold = fold;
+      const Value& config = result_.rows[i].config;
+      job.config = fold ? kind_.with_fold(config, *fold, result_.folds) : config;
+      job.config.set("seed", seed);
+      job.counted = counted_[i];
+      // (A fold may name another file.)
+      if (fold) job.counted.by_name = counted_in(kind_, job.config).by_name;
+      job.hash = hash_of(job.config, job.counted);
+      job.id = fmt::format("{}-s{}{}-{}", result_.rows[i].slug, seed,
+                           fold ? fmt::format("-f{}", *fold) : "", job.hash.substr(0, 8));
+      result_.jobs.push_back(std::move(job));
     }
   }
 
@@ -329,7 +369,8 @@ Value to_value(const Ablation& ablation) {
   }
   Value value = Value::object({{"name", ablation.name},
                                {"published", ablation.published},
-                               {"seeds", Value::array(ablation.seeds)}});
+                               {"seeds", Value::array(ablation.seeds)},
+                               {"folds", ablation.folds > 0 ? Value(ablation.folds) : Value()}});
   Value metrics = Value::array();
   for (const std::string& metric : ablation.metrics) metrics.push_back(metric);
   value.set("metrics", metrics);

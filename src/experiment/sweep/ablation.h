@@ -11,12 +11,15 @@
 //     "axes": {"model.attention.num_heads": [2, 4, 8]},        // every combination, in every row
 //     "seeds": [0, 1, 2], "metrics": ["test_top1"], "published": "dgsa" }
 //
+// With "folds": 5 every row is cross-validated instead: trained once for each fold, with one seed.
+//
 // Paths of settings and the meaning of their values are those of `--set` (schema/load.h). Like
 // other files an ablation file may have comments and "extends".
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,30 +44,34 @@ struct Row {
   std::string name;
   std::string slug;         // the name as part of a folder's: "dgvit-x4"
   schema::Value overrides;  // {"model.ffn.expansion": 4}: those of the row and its axes
-  schema::Value config;     // resolved, with the first seed
+  schema::Value config;     // resolved, with the first seed and without a fold
   std::vector<PublishedCell> published;
   std::vector<std::string> changes;  // "12 of 300 epochs", "--set train.epochs=12" (changes.h)
 };
 
-/// One run: a row with a seed.
+/// One run: a row with a seed, or with a seed and a fold.
 struct Job {
-  std::string id;  // <slug>-s<seed>-<first 8 digits of hash>
+  std::string id;  // <slug>-s<seed>[-f<fold>]-<first 8 digits of hash>
   std::size_t row = 0;
   std::int64_t seed = 0;
-  std::string hash;      // of identity(config)
-  schema::Value config;  // resolved
+  std::optional<std::int64_t> fold = {};  // from 0; of a cross-validation
+  std::string hash;                       // of identity(config)
+  schema::Value config;                   // resolved
   /// What the hash covers: where data lie counts only if rows differ in nothing else.
   schema::Counted counted;
+  /// What the runs of a row differ by: the fold, or else the seed.
+  std::int64_t repeat() const { return fold.value_or(seed); }
 };
 
 struct Ablation {
   std::string name;
-  std::string published;  // key of the paper, or ""
-  std::vector<std::int64_t> seeds;
+  std::string published;             // key of the paper, or ""
+  std::vector<std::int64_t> seeds;   // a single one with folds
+  std::int64_t folds = 0;            // of a cross-validation; 0: none
   std::vector<std::string> metrics;  // empty: the main ones of the runs
   std::vector<std::string> differs;  // what all rows differ in from the paper, in sentences
   std::vector<Row> rows;
-  std::vector<Job> jobs;  // seed by seed, so that a whole table is there early
+  std::vector<Job> jobs;  // seed by seed or fold by fold, so that a whole table is there early
   ExperimentKind kind;
   schema::Notes notes;  // renamed keys, options dropped with their type
 };
@@ -73,6 +80,9 @@ struct Ablation {
 struct AblationOverrides {
   std::vector<std::string> set;     // "train.epochs=1", for every row, after all others
   std::vector<std::int64_t> seeds;  // instead of those of the file, if any
+  /// Instead of those of the file; 0: those. Columns of test become those of val where the file
+  /// itself has no folds.
+  std::int64_t folds = 0;
 };
 
 /// Reads an ablation file and resolves every row. Throws FileError if the file is missing and

@@ -59,7 +59,10 @@ Fields<AblationFields> fields() {
       .add_any("set", &F::set, "settings of every row, by dotted path")
       .add_object("rows", &F::rows, row, "rows of the table")
       .add_any("axes", &F::axes, "lists of values by dotted path; every combination is a row")
-      .add_any("seeds", &F::seeds, "seeds of every row; default 0 to 4")
+      .add_any("seeds", &F::seeds, "seeds of every row; default 0 to 4, with folds 0")
+      .add("folds", &F::folds, schema::at_least(2),
+           "folds of a cross-validation: every row is trained once for each, which is then its val "
+           "part; null: none")
       .add("metrics", &F::metrics, "columns of the table; empty: the main ones of the runs")
       .add_any("published", &F::published, "key of the paper whose numbers go beside ours")
       .add("differs", &F::differs,
@@ -100,8 +103,8 @@ void check_axes(const Value& axes) {
   }
 }
 
-void check_seeds(Value& seeds) {
-  if (seeds.is_null()) seeds = Value::array({0, 1, 2, 3, 4});
+void check_seeds(const Value& seeds) {
+  if (seeds.is_null()) return;
   if (!seeds.is_array() || seeds.size() == 0)
     fail(seeds, "seeds", "expected array of at least one integer >= 0");
   std::set<std::int64_t> known;

@@ -1,7 +1,9 @@
 // Inside of ablation.cpp: what an ablation file holds, before anything is resolved.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +30,9 @@ struct AblationFields {
   schema::Value base;  // string, object, or null where every row extends a file
   schema::Value set;   // object
   std::vector<RowFields> rows;
-  schema::Value axes;  // object of non-empty arrays
-  schema::Value seeds;
+  schema::Value axes;   // object of non-empty arrays
+  schema::Value seeds;  // null where none are given
+  std::optional<std::int64_t> folds;
   std::vector<std::string> metrics;
   schema::Value published;  // string, or null
   std::vector<std::string> differs;

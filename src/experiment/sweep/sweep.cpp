@@ -68,6 +68,7 @@ class Sweep {
     FileLock lock;
     Clock::time_point start;
     bool resumed;
+    bool scoring;  // the cases of a trained fold
   };
 
   void choose() {
@@ -125,6 +126,11 @@ class Sweep {
   void start(const Job& job, FileLock lock) {
     const JobPaths paths = paths_of(options_.out, job);
     std::error_code code;
+    if (job.fold && is_trained(ablation_, options_.out, job)) {
+      score({&job, std::move(lock), Clock::now(), true, true});
+      observer_.started(job, true, progress());
+      return;
+    }
     // Also where only the logs are left: `train` then says so, and nothing is begun again silently.
     // A run in which nothing was trained is: its data may have been mended since.
     const bool resumed =
@@ -140,8 +146,20 @@ class Sweep {
     if (resumed) command.push_back("--resume");
     command.insert(command.end(), {"--quiet", "--threads", std::to_string(threads_)});
     const pid_t child = start_process(command, paths.out, paths.err, lock, signals_);
-    running_.emplace(child, Running{&job, std::move(lock), Clock::now(), resumed});
+    running_.emplace(child, Running{&job, std::move(lock), Clock::now(), resumed, false});
     observer_.started(job, resumed, progress());
+  }
+
+  void score(Running run) {
+    const JobPaths paths = paths_of(options_.out, *run.job);
+    std::error_code code;
+    if (fs::exists(paths.failed, code)) io::remove_all(paths.failed);
+    std::vector<std::string> command = options_.scorer;
+    command.insert(command.end(), {paths.run.string(), "--split", "val", "--no-noise", "--overlays",
+                                   "0", "--quiet", "--threads", std::to_string(threads_)});
+    run.scoring = true;
+    const pid_t child = start_process(command, paths.out, paths.err, run.lock, signals_);
+    running_.emplace(child, std::move(run));
   }
 
   // A run cannot go on from a config.json that is damaged; its checkpoint has a copy, so the file
@@ -173,15 +191,24 @@ class Sweep {
     while (const auto ended = reap(children)) {
       children.erase(std::find(children.begin(), children.end(), ended->first));
       const auto at = running_.find(ended->first);
-      const Running run = std::move(at->second);
+      Running run = std::move(at->second);
       running_.erase(at);
-      if (!quietly) note_end(run, ended->second);
+      if (!quietly) note_end(std::move(run), ended->second);
     }
     if (quietly && !running_.empty()) signals_.wait(kPoll);
   }
 
-  void note_end(const Running& run, const Exit& exit) {
+  void note_end(Running run, const Exit& exit) {
     const Job& job = *run.job;
+    const bool trained = !run.scoring && job.fold && exit.ok();
+    if (trained && is_trained(ablation_, options_.out, job)) {
+      if (stopping_) {
+        ++outcome_.interrupted;
+      } else {
+        score(std::move(run));
+      }
+      return;
+    }
     const JobPaths paths = paths_of(options_.out, job);
     if (exit.ok() && status_of(ablation_, options_.out, job).state == JobState::kFinished) {
       const double seconds = seconds_since(run.start);
@@ -192,7 +219,7 @@ class Sweep {
     } else if (was_interrupted(exit)) {
       ++outcome_.interrupted;
     } else {
-      note_failure(job, paths, exit);
+      note_failure(run, paths, exit);
     }
   }
 
@@ -202,9 +229,13 @@ class Sweep {
     return stopping_ && (signal == SIGINT || signal == SIGTERM || signal == SIGUSR1);
   }
 
-  void note_failure(const Job& job, const JobPaths& paths, const Exit& exit) {
+  void note_failure(const Running& run, const JobPaths& paths, const Exit& exit) {
+    const Job& job = *run.job;
     std::string message;
-    if (exit.ok()) {
+    if (exit.ok() && run.scoring) {
+      message =
+          fmt::format("{}: missing, although the program reported success", paths.cases.string());
+    } else if (exit.ok()) {
       message = fmt::format(
           "{}: missing, damaged, or of another configuration, although the "
           "program reported success",
@@ -312,6 +343,8 @@ SweepOutcome run_sweep(const Ablation& ablation, const SweepOptions& options,
               fmt::format("--shard {}/{}: expected i/n with 1 <= i <= n", options.shard.index,
                           options.shard.count));
   FOVEA_CHECK(!options.program.empty(), ConfigError, "ablate: no training program given");
+  FOVEA_CHECK(ablation.folds == 0 || !options.scorer.empty(), ConfigError,
+              "ablate: no program given that scores the cases of folds");
   find_rows(ablation, options.only);  // complains before anything is written
   io::make_directories(options.out);
   const std::vector<FileLock> locks = lock_folder(options.out, options.shard);

@@ -16,6 +16,7 @@
 #include "experiment/tables/results_layout.h"
 #include "experiment/tables/results_remarks.h"
 #include "schema/load.h"
+#include "training/store/data_identity.h"
 
 namespace fovea::experiment {
 namespace {
@@ -47,10 +48,13 @@ std::vector<FinishedRun> finished_runs(const Ablation& ablation, const std::vect
 }
 
 // The metrics of a split that are results rather than diagnostics or of single classes, in the
-// order of their names.
+// order of their names. A cross-validation is about the samples that its folds hold out.
 std::vector<Column> main_columns(const std::vector<FinishedRun>& runs,
-                                 const std::vector<Column>& known) {
-  for (const data::Split split : {data::Split::kTest, data::Split::kVal, data::Split::kTrain}) {
+                                 const std::vector<Column>& known, bool folds) {
+  using data::Split;
+  const auto [first, second] =
+      folds ? std::pair(Split::kVal, Split::kTest) : std::pair(Split::kTest, Split::kVal);
+  for (const Split split : {first, second, Split::kTrain}) {
     std::map<std::string, Column> columns;
     for (const FinishedRun& run : runs) {
       for (const auto& [key, value] : run.summary.metrics) {
@@ -70,7 +74,7 @@ std::vector<Column> main_columns(const std::vector<FinishedRun>& runs,
   return {};
 }
 
-// The values of the single run's samples, if `eval` scored the weights that the run reports.
+// The values of a run's samples, if `eval` scored the weights that the run reports.
 std::optional<CaseScores> cases_of(const Column& column, const FinishedRun& run,
                                    const fs::path& folder, double reported) {
   std::optional<CaseScores> cases =
@@ -82,6 +86,47 @@ std::optional<CaseScores> cases_of(const Column& column, const FinishedRun& run,
   return cases;
 }
 
+// Which samples or volumes of val the values are of, by name.
+std::vector<std::string> case_names(const CaseScores& cases, const fs::path& run) {
+  if (cases.indices.empty()) return cases.volumes;
+  const std::vector<std::string> samples = training::sample_list(run, data::Split::kVal);
+  std::vector<std::string> names;
+  for (const std::int64_t index : cases.indices) {
+    FOVEA_CHECK(index < std::ssize(samples), FileError,
+                fmt::format("{}: val has {} samples, but sample {} of it was scored",
+                            (run / "splits.json").string(), samples.size(), index));
+    names.push_back(samples[static_cast<std::size_t>(index)]);
+  }
+  return names;
+}
+
+// The values of the cases of all folds, in the order of their names; nothing where a case is in two
+// folds, which lists of folds allow, or the folds are of different data.
+std::optional<CaseScores> cases_of_folds(const Column& column,
+                                         const std::vector<const FinishedRun*>& runs,
+                                         const MetricResult& metric, const fs::path& sweep) {
+  CaseScores all;
+  std::map<std::string, double> values;
+  for (const FinishedRun* run : runs) {
+    const fs::path folder = paths_of(sweep, *run->job).run;
+    const auto reported = metric.by_run.find(run->job->repeat());
+    if (reported == metric.by_run.end()) return {};
+    const std::optional<CaseScores> cases = cases_of(column, *run, folder, reported->second);
+    if (!cases) return {};
+    if (all.data.empty()) all.data = cases->data;
+    if (cases->data != all.data) return {};
+    const std::vector<std::string> names = case_names(*cases, folder);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!values.emplace(names[i], cases->values[i]).second) return {};
+    }
+  }
+  for (const auto& [name, value] : values) {
+    all.volumes.push_back(name);
+    all.values.push_back(value);
+  }
+  return all;
+}
+
 void add_metrics(const Results& results, const std::vector<const FinishedRun*>& runs,
                  const fs::path& sweep, ResultRow& row) {
   for (const Column& column : results.columns) {
@@ -90,19 +135,24 @@ void add_metrics(const Results& results, const std::vector<const FinishedRun*>& 
     for (const FinishedRun* run : runs) {
       for (const auto& [key, value] : run->summary.metrics) {
         if (column_name(key) != column.name) continue;
-        metric.by_seed[run->job->seed] = value;
+        metric.by_run[run->job->repeat()] = value;
         const auto coverage = run->summary.coverage.find(key);
         if (coverage != run->summary.coverage.end())
-          metric.coverage[run->job->seed] = coverage->second;
+          metric.coverage[run->job->repeat()] = coverage->second;
       }
     }
-    if (column.info.per_sample && runs.size() == 1 && !metric.by_seed.empty()) {
+    const bool whole = std::ssize(runs) == results.folds;
+    if (column.info.per_sample && results.folds > 0) {
+      if (whole && column.key.split == data::name_of(data::Split::kVal))
+        metric.cases = cases_of_folds(column, runs, metric, sweep);
+    } else if (column.info.per_sample && runs.size() == 1 && !metric.by_run.empty()) {
       metric.cases = cases_of(column, *runs[0], paths_of(sweep, *runs[0]->job).run,
-                              metric.by_seed.begin()->second);
+                              metric.by_run.begin()->second);
     }
     std::vector<double> values;
-    for (const auto& [seed, value] : metric.by_seed) values.push_back(value);
+    for (const auto& [seed, value] : metric.by_run) values.push_back(value);
     metric.estimate = estimate(values);
+    if (results.folds > 0) metric.estimate.low = metric.estimate.high = std::nan("");
     for (const PublishedCell& cell : row.published) {
       if (cell.metric == column.name) metric.published = cell;
     }
@@ -150,7 +200,8 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
   results.name = ablation.name;
   results.paper = ablation.published;
   results.seeds = ablation.seeds;
-  if (ablation.metrics.empty()) results.columns = main_columns(runs, known);
+  results.folds = ablation.folds;
+  if (ablation.metrics.empty()) results.columns = main_columns(runs, known, results.folds > 0);
   for (const std::string& name : ablation.metrics)
     results.columns.push_back(column_called(name, known));
   for (std::size_t i = 0; i < ablation.rows.size(); ++i) {
@@ -167,7 +218,8 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
     for (const FinishedRun& run : runs) {
       if (run.job->row != i) continue;
       own.push_back(&run);
-      row.seeds.push_back(run.job->seed);
+      if (run.job->fold) row.folds.push_back(*run.job->fold);
+      if (row.folds.size() < 2) row.seeds.push_back(run.job->seed);
       row.parameters = run.summary.parameters;
       row.macs = run.summary.macs;
       row.macs_paper = run.summary.macs_paper;
@@ -179,7 +231,9 @@ Results collect_results(const Ablation& ablation, const fs::path& sweep) {
     if (!times.empty()) row.time_s = estimate(times).mean;
     if (!epochs.empty()) row.min_per_epoch = estimate(epochs).mean;
     std::sort(row.seeds.begin(), row.seeds.end());
-    results.complete = results.complete && row.seeds.size() == ablation.seeds.size();
+    const bool whole = results.folds > 0 ? std::ssize(row.folds) == results.folds
+                                         : row.seeds.size() == ablation.seeds.size();
+    results.complete = results.complete && whole;
     add_metrics(results, own, sweep, row);
     results.rows.push_back(std::move(row));
   }
@@ -200,6 +254,10 @@ std::vector<std::string> check_results(const Ablation& ablation, const fs::path&
     const fs::path run = paths_of(sweep, job).run;
     std::error_code code;
     if (status_of(ablation, sweep, job).state != JobState::kFinished) {
+      if (job.fold && is_trained(ablation, sweep, job)) {
+        lines.push_back(fmt::format("{}: the cases of the fold are not scored", run.string()));
+        continue;
+      }
       lines.push_back(fs::exists(run / "summary.json", code)
                           ? fmt::format("{}: summary.json or config.json is damaged, or the "
                                         "configuration is not that of the job",

@@ -1,4 +1,5 @@
-// The table of an ablation: rows by metrics, mean +- std over seeds, published numbers beside ours.
+// The table of an ablation: rows by metrics, mean +- std over seeds or folds, published numbers
+// beside ours.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,14 @@
 namespace fovea::experiment {
 
 struct MetricResult {
-  std::string name;  // of its column
-  std::map<std::int64_t, double> by_seed;
-  std::map<std::int64_t, metrics::Coverage> coverage;  // by seed, where values are missing
-  Estimate estimate;
+  std::string name;                                    // of its column
+  std::map<std::int64_t, double> by_run;               // by seed, or by fold
+  std::map<std::int64_t, metrics::Coverage> coverage;  // the same, where values are missing
+  Estimate estimate;                                   // of folds without an interval
   std::optional<PublishedCell> published;
   /// The scores of the only run, where `eval` has scored the weights that it reports: one value a
-  /// case, and which samples or volumes these are.
+  /// case, and which samples or volumes these are. Of a cross-validation, on val: those of all
+  /// folds, each case by the run whose fold holds it out.
   std::optional<CaseScores> cases;
 };
 
@@ -31,6 +33,7 @@ struct ResultRow {
   std::string dataset;  // type; "" where the experiments have none
   schema::Value overrides;
   std::vector<std::int64_t> seeds;    // those that are finished
+  std::vector<std::int64_t> folds;    // the same, of a cross-validation
   std::vector<MetricResult> metrics;  // one for each column, in the same order
   std::optional<std::int64_t> parameters, macs, macs_paper;
   std::optional<double> time_s;          // of training, mean over the seeds
@@ -44,16 +47,17 @@ struct Results {
   std::string name;
   std::string paper;                // key, or ""
   std::vector<std::int64_t> seeds;  // planned
+  std::int64_t folds = 0;           // planned, of a cross-validation; 0: none
   std::vector<Column> columns;
   std::vector<ResultRow> rows;
-  bool complete = true;  // every row has every seed
+  bool complete = true;  // every row has every seed, or every fold
   /// What the runs themselves say and a reader must know, one sentence an item: selected on test,
   /// made with different data or by different programs.
   std::vector<std::string> remarks;
 };
 
 /// Reads the finished runs of a sweep. Columns are those of the ablation, or else the metrics of
-/// the split "test" without the losses (of "val" where there is no test).
+/// the split "test" without the losses (of "val" where there is no test, and of folds).
 Results collect_results(const Ablation& ablation, const std::filesystem::path& sweep);
 
 /// results.json: a list of rows with name, overrides, seeds, metrics {name: {mean, std, n, values,
@@ -65,7 +69,8 @@ Results collect_results(const Ablation& ablation, const std::filesystem::path& s
 /// the pairs where one of the two is undefined. Differences that are paired by case, because there
 /// is one seed, also have p_signed_rank. Metrics that are not finite are named in "nonfinite"; an
 /// interval or test that its pairs do not allow is null, as is the standard deviation of a single
-/// run.
+/// run. Rows of a cross-validation also have "folds", the finished ones, of which the values of the
+/// metrics are. Folds share most of their training samples, so their means have no interval.
 std::string to_json(const Results& results);
 /// One line for each row and metric, full precision; columns are only ever added at the end.
 std::string to_csv(const Results& results);

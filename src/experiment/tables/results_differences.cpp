@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kAlpha = 0.05;
 
-// The values of two single runs for the same cases of the same data.
+// The values of two single runs, or of all folds, for the same cases of the same data.
 std::optional<Difference> by_case(const MetricResult& a, const MetricResult& b) {
   if (!a.cases || !b.cases || !a.cases->same_cases(*b.cases)) return {};
   Difference difference;
@@ -46,9 +46,9 @@ std::optional<Difference> by_seed(const MetricResult& a, const MetricResult& b) 
     return found == metric.coverage.end() ? std::string() : found->second.set;
   };
   std::map<std::int64_t, double> own, other;
-  for (const auto& [seed, value] : a.by_seed) {
-    const auto found = b.by_seed.find(seed);
-    if (found == b.by_seed.end()) continue;
+  for (const auto& [seed, value] : a.by_run) {
+    const auto found = b.by_run.find(seed);
+    if (found == b.by_run.end()) continue;
     if (std::isnan(value) || std::isnan(found->second)) {
       ++difference.left_out;
     } else {
@@ -62,7 +62,10 @@ std::optional<Difference> by_seed(const MetricResult& a, const MetricResult& b) 
   return common >= 2 ? std::optional(difference) : std::nullopt;
 }
 
-std::optional<Difference> difference_of(const MetricResult& a, const MetricResult& b) {
+// Folds are no pairs: they share most of their training samples.
+std::optional<Difference> difference_of(const Results& results, const MetricResult& a,
+                                        const MetricResult& b) {
+  if (results.folds > 0) return by_case(a, b);
   const std::optional<Difference> seeds = by_seed(a, b);
   return seeds ? seeds : by_case(a, b);
 }
@@ -75,7 +78,8 @@ std::int64_t most_pairs(const std::vector<Difference>& all, PairedBy by) {
   return most;
 }
 
-void remark_cases(const std::vector<Difference>& all, std::vector<std::string>& remarks) {
+void remark_cases(const Results& results, const std::vector<Difference>& all,
+                  std::vector<std::string>& remarks) {
   std::int64_t least = most_pairs(all, PairedBy::kCase), left_out = 0;
   std::vector<std::string> ranks;
   for (const Difference& d : all) {
@@ -85,11 +89,11 @@ void remark_cases(const std::vector<Difference>& all, std::vector<std::string>& 
     ranks.push_back(fmt::format("{} {} {}", d.row, d.metric, p_text(d.p_signed_rank)));
   }
   const std::int64_t most = most_pairs(all, PairedBy::kCase);
-  remarks.push_back(
-      fmt::format("Paired over {} cases: one run each, so the test speaks of these networks and of "
-                  "other cases, "
-                  "not of other seeds.",
-                  least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most)));
+  remarks.push_back(fmt::format(
+      "Paired over {} cases: {}, so the test speaks of these networks and of other "
+      "cases, not of other seeds.",
+      least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most),
+      results.folds > 0 ? "each scored once, by the run whose fold holds it out" : "one run each"));
   if (left_out > 0)
     remarks.push_back(fmt::format(
         "Up to {} cases are left out of a pair, since one of the two is undefined there.",
@@ -108,7 +112,7 @@ std::vector<Difference> differences(const Results& results) {
     const std::size_t first = all.size();
     for (std::size_t r = 1; r < results.rows.size(); ++r) {
       std::optional<Difference> found =
-          difference_of(results.rows[r].metrics[i], results.rows[0].metrics[i]);
+          difference_of(results, results.rows[r].metrics[i], results.rows[0].metrics[i]);
       if (!found) continue;
       found->index = r;
       found->row = results.rows[r].name;
@@ -135,7 +139,8 @@ std::string difference_title(const Results& results, const std::vector<Differenc
                      cases ? name_of(PairedBy::kCase) : "");
 }
 
-std::vector<std::string> difference_remarks(const std::vector<Difference>& all) {
+std::vector<std::string> difference_remarks(const Results& results,
+                                            const std::vector<Difference>& all) {
   std::vector<std::string> remarks;
   const std::int64_t pairs = most_pairs(all, PairedBy::kSeed);
   if (pairs > 0 && smallest_p(pairs) > kAlpha) {
@@ -151,7 +156,7 @@ std::vector<std::string> difference_remarks(const std::vector<Difference>& all) 
         fmt::format("Means over different sets of values: {}; a difference there also depends on "
                     "which values are missing.",
                     fmt::join(unequal, ", ")));
-  if (most_pairs(all, PairedBy::kCase) > 0) remark_cases(all, remarks);
+  if (most_pairs(all, PairedBy::kCase) > 0) remark_cases(results, all, remarks);
   return remarks;
 }
 

@@ -140,7 +140,7 @@ std::string to_latex(const Results& results) {
   if (!all.empty()) {
     text += differences_text(results, all);
     notes.emplace_back(kDifferenceNote);
-    for (std::string& remark : difference_remarks(all)) notes.push_back(std::move(remark));
+    for (std::string& remark : difference_remarks(results, all)) notes.push_back(std::move(remark));
   }
   text += notes_text(notes) + "\\end{table}\n";
   const std::string engine =

@@ -66,18 +66,22 @@ std::vector<Rank> ranks_of(const Results& results, std::size_t index, const Metr
   return ranks;
 }
 
-std::string seeds_text(const Results& results) {
-  std::int64_t least = static_cast<std::int64_t>(results.seeds.size());
-  std::int64_t most = 0;
+// "over n = 5 folds, not seeds (seed 0)", "n = 2 of 3 seeds (0, 1, 2)".
+std::string runs_text(const Results& results) {
+  const bool folds = results.folds > 0;
+  const std::int64_t planned = folds ? results.folds : std::ssize(results.seeds);
+  std::int64_t least = planned, most = 0;
   for (const ResultRow& row : results.rows) {
-    least = std::min(least, static_cast<std::int64_t>(row.seeds.size()));
-    most = std::max(most, static_cast<std::int64_t>(row.seeds.size()));
+    const std::int64_t runs = folds ? std::ssize(row.folds) : std::ssize(row.seeds);
+    least = std::min(least, runs);
+    most = std::max(most, runs);
   }
-  const std::string n = least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
-  const std::string of =
-      results.complete ? std::string() : fmt::format(" of {}", results.seeds.size());
-  return fmt::format("n = {}{} seed{} ({})", n, of, results.seeds.size() == 1 ? "" : "s",
-                     fmt::join(results.seeds, ", "));
+  const std::string n =
+      (least == most ? std::to_string(most) : fmt::format("{} to {}", least, most)) +
+      (results.complete ? "" : fmt::format(" of {}", planned));
+  const std::string seeds = fmt::format("{}", fmt::join(results.seeds, ", "));
+  if (folds) return fmt::format("over n = {} folds, not seeds (seed {})", n, seeds);
+  return fmt::format("n = {} seed{} ({})", n, planned == 1 ? "" : "s", seeds);
 }
 
 }  // namespace
@@ -104,7 +108,7 @@ metrics::Coverage coverage_of(const MetricResult& metric) {
   for (const auto& [seed, coverage] : metric.coverage)
     largest = std::max(largest, coverage.compared);
   if (largest == 0) return sum;
-  for (const auto& [seed, value] : metric.by_seed) {
+  for (const auto& [seed, value] : metric.by_run) {
     const auto found = metric.coverage.find(seed);
     sum.defined += found != metric.coverage.end() ? found->second.defined : largest;
     sum.compared += found != metric.coverage.end() ? found->second.compared : largest;
@@ -233,7 +237,9 @@ void remark_missing(const Results& results, std::vector<std::string>& lines) {
 
 std::vector<std::string> footer(const Results& results) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("Mean ± sample standard deviation, {}.", seeds_text(results)));
+  const bool folds = results.folds > 0;
+  lines.push_back(
+      fmt::format("Mean ± sample standard deviation{} {}.", folds ? "" : ",", runs_text(results)));
   if (!results.complete) lines.emplace_back("Not all runs are finished.");
   const bool counted = std::any_of(results.rows.begin(), results.rows.end(),
                                    [](const ResultRow& row) { return row.macs.has_value(); });

@@ -76,8 +76,8 @@ struct Difference {
   bool other_sets = false;    // of seeds: the two means of a pair are over different sets of values
 };
 /// All rows but the first with at least two seeds in common with it; or, where both have a single
-/// run, with values of the same cases, samples or volumes. Where fewer than two pairs are defined
-/// there is no interval, and no test.
+/// run or are cross-validated, with values of the same cases, samples or volumes. Where fewer than
+/// two pairs are defined there is no interval, and no test.
 std::vector<Difference> differences(const Results& results);
 
 /// Whether any leaves out pairs where one of the two is undefined.
@@ -90,7 +90,8 @@ inline constexpr const char* kDifferenceNote =
     "rows "
     "of a metric.";
 /// What else must be known of them: how small a p their seeds allow, or that they are of cases.
-std::vector<std::string> difference_remarks(const std::vector<Difference>& all);
+std::vector<std::string> difference_remarks(const Results& results,
+                                            const std::vector<Difference>& all);
 /// "0.0625", "-" where there is none.
 std::string p_text(double p);
 

@@ -39,7 +39,7 @@ Value metric_json(const ResultRow& row, const MetricResult& metric, const Column
                   std::vector<std::string>& nonfinite) {
   Value values = Value::array();
   bool finite = true;
-  for (const auto& [seed, value] : metric.by_seed) {
+  for (const auto& [seed, value] : metric.by_run) {
     values.push_back(value);
     finite = finite && std::isfinite(value);
   }
@@ -126,7 +126,7 @@ std::string to_json(const Results& results) {
     Value metrics = Value::object();
     for (std::size_t i = 0; i < row.metrics.size(); ++i) {
       const MetricResult& metric = row.metrics[i];
-      if (metric.by_seed.empty()) continue;
+      if (metric.by_run.empty()) continue;
       metrics.set(metric.name, metric_json(row, metric, results.columns[i], nonfinite));
     }
     Value value = Value::object({{"name", row.name},
@@ -142,6 +142,7 @@ std::string to_json(const Results& results) {
                                  {"selected_on", or_null(row.selected_on)},
                                  {"differences", differences_json(results, all, r)},
                                  {"remarks", strings(results.remarks)}});
+    if (results.folds > 0) value.set("folds", Value::array(row.folds));
     if (!nonfinite.empty()) value.set("nonfinite", Value::array(nonfinite));
     if (row.min_per_epoch) value.set("min_per_epoch", *row.min_per_epoch);
     rows.push_back(std::move(value));
@@ -153,17 +154,19 @@ std::string to_csv(const Results& results) {
   std::string text =
       "row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,"
       "macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,"
-      "p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s,defined,compared,left_out\n";
+      "p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s,defined,compared,left_out,"
+      "folds\n";
   const std::vector<Difference> all = differences(results);
   for (std::size_t r = 0; r < results.rows.size(); ++r) {
     const ResultRow& row = results.rows[r];
     for (const MetricResult& metric : row.metrics) {
       const Estimate& e = metric.estimate;
-      std::vector<std::string> seeds, values;
-      for (const auto& [seed, value] : metric.by_seed) {
-        seeds.push_back(std::to_string(seed));
+      std::vector<std::string> runs, values;
+      for (const auto& [run, value] : metric.by_run) {
+        runs.push_back(std::to_string(run));
         values.push_back(fmt::format("{}", value));
       }
+      const bool folds = results.folds > 0;
       std::vector<std::string> cells = {
           csv_field(row.name), csv_field(metric.name), std::to_string(e.n), csv_number(e.mean),
           csv_number(e.std),   csv_number(e.low),      csv_number(e.high)};
@@ -177,7 +180,8 @@ std::string to_csv(const Results& results) {
       }
       cells.push_back(csv_count(row.parameters));
       cells.push_back(csv_count(row.macs));
-      cells.push_back(fmt::format("{}", fmt::join(seeds, " ")));
+      cells.push_back(folds ? fmt::format("{}", fmt::join(row.seeds, " "))
+                            : fmt::format("{}", fmt::join(runs, " ")));
       cells.push_back(fmt::format("{}", fmt::join(values, " ")));
       const std::string left_out = add_difference_cells(results, all, r, metric.name, cells);
       cells.push_back(csv_field(fmt::format("{}", fmt::join(row.changes, "; "))));
@@ -189,6 +193,7 @@ std::string to_csv(const Results& results) {
       cells.push_back(coverage.complete() ? "" : std::to_string(coverage.defined));
       cells.push_back(coverage.complete() ? "" : std::to_string(coverage.compared));
       cells.push_back(left_out);
+      cells.push_back(folds ? fmt::format("{}", fmt::join(runs, " ")) : "");
       text += fmt::format("{}\n", fmt::join(cells, ","));
     }
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "data/parts/split.h"
 #include "schema/compare.h"
 
 namespace fovea::experiment {
@@ -21,19 +22,32 @@ std::string names_of(const Ablation& ablation, const std::vector<FinishedRun>& r
                      const std::vector<const Job*>& group) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < ablation.rows.size(); ++i) {
-    std::vector<std::string> seeds;
+    std::vector<std::string> repeats;
     for (const Job* job : group) {
-      if (job->row == i) seeds.push_back(std::to_string(job->seed));
+      if (job->row == i) repeats.push_back(std::to_string(job->repeat()));
     }
     const auto all = std::count_if(runs.begin(), runs.end(),
                                    [&](const FinishedRun& run) { return run.job->row == i; });
-    if (seeds.empty()) continue;
-    const bool whole = static_cast<std::ptrdiff_t>(seeds.size()) == all;
+    if (repeats.empty()) continue;
+    const bool whole = std::ssize(repeats) == all;
     names.push_back(whole ? ablation.rows[i].name
-                          : fmt::format("{} seed{} {}", ablation.rows[i].name,
-                                        seeds.size() == 1 ? "" : "s", fmt::join(seeds, ", ")));
+                          : fmt::format("{} {}{} {}", ablation.rows[i].name,
+                                        ablation.folds > 0 ? "fold" : "seed",
+                                        repeats.size() == 1 ? "" : "s", fmt::join(repeats, ", ")));
   }
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The folds that score a run also choose its weights, as far as any are chosen.
+void remark_folds(const Ablation& ablation, const std::vector<FinishedRun>& runs,
+                  std::vector<std::string>& remarks) {
+  const bool chosen = std::any_of(runs.begin(), runs.end(), [](const FinishedRun& run) {
+    return run.summary.selected_on == data::name_of(data::Split::kVal);
+  });
+  if (ablation.folds > 0 && chosen)
+    remarks.emplace_back(
+        "The weights of a run were chosen on the fold that it is scored on, which flatters val "
+        "numbers; train.select=last chooses nothing.");
 }
 
 void remark_selection(const Ablation& ablation, const std::vector<FinishedRun>& runs,
@@ -126,6 +140,7 @@ std::vector<std::string> remarks_on(const Ablation& ablation,
                                     const std::vector<FinishedRun>& runs) {
   std::vector<std::string> remarks = ablation.differs;
   remark_selection(ablation, runs, remarks);
+  remark_folds(ablation, runs, remarks);
   remark_choice(ablation, runs, remarks);
   remark_data(ablation, runs, remarks);
   remark_programs(ablation, runs, remarks);

@@ -117,7 +117,7 @@ std::string to_markdown(const Results& results) {
   text += fmt::format("\n## {}\n\n{}\n", difference_title(results, all),
                       markdown_table(difference_table(all)));
   text += fmt::format("{}\n", kDifferenceNote);
-  for (const std::string& remark : difference_remarks(all)) text += remark + "\n";
+  for (const std::string& remark : difference_remarks(results, all)) text += remark + "\n";
   return text;
 }
 
@@ -129,7 +129,7 @@ std::string to_text(const Results& results) {
   if (all.empty()) return text;
   text +=
       fmt::format("\n{}:\n{}", difference_title(results, all), plain_table(difference_table(all)));
-  for (const std::string& remark : difference_remarks(all)) text += "\n" + remark + "\n";
+  for (const std::string& remark : difference_remarks(results, all)) text += "\n" + remark + "\n";
   return text;
 }
 

@@ -95,4 +95,14 @@ void keep_sample_lists(const std::string& now, const std::filesystem::path& run_
                           file.string(), what, kAdvice));
 }
 
+std::vector<std::string> sample_list(const std::filesystem::path& run_folder, data::Split split) {
+  const std::filesystem::path file = run_folder / "splits.json";
+  const Value lists = parse_lists(io::read_text(file), file.string());
+  std::vector<std::string> names;
+  if (const Value* list = lists.find(data::name_of(split))) {
+    for (const Value& name : list->items()) names.push_back(name.as_string());
+  }
+  return names;
+}
+
 }  // namespace fovea::training

@@ -43,9 +43,10 @@ TEST_CASE("ablation: rows, overrides, seeds and published numbers", "[experiment
   const Row& deep = ablation.rows[1];
   CHECK(deep.slug == "deep-x4");
   CHECK(deep.overrides.dump(0) == R"({"model.depth":12})");
-  CHECK(deep.config.dump(0) == R"({"name":"table1/Deep x4 λ","seed":3,"mode":"ok","root":"data",)"
-                               R"("model":{"depth":12,"num_heads":2},)"
-                               R"("train":{"epochs":7,"threads":0}})");
+  CHECK(deep.config.dump(0) ==
+        R"({"name":"table1/Deep x4 λ","seed":3,"mode":"ok","root":"data","fold":"",)"
+        R"("model":{"depth":12,"num_heads":2},)"
+        R"("train":{"epochs":7,"threads":0}})");
   REQUIRE(deep.published.size() == 2);
   CHECK(deep.published[0].value == PublishedValue{78.06, 0.41});
   CHECK(deep.published[1].value.mean == Approx(3770000.0));
@@ -109,6 +110,49 @@ TEST_CASE("ablation: the command line overrides rows and seeds", "[experiment]")
   CHECK(ablation.rows[0].config.at("seed").as_int() == 7);
 }
 
+TEST_CASE("ablation: with folds every row has a run for each, with one seed", "[experiment]") {
+  const Folder folder("folds");
+  write("a.json", R"({"base": {}, "folds": 3, "rows": [{"name": "x"},
+                      {"name": "y", "set": {"model.depth": 2}}]})");
+  const Ablation ablation = load_ablation("a.json", kind());
+  CHECK(ablation.folds == 3);
+  CHECK(ablation.seeds == std::vector<std::int64_t>{0});
+  REQUIRE(ablation.jobs.size() == 6);
+  const Job& job = ablation.jobs[3];  // fold by fold
+  CHECK(job.row == 1);
+  CHECK(job.fold == 1);
+  CHECK(job.repeat() == 1);
+  CHECK(job.config.at("fold").as_string() == "1/3");
+  CHECK(job.id == "y-s0-f1-" + job.hash.substr(0, 8));
+  CHECK(job.hash == schema::content_hash(identity(kind(), job.config)));
+  CHECK(job.hash != ablation.jobs[1].hash);
+  CHECK(ablation.rows[0].config.at("fold").as_string().empty());
+
+  CHECK(load_ablation("a.json", kind(), {{}, {7}, 5}).jobs.size() == 10);
+  CHECK(load_ablation("a.json", kind(), {{}, {7}, 5}).jobs[0].seed == 7);
+  // Columns of test are those of val, unless the file was written for folds.
+  const auto column = [](const std::string& folds) {
+    write("b.json", R"({"base": {}, "metrics": ["test_top1"])" + folds + "}");
+    return load_ablation("b.json", kind(), {{}, {}, 3}).metrics[0];
+  };
+  CHECK(column("") == "val_top1");
+  CHECK(column(R"(, "folds": 5)") == "test_top1");
+  CHECK(complaint([] {
+          load_ablation("a.json", kind(), {{}, {0, 1}, 0});
+        }) ==
+        "--seeds: 2 seeds with 3 folds; every row is trained once for each fold, expected one "
+        "seed, e.g. --seeds 0");
+  CHECK(complaint_about(R"({"base": {}, "seeds": [0, 1], "folds": 3})") ==
+        "a.json:1:23: seeds: 2 seeds with 3 folds; every row is trained once for each fold, "
+        "expected one seed, e.g. --seeds 0");
+  CHECK(complaint_about(R"({"base": {}, "seeds": [0, 1]})", {{}, {0}, 3}) == "(accepted)");
+  CHECK_THAT(complaint_about(R"({"base": {}, "folds": 1})"),
+             Catch::Contains("a.json:1:23: folds") && Catch::Contains("expected integer >= 2"));
+  // One line, however many rows give a fold.
+  CHECK(complaint_about(R"({"base": {}, "folds": 3, "axes": {"fold": ["0/3", "1/3"]}})") ==
+        R"(fold: is given (rows "fold=0/3", "fold=1/3"))");
+}
+
 TEST_CASE("ablation: threads and names do not make another run, settings do", "[experiment]") {
   const Folder folder("identity");
   const auto hash = [](const std::string& base) {
@@ -128,7 +172,7 @@ TEST_CASE("ablation: mistakes are named with file, line and column", "[experimen
   CHECK(
       complaint_about(R"({"base": "base.json", "row": []})") ==
       R"(a.json:1:23: row: unknown key; did you mean "rows"? (known: name, base, set, rows, axes, )"
-      "seeds, metrics, published, differs)");
+      "seeds, folds, metrics, published, differs)");
   CHECK(complaint_about(R"({"base": "base.json", "rows": [{"name": "x", "sets": {}}]})") ==
         R"(a.json:1:46: rows.0.sets: unknown key; did you mean "set"? (known: name, extends, set, )"
         "published, differs)");

@@ -71,6 +71,15 @@ esac
 echo '{"metrics": {"test": {"top1": 50.5}}, "parameters": 7, "time_s": 4}' > "$out/summary.json"
 )sh";
 
+// A stand-in for `eval` that fails while there is a file `blind`.
+const char* const kEval = R"sh(#!/bin/sh
+here=$(dirname "$0")
+echo "$(basename "${1%-*}") $2 $3 $4 $5 $6 $7 $8 $9" >> "$here/scored"
+[ ! -e "$here/blind" ] || { echo "cannot see" >&2; exit 1; }
+mkdir -p "$1/eval/val"
+echo '{}' > "$1/eval/val/results.json"
+)sh";
+
 struct Log : SweepObserver {
   std::string text;
   static std::string name(const Job& job) { return job.id.substr(0, job.id.rfind('-')); }
@@ -97,6 +106,9 @@ class Bench {
     ::chmod("train", 0755);
     options.out = "out";
     options.program = {(fs::current_path() / "train").string()};
+    write("eval", kEval);
+    ::chmod("eval", 0755);
+    options.scorer = {(fs::current_path() / "eval").string()};
     options.threads = 4;
   }
 
@@ -450,4 +462,38 @@ TEST_CASE("sweep: a run in which nothing was trained is begun again, not resumed
   bench.options.retry_failed = true;
   CHECK(bench.run(ablation).failed.empty());
   CHECK(bench.log.text == "start bad-s0\nfinish bad-s0 1/1\n");
+}
+
+TEST_CASE("sweep: a fold is finished when its cases are scored", "[experiment]") {
+  Bench bench("folds");
+  write("a.json", R"({"name": "a", "base": {}, "folds": 2, "rows": [{"name": "x"}]})");
+  const Ablation ablation = load_ablation("a.json", kind());
+  write("blind", "");
+  REQUIRE(bench.run(ablation).failed.size() == 2);
+  CHECK(bench.log.text ==
+        "start x-s0-f0\nfail x-s0-f0: cannot see\nstart x-s0-f1\nfail x-s0-f1: cannot see\n");
+  CHECK(survey(ablation, "out")[0].state == JobState::kFailed);
+  CHECK_THAT(check_results(ablation, "out")[0],
+             Catch::EndsWith("the cases of the fold are not scored"));
+  CHECK(bench.run(ablation).failed.size() == 2);
+  CHECK(bench.log.text.empty());
+
+  // Nothing is trained again.
+  io::remove_all("blind");
+  io::remove_all("calls");
+  bench.options.retry_failed = true;
+  CHECK(bench.run(ablation).progress.finished == 2);
+  CHECK(bench.log.text ==
+        "resume x-s0-f0\nfinish x-s0-f0 1/2\nresume x-s0-f1\nfinish x-s0-f1 2/2\n");
+  CHECK(bench.calls().empty());
+  CHECK_THAT(io::read_text("scored"),
+             Catch::EndsWith("x-s0-f1 --split val --no-noise --overlays 0 --quiet --threads 4\n"));
+  CHECK(check_results(ablation, "out").empty());
+  CHECK(bench.run(ablation).skipped == 2);
+
+  // One that was killed between the two is only scored.
+  io::remove_all(paths_of("out", ablation.jobs[0]).run / "eval");
+  CHECK(survey(ablation, "out")[0].state == JobState::kPartial);
+  CHECK(bench.run(ablation).progress.finished == 2);
+  CHECK(bench.calls().empty());
 }

@@ -290,7 +290,7 @@ TEST_CASE("results: the paper's count of multiply-adds stands beside ours, publi
   CHECK_THAT(text, Catch::Contains("6.346 G       6.854 G     6.85 G\n"));
   CHECK_THAT(text, Catch::Contains("which leaves out the matrix products of attention.\n"));
   CHECK_THAT(to_latex(results), Catch::Contains("MACs (paper) & Published"));
-  CHECK(to_csv(results).ends_with(",6853774893,,,,\n"));
+  CHECK(to_csv(results).ends_with(",6853774893,,,,,\n"));
 }
 
 TEST_CASE("results: CSV with full precision", "[experiment]") {
@@ -298,13 +298,13 @@ TEST_CASE("results: CSV with full precision", "[experiment]") {
   const Ablation ablation = example("out");
   CHECK(
       to_csv(collect_results(ablation, "out")) ==
-      R"x(row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s,defined,compared,left_out
-ViT,test_top1,2,76,0.7071067811865476,69.64689763191267,82.35310236808733,75.9,0.09,0.09999999999999432,5351114,359946752,0 1,76.5 75.5,,,,,,,,,,,,2.5,,,
-ViT,test_loss,2,0.75,0.07071067811865482,0.11468976319126567,1.3853102368087344,,,,5351114,359946752,0 1,0.8 0.7,,,,,,,,,,,,2.5,,,
-DGViT λ,test_top1,2,78.5,0.7071067811865476,72.14689763191267,84.85310236808733,78.06,,0.4399999999999977,5351114,359946752,0 1,79 78,ViT,2.5,2.5,2.5,2,0.5,0.5,,,,,2.5,,,0
-DGViT λ,test_loss,2,0.55,0.07071067811865474,-0.08531023680873362,1.1853102368087338,,,,5351114,359946752,0 1,0.5 0.6,ViT,-0.2,-1.470620473617468,1.070620473617468,2,0.5,0.5,,,,,2.5,,,0
-half,test_top1,1,76.25,,,,,,,5351114,359946752,1,76.25,,,,,,,,,,,,2.5,,,
-half,test_loss,1,0.65,,,,,,,5351114,359946752,1,0.65,,,,,,,,,,,,2.5,,,
+      R"x(row,metric,n,mean,std,ci95_low,ci95_high,published_mean,published_std,difference,parameters,macs,seeds,values,difference_to,paired_difference,paired_ci95_low,paired_ci95_high,pairs,p_exact,p_holm,changes,selected_on,remarks,macs_paper,time_s,defined,compared,left_out,folds
+ViT,test_top1,2,76,0.7071067811865476,69.64689763191267,82.35310236808733,75.9,0.09,0.09999999999999432,5351114,359946752,0 1,76.5 75.5,,,,,,,,,,,,2.5,,,,
+ViT,test_loss,2,0.75,0.07071067811865482,0.11468976319126567,1.3853102368087344,,,,5351114,359946752,0 1,0.8 0.7,,,,,,,,,,,,2.5,,,,
+DGViT λ,test_top1,2,78.5,0.7071067811865476,72.14689763191267,84.85310236808733,78.06,,0.4399999999999977,5351114,359946752,0 1,79 78,ViT,2.5,2.5,2.5,2,0.5,0.5,,,,,2.5,,,0,
+DGViT λ,test_loss,2,0.55,0.07071067811865474,-0.08531023680873362,1.1853102368087338,,,,5351114,359946752,0 1,0.5 0.6,ViT,-0.2,-1.470620473617468,1.070620473617468,2,0.5,0.5,,,,,2.5,,,0,
+half,test_top1,1,76.25,,,,,,,5351114,359946752,1,76.25,,,,,,,,,,,,2.5,,,,
+half,test_loss,1,0.65,,,,,,,5351114,359946752,1,0.65,,,,,,,,,,,,2.5,,,,
 )x");
 }
 
