@@ -122,8 +122,9 @@ TEST_CASE("image_folder: what is missing or strange is named", "[data]") {
       "image_folder: " + (folder.path / "train/emu").string() + ": holds no image; expected");
   fs::remove(folder.path / "train/emu");
   folder.write("test/dogs/1.png", encode_png(pattern(6, 6, 3)));
-  check_refused("image_folder", folder, "none of the classes trained on has this name; did you mean \"dog\"?",
-                "", Split::kTest);
+  check_refused("image_folder", folder,
+                "none of the classes trained on has this name; did you mean \"dog\"?", "",
+                Split::kTest);
   fs::create_symlink("loop", folder.path / "train/loop");
   check_refused("image_folder", folder, "train/loop: is a link that leads nowhere");
   fs::remove(folder.path / "train/loop");

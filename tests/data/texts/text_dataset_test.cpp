@@ -150,8 +150,9 @@ TEST_CASE("text_folder and imdb: one text a file, sorted by number", "[data]") {
   const Texts any = make_texts(component("text_folder", folder.path, "\"on_empty\": \"keep\""));
   CHECK(any.train->num_classes() == 3);
   write(folder.path / "test/psos/1.txt", "?");
-  CHECK_THROWS_WITH(make_texts(component("text_folder", folder.path, "\"on_empty\": \"keep\"")),
-                    Catch::Contains("none of the classes trained on has this name; did you mean \"pos\""));
+  CHECK_THROWS_WITH(
+      make_texts(component("text_folder", folder.path, "\"on_empty\": \"keep\"")),
+      Catch::Contains("none of the classes trained on has this name; did you mean \"pos\""));
   CHECK_THROWS_WITH(make_texts(component("imdb", folder.path / "none")),
                     Catch::Contains("none/train: not found; see datasets/imdb.md"));
 }
